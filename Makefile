@@ -1,0 +1,52 @@
+# Everything sets itself up in .venv on a machine that has only Python (>= 3.11) and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DATA ?=
+
+.PHONY: demo test lint format bench experiments web clean help
+
+help:
+	@echo "make demo         fit, report and draw the digits demo into demo/"
+	@echo "make test         run the test suite"
+	@echo "make lint         ruff and mypy"
+	@echo "make bench        ratios against peers and limits (benchmarks/)"
+	@echo "make experiments  the papers' tables; DATA=folder of the data sets"
+	@echo "make web          rebuild the page from web/ (needs node)"
+
+$(VENV)/.user: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[plot,io]"
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@touch $@ $(VENV)/.user
+
+demo: $(VENV)/.user
+	$(BIN)/prismap demo -o demo
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.run $(if $(DATA),--data $(DATA))
+
+experiments: $(VENV)/.dev
+	$(BIN)/python -m experiments.run $(if $(DATA),--data $(DATA))
+
+web:
+	cd web && npm ci --no-audit --no-fund && npm run build
+
+clean:
+	rm -rf $(VENV) demo dist build .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,32 @@
+"""prismap: 2-D maps of high-dimensional data that show what matters for a target and do not invent it.
+
+The public names live in the rooms (`prismap.metrics`, `prismap.embeddings`, ...); the main object, `PrisMap`, is also
+here. Everything is imported on first use, so that `import prismap` stays light.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from prismap._version import __version__
+
+_LAZY = {"PrisMap": "prismap.map", "MapReport": "prismap.quality", "InputError": "prismap.exceptions"}
+_ROOMS = (
+    "bundle", "embeddings", "exceptions", "explorer", "inspection", "learners", "mappings", "metrics", "neighbors",
+    "quality", "relevance", "scale", "transfer",
+)  # fmt: skip
+
+__all__ = ["InputError", "MapReport", "PrisMap", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(importlib.import_module(_LAZY[name]), name)
+    if name in _ROOMS:
+        return importlib.import_module(f"prismap.{name}")
+    raise AttributeError(f"module 'prismap' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_ROOMS})

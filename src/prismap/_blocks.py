@@ -1,0 +1,46 @@
+"""Work in blocks under a byte budget: n x n stages never hold more than the block in hand."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from prismap.exceptions import InputError
+
+#: Bytes that one stage may use for temporary arrays.
+WORKING_BYTES = 256 * 2**20
+
+
+def available_bytes() -> int:
+    """Memory the machine can still give without swapping (an estimate; physical memory if unknown)."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):
+        return 8 * 2**30
+
+
+def row_blocks(n_rows: int, bytes_per_row: float, budget: int = WORKING_BYTES, at_least: int = 1) -> Iterator[slice]:
+    """Consecutive slices of `n_rows` whose rows fit in `budget` together.
+
+    >>> [(s.start, s.stop) for s in row_blocks(5, 100, budget=200)]
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    step = max(at_least, int(budget // max(bytes_per_row, 1)))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def require_memory(n_bytes: float, what: str, way_out: str) -> None:
+    """Refuse work that would not fit, with the figure and the parameter that avoids it."""
+    free = available_bytes()
+    if n_bytes > free:
+        raise InputError(
+            f"{what} would need {n_bytes / 2**30:.1f} GiB of memory and {free / 2**30:.1f} GiB are available. {way_out}"
+        )

@@ -1,0 +1,213 @@
+"""Input checks whose messages name the argument, what was found and the way out."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
+
+from prismap.exceptions import InputError
+
+
+def check_rows(
+    estimator: Any,
+    X: Any,
+    *,
+    reset: bool,
+    sparse: bool = False,
+    dtype: Any = (np.float64, np.float32),
+    min_rows: int = 1,
+) -> Any:
+    """Rows as a finite float array (or CSR when `sparse`), with scikit-learn's bookkeeping of columns on `estimator`.
+
+    float32 and float64 stay as they are, everything else becomes float64.
+    """
+    refuse_text_columns(X)
+    if not reset:
+        refuse_other_columns(X, getattr(estimator, "feature_names_in_", None))
+    try:
+        return validate_data(
+            estimator, X, reset=reset, dtype=list(dtype) if isinstance(dtype, tuple) else dtype,
+            accept_sparse="csr" if sparse else False, ensure_min_samples=min_rows,
+        )  # fmt: skip
+    except ValueError as error:
+        raise InputError(explain_bad_values(X, str(error))) from error
+
+
+def refuse_text_columns(X: Any) -> None:
+    """Text columns of a data frame are refused by name, with the ways to encode them."""
+    if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
+        return
+    kinds = list(X.dtypes.values) if hasattr(X.dtypes, "values") else list(X.dtypes)
+    text = [
+        str(name)
+        for name, kind in zip(X.columns, kinds, strict=True)
+        if any(word in str(kind).lower() for word in ("object", "string", "utf8", "categor", "str", "enum"))
+        and not _is_numeric_object(X, name)
+    ]
+    if text:
+        raise InputError(
+            f"X has text columns: {_shorten(text)}. Encode them as numbers first, for instance with "
+            "sklearn.preprocessing.OneHotEncoder, or drop them. (The command line does this by itself.)"
+        )
+
+
+def _is_numeric_object(X: Any, name: Any) -> bool:
+    """Object columns that hold numbers are no text; scikit-learn converts them."""
+    try:
+        np.asarray(X[name], dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def refuse_other_columns(X: Any, expected: NDArray[Any] | None) -> None:
+    """Other column names, or another order, than at fit are refused with a diff."""
+    if expected is None or not hasattr(X, "columns"):
+        return
+    found = [str(name) for name in X.columns]
+    wanted = [str(name) for name in expected]
+    if found == wanted:
+        return
+    # The first two sentences are scikit-learn's own, which its estimator checks look for.
+    lines = ["The feature names should match those that were passed during fit."]
+    if sorted(found) == sorted(wanted):
+        lines.append("Feature names must be in the same order as they were in fit.")
+        lines.append("The names are the same: pass X[model.feature_names_in_] to restore the order.")
+    else:
+        unseen = [name for name in found if name not in set(wanted)]
+        missing = [name for name in wanted if name not in set(found)]
+        if unseen:
+            lines.append("Feature names unseen at fit time:\n" + "".join(f"- {name}\n" for name in sorted(unseen)[:5]))
+        if missing:
+            lines.append(
+                "Feature names seen at fit time, yet now missing:\n" + "".join(f"- {n}\n" for n in sorted(missing)[:5])
+            )
+    diff = [line for line in difflib.unified_diff(wanted, found, "fit", "now", lineterm="", n=0) if line[:2] != "@@"]
+    raise InputError("\n".join([*lines, *diff[:22]]))
+
+
+def explain_bad_values(X: Any, message: str) -> str:
+    """scikit-learn's message, with how many values are bad and where, when it is about NaN or infinity."""
+    if "NaN" not in message and "infinity" not in message:
+        return message
+    try:
+        values = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+    except (TypeError, ValueError):
+        return message
+    if values.ndim != 2:
+        return message
+    bad = ~np.isfinite(values)
+    names = (
+        [str(name) for name in X.columns] if hasattr(X, "columns") else [f"column {j}" for j in range(values.shape[1])]
+    )
+    where = [f"{names[j]} ({int(count)})" for j, count in enumerate(bad.sum(axis=0)) if count]
+    first = message.split("\n")[0]
+    return (
+        f"{first} {int(bad.sum())} missing or infinite values in {int(bad.any(axis=1).sum())} rows, by column: "
+        f"{_shorten(where)}. Drop those rows or fill them, for instance with sklearn.impute.SimpleImputer."
+    )
+
+
+def check_square(S: NDArray[np.floating], name: str, *, symmetric: bool = True) -> None:
+    """A matrix of pairs must be square, and symmetric up to rounding."""
+    if S.ndim != 2 or S.shape[0] != S.shape[1]:
+        raise InputError(f"{name} must be a square matrix of pairs; got shape {S.shape}.")
+    if not symmetric:
+        return
+    scale = float(np.abs(S).max(initial=0.0))
+    gap = float(np.abs(S - S.T).max(initial=0.0))
+    if gap > 1e-6 * max(scale, np.finfo(np.float64).tiny):
+        raise InputError(
+            f"{name} must be symmetric; entries differ by up to {gap:.3g} from their mirror image. "
+            "Pass (S + S.T) / 2 if that is what you mean."
+        )
+
+
+def check_dissimilarity(D: NDArray[np.floating]) -> None:
+    """Square, symmetric, non-negative, with a zero diagonal: otherwise it is probably a similarity."""
+    check_square(D, "the dissimilarity matrix")
+    scale = max(float(np.abs(D).max(initial=0.0)), np.finfo(np.float64).tiny)
+    if float(np.abs(np.diag(D)).max(initial=0.0)) > 1e-6 * scale:
+        raise InputError(
+            "data='dissimilarity' needs a zero diagonal (each row is at distance 0 from itself); the largest diagonal "
+            f"entry is {float(np.abs(np.diag(D)).max()):.3g}. If these are similarities, set data='similarity'."
+        )
+    if float(D.min(initial=0.0)) < -1e-9 * scale:
+        raise InputError(f"dissimilarities must not be negative; the smallest is {float(D.min()):.3g}.")
+
+
+def check_similarity(S: NDArray[np.floating]) -> None:
+    """Square, symmetric, and not a distance matrix in disguise (zero diagonal, positive elsewhere)."""
+    check_square(S, "the similarity matrix")
+    if S.shape[0] > 1 and not np.diag(S).any() and float(S.min()) >= 0 and S.any():
+        raise InputError(
+            "data='similarity' was announced, but the diagonal is zero and all else is not negative: this looks like a "
+            "distance matrix. Set data='dissimilarity'."
+        )
+
+
+def encode_classes(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Classes and a code a row; unlabelled rows (-1 beside other whole numbers, None, NaN) get the code -1.
+
+    >>> classes, codes = encode_classes(["b", "a", None], 3)
+    >>> classes.tolist(), codes.tolist()
+    (['a', 'b'], [1, 0, -1])
+    """
+    values = check_target_length(y, n_rows)
+    unlabelled = missing_mask(values)
+    if values.dtype.kind in "iuf" or (values.dtype.kind == "O" and _all_numbers(values[~unlabelled])):
+        numbers = values[~unlabelled].astype(np.float64)
+        # {-1, 1} are two classes; -1 below several other codes is the usual mark of "no label".
+        if len(numbers) and numbers.min() == -1 and len(np.unique(numbers)) > 2:
+            unlabelled[np.flatnonzero(~unlabelled)[numbers == -1]] = True
+    labelled = values[~unlabelled]
+    if labelled.dtype.kind == "O":
+        labelled = labelled.astype(np.float64 if _all_numbers(labelled) else str)
+    if labelled.dtype.kind == "f" and len(labelled) and (labelled == np.round(labelled)).all():
+        labelled = labelled.astype(np.intp)
+    classes, found = np.unique(labelled, return_inverse=True)
+    codes = np.full(n_rows, -1, dtype=np.intp)
+    codes[~unlabelled] = found
+    if len(classes) < 2:
+        what = "no labelled row" if not len(classes) else f"only one class ({classes[0]!r})"
+        raise InputError(
+            f"y holds {what}, so there is nothing to discriminate: at least two classes are needed. "
+            "Use supervision=0 (or target='none' in PrisMap) for an unsupervised result."
+        )
+    return classes, codes
+
+
+def check_target_length(y: Any, n_rows: int) -> NDArray[Any]:
+    """y as a 1-D array with one entry a row."""
+    if hasattr(y, "to_numpy"):
+        y = y.to_numpy()
+    values = np.asarray(y)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise InputError(f"y must have one entry a row; got an array of shape {values.shape}.")
+    if len(values) != n_rows:
+        raise InputError(f"y has {len(values)} entries and X has {n_rows} rows: they must be equal in number.")
+    return values
+
+
+def missing_mask(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where a target is None or NaN."""
+    if values.dtype.kind == "f":
+        return np.asarray(np.isnan(values))
+    if values.dtype.kind == "O":
+        return np.array([value is None or value != value for value in values], dtype=bool)
+    return np.zeros(len(values), dtype=bool)
+
+
+def _all_numbers(values: NDArray[Any]) -> bool:
+    return all(isinstance(value, (int, float, np.number)) and not isinstance(value, bool) for value in values)
+
+
+def _shorten(items: list[str], most: int = 8) -> str:
+    return ", ".join(items[:most]) + (f" and {len(items) - most} more" if len(items) > most else "")

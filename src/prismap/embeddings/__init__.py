@@ -1,0 +1,1 @@
+"""Positions in the plane from distances: one estimator a file."""

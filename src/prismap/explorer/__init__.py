@@ -1,0 +1,1 @@
+"""The page: self-contained file, live explorer, notebook."""

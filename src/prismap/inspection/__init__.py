@@ -1,0 +1,1 @@
+"""Pictures of maps and of trained models."""

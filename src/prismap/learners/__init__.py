@@ -1,0 +1,1 @@
+"""Prototype and metric learners."""

@@ -1,0 +1,1 @@
+"""Explicit maps for new rows, and back."""

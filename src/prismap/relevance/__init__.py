@@ -1,0 +1,1 @@
+"""Which features drive a map, and valid bounds for linear models."""

@@ -1,0 +1,1 @@
+"""Maps of files of any size."""
