@@ -10,6 +10,7 @@ BASE = {"_validation", "_blocks", "_random", "_optional", "_version", "exception
 BELOW = {
     "metrics": set(),
     "bundle": set(),
+    "tables": set(),
     "neighbors": {"metrics"},
     "embeddings": {"metrics", "neighbors"},
     "mappings": {"metrics", "neighbors"},
@@ -17,11 +18,11 @@ BELOW = {
     "quality": {"metrics", "neighbors"},
     "relevance": {"metrics", "neighbors", "embeddings", "learners", "quality"},
     "transfer": {"metrics", "neighbors", "embeddings", "mappings"},
-    "explorer": {"bundle"},
+    "explorer": {"bundle", "tables"},
 }
 BELOW["inspection"] = {"metrics", "neighbors", "embeddings", "mappings", "learners", "quality", "relevance", "transfer"}
-BELOW["map"] = BELOW["inspection"] | {"inspection", "bundle", "explorer"}
-BELOW["scale"] = {"map", "bundle"}
+BELOW["map"] = BELOW["inspection"] | {"inspection", "bundle", "explorer", "tables"}
+BELOW["scale"] = {"map", "bundle", "tables"}
 BELOW["cli"] = {*BELOW, "map", "scale", "cli"}
 
 

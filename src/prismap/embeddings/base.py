@@ -1,0 +1,82 @@
+"""What every embedding shares: a fitted metric goes in, positions and the story of the run come out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from prismap._random import as_generator
+from prismap._validation import check_target_length
+from prismap.metrics.base import fit_metric
+
+
+@dataclass(frozen=True)
+class EmbeddingResult:
+    """Positions, the final objective, and why the run stopped; `extra` becomes further fitted attributes."""
+
+    embedding: np.ndarray
+    objective: float
+    n_iter: int
+    stop_reason: str
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+class Embedding(BaseEstimator):
+    """Base of the embeddings. A subclass stores its parameters, among them `metric`, and writes `_embed`.
+
+    ``_embed(metric, n_rows, rng)`` gets the fitted metric (`prismap.metrics.base` has the contract) and returns an
+    `EmbeddingResult`. Positions exist for the fitted rows only; `prismap.mappings` carries them to new rows.
+
+    Fitted attributes of every embedding: `embedding_`, `objective_`, `n_iter_`, `stop_reason_`, `metric_`.
+    """
+
+    def fit(self, X, y=None):
+        """Embed the rows of X (or the distances, with ``metric="precomputed"``); y serves metrics that need a target."""
+        self.fit_transform(X, y)
+        return self
+
+    def fit_transform(self, X, y=None):
+        """Embed the rows of X and return their positions."""
+        self._check_parameters()
+        metric = fit_metric(self.metric, X, y)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(metric, name):
+                setattr(self, name, getattr(metric, name))
+        n_rows = n_fitted_rows(metric)
+        if y is not None:
+            check_target_length(y, n_rows)
+        result = self._embed(metric, n_rows, as_generator(getattr(self, "random_state", None)))
+        self.metric_ = metric
+        self.embedding_ = result.embedding
+        self.objective_ = result.objective
+        self.n_iter_ = result.n_iter
+        self.stop_reason_ = result.stop_reason
+        for name, value in result.extra.items():
+            setattr(self, name, value)
+        return self.embedding_
+
+    def _check_parameters(self):
+        """Refuse parameters that make no sense; subclasses add theirs."""
+        self._validate_params()
+
+    def _embed(self, metric, n_rows, rng) -> EmbeddingResult:
+        raise NotImplementedError(f"{type(self).__name__} has no _embed")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        inner = getattr(self.metric, "__sklearn_tags__", None)
+        tags.input_tags.pairwise = self.metric == "precomputed" if inner is None else inner().input_tags.pairwise
+        tags.input_tags.sparse = inner is None and self.metric == "euclidean"
+        tags.target_tags.required = inner is not None and inner().target_tags.required
+        return tags
+
+
+def n_fitted_rows(metric) -> int:
+    """How many rows a fitted metric holds."""
+    for name in ("rows_", "distances_"):
+        if hasattr(metric, name):
+            return getattr(metric, name).shape[0]
+    return metric.n_rows_
