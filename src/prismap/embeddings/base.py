@@ -34,7 +34,7 @@ class Embedding(BaseEstimator):
     """
 
     def fit(self, X, y=None):
-        """Embed the rows of X (or the distances, with ``metric="precomputed"``); y serves metrics that need a target."""
+        """Embed the rows of X (or the distances, with ``metric="precomputed"``); y serves metrics with a target."""
         self.fit_transform(X, y)
         return self
 
