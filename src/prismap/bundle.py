@@ -1,0 +1,311 @@
+"""Results on disk: arrays and a JSON header in one file, without pickle, written aside and renamed.
+
+A bundle is a zip archive that `numpy.load` opens too: ``header.json`` first, then one uncompressed ``<name>.npy`` an
+array. The header repeats the dtype and shape of every array, and all of it is compared with the directory of the
+archive before a single array is read, so that a file cannot ask for more memory than it has bytes.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+import re
+import secrets
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prismap._optional import import_extra
+from prismap._version import __version__
+from prismap.exceptions import FileFormatError, InputError
+
+FORMAT = "prismap-bundle"
+FORMAT_VERSION = 1
+#: The largest file `read_bundle` opens unless told otherwise.
+MAX_BYTES = 4 * 2**30
+
+_HEADER = "header.json"
+_MAX_HEADER_BYTES = 64 * 2**20
+_MAX_ARRAYS = 10_000
+_NAME = re.compile(r"[\w\-]+(\.[\w\-]+)*(/[\w\-]+(\.[\w\-]+)*)*", re.ASCII)
+_DTYPE = re.compile(r"\|b1|[|<>][iu]1|[<>]([iu][248]|f[248]|c8|c16|U[0-9]{1,6})")
+#: What the zip and npy readers raise on bytes that are not what they should be.
+_DAMAGE = (zipfile.BadZipFile, EOFError, OSError, RuntimeError, ValueError, KeyError, TypeError, OverflowError)
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """What `read_bundle` returns: the arrays by name, the caller's header, and who wrote the file."""
+
+    arrays: dict[str, NDArray[Any]]
+    header: dict[str, Any]
+    library: str
+    version: int
+
+
+@contextmanager
+def written_aside(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A temporary path beside `path`, renamed to it when the block ends well and removed when it does not.
+
+    The name keeps its ending, for writers that choose the format by it. Data reach the disk before the name does.
+    """
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise InputError(f"cannot write {path}: there is no folder {path.parent}.")
+    if path.is_dir():
+        raise InputError(f"cannot write {path}: it is a folder.")
+    aside = path.with_name(f".{path.stem}.{secrets.token_hex(4)}{path.suffix}")
+    try:
+        yield aside
+        with open(aside, "rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    finally:
+        with suppress(FileNotFoundError):
+            aside.unlink()
+    sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Make a rename inside the folder last; systems that cannot open folders are left alone."""
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def write_bundle(
+    path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], header: Mapping[str, Any] | None = None
+) -> None:
+    """Write numeric, boolean and text arrays and a JSON header to `path`; equal input gives equal bytes.
+
+    Names may have prefixes (``"metric/support"``); numpy scalars and arrays inside the header become numbers and lists.
+    """
+    ready = {name: _storable(name, array) for name, array in arrays.items()}
+    document = {
+        "format": FORMAT,
+        "version": FORMAT_VERSION,
+        "library": __version__,
+        "arrays": {name: {"dtype": array.dtype.str, "shape": list(array.shape)} for name, array in ready.items()},
+        "header": dict(header or {}),
+    }
+    text = json.dumps(document, default=_plain, ensure_ascii=False).encode()
+    if len(text) > _MAX_HEADER_BYTES:
+        raise InputError(f"the header takes {len(text)} bytes, at most {_MAX_HEADER_BYTES} fit: store arrays instead.")
+    with written_aside(path) as aside, zipfile.ZipFile(aside, "x", zipfile.ZIP_STORED) as archive:
+        with archive.open(_entry(_HEADER), "w") as file:
+            file.write(text)
+        for name, array in ready.items():
+            with archive.open(_entry(f"{name}.npy"), "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
+
+
+def read_bundle(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Bundle:
+    """Read a file of `write_bundle`, or say why it is not one (`FileFormatError`). Nothing in it is executed."""
+    path = Path(path)
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; a file written by prismap is needed.")
+    if not path.is_file():
+        raise InputError(f"there is no file {path}.")
+    n_bytes = path.stat().st_size
+    if n_bytes > max_bytes:
+        raise FileFormatError(
+            f"{path} has {n_bytes} bytes, more than max_bytes={max_bytes}: raise max_bytes to read it."
+        )
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = _check_directory(archive, n_bytes, path)
+            document = _read_header(archive, entries, path)
+            declared = _check_declared(document, entries, path)
+            arrays = {
+                name: _read_array(archive, entries[f"{name}.npy"], dtype, shape)
+                for name, (dtype, shape) in declared.items()
+            }
+    except FileFormatError:
+        raise
+    except (*_DAMAGE, RecursionError) as error:
+        raise FileFormatError(f"{path} is damaged, or was not written by prismap: {error}") from error
+    return Bundle(arrays, document["header"], document["library"], document["version"])
+
+
+def _storable(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    """The array in C order, if its name and dtype can be stored."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InputError(f"{name!r} cannot name an array: letters, digits, _ - and . in parts divided by /, please.")
+    array = np.asarray(array, order="C")
+    if not _DTYPE.fullmatch(array.dtype.str):
+        raise InputError(f"array {name!r} has dtype {array.dtype}: only numbers, booleans and text can be stored.")
+    return array
+
+
+def _plain(value: Any) -> Any:
+    """numpy's scalars and arrays as JSON knows them."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    raise InputError(f"the header holds {value!r}, which JSON cannot store: use numbers, text, lists and dicts.")
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    # A fixed date makes equal content equal bytes; the mode is what `unzip` should give the file.
+    entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+    entry.external_attr = 0o644 << 16
+    return entry
+
+
+def _check_directory(archive: zipfile.ZipFile, n_bytes: int, path: Path) -> dict[str, zipfile.ZipInfo]:
+    """The entries by name: unique, uncompressed, not encrypted, together no larger than the file."""
+    entries = {entry.filename: entry for entry in archive.infolist()}
+    if _HEADER not in entries:
+        raise FileFormatError(f"{path} was not written by prismap: it has no {_HEADER}.")
+    if len(entries) != len(archive.infolist()) or len(entries) > _MAX_ARRAYS + 1:
+        raise FileFormatError(f"{path} is damaged: entries occur twice, or there are more than {_MAX_ARRAYS}.")
+    for entry in entries.values():
+        if entry.compress_type != zipfile.ZIP_STORED or entry.flag_bits & 1 or entry.file_size != entry.compress_size:
+            raise FileFormatError(
+                f"{path} holds a compressed or encrypted entry ({entry.filename}); prismap writes none."
+            )
+    if sum(entry.file_size for entry in entries.values()) > n_bytes:
+        raise FileFormatError(f"{path} announces more data than its {n_bytes} bytes can hold.")
+    return entries
+
+
+def _read_header(archive: zipfile.ZipFile, entries: dict[str, zipfile.ZipInfo], path: Path) -> dict[str, Any]:
+    """The header, if it is ours and of a version this library knows."""
+    if entries[_HEADER].file_size > _MAX_HEADER_BYTES:
+        raise FileFormatError(f"{path} has a header of {entries[_HEADER].file_size} bytes; that is too large.")
+    document = json.loads(archive.read(entries[_HEADER]))
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise FileFormatError(f"{path} was not written by prismap: its header does not say {FORMAT!r}.")
+    version = document.get("version")
+    if not isinstance(version, int) or version < 1:
+        raise FileFormatError(f"{path} has no valid format version (found {version!r}).")
+    if version > FORMAT_VERSION:
+        raise FileFormatError(
+            f"{path} has format version {version} (prismap {document.get('library')}); this is prismap {__version__}, "
+            f"which reads versions up to {FORMAT_VERSION}. Update prismap."
+        )
+    for key, kind in (("library", str), ("arrays", dict), ("header", dict)):
+        if not isinstance(document.get(key), kind):
+            raise FileFormatError(f"{path} is damaged: its header has no valid {key!r}.")
+    return document
+
+
+def _check_declared(
+    document: dict[str, Any], entries: dict[str, zipfile.ZipInfo], path: Path
+) -> dict[str, tuple[np.dtype[Any], tuple[int, ...]]]:
+    """dtype and shape of every array as the header declares them, each agreeing with the size of its entry."""
+    if {f"{name}.npy" for name in document["arrays"]} != set(entries) - {_HEADER}:
+        raise FileFormatError(f"{path} is damaged: its header lists other arrays than it holds.")
+    declared = {}
+    for name, about in document["arrays"].items():
+        dtype, shape = about["dtype"], about["shape"]
+        if not _DTYPE.fullmatch(dtype):
+            raise FileFormatError(f"{path}: array {name!r} has dtype {dtype!r}; prismap stores numbers and text only.")
+        if len(shape) > 32 or not all(type(n) is int and n >= 0 for n in shape):
+            raise FileFormatError(f"{path}: array {name!r} has the impossible shape {shape!r}.")
+        n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
+        head = entries[f"{name}.npy"].file_size - n_bytes
+        if not 0 < head < 10_000:
+            raise FileFormatError(f"{path} is damaged: array {name!r} does not have the {n_bytes} bytes it declares.")
+        declared[name] = (np.dtype(dtype), tuple(shape))
+    return declared
+
+
+def _read_array(
+    archive: zipfile.ZipFile, entry: zipfile.ZipInfo, dtype: np.dtype[Any], shape: tuple[int, ...]
+) -> NDArray[Any]:
+    """One array whose own header must repeat the declared dtype and shape; the zip reader checks the CRC at its end."""
+    with archive.open(entry) as file:
+        if _npy_header(file) != f"{{'descr': {dtype.str!r}, 'fortran_order': False, 'shape': {shape!r}, }}":
+            raise FileFormatError(f"{archive.filename} is damaged: {entry.filename} is not as its header declares.")
+        raw = np.empty(math.prod(shape) * dtype.itemsize, dtype=np.uint8)
+        view, done = raw.data, 0
+        while done < len(raw):
+            got = file.readinto(view[done : done + 2**24])  # type: ignore[attr-defined]
+            if not got:
+                raise EOFError(f"{entry.filename} ends early")
+            done += got
+        if file.read(1):
+            raise FileFormatError(f"{archive.filename} is damaged: {entry.filename} is longer than declared.")
+    # Bytes that are no boolean and no character would break numpy later.
+    if dtype.kind == "b" and raw.max(initial=0) > 1:
+        raise FileFormatError(f"{archive.filename} is damaged: {entry.filename} holds bytes that are not booleans.")
+    if dtype.kind == "U" and raw.view(dtype.byteorder + "u4").max(initial=0) > 0x10FFFF:
+        raise FileFormatError(f"{archive.filename} is damaged: {entry.filename} holds no valid text.")
+    return raw.view(dtype).reshape(shape) if len(raw) else np.empty(shape, dtype)
+
+
+def _npy_header(file: IO[bytes]) -> str:
+    """The text before the numbers of an npy entry, as numpy writes it; compared, never evaluated."""
+    magic, length = file.read(8), int.from_bytes(file.read(2), "little")
+    return file.read(length).decode("latin1").strip() if magic == b"\x93NUMPY\x01\x00" else ""
+
+
+@contextmanager
+def map_writer(path: str | os.PathLike[str]) -> Iterator[Callable[[Mapping[str, NDArray[Any]]], None]]:
+    """A function that adds a batch of map rows (columns by name) to `path`: csv by its ending, parquet otherwise.
+
+    The file has its name only when the block ends well. Batches must have the same columns; text columns are object
+    arrays of str and None, and NaN is written as missing.
+    """
+    path = Path(path)
+    opened = _csv_rows if path.suffix.lower() == ".csv" else _parquet_rows
+    with written_aside(path) as aside, opened(aside) as write:
+        yield write
+
+
+def write_map(path: str | os.PathLike[str], columns: Mapping[str, NDArray[Any]]) -> None:
+    """Write a whole map at once: x, y, and whatever else belongs to the rows."""
+    with map_writer(path) as write:
+        write(columns)
+
+
+@contextmanager
+def _csv_rows(path: Path) -> Iterator[Callable[[Mapping[str, NDArray[Any]]], None]]:
+    with open(path, "x", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+
+        def write(columns: Mapping[str, NDArray[Any]]) -> None:
+            if file.tell() == 0:
+                writer.writerow(columns)
+            lists = [[None if value != value else value for value in column.tolist()] for column in columns.values()]
+            writer.writerows(zip(*lists, strict=True))
+
+        yield write
+
+
+@contextmanager
+def _parquet_rows(path: Path) -> Iterator[Callable[[Mapping[str, NDArray[Any]]], None]]:
+    feature = "Writing parquet (a name that ends in .csv needs nothing)"
+    pa = import_extra("pyarrow", extra="io", feature=feature)
+    pq = import_extra("pyarrow.parquet", extra="io", feature=feature)
+    writer: Any = None
+
+    def write(columns: Mapping[str, NDArray[Any]]) -> None:
+        nonlocal writer
+        # Text is typed even if a batch has none: the first batch decides for the file.
+        table = pa.table(
+            {
+                name: pa.array(column, pa.string() if column.dtype.kind in "OU" else None, from_pandas=True)
+                for name, column in columns.items()
+            }
+        )
+        if writer is None:
+            writer = pq.ParquetWriter(path, table.schema.with_metadata({"written_by": f"prismap {__version__}"}))
+        writer.write_table(table.cast(writer.schema))
+
+    try:
+        yield write
+    finally:
+        if writer is not None:
+            writer.close()
