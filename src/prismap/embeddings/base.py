@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 
 from prismap._random import as_generator
 from prismap._validation import check_target_length
+from prismap.exceptions import InputError
 from prismap.metrics.base import fit_metric
 
 
@@ -41,11 +42,13 @@ class Embedding(BaseEstimator):
     def fit_transform(self, X, y=None):
         """Embed the rows of X and return their positions."""
         self._check_parameters()
-        metric = fit_metric(self.metric, X, y)
+        metric = fit_metric(self.metric, X, y, n_jobs=getattr(self, "n_jobs", None))
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(metric, name):
                 setattr(self, name, getattr(metric, name))
         n_rows = n_fitted_rows(metric)
+        if n_rows < 2:
+            raise InputError(f"X has n_samples={n_rows}; {type(self).__name__} needs at least 2 rows to place.")
         if y is not None:
             check_target_length(y, n_rows)
         result = self._embed(metric, n_rows, as_generator(getattr(self, "random_state", None)))

@@ -1,0 +1,77 @@
+"""Where an optimisation starts: principal components, the spectrum of the affinities, chance, or given positions."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import eigh
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+from sklearn.decomposition import PCA
+
+from prismap._random import as_seed
+from prismap.exceptions import InputError
+
+log = logging.getLogger(__name__)
+
+
+def principal_start(rows, n_components, rng):
+    """The first principal components of the rows; columns of chance where the rows have too few."""
+    k = min(n_components, rows.shape[1], rows.shape[0] - 1)
+    with np.errstate(invalid="ignore"):  # rows that are all equal: 0 / 0 in the share of variance, which is not used
+        Y = PCA(k, random_state=as_seed(rng)).fit_transform(rows).astype(np.float64)
+    return np.hstack([Y, _filler(Y, n_components - k, rng)])
+
+
+def spectral_start(P, n_components, rng):
+    """The leading eigenvectors of the random walk on symmetric affinities P, each times its eigenvalue.
+
+    With S = D^-1/2 P D^-1/2 (D the row sums) and S u = lambda u, the columns are lambda D^-1/2 u, the constant one left
+    out: a diffusion map. Rows in parts that touch nowhere start together, part by part; `rescale` sets them apart.
+    """
+    n_rows = P.shape[0]
+    root = 1.0 / np.sqrt(np.asarray(P.sum(axis=1)).ravel())
+    S = sp.diags(root) @ P @ sp.diags(root)
+    k = min(n_components, n_rows - 1)
+    if n_rows <= 200:
+        values, vectors = eigh(S.toarray(), subset_by_index=[n_rows - k - 1, n_rows - 1])
+    else:
+        try:
+            values, vectors = eigsh(S, k=k + 1, which="LA", tol=1e-4, v0=rng.uniform(-1, 1, n_rows))
+        except ArpackNoConvergence:
+            log.info("The spectral start did not converge; starting from random positions.")
+            return rng.normal(size=(n_rows, n_components))
+    order = np.argsort(values)[::-1][1:]
+    Y = vectors[:, order] * root[:, None] * values[order]
+    Y *= np.where(Y[np.abs(Y).argmax(axis=0), np.arange(k)] < 0, -1.0, 1.0)
+    return np.hstack([Y, _filler(Y, n_components - k, rng)])
+
+
+def given_start(init, n_rows, n_components):
+    """Positions passed by the user, checked."""
+    Y = np.asarray(init, dtype=np.float64)
+    if Y.shape != (n_rows, n_components):
+        raise InputError(f"init must have one position a row, shape {(n_rows, n_components)}; got shape {Y.shape}.")
+    if not np.isfinite(Y).all():
+        raise InputError(f"init must be finite; {int((~np.isfinite(Y)).sum())} of its values are not.")
+    return Y
+
+
+def rescale(Y, rng, std=1e-4):
+    """Positions centred, the first axis with standard deviation `std`, and moved by a hundredth of it at random.
+
+    The small start lets t-SNE sort clusters before they repel each other; the jitter keeps duplicates from being
+    glued together for ever (their gradients would be the same).
+    """
+    Y = Y - Y.mean(axis=0)
+    spread = float(Y.std(axis=0).max())
+    chance = rng.normal(size=Y.shape)
+    if spread == 0.0:
+        return std * chance
+    return np.ascontiguousarray(std * (Y / spread + 0.01 * chance))
+
+
+def _filler(Y, n_columns, rng):
+    """Columns of chance, a hundredth as wide as the positions."""
+    return 0.01 * max(float(Y.std()), 1e-12) * rng.normal(size=(len(Y), n_columns))

@@ -1,0 +1,101 @@
+"""Affinities of rows from their distances: a Gaussian a row, as wide as the wanted perplexity asks.
+
+p_{j|i} = exp(-d_ij^2 / 2 sigma_i^2) / sum_k exp(-d_ik^2 / 2 sigma_i^2), with sigma_i such that the entropy of p_{.|i}
+is log(perplexity) (thesis 2.2.1 and eq. 4.1). Perplexity is the number of neighbours a row effectively has.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import scipy.sparse as sp
+
+from prismap._blocks import row_blocks
+from prismap.exceptions import InputError, PrismapWarning
+
+#: A bandwidth lies within this factor of a row's typical distance. Smaller distances count as duplicates (the Fisher
+#: metric gives many inside a class), so a row with more duplicates than the perplexity spreads over them evenly.
+_WIDEST = 1e6
+
+
+def calibrate(D2, perplexity, *, tol=1e-6, max_iter=100):
+    """Row affinities of the wanted perplexity from squared distances: ``(P, sigma)``.
+
+    D2 has shape (n, k): the squared distances of each row to its k candidates, the row itself left out or set to
+    infinity. Rows of P sum to one. All rows are solved together by Newton steps on log(1 / 2 sigma^2), kept inside a
+    shrinking bracket. Where no bandwidth reaches the perplexity (more than that many duplicates, fewer candidates, all
+    distances equal) the nearest distribution is taken: uniform over the duplicates or over all candidates.
+
+    >>> P, sigma = calibrate(np.array([[1.0, 4.0, 9.0], [0.0, 0.0, 0.0]]), 2.0)
+    >>> bool(np.isclose(np.exp(-(P[0] * np.log(P[0])).sum()), 2.0)), P[1].round(3).tolist()
+    (True, [0.333, 0.333, 0.333])
+    """
+    D2 = np.asarray(D2, dtype=np.float64)
+    P, sigma = np.empty_like(D2), np.empty(len(D2))
+    for rows in row_blocks(len(D2), 40.0 * D2.shape[1]):
+        P[rows], sigma[rows] = _calibrate_block(D2[rows], np.log(perplexity), tol, max_iter)
+    return P, sigma
+
+
+def _calibrate_block(D2, entropy, tol, max_iter):
+    nearest = D2.min(axis=1, keepdims=True)
+    if not np.isfinite(nearest).all():
+        raise InputError("Each row needs a finite distance to at least one other row; some have none.")
+    E, finite = D2 - nearest, np.isfinite(D2)  # a shift of all distances of a row changes no affinity
+    scale = np.sum(E, axis=1, where=finite) / finite.sum(axis=1)
+    flat = scale <= np.finfo(np.float64).tiny
+    scale[flat] = np.where(nearest[flat, 0] > 0, nearest[flat, 0], 1.0)
+    low, high = np.full(len(D2), -2 * np.log(_WIDEST)), np.full(len(D2), 2 * np.log(_WIDEST))
+    t = np.zeros(len(D2))  # log(scale / 2 sigma^2)
+    active = np.flatnonzero(~flat)
+    for _ in range(max_iter):
+        if not len(active):
+            break
+        H, slope = _entropy(E[active] / scale[active, None], np.exp(t[active]))
+        gap = H - entropy
+        low[active] = np.where(gap > 0, t[active], low[active])
+        high[active] = np.where(gap > 0, high[active], t[active])
+        open_ = (np.abs(gap) > tol) & (high[active] - low[active] > 1e-12)
+        active, gap, slope = active[open_], gap[open_], slope[open_]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            newton = t[active] - gap / slope
+        middle = (low[active] + high[active]) / 2
+        t[active] = np.where((newton > low[active]) & (newton < high[active]), newton, middle)
+    P = np.exp(-E * (np.exp(t) / scale)[:, None])
+    return P / P.sum(axis=1, keepdims=True), np.sqrt(scale * np.exp(-t) / 2)
+
+
+def _entropy(E, beta):
+    """Entropy of softmax(-beta E), row by row, and its derivative by log(beta): -beta^2 Var(E)."""
+    weights = np.exp(-beta[:, None] * E)
+    total = weights.sum(axis=1)
+    E = np.where(weights > 0, E, 0.0)  # infinity has no weight, and infinity times zero is not a number
+    mean = np.einsum("ij,ij->i", weights, E) / total
+    square = np.einsum("ij,ij,ij->i", weights, E, E) / total
+    return np.log(total) + beta * mean, -(beta**2) * np.maximum(square - mean**2, 0.0)
+
+
+def joint_affinities(distances, indices, perplexity):
+    """Symmetric affinities that sum to one, sparse: p_ij = (p_{j|i} + p_{i|j}) / 2n (thesis 2.2.1).
+
+    `distances` and `indices`, both (n, k), are the neighbours of each row, as `kneighbors` returns them.
+    """
+    n_rows, k = indices.shape
+    P = calibrate(np.square(distances, dtype=np.float64), perplexity)[0]
+    rows = np.arange(0, n_rows * k + 1, k)
+    P = sp.csr_matrix((P.ravel(), np.asarray(indices).ravel().astype(np.int32), rows), shape=(n_rows, n_rows))
+    return sp.csr_matrix((P + P.T) / (2.0 * n_rows))
+
+
+def lower_perplexity(perplexity, n_rows):
+    """The perplexity, or the (n - 1) / 3 that n rows allow, with a warning."""
+    most = max(1.0, (n_rows - 1) / 3)
+    if perplexity <= most:
+        return float(perplexity)
+    warnings.warn(
+        f"perplexity={perplexity:g} is too high for {n_rows} rows; {most:.3g} is used, (n - 1) / 3.",
+        PrismapWarning,
+        stacklevel=3,
+    )
+    return most

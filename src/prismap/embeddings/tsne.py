@@ -1,0 +1,237 @@
+"""t-SNE on any metric: openTSNE optimises, our neighbours and affinities say what is near."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+from openTSNE.affinity import PrecomputedAffinities
+from openTSNE.tsne import OptimizationInterrupt, TSNEEmbedding, kl_divergence_bh, kl_divergence_fft
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from prismap._blocks import require_memory
+from prismap.embeddings._starts import given_start, principal_start, rescale, spectral_start
+from prismap.embeddings.affinities import joint_affinities, lower_perplexity
+from prismap.embeddings.base import Embedding, EmbeddingResult
+from prismap.embeddings.costs import tsne_cost
+from prismap.exceptions import InputError
+
+#: Up to here all pairs are visited, without approximation; then Barnes-Hut; from the second figure on the FFT grid.
+EXACT_ROWS, FFT_ROWS = 500, 10_000
+
+
+class TSNE(Embedding):
+    """t-distributed stochastic neighbour embedding (thesis 2.2.1) on any metric.
+
+    Minimises KL(P || Q) = sum_ij p_ij log(p_ij / q_ij), with p_ij from Gaussians of the wanted perplexity in the data
+    and q_ij from Student's t in the map. With ``metric=FisherMetric()`` this is Fisher t-SNE.
+
+    Up to 500 rows all pairs are visited without approximation; beyond, the neighbours number 3 * perplexity and the
+    repulsion is approximated, by Barnes-Hut below 10,000 rows and by interpolation on a grid (FFT) above. Time
+    O(n log n) and memory O(n * perplexity) besides what the metric needs for the neighbours; a million rows are
+    sensible if the neighbours are. More than two dimensions have no grid, more than three no tree: O(n^2) time.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+    perplexity : float, default=30
+        Effective number of neighbours. Lowered, with a warning, to (n - 1) / 3 if there are too few rows.
+    metric : str or metric object, default="euclidean"
+        A name scikit-learn knows, ``"precomputed"``, or an object such as `FisherMetric`.
+    init : {"auto", "pca", "spectral", "random"} or array (n, n_components), default="auto"
+        "auto" is "pca" for vectors with the Euclidean metric and "spectral" (from the affinities) for all else.
+        Whatever it is, it is shrunk to a standard deviation of 1e-4 and jittered, so duplicates come apart.
+    early_exaggeration : float or "auto", default="auto"
+        Factor on P during the first ``n_iter // 2`` iterations; "auto" is 12.
+    n_iter : int, default=500
+        Iterations after those with exaggeration, which are half as many and come on top.
+    learning_rate : float or "auto", default="auto"
+        "auto" is n divided by the exaggeration in force.
+    neighbors : (distances, indices), default=None
+        Ready-made neighbours, as `kneighbors` returns them (a row is not its own neighbour), instead of asking the
+        metric.
+    callback : callable, default=None
+        ``callback(iteration, error, embedding)``, every 50 iterations counted from the start; returning True ends the
+        run and keeps the positions. (Ctrl-C is passed on and keeps nothing.)
+    random_state : int, Generator, RandomState or None
+    n_jobs : int, default=None
+        Threads. The result is the same, bit by bit, for any number.
+
+    Attributes
+    ----------
+    embedding_ : array (n, n_components)
+    kl_divergence_, objective_ : float
+        KL(P || Q) at the end; beyond 500 rows with the engine's approximate normalisation of Q.
+    n_iter_ : int
+        Iterations done, those with exaggeration included.
+    stop_reason_ : {"max_iter", "callback"}
+    perplexity_ : float
+        The perplexity used.
+    metric_ : the fitted metric
+    """
+
+    _parameter_constraints = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "perplexity": [Interval(Real, 0, None, closed="neither")],
+        "metric": [str, object],
+        "init": [StrOptions({"auto", "pca", "spectral", "random"}), "array-like"],
+        "early_exaggeration": [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "learning_rate": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "neighbors": [tuple, list, None],
+        "callback": [callable, None],
+        "random_state": ["random_state", np.random.Generator],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        perplexity=30,
+        metric="euclidean",
+        init="auto",
+        early_exaggeration="auto",
+        n_iter=500,
+        learning_rate="auto",
+        neighbors=None,
+        callback=None,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.n_components = n_components
+        self.perplexity = perplexity
+        self.metric = metric
+        self.init = init
+        self.early_exaggeration = early_exaggeration
+        self.n_iter = n_iter
+        self.learning_rate = learning_rate
+        self.neighbors = neighbors
+        self.callback = callback
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _embed(self, metric, n_rows, rng):
+        perplexity = lower_perplexity(self.perplexity, n_rows)
+        engine = choose_engine(n_rows, self.n_components)
+        if self.neighbors is None:
+            exact = engine is exact_engine
+            distances, indices = metric.kneighbors(None, n_rows - 1 if exact else min(n_rows - 1, int(3 * perplexity)))
+        else:
+            distances, indices = check_neighbors(self.neighbors, n_rows)
+            perplexity = min(perplexity, indices.shape[1])
+        P = joint_affinities(distances, indices, perplexity)
+        exaggeration = 12.0 if self.early_exaggeration == "auto" else float(self.early_exaggeration)
+        run = optimise_tsne(
+            P, rescale(self._start(metric, P, rng), rng), engine=engine, exaggeration=exaggeration, n_iter=self.n_iter,
+            learning_rate=self.learning_rate, callback=self.callback, n_jobs=effective_n_jobs(self.n_jobs),
+        )  # fmt: skip
+        extra = {"kl_divergence_": run.kl_divergence, "perplexity_": perplexity}
+        return EmbeddingResult(run.embedding, run.kl_divergence, run.n_iter, run.stop_reason, extra)
+
+    def _start(self, metric, P, rng):
+        """Positions before rescaling."""
+        if not isinstance(self.init, str):
+            return given_start(self.init, P.shape[0], self.n_components)
+        vectors = getattr(metric, "rows_", None)
+        kind = self.init
+        if kind == "auto":
+            kind = "pca" if vectors is not None and self.metric == "euclidean" else "spectral"
+        if kind == "pca":
+            if vectors is None:
+                raise InputError("init='pca' needs vectors, and this metric holds none. Use init='spectral'.")
+            return principal_start(vectors, self.n_components, rng)
+        if kind == "spectral":
+            return spectral_start(P, self.n_components, rng)
+        return rng.normal(size=(P.shape[0], self.n_components))
+
+
+class TSNERun(NamedTuple):
+    """Positions, KL(P || Q), iterations done and why they ended."""
+
+    embedding: np.ndarray
+    kl_divergence: float
+    n_iter: int
+    stop_reason: str
+
+
+def optimise_tsne(P, Y, *, engine, exaggeration, n_iter, learning_rate="auto", callback=None, n_jobs=1):
+    """Run openTSNE's gradient descent from Y on joint affinities P: exaggerated for n_iter // 2 steps, then n_iter."""
+    embedding = TSNEEmbedding(Y, PrecomputedAffinities(P, normalize=False), n_jobs=n_jobs)
+    phases = [(n_iter // 2, exaggeration), (n_iter, 1.0)]
+    done = 0
+    for steps, factor in phases:
+        watch = _Watch(callback, done)
+        try:
+            embedding.optimize(
+                steps, inplace=True, propagate_exception=True, exaggeration=factor, momentum=0.8, max_step_norm=5,
+                learning_rate=learning_rate, negative_gradient_method=engine,
+                callbacks=None if callback is None else [watch],
+            )  # fmt: skip
+        except OptimizationInterrupt:
+            return _finish(embedding, P, engine, watch.iteration, "callback")
+        done += steps
+    return _finish(embedding, P, engine, done, "max_iter")
+
+
+def _finish(embedding, P, engine, n_iter, stop_reason):
+    # One thread: positions do not depend on the number of threads, but the engine's sum of the error does.
+    kl, _ = engine(embedding, P, dof=1, bh_params={"theta": 0.5}, fft_params=_FFT, should_eval_error=True, n_jobs=1)
+    return TSNERun(np.array(embedding), float(kl), n_iter, stop_reason)
+
+
+_FFT = {"n_interpolation_points": 3, "min_num_intervals": 50, "ints_in_interval": 1}
+
+
+class _Watch:
+    """Calls the user's callback with a count that runs through both phases, and remembers it."""
+
+    def __init__(self, callback, done):
+        self.callback, self.done, self.iteration = callback, done, done
+
+    def __call__(self, iteration, error, embedding):
+        self.iteration = self.done + iteration
+        return self.callback(self.iteration, float(error), np.array(embedding))
+
+
+def choose_engine(n_rows, n_components):
+    """The gradient for this size: all pairs, Barnes-Hut (three dimensions at most) or FFT (two at most)."""
+    if n_rows <= EXACT_ROWS or n_components > 3:
+        require_memory(
+            40.0 * n_rows**2,
+            f"t-SNE of {n_rows} rows in {n_components} dimensions, which visits all pairs,",
+            "Use n_components of at most 3, or fewer rows.",
+        )
+        return exact_engine
+    return kl_divergence_fft if n_rows >= FFT_ROWS and n_components <= 2 else kl_divergence_bh
+
+
+def exact_engine(embedding, P, **_):
+    """KL divergence and gradient over all pairs, in the form openTSNE's optimiser calls for.
+
+    The optimiser's gradients lack the factor 4, which its learning rates take for granted.
+    """
+    cost, gradient = tsne_cost(np.asarray(embedding), P.toarray() if sp.issparse(P) else P)
+    return cost, gradient / 4.0
+
+
+def check_neighbors(neighbors, n_rows):
+    """Ready-made neighbours: two arrays of shape (n, k), finite distances and indices of other rows."""
+    if len(neighbors) != 2:
+        raise InputError(f"neighbors must be the pair (distances, indices); got {len(neighbors)} items.")
+    distances, indices = np.asarray(neighbors[0], dtype=np.float64), np.asarray(neighbors[1])
+    if distances.ndim != 2 or distances.shape != indices.shape or len(indices) != n_rows or not indices.size:
+        raise InputError(
+            f"neighbors must be distances and indices of one shape (n_rows, k) with n_rows={n_rows}; "
+            f"got {distances.shape} and {indices.shape}."
+        )
+    if indices.dtype.kind not in "iu" or indices.min() < 0 or indices.max() >= n_rows:
+        raise InputError(f"the indices in neighbors must be whole numbers from 0 to {n_rows - 1}.")
+    if (indices == np.arange(n_rows)[:, None]).any():
+        raise InputError("a row in neighbors is its own neighbour; leave it out, as kneighbors(None, k) does.")
+    if not np.isfinite(distances).all() or distances.min() < 0:
+        raise InputError("the distances in neighbors must be finite and not negative.")
+    return distances, indices
