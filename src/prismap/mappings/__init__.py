@@ -1,1 +1,5 @@
-"""Explicit maps for new rows, and back."""
+"""Explicit maps: from rows to positions, and back."""
+
+from prismap.mappings.kernel_map import KernelMap
+
+__all__ = ["KernelMap"]
