@@ -1,1 +1,5 @@
-"""Which features drive a map, and valid bounds for linear models."""
+"""Which features matter: relevance of a map, and valid bounds for linear models."""
+
+from prismap.relevance.bounds import RelevanceBounds
+
+__all__ = ["RelevanceBounds"]

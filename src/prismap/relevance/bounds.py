@@ -1,0 +1,291 @@
+"""How relevant a feature may be for a given linear map on given data: bounds that hold (thesis 4.3)."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.linalg import qr
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from prismap._validation import check_rows, check_target_length
+from prismap.exceptions import InputError, PrismapWarning
+from prismap.relevance.greedy import criterion_errors, greedy_bounds, regression_errors
+from prismap.relevance.linear_maps import linear_map, with_weights
+from prismap.relevance.programs import solve_programs
+
+#: Share of the variance of the data, and of the map's outputs, that the default effective dimension keeps.
+KEPT_SHARE = 0.99
+#: How much worse than the best the held-out error of a smaller effective dimension may be.
+HELD_OUT_MARGIN = 0.01
+
+
+def leading_directions(X):
+    """Right singular vectors of X as columns, and the eigenvalues of X^T X, down to the numerical rank."""
+    singular, Vt = np.linalg.svd(X, full_matrices=False)[1:]
+    rank = int((singular > max(X.shape) * np.finfo(np.float64).eps * singular.max(initial=0.0)).sum())
+    return Vt[:rank].T, singular[:rank] ** 2
+
+
+def spectrum_dim(eigenvalues, V, weights, share=KEPT_SHARE):
+    """The fewest leading directions that keep `share` of the variance of the rows and of each output of the map."""
+    outputs = eigenvalues[:, None] * (V.T @ weights.T) ** 2  # variance of output l along each direction
+    kept = np.column_stack([eigenvalues, outputs]).cumsum(axis=0)
+    enough = (kept >= share * kept[-1] * (1 - 1e-12)).all(axis=1)
+    return int(np.argmax(enough)) + 1
+
+
+def weight_ranges(V, w, slack=0.01, names=None):
+    """The smallest and largest value of each weight over all maps equivalent to w, and maps that attain them.
+
+    Equivalent are the w' that agree with w on the columns of V and are hardly longer (thesis 4.14, 4.15)::
+
+        V^T w' = V^T w,    sum_j |w'_j| <= (1 + slack) mu,    mu the smallest length among them.
+
+    With w' = p - n, p, n >= 0, that is ``len(V.T) + 1`` equations in ``2 D + 1`` unknowns, whereas (4.18), (4.19) span
+    the complement of V and need 2 D + 1 inequalities.
+
+    Returns
+    -------
+    mu : float
+    shortest : array (D,), a map of length mu
+    lowest, highest : arrays (D, D); row j is an equivalent map whose weight j is smallest (largest)
+    """
+    D, n_directions = V.shape
+    b = V.T @ w
+    scale = np.abs(b).max(initial=0.0)
+    if scale <= 1e-12 * np.abs(w).max(initial=0.0) or scale == 0.0:
+        return 0.0, np.zeros(D), np.zeros((D, D)), np.zeros((D, D))
+    A = np.hstack([V.T, -V.T])
+    b = b / scale
+    # Any independent columns give a corner: a negative coordinate of p is a positive one of n.
+    some = qr(V.T, mode="r", pivoting=True)[1][:n_directions]
+    first = np.where(np.linalg.solve(V[some].T, b) >= 0, some, some + D)
+    x = solve_programs(A, b, np.ones((1, 2 * D)), first, ["the shortest map"])[0]
+    mu = x.sum()
+    # The budget is one more row, with its rest as one more unknown; the shortest map is the corner to start from.
+    A = np.vstack([np.hstack([A, np.zeros((n_directions, 1))]), np.ones(2 * D + 1)])
+    b = np.append(b, (1 + slack) * mu)
+    corner = np.append(_basis(A[:-1, :-1], x), 2 * D)
+    each = np.hstack([np.eye(D), -np.eye(D), np.zeros((D, 1))])
+    names = [f"column {j}" for j in range(D)] if names is None else list(names)
+    x_all = solve_programs(A, b, np.vstack([each, -each]), corner, names * 2)
+    maps = scale * (x_all[:, :D] - x_all[:, D:-1])
+    return scale * mu, scale * (x[:D] - x[D:]), maps[:D], maps[D:]
+
+
+def _basis(A, x):
+    """Columns of a basis that holds the positive entries of the corner x; a degenerate corner is filled up."""
+    preferred = A * np.where(x > 0, 1e6, 1.0)  # pivoting takes the longest column that is independent of those before
+    return qr(preferred, mode="r", pivoting=True)[1][: len(A)]
+
+
+def bounds_of_ranges(shortest, lowest, highest):
+    """Bounds of |w_j| and a map for each, from the ranges: interval (D, 2), maps (D, 2, D)."""
+    lo, hi = np.diag(lowest), np.diag(highest)
+    use_low = np.abs(lo) >= np.abs(hi)
+    upper_maps = np.where(use_low[:, None], lowest, highest)
+    lower_maps = np.where(use_low[:, None], highest, lowest)
+    crossing = (lo < 0) & (hi > 0)
+    # Zero lies between: the shortest map if it leaves feature j out, else the mixture of the two ends that does.
+    t = np.divide(hi, hi - lo, out=np.zeros_like(hi), where=crossing)[:, None]
+    mixed = np.where((shortest == 0)[:, None], shortest, t * lowest + (1 - t) * highest)
+    lower_maps = np.where(crossing[:, None], mixed, lower_maps)
+    lower = np.where(crossing, 0.0, np.minimum(np.abs(lo), np.abs(hi)))
+    interval = np.column_stack([lower, np.maximum(np.abs(lo), np.abs(hi))])
+    return interval, np.stack([lower_maps, upper_maps], axis=1)
+
+
+def equivalent_maps(V, weights, slack=0.01, names=None):
+    """Bounds per row of `weights` and the maps that attain them.
+
+    Returns the lengths mu (L,), the intervals (L, D, 2) and the maps (D, 2, L, D): for feature j and bound s, all rows
+    of the map are taken at that bound.
+    """
+    lengths, intervals, maps = [], [], []
+    for w in weights:
+        mu, *ranges = weight_ranges(V, w, slack, names)
+        interval, attained = bounds_of_ranges(*ranges)
+        lengths.append(mu)
+        intervals.append(interval)
+        maps.append(attained)
+    return np.array(lengths), np.array(intervals), np.stack(maps, axis=2)
+
+
+def held_out_errors(V, weights, error, slack=0.01, dims=None):
+    """The mean of ``error(weights')`` over the 2 D bounding maps, for each effective dimension (thesis 4.3.5)."""
+    dims = np.arange(1, V.shape[1] + 1) if dims is None else np.asarray(dims)
+    means = []
+    for dim in dims:
+        maps = equivalent_maps(V[:, :dim], weights, slack)[2].reshape(-1, *weights.shape)
+        unit = np.abs(maps).max(initial=0.0) or 1.0
+        distinct, counts = np.unique((maps / unit).round(10), axis=0, return_counts=True)  # many bounds share a map
+        means.append(np.average([error(unit * one) for one in distinct], weights=counts))
+    return dims, np.array(means)
+
+
+class RelevanceBounds(BaseEstimator):
+    """Lower and upper bounds of the relevance of each feature for a linear map on given data.
+
+    Weights of correlated features can be moved from one to the other without any change of what the map does. So the
+    size of one weight says little; the range it can take among all equivalent maps says what is known: a large lower
+    bound, the feature cannot be replaced (class 2); a small lower and a large upper bound, it can be (1); a small upper
+    bound, it is not needed (0). Small means at most `slack` of the total: what the slack alone could bring about.
+
+    Parameters
+    ----------
+    effective_dim : int, float, "held_out" or None, default=None
+        Directions of the data on which equivalent maps must agree: a number; the share of the variance of the data and
+        of the map's outputs to keep; None for the share 0.99; or "held_out", the smallest number whose bounding maps
+        predict held-out rows about as well as the best.
+    method : {"lp", "greedy"}, default="lp"
+        Linear programs, in units of the weights; or the generic search for any criterion, in units of its error.
+    slack : float, default=0.01
+        Equivalent maps may be longer than the shortest by this share. The thesis takes 0.1 for noisy regressions.
+    standardize : bool, default=False
+        Bring the columns to zero mean and unit variance, and the weights with them. Needed for a fair comparison of
+        columns on different scales, unless the model was fitted on scaled columns (a pipeline's scaler is honoured).
+    criterion : callable or None, default=None
+        For "greedy": ``criterion(X_subset, y)``, smaller is better. None: mean square error of the linear regression.
+    n_steps : int, default=6
+        Steps of the greedy search.
+
+    Attributes
+    ----------
+    interval_ : array (n_features, 2)
+        Lower and upper bound; for a map with several rows, the sums over its rows.
+    relevance_classes_ : array (n_features,) of 0, 1, 2
+    row_intervals_ : array (n_rows_of_the_map, n_features, 2), "lp" only
+    average_map_ : array (n_rows_of_the_map, n_features), "lp" only
+        The mean of all bounding maps: a regularised map that does the same.
+    effective_dim_ : int, and `spectrum_`, the eigenvalues it was chosen from
+    held_out_errors_ : pair of arrays (dimensions, mean errors), with effective_dim="held_out"
+    total_ : float
+        Length of the shortest equivalent map ("lp") or error without any feature ("greedy").
+
+    Notes
+    -----
+    Two programs a feature over ``effective_dim + 1`` equations, all solved side by side: milliseconds to seconds.
+
+    References
+    ----------
+    B. Frenay, D. Hofmann, A. Schulz, M. Biehl, B. Hammer (2014), Valid interpretation of feature relevance for linear
+    data mappings; A. Schulz, B. Mokbel, M. Biehl, B. Hammer (2015), Inferring feature relevances from metric learning.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.random.default_rng(0).normal(size=(50, 2))
+    >>> X = np.column_stack([x[:, 0], x[:, 0], x[:, 1]])             # the first two are the same
+    >>> RelevanceBounds(slack=0.0).fit(X, [0.7, 0.3, 2.0]).interval_.round(6)
+    array([[0., 1.],
+           [0., 1.],
+           [2., 2.]])
+    """
+
+    _parameter_constraints: dict = {
+        "effective_dim": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Real, 0, 1, closed="neither"),
+            StrOptions({"held_out"}),
+            None,
+        ],
+        "method": [StrOptions({"lp", "greedy"})],
+        "slack": [Interval(Real, 0, None, closed="left")],
+        "standardize": ["boolean"],
+        "criterion": [callable, None],
+        "n_steps": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self, effective_dim=None, *, method="lp", slack=0.01, standardize=False, criterion=None, n_steps=6
+    ):  # fmt: skip
+        self.effective_dim = effective_dim
+        self.method = method
+        self.slack = slack
+        self.standardize = standardize
+        self.criterion = criterion
+        self.n_steps = n_steps
+
+    def fit(self, X, coef, y=None, *, held_out=None, error=None):
+        """Bounds for the linear map `coef` on the rows X.
+
+        Parameters
+        ----------
+        X : array (n_samples, n_features)
+        coef : array (n_features,) or (n_rows_of_the_map, n_features), or a fitted model or pipeline that holds one
+        y : array (n_samples,), optional
+            Target of the greedy criterion; without it, the outputs of the map.
+        held_out : pair (X, y), optional
+            Rows for effective_dim="held_out", scored by the model with its weights exchanged.
+        error : callable, optional
+            Instead of `held_out`: from weights of the shape (n_rows_of_the_map, n_features) to an error.
+        """
+        self._validate_params()
+        X = check_rows(self, X, reset=True, dtype=np.float64)
+        names = getattr(self, "feature_names_in_", np.array([f"column {j}" for j in range(X.shape[1])]))
+        found = linear_map(X, coef)
+        scale = found.rows.std(axis=0) if self.standardize else np.ones(X.shape[1])
+        scale[scale == 0] = 1.0
+        rows = (found.rows - found.rows.mean(axis=0)) / scale if self.standardize else found.rows
+        weights = found.weights * scale
+        if not weights.any():
+            warnings.warn("coef is zero for every feature: no feature is relevant.", PrismapWarning, stacklevel=2)
+        if self.method == "greedy":
+            self._fit_greedy(rows, weights, y)
+        else:
+            if error is None and held_out is not None:
+                error = self._model_error(found, held_out, scale)
+            self._fit_programs(rows, weights, names, error)
+        small = max(self.slack, 1e-6) * self.total_ * (1 + 1e-6)
+        self.relevance_classes_ = (self.interval_ > small).sum(axis=1)
+        return self
+
+    def _fit_greedy(self, rows, weights, y):
+        target = rows @ weights.T if y is None else check_target_length(y, len(rows))
+        if self.criterion is None:
+            errors = regression_errors(rows, np.asarray(target, dtype=np.float64))
+        else:
+            errors = criterion_errors(self.criterion, rows, target)
+        self.interval_ = greedy_bounds(errors, rows.shape[1], self.n_steps)
+        self.total_ = float(errors(np.empty((1, 0), dtype=np.intp))[0])
+
+    def _fit_programs(self, rows, weights, names, error):
+        V, self.spectrum_ = leading_directions(rows)
+        if not V.shape[1]:
+            raise InputError(
+                "X is zero in every entry (after centring, if standardize=True): no map can be told apart."
+            )
+        self.effective_dim_ = self._choose_dim(V, weights, error)
+        lengths, self.row_intervals_, maps = equivalent_maps(V[:, : self.effective_dim_], weights, self.slack, names)
+        self.interval_ = self.row_intervals_.sum(axis=0)
+        self.average_map_ = maps.mean(axis=(0, 1))
+        self.total_ = float(lengths.sum())
+
+    def _choose_dim(self, V, weights, error):
+        rank = V.shape[1]
+        if self.effective_dim == "held_out":
+            if error is None:
+                raise InputError("effective_dim='held_out' needs held_out=(X, y) and a model, or error=, at fit.")
+            dims, means = self.held_out_errors_ = held_out_errors(V, weights, error, self.slack)
+            return int(dims[np.argmax(means <= means.min() + HELD_OUT_MARGIN)])
+        if isinstance(self.effective_dim, Integral):
+            if self.effective_dim > rank:
+                warnings.warn(
+                    f"effective_dim={self.effective_dim} is more than the rank of X, {rank}, which is used instead.",
+                    PrismapWarning, stacklevel=4,
+                )  # fmt: skip
+            return min(int(self.effective_dim), rank)
+        return spectrum_dim(self.spectrum_, V, weights, self.effective_dim or KEPT_SHARE)
+
+    def _model_error(self, found, held_out, scale):
+        """1 - score of the model on the held-out rows, with its weights exchanged."""
+        X_held, y_held = held_out
+        held = found.prepare(check_rows(self, X_held, reset=False, dtype=np.float64))
+
+        def error(weights):
+            return 1.0 - with_weights(found, weights / scale).score(held, y_held)
+
+        return error
