@@ -1,0 +1,382 @@
+"""The Fisher metric: distance as change of what is known about a target.
+
+The tensor ``J(x) = E_{p(c|x)} [ grad log p(c|x) grad log p(c|x)^T ]`` (000_ eq. 1, thesis eq. 2.13) measures how much a
+small step changes the class posterior; the length of a straight segment under it is the distance. Directions that do
+not matter for the target cost nothing, directions that do cost much.
+"""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from prismap._blocks import WORKING_BYTES, require_memory, row_blocks
+from prismap._random import as_generator
+from prismap._validation import check_dissimilarity, check_rows, check_similarity, encode_classes
+from prismap.exceptions import InputError, PrismapWarning
+from prismap.metrics.base import check_n_neighbors, smallest
+from prismap.metrics.geometry import DissimilarityGeometry, FittedIndex, SimilarityGeometry, VectorGeometry
+from prismap.metrics.graph import GRAPH_NEIGHBORS, connected_graph, shortest_paths, shortest_paths_of_new
+from prismap.metrics.parzen import ParzenPosterior
+from prismap.metrics.segments import SegmentRule, blend
+from prismap.metrics.support import mean_bandwidth, stratified_folds, stratified_support
+from prismap.metrics.tiles import fill_pairs
+
+N_FOLDS = 10
+#: Support rows when `n_support` is None: enough for a good posterior, few enough for a large n.
+MOST_SUPPORT = 4000
+#: Rows that the bandwidth is averaged over.
+BANDWIDTH_ROWS = 1000
+
+
+class FisherMetric(BaseEstimator):
+    """Distances that measure change in the class posterior.
+
+    Parameters
+    ----------
+    target : "auto" or "class"
+        What y is.
+    data : "vectors", "similarity" or "dissimilarity"
+        What X is: rows of features, or a square matrix between rows.
+    posterior : "auto" or "parzen"
+        The estimate of the class posterior: Gaussian kernels on support rows.
+    path : "chord", "tangent" or "graph"
+        Arcs between posteriors at nodes of the straight segment (the default), speeds at nodes as published, or
+        shortest paths over a neighbour graph whose edges are chords.
+    n_segments : int
+        Sub-segments of a straight segment.
+    symmetric : bool
+        For ``path="tangent"``: nodes mirrored about the middle; False takes left nodes, as in the thesis.
+    supervision : float in [0, 1]
+        w in the tensor ``w J + (1-w) I / sigma^2``. 1 is the pure Fisher metric, 0 the Euclidean one over sigma.
+    cross_fit : bool
+        Whether a pair of rows is judged by support outside their folds. False is the published estimate, which pulls
+        every row towards its own label, even when labels are noise.
+    n_support : int or None
+        Support rows, drawn with equal shares of the classes; None takes all labelled rows up to 4000.
+    perplexity : float
+        Effective number of neighbours that fixes the bandwidth: the mean of the calibrated ones.
+    repair : "clip", "flip", "shift" or "none"
+        What is done about negative eigenvalues of a similarity matrix.
+    n_jobs : int or None
+        Threads; None takes all cores. The result does not depend on it.
+    random_state : seed of support and folds.
+
+    Attributes
+    ----------
+    bandwidth_ : sigma.
+    support_ : indices of the support rows.
+    folds_ : the fold of each fitted row, -1 where it is not support (or without cross-fitting).
+    classes_ : the classes.
+    posterior_ : the posterior object; its name is in ``repr``.
+    n_rows_ : number of fitted rows.
+
+    Notes
+    -----
+    All pairs of n rows with T sub-segments cost (T - 1) matrix products of n x |S| with |S| x n, and as many
+    element-wise passes over n x n as there are classes; memory is the result and n x |S|. `kneighbors` keeps no n x n.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> metric = FisherMetric(random_state=0).fit(X, y)
+    >>> metric.pairwise().shape
+    (150, 150)
+    """
+
+    _parameter_constraints = {
+        "target": [StrOptions({"auto", "class"})],
+        "data": [StrOptions({"vectors", "similarity", "dissimilarity"})],
+        "posterior": [StrOptions({"auto", "parzen"})],
+        "path": [StrOptions({"chord", "tangent", "graph"})],
+        "n_segments": [Interval(Integral, 1, None, closed="left")],
+        "symmetric": ["boolean"],
+        "supervision": [Interval(Real, 0, 1, closed="both")],
+        "cross_fit": ["boolean"],
+        "n_support": [Interval(Integral, 2, None, closed="left"), None],
+        "perplexity": [Interval(Real, 1, None, closed="left")],
+        "repair": [StrOptions({"clip", "flip", "shift", "none"})],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self, target="auto", *, data="vectors", posterior="auto", path="chord", n_segments=2, symmetric=True,
+        supervision=1.0, cross_fit=True, n_support=None, perplexity=30, repair="clip", n_jobs=None, random_state=None,
+    ):  # fmt: skip
+        self.target = target
+        self.data = data
+        self.posterior = posterior
+        self.path = path
+        self.n_segments = n_segments
+        self.symmetric = symmetric
+        self.supervision = supervision
+        self.cross_fit = cross_fit
+        self.n_support = n_support
+        self.perplexity = perplexity
+        self.repair = repair
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X, y=None):
+        """Estimate the posterior of y on the rows of X."""
+        self._validate_params()
+        self.geometry_ = self._fit_geometry(X)
+        self.n_rows_ = self.geometry_.n_rows
+        rng = as_generator(self.random_state)
+        if self.supervision == 0:
+            codes = np.zeros(self.n_rows_, dtype=np.intp)
+            self.classes_ = np.empty(0)
+        else:
+            if y is None:
+                raise InputError(
+                    f"{type(self).__name__} requires y to be passed, but the target y is None. Without a target set "
+                    "supervision=0, which gives Euclidean distances over the bandwidth."
+                )
+            self.classes_, codes = encode_classes(y, self.n_rows_)
+        self.support_ = stratified_support(codes, self.n_support or MOST_SUPPORT, rng)
+        self.bandwidth_ = self._fit_bandwidth(rng)
+        self.folds_ = np.full(self.n_rows_, -1, dtype=np.intp)
+        self._order = np.arange(self.n_rows_)
+        if self.supervision > 0:
+            self._fit_posterior(codes, rng)
+        self._graph = None
+        if self.path == "graph":
+            self._graph = connected_graph(lambda k: self._straight_neighbors(None, k), self.n_rows_)
+        return self
+
+    def _fit_geometry(self, X):
+        if self.data == "vectors":
+            return VectorGeometry(check_rows(self, X, reset=True, sparse=True, min_rows=2))
+        matrix = check_rows(self, X, reset=True, min_rows=2)
+        if self.data == "similarity":
+            check_similarity(matrix)
+            return SimilarityGeometry(matrix, self.repair)
+        check_dissimilarity(matrix)
+        return DissimilarityGeometry(matrix)
+
+    def _fit_bandwidth(self, rng):
+        sample = self.support_
+        if len(sample) > BANDWIDTH_ROWS:
+            sample = np.sort(rng.choice(sample, BANDWIDTH_ROWS, replace=False))
+        D2 = self.geometry_.squared_to(FittedIndex(sample), self.support_).astype(np.float64)
+        D2[sample[:, None] == self.support_[None, :]] = np.inf
+        most = max(1.0, (len(self.support_) - 1) / 3)
+        if self.perplexity > most:
+            warnings.warn(
+                f"perplexity={self.perplexity:g} is too large for {len(self.support_)} support rows and was lowered to "
+                f"{most:.3g}.",
+                PrismapWarning,
+                stacklevel=3,
+            )
+        return mean_bandwidth(D2, min(self.perplexity, most))
+
+    def _fit_posterior(self, codes, rng):
+        support_codes = codes[self.support_]
+        folds = None
+        if self.cross_fit:
+            folds = stratified_folds(support_codes, min(N_FOLDS, max(3, len(support_codes) // 2)), rng)
+            self.folds_[self.support_] = folds
+            self._order = np.argsort(self.folds_, kind="stable")
+        self._place = np.argsort(self._order)
+        self.posterior_ = ParzenPosterior(support_codes, len(self.classes_), folds, self.bandwidth_, self._rule())
+        per_row = self.posterior_.bytes_per_row(self.geometry_.dtype.itemsize)
+        require_memory(
+            per_row * self.n_rows_, "The profiles of the fitted rows", "Set a smaller n_support, or fit fewer."
+        )
+        self._rows = self.posterior_.rows(self._profiles(FittedIndex(self._order)), self.folds_[self._order])
+
+    def _rule(self):
+        return SegmentRule("tangent" if self.path == "tangent" else "chord", self.n_segments, self.symmetric)
+
+    def _profiles(self, A, self_similarity=None):
+        return self.geometry_.squared_to(A, self.support_, self_similarity)
+
+    def pairwise(self, A=None, B=None, *, self_similarity=None):
+        """Distances between rows A and rows B, (n_A, n_B).
+
+        None stands for the fitted rows, cross-fitted; given rows are new, whatever their values: they exclude nothing
+        of the support. For matrix data a new row is given by its entries against all fitted rows, and its
+        `self_similarity` where `prismap.metrics.geometry` cannot know it; two sets of new rows need supervision 1.
+        """
+        check_is_fitted(self, "bandwidth_")
+        A, B = self._new_rows(A), self._new_rows(B)
+        n_a, n_b = (self.n_rows_ if rows is None else rows.shape[0] for rows in (A, B))
+        require_memory(
+            float(self.geometry_.dtype.itemsize) * n_a * n_b, "The matrix of all distances", "Use kneighbors."
+        )
+        if self._graph is None:
+            return self._straight(A, B, self_similarity)
+        if A is None and B is not None:
+            return self._along_graph(B).T
+        if B is not None:
+            raise InputError("path='graph' knows distances to the fitted rows only; leave B out.")
+        return self._along_graph(A)
+
+    def kneighbors(self, A=None, n_neighbors=90):
+        """Nearest fitted rows of A: (distances, indices), nearest first; exact, in blocks.
+
+        For ``A=None`` the fitted rows, cross-fitted, and no row is its own neighbour.
+        """
+        check_is_fitted(self, "bandwidth_")
+        A = self._new_rows(A)
+        n_neighbors = check_n_neighbors(n_neighbors, self.n_rows_, own=A is None)
+        return self._neighbors(A, n_neighbors, self._straight if self._graph is None else self._along_graph)
+
+    def _straight_neighbors(self, A, n_neighbors):
+        return self._neighbors(A, n_neighbors, self._straight)
+
+    def _neighbors(self, A, n_neighbors, distances_of):
+        n_rows = self.n_rows_ if A is None else A.shape[0]
+        distances = np.empty((n_rows, n_neighbors), dtype=self.geometry_.dtype)
+        indices = np.empty((n_rows, n_neighbors), dtype=np.intp)
+        for rows in row_blocks(n_rows, 4.0 * self.geometry_.dtype.itemsize * self.n_rows_, WORKING_BYTES, at_least=64):
+            D = distances_of(FittedIndex(np.arange(rows.start, rows.stop)) if A is None else A[rows])
+            if A is None:
+                D[np.arange(len(D)), np.arange(rows.start, rows.stop)] = np.inf
+            distances[rows], indices[rows] = smallest(D, n_neighbors)
+        return distances, indices
+
+    def _along_graph(self, A=None):
+        """Shortest paths from rows A to all fitted rows, the direct segment among them."""
+        if A is None or isinstance(A, FittedIndex):
+            D = shortest_paths(self._graph, None if A is None else A.index)
+        else:
+            D = shortest_paths_of_new(self._graph, *self._straight_neighbors(A, min(GRAPH_NEIGHBORS, self.n_rows_)))
+        return np.minimum(D.astype(self.geometry_.dtype), self._straight(A))
+
+    def _straight(self, A=None, B=None, self_similarity=None):
+        """Lengths of the straight segments between rows A and B, each None, a `FittedIndex` or new rows."""
+        key_a, order_a, key_b, order_b = *self._sorted_side(A), *self._sorted_side(B)
+        steps = None
+        if self.supervision < 1:
+            steps = self._squared_steps(key_a, key_b, self_similarity)
+        if self.supervision == 0:
+            return unsort(np.sqrt(steps), order_a, order_b)
+        rows_a, rows_b = self._state(key_a, self_similarity), self._state(key_b)
+
+        def lengths(block, chunk_a, chunk_b, a, b):
+            part = None if steps is None else steps[chunk_a, chunk_b][a, b]
+            return blend(block.sub_lengths(a, b), self.n_segments, self.supervision, part)
+
+        out = np.empty((len(rows_a), len(rows_b)), dtype=self.geometry_.dtype)
+        same = A is None and B is None and (self.path != "tangent" or self.symmetric)
+        fill_pairs(
+            out, rows_a.fold, rows_b.fold, lambda a, b: self.posterior_.block(rows_a.take(a), rows_b.take(b)), lengths,
+            same=same, n_jobs=self.n_jobs,
+        )  # fmt: skip
+        if A is None and B is None:
+            np.fill_diagonal(out, 0)
+        return unsort(out, order_a, order_b)
+
+    def _sorted_side(self, rows):
+        """Rows sorted by fold, as the geometry takes them, and the order that was applied (None if none)."""
+        if rows is None:
+            return FittedIndex(self._order), self._order
+        if isinstance(rows, FittedIndex):
+            order = np.argsort(self.folds_[rows.index], kind="stable")
+            return FittedIndex(rows.index[order]), order
+        return rows, None
+
+    def _state(self, key, self_similarity=None):
+        """The posterior's state of rows that are sorted by fold."""
+        if isinstance(key, FittedIndex):
+            return self._rows if key.index is self._order else self._rows.take(self._place[key.index])
+        return self.posterior_.rows(self._profiles(key, self_similarity))
+
+    def _squared_steps(self, A, B, self_similarity=None):
+        """``||x - x'||^2 / sigma^2`` of all pairs, not negative."""
+        if isinstance(B, FittedIndex):
+            self._demand_self_similarity(A, self_similarity)
+            D2 = self.geometry_.squared_to(A, B.index, self_similarity)
+        elif isinstance(A, FittedIndex):
+            return self._squared_steps(B, A).T
+        else:
+            D2 = self.geometry_.squared_between(A, B)
+        return np.maximum(D2, 0) / self.geometry_.dtype.type(self.bandwidth_**2)
+
+    def _demand_self_similarity(self, A, given):
+        geometry = self.geometry_
+        if given is not None or isinstance(A, FittedIndex) or not isinstance(geometry, SimilarityGeometry):
+            return
+        if not geometry.self_similarity_known:
+            raise InputError(
+                "the similarities of new rows to themselves are needed (supervision < 1, repair='none' or 'shift', and "
+                "a diagonal that is not constant): pass self_similarity=, one number a new row."
+            )
+
+    def _new_rows(self, rows):
+        if rows is None:
+            return None
+        rows = check_rows(self, rows, reset=False, sparse=self.data == "vectors")
+        return rows.astype(self.geometry_.dtype, copy=False)
+
+    def predict_proba(self, A=None):
+        """Class posteriors of rows A; of the fitted rows, each without the support of its own fold, where None."""
+        check_is_fitted(self, "posterior_")
+        if A is None:
+            return self.posterior_.probabilities(self._rows)[self._place]
+        return self.posterior_.probabilities(self._state(self._new_rows(A)))
+
+    def tensor_factor(self, A=None):
+        """Factors F (n, C, D) of the Fisher tensor of each row, ``J = sum_c F_c F_c^T``; vectors only.
+
+        ``F_c = sqrt(p_c) (E[x_l | x, c] - E[x_l | x]) / sigma^2`` (000_ eq. 5 to 7).
+        """
+        check_is_fitted(self, "posterior_")
+        if self.data != "vectors":
+            raise InputError("the tensor has no coordinates for similarity or dissimilarity data; use pairwise.")
+        key, order = self._sorted_side(self._new_rows(A))
+        support = self.geometry_.rows[self.support_]
+        support = support.toarray() if sp.issparse(support) else support
+        factors = self.posterior_.tensor_factor(self._state(key), support)
+        if order is None:
+            return factors
+        out = np.empty_like(factors)
+        out[order] = factors
+        return out
+
+    def tensor(self, A=None):
+        """The tensor ``w J + (1-w) I / sigma^2`` of each row, (n, D, D); vectors only.
+
+        `tensor_factor` is the cheap form.
+        """
+        n_rows = self.n_rows_ if A is None else np.shape(A)[0]
+        D = self.n_features_in_
+        require_memory(8.0 * n_rows * D * D, "The tensors of all rows", "Use tensor_factor, or fewer rows.")
+        tensor = np.zeros((n_rows, D, D), dtype=self.geometry_.dtype)
+        if self.supervision > 0:
+            F = self.tensor_factor(A)
+            tensor = self.supervision * np.einsum("ncd,nce->nde", F, F, optimize=True)
+        tensor[:, np.arange(D), np.arange(D)] += (1 - self.supervision) / self.bandwidth_**2
+        return tensor
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.data == "vectors"
+        tags.input_tags.pairwise = self.data != "vectors"
+        tags.target_tags.required = self.supervision > 0
+        return tags
+
+    def __repr__(self, N_CHAR_MAX=700):
+        text = super().__repr__(N_CHAR_MAX)
+        if not hasattr(self, "posterior_"):
+            return text
+        judged = f"cross-fitted in {self.posterior_.n_folds} folds" if self.cross_fit else "in-sample"
+        return f"{text} <{self.posterior_.name} posterior, {judged}, bandwidth {self.bandwidth_:.4g}>"
+
+
+def unsort(D, order_rows, order_columns):
+    """Undo the sorting of rows and columns of a matrix (None: they were not sorted)."""
+    if order_rows is not None:
+        D = D[np.argsort(order_rows)]
+    if order_columns is not None:
+        D = D[:, np.argsort(order_columns)]
+    return D

@@ -1,0 +1,221 @@
+"""Three kinds of data, one thing asked of them: squared distances to the fitted rows.
+
+Everything the Fisher metric needs of a row x is its *profile* ``q_l(x) = ||x - x_l||^2`` against support rows x_l.
+
+=============  ==========================================  =======================================
+data           profile                                     a new row is given as
+=============  ==========================================  =======================================
+vectors        squared Euclidean distance                  its vector
+similarity     ``s(x,x) + s(x_l,x_l) - 2 s(x,x_l)``        its similarities to the fitted rows
+dissimilarity  ``delta(x,x_l)^2``                          its dissimilarities to the fitted rows
+=============  ==========================================  =======================================
+
+(000_ eq. 16 with the errata of thesis eq. 2.26.) After this file no code touches a coordinate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.extmath import row_norms, safe_sparse_dot
+
+from prismap.exceptions import InputError
+
+
+@dataclass(frozen=True)
+class SimilarityRepair:
+    """A similarity matrix made usable as an inner product, what was done, and how much was wrong.
+
+    Attributes
+    ----------
+    matrix : the repaired matrix.
+    method : "clip", "flip", "shift" or "none".
+    negative_mass : sum of |negative eigenvalues| over the sum of |all eigenvalues| before the repair.
+    vectors, values : the eigenvectors and eigenvalues that are kept, for clip and flip.
+    """
+
+    matrix: np.ndarray
+    method: str
+    negative_mass: float
+    vectors: np.ndarray | None = None
+    values: np.ndarray | None = None
+
+    def apply(self, rows):
+        """New rows of similarities to the fitted ones, brought into the repaired space: (rows, self-similarities).
+
+        Clip and flip act on the span of the fitted rows, so a new row is first projected onto it; its self-similarity
+        is the squared length of that projection, which for a fitted row is exactly its repaired diagonal entry. Shift
+        only changes self-similarities and leaves those of new rows to the caller (None).
+        """
+        if self.vectors is None:
+            return rows, None
+        coordinates = (rows @ self.vectors) / np.sqrt(np.abs(self.values))
+        if self.method == "flip":
+            coordinates = coordinates * np.sign(self.values)
+        basis = self.vectors * np.sqrt(np.abs(self.values))
+        return coordinates @ basis.T, np.einsum("ij,ij->i", coordinates, coordinates)
+
+
+def repair_similarity(S, method="clip"):
+    """Make an indefinite similarity matrix positive semi-definite.
+
+    Parameters
+    ----------
+    S : array (n, n), symmetric.
+    method : "clip" sets negative eigenvalues to zero, "flip" takes their magnitude, "shift" adds the most negative one
+        to the diagonal, "none" leaves the matrix alone (and only reports its negative mass).
+
+    Returns
+    -------
+    SimilarityRepair
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> fixed = repair_similarity(np.array([[1.0, 2.0], [2.0, 1.0]]), "clip")
+    >>> fixed.matrix.tolist(), round(fixed.negative_mass, 2)
+    ([[1.5, 1.5], [1.5, 1.5]], 0.25)
+    """
+    if method not in ("clip", "flip", "shift", "none"):
+        raise InputError(f"repair must be 'clip', 'flip', 'shift' or 'none'; got {method!r}.")
+    S = np.asarray(S, dtype=np.float64)
+    symmetric = (S + S.T) / 2
+    if method in ("clip", "flip"):
+        values, vectors = np.linalg.eigh(symmetric)
+    else:
+        values, vectors = np.linalg.eigvalsh(symmetric), None
+    total = np.abs(values).sum()
+    negative_mass = float(-values[values < 0].sum() / total) if total > 0 else 0.0
+    if method == "none":
+        return SimilarityRepair(S, method, negative_mass)
+    if method == "shift":
+        return SimilarityRepair(S + max(0.0, -values[0]) * np.eye(len(S)), method, negative_mass)
+    tolerance = np.finfo(np.float64).eps * len(S) * max(float(np.abs(values).max(initial=0.0)), 1e-300)
+    kept = values > tolerance if method == "clip" else np.abs(values) > tolerance
+    values, vectors = values[kept], vectors[:, kept]
+    matrix = (vectors * np.abs(values)) @ vectors.T
+    return SimilarityRepair((matrix + matrix.T) / 2, method, negative_mass, vectors, values)
+
+
+class VectorGeometry:
+    """Rows as vectors, dense or sparse. Centred, so that large offsets cost no digits."""
+
+    def __init__(self, rows):
+        self.center = None if sp.issparse(rows) else rows.mean(axis=0, dtype=np.float64).astype(rows.dtype)
+        self.rows = self._centred(rows)
+        self.squared_norms = row_norms(self.rows, squared=True)
+        self.dtype = rows.dtype
+
+    n_rows = property(lambda self: self.rows.shape[0])
+
+    def _centred(self, rows):
+        return rows if self.center is None else np.ascontiguousarray(rows - self.center)
+
+    def squared_to(self, A, columns, self_similarity=None):
+        """Squared distances of new rows A (the fitted rows where None or an index) to the fitted rows `columns`."""
+        rows, norms = self._side(A)
+        return _squared(rows, norms, self.rows[columns], self.squared_norms[columns])
+
+    def squared_between(self, A, B):
+        """Squared distances between two sets of new rows."""
+        return _squared(*self._side(A), *self._side(B))
+
+    def _side(self, A):
+        if A is None:
+            return self.rows, self.squared_norms
+        if isinstance(A, FittedIndex):
+            return self.rows[A.index], self.squared_norms[A.index]
+        rows = self._centred(A)
+        return rows, row_norms(rows, squared=True)
+
+
+class FittedIndex:
+    """Some of the fitted rows, by index, where new rows could stand."""
+
+    def __init__(self, index):
+        self.index = index
+
+
+def _squared(A, norms_a, B, norms_b):
+    """``||a||^2 + ||b||^2 - 2 a.b``; pairs that lost their digits to cancellation are done again by differences."""
+    D2 = safe_sparse_dot(A, B.T, dense_output=True)
+    D2 *= -2
+    D2 += norms_a[:, None]
+    D2 += norms_b[None, :]
+    if sp.issparse(A) or sp.issparse(B):
+        return np.maximum(D2, 0, out=D2)
+    # Below this share of the norms fewer than about half of the digits are right.
+    share = np.sqrt(np.finfo(D2.dtype).eps)
+    i, j = np.nonzero(share * (norms_a[:, None] + norms_b[None, :]) >= D2)
+    for start in range(0, len(i), 65536):
+        part = slice(start, start + 65536)
+        difference = A[i[part]] - B[j[part]]
+        D2[i[part], j[part]] = np.einsum("ij,ij->i", difference, difference)
+    return D2
+
+
+class _MatrixGeometry:
+    """Rows known by a square matrix; new rows by their entries against the fitted ones."""
+
+    def squared_between(self, A, B):
+        """Two sets of new rows: their mutual entries are not known."""
+        raise InputError(
+            "the distance between two new rows is not known for matrix data with supervision < 1: leave B out to get "
+            "the distances to the fitted rows, or use supervision=1."
+        )
+
+
+class SimilarityGeometry(_MatrixGeometry):
+    """Rows by their similarities, repaired or as they are (then a squared distance may be negative)."""
+
+    def __init__(self, S, repair="clip"):
+        self.repair = repair_similarity(S, repair)
+        self.matrix = self.repair.matrix.astype(S.dtype)
+        self.diagonal = np.diag(self.matrix).copy()
+        self.dtype = S.dtype
+
+    n_rows = property(lambda self: len(self.matrix))
+
+    def squared_to(self, A, columns, self_similarity=None):
+        """Squared distances; a missing self-similarity is the fitted diagonal's value if that is constant."""
+        if A is None or isinstance(A, FittedIndex):
+            rows = slice(None) if A is None else A.index
+            cross, own = self.matrix[rows][:, columns], self.diagonal[rows]
+        else:
+            repaired, projected = self.repair.apply(A)
+            cross = np.asarray(repaired, dtype=self.dtype)[:, columns]
+            own = self._own(A, projected, self_similarity)
+        return own[:, None] + self.diagonal[columns][None, :] - 2 * cross
+
+    def _own(self, A, projected, given):
+        if given is not None:
+            return np.asarray(given, dtype=self.dtype)
+        if projected is not None:
+            return projected.astype(self.dtype)
+        # Without it, every squared distance of a row is off by one constant, which the class posterior does not feel.
+        return np.full(len(A), self.diagonal.mean(), dtype=self.dtype)
+
+    @property
+    def self_similarity_known(self):
+        """Whether a new row's self-similarity follows from its similarities (repaired) or from a constant diagonal."""
+        return self.repair.vectors is not None or float(np.ptp(self.diagonal)) <= 1e-9 * abs(
+            float(self.diagonal.mean())
+        )
+
+
+class DissimilarityGeometry(_MatrixGeometry):
+    """Rows by their dissimilarities."""
+
+    def __init__(self, D):
+        self.matrix = D
+        self.dtype = D.dtype
+
+    n_rows = property(lambda self: len(self.matrix))
+
+    def squared_to(self, A, columns, self_similarity=None):
+        """Squared dissimilarities."""
+        if A is None or isinstance(A, FittedIndex):
+            A = self.matrix if A is None else self.matrix[A.index]
+        return A[:, columns] ** 2
