@@ -1,0 +1,222 @@
+"""The encoding kept with a map: learnt once, the same on every later file or batch."""
+
+import json
+
+import numpy as np
+import pytest
+
+from prismap.exceptions import FileFormatError, InputError
+from prismap.tables import Roles, Table, TableEncoding, TextColumn, learn_encoding, table_from_arrow
+from prismap.tables.table import text_column
+
+pa = pytest.importorskip("pyarrow")
+
+
+def table_of(n_rows=None, target=None, **columns):
+    made = {
+        name: text_column(values) if any(isinstance(value, str) for value in values) else np.array(values, dtype=float)
+        for name, values in columns.items()
+    }
+    return Table(made, n_rows or len(next(iter(columns.values()))), target)
+
+
+NAN = float("nan")
+ROWS = table_of(width=[1, 2, 3, 6], colour=["red", "blue", "red", "red"], height=[10, 10, 20, 20])
+
+
+def test_columns_keep_their_order_and_text_becomes_levels():
+    encoding, notes = learn_encoding(ROWS, standardize=False)
+    assert encoding.feature_names == ["width", "colour=blue", "colour=red", "height"]
+    np.testing.assert_array_equal(encoding.apply(ROWS).X, [[1, 0, 1, 10], [2, 1, 0, 10], [3, 0, 1, 20], [6, 0, 1, 20]])
+    assert any("one feature a level: colour (2)" in note for note in notes)
+    assert any("used as they are" in note for note in notes)
+
+
+def test_every_column_has_variance_one_and_text_counts_as_one_column():
+    encoding, notes = learn_encoding(ROWS)
+    X = encoding.apply(ROWS).X
+    np.testing.assert_allclose(X.mean(axis=0), 0, atol=1e-15)
+    variance = X.var(axis=0)
+    np.testing.assert_allclose([variance[0], variance[1] + variance[2], variance[3]], 1)
+    raw = learn_encoding(ROWS, standardize=False)[0].apply(ROWS).X
+    np.testing.assert_allclose(X[:, 1:3] * np.sqrt(2 * 0.75 * 0.25) + [0.25, 0.75], raw[:, 1:3])
+    assert any("standardised" in note for note in notes)
+
+
+def test_large_and_small_numbers_are_standardised():
+    rows = table_of(large=[1e300, -1e300, 1e300, -1e300], small=[1e-300, 0, 0, 1e-300])
+    X = learn_encoding(rows)[0].apply(rows).X
+    np.testing.assert_allclose(np.abs(X), 1)
+
+
+def test_constant_and_empty_columns_are_kept_and_said():
+    rows = table_of(one=[0.1, 0.1, 0.1], empty=[NAN] * 3, word=["a", "a", "a"], free=[1, 2, 3])
+    encoding, notes = learn_encoding(rows, impute="median")
+    X = encoding.apply(rows).X
+    np.testing.assert_allclose(X[:, :3], 0, atol=1e-15)
+    assert any("'one', 'empty', 'word'" in note and "kept" in note for note in notes)
+
+
+def test_integer_and_boolean_columns_need_no_floats():
+    rows = Table({"a": np.uint8([0, 255]), "b": np.array([True, False])}, 2)
+    encoding, _ = learn_encoding(rows)
+    np.testing.assert_allclose(encoding.apply(rows).X, [[-1, 1], [1, -1]])
+
+
+# Missing values
+
+
+def test_missing_values_are_refused_with_counts_and_the_way_out():
+    rows = table_of(a=[1, NAN, NAN], b=["x", None, "x"], c=[np.inf, 1, 2], d=[1, 2, 3])
+    with pytest.raises(InputError, match=r"in 3 columns, of 3 rows: 'a' 2, 'b' 1, 'c' 1. .*--impute median"):
+        learn_encoding(rows)
+
+
+def test_median_and_most_frequent_level_fill_missing_values():
+    rows = table_of(a=[1, NAN, 3, 100, np.inf], b=["x", None, "y", "y", "x"])
+    encoding, notes = learn_encoding(rows, impute="median", standardize=False)
+    encoded = encoding.apply(rows)
+    np.testing.assert_array_equal(encoded.X[:, 0], [1, 3, 3, 100, 3])
+    np.testing.assert_array_equal(encoded.X[1], [3, 1, 0])
+    assert encoded.filled == {"a": 2, "b": 1}
+    assert any("filled with the median" in note and "'a' 2, 'b' 1" in note for note in notes)
+    later = encoding.apply(table_of(a=[NAN, NAN, 5], b=[None, "y", "x"]))
+    np.testing.assert_array_equal(later.X, [[3, 1, 0], [3, 0, 1], [5, 1, 0]])
+
+
+def test_a_later_file_with_missing_values_is_refused_without_imputation():
+    encoding, _ = learn_encoding(ROWS)
+    with pytest.raises(InputError, match=r"of 1 rows: 'width' 1"):
+        encoding.apply(table_of(width=[NAN], colour=["red"], height=[1]))
+    with pytest.raises(InputError, match="'colour' 1"):
+        encoding.apply(table_of(width=[1, 2], colour=[None, "red"], height=[1, 2]))
+
+
+def test_imputation_knows_one_way_only():
+    with pytest.raises(InputError, match="impute must be None or 'median'; got 'mean'"):
+        learn_encoding(ROWS, impute="mean")
+
+
+# Text
+
+
+def test_text_with_many_values_is_refused_by_name():
+    rows = table_of(
+        name=[f"Mr {row}" for row in range(80)], age=[*map(str, range(78)), "unknown", "old"], width=range(80)
+    )
+    with pytest.raises(InputError, match=r"2 text columns .*\(at most 30\).*--drop name,age") as error:
+        learn_encoding(rows)
+    assert "'name': 80 different values such as 'Mr 0'" in str(error.value)
+    assert "'age': numbers, but for 'old', 'unknown' (empty them" in str(error.value)
+    with pytest.raises(InputError, match=r"at most 2"):
+        learn_encoding(table_of(name=["a", "b", "c", "d"]))
+
+
+def test_unknown_levels_become_zeros_and_are_counted():
+    encoding, _ = learn_encoding(ROWS, standardize=False)
+    encoded = encoding.apply(table_of(width=[1, 2], colour=["pink", "blue"], height=[3, 4]))
+    np.testing.assert_array_equal(encoded.X, [[1, 0, 0, 3], [2, 1, 0, 4]])
+    assert encoded.unknown == {"colour": 1}
+
+
+def test_numbers_in_a_text_column_are_its_levels():
+    rows = table_of(code=["1", "2", "x", "1", "1", "2"], k=range(6))
+    encoding, notes = learn_encoding(rows, standardize=False)
+    assert any("'code' was taken as text because of 'x' among its numbers" in note for note in notes)
+    later = Table({"code": np.array([2.0, 1.0, 7.5]), "k": np.zeros(3)}, 3)
+    encoded = encoding.apply(later)
+    np.testing.assert_array_equal(encoded.X[:, :3], [[0, 1, 0], [1, 0, 0], [0, 0, 0]])
+    assert encoded.unknown == {"code": 1}
+
+
+def test_text_in_a_column_of_numbers_is_refused():
+    encoding, _ = learn_encoding(ROWS)
+    with pytest.raises(InputError, match="'width' held numbers .* holds text now, such as 'tall'"):
+        encoding.apply(table_of(width=["tall"], colour=["red"], height=[1]))
+
+
+# Columns of later files
+
+
+def test_columns_are_found_by_name_and_others_ignored():
+    encoding, _ = learn_encoding(ROWS)
+    shuffled = Table({name: ROWS.columns[name] for name in ("height", "colour", "width")} | {"z": np.zeros(4)}, 4)
+    np.testing.assert_array_equal(encoding.apply(shuffled).X, encoding.apply(ROWS).X)
+
+
+def test_missing_columns_are_refused_with_a_diff():
+    encoding, _ = learn_encoding(ROWS)
+    with pytest.raises(
+        InputError, match=r"lacks 2 of the 3 columns of the map: -'colour' \(\+'color'\?\), -'height'"
+    ) as e:
+        encoding.apply(table_of(width=[1], color=["red"], depth=[1]))
+    assert "does not know: 'color', 'depth'" in str(e.value)
+
+
+def test_row_numbers_without_a_name_are_left_out():
+    rows = table_of(unnamed_1=[0, 1, 2], __index_level_0__=[1, 2, 3], unnamed_4=[5, 1, 2])
+    encoding, notes = learn_encoding(rows)
+    assert encoding.feature_names == ["unnamed_4"]
+    assert sum("numbers the rows" in note for note in notes) == 2
+    with pytest.raises(InputError, match="no column is left"):
+        learn_encoding(table_of(unnamed_1=[0, 1, 2]))
+
+
+def test_columns_that_look_like_ids_are_pointed_out():
+    _, notes = learn_encoding(table_of(customer_id=[17, 3, 5], humid=[1, 2, 3], id=[1, 1, 2]))
+    assert [note for note in notes if "look like row ids" in note and "'customer_id' (--id" in note]
+
+
+# Batches and files
+
+
+def test_batches_are_encoded_as_the_whole():
+    rng = np.random.default_rng(0)
+    whole = pa.table({"a": rng.normal(size=20), "b": rng.choice(["u", "v", "w"], 20), "k": range(20)})
+    roles = Roles(target="k")
+    encoding, _ = learn_encoding(table_from_arrow(whole, roles), roles=roles)
+    X = encoding.apply(whole).X
+    pieces = [encoding.apply(batch).X for batch in whole.to_batches(max_chunksize=3)]
+    np.testing.assert_array_equal(np.concatenate(pieces), X)
+    one = encoding.apply(whole.slice(4, 1)).X
+    np.testing.assert_array_equal(one, X[4:5])
+
+
+def test_round_trip_through_json():
+    rows = table_of(a=[0.1, NAN, 1 / 3], b=["x", "y", "y"])
+    rows = Table(rows.columns, 3, np.array(["k", "l", "k"], dtype=object))
+    encoding, _ = learn_encoding(rows, roles=Roles(target="label", ids="key"), impute="median")
+    again = TableEncoding.from_dict(json.loads(json.dumps(encoding.to_dict())))
+    assert again == encoding
+    assert again.roles == Roles("label", "key", text=("b", "label"), required=False)
+    np.testing.assert_array_equal(again.apply(rows).X, encoding.apply(rows).X)
+
+
+def damaged_encodings():
+    encoding = learn_encoding(ROWS, roles=Roles(target="k"))[0].to_dict()
+    encoding = json.loads(json.dumps(encoding))
+    yield {}
+    yield None
+    yield {**encoding, "columns": None}
+    yield {**encoding, "columns": encoding["columns"] * 2}
+    yield {**encoding, "target": 3}
+    yield {**encoding, "standardize": "yes"}
+    for key, value in [
+        ("name", 1), ("levels", [1]), ("levels", ["only"]), ("fill", "no such level"), ("center", [0.0]),
+        ("center", ["a", "b"]), ("scale", 0.0), ("scale", None), ("scale", float("nan")), ("other", 1),
+    ]:  # fmt: skip
+        columns = [dict(column) for column in encoding["columns"]]
+        columns[1][key] = value
+        yield {**encoding, "columns": columns}
+
+
+@pytest.mark.parametrize("about", list(damaged_encodings()))
+def test_a_damaged_encoding_is_refused(about):
+    with pytest.raises(FileFormatError, match="encoding of the columns"):
+        TableEncoding.from_dict(about)
+
+
+def test_text_columns_know_missing_values():
+    column = TextColumn(np.array([1, -1, 0]), ("a", "b"))
+    assert column.values().tolist() == ["b", None, "a"]
+    assert len(column) == 3
