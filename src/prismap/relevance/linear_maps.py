@@ -126,8 +126,8 @@ def _apply(step: Any, X: np.ndarray) -> np.ndarray:
 def with_weights(found: LinearMap, weights: np.ndarray) -> Any:
     """A copy of the model that holds other weights; an intercept follows, so that the mean output stays."""
     refusal = InputError(
-        "effective_dim='held_out' needs a model whose weights can be exchanged: a fitted linear model, a metric learner, "
-        "or a pipeline of scalers before one. Otherwise pass error=, a function from weights to an error."
+        "effective_dim='held_out' needs a model whose weights can be exchanged: a fitted linear model, a metric "
+        "learner, or a pipeline of scalers before one. Otherwise pass error=, a function from weights to an error."
     )
     if found.model is None or found.mixed:
         raise refusal

@@ -1,0 +1,39 @@
+"""Linear maps Omega of quadratic forms d(x, w) = ||Omega (x - w)||^2: how they start and how they are written down."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def first_omega(X, W, n_components):
+    """The identity, or with fewer components than columns an orthonormal start of that rank; one row a component.
+
+    The directions in which the prototypes (class means) W differ come first, then the principal directions of what is
+    left. Principal directions alone may hold nothing but noise, and no step out of them need look like progress.
+    """
+    if n_components is None or n_components >= X.shape[1]:
+        return np.eye(X.shape[1])
+    between = _directions(W - W.mean(axis=0))[:n_components]
+    rest = X - X.mean(axis=0)
+    rest = _directions(rest - rest @ between.T @ between)[: n_components - len(between)]
+    omega = np.zeros((n_components, X.shape[1]))
+    omega[: len(between) + len(rest)] = np.vstack([between, rest])
+    return omega
+
+
+def _directions(A):
+    """Right singular vectors with singular values above rounding, leading first."""
+    singular, Vt = np.linalg.svd(A, full_matrices=False)[1:]
+    return Vt[singular > 1e-10 * singular.max(initial=0.0)]
+
+
+def canonical_omega(omega):
+    """The one Omega with this Lambda = Omega^T Omega whose rows are eigenvectors, longest first (thesis 4.3.3).
+
+    Omega is determined up to a rotation only; rows scaled with the square roots of the eigenvalues, their largest entry
+    positive, make it unique and each row a mapping of its own.
+    """
+    singular, Vt = np.linalg.svd(omega, full_matrices=False)[1:]
+    signs = np.sign(Vt[np.arange(len(Vt)), np.abs(Vt).argmax(axis=1)])
+    signs[signs == 0] = 1.0
+    return (singular * signs)[:, None] * Vt
