@@ -63,6 +63,7 @@ def test_csv_columns_are_typed(write, engine):
     [
         (["1", " 2 ", "+3", "4."], [1.0, 2.0, 3.0, 4.0]),
         (["1", "NA", "", "4"], [1.0, None, None, 4.0]),
+        (["1", " " * 20, "", "4"], [1.0, None, None, 4.0]),
         (["1", "?", " nan", "None"], [1.0, None, None, None]),
         (["1", "inf", "-Infinity", "1e400"], [1.0, np.inf, -np.inf, np.inf]),
         (["007", "1", "2", "3"], [7.0, 1.0, 2.0, 3.0]),
@@ -108,6 +109,11 @@ def test_byte_order_marks_and_line_ends_are_no_data(write, engine):
 
 def test_quoted_names_over_two_lines(write, engine):
     assert as_lists(read_table(write('"a\nb",c\n1,2\n3,4\n'))) == {"a\nb": [1.0, 3.0], "c": [2.0, 4.0]}
+
+
+def test_a_quoted_field_may_run_past_the_lines_that_show_the_delimiter(write, engine):
+    table = read_table(write("x, y, z;b\n" + "x;1\n" * 18 + '"y\nz";2\n'))
+    assert as_lists(table) == {"x, y, z": ["x"] * 18 + ["y\nz"], "b": [1.0] * 18 + [2.0]}
 
 
 def test_numbered_columns_are_names(write, engine):

@@ -151,7 +151,7 @@ def column_from_tokens(tokens: Sequence[str], *, as_text: bool, decimal_comma: b
 
 def is_missing(token: str) -> bool:
     """Whether a token of a text file stands for no value."""
-    return len(token) < 9 and token.strip().lower() in MISSING
+    return token.strip().lower() in MISSING
 
 
 def _number(token: str) -> float:
