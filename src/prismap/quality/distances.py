@@ -1,0 +1,121 @@
+"""Distances from some rows to all of them, a block at a time, from whatever a user may pass as rows and metric."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+from sklearn.metrics import pairwise_distances
+from sklearn.metrics.pairwise import PAIRWISE_DISTANCE_FUNCTIONS
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+
+from prismap._validation import check_square, explain_bad_values, refuse_text_columns
+from prismap.exceptions import InputError
+
+#: Up to so many columns, differences are cheaper than a matrix product, and exact.
+FEW_COLUMNS = 8
+
+
+@dataclass(frozen=True)
+class DistanceRows:
+    """`block(rows)` gives the distances from the rows of these numbers to every column, as a new float64 array."""
+
+    n_rows: int
+    n_columns: int
+    block: Callable[[np.ndarray], np.ndarray]
+
+
+def distance_rows(X: Any, metric: Any = "euclidean", *, X_fit: Any = None, name: str = "X") -> DistanceRows:
+    """Distances among the rows of X, or from X to `X_fit` when that is given.
+
+    `metric` is a name of scikit-learn's, ``"precomputed"`` (X holds distances: square, or (n, n_fit) with
+    ``X_fit=True``) or a fitted metric object. Then X=None stands for its fitted rows (``metric.pairwise()``,
+    cross-fitted where the metric cross-fits), and given rows count as new ones.
+    """
+    if not isinstance(metric, str):
+        return _from_metric_object(X, metric, X_fit is not None, name)
+    if metric == "precomputed":
+        return _from_matrix(_finite(X, name), name, square=X_fit is None)
+    if metric not in PAIRWISE_DISTANCE_FUNCTIONS:
+        raise InputError(
+            f"metric={metric!r} is not known. Use a name of sklearn.metrics.pairwise_distances, 'precomputed' or a "
+            "fitted metric object."
+        )
+    A = _finite(X, name)
+    B = A if X_fit is None else _finite(X_fit, f"{name}_fit")
+    if A.shape[1] != B.shape[1]:
+        raise InputError(f"{name} has {A.shape[1]} columns and {name}_fit has {B.shape[1]}: they must be equal.")
+    if metric == "euclidean" and not sp.issparse(A) and not sp.issparse(B):
+        if A.shape[1] > FEW_COLUMNS:
+            centre = B.mean(axis=0)  # products lose digits far from the origin
+            A, B = A - centre, B - centre
+        return DistanceRows(A.shape[0], B.shape[0], lambda rows: rounded(euclidean(A[rows], B)))
+    return DistanceRows(A.shape[0], B.shape[0], lambda rows: rounded(pairwise_distances(A[rows], B, metric=metric)))
+
+
+def rounded(D):
+    """D as a new float64 array, not below zero, rounded to 36 binary digits (11 decimal): then noise breaks no ties."""
+    D = np.maximum(D, 0.0, dtype=np.float64)
+    bits = D.view(np.int64)
+    bits += 1 << 15
+    bits &= -1 << 16
+    return D
+
+
+def euclidean(A, B):
+    """Euclidean distances between rows: by differences for few columns, else ||a||^2 + ||b||^2 - 2 a.b.
+
+    What rounding leaves of the distance between equal rows in the second form is set to zero, so that duplicates stay
+    duplicates.
+    """
+    if A.shape[1] <= FEW_COLUMNS:
+        return cdist(A, B)
+    D = A @ B.T
+    D *= -2.0
+    norms = np.einsum("ij,ij->i", A, A)[:, None] + np.einsum("ij,ij->i", B, B)
+    D += norms
+    norms *= 16 * np.finfo(np.float64).eps
+    np.copyto(D, 0.0, where=norms > D)
+    return np.sqrt(D, out=D)
+
+
+def _from_matrix(D, name: str, *, square: bool) -> DistanceRows:
+    if square:
+        check_square(D, name, symmetric=False)
+        if D.diagonal().any():
+            raise InputError(
+                f"{name} must hold distances with metric='precomputed', zero on the diagonal; the largest entry there "
+                f"is {np.abs(D.diagonal()).max():.3g}. Are these similarities?"
+            )
+    if D.min() < 0:
+        raise InputError(f"{name} must hold distances with metric='precomputed'; the smallest entry is {D.min():.3g}.")
+    return DistanceRows(D.shape[0], D.shape[1], lambda rows: rounded(D[rows]))
+
+
+def _from_metric_object(X: Any, metric: Any, to_fitted: bool, name: str) -> DistanceRows:
+    if not hasattr(metric, "pairwise"):
+        raise InputError(f"metric must be a name, 'precomputed' or a fitted metric object; got {metric!r}.")
+    check_is_fitted(metric)
+    if X is None:
+        D = metric.pairwise()
+        return DistanceRows(D.shape[0], D.shape[1], lambda rows: rounded(D[rows]))
+    A = _finite(X, name)
+    B = None if to_fitted else A
+    n_columns = metric.pairwise(A[:1]).shape[1] if to_fitted else A.shape[0]
+    return DistanceRows(A.shape[0], n_columns, lambda rows: rounded(metric.pairwise(A[rows], B)))
+
+
+def _finite(X: Any, name: str):
+    """A finite 2-D float64 array (or CSR), with a message that names it."""
+    if X is None:
+        raise InputError(f"{name} is None, which stands for the fitted rows of a metric object; pass rows, or metric=.")
+    refuse_text_columns(X)
+    try:
+        return check_array(X, accept_sparse="csr", dtype=np.float64, input_name=name)
+    except ValueError as error:
+        raise InputError(explain_bad_values(X, str(error))) from error

@@ -1,0 +1,88 @@
+"""Does a picture of a model show what the model does? (thesis 3.4.3)
+
+A model f is drawn through the inverse map; for rows that took no part in fitting that map, compare what the model says
+of the row, f(x), with what it says of the row's place in the picture, f(back(map(x))). Not whether the row itself is
+restored: errors along directions that do not matter to the model are none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from prismap.exceptions import InputError
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """Share of `agreement` on classes and correlation of `certainty`, or correlation of real `output`; else None."""
+
+    n_rows: int
+    agreement: float | None = None
+    certainty: float | None = None
+    output: float | None = None
+
+    def __str__(self) -> str:
+        words = {
+            "agreement": "labels agree on {:.1%}",
+            "certainty": "certainty r = {:.2f}",
+            "output": "output r = {:.2f}",
+        }
+        said = [text.format(getattr(self, name)) for name, text in words.items() if getattr(self, name) is not None]
+        return f"{', '.join(said)} ({self.n_rows} rows)"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers for JSON (None where there is no number)."""
+        return {name: None if value is None or value != value else value for name, value in asdict(self).items()}
+
+
+def fidelity(
+    prediction: Any, prediction_back: Any, *, certainty: Any = None, certainty_back: Any = None, target: str = "class"
+) -> Fidelity:
+    """How far a model's picture agrees with the model, from its answers on rows and on their places in the picture.
+
+    Parameters
+    ----------
+    prediction, prediction_back : f(x) and f(back(map(x))) for the same held-out rows
+    certainty, certainty_back : the model's certainty r at the same places, for classifiers (optional)
+    target : "class" (agreement, and correlation of certainty) or "real" (correlation of output)
+    """
+    f, f_back = _pair(prediction, prediction_back, "prediction")
+    if target == "real":
+        return Fidelity(len(f), output=correlation(f, f_back))
+    if target != "class":
+        raise InputError(f"target must be 'class' or 'real'; got {target!r}.")
+    sure = None
+    if certainty is not None or certainty_back is not None:
+        r, r_back = _pair(certainty, certainty_back, "certainty")
+        if len(r) != len(f):
+            raise InputError(f"certainty has {len(r)} rows and prediction has {len(f)}: they must be the same rows.")
+        sure = correlation(r, r_back)
+    return Fidelity(len(f), agreement=label_agreement(f, f_back), certainty=sure)
+
+
+def label_agreement(a: Any, b: Any) -> float:
+    """The share of rows with the same label in both."""
+    a, b = _pair(a, b, "labels")
+    return float(np.mean(a == b))
+
+
+def correlation(a: Any, b: Any) -> float:
+    """Pearson correlation (thesis eq. 3.4); NaN where one side does not vary."""
+    a, b = (np.asarray(side, dtype=np.float64) for side in _pair(a, b, "values"))
+    a, b = a - a.mean(), b - b.mean()
+    size = np.linalg.norm(a) * np.linalg.norm(b)
+    return float(np.clip(a @ b / size, -1.0, 1.0)) if size > 0 else float("nan")
+
+
+def _pair(a: Any, b: Any, name: str):
+    if a is None or b is None:
+        raise InputError(f"{name} is needed both for the rows and for their places in the picture ({name}_back).")
+    a, b = np.asarray(a), np.asarray(b)
+    if a.ndim != 1 or a.shape != b.shape or not len(a):
+        raise InputError(
+            f"{name} must hold one value a row, for the same rows on both sides; got shapes {a.shape} and {b.shape}."
+        )
+    return a, b

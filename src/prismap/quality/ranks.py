@@ -1,0 +1,242 @@
+"""Are neighbours in the data neighbours in the map? Q_NX, R_NX and the numbers that sum them up.
+
+With rho_ij the rank of row j among the neighbours of row i in the data and r_ij the same in the map,
+
+    Q_NX(k) = 1/(n k) |{(i, j) : max(rho_ij, r_ij) <= k}|                     (Lee & Verleysen 2009; thesis eq. 2.2)
+    R_NX(k) = ((n - 1) Q_NX(k) - k) / (n - 1 - k)                             (thesis eq. 2.3)
+    area    = sum_k R_NX(k)/k / sum_k 1/k,  k = 1 .. n-2                      (Lee et al. 2013, 2015)
+    Q_local = mean of Q_NX(k), k <= k_max = argmax Q_NX(k) - k/(n - 1)        (Lee & Verleysen 2010)
+
+so the whole curve is the cumulated histogram of max(rho, r): each row's ranks are made, counted and forgotten, and the
+co-ranking matrix is never built. Time O(m n log n) for m judged rows, memory O(n) beyond the block in hand.
+
+Ties: equal distances (to 11 digits) are ranked by one fixed, shuffled order of the rows, the same in the data and in
+the map. Hence the measures do not change when X and Y are swapped, duplicates kept as duplicates count as kept, and a
+map that puts everything in one place scores as chance does, however the rows are sorted.
+
+Large n: the neighbourhoods of a sample of rows are judged, against all rows. That estimates Q_NX(k) itself, at every k.
+(A map of a sample, Q_m(k) ~ Q_M(k M/m) as in 003 section 5, knows nothing below k = m/M.)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from prismap._blocks import row_blocks
+from prismap._random import as_generator
+from prismap.exceptions import InputError
+from prismap.quality.distances import DistanceRows, distance_rows
+from prismap.quality.estimates import Estimate, RankCurve
+
+#: Pairs of rows that are ranked before sampling sets in: up to 10,000 rows are judged in full.
+MOST_PAIRS = 10**8
+#: Rows judged at least when there are more pairs than that.
+FEWEST_ROWS = 500
+#: Blocks of this size stay near the processor; larger ones are slower.
+BLOCK_BYTES = 16 * 2**20
+#: Two blocks of distances and what it takes to make and rank them.
+BYTES_PER_PAIR = 40.0
+#: The standard error comes from so many groups of rows.
+N_GROUPS = 10
+#: That of Q_local comes from groups drawn so many times.
+N_REDRAWN = 50
+
+
+def q_nx(X, Y, *, n_neighbors=None, metric="euclidean", n_samples=None, random_state=None):
+    """Q_NX(k): the share of the k nearest neighbours in X that are among the k nearest in Y, on average over rows.
+
+    Parameters
+    ----------
+    X : rows, distances (with ``metric="precomputed"``), or None for the fitted rows of a metric object
+    Y : (n, n_components) positions of the same rows; Euclidean
+    n_neighbors : None for all k = 1 .. n-1, one k, or several
+    metric : name, ``"precomputed"`` or a fitted metric object
+    n_samples : rows whose neighbourhoods are judged. None: all of them up to 10,000 rows, then as many as keep the work
+        near 10^8 pairs, at least 500
+    random_state : for the sample
+
+    Returns
+    -------
+    RankCurve, or an Estimate (a float with a spread) when `n_neighbors` is one number.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(60, 5))
+    >>> float(q_nx(X, X[:, ::-1], n_neighbors=10))
+    1.0
+    """
+    return _at(X, Y, "q_nx", n_neighbors, metric, n_samples, random_state)
+
+
+def r_nx(X, Y, *, n_neighbors=None, metric="euclidean", n_samples=None, random_state=None):
+    """R_NX(k): Q_NX(k) rescaled so that a random map has 0 and a perfect one 1; k = 1 .. n-2. Parameters as `q_nx`."""
+    return _at(X, Y, "r_nx", n_neighbors, metric, n_samples, random_state)
+
+
+def auc_log_k(X, Y, *, metric="euclidean", n_samples=None, random_state=None):
+    """The area under R_NX with k on a logarithmic scale: one number, near neighbours weigh most. An Estimate."""
+    return r_nx(X, Y, metric=metric, n_samples=n_samples, random_state=random_state).auc_log_k
+
+
+def q_local(X, Y, *, metric="euclidean", n_samples=None, random_state=None):
+    """The mean of Q_NX(k) up to the k where it exceeds chance most (the largest LCMC). An Estimate."""
+    return q_nx(X, Y, metric=metric, n_samples=n_samples, random_state=random_state).q_local
+
+
+def local_quality(X, Y, *, n_neighbors=10, metric="euclidean"):
+    """The share of each row's `n_neighbors` nearest neighbours in X that it keeps in Y, shape (n,); its mean is Q_NX.
+
+    For colouring a map by how far each point can be trusted. All rows are judged, whatever their number.
+    """
+    x, y = _two_sides(X, Y, metric)
+    (k,) = _check_sizes([n_neighbors], x.n_rows - 1)
+    return kept_shares(x, y, np.arange(x.n_rows), int(k))
+
+
+def _at(X, Y, kind, n_neighbors, metric, n_samples, random_state):
+    x, y = _two_sides(X, Y, metric)
+    n = x.n_rows
+    rows = sampled_rows(n, n_samples, random_state)
+    last = n - 1 if kind == "q_nx" else n - 2
+    sizes = np.arange(1, last + 1) if n_neighbors is None else _check_sizes(n_neighbors, last)
+    if n_neighbors is not None and np.ndim(n_neighbors) == 0:
+        k = int(sizes[0])
+        shares = kept_shares(x, y, rows, k)
+        return Estimate.over_rows(shares if kind == "q_nx" else _above_chance(shares, k, n))
+    counts, group_sizes = rank_counts(x, y, rows)
+    return curve_from_counts(counts, group_sizes, n, kind, sizes)
+
+
+def curve_from_counts(counts, group_sizes, n, kind, sizes):
+    """The curve and its summaries from histograms of max(rho, r), one for each group of rows."""
+    k = np.arange(1, n)
+    grouped = np.cumsum(counts, axis=1) / (k * group_sizes[:, None])
+    share = group_sizes / group_sizes.sum()
+
+    def estimate(of_groups):
+        mean = share @ of_groups
+        return mean, np.sqrt(share @ (of_groups - mean) ** 2 / (len(share) - 1))
+
+    R, weight = _above_chance(grouped[:, :-1], k[:-1], n), 1.0 / k[:-1]
+    value, spread = estimate(grouped if kind == "q_nx" else R)
+    local, k_max = _local(share @ grouped)
+    # k_max itself varies with the rows, so the groups are drawn anew many times instead of one formula for the error.
+    redrawn = np.random.default_rng(0).multinomial(len(share), share, size=N_REDRAWN) / len(share)
+    return RankCurve(
+        kind=kind,
+        k=sizes,
+        value=value[sizes - 1],
+        spread=spread[sizes - 1],
+        n_rows=n,
+        n_samples=int(group_sizes.sum()),
+        auc_log_k=Estimate(*estimate(R @ weight / weight.sum())),
+        q_local=Estimate(local, np.std([_local(weights @ grouped)[0] for weights in redrawn], ddof=1)),
+        k_max=k_max,
+    )
+
+
+def _local(Q):
+    """Q_local and k_max of a curve Q_NX(1 .. n-1)."""
+    k_max = int(np.argmax(Q - np.arange(1, len(Q) + 1) / len(Q))) + 1
+    return Q[:k_max].mean(), k_max
+
+
+def _above_chance(Q, k, n):
+    """R_NX from Q_NX."""
+    return ((n - 1) * Q - k) / (n - 1 - k)
+
+
+def rank_counts(x: DistanceRows, y: DistanceRows, rows, budget: int = BLOCK_BYTES):
+    """How often max(rho, r) is 1 .. n-1 over the given rows, for each of `N_GROUPS` random groups, and their sizes."""
+    n, everyone = x.n_rows, np.arange(x.n_rows)
+    group_of = _shuffled(len(rows)) % min(N_GROUPS, len(rows))
+    counts = np.zeros((group_of.max() + 1, n), dtype=np.int64)
+    place, order = np.empty(n, dtype=np.intp), _shuffled(n)
+    position = np.argsort(order)
+    for part in row_blocks(len(rows), BYTES_PER_PAIR * n, budget):
+        blocks = (side.block(rows[part]) for side in (x, y))
+        for i, group, d_x, d_y in zip(rows[part], group_of[part], *blocks, strict=True):
+            # At distance 0 and in front of all others, a row keeps rank 0 even among its duplicates.
+            d_x[i] = d_y[i] = 0.0
+            columns = np.concatenate([[i], order[: position[i]], order[position[i] + 1 :]])
+            place[nearest_first(d_x.take(columns))] = everyone
+            worse = place.take(nearest_first(d_y.take(columns)))
+            counts[group] += np.bincount(np.maximum(worse, everyone, out=worse), minlength=n)
+    return counts[:, 1:], np.bincount(group_of)
+
+
+def nearest_first(d):
+    """The stable order that sorts the non-negative numbers d.
+
+    Sorting by the lower, then the upper half of a 32-bit fixed-point copy is a radix sort, two to three times as quick
+    as sorting floats; where that copy is too coarse (huge outliers) the result shows it and the floats are sorted.
+    """
+    top = d.max()
+    if top > 1e-280:
+        fixed = (d * (4294967295.0 / top)).astype(np.uint32)
+        order = np.argsort(fixed.astype(np.uint16), kind="stable")
+        order = order.take(np.argsort((fixed >> 16).astype(np.uint16).take(order), kind="stable"))
+        in_order = d.take(order)
+        if (in_order[1:] >= in_order[:-1]).all():
+            return order
+    return np.argsort(d, kind="stable")
+
+
+def kept_shares(x: DistanceRows, y: DistanceRows, rows, k: int, budget: int = BLOCK_BYTES):
+    """The share of the k nearest neighbours that each of the given rows keeps."""
+    columns = _shuffled(x.n_rows)
+    shares = np.empty(len(rows))
+    for part in row_blocks(len(rows), BYTES_PER_PAIR * x.n_rows, budget):
+        near = []
+        for side in (x, y):
+            D = side.block(rows[part])
+            D[np.arange(len(D)), rows[part]] = np.inf
+            near.append(_k_nearest(D, k, columns))
+        shares[part] = (near[0] & near[1]).sum(axis=1) / k
+    return shares
+
+
+def _k_nearest(D, k, columns):
+    """Which k columns of each row of D are smallest; ties go to those that come first in `columns`."""
+    limit = np.partition(D, k - 1, axis=1)[:, k - 1 : k]
+    near = limit >= D
+    for i in np.flatnonzero(near.sum(axis=1) > k):
+        tied = columns[D[i, columns] == limit[i]]
+        near[i, tied[len(tied) - (near[i].sum() - k) :]] = False
+    return near
+
+
+def sampled_rows(n, n_samples, random_state):
+    """Row numbers to judge, in ascending order: all, or a random sample."""
+    if n_samples is None:
+        n_samples = n if n * n <= MOST_PAIRS else max(FEWEST_ROWS, MOST_PAIRS // n)
+    if not 2 <= n_samples <= n:
+        raise InputError(f"n_samples must lie between 2 and the {n} rows; got {n_samples}.")
+    if n_samples == n:
+        return np.arange(n)
+    return np.sort(as_generator(random_state).choice(n, size=int(n_samples), replace=False))
+
+
+def _shuffled(n):
+    """One fixed random order of n things."""
+    return np.random.default_rng(0).permutation(n)
+
+
+def _two_sides(X, Y, metric):
+    x, y = distance_rows(X, metric, name="X"), distance_rows(Y, name="Y")
+    if x.n_rows != y.n_rows:
+        raise InputError(f"X has {x.n_rows} rows and Y has {y.n_rows}: they must be the same rows.")
+    if x.n_rows < 3:
+        raise InputError(f"X has {x.n_rows} rows; neighbourhoods need at least 3.")
+    return x, y
+
+
+def _check_sizes(n_neighbors: Any, last: int):
+    sizes = np.atleast_1d(np.asarray(n_neighbors))
+    if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or not len(sizes) or sizes.min() < 1 or sizes.max() > last:
+        raise InputError(
+            f"n_neighbors must hold whole numbers between 1 and {last} for these rows; got {n_neighbors!r}."
+        )
+    return sizes

@@ -1,0 +1,173 @@
+"""Does the map show the target? Errors of nearest-neighbour prediction in it, and which classes are mixed.
+
+    k-NN error = share of rows whose class loses the vote of their k nearest labelled rows
+    nRMSE      = sqrt(mean (y_i - f_i)^2) / std(y), f_i the mean of the k nearest, weighted by 1/distance (thesis 2.6.4)
+
+Without `y_fit` each row is judged by all others (leave-one-out); with it, rows are judged by the fitted ones only: the
+honest figure when `Y` and `y` took no part in the fit. Rows at the same distance share their votes (`votes.py`),
+classes with equally many votes share the win. Unlabelled rows (-1 beside other codes, None, NaN) neither vote nor are
+judged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from prismap._validation import check_target_length, encode_classes, missing_mask
+from prismap.exceptions import InputError
+from prismap.quality.estimates import Estimate
+from prismap.quality.votes import electorate, nearest_votes
+
+
+def knn_error(
+    Y, y, *, n_neighbors=1, Y_fit=None, y_fit=None, metric="euclidean", n_samples=None, random_state=None
+):  # fmt: skip
+    """The share of rows whose class is not that of the majority of their nearest neighbours; an Estimate.
+
+    Parameters
+    ----------
+    Y : positions (n, n_components), distances (with ``metric="precomputed"``: (n, n), or (n, n_fit) with `y_fit`), or
+        None for the fitted rows of a metric object
+    y : classes of those rows
+    n_neighbors : k
+    Y_fit, y_fit : positions and classes of the rows that vote; without them, the other rows of Y. Distances and metric
+        objects need `y_fit` only
+    metric : name, ``"precomputed"`` or a fitted metric object
+    n_samples : judge so many rows, drawn at random, instead of all
+    random_state : for that sample
+
+    Examples
+    --------
+    >>> float(knn_error([[0.0], [0.1], [1.0], [1.1]], ["a", "a", "b", "b"]))
+    0.0
+    """
+    people, codes, codes_fit, classes = _class_votes(Y, y, Y_fit, y_fit, metric, n_samples, random_state)
+    seats, _ = nearest_votes(Y, people, n_neighbors, Y_fit=Y_fit, metric=metric)
+    return Estimate.over_rows(1.0 - _won(_by_class(seats, codes_fit[people.voters], len(classes)), codes[people.rows]))
+
+
+def knn_nrmse(
+    Y, y, *, n_neighbors=5, Y_fit=None, y_fit=None, metric="euclidean", n_samples=None, random_state=None
+):  # fmt: skip
+    """Error of nearest-neighbour regression in units of the target's standard deviation; an Estimate.
+
+    1 is as good as the mean of y; unrelated targets give sqrt(1 + 1/k) or more. Parameters as `knn_error`. Where
+    neighbours lie at distance 0, they alone are averaged.
+    """
+    values, labelled = _real(y, _n_judged(Y, y, metric), "y")
+    _check_fit(Y_fit, y_fit, metric)
+    values_fit, labelled_fit = (values, None) if y_fit is None else _real(y_fit, np.size(y_fit), "y_fit")
+    people = electorate(labelled, labelled_fit, n_samples, random_state)
+    scale = values[labelled].std()
+    if scale == 0:
+        raise InputError("y is constant, so there is no error to normalise; nRMSE needs a target that varies.")
+    seats, distances = nearest_votes(Y, people, n_neighbors, Y_fit=Y_fit, metric=metric)
+    weights = _inverse_distance(seats, distances)
+    predicted = (weights @ values_fit[people.voters]) / weights.sum(axis=1)
+    squares = Estimate.over_rows((values[people.rows] - predicted) ** 2)
+    error = np.sqrt(squares)
+    return Estimate(error / scale, squares.spread / (2 * error * scale) if error > 0 else 0.0)
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """`share` of the neighbours of rows of class `of` belong to class `into`."""
+
+    of: str
+    into: str
+    share: float
+
+
+def class_overlap(
+    Y, y, *, n_neighbors=10, Y_fit=None, y_fit=None, metric="euclidean", n_samples=None, random_state=None
+):  # fmt: skip
+    """Which classes are mixed in the map: shares (C, C) of each class among the neighbours of each, and the classes.
+
+    Entry (a, b) is the mean share of class b among the `n_neighbors` nearest neighbours of rows of class a; rows sum to
+    one, NaN for classes without judged rows. `overlapping_pairs` reads it. Parameters as `knn_error`.
+    """
+    people, codes, codes_fit, classes = _class_votes(Y, y, Y_fit, y_fit, metric, n_samples, random_state)
+    most = len(people.voters) - people.own
+    seats, _ = nearest_votes(Y, people, min(n_neighbors, most), Y_fit=Y_fit, metric=metric)
+    shares = _by_class(seats, codes_fit[people.voters], len(classes)) / min(n_neighbors, most)
+    members = np.eye(len(classes))[codes[people.rows]]
+    sizes = members.sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        return (members.T @ shares) / sizes[:, None], classes
+
+
+def overlapping_pairs(shares, classes, *, at_least=0.1) -> tuple[Overlap, ...]:
+    """Pairs with a share of at least `at_least`, most mixed first; each pair once, in its stronger direction."""
+    pairs = []
+    for a in range(len(classes)):
+        for b in range(a):
+            of, into = (a, b) if np.nan_to_num(shares[a, b]) >= np.nan_to_num(shares[b, a]) else (b, a)
+            if shares[of, into] >= at_least:
+                pairs.append(Overlap(str(classes[of]), str(classes[into]), float(shares[of, into])))
+    return tuple(sorted(pairs, key=lambda pair: -pair.share))
+
+
+def _class_votes(Y, y, Y_fit, y_fit, metric, n_samples, random_state):
+    """Who judges whom, the class codes of both, and the classes."""
+    n_rows = _n_judged(Y, y, metric)
+    both = check_target_length(y, n_rows)
+    _check_fit(Y_fit, y_fit, metric)
+    if y_fit is not None:
+        both = np.concatenate([both.astype(object), check_target_length(y_fit, np.size(y_fit)).astype(object)])
+    classes, codes = encode_classes(both, len(both))
+    codes, codes_fit = codes[:n_rows], codes[n_rows:] if y_fit is not None else codes
+    people = electorate(codes >= 0, None if y_fit is None else codes_fit >= 0, n_samples, random_state)
+    return people, codes, codes_fit, classes
+
+
+def _by_class(seats, codes, n_classes: int):
+    """Seats of each class, (n_judged, n_classes)."""
+    members = sp.csr_array((np.ones(len(codes)), (np.arange(len(codes)), codes)), shape=(len(codes), n_classes))
+    return (seats @ members).toarray()
+
+
+def _won(votes, codes):
+    """For each row the share of the win that its own class has: 1, or less where classes draw."""
+    winners = votes >= votes.max(axis=1, keepdims=True) - 1e-9
+    return winners[np.arange(len(codes)), codes] / winners.sum(axis=1)
+
+
+def _inverse_distance(seats, distances):
+    """Seats times nearest distance over distance; rows at distance 0 leave no weight to others."""
+    starts, row = seats.indptr[:-1], np.repeat(np.arange(seats.shape[0]), np.diff(seats.indptr))
+    nearest = np.minimum.reduceat(distances, starts)[row]
+    with np.errstate(invalid="ignore"):
+        closeness = np.where(distances == 0, 1.0, nearest / distances)
+    return sp.csr_array((seats.data * closeness, seats.indices, seats.indptr), shape=seats.shape)
+
+
+def _n_judged(Y: Any, y: Any, metric: Any) -> int:
+    if Y is None and isinstance(metric, str):
+        raise InputError("Y is None, which stands for the fitted rows of a metric object; pass positions, or metric=.")
+    return np.size(y) if Y is None else np.shape(Y)[0]
+
+
+def _check_fit(Y_fit: Any, y_fit: Any, metric: Any) -> None:
+    if Y_fit is not None and y_fit is None:
+        raise InputError("Y_fit was given without y_fit: the rows that vote need their target.")
+    if isinstance(metric, str) and metric != "precomputed" and y_fit is not None and Y_fit is None:
+        raise InputError("y_fit was given without Y_fit: the rows that vote need their positions.")
+    if Y_fit is not None and np.shape(Y_fit)[0] != np.size(y_fit):
+        raise InputError(f"Y_fit has {np.shape(Y_fit)[0]} rows and y_fit has {np.size(y_fit)} entries.")
+
+
+def _real(y: Any, n_rows: int, name: str):
+    """A real target and where it is known."""
+    values = check_target_length(y, n_rows)
+    try:
+        missing = missing_mask(values)
+        values = np.where(missing, np.nan, values).astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must hold numbers for a real-valued target; use knn_error for classes.") from error
+    if np.isinf(values).any():
+        raise InputError(f"{name} holds infinite values; nRMSE needs finite ones (NaN marks an unlabelled row).")
+    return values, ~missing
