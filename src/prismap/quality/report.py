@@ -1,0 +1,223 @@
+"""The report on a map: every figure that the verdict rests on, and the verdict in words."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from prismap._version import __version__
+from prismap.exceptions import InputError
+from prismap.quality.estimates import Estimate, RankCurve
+from prismap.quality.null import NullResult
+from prismap.quality.supervised import Overlap
+from prismap.quality.verdict import overstates, target_shows, verdict
+
+FORMAT = 1
+TARGETS = ("class", "real", "none")
+
+
+@dataclass(frozen=True)
+class TargetScore:
+    """One error of the map with all it must be compared to. `permuted*`: everything refitted with permuted targets.
+
+    `value`, `unsupervised` and `permuted` are judged in the same way; the `*in_sample` ones among the fitted rows.
+    """
+
+    name: str
+    value: Estimate
+    chance: float
+    in_sample: Estimate | None = None
+    unsupervised: Estimate | None = None
+    permuted: NullResult | None = None
+    permuted_in_sample: NullResult | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dictionaries for JSON."""
+        parts = ("value", "in_sample", "unsupervised", "permuted", "permuted_in_sample")
+        stored = {name: None if (part := getattr(self, name)) is None else part.to_dict() for name in parts}
+        return {"name": self.name, "chance": float(self.chance), **stored}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> TargetScore:
+        """The inverse of `to_dict`."""
+        kinds: dict[str, Any] = dict.fromkeys(("value", "in_sample", "unsupervised"), Estimate)
+        kinds |= dict.fromkeys(("permuted", "permuted_in_sample"), NullResult)
+        parts: dict[str, Any] = {
+            name: kind.from_dict(stored[name]) if stored.get(name) else None for name, kind in kinds.items()
+        }
+        return cls(name=stored["name"], chance=stored["chance"], **parts)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MapReport:
+    """How good a map is, and how that was found out.
+
+    Attributes
+    ----------
+    target : "class", "real" or "none"
+    n_fitted, n_judged : rows the map was fitted to, and rows the scores come from
+    judged : "held-out rows", "cross-validation" or "in-sample"
+    scores : errors of the map, the one the verdict rests on first (1-NN error or nRMSE); empty without a target
+    structure : R_NX curves by what they compare, map against data metric first
+    overlaps : pairs of classes that are mixed in the map, most mixed first; None if not asked
+    bandwidths, posterior, seed, versions, times, settings : how the map was made; times in seconds
+    notes, warnings : what else a reader should know
+
+    `verdict` puts it in words (rules in `prismap.quality.verdict`), ``str()`` makes a table, `to_dict` is JSON-safe.
+    """
+
+    target: str
+    n_fitted: int
+    n_judged: int = 0
+    judged: str = "held-out rows"
+    scores: tuple[TargetScore, ...] = ()
+    structure: dict[str, RankCurve] = field(default_factory=dict)
+    overlaps: tuple[Overlap, ...] | None = None
+    bandwidths: dict[str, float] = field(default_factory=dict)
+    posterior: str | None = None
+    seed: int | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    times: dict[str, float] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.target not in TARGETS:
+            raise InputError(f"target must be one of {', '.join(TARGETS)}; got {self.target!r}.")
+        if self.scores and self.target == "none":
+            raise InputError("a report without a target (target='none') cannot hold scores of one.")
+
+    @property
+    def verdict(self) -> str:
+        """The findings in words that need no statistics."""
+        return verdict(self)
+
+    @property
+    def target_shows(self) -> bool | None:
+        """Whether the target shows beyond chance; None without one."""
+        return target_shows(self, self.scores[0]) if self.scores else None
+
+    @property
+    def overstates(self) -> bool | None:
+        """Whether the map makes the target look clearer than it is; None without one."""
+        return overstates(self, self.scores[0]) if self.scores else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists, numbers and strings for JSON; the verdict is there for readers."""
+        return {
+            "format": FORMAT,
+            "target": self.target,
+            "n_fitted": int(self.n_fitted),
+            "n_judged": int(self.n_judged),
+            "judged": self.judged,
+            "verdict": self.verdict,
+            "target_shows": self.target_shows,
+            "overstates": self.overstates,
+            "scores": [score.to_dict() for score in self.scores],
+            "structure": {name: curve.to_dict() for name, curve in self.structure.items()},
+            "overlaps": None if self.overlaps is None else [vars(pair) for pair in self.overlaps],
+            "bandwidths": {name: float(value) for name, value in self.bandwidths.items()},
+            "posterior": self.posterior,
+            "seed": None if self.seed is None else int(self.seed),
+            "versions": dict(self.versions),
+            "times": {name: float(value) for name, value in self.times.items()},
+            "settings": dict(self.settings),
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
+        }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> MapReport:
+        """The inverse of `to_dict`."""
+        if stored.get("format") != FORMAT:
+            raise InputError(f"this is no report of format {FORMAT}; its format is {stored.get('format')!r}.")
+        plain = [
+            "target",
+            "n_fitted",
+            "n_judged",
+            "judged",
+            "bandwidths",
+            "posterior",
+            "seed",
+            "versions",
+            "times",
+            "settings",
+        ]
+        overlaps = stored["overlaps"]
+        return cls(
+            **{name: stored[name] for name in ("target", "n_fitted", "n_judged", "judged", *made)},
+            scores=tuple(TargetScore.from_dict(score) for score in stored["scores"]),
+            structure={name: RankCurve.from_dict(curve) for name, curve in stored["structure"].items()},
+            overlaps=None if overlaps is None else tuple(Overlap(**pair) for pair in overlaps),
+            notes=tuple(stored["notes"]),
+            warnings=tuple(stored["warnings"]),
+        )
+
+    def __repr__(self) -> str:
+        return "\n".join([*_tables(self), "", *textwrap.wrap(self.verdict, 100), *_remarks(self)])
+
+
+def current_versions() -> dict[str, str]:
+    """Versions of prismap, Python and the packages that numbers depend on."""
+    packages = {name: importlib.metadata.version(name) for name in ("numpy", "scipy", "scikit-learn", "openTSNE")}
+    return {"prismap": __version__, "python": platform.python_version(), **packages}
+
+
+def _tables(report: MapReport) -> list[str]:
+    """What was judged, the scores and the areas, in aligned columns."""
+    how = f", {report.n_judged} judged ({report.judged})" if report.scores else ""
+    lines = [f"Map of {report.n_fitted} fitted rows{how}, target: {report.target}"]
+    if report.scores:
+        head = ["", "map", "fitted rows", "unsupervised", "permuted", "permuted, fitted", "chance"]
+        rows = [
+            [score.name, *(_cell(report, part) for part in _parts(score)), _cell(report, score.chance)]
+            for score in report.scores
+        ]
+        lines += ["", *_aligned(_without_empty_columns([head, *rows]))]
+    if report.structure:
+        head = ["neighbourhoods kept", "area", "local", "rows judged"]
+        rows = [
+            [name, f"{curve.auc_log_k}", f"{curve.q_local}", f"{curve.n_samples} of {curve.n_rows}"]
+            for name, curve in report.structure.items()
+        ]
+        lines += ["", *_aligned([head, *rows])]
+    return lines
+
+
+def _remarks(report: MapReport) -> list[str]:
+    """How the map was made, notes and warnings, a line each."""
+    made = [f"{name} bandwidth {value:.4g}" for name, value in report.bandwidths.items()]
+    made += [f"posterior {report.posterior}"] if report.posterior else []
+    made += [f"seed {report.seed}"] if report.seed is not None else []
+    made += [f"{name} {seconds:.1f} s" for name, seconds in report.times.items()]
+    lines = [", ".join(made)] if made else []
+    lines += [f"note: {note}" for note in report.notes] + [f"warning: {warning}" for warning in report.warnings]
+    return ["", *lines] if lines else []
+
+
+def _parts(score: TargetScore) -> tuple[Any, ...]:
+    return score.value, score.in_sample, score.unsupervised, score.permuted, score.permuted_in_sample
+
+
+def _cell(report: MapReport, part: Any) -> str:
+    if part is None:
+        return ""
+    value, spread = (part.mean if isinstance(part, NullResult) else float(part)), getattr(part, "spread", float("nan"))
+    scale, digits, unit = (100, 1, " %") if report.target == "class" else (1, 3, "")
+    text = f"{scale * value:.{digits}f}"
+    return text + (f" +- {scale * spread:.{digits}f}" if spread == spread else "") + unit
+
+
+def _without_empty_columns(rows: list[list[str]]) -> list[list[str]]:
+    kept = [j for j in range(len(rows[0])) if any(row[j] for row in rows[1:])]
+    return [[row[j] for j in kept] for row in rows]
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

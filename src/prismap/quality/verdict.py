@@ -1,0 +1,181 @@
+"""The figures of a report in words that need no statistics.
+
+Three questions, each answered by a rule on standard errors, so that a verdict does not hang on luck:
+
+- *Does the target show?* Yes if the error is below the reference by more than `SIGNIFICANT` standard errors. The
+  reference is the smaller of the permuted-target mean and the chance level; the standard error joins that of the error
+  with that of the reference (the spread over permutations or, if larger, the sampling error of the chance level for the
+  rows judged). How well it shows is the share of the reference error that is gone (`STRENGTHS`).
+- *Does the map over-state it?* Yes if permuted targets, which mean nothing, get an error below `INVENTED` of chance, by
+  more than `SIGNIFICANT` standard errors; or if the error among fitted rows is lower than on the judged rows by more
+  than `SIGNIFICANT` standard errors and by more than `FLATTERED`.
+- *Did supervision help?* Yes (no) if the error of the unsupervised map is higher (lower) by more than `HELPFUL`
+  standard errors.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from prismap.quality.estimates import Estimate
+    from prismap.quality.null import NullResult
+    from prismap.quality.report import MapReport, TargetScore
+
+SIGNIFICANT = 3.0
+HELPFUL = 2.0
+INVENTED = 0.85
+FLATTERED = 0.05
+#: Share of the reference error that is gone, from here on, and how that is called.
+STRENGTHS = ((0.75, "clearly"), (0.4, "in good part"), (0.15, "only in part"), (0.0, "faintly"))
+#: Area under R_NX from here on, and how well neighbourhoods are then said to be kept.
+KEPT = ((0.6, "very well"), (0.4, "well"), (0.2, "in part"), (0.1, "poorly"), (-np.inf, "hardly at all"))
+#: Pairs of classes that are named.
+MOST_PAIRS = 3
+
+
+def verdict(report: MapReport) -> str:
+    """The verdict on a map, a short paragraph."""
+    sentences = []
+    if report.scores:
+        score = report.scores[0]
+        sentences += [_shows(report, score), *_overstated(report, score), *_helped(report, score)]
+        sentences += _mixed(report) if target_shows(report, score) else []
+    sentences += _structure(report)
+    return " ".join(sentences) or "There is nothing to judge: neither a target nor a rank curve was given."
+
+
+def target_shows(report: MapReport, score: TargetScore) -> bool:
+    """Whether the error is below its reference by more than `SIGNIFICANT` standard errors."""
+    reference, _ = _reference(report, score)
+    noise = np.hypot(_finite(score.value.spread), _noise(report, score, score.permuted, report.n_judged))
+    return bool(reference - score.value > SIGNIFICANT * noise)
+
+
+def overstates(report: MapReport, score: TargetScore) -> bool:
+    """Whether permuted targets look like structure, or fitted rows look better than judged ones."""
+    return _invents(report, score) is not None or _flatters(score)
+
+
+def _shows(report: MapReport, score: TargetScore) -> str:
+    reference, whose = _reference(report, score)
+    judged = {
+        "held-out rows": f"on {report.n_judged} rows that took no part in the fit",
+        "cross-validation": f"by cross-validation on {report.n_judged} rows",
+        "in-sample": f"on the {report.n_judged} fitted rows themselves, which flatters the map",
+    }.get(report.judged, f"on {report.n_judged} rows, {report.judged}")
+    found = f"{_error_words(report, score)}, where {whose} would give {_figure(report, reference)} (judged {judged})."
+    if not target_shows(report, score):
+        return f"{_target_words(report)} do not show in this map: {found}"
+    strength = next(word for least, word in STRENGTHS if 1.0 - score.value / reference >= least)
+    return f"{_target_words(report)} show {strength} in these data: {found}"
+
+
+def _overstated(report: MapReport, score: TargetScore) -> list[str]:
+    sentences = []
+    null = _invents(report, score)
+    if null is not None:
+        sentences.append(
+            "Beware: the map invents structure. Permuted targets, which mean nothing, still get "
+            f"{_figure(report, null.mean)} where chance gives {_figure(report, null.chance)}; part of what you see is "
+            "made by the method."
+        )
+    if score.in_sample is not None and _flatters(score):
+        sentences.append(
+            f"Beware: the picture is better than the truth. Among the fitted rows the {score.name} is "
+            f"{_figure(report, score.in_sample)}, on others {_figure(report, score.value)}."
+        )
+    if sentences or (score.permuted is None and score.permuted_in_sample is None and score.in_sample is None):
+        return sentences
+    return ["The map does not over-state this." if target_shows(report, score) else "Nor does the map invent them."]
+
+
+def _invents(report: MapReport, score: TargetScore) -> NullResult | None:
+    """The permuted figure that is far better than chance, if one is."""
+    for null, n in ((score.permuted_in_sample, report.n_fitted), (score.permuted, report.n_judged)):
+        if null is None or null.mean >= INVENTED * null.chance:
+            continue
+        if null.chance - null.mean > SIGNIFICANT * _noise(report, score, null, n) / np.sqrt(len(null.values)):
+            return null
+    return None
+
+
+def _flatters(score: TargetScore) -> bool:
+    if score.in_sample is None:
+        return False
+    gap = float(score.value - score.in_sample)
+    return gap > max(FLATTERED, SIGNIFICANT * _joint_error(score.value, score.in_sample))
+
+
+def _helped(report: MapReport, score: TargetScore) -> list[str]:
+    if score.unsupervised is None:
+        return []
+    gain = score.unsupervised - score.value
+    noise = HELPFUL * _joint_error(score.value, score.unsupervised)
+    plain = _figure(report, score.unsupervised)
+    if gain > noise:
+        return [f"Supervision sharpened the map: without it the error is {plain}."]
+    if gain < -noise:
+        return [f"A map made without the target does better ({plain}): supervision does not help here."]
+    return [f"A map made without the target does about as well ({plain})."]
+
+
+def _mixed(report: MapReport) -> list[str]:
+    if report.target != "class" or report.overlaps is None:
+        return []
+    if not report.overlaps:
+        return ["No two classes overlap much."]
+    pairs = report.overlaps[:MOST_PAIRS]
+    named = ", ".join(f"{pair.of} with {pair.into} ({pair.share:.0%} of its neighbours)" for pair in pairs)
+    return [f"Classes that overlap most: {named}."]
+
+
+def _structure(report: MapReport) -> list[str]:
+    if not report.structure:
+        return []
+    area = next(iter(report.structure.values())).auc_log_k
+    kept = next(word for least, word in KEPT if area >= least)
+    opening = "As a picture of the data themselves it keeps" if report.scores else "The map keeps"
+    return [f"{opening} neighbourhoods {kept} (area {area:.2f}; a random map has 0, a perfect one 1)."]
+
+
+def _reference(report: MapReport, score: TargetScore) -> tuple[float, str]:
+    """The error to beat, and what it is called."""
+    if score.permuted is None or score.permuted.mean >= score.chance:
+        return score.chance, "chance"
+    return score.permuted.mean, "permuted labels" if report.target == "class" else "permuted values"
+
+
+def _noise(report: MapReport, score: TargetScore, null: NullResult | None, n_rows: int) -> float:
+    """Standard error of one figure at chance: binomial for classes, about chance / sqrt(2 n) for real targets."""
+    n, chance = max(n_rows, 1), score.chance
+    sampling = np.sqrt(chance * (1.0 - chance) / n) if report.target == "class" else chance / np.sqrt(2.0 * n)
+    return float(max(sampling, _finite(null.spread) if null else 0.0))
+
+
+def _joint_error(a: Estimate, b: Estimate) -> float:
+    return float(np.hypot(_finite(a.spread), _finite(b.spread)))
+
+
+def _finite(value: float) -> float:
+    return float(value) if np.isfinite(value) else 0.0
+
+
+def _target_words(report: MapReport) -> str:
+    return "The labels" if report.target == "class" else "The target values"
+
+
+def _error_words(report: MapReport, score: TargetScore) -> str:
+    """What the error means."""
+    error = _figure(report, score.value)
+    if report.target == "real":
+        return f"guessing a row's value from its neighbours in the map misses by {error} standard deviations"
+    if score.name == "1-NN error":
+        return f"{error} of the rows have another label than their nearest neighbour in the map"
+    return f"the {score.name} is {error}"
+
+
+def _figure(report: MapReport, value: float) -> str:
+    return f"{float(value):.1%}" if report.target == "class" else f"{float(value):.2f}"

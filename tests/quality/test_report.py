@@ -1,0 +1,198 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from prismap.exceptions import InputError
+from prismap.quality import (
+    Estimate,
+    MapReport,
+    NullResult,
+    Overlap,
+    TargetScore,
+    chance_error,
+    class_overlap,
+    current_versions,
+    knn_error,
+    overlapping_pairs,
+    permuted_null,
+    r_nx,
+)
+
+
+def error(value, n=400):
+    return Estimate(value, np.sqrt(value * (1 - value) / n))
+
+
+def score(value=0.1, chance=0.9, permuted=(0.89, 0.91, 0.9), **more):
+    null = NullResult(permuted, chance) if permuted else None
+    return TargetScore("1-NN error", error(value), chance, permuted=null, **more)
+
+
+def report(*scores, **more):
+    return MapReport(**{"target": "class", "n_fitted": 1000, "n_judged": 400, "scores": scores, **more})
+
+
+def curve(seed=0):
+    X = np.random.default_rng(seed).normal(size=(100, 3))
+    return r_nx(X, X[:, :2]).thin(30)
+
+
+FULL = report(
+    score(in_sample=error(0.09), unsupervised=error(0.25), permuted_in_sample=NullResult((0.88, 0.9), 0.9)),
+    TargetScore("10-NN error", error(0.08), 0.88),
+    structure={"map, data": curve(), "map, Fisher": curve(1)},
+    overlaps=(Overlap("8", "1", 0.23), Overlap("9", "3", 0.12)),
+    bandwidths={"metric": np.float32(1.5)},
+    posterior="parzen",
+    seed=np.int64(3),
+    versions=current_versions(),
+    times={"fit": 1.25},
+    settings={"method": "tsne"},
+    notes=("one note",),
+    warnings=("one warning",),
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "word"), [(0.1, "clearly"), (0.4, "in good part"), (0.7, "only in part"), (0.8, "faintly")]
+)
+def test_labels_that_show_are_said_to_show(value, word):
+    found = report(score(value))
+    assert found.target_shows
+    assert f"The labels show {word} in these data: {value:.1%} of the rows have another label" in found.verdict
+    assert "on 400 rows that took no part in the fit" in found.verdict
+    assert "does not over-state" in found.verdict
+
+
+def test_labels_at_chance_are_said_not_to_show():
+    found = report(score(0.87), overlaps=(Overlap("8", "1", 0.9),))
+    assert found.target_shows is False
+    assert found.overstates is False
+    assert "The labels do not show in this map: 87.0% of the rows" in found.verdict
+    assert "Nor does the map invent them." in found.verdict
+    assert "overlap" not in found.verdict
+
+
+def test_three_standard_errors_decide():
+    noise = np.hypot(np.sqrt(0.5 * 0.5 / 400), 0.02)
+    for off, shows in ((2.9, False), (3.1, True)):
+        found = TargetScore("1-NN error", Estimate(0.5 - off * noise, 0.02), 0.5)
+        assert report(found).target_shows is shows
+    unsteady = score(0.3, chance=0.5, permuted=(0.3, 0.5, 0.7))  # permutations that scatter widely prove nothing
+    assert not report(unsteady).target_shows
+
+
+def test_permuted_labels_far_below_chance_raise_the_alarm():
+    for which in ("permuted", "permuted_in_sample"):
+        found = report(replace(score(0.05), **{which: NullResult((0.15, 0.17), 0.9)}))
+        assert found.overstates
+        assert "invents structure" in found.verdict
+        assert "16.0% where chance gives 90.0%" in found.verdict
+    assert not report(score(0.05, permuted=(0.8, 0.82))).overstates  # below chance, but not by much
+    assert not report(score(0.05, chance=0.5, permuted=(0.4, 0.42)), n_judged=30).overstates  # few rows prove nothing
+
+
+def test_what_permuted_labels_reach_counts_for_nothing():
+    found = report(score(0.5, permuted=(0.5, 0.51)))
+    assert not found.target_shows
+    assert "permuted labels would give 50.5%" in found.verdict
+
+
+def test_fitted_rows_that_look_better_than_others_raise_the_alarm():
+    found = report(score(0.3, in_sample=error(0.02)))
+    assert found.overstates
+    assert "Among the fitted rows the 1-NN error is 2.0%, on others 30.0%" in found.verdict
+    assert not report(score(0.06, in_sample=error(0.02))).overstates
+
+
+@pytest.mark.parametrize(
+    ("plain", "words"), [(0.3, "Supervision sharpened"), (0.105, "about as well"), (0.02, "does not help here")]
+)
+def test_the_unsupervised_map_is_compared(plain, words):
+    assert words in report(score(0.1, unsupervised=error(plain))).verdict
+
+
+def test_overlapping_classes_are_named_when_labels_show():
+    assert "8 with 1 (23% of its neighbours), 9 with 3 (12%" in FULL.verdict
+    assert "No two classes overlap much" in report(score(), overlaps=()).verdict
+    assert "overlap" not in report(score()).verdict
+
+
+def test_how_it_was_judged_is_said():
+    assert "by cross-validation on 400 rows" in report(score(), judged="cross-validation").verdict
+    assert "which flatters the map" in report(score(), judged="in-sample").verdict
+
+
+def test_real_targets_speak_of_values():
+    found = report(
+        TargetScore("nRMSE", Estimate(0.6, 0.02), np.sqrt(1.2), permuted=NullResult((1.1, 1.15), np.sqrt(1.2))),
+        target="real",
+    )
+    assert found.verdict.startswith("The target values show in good part in these data: guessing a row's value")
+    assert "misses by 0.60 standard deviations, where chance would give 1.10" in found.verdict
+    assert "%" not in str(found)
+
+
+def test_without_a_target_structure_alone_is_judged():
+    found = MapReport(target="none", n_fitted=100, structure={"map, data": curve()})
+    assert found.target_shows is None
+    assert found.overstates is None
+    assert found.verdict.startswith("The map keeps neighbourhoods ")
+    assert "target: none" in str(found)
+    assert "nothing to judge" in MapReport(target="none", n_fitted=100).verdict
+
+
+def test_text_is_an_aligned_table_with_the_verdict():
+    text = str(FULL)
+    lines = text.splitlines()
+    head = next(line for line in lines if "unsupervised" in line)
+    first, second = (next(line for line in lines if line.startswith(name)) for name in ("1-NN", "10-NN"))
+    assert head.index("chance") == first.index("90.0 %", 40) == second.index("88.0 %")
+    assert "10.0 +- 1.5 %" in first
+    assert " ".join(FULL.verdict.split()) in " ".join(text.split())
+    for remark in (
+        "note: one note",
+        "warning: one warning",
+        "seed 3",
+        "fit 1.2 s",
+        "posterior parzen",
+        "bandwidth 1.5",
+    ):
+        assert remark in text
+    assert max(map(len, lines)) <= 120
+
+
+def test_reports_survive_json():
+    for found in (FULL, report(score(permuted=None)), MapReport(target="none", n_fitted=5)):
+        stored = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+        back = MapReport.from_dict(stored)
+        assert back.to_dict() == found.to_dict()
+        assert back.verdict == found.verdict
+        assert str(back) == str(found)
+
+
+def test_real_and_permuted_maps_get_opposite_verdicts():
+    """The measures and the report together, on a map that shows its classes and on one that does not."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 80)
+    Y = rng.normal(size=(240, 2)) + 3.0 * np.c_[y == 1, y == 2]
+    for labels, shows in ((y, True), (rng.permutation(y), False)):
+        null = permuted_null(lambda shuffled: knn_error(Y, shuffled), labels, random_state=0)
+        found = MapReport(
+            target="class", n_fitted=240, n_judged=240, judged="in-sample",
+            scores=(TargetScore("1-NN error", knn_error(Y, labels), chance_error(labels), permuted=null),),
+            overlaps=overlapping_pairs(*class_overlap(Y, labels)),
+        )  # fmt: skip
+        assert found.target_shows is shows
+        assert found.overstates is False
+
+
+def test_bad_input_is_named():
+    with pytest.raises(InputError, match="target must be one of class, real, none; got 'classes'"):
+        MapReport(target="classes", n_fitted=3)
+    with pytest.raises(InputError, match="cannot hold scores"):
+        MapReport(target="none", n_fitted=3, scores=(score(),))
+    with pytest.raises(InputError, match="no report of format 1"):
+        MapReport.from_dict({"format": 99})
