@@ -136,18 +136,7 @@ class MapReport:
         """The inverse of `to_dict`."""
         if stored.get("format") != FORMAT:
             raise InputError(f"this is no report of format {FORMAT}; its format is {stored.get('format')!r}.")
-        plain = [
-            "target",
-            "n_fitted",
-            "n_judged",
-            "judged",
-            "bandwidths",
-            "posterior",
-            "seed",
-            "versions",
-            "times",
-            "settings",
-        ]
+        made = ("bandwidths", "posterior", "seed", "versions", "times", "settings")
         overlaps = stored["overlaps"]
         return cls(
             **{name: stored[name] for name in ("target", "n_fitted", "n_judged", "judged", *made)},
