@@ -155,8 +155,11 @@ def test_rslvq_probabilities_and_prototypes_among_the_data():
 def test_rslvq_penalty_holds_prototypes_where_classes_are_separable():
     X = np.array([[-1.0], [-0.9], [0.9], [1.0]])
     y = [0, 0, 1, 1]
-    free, held = (RSLVQ(penalty=p, sigma=1.0, tol=0.0).fit(X, y).prototypes_ for p in (0.0, 0.01))
-    assert np.abs(held).max() < 3 < np.abs(free).max()
+    free, held = (RSLVQ(penalty=p, sigma=0.8, tol=0.0).fit(X, y) for p in (0.0, 0.01))
+    assert np.abs(held.prototypes_).max() < 3 < np.abs(free.prototypes_).max()
+    moved = held.prototypes_ - [[-0.95], [0.95]]
+    cost = rslvq_reference(held.prototypes_, np.array([0, 1]), X, y, 0.8) + 0.01 * (moved**2).sum() / (2 * 0.8**2)
+    np.testing.assert_allclose(held.objective_, cost)
 
 
 def test_rslvq_gives_the_bayes_posterior_of_its_own_mixture():

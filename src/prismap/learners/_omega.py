@@ -5,19 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 
-def first_omega(X, W, n_components):
+def first_omega(X, promising, n_components):
     """The identity, or with fewer components than columns an orthonormal start of that rank; one row a component.
 
-    The directions in which the prototypes (class means) W differ come first, then the principal directions of what is
-    left. Principal directions alone may hold nothing but noise, and no step out of them need look like progress.
+    The directions spanned by the rows of `promising` (differences of prototypes, a regression) come first, then the
+    principal directions of what is left. Principal directions alone may hold nothing but noise, and no step out of
+    them need look like progress.
     """
     if n_components is None or n_components >= X.shape[1]:
         return np.eye(X.shape[1])
-    between = _directions(W - W.mean(axis=0))[:n_components]
+    first = _directions(promising)[:n_components]
     rest = X - X.mean(axis=0)
-    rest = _directions(rest - rest @ between.T @ between)[: n_components - len(between)]
+    rest = _directions(rest - rest @ first.T @ first)[: n_components - len(first)]
     omega = np.zeros((n_components, X.shape[1]))
-    omega[: len(between) + len(rest)] = np.vstack([between, rest])
+    omega[: len(first) + len(rest)] = np.vstack([first, rest])
     return omega
 
 

@@ -64,9 +64,9 @@ def nearest_of_class(D2, labels, n_classes):
     return np.column_stack([D2[:, labels == c].min(axis=1) for c in range(n_classes)])
 
 
-def run_lbfgs(cost, x0, *, max_iter, tol):
+def run_lbfgs(cost, x0, *, max_iter, tol, bounds=None):
     """Minimise ``cost(x) -> (value, gradient)``: x, value, iterations, and "converged" or "max_iter"."""
     options = {"maxiter": max_iter, "maxfun": 10 * max_iter, "ftol": tol, "gtol": 1e-8, "maxcor": 20}
-    found = minimize(cost, x0, jac=True, method="L-BFGS-B", options=options)
+    found = minimize(cost, x0, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     # Status 2, a line search without progress, is convergence at the precision of the cost.
     return found.x, float(found.fun), int(found.nit), "max_iter" if found.status == 1 else "converged"

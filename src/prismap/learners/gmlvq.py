@@ -108,7 +108,7 @@ class GMLVQ(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, 
         self._validate_params()
         X, self.classes_, codes = check_labelled_rows(self, X, y)
         W, labels = first_prototypes(X, codes, len(self.classes_), self.n_prototypes, self.random_state)
-        omega = first_omega(X, W, self.n_components)
+        omega = first_omega(X, W - W.mean(axis=0), self.n_components)
         same = codes[:, None] == labels
 
         def cost(flat):

@@ -136,7 +136,7 @@ class LMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, B
         if (targets < 0).all():
             raise InputError("every class of y has one row only, so no row has a neighbour of its class to learn from.")
         means = first_prototypes(X, codes, len(self.classes_), 1, None)[0]
-        omega = first_omega(X, means, self.n_components)
+        omega = first_omega(X, means - means.mean(axis=0), self.n_components)
         # Start where targets are at distance one on average, as far as the margin.
         i, k = np.nonzero(targets >= 0)
         typical = (((X[i] - X[targets[i, k]]) @ omega.T) ** 2).sum(axis=1).mean()
