@@ -289,6 +289,11 @@ def test_npz_with_a_matrix_of_pairs(tmp_path):
     np.savez(tmp_path / "s.npz", S=S, y=[True, False, True])
     with pytest.raises(InputError, match="It has S: say --kind similarity"):
         read_table(tmp_path / "s.npz")
+    np.savez(tmp_path / "alone.npz", S=S)
+    with pytest.raises(InputError, match="It has S: say --kind similarity"):
+        read_table(tmp_path / "alone.npz")
+    np.savez(tmp_path / "alone.npz", S)
+    assert len(read_table(tmp_path / "alone.npz").columns) == 3
     table = read_table(tmp_path / "s.npz", kind="similarity")
     assert list(table.columns) == ["x0", "x1", "x2"]
     assert table.target.tolist() == ["true", "false", "true"]

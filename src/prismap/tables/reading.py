@@ -180,7 +180,7 @@ def _matrix(path: Path, arrays: dict[str, NDArray[Any]], kind: str | None) -> ND
     """The matrix of rows or of pairs, checked to be one of numbers."""
     names = ("X", "data") if kind in (None, "vectors") else ("S", "D", "X")
     name = next((name for name in names if name in arrays), None)
-    if name is None and len(arrays) == 1:
+    if name is None and len(arrays) == 1 and not {"S", "D"} & set(arrays):
         name = next(iter(arrays))
     if name is None:
         pairs = [other for other in ("S", "D") if other in arrays]

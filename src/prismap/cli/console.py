@@ -1,0 +1,103 @@
+"""What the command line says, and where: results on stdout, everything else on stderr."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+import numpy as np
+
+_TERMINAL_SECONDS = 0.1
+_LOG_SECONDS = 10.0
+
+
+class Console:
+    """Stages, progress and notes on `stream`: one line that is redrawn on a terminal, log lines otherwise."""
+
+    def __init__(self, *, quiet: bool = False, as_json: bool = False, stream: TextIO | None = None):
+        self.quiet = quiet
+        self.as_json = as_json
+        self.notes: list[str] = []
+        self._stream = stream or sys.stderr
+        self._terminal = self._stream.isatty()
+        self._drawn = False
+        self._last = -math.inf
+
+    @contextmanager
+    def stage(self, what: str) -> Iterator[None]:
+        """Say what is being done, and how long it took once it is."""
+        start = time.perf_counter()
+        if self._terminal:
+            self._draw(f"{what} ...")
+        self._last = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.clear()
+        self.say(f"{what}: {time.perf_counter() - start:.1f} s")
+
+    def progress(self, what: str, done: int, total: int | None = None) -> None:
+        """How far a stage has come; drawn at most ten times a second, logged at most every ten seconds."""
+        now = time.perf_counter()
+        if now - self._last < (_TERMINAL_SECONDS if self._terminal else _LOG_SECONDS):
+            return
+        self._last = now
+        share = f"{done} of {total} ({100 * done // total} %)" if total else f"{done}"
+        if self._terminal:
+            self._draw(f"{what}: {share}")
+        else:
+            self.say(f"{what}: {share}")
+
+    def note(self, text: str) -> None:
+        """Something the user should know; kept for the report too, and said once."""
+        if text not in self.notes:
+            self.notes.append(text)
+            self.say(f"note: {text}")
+
+    def say(self, text: str) -> None:
+        """One line on stderr, unless quiet."""
+        if not self.quiet:
+            self.clear()
+            self._stream.write(f"{text}\n")
+            self._stream.flush()
+
+    def result(self, text: str, document: Mapping[str, Any]) -> None:
+        """The answer on stdout, as words or as JSON; also when quiet."""
+        self.clear()
+        sys.stdout.write((to_json(document) if self.as_json else text).rstrip("\n") + "\n")
+        sys.stdout.flush()
+
+    def clear(self) -> None:
+        """Take the progress line away."""
+        if self._drawn:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+            self._drawn = False
+
+    def _draw(self, text: str) -> None:
+        if not self.quiet:
+            self._stream.write(f"\r\x1b[K{text}")
+            self._stream.flush()
+            self._drawn = True
+
+
+def to_json(document: Any) -> str:
+    """JSON that every reader takes: numpy's types as Python's, and null for what is not a finite number."""
+    return json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

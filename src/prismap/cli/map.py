@@ -1,0 +1,165 @@
+"""`prismap map`: a file in, a folder with the map, its model, report, page and picture out."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prismap.cli.console import Console
+from prismap.cli.folder import check_folder
+from prismap.cli.job import Job, run_job
+from prismap.exceptions import InputError
+from prismap.tables import Roles, Table, TableEncoding, TextColumn, learn_encoding, read_table
+
+KINDS = ("vectors", "similarity", "dissimilarity")
+
+
+def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
+    """Add the sub-command."""
+    parser = subparsers.add_parser(
+        "map", parents=[common], help="make a map of a data file",
+        description="Make a map of DATA (csv, tsv, parquet, arrow, npz, npy) and write it to a folder.",
+    )  # fmt: skip
+    parser.add_argument("data", type=Path, metavar="DATA", help="file with a row for each thing to be mapped")
+    parser.add_argument("-o", "--out", type=Path, required=True, metavar="OUT", help="folder to write")
+    parser.add_argument("--force", action="store_true", help="replace the map that OUT holds")
+    parser.add_argument("--title", help="title of the page and the picture (default: the name of the file)")
+    columns = parser.add_argument_group("columns")
+    columns.add_argument("--target", metavar="COL", help="what the map is about; empty where unknown (npz: y)")
+    columns.add_argument("--id", dest="ids", metavar="COL", help="column that names the rows")
+    columns.add_argument("--drop", type=_names, default=(), metavar="COLS", help="columns to leave out: a,b,c")
+    columns.add_argument("--kind", choices=KINDS, help="what the columns hold (default: vectors)")
+    columns.add_argument(
+        "--standardize", action=argparse.BooleanOptionalAction, default=True,
+        help="bring every column to mean 0 and variance 1 (default; vectors only)",
+    )  # fmt: skip
+    columns.add_argument("--impute", choices=("median",), help="fill missing values (default: refuse them)")
+    fit = parser.add_argument_group("map")
+    fit.add_argument("--method", default="tsne", help="how rows become positions (default: tsne)")
+    fit.add_argument("--task", choices=("auto", "class", "real", "none"), default="auto", help="kind of target")
+    fit.add_argument("--supervision", type=_at_least_zero, metavar="W", help="weight of the target; 0: none")
+    fit.add_argument("--fit-rows", type=_whole, metavar="N", help="rows to fit; the others are placed by the map")
+    fit.add_argument("--perplexity", type=_above_zero, metavar="P", help="effective number of neighbours")
+    fit.add_argument("--seed", type=_seed, default=0, metavar="N", help="random seed (default: 0)")
+    fit.add_argument("--jobs", type=int, metavar="N", help="processor cores to use; -1: all")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, console: Console) -> None:
+    """Read, encode, and do the job."""
+    check_folder(args.out, force=args.force)
+    job = read_job(args, console)
+    run_job(job, args.out, console)
+
+
+def read_job(args: argparse.Namespace, console: Console) -> Job:
+    """The file as a job."""
+    roles = Roles(args.target, args.ids, args.drop)
+    with console.stage(f"reading {args.data}"):
+        table = read_table(args.data, roles, kind=args.kind)
+    kind = args.kind or table.kind or "vectors"
+    if kind not in KINDS:
+        raise InputError(f"{args.data} says it holds {kind!r}; say --kind {' or '.join(KINDS)}.")
+    for note in table.notes:
+        console.note(note)
+    encoding = _encode(table, roles, kind, args, console)
+    return Job(
+        X=encoding.apply(table).X,
+        y=_target(table, args, console),
+        encoding=encoding,
+        title=args.title or args.data.stem,
+        options=_options(args, kind, table),
+        ids=table.ids,
+        columns=_shown_columns(table),
+    )
+
+
+def _encode(table: Table, roles: Roles, kind: str, args: argparse.Namespace, console: Console) -> TableEncoding:
+    if kind == "vectors":
+        encoding, notes = learn_encoding(table, roles=roles, standardize=args.standardize, impute=args.impute)
+        for note in notes:
+            console.note(note)
+        return encoding
+    text = [name for name, column in table.columns.items() if isinstance(column, TextColumn)]
+    if text:
+        raise InputError(f"--kind {kind} needs numbers only; {text[0]!r} is text: --target, --id or --drop it.")
+    if len(table.columns) != table.n_rows:
+        raise InputError(
+            f"--kind {kind} needs as many columns as rows; got {table.n_rows} rows and {len(table.columns)} columns "
+            "beside target and id."
+        )
+    encoding, _ = learn_encoding(table, roles=roles, standardize=False)
+    return encoding
+
+
+def _target(table: Table, args: argparse.Namespace, console: Console) -> NDArray[Any] | None:
+    """The target, unless there is none or none is wanted."""
+    if table.target is None or args.task == "none":
+        console.note("the map has no target: it shows the data alone (--target names the column it should be about)")
+        return None
+    missing = np.array([value is None or value != value for value in table.target.tolist()])
+    if missing.all():
+        raise InputError(f"the target column {args.target!r} is empty.")
+    if missing.any():
+        console.note(f"{int(missing.sum())} rows have no target; they are placed without one")
+    return table.target
+
+
+def _options(args: argparse.Namespace, kind: str, table: Table) -> dict[str, Any]:
+    """The arguments of PrisMap that were given."""
+    given = {
+        "method": args.method,
+        "data": kind,
+        "target": "none" if table.target is None else args.task,
+        "supervision": args.supervision,
+        "fit_rows": args.fit_rows,
+        "perplexity": args.perplexity,
+        "random_state": args.seed,
+        "n_jobs": args.jobs,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _shown_columns(table: Table) -> Mapping[str, NDArray[Any]]:
+    return {
+        name: column.values() if isinstance(column, TextColumn) else column for name, column in table.columns.items()
+    }
+
+
+# Types of the arguments; argparse turns their errors into "argument --x: ..."
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _whole(text: str) -> int:
+    return int(_checked(text, int, lambda number: number >= 1, "a whole number from 1"))
+
+
+def _seed(text: str) -> int:
+    return int(_checked(text, int, lambda number: 0 <= number < 2**31, "a whole number from 0 to 2147483647"))
+
+
+def _at_least_zero(text: str) -> float:
+    return _checked(text, float, lambda number: 0 <= number < math.inf, "a number from 0")
+
+
+def _above_zero(text: str) -> float:
+    return _checked(text, float, lambda number: 0 < number < math.inf, "a number above 0")
+
+
+def _checked(text: str, kind: type[int] | type[float], good: Any, wanted: str) -> float:
+    try:
+        number = kind(text)
+        if good(number):
+            return number
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"{wanted} is needed; got {text!r}")

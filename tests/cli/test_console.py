@@ -1,0 +1,75 @@
+"""What is said where: results on stdout, the rest on stderr; one redrawn line on a terminal, log lines elsewhere."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+
+from prismap.cli import console as module
+from prismap.cli.console import Console, to_json
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_log_lines_when_piped():
+    stream = io.StringIO()
+    console = Console(stream=stream)
+    with console.stage("reading"):
+        console.progress("rows", 5, 10)
+    console.note("something")
+    console.note("something")
+    lines = stream.getvalue().splitlines()
+    assert lines[0].startswith("reading: ")
+    assert lines[0].endswith(" s")
+    assert lines[1:] == ["note: something"]
+    assert console.notes == ["something"]
+    assert "\r" not in stream.getvalue()
+
+
+def test_progress_is_logged_now_and_then(monkeypatch):
+    monkeypatch.setattr(module, "_LOG_SECONDS", 0.0)
+    stream = io.StringIO()
+    Console(stream=stream).progress("rows", 5, 10)
+    Console(stream=stream).progress("rows", 7)
+    assert stream.getvalue() == "rows: 5 of 10 (50 %)\nrows: 7\n"
+
+
+def test_one_line_is_redrawn_on_a_terminal(monkeypatch):
+    monkeypatch.setattr(module, "_TERMINAL_SECONDS", 0.0)
+    stream = Terminal()
+    console = Console(stream=stream)
+    with console.stage("placing"):
+        console.progress("rows", 5, 10)
+    shown = stream.getvalue()
+    assert "\r\x1b[Kplacing ...\r\x1b[Krows: 5 of 10 (50 %)\r\x1b[Kplacing: " in shown
+    assert shown.count("\n") == 1
+
+
+def test_a_failed_stage_clears_its_line_and_reports_no_time():
+    stream = Terminal()
+    console = Console(stream=stream)
+    with pytest.raises(KeyError), console.stage("reading"):
+        raise KeyError
+    assert stream.getvalue() == "\r\x1b[Kreading ...\r\x1b[K"
+
+
+def test_quiet_says_nothing_but_the_result(capsys):
+    stream = Terminal()
+    console = Console(quiet=True, stream=stream)
+    with console.stage("reading"):
+        console.progress("rows", 5)
+    console.note("kept for the report")
+    console.result("the answer\n", {})
+    assert stream.getvalue() == ""
+    assert console.notes == ["kept for the report"]
+    assert capsys.readouterr().out == "the answer\n"
+
+
+def test_json_on_stdout_is_strict(capsys):
+    Console(as_json=True).result("words", {"a": np.float32(0.5), "b": [np.nan, np.int64(3)], "c": {1: (np.inf, "ü")}})
+    assert json.loads(capsys.readouterr().out) == {"a": 0.5, "b": [None, 3], "c": {"1": [None, "ü"]}}
+    assert "NaN" not in to_json({"x": np.array([np.nan])})
