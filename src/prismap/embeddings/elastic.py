@@ -1,0 +1,142 @@
+"""Elastic multidimensional scaling (McGee 1966; Rice 2016, eq. 1): relative errors of all distances, near ones too."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from prismap._blocks import require_memory
+from prismap._validation import check_dissimilarity, check_square
+from prismap.embeddings._starts import given_start
+from prismap.embeddings.base import Embedding, EmbeddingResult
+from prismap.exceptions import InputError
+from prismap.metrics._scg import minimize
+from prismap.metrics.stress import classical_positions, elastic_weights, position_objective
+
+
+class ElasticMDS(Embedding):
+    """Positions whose distances d_ij differ from the given D_ij by as small a share of them as can be.
+
+    E = sum_{i<j} w_ij (D_ij - d_ij)^2, with w_ij = 1 / D_ij^2 (eq. 1 of the paper) unless weights are given. E is then
+    free of scale: 2 E / (n (n - 1)) is the mean squared relative error. Pairs nearer than a thousandth of the mean
+    distance, equal rows among them, are weighted as if they were that far apart.
+
+    With ``metric=MixtureMetric()`` the distances are a learnt mixture and the positions start from those that the
+    weights were learnt with.
+
+    Time O(n^2) an iteration, memory three n x n matrices of float64: up to some 10,000 rows.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+    metric : str or metric object, default="euclidean"
+        A name scikit-learn knows, ``"precomputed"``, or an object such as `MixtureMetric`.
+    weights : {"elastic", "uniform"} or array (n, n), default="elastic"
+        w_ij: 1 / D_ij^2, 1 (metric MDS), or given ones, symmetric and not negative; 0 leaves a pair out.
+    init : {"auto", "classical", "random"} or array (n, n_components), default="auto"
+        "auto" takes the metric's own positions where it has learnt some, else classical scaling.
+    n_init : int, default=1
+        Number of starts, those after the first at random; the lowest stress wins.
+    solver : {"lbfgs", "scg"}, default="lbfgs"
+        L-BFGS, or the scaled conjugate gradients of the paper.
+    max_iter : int, default=750
+    tol : float, default=1e-7
+        The run stops when an iteration lowers the stress by less than this share of it.
+    callback : callable, default=None
+        ``callback(iteration, error, embedding)`` after every iteration; returning True ends the run.
+    random_state : int, Generator, RandomState or None
+        For random starts only.
+
+    Attributes
+    ----------
+    embedding_ : array (n, n_components)
+    stress_, objective_ : float
+        E at the end.
+    start_stress_ : array (n_init,)
+        E at the end of each start.
+    n_iter_ : int
+    stop_reason_ : {"converged", "max_iter", "callback"}
+    metric_ : the fitted metric
+    """
+
+    _parameter_constraints = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "metric": [str, object],
+        "weights": [StrOptions({"elastic", "uniform"}), "array-like"],
+        "init": [StrOptions({"auto", "classical", "random"}), "array-like"],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "solver": [StrOptions({"lbfgs", "scg"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "callback": [callable, None],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    def __init__(
+        self, n_components=2, *, metric="euclidean", weights="elastic", init="auto", n_init=1, solver="lbfgs",
+        max_iter=750, tol=1e-7, callback=None, random_state=None,
+    ):  # fmt: skip
+        self.n_components = n_components
+        self.metric = metric
+        self.weights = weights
+        self.init = init
+        self.n_init = n_init
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callback = callback
+        self.random_state = random_state
+
+    def _embed(self, metric, n_rows, rng) -> EmbeddingResult:
+        require_memory(32.0 * n_rows**2, f"All distances between {n_rows} rows", "Embed fewer rows.")
+        D = np.array(metric.pairwise(), dtype=np.float64)
+        check_dissimilarity(D)
+        # The optimiser sees distances with mean 1, so that its step sizes do not depend on the units of the data.
+        size = float(D.mean()) or 1.0
+        D /= size
+        W = self._pair_weights(D)
+        objective = position_objective(D, W, self.n_components)
+        stress_unit = 1.0 if isinstance(self.weights, str) and self.weights == "elastic" else size**2
+        runs = []
+        for start in range(self.n_init):
+            Y = self._start(metric, D, size, rng) if start == 0 else rng.normal(size=(n_rows, self.n_components))
+            report = self._reporter(size, stress_unit)
+            runs.append(
+                minimize(objective, Y, solver=self.solver, max_iter=self.max_iter, tol=self.tol, callback=report)
+            )
+        best = min(runs, key=lambda run: run.value)
+        stress = best.value * stress_unit
+        extra = {"stress_": stress, "start_stress_": np.array([run.value for run in runs]) * stress_unit}
+        Y = best.x.reshape(n_rows, self.n_components) * size
+        return EmbeddingResult(Y - Y.mean(axis=0), stress, best.n_iter, best.stop_reason, extra)
+
+    def _pair_weights(self, D):
+        """w_ij for distances with mean 1."""
+        if isinstance(self.weights, str):
+            return elastic_weights(D) if self.weights == "elastic" else 1.0 - np.eye(len(D))
+        W = np.array(self.weights, dtype=np.float64)
+        if W.shape != D.shape:
+            raise InputError(f"weights must be one a pair, shape {D.shape}; got shape {W.shape}.")
+        if not np.isfinite(W).all() or W.min() < 0:
+            raise InputError("weights must be finite and not negative; use 0 to leave a pair out.")
+        check_square(W, "weights")
+        np.fill_diagonal(W, 0.0)
+        return W
+
+    def _start(self, metric, D, size, rng):
+        if not isinstance(self.init, str):
+            return given_start(self.init, len(D), self.n_components) / size
+        learnt = getattr(metric, "positions_", None)
+        if self.init == "auto" and learnt is not None and learnt.shape == (len(D), self.n_components):
+            return learnt / size
+        if self.init == "random":
+            return rng.normal(size=(len(D), self.n_components))
+        return classical_positions(D, self.n_components)
+
+    def _reporter(self, size, stress_unit):
+        if self.callback is None:
+            return None
+        shape = (-1, self.n_components)
+        return lambda iteration, value, x: self.callback(iteration, value * stress_unit, x.reshape(shape) * size)

@@ -1,0 +1,346 @@
+"""A metric that is a mixture of dissimilarities, its weights learnt together with a map (Rice 2016).
+
+D = sum_l alpha_l D^l with sum_l alpha_l = 1. Positions y and weights alpha lower the same elastic stress
+E = sum_{i<j} (D_ij - |y_i - y_j|)^2 / D_ij^2, the weights on the slower time scale (the paper's algorithm 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import pdist, squareform
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from prismap._blocks import require_memory, row_blocks
+from prismap._random import as_generator
+from prismap._validation import check_dissimilarity, check_rows, check_square
+from prismap.exceptions import InputError
+from prismap.metrics._scg import minimize
+from prismap.metrics.base import check_n_neighbors, smallest
+from prismap.metrics.dissimilarities import DISSIMILARITIES, Dissimilarity, get_dissimilarity, learn_options
+from prismap.metrics.stress import (
+    FLOOR,
+    classical_positions,
+    elastic_weights,
+    largest_eigenvalue,
+    mix,
+    position_objective,
+    weight_objective,
+)
+
+#: The measures of the paper's table.
+TABLE = tuple(DISSIMILARITIES)
+#: An epoch that lowers the stress by less than this share of it is the last.
+EPOCH_TOL = 1e-6
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """What one start came to: weights, positions, the stress after each epoch, iterations, and why it ended."""
+
+    weights: np.ndarray
+    positions: np.ndarray
+    history: np.ndarray
+    n_iter: int
+    stop_reason: str
+
+
+def learn_mixture(matrices, weights, positions, *, n_epochs, n_iter, solver="lbfgs", allow_negative=True):
+    """Lower the stress by turns: a step of the weights, then `n_iter` steps of the positions (algorithm 1).
+
+    `matrices` is (L, n_pairs), each pair once, scaled so that the mixture at the start has mean 1 or so. Both solvers
+    only ever take steps that lower the stress, so `history` never rises. The positions are placed once before the
+    first epoch and after every step of the weights, so that at the end they belong to the weights.
+    """
+    weights = weights / weights.sum()
+    n_components = positions.shape[1]
+    history: list[float] = []
+    done, reason = 0, "n_epochs"
+    for epoch in range(n_epochs + 1):
+        if epoch:
+            objective = weight_objective(matrices, pdist(positions), FLOOR, allow_negative)
+            step = minimize(objective, weights if allow_negative else np.sqrt(weights), solver=solver, max_iter=1)
+            weights = step.x if allow_negative else step.x**2
+            weights = weights / weights.sum()
+        D = squareform(mix(weights, matrices))
+        placed = minimize(
+            position_objective(D, elastic_weights(D, FLOOR), n_components), positions, solver=solver, max_iter=n_iter
+        )
+        positions = placed.x.reshape(positions.shape)
+        done += placed.n_iter
+        history.append(placed.value)
+        if epoch and history[-2] - history[-1] <= EPOCH_TOL * history[-2]:
+            reason = "converged"
+            break
+    return Mixture(weights, positions, np.array(history), done, reason)
+
+
+def eigenvalue_weights(matrices):
+    """lambda_l / sum_m lambda_m, lambda_l the largest eigenvalue of D^l: the start that the paper proposes (3.5)."""
+    values = np.array([largest_eigenvalue(squareform(row)) for row in matrices])
+    return values / values.sum()
+
+
+class MixtureMetric(BaseEstimator):
+    """A weighted sum of dissimilarities whose weights are learnt, without labels, together with a map.
+
+    D = sum_l alpha_l D^l / s_l, sum_l alpha_l = 1, where s_l is the mean of D^l over all pairs (``scale="mean"``), so
+    that weights can be compared and the mean of D is 1 whatever they are. Scaling changes what a weight means and the
+    way the descent takes, not the mixtures that can be reached. The weights minimise the elastic stress of a map, on a
+    slower time scale than its positions: one step of the weights, then up to `n_iter` of the positions, `n_epochs`
+    times (algorithm 1 of the paper).
+
+    A lower stress means that D fits better into `n_components` dimensions, and no more than that. The stress has many
+    minima; `start_stress_` shows how far the starts lie apart, and ``allow_negative=False`` brings them together.
+
+    Cost: the matrices (seconds at n = 700 and 1,000 features), held as L n^2 / 2 numbers; then little more than elastic
+    MDS. A few thousand rows are sensible; further rows are measured by `pairwise` and `kneighbors` as they come.
+
+    Parameters
+    ----------
+    measures : "auto" or sequence, default="auto"
+        "auto" takes all of the fifteen of the paper that the data permit: without `divergence`, `bray_curtis`,
+        `soergel` and `ware_hedges` where there are negative values. A sequence may mix registered names, ``(name,
+        options)`` pairs, functions ``f(A, B) -> (n_A, n_B)`` and ready-made (n, n) matrices. X may be a list of any
+        objects if none of the measures needs vectors.
+    n_components : int, default=2
+        Dimensions of the map that the weights are learnt with.
+    scale : {"mean", None}, default="mean"
+        None leaves the matrices as they are, as in the paper: measures with large values then dominate the start.
+    init : {"eigenvalues", "random"} or array (L,), default="eigenvalues"
+        Weights at the start: normalised largest eigenvalues, uniform random numbers, or given ones.
+    n_init : int, default=1
+        Number of starts; the lowest stress wins. With weights that are not random the first start places the positions
+        by classical scaling, the others at random; with random weights all are random.
+    n_epochs, n_iter : int, default=10 and 75
+        Steps of the weights, and of the positions after each. The paper's figures.
+    solver : {"lbfgs", "scg"}, default="lbfgs"
+        L-BFGS, or the scaled conjugate gradients of the paper.
+    allow_negative : bool, default=True
+        Whether weights may fall below zero, as in the paper.
+    random_state : int, Generator, RandomState or None
+
+    Attributes
+    ----------
+    measures_ : list of str
+    weights_ : array (L,)
+        alpha. A measure that is 0 for all pairs has weight 0.
+    start_weights_ : array (L,)
+        The weights at the start of the winning run.
+    scales_ : array (L,)
+        s_l.
+    positions_ : array (n, n_components)
+    stress_ : float
+        E at the end.
+    history_ : array
+        E after the first placement of the positions and after each epoch.
+    start_stress_ : array (n_init,)
+        E at the end of each start.
+    n_iter_, stop_reason_ : int, {"converged", "n_epochs"}
+        Of the winning run; iterations of the positions.
+    distances_ : array (n, n)
+        The mixture between the fitted rows; pairs that negative weights bring below 0 are at 0.
+    n_rows_ : int
+    """
+
+    _parameter_constraints = {
+        "measures": [StrOptions({"auto"}), list, tuple],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "scale": [StrOptions({"mean"}), None],
+        "init": [StrOptions({"eigenvalues", "random"}), "array-like"],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "n_epochs": [Interval(Integral, 0, None, closed="left")],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "solver": [StrOptions({"lbfgs", "scg"})],
+        "allow_negative": ["boolean"],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    def __init__(
+        self, measures="auto", *, n_components=2, scale="mean", init="eigenvalues", n_init=1, n_epochs=10, n_iter=75,
+        solver="lbfgs", allow_negative=True, random_state=None,
+    ):  # fmt: skip
+        self.measures = measures
+        self.n_components = n_components
+        self.scale = scale
+        self.init = init
+        self.n_init = n_init
+        self.n_epochs = n_epochs
+        self.n_iter = n_iter
+        self.solver = solver
+        self.allow_negative = allow_negative
+        self.random_state = random_state
+
+    def fit(self, X, y=None):
+        """Build the matrices, learn the weights and a map. y is not used."""
+        self._validate_params()
+        rows = self._check_objects(X, reset=True)
+        n = len(rows)
+        terms = resolve(self.measures, rows)
+        require_memory(
+            8.0 * n * n * (len(terms) / 2 + 3), f"{len(terms)} matrices of {n} rows",
+            "Fit on fewer rows (pairwise and kneighbors measure the others), or use fewer measures.",
+        )  # fmt: skip
+        matrices = np.empty((len(terms), n * (n - 1) // 2))
+        for row, term in zip(matrices, terms, strict=True):
+            row[:] = squareform(term.between(rows), checks=False)
+        means = matrices.mean(axis=1)
+        self.scales_ = np.where(means > 0, means, 1.0) if self.scale == "mean" else np.ones(len(terms))
+        matrices /= self.scales_[:, None]
+        alive = means > 0
+        weights = np.zeros((2, len(terms)))
+        weights[:, alive], best, self.start_stress_ = self._descend(matrices[alive], alive)
+        self.start_weights_, self.weights_ = weights
+        self.measures_ = [term.name for term in terms]
+        self.distances_ = squareform(np.maximum(mix(self.weights_, matrices), 0.0))
+        self.positions_, self.history_, self.stress_ = best.positions, best.history, float(best.history[-1])
+        self.n_iter_, self.stop_reason_ = best.n_iter, best.stop_reason
+        self.terms_, self.objects_, self.n_rows_ = terms, rows, n
+        return self
+
+    def pairwise(self, A=None, B=None):
+        """The mixture between A and B, the fitted rows where None, with the weights and scales of the fitted rows."""
+        check_is_fitted(self, "weights_")
+        if A is None and B is None:
+            return self.distances_.copy()
+        A = self.objects_ if A is None else self._check_objects(A, reset=False)
+        B = self.objects_ if B is None else self._check_objects(B, reset=False)
+        require_memory(24.0 * len(A) * len(B), "The matrix of all distances", "Use kneighbors, or fewer rows.")
+        D = np.zeros((len(A), len(B)))
+        for term, weight, scale in zip(self.terms_, self.weights_, self.scales_, strict=True):
+            if weight:
+                D += weight / scale * term.between(A, B)
+        return np.maximum(D, 0.0, out=D)
+
+    def kneighbors(self, A=None, n_neighbors=90):
+        """Nearest fitted rows of A: (distances, indices). For A=None a row is not its own neighbour."""
+        check_is_fitted(self, "weights_")
+        n_neighbors = check_n_neighbors(n_neighbors, self.n_rows_, own=A is None)
+        if A is None:
+            D = self.distances_.copy()
+            np.fill_diagonal(D, np.inf)
+            return smallest(D, n_neighbors)
+        A = self._check_objects(A, reset=False)
+        found = [smallest(self.pairwise(A[block]), n_neighbors) for block in row_blocks(len(A), 32.0 * self.n_rows_)]
+        return np.vstack([d for d, _ in found]), np.vstack([i for _, i in found])
+
+    def _check_objects(self, X, *, reset):
+        """Rows as a float array where X is a matrix or a measure needs vectors, else a list of objects."""
+        if needs_vectors(self.measures) or getattr(X, "ndim", 1) == 2:
+            return check_rows(self, X, reset=reset, dtype=np.float64, min_rows=2 if reset else 1)
+        objects = list(X)
+        if reset and len(objects) < 2:
+            raise InputError(f"X holds {len(objects)} objects; a mixture needs at least 2.")
+        return objects
+
+    def _descend(self, matrices, alive):
+        """The best of `n_init` starts: its weights at the start and end, the run, and the stress of every start."""
+        if not len(matrices):
+            raise InputError("All dissimilarities between all rows are zero: there is nothing to map.")
+        rng = as_generator(self.random_state)
+        runs = []
+        for start in range(self.n_init):
+            weights = self._start_weights(matrices, alive, rng)
+            size = float(mix(weights, matrices).mean())
+            D = squareform(mix(weights, matrices)) / size
+            if start or (isinstance(self.init, str) and self.init == "random"):
+                positions = rng.normal(size=(len(D), self.n_components))
+            else:
+                positions = classical_positions(D, self.n_components)
+            run = learn_mixture(
+                matrices / size, weights, positions, n_epochs=self.n_epochs, n_iter=self.n_iter, solver=self.solver,
+                allow_negative=self.allow_negative,
+            )  # fmt: skip
+            runs.append((weights, run, size))
+        weights, best, size = min(runs, key=lambda run: run[1].history[-1])
+        best = Mixture(best.weights, best.positions * size, best.history, best.n_iter, best.stop_reason)
+        return (weights, best.weights), best, np.array([run.history[-1] for _, run, _ in runs])
+
+    def _start_weights(self, matrices, alive, rng):
+        if isinstance(self.init, str):
+            return eigenvalue_weights(matrices) if self.init == "eigenvalues" else _shares(rng.random(len(matrices)))
+        weights = np.asarray(self.init, dtype=np.float64)
+        if weights.shape != alive.shape:
+            raise InputError(f"init must hold one weight a measure, {len(alive)} in all; got shape {weights.shape}.")
+        weights = weights[alive]
+        if not np.isfinite(weights).all() or not weights.sum() > 0 or (not self.allow_negative and weights.min() < 0):
+            raise InputError(
+                "init must hold finite weights with a positive sum, none negative if allow_negative=False."
+            )
+        weights = _shares(weights)
+        if not mix(weights, matrices).mean() > 0:
+            raise InputError("init gives a mixture with a mean that is not positive; use larger positive weights.")
+        return weights
+
+
+def _shares(weights):
+    return weights / weights.sum()
+
+
+@dataclass(frozen=True)
+class Term:
+    """One measure of a mixture with what it learnt from the fitted rows, or a ready-made matrix."""
+
+    name: str
+    measure: Dissimilarity | None
+    learnt: dict[str, Any]
+
+    def between(self, A, B=None):
+        """Dissimilarities between A and B (A itself if None), negative ones counted as 0."""
+        if self.measure is None:
+            if B is not None:
+                raise InputError(
+                    f"measure {self.name!r} is a ready-made matrix and knows the fitted rows only. "
+                    "Pass a function or the name of a measure to reach new rows."
+                )
+            return self.learnt["matrix"]
+        D = self.measure(A, B, **self.learnt)
+        if B is None:
+            check_square(D, f"dissimilarity {self.name!r}")
+            np.fill_diagonal(D, 0.0)
+        return np.maximum(D, 0.0, out=D)
+
+
+def resolve(measures, rows):
+    """The terms of a mixture from what the user passed as `measures`."""
+    if isinstance(measures, str):
+        measures = [name for name in TABLE if not (DISSIMILARITIES[name].nonnegative and rows.min() < 0)]
+    if not len(measures):
+        raise InputError("measures is empty; pass at least one name, function or matrix.")
+    return [_term(spec, number, rows) for number, spec in enumerate(measures)]
+
+
+def _term(spec, number, rows):
+    name, options = spec if _has_options(spec) else (spec, {})
+    if isinstance(name, str):
+        measure = get_dissimilarity(name)
+        return Term(name, measure, learn_options(measure, rows, options))
+    if isinstance(name, Dissimilarity):
+        return Term(name.name, name, learn_options(name, rows, options))
+    if callable(name):
+        label = getattr(name, "__name__", type(name).__name__)
+        return Term(label, Dissimilarity(label, name, vectors=isinstance(rows, np.ndarray)), dict(options))
+    matrix = np.array(name, dtype=np.float64)
+    check_dissimilarity(matrix)
+    if len(matrix) != len(rows):
+        raise InputError(f"the matrix in measures[{number}] has {len(matrix)} rows and X has {len(rows)}.")
+    if not np.isfinite(matrix).all():
+        raise InputError(f"the matrix in measures[{number}] holds values that are not finite.")
+    return Term(f"matrix {number}", None, {"matrix": matrix})
+
+
+def _has_options(spec):
+    return isinstance(spec, tuple) and len(spec) == 2 and isinstance(spec[1], dict)
+
+
+def needs_vectors(measures):
+    """Whether one of the measures works on rows of numbers only."""
+    if isinstance(measures, str):
+        return True
+    names = [spec[0] if _has_options(spec) else spec for spec in measures]
+    return any(isinstance(name, str) and get_dissimilarity(name).vectors for name in names)
