@@ -1,0 +1,327 @@
+"""What a user does with map.html, in a real browser, from a file."""
+
+import csv
+import io
+import math
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from browser.examples import BROWSER, CENTRES, EVIL, three_groups, with_model
+from prismap.explorer.page import Layer, PageData, Target, write_html
+
+pytestmark = BROWSER
+
+
+@pytest.fixture
+def show(watched, tmp_path):
+    """Write a page, open the file, wait for the points."""
+
+    def open_page(data, fragment=""):
+        path = write_html(data, tmp_path / "map.html")
+        watched.goto(f"{path.as_uri()}{fragment}")
+        watched.wait_for_selector("[data-ready=true]")
+        return watched
+
+    yield open_page
+    assert watched.complaints == []
+    assert {url.split(":")[0] for url in watched.requested} <= {"file", "data", "blob"}
+
+
+def lasso(page, fraction=(0.5, 0.5), radius=0.25, *, key="l", tool=True):
+    """Draw a circle on the map; fractions of its width and height."""
+    box = page.locator(".pm-canvas").bounding_box()
+    x, y = box["x"] + fraction[0] * box["width"], box["y"] + fraction[1] * box["height"]
+    r = radius * box["height"]
+    if tool:
+        page.keyboard.press(key)
+    page.mouse.move(x + r, y)
+    page.mouse.down()
+    for step in range(1, 25):
+        angle = 2 * math.pi * step / 24
+        page.mouse.move(x + r * math.cos(angle), y + r * math.sin(angle))
+        page.wait_for_timeout(12)
+    page.mouse.up()
+
+
+def count(page):
+    return page.locator("[data-test=count]")
+
+
+def place(page, row, data):
+    """Where a row of the first layer is on the screen at the start."""
+    return on_screen(page, data.layers[0].positions[row], data)
+
+
+def on_screen(page, position, data):
+    positions = data.layers[0].positions
+    centre = (positions.min(0) + positions.max(0)) / 2
+    radius = np.ptp(positions, axis=0).max() / 2 * 1.06
+    box = page.locator(".pm-canvas").bounding_box()
+    x, y = (position - centre) / radius * box["height"] / 2
+    return box["x"] + box["width"] / 2 + x, box["y"] + box["height"] / 2 - y
+
+
+def test_first_view_shows_map_verdict_figures_and_curves(show, keep):
+    page = show(three_groups())
+    expect(page.get_by_role("heading", name="Three groups")).to_be_visible()
+    expect(page.get_by_text("The labels show in these data.")).to_be_visible()
+    expect(page.get_by_text("k-NN error")).to_be_visible()
+    expect(page.get_by_role("img", name="R N X curves")).to_be_visible()
+    expect(page.get_by_text("1 far from the data")).to_be_visible()
+    page.wait_for_function(
+        """() => { const c = document.querySelector('.pm-canvas'); const p = document.createElement('canvas');
+        [p.width, p.height] = [c.width, c.height]; const pen = p.getContext('2d'); pen.drawImage(c, 0, 0);
+        const d = pen.getImageData(0, 0, p.width, p.height).data; let n = 0;
+        for (let i = 0; i < d.length; i += 4) {
+          const rgb = [d[i], d[i+1], d[i+2]];
+          if (d[i+3] > 0 && Math.max(...rgb) - Math.min(...rgb) > 40) n++;
+        }
+        return n > 1000; }"""
+    )
+    assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")
+    keep("static-first-view")
+
+
+def test_hover_tells_a_rows_values(show, keep):
+    data = three_groups()
+    page = show(data)
+    page.mouse.move(*place(page, 4, data))
+    card = page.locator(".pm-card")
+    expect(card).to_contain_text("item-004")
+    expect(card).to_contain_text("far from all fitted rows")
+    expect(card).to_contain_text("height")
+    keep("static-hover")
+
+
+def test_legend_filters_and_undo_brings_back(show):
+    page = show(three_groups())
+    page.get_by_role("button", name="a 30").click()
+    expect(page.locator(".pm-status")).to_have_text("60 of 90 rows shown.")
+    page.get_by_role("button", name="Show only c").click()
+    expect(page.locator(".pm-status")).to_have_text("30 of 90 rows shown.")
+    lasso(page, radius=0.49)
+    expect(count(page)).to_have_text("30 rows")
+    page.keyboard.press("Escape")
+    for _ in range(4):
+        page.keyboard.press("Control+z")
+    expect(page.locator(".pm-status")).to_have_text("")
+    page.keyboard.press("Control+y")
+    expect(page.locator(".pm-status")).to_have_text("60 of 90 rows shown.")
+
+
+def test_lasso_counts_mixes_explains_and_exports(show, keep):
+    data = three_groups()
+    page = show(data)
+    x, y = on_screen(page, CENTRES[2], data)
+    box = page.locator(".pm-canvas").bounding_box()
+    lasso(page, ((x - box["x"]) / box["width"], (y - box["y"]) / box["height"]), 0.25)
+    expect(count(page)).to_have_text("30 rows")
+    expect(page.get_by_role("tab", name="Selection 30")).to_have_attribute("aria-selected", "true")
+    expect(page.locator(".pm-mix li")).to_have_text(re.compile(r"^c100 %"))
+    expect(page.locator(".pm-diffs li").first).to_contain_text(re.compile("height|city = Kiel"))
+    expect(page.locator(".pm-table tbody tr")).to_have_count(30)
+    keep("static-selection")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export csv").click()
+    rows = list(csv.DictReader(io.StringIO(download.value.path().read_bytes().decode("utf-8"))))
+    assert [row["row"] for row in rows] == [f"item-{i:03d}" for i in range(2, 90, 3)]
+    assert {row["group"] for row in rows} == {"c"}
+    np.testing.assert_allclose([float(row["x"]) for row in rows], data.layers[0].positions[2::3, 0], rtol=1e-5)
+    page.get_by_role("button", name="Invert").click()
+    expect(count(page)).to_have_text("60 rows")
+    page.get_by_role("button", name="Clear").click()
+    expect(page.get_by_text("Nothing selected")).to_be_visible()
+
+
+def test_box_adds_and_takes_away(show):
+    data = three_groups()
+    page = show(data)
+
+    def box(group, key=None):
+        x, y = on_screen(page, CENTRES[group], data)
+        if key:
+            page.keyboard.down(key)
+        page.mouse.move(x - 110, y - 110)
+        page.mouse.down()
+        for step in (60, 140, 220):
+            page.mouse.move(x - 110 + step, y - 110 + step)
+            page.wait_for_timeout(25)
+        page.mouse.up()
+        if key:
+            page.keyboard.up(key)
+
+    page.keyboard.press("b")
+    box(0)
+    expect(count(page)).to_have_text("30 rows")
+    box(1, "Control")
+    expect(count(page)).to_have_text("60 rows")
+    box(0, "Alt")
+    expect(count(page)).to_have_text("30 rows")
+    expect(page.locator(".pm-mix li")).to_have_text(re.compile("^b"))
+
+
+def test_click_selects_and_empty_click_clears(show):
+    data = three_groups()
+    page = show(data)
+    page.mouse.move(*place(page, 7, data))
+    expect(page.locator(".pm-card")).to_be_visible()
+    page.mouse.down()
+    page.mouse.up()
+    expect(count(page)).to_have_text(re.compile("item-"))
+    page.mouse.click(*on_screen(page, np.array([0.0, 4.0]), data))
+    expect(page.get_by_text("Nothing selected")).to_be_visible()
+
+
+def test_layers_switch_and_say_what_they_are(show, keep):
+    page = show(three_groups())
+    page.get_by_role("radio", name="Permuted labels").click()
+    expect(page.locator(".pm-about")).to_contain_text("invented, not found")
+    expect(page.get_by_role("radio", name="Permuted labels")).to_have_attribute("aria-checked", "true")
+    page.wait_for_timeout(800)
+    lasso(page, radius=0.49)
+    expect(count(page)).to_have_text(re.compile(r"^[678]\d rows$"))
+    keep("static-permuted")
+
+
+def test_colour_by_a_column_with_a_range(show, keep):
+    page = show(three_groups())
+    page.get_by_role("tab", name="Features").click()
+    page.get_by_role("button", name="height").click()
+    expect(page.get_by_label("Colour by")).to_have_value("column:0")
+    slider = page.get_by_role("slider", name=re.compile("^From"))
+    slider.focus()
+    page.keyboard.press("PageUp")
+    page.keyboard.press("PageUp")
+    expect(slider).to_be_focused()
+    expect(page.locator(".pm-status")).to_contain_text("of 90 rows shown")
+    page.get_by_label("Light or dark").click()
+    page.wait_for_timeout(300)
+    keep("static-feature-dark")
+    page.get_by_label("Colour by").select_option("column:2")
+    expect(page.locator(".pm-entry")).to_have_count(3)
+    expect(page.locator(".pm-status")).to_have_text("")
+
+
+def test_search_by_word_and_by_comparison(show):
+    page = show(three_groups())
+    page.keyboard.press("/")
+    page.keyboard.type("item-01")
+    expect(page.get_by_role("button", name="Select all 10 rows")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(count(page)).to_have_text("10 rows")
+    search = page.get_by_label("Search rows")
+    search.fill("height > 100")
+    expect(page.get_by_text("No row matches.")).to_be_visible()
+    search.fill("weight > 1")
+    expect(page.get_by_text("No column has this name.")).to_be_visible()
+
+
+def test_a_link_brings_the_view_back(show):
+    page = show(three_groups())
+    page.get_by_role("radio", name="Unsupervised").click()
+    page.get_by_role("button", name="b 30").click()
+    page.get_by_label("Search rows").fill("item-00")
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(400)
+    page.reload()
+    page.wait_for_selector("[data-ready=true]")
+    expect(page.get_by_role("radio", name="Unsupervised")).to_have_attribute("aria-checked", "true")
+    expect(page.get_by_role("button", name="b 30")).to_have_attribute("aria-pressed", "false")
+    expect(count(page)).to_have_text("10 rows")
+
+
+def test_pictures_download(show):
+    page = show(three_groups())
+
+    def save(name):
+        page.get_by_label("Download").click()
+        with page.expect_download() as download:
+            page.get_by_role("button", name=name).click()
+        return download.value.path().read_bytes()
+
+    assert save("Picture (PNG)").startswith(b"\x89PNG")
+    drawing = save("Drawing (SVG)").decode()
+    assert drawing.count("<circle") == 90 + 3
+    assert save("All rows (csv)").decode().count("\r\n") == 91
+
+
+def test_keyboard_alone_reaches_every_point(show):
+    page = show(three_groups())
+    page.locator(".pm-map").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".pm-card")).to_contain_text("item-")
+    first = page.locator(".pm-card-head").inner_text()
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".pm-card-head")).not_to_have_text(first)
+    page.keyboard.press("Enter")
+    expect(count(page)).to_have_text(re.compile("item-"))
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+
+
+def test_a_model_behind_the_points(show, keep):
+    data = with_model()
+    page = show(data)
+    page.wait_for_timeout(300)
+    expect(page.get_by_text("2 on the wrong side")).to_be_visible()
+    page.mouse.move(*place(page, 1, data))
+    expect(page.locator(".pm-card .pm-thumb-image")).to_be_visible()
+    expect(page.locator(".pm-card")).to_contain_text("drawn where the model says otherwise")
+    keep("static-model")
+    page.get_by_text("Appearance").click()
+    page.get_by_label("Decisions of a tree").uncheck()
+    page.get_by_label("Colour by").select_option("predicted")
+    expect(page.locator(".pm-entry")).to_have_count(3)
+
+
+def test_scripts_in_names_stay_words(show):
+    data = three_groups(
+        title=EVIL,
+        target=Target("class", EVIL, [EVIL, "b", "c"], codes=np.arange(90) % 3),
+        columns={EVIL: [EVIL] * 90},
+        row_ids=[EVIL] * 90,
+        report={"verdict": EVIL, EVIL: EVIL},
+        notes=[EVIL],
+        relevance=([EVIL], [1.0]),
+    )
+    page = show(data)
+    expect(page.get_by_role("heading", level=1)).to_have_text(EVIL)
+    page.mouse.move(*place(page, 0, data))
+    expect(page.locator(".pm-card")).to_contain_text("onerror")
+    page.get_by_role("tab", name="Features").click()
+    page.locator(".pm-feature-list button").click()
+    lasso(page, radius=0.49)
+    expect(count(page)).to_be_visible()
+    assert page.title() == EVIL
+    assert page.locator("img").count() == 0
+
+
+def test_the_barest_page_has_words_where_things_are_missing(show, keep):
+    page = show(PageData([Layer("map", "Map", np.zeros((1, 2)))]))
+    expect(page.get_by_text("No report came with this map")).to_be_visible()
+    page.get_by_role("tab", name="Features").click()
+    expect(page.get_by_text("No columns in this page")).to_be_visible()
+    page.get_by_role("tab", name="Selection").click()
+    expect(page.get_by_text("Nothing selected")).to_be_visible()
+    expect(page.get_by_role("radiogroup", name="Which map")).to_be_hidden()
+    keep("static-bare")
+
+
+def test_many_classes_are_said_to_be_too_many(show):
+    target = Target("class", "letter", [f"class {i}" for i in range(26)], codes=np.arange(90) % 26)
+    page = show(three_groups(target=target))
+    expect(page.get_by_text("26 classes: more than ten colours")).to_be_visible()
+
+
+def test_a_damaged_file_says_so(watched, tmp_path):
+    path = write_html(three_groups(), tmp_path / "map.html")
+    text = path.read_text()
+    start = text.index('id="prismap-data">') + 18
+    path.write_text(text[: start + 400] + text[text.index("</script>", start) :])
+    watched.goto(path.as_uri())
+    expect(watched.get_by_role("heading", name="This map cannot be shown")).to_be_visible()

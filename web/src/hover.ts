@@ -1,0 +1,102 @@
+/** The card beside the pointer: one row's name, target, warnings, picture and values. */
+
+import { h, icon, replace } from "./dom";
+import { format, percent } from "./stats";
+import type { Column, Page } from "./types";
+
+const VALUES_AT_MOST = 10;
+
+export class HoverCard {
+  readonly element = h("div", { class: "pm-card", role: "status", hidden: true });
+
+  constructor(private readonly page: Page) {}
+
+  show(row: number, x: number, y: number, width: number, height: number, colour: string): void {
+    replace(this.element, ...rowCard(this.page, row, colour));
+    this.element.hidden = false;
+    const box = this.element.getBoundingClientRect();
+    const left = x + 18 + box.width > width ? x - 18 - box.width : x + 18;
+    const top = Math.min(Math.max(8, y - 20), Math.max(8, height - box.height - 8));
+    this.element.style.transform = `translate(${Math.max(8, left)}px, ${top}px)`;
+  }
+
+  hide(): void {
+    this.element.hidden = true;
+  }
+}
+
+export function rowName(page: Page, row: number): string {
+  return page.ids ? page.ids[row] : `row ${row}`;
+}
+
+/** The target of a row in words. */
+export function targetText(page: Page, row: number): string {
+  const { target } = page;
+  if (target.codes) return target.codes[row] < 0 ? "unlabelled" : target.classes[target.codes[row]];
+  if (target.values) return Number.isNaN(target.values[row]) ? "unlabelled" : format(target.values[row]);
+  return "";
+}
+
+export function predictedText(page: Page, row: number): string {
+  const { target } = page;
+  if (target.predictedCodes) return target.predictedCodes[row] < 0 ? "none" : target.classes[target.predictedCodes[row]];
+  return target.predictedValues ? format(target.predictedValues[row]) : "";
+}
+
+export function valueText(column: Column, row: number): string {
+  if (column.kind === "number") return format(column.values[row]);
+  return column.codes[row] < 0 ? "missing" : column.texts[column.codes[row]];
+}
+
+export function rowCard(page: Page, row: number, colour: string): HTMLElement[] {
+  const facts: [string, string][] = [];
+  if (page.target.kind !== "none") facts.push([page.target.name, targetText(page, row)]);
+  const predicted = predictedText(page, row);
+  if (predicted !== "") facts.push(["predicted", predicted]);
+  if (page.split && page.split.codes[row] >= 0) facts.push(["part", page.split.texts[page.split.codes[row]]]);
+  if (page.quality && Number.isFinite(page.quality[row])) facts.push(["neighbours kept", percent(page.quality[row])]);
+  const values = shownColumns(page).map((column): [string, string] => [column.name, valueText(column, row)]);
+  const more = page.columns.length - values.length + page.leftOut;
+  const parts: HTMLElement[] = [
+    h(
+      "div",
+      { class: "pm-card-head" },
+      h("span", { class: "pm-swatch", style: `background:${colour}` }),
+      h("b", {}, rowName(page, row)),
+    ),
+  ];
+  if (page.images) parts.push(h("div", { class: "pm-card-image" }, thumbnail(page, row)));
+  if (page.far?.[row]) parts.push(h("div", { class: "pm-card-warn" }, icon("warn"), "far from all fitted rows: do not trust its place"));
+  if (page.misshown?.[row]) parts.push(h("div", { class: "pm-card-warn" }, icon("warn"), "drawn where the model says otherwise"));
+  parts.push(pairs(facts, "pm-facts"));
+  if (values.length > 0 && !page.images) {
+    parts.push(pairs(values, "pm-values"));
+    if (more > 0) parts.push(h("div", { class: "pm-more" }, `and ${more} more`));
+  }
+  return parts;
+}
+
+/** The columns worth the room on a card: the most relevant ones when that is known, else the first. */
+export function shownColumns(page: Page): Column[] {
+  const loaded = page.columns.map((handle) => handle.loaded).filter((column): column is Column => column !== null);
+  if (!page.relevance) return loaded.slice(0, VALUES_AT_MOST);
+  const weight = new Map(page.relevance.names.map((name, i) => [name, page.relevance!.values[i]]));
+  return [...loaded].sort((a, b) => (weight.get(b.name) ?? 0) - (weight.get(a.name) ?? 0)).slice(0, VALUES_AT_MOST);
+}
+
+function pairs(list: [string, string][], className: string): HTMLElement {
+  return h("dl", { class: className }, ...list.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+}
+
+export function thumbnail(page: Page, row: number): HTMLCanvasElement {
+  const { data, height, width } = page.images!;
+  const canvas = h("canvas", { width, height, class: "pm-thumb-image", role: "img", "aria-label": `image of ${rowName(page, row)}` });
+  const pixels = new Uint8ClampedArray(4 * width * height);
+  const start = row * width * height;
+  for (let i = 0; i < width * height; i++) {
+    pixels.fill(data[start + i], 4 * i, 4 * i + 3);
+    pixels[4 * i + 3] = 255;
+  }
+  canvas.getContext("2d")?.putImageData(new ImageData(pixels, width, height), 0, 0);
+  return canvas;
+}

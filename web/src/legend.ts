@@ -1,0 +1,130 @@
+/** The legend is the filter: click a class to hide it, "only" to see it alone, drag the ends of a ramp. */
+
+import { BINS, type CategoryColouring, type Colouring, type RampColouring } from "./colouring";
+import { h, replace } from "./dom";
+import { format } from "./stats";
+import { type Store, toggled } from "./state";
+
+export class Legend {
+  readonly element = h("div", { class: "pm-legend" });
+
+  constructor(private readonly store: Store) {}
+
+  render(colour: Colouring): void {
+    // Keep the keyboard where it was: the list is built anew after each click.
+    const focused = this.element.ownerDocument.activeElement?.getAttribute("data-key") ?? null;
+    replace(this.element, ...(colour.kind === "categories" ? this.categories(colour) : this.ramp(colour)));
+    if (focused) this.element.querySelector<HTMLElement>(`[data-key="${focused}"]`)?.focus({ preventScroll: true });
+  }
+
+  private categories(colour: CategoryColouring): (HTMLElement | false)[] {
+    const { hidden } = this.store.state;
+    const entries = colour.categories.map((category, code) => ({ ...category, code }));
+    if (colour.missing > 0) {
+      const code = colour.categories.length;
+      entries.push({ label: "unlabelled", colour: colour.colours[code], count: colour.missing, code });
+    }
+    const rows = entries.map(({ label, colour: fill, count, code }) => {
+      const shown = !hidden.has(code);
+      return h(
+        "li",
+        { class: shown ? "pm-entry" : "pm-entry pm-off" },
+        h(
+          "button",
+          {
+            type: "button",
+            class: "pm-entry-main",
+            "aria-pressed": shown ? "true" : "false",
+            "data-key": `toggle-${code}`,
+            title: shown ? `Hide ${label}` : `Show ${label}`,
+            click: () => this.store.set({ hidden: toggled(hidden, code) }),
+          },
+          swatch(fill),
+          h("span", { class: "pm-entry-name" }, label === "" ? "(empty)" : label),
+          h("span", { class: "pm-entry-count" }, count.toLocaleString("en")),
+        ),
+        h(
+          "button",
+          {
+            type: "button",
+            class: "pm-only",
+            "data-key": `only-${code}`,
+            "aria-label": `Show only ${label}`,
+            click: () => this.only(entries.map((entry) => entry.code), code),
+          },
+          "only",
+        ),
+      );
+    });
+    const filtered = hidden.size > 0;
+    return [
+      h("ul", { class: "pm-entries", "aria-label": `Classes of ${colour.title}` }, ...rows),
+      filtered &&
+        h("button", { type: "button", class: "pm-link", "data-key": "all", click: () => this.store.set({ hidden: new Set() }) }, "Show all"),
+      colour.crowded &&
+        h(
+          "p",
+          { class: "pm-note" },
+          `${colour.categories.length} classes: more than ten colours cannot all be told apart. Use “only” to check one.`,
+        ),
+    ];
+  }
+
+  private only(all: number[], code: number): void {
+    const { hidden } = this.store.state;
+    const alone = hidden.size === all.length - 1 && !hidden.has(code);
+    this.store.set({ hidden: alone ? new Set() : new Set(all.filter((other) => other !== code)) });
+  }
+
+  private ramp(colour: RampColouring): (HTMLElement | false)[] {
+    const [low, high] = this.store.state.window ?? [0, BINS - 1];
+    const step = (colour.max - colour.min) / BINS;
+    const from = colour.min + low * step;
+    const to = colour.min + (high + 1) * step;
+    if (colour.max === colour.min) {
+      return [h("p", { class: "pm-note" }, `All rows have the value ${format(colour.min)}.`)];
+    }
+    return [
+      histogram(colour, low, high),
+      h("div", { class: "pm-ramp", style: `background:linear-gradient(to right, ${colour.colours.slice(0, BINS).join(",")})` }),
+      h("div", { class: "pm-ramp-ends" }, h("span", {}, format(colour.min)), h("span", {}, format(colour.max))),
+      this.thumb("From", low, (value) => [Math.min(value, high), high], from),
+      this.thumb("To", high, (value) => [low, Math.max(value, low)], to),
+      colour.missing > 0 &&
+        h("p", { class: "pm-note" }, swatch(colour.colours[BINS]), ` ${colour.missing.toLocaleString("en")} rows without a value`),
+      this.store.state.window !== null &&
+        h("button", { type: "button", class: "pm-link", "data-key": "all", click: () => this.store.set({ window: null }) }, "Show all"),
+    ];
+  }
+
+  private thumb(label: string, value: number, window: (value: number) => [number, number], shown: number): HTMLElement {
+    const input = h("input", {
+      type: "range",
+      min: 0,
+      max: BINS - 1,
+      value,
+      "data-key": label,
+      "aria-valuetext": format(shown),
+      change: (event: Event) => {
+        const [low, high] = window(Number((event.target as HTMLInputElement).value));
+        this.store.set({ window: low === 0 && high === BINS - 1 ? null : [low, high] });
+      },
+    });
+    return h("label", { class: "pm-thumb" }, h("span", {}, label), input, h("output", {}, format(shown)));
+  }
+}
+
+export function swatch(colour: string): HTMLElement {
+  return h("span", { class: "pm-swatch", style: `background:${colour}`, "aria-hidden": "true" });
+}
+
+function histogram(colour: RampColouring, low: number, high: number): HTMLElement {
+  const most = Math.max(1, ...colour.histogram);
+  const bars = Array.from(colour.histogram, (count, bin) =>
+    h("i", {
+      style: `height:${count === 0 ? 0 : Math.max(4, (100 * count) / most)}%;background:${colour.colours[bin]}`,
+      class: bin < low || bin > high ? "pm-out" : "",
+    }),
+  );
+  return h("div", { class: "pm-histogram", "aria-hidden": "true" }, ...bars);
+}

@@ -1,0 +1,222 @@
+/** The selection: how many, which classes, what sets them apart, and the rows themselves. */
+
+import { csv } from "./csv";
+import { download, h, replace } from "./dom";
+import { rowName, shownColumns, targetText, thumbnail, valueText } from "./hover";
+import { swatch } from "./legend";
+import { categorical } from "./palette";
+import { type Difference, classMix, differences, format, percent } from "./stats";
+import type { Store } from "./state";
+import type { Column, Page } from "./types";
+import { empty } from "./verdict";
+
+const TABLE_ROWS = 200;
+const TABLE_COLUMNS = 6;
+
+export interface SelectionActions {
+  zoom: (rows: readonly number[]) => void;
+  peek: (row: number | null) => void;
+  colour: (id: string) => void;
+  export: (rows: readonly number[]) => Promise<void>;
+  /** Local relevance from the live server, when there is one. */
+  relevance: ((rows: readonly number[]) => Promise<void>) | null;
+}
+
+export class SelectionPanel {
+  readonly element = h("div", { class: "pm-selection" });
+  private readonly extra = h("div", {});
+
+  constructor(
+    private readonly page: Page,
+    private readonly store: Store,
+    private readonly actions: SelectionActions,
+  ) {}
+
+  render(dark: boolean): void {
+    const rows = this.store.state.selection;
+    replace(this.extra);
+    if (rows.length === 0) {
+      replace(
+        this.element,
+        empty("Nothing selected", "Drag with the lasso or the box, click a point, or search. Hold Ctrl to add and Alt to take away."),
+      );
+      return;
+    }
+    const chosen = rows.length === 1 ? rowName(this.page, rows[0]) : `${rows.length.toLocaleString("en")} rows`;
+    replace(
+      this.element,
+      h(
+        "div",
+        { class: "pm-count" },
+        h("b", { class: "pm-count-number", "data-test": "count" }, chosen),
+        h("span", {}, `${percent(rows.length / this.page.n)} of ${this.page.n.toLocaleString("en")}`),
+      ),
+      h(
+        "div",
+        { class: "pm-row-actions" },
+        h("button", { type: "button", click: () => this.actions.zoom(rows) }, "Zoom to"),
+        h("button", { type: "button", click: () => void this.actions.export(rows) }, "Export csv"),
+        h("button", { type: "button", click: () => this.store.set({ selection: this.rest(rows) }) }, "Invert"),
+        h("button", { type: "button", click: () => this.store.set({ selection: [] }) }, "Clear"),
+      ),
+      this.mix(rows, dark),
+      this.distinguishing(rows),
+      this.extra,
+      this.table(rows),
+    );
+  }
+
+  /** Room under the client's own comparison for what the server computes. */
+  get results(): HTMLElement {
+    return this.extra;
+  }
+
+  private rest(rows: readonly number[]): number[] {
+    const chosen = new Set(rows);
+    return Array.from({ length: this.page.n }, (_, row) => row).filter((row) => !chosen.has(row));
+  }
+
+  private mix(rows: readonly number[], dark: boolean): HTMLElement | false {
+    const { target } = this.page;
+    if (target.codes) {
+      const colours = categorical(target.classes.length, dark);
+      const shares = classMix(target.codes, target.classes, rows);
+      const shown = shares.slice(0, 8);
+      return h(
+        "section",
+        {},
+        h("h3", {}, `Mix of ${target.name}`),
+        h(
+          "div",
+          { class: "pm-stack", "aria-hidden": "true" },
+          ...shares.map((share) => h("i", { style: `flex:${share.count};background:${colours[share.index] ?? "var(--pm-muted)"}` })),
+        ),
+        h(
+          "ul",
+          { class: "pm-mix" },
+          ...shown.map((share) =>
+            h(
+              "li",
+              {},
+              swatch(colours[share.index] ?? "var(--pm-muted)"),
+              h("span", { class: "pm-entry-name" }, share.label),
+              h("b", {}, percent(share.selected)),
+              h("small", {}, `map ${percent(share.overall)}`),
+            ),
+          ),
+        ),
+        shares.length > shown.length && h("p", { class: "pm-note" }, `and ${shares.length - shown.length} more classes`),
+      );
+    }
+    if (target.values) {
+      const inside = rows.map((row) => target.values![row]).filter(Number.isFinite);
+      const all = Array.from(target.values).filter(Number.isFinite);
+      if (inside.length === 0) return false;
+      const mean = (list: number[]) => list.reduce((sum, v) => sum + v, 0) / list.length;
+      return h(
+        "section",
+        {},
+        h("h3", {}, target.name),
+        h("p", {}, h("b", {}, format(mean(inside))), " on average here, ", h("b", {}, format(mean(all))), " on the whole map"),
+      );
+    }
+    return false;
+  }
+
+  private distinguishing(rows: readonly number[]): HTMLElement | false {
+    const loaded = this.page.columns.map((column) => column.loaded);
+    const list = differences(loaded, rows, this.page.n).slice(0, 7);
+    const { relevance } = this.actions;
+    if (list.length === 0 && !relevance) return false;
+    const most = Math.max(0.5, ...list.map((d) => Math.abs(d.effect)));
+    return h(
+      "section",
+      {},
+      h("h3", {}, "What sets it apart"),
+      h("ul", { class: "pm-diffs" }, ...list.map((d) => this.difference(d, most))),
+      list.length > 0 && h("p", { class: "pm-note" }, "Difference of the means in standard deviations; click to colour the map."),
+      relevance && h("button", { type: "button", click: () => void relevance(rows) }, "Local relevance"),
+    );
+  }
+
+  private difference(d: Difference, most: number): HTMLElement {
+    const width = (50 * Math.abs(d.effect)) / most;
+    const side = d.effect >= 0 ? `left:50%;width:${width}%` : `right:50%;width:${width}%`;
+    return h(
+      "li",
+      {},
+      h(
+        "button",
+        {
+          type: "button",
+          title: `mean here ${format(d.inside)}, elsewhere ${format(d.outside)}`,
+          "aria-label": `${d.label}: ${d.effect >= 0 ? "higher" : "lower"} by ${Math.abs(d.effect).toFixed(1)} standard deviations. Colour by it.`,
+          click: () => this.actions.colour(`column:${d.column}`),
+        },
+        h("span", { class: "pm-bar-name" }, d.label),
+        h("span", { class: "pm-diverging" }, h("i", { style: side, class: d.effect >= 0 ? "pm-up" : "pm-down" })),
+        h("b", {}, `${d.effect >= 0 ? "+" : "−"}${Math.abs(d.effect).toFixed(1)}`),
+      ),
+    );
+  }
+
+  private table(rows: readonly number[]): HTMLElement {
+    const columns = shownColumns(this.page).slice(0, TABLE_COLUMNS);
+    const { target, images } = this.page;
+    const head = ["row", ...(images ? [""] : []), ...(target.kind === "none" ? [] : [target.name]), ...columns.map((c) => c.name)];
+    const body = rows.slice(0, TABLE_ROWS).map((row) =>
+      h(
+        "tr",
+        { mouseenter: () => this.actions.peek(row), mouseleave: () => this.actions.peek(null) },
+        h(
+          "th",
+          { scope: "row" },
+          h("button", { type: "button", class: "pm-link", focus: () => this.actions.peek(row), blur: () => this.actions.peek(null), click: () => this.actions.zoom([row]) }, rowName(this.page, row)),
+        ),
+        images && h("td", {}, thumbnail(this.page, row)),
+        target.kind !== "none" && h("td", {}, targetText(this.page, row)),
+        ...columns.map((column) => h("td", {}, valueText(column, row))),
+      ),
+    );
+    return h(
+      "section",
+      { class: "pm-table-section" },
+      h("h3", {}, rows.length > TABLE_ROWS ? `First ${TABLE_ROWS} rows` : "Rows"),
+      h(
+        "div",
+        { class: "pm-table", tabindex: 0, role: "region", "aria-label": "Selected rows" },
+        h("table", {}, h("thead", {}, h("tr", {}, ...head.map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, ...body)),
+      ),
+    );
+  }
+}
+
+/** The csv of some rows with everything the page knows about them. */
+export function rowsCsv(page: Page, layer: { id: string; positions: Float32Array }, rows: readonly number[], columns: Column[]): string {
+  const { target } = page;
+  const header = ["row", "x", "y"];
+  if (target.kind !== "none") header.push(target.name);
+  if (target.predictedCodes || target.predictedValues) header.push(`predicted ${target.name}`);
+  if (page.split) header.push("split");
+  if (page.far) header.push("far");
+  if (page.quality) header.push("quality");
+  header.push(...columns.map((column) => column.name));
+  const code = (names: string[], codes: Int32Array, row: number) => (codes[row] < 0 ? "" : names[codes[row]]);
+  const cells = (row: number): (string | number)[] => {
+    const out: (string | number)[] = [page.ids ? page.ids[row] : row, layer.positions[2 * row], layer.positions[2 * row + 1]];
+    if (target.codes) out.push(code(target.classes, target.codes, row));
+    else if (target.values) out.push(target.values[row]);
+    if (target.predictedCodes) out.push(code(target.classes, target.predictedCodes, row));
+    else if (target.predictedValues) out.push(target.predictedValues[row]);
+    if (page.split) out.push(code(page.split.texts, page.split.codes, row));
+    if (page.far) out.push(page.far[row]);
+    if (page.quality) out.push(page.quality[row]);
+    for (const column of columns) out.push(column.kind === "number" ? column.values[row] : code(column.texts, column.codes, row));
+    return out;
+  };
+  return csv(header, rows.map(cells));
+}
+
+export function saveCsv(name: string, text: string): void {
+  download(name, new Blob([text], { type: "text/csv;charset=utf-8" }));
+}

@@ -1,0 +1,96 @@
+/** What the user has chosen, with undo. Everything drawn follows from the page's data and this. */
+
+export interface ViewState {
+  layer: string;
+  colour: string;
+  /** Hidden categories of the current colouring. */
+  hidden: ReadonlySet<number>;
+  /** Shown bins of a ramp, inclusive. */
+  window: readonly [number, number] | null;
+  /** Selected rows, ascending. */
+  selection: readonly number[];
+  size: number;
+  opacity: number;
+  raster: boolean;
+  rings: boolean;
+  density: boolean;
+  labels: boolean;
+  tab: Tab;
+}
+
+export type Tab = "verdict" | "selection" | "features";
+export const TABS: readonly Tab[] = ["verdict", "selection", "features"];
+
+/** Changes of these can be undone; size, opacity and the like are quicker to put back by hand. */
+const UNDOABLE: readonly (keyof ViewState)[] = ["layer", "colour", "hidden", "window", "selection"];
+const DEPTH = 100;
+
+type Listener = (state: ViewState, before: ViewState) => void;
+
+export class Store {
+  private past: ViewState[] = [];
+  private future: ViewState[] = [];
+  private listeners: Listener[] = [];
+
+  constructor(private current: ViewState) {}
+
+  get state(): ViewState {
+    return this.current;
+  }
+
+  get canUndo(): boolean {
+    return this.past.length > 0;
+  }
+
+  get canRedo(): boolean {
+    return this.future.length > 0;
+  }
+
+  subscribe(listener: Listener): void {
+    this.listeners.push(listener);
+  }
+
+  /** Change some of it; a new colouring always starts unfiltered. */
+  set(patch: Partial<ViewState>): void {
+    const before = this.current;
+    const next = { ...before, ...patch };
+    if (next.colour !== before.colour && !("hidden" in patch)) {
+      next.hidden = new Set();
+      next.window = null;
+    }
+    if (UNDOABLE.some((key) => next[key] !== before[key])) {
+      this.past = [...this.past.slice(1 - DEPTH), before];
+      this.future = [];
+    }
+    this.move(next);
+  }
+
+  undo(): boolean {
+    return this.step(this.past, this.future);
+  }
+
+  redo(): boolean {
+    return this.step(this.future, this.past);
+  }
+
+  private step(from: ViewState[], to: ViewState[]): boolean {
+    const target = from.pop();
+    if (!target) return false;
+    to.push(this.current);
+    const kept = Object.fromEntries(UNDOABLE.map((key) => [key, target[key]]));
+    this.move({ ...this.current, ...kept });
+    return true;
+  }
+
+  private move(next: ViewState): void {
+    const before = this.current;
+    this.current = next;
+    for (const listener of this.listeners) listener(next, before);
+  }
+}
+
+export function toggled<T>(set: ReadonlySet<T>, item: T): Set<T> {
+  const next = new Set(set);
+  if (!next.delete(item)) next.add(item);
+  return next;
+}

@@ -1,0 +1,156 @@
+/** What the packed header says; `packing.py` and `page.py` write it. */
+
+export type NumberArray =
+  | Int8Array
+  | Int16Array
+  | Int32Array
+  | Uint8Array
+  | Uint16Array
+  | Uint32Array
+  | Float32Array;
+
+export interface ArrayRef {
+  dtype: "i1" | "i2" | "i4" | "u1" | "u2" | "u4" | "f4";
+  shape: number[];
+  offset: number;
+}
+
+export interface ColumnHeader {
+  name: string;
+  kind: "number" | "text";
+  values?: ArrayRef;
+  texts?: string[];
+  codes?: ArrayRef;
+}
+
+export interface Header {
+  format: number;
+  version: string;
+  title: string;
+  n: number;
+  layers: { id: string; label: string; note: string; positions: ArrayRef }[];
+  target: {
+    kind: "class" | "real" | "none";
+    name: string;
+    classes?: string[];
+    codes?: ArrayRef;
+    values?: ArrayRef;
+    predicted?: ArrayRef;
+  };
+  report?: Record<string, unknown> | null;
+  curves: { label: string; k: ArrayRef; r_nx: ArrayRef }[];
+  notes: string[];
+  far?: ArrayRef;
+  misshown?: ArrayRef;
+  quality?: ArrayRef;
+  split?: ColumnHeader;
+  ids?: string[];
+  relevance?: { names: string[]; values: ArrayRef };
+  raster?: { rgba: ArrayRef; extent: [number, number, number, number]; legend: string; layer: string };
+  images?: ArrayRef;
+  columns: ColumnHeader[];
+  columns_left_out: string[];
+  live?: LiveHeader;
+}
+
+/** What the server can do beyond showing; absent in a file. */
+export interface LiveHeader {
+  columns: { name: string; kind: "number" | "text" }[];
+  transform: boolean;
+  relevance: boolean;
+  reembed: boolean;
+  supervision: number;
+}
+
+export interface NumberColumn {
+  kind: "number";
+  name: string;
+  values: Float32Array;
+}
+
+export interface TextColumn {
+  kind: "text";
+  name: string;
+  texts: string[];
+  codes: Int32Array;
+}
+
+export type Column = NumberColumn | TextColumn;
+
+/** A column that may still have to be fetched. */
+export interface ColumnHandle {
+  name: string;
+  kind: "number" | "text";
+  loaded: Column | null;
+  load: () => Promise<Column>;
+}
+
+export interface Layer {
+  id: string;
+  label: string;
+  note: string;
+  /** As given, x0 y0 x1 y1 ... */
+  positions: Float32Array;
+  /** Scaled into [-1, 1] with one factor for both axes. */
+  x: Float32Array;
+  y: Float32Array;
+  frame: Frame;
+}
+
+/** position = centre + radius * scaled */
+export interface Frame {
+  cx: number;
+  cy: number;
+  radius: number;
+}
+
+export interface Curve {
+  label: string;
+  k: Float32Array;
+  r: Float32Array;
+}
+
+export interface Images {
+  data: Uint8Array;
+  height: number;
+  width: number;
+}
+
+export interface RasterImage {
+  rgba: Uint8Array;
+  height: number;
+  width: number;
+  extent: [number, number, number, number];
+  legend: string;
+  layer: string;
+}
+
+export interface Page {
+  version: string;
+  title: string;
+  n: number;
+  layers: Layer[];
+  target: {
+    kind: "class" | "real" | "none";
+    name: string;
+    classes: string[];
+    codes: Int32Array | null;
+    values: Float32Array | null;
+    predictedCodes: Int32Array | null;
+    predictedValues: Float32Array | null;
+  };
+  report: Record<string, unknown> | null;
+  curves: Curve[];
+  notes: string[];
+  far: Uint8Array | null;
+  misshown: Uint8Array | null;
+  quality: Float32Array | null;
+  split: TextColumn | null;
+  ids: string[] | null;
+  relevance: { names: string[]; values: Float32Array } | null;
+  raster: RasterImage | null;
+  images: Images | null;
+  columns: ColumnHandle[];
+  leftOut: number;
+  live: LiveHeader | null;
+}

@@ -1,0 +1,67 @@
+/** The first thing to read: can this map be trusted, and the figures behind the answer. */
+
+import { curveChart } from "./curves";
+import { h, replace } from "./dom";
+import { type Figure, readReport } from "./report";
+import { format } from "./stats";
+import type { Page } from "./types";
+
+export class VerdictPanel {
+  readonly element = h("div", { class: "pm-verdict" });
+
+  constructor(private readonly page: Page) {}
+
+  render(dark: boolean): void {
+    const view = readReport(this.page.report);
+    const nothing = view.verdict.length === 0 && view.figures.length === 0 && this.page.curves.length === 0;
+    replace(
+      this.element,
+      view.verdict.length > 0 &&
+        h("blockquote", { class: `pm-sentence pm-${view.level}` }, ...view.verdict.map((line) => h("p", {}, line))),
+      nothing && empty("No report came with this map", "Maps made with “prismap map” bring their verdict and figures along."),
+      ...view.figures.map(figureBars),
+      this.page.curves.length > 0 &&
+        h(
+          "section",
+          {},
+          h("h3", {}, "Neighbourhoods kept (R_NX)"),
+          curveChart(this.page.curves, dark),
+          h("p", { class: "pm-note" }, "0 is a random placement, 1 keeps every neighbourhood. The number is the area over a logarithmic k."),
+        ),
+      view.details.length > 0 &&
+        h(
+          "details",
+          { class: "pm-details" },
+          h("summary", {}, "How this map was made"),
+          h("dl", { class: "pm-facts" }, ...view.details.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
+        ),
+      ...this.page.notes.map((note) => h("p", { class: "pm-note" }, note)),
+    );
+  }
+}
+
+function figureBars(figure: Figure): HTMLElement {
+  const most = Math.max(1e-9, ...figure.entries.map((entry) => Math.abs(entry.value)));
+  return h(
+    "section",
+    {},
+    h("h3", {}, figure.label),
+    h(
+      "ul",
+      { class: "pm-bars" },
+      ...figure.entries.map((entry) =>
+        h(
+          "li",
+          {},
+          h("span", { class: "pm-bar-name" }, entry.label),
+          h("span", { class: "pm-bar" }, h("i", { style: `width:${(100 * Math.abs(entry.value)) / most}%` })),
+          h("b", {}, format(entry.value), entry.spread !== null && h("small", {}, ` ± ${format(entry.spread)}`)),
+        ),
+      ),
+    ),
+  );
+}
+
+export function empty(title: string, hint: string): HTMLElement {
+  return h("div", { class: "pm-empty" }, h("b", {}, title), h("p", {}, hint));
+}
