@@ -7,13 +7,12 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from prismap._blocks import require_memory
-from prismap._validation import check_dissimilarity, check_square
+from prismap._validation import check_square
 from prismap.embeddings._starts import given_start
-from prismap.embeddings.base import Embedding, EmbeddingResult
+from prismap.embeddings.base import Embedding, EmbeddingResult, all_distances
 from prismap.exceptions import InputError
 from prismap.metrics._scg import minimize
-from prismap.metrics.stress import classical_positions, elastic_weights, position_objective
+from prismap.metrics.stress import JITTER, classical_positions, elastic_weights, position_objective
 
 
 class ElasticMDS(Embedding):
@@ -47,7 +46,7 @@ class ElasticMDS(Embedding):
     callback : callable, default=None
         ``callback(iteration, error, embedding)`` after every iteration; returning True ends the run.
     random_state : int, Generator, RandomState or None
-        For random starts only.
+        For random starts, and to part rows that classical scaling puts on one point.
 
     Attributes
     ----------
@@ -90,9 +89,7 @@ class ElasticMDS(Embedding):
         self.random_state = random_state
 
     def _embed(self, metric, n_rows, rng) -> EmbeddingResult:
-        require_memory(32.0 * n_rows**2, f"All distances between {n_rows} rows", "Embed fewer rows.")
-        D = np.array(metric.pairwise(), dtype=np.float64)
-        check_dissimilarity(D)
+        D = all_distances(metric, n_rows, method="ElasticMDS", n_matrices=3)
         # The optimiser sees distances with mean 1, so that its step sizes do not depend on the units of the data.
         size = float(D.mean()) or 1.0
         D /= size
@@ -101,7 +98,8 @@ class ElasticMDS(Embedding):
         stress_unit = 1.0 if isinstance(self.weights, str) and self.weights == "elastic" else size**2
         runs = []
         for start in range(self.n_init):
-            Y = self._start(metric, D, size, rng) if start == 0 else rng.normal(size=(n_rows, self.n_components))
+            chance = rng.normal(size=(n_rows, self.n_components))
+            Y = chance if start else self._start(metric, D, size, chance)
             report = self._reporter(size, stress_unit)
             runs.append(
                 minimize(objective, Y, solver=self.solver, max_iter=self.max_iter, tol=self.tol, callback=report)
@@ -125,15 +123,16 @@ class ElasticMDS(Embedding):
         np.fill_diagonal(W, 0.0)
         return W
 
-    def _start(self, metric, D, size, rng):
+    def _start(self, metric, D, size, chance):
+        """The first positions, for distances of mean 1; those of classical scaling are moved a little."""
         if not isinstance(self.init, str):
             return given_start(self.init, len(D), self.n_components) / size
         learnt = getattr(metric, "positions_", None)
         if self.init == "auto" and learnt is not None and learnt.shape == (len(D), self.n_components):
             return learnt / size
         if self.init == "random":
-            return rng.normal(size=(len(D), self.n_components))
-        return classical_positions(D, self.n_components)
+            return chance
+        return classical_positions(D, self.n_components) + JITTER * chance
 
     def _reporter(self, size, stress_unit):
         if self.callback is None:

@@ -37,23 +37,23 @@ def minimize(fun, x, *, solver="lbfgs", max_iter=300, tol=1e-7, callback=None):
 
 
 def lbfgs(fun, x, *, max_iter, tol, callback=None):
-    """scipy's L-BFGS-B under the same contract."""
-    asked = False
-    n_iter = 0
+    """scipy's L-BFGS-B under the same contract (its own `ftol` is no share where the value is below 1)."""
+    n_iter, last, reason = 0, np.inf, ""
 
-    def report(intermediate_result):
-        nonlocal asked, n_iter
-        n_iter += 1
-        if callback is not None and callback(n_iter, float(intermediate_result.fun), intermediate_result.x):
-            asked = True
+    def watch(intermediate_result):
+        nonlocal n_iter, last, reason
+        value, n_iter = float(intermediate_result.fun), n_iter + 1
+        gain, last = last - value, value
+        if callback is not None and callback(n_iter, value, intermediate_result.x):
+            reason = "callback"
+        elif gain <= tol * abs(value):
+            reason = "converged"
+        if reason:
             raise StopIteration
 
-    options: dict[str, Any] = {"maxiter": max_iter, "ftol": tol, "gtol": 0.0, "maxfun": 10 * max_iter + 100}
-    result = scipy_minimize(fun, x, jac=True, method="L-BFGS-B", callback=report, options=options)
-    if asked:
-        reason = "callback"
-    else:
-        reason = "max_iter" if n_iter >= max_iter else "converged"
+    options: dict[str, Any] = {"maxiter": max_iter, "ftol": 0.0, "gtol": 0.0, "maxfun": 10 * max_iter + 100}
+    result = scipy_minimize(fun, x, jac=True, method="L-BFGS-B", callback=watch, options=options)
+    reason = reason or ("max_iter" if n_iter >= max_iter else "converged")
     return Minimum(result.x, float(result.fun), n_iter, reason)
 
 

@@ -25,6 +25,7 @@ from prismap.metrics.base import check_n_neighbors, smallest
 from prismap.metrics.dissimilarities import DISSIMILARITIES, Dissimilarity, get_dissimilarity, learn_options
 from prismap.metrics.stress import (
     FLOOR,
+    JITTER,
     classical_positions,
     elastic_weights,
     largest_eigenvalue,
@@ -248,10 +249,9 @@ class MixtureMetric(BaseEstimator):
             weights = self._start_weights(matrices, alive, rng)
             size = float(mix(weights, matrices).mean())
             D = squareform(mix(weights, matrices)) / size
-            if start or (isinstance(self.init, str) and self.init == "random"):
-                positions = rng.normal(size=(len(D), self.n_components))
-            else:
-                positions = classical_positions(D, self.n_components)
+            positions = rng.normal(size=(len(D), self.n_components))
+            if start == 0 and not (isinstance(self.init, str) and self.init == "random"):
+                positions = classical_positions(D, self.n_components) + JITTER * positions
             run = learn_mixture(
                 matrices / size, weights, positions, n_epochs=self.n_epochs, n_iter=self.n_iter, solver=self.solver,
                 allow_negative=self.allow_negative,
