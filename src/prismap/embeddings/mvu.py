@@ -1,0 +1,275 @@
+"""Maximum variance unfolding: pull the rows apart as far as the distances to their neighbours allow.
+
+Weinberger & Saul, IJCV 70 (2006); low-rank factors: Kulis, Surendran & Platt, AISTATS 2007. Thesis 3.2, 003_ 2.2.
+"""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from prismap._blocks import require_memory
+from prismap.embeddings._graphs import bridged_edges, connected_neighbours, edge_graph, geodesics, neighbour_edges
+from prismap.embeddings._spectra import check_n_components, fix_signs
+from prismap.embeddings.base import Embedding, EmbeddingResult
+from prismap.embeddings.isomap import choose_landmarks, classical_scaling, triangulate
+from prismap.embeddings.lle import gram_around_centre, reconstruction_weights
+from prismap.metrics.base import PrecomputedMetric, smallest
+
+#: Neighbours whose distances are kept, unless a number is given.
+NEIGHBORS = 5
+#: Dimensions of the factors: the optimum of the full problem nearly always has fewer.
+RANK = 10
+#: Rows from which paths are measured for the starting positions.
+START_LANDMARKS = 300
+#: Distances that cannot all be kept, which is usual unless they are Euclidean, are worth a warning from here on.
+TOLERABLE = 0.05
+#: Steps of L-BFGS before the multipliers are updated.
+INNER_STEPS = 300
+
+
+class Unfolding(NamedTuple):
+    """Centred factors R with K = R R^T, relative error of the kept distances, steps done and why they ended."""
+
+    factors: np.ndarray
+    error: float
+    n_iter: int
+    stop_reason: str
+
+
+def augmented_cost(R, edges, weights, penalty):
+    """Augmented Lagrangian of MVU at the factors R, and its gradient.
+
+    ``-sum_i |r_i - mean r|^2 + sum_e (l_e c_e + penalty c_e^2 / 2)`` with c_e = |r_i - r_j|^2 - d_e^2 over the edges, l
+    the multipliers in `weights`. `edges` holds the signed incidence matrix, its transpose and the d_e^2.
+    """
+    B, B_transposed, D2 = edges
+    centred = R - R.mean(axis=0)
+    differences = B @ R
+    gap = np.einsum("ij,ij->i", differences, differences) - D2
+    pull = (weights + penalty * gap)[:, None] * differences
+    cost = -float(np.vdot(centred, centred)) + float(weights @ gap) + 0.5 * penalty * float(gap @ gap)
+    return cost, 2.0 * (B_transposed @ pull) - 2.0 * centred
+
+
+def unfold(edges, R, *, max_iter=20_000, tol=1e-3, callback=None):
+    """Maximise ``sum |r_i - mean r|^2`` with |r_i - r_j| kept for all edges ``(i, j, length)``, starting from R.
+
+    L-BFGS on the augmented Lagrangian; after each minimisation the multipliers move by penalty times the gap, and the
+    penalty triples while the gap shrinks by less than half. The problem is free of scale: lengths are divided by their
+    quadratic mean, and multipliers start where those of the starting positions would be on average.
+    """
+    i, j, length = edges
+    scale = float(np.mean(length**2))
+    if scale == 0.0:
+        return Unfolding(np.zeros_like(R), 0.0, 1, "converged")
+    D2 = length**2 / scale
+    B = incidence(i, j, len(R))
+    graph = (B, B.T.tocsr(), D2)
+    R = R / np.sqrt(scale)
+    weights = np.full(len(D2), max(float(np.sum((R - R.mean(axis=0)) ** 2)), 1.0) / D2.sum())
+    penalty, size = weights[0], np.linalg.norm(D2)
+    best, stalled, done, reason = np.inf, 0, 0, "max_iter"
+    while done < max_iter:
+        R, steps = minimise_factors(R, graph, weights, penalty, min(INNER_STEPS, max_iter - done))
+        done += steps
+        gap = np.sum((B @ R) ** 2, axis=1) - D2
+        weights = weights + penalty * gap
+        error = float(np.linalg.norm(gap) / size)
+        if callback is not None and callback(done, error, R * np.sqrt(scale)):
+            reason = "callback"
+            break
+        if error <= tol:
+            reason = "converged"
+            break
+        stalled = stalled + 1 if error > 0.98 * best else 0
+        if stalled == 5:
+            reason = "stalled"
+            break
+        if error > 0.5 * best:
+            penalty *= 3.0
+        best = min(best, error)
+    return Unfolding((R - R.mean(axis=0)) * np.sqrt(scale), error, done, reason)
+
+
+def minimise_factors(R, graph, weights, penalty, max_iter):
+    """One minimisation of the augmented Lagrangian: new factors and the number of steps."""
+
+    def cost(x):
+        value, gradient = augmented_cost(x.reshape(R.shape), graph, weights, penalty)
+        return value, gradient.ravel()
+
+    result = minimize(
+        cost, R.ravel(), jac=True, method="L-BFGS-B",
+        options={"maxiter": max_iter, "maxfun": 2 * max_iter, "ftol": 1e-10, "gtol": 1e-5 * abs(weights).mean()},
+    )  # fmt: skip
+    return result.x.reshape(R.shape), max(int(result.nit), 1)
+
+
+def incidence(i, j, n_rows):
+    """Sparse matrix with a row for each edge: +1 at i, -1 at j."""
+    columns = np.stack([i, j], axis=1).ravel()
+    signs = np.tile([1.0, -1.0], len(i))
+    return sp.csr_array((signs, columns, np.arange(0, 2 * len(i) + 1, 2)), shape=(len(i), n_rows))
+
+
+def start_factors(graph, rank, rng):
+    """Isomap's positions in `rank` dimensions, with a little noise so that no dimension stays empty."""
+    n_rows = graph.shape[0]
+    landmarks = choose_landmarks(START_LANDMARKS, n_rows, rng)
+    D2 = geodesics(graph, landmarks) ** 2
+    if landmarks is None:
+        R = classical_scaling(D2, rank, rng)[0]
+    else:
+        R = triangulate(D2, D2[:, landmarks], classical_scaling(D2[:, landmarks].copy(), rank, rng)[0])
+    return R + 0.01 * np.sqrt(np.mean(graph.data**2)) * rng.normal(size=R.shape)
+
+
+class MVU(Embedding):
+    """Maximum variance unfolding (thesis 3.2) on any metric.
+
+    Finds the Gram matrix K of largest trace whose rows are centred and which keeps the distances between neighbours,
+    ``K_ii + K_jj - 2 K_ij = d_ij^2``; its leading eigenvectors are the positions. K = R R^T with R of 10 columns (or
+    `rank`) makes the semi-definite program an ordinary one, solved by an augmented Lagrangian. With
+    ``metric=FisherMetric()`` this is Fisher MVU; distances that no Euclidean space can keep are kept as well as can be
+    (`stop_reason_` is then "stalled", and `error_` says how well).
+
+    Time O(n k rank) a step and some thousands of steps, memory O(n (k + 20 rank)): 3,000 rows are sensible. With
+    `n_landmarks` = L that many random rows are unfolded, over distances along the neighbour graph, and every other row
+    is placed by its weights over the landmarks next to it: memory 8 L n bytes, 100,000 rows are. New rows:
+    `prismap.mappings`.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+    metric : str or metric object, default="euclidean"
+    n_neighbors : int or "auto", default="auto"
+        "auto" is 5, with the shortest bridges between parts where 5 leave several; a number must connect all rows.
+    n_landmarks : int, default=None
+    rank : int, default=None
+        Columns of R; None: 10. If the last entry of `explained_` is not small, a larger one gives more variance.
+    max_iter : int, default=20000
+    tol : float, default=1e-3
+        Relative error (root mean square, of squared distances) at which the distances count as kept.
+    callback : callable, default=None
+        ``callback(iteration, error, factors)`` after each update of the multipliers, with the error that `tol` bounds
+        and the factors R; returning True ends the run and keeps the positions.
+    random_state : int, Generator, RandomState or None
+
+    Attributes
+    ----------
+    embedding_ : array (n, n_components)
+    objective_ : float
+        The trace of K (of the landmarks, if there are any): what was maximised.
+    error_ : float
+        Relative error of the kept distances.
+    explained_ : array
+        Shares of the trace along the principal axes of R, largest first.
+    landmarks_, n_iter_, metric_
+    stop_reason_ : {"converged", "stalled", "max_iter", "callback"}
+    """
+
+    _parameter_constraints = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "metric": [str, object],
+        "n_neighbors": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "n_landmarks": [Interval(Integral, 2, None, closed="left"), None],
+        "rank": [Interval(Integral, 1, None, closed="left"), None],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "callback": [callable, None],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        metric="euclidean",
+        n_neighbors="auto",
+        n_landmarks=None,
+        rank=None,
+        max_iter=20_000,
+        tol=1e-3,
+        callback=None,
+        random_state=None,
+    ):
+        self.n_components = n_components
+        self.metric = metric
+        self.n_neighbors = n_neighbors
+        self.n_landmarks = n_landmarks
+        self.rank = rank
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callback = callback
+        self.random_state = random_state
+
+    def _embed(self, metric, n_rows, rng):
+        landmarks = choose_landmarks(self.n_landmarks, n_rows, rng)
+        check_n_components(self.n_components, n_rows if landmarks is None else len(landmarks), "MVU")
+        edges = self._edges(metric, n_rows)
+        if landmarks is None:
+            run = self._unfold(edges, n_rows, rng)
+        else:
+            D = distances_to_landmarks(edges, n_rows, landmarks)
+            among = PrecomputedMetric().fit(D[:, landmarks])
+            run = self._unfold(bridged_edges(among, len(landmarks), self._n_neighbors()), len(landmarks), rng)
+        if run.stop_reason == "max_iter" or (run.stop_reason == "stalled" and run.error > TOLERABLE):
+            warnings.warn(
+                f"MVU kept the squared distances of neighbours to a relative error of {run.error:.2g} only "
+                f"(tol={self.tol:g}, stopped: {run.stop_reason}). More max_iter may help; where the metric is not "
+                "Euclidean they cannot all be kept.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        left, sizes, _ = np.linalg.svd(run.factors, full_matrices=False)
+        Y = fix_signs(left[:, : self.n_components]) * sizes[: self.n_components]
+        if landmarks is not None:
+            Y = landmark_weights(D, landmarks, self._n_neighbors() + 1) @ Y
+        total = float(np.sum(sizes**2))
+        extra = {"error_": run.error, "explained_": sizes**2 / (total or 1.0), "landmarks_": landmarks}
+        return EmbeddingResult(Y, total, run.n_iter, run.stop_reason, extra)
+
+    def _n_neighbors(self):
+        return NEIGHBORS if self.n_neighbors == "auto" else self.n_neighbors
+
+    def _edges(self, metric, n_rows):
+        """Pairs whose distance is kept, in a graph of one piece."""
+        if self.n_neighbors == "auto":
+            return bridged_edges(metric, n_rows, NEIGHBORS)
+        return neighbour_edges(*connected_neighbours(metric, n_rows, self.n_neighbors))
+
+    def _unfold(self, edges, n_rows, rng):
+        rank = min(max(self.rank or RANK, self.n_components), n_rows - 1)
+        R = start_factors(edge_graph(edges, n_rows), rank, rng)
+        return unfold(edges, R, max_iter=self.max_iter, tol=self.tol, callback=self.callback)
+
+
+def distances_to_landmarks(edges, n_rows, landmarks):
+    """Lengths of the shortest paths over the neighbour graph, shape (n_landmarks, n)."""
+    require_memory(16.0 * len(landmarks) * n_rows, f"Paths from {len(landmarks)} landmarks", "Lower n_landmarks.")
+    D = geodesics(edge_graph(edges, n_rows), landmarks)
+    D[:, landmarks] = 0.5 * (D[:, landmarks] + D[:, landmarks].T)
+    return D
+
+
+def landmark_weights(D, landmarks, k):
+    """Sparse (n, n_landmarks) weights, adding up to one, of the k landmarks nearest to each row.
+
+    D, shape (n_landmarks, n), holds distances; the weights rebuild a row as in LLE. A landmark has itself only.
+    """
+    n_landmarks, n_rows = D.shape
+    near, columns = smallest(D.T, min(k, n_landmarks))
+    among = D[:, landmarks][columns[:, :, None], columns[:, None, :]] ** 2
+    W, _ = reconstruction_weights(gram_around_centre(near**2, among), 1e-3)
+    rows = np.repeat(np.arange(n_rows), columns.shape[1])
+    weights = sp.csr_array((W.ravel(), (rows, columns.ravel())), shape=(n_rows, n_landmarks)).tolil()
+    weights[landmarks] = sp.eye_array(n_landmarks, format="lil")
+    return weights.tocsr()
