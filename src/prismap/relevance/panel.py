@@ -1,0 +1,56 @@
+"""What a page or a table says about relevance: plain numbers and names, ready for JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from prismap.exceptions import InputError
+from prismap.relevance.features import FeatureRelevance
+
+
+def relevance_panel(
+    X: Any, Y: Any, *, names: Any = None, groups: Any = None, subset: Any = None, model: Any = None, top: int = 10
+) -> dict[str, Any]:
+    """Which features drive the map and, with `subset` or `groups`, which drive those points.
+
+    Returns a dict with "method", "n_neighbors", "map" and, where asked for, "subset" and "groups" (name -> the same).
+    Each part holds "threshold" and "features", the `top` most relevant: "name", "relevance", and "relevant", whether
+    it is above every permuted feature. `model` is a `FeatureRelevance`; None for the forward one, which takes a moment
+    only. Groups of fewer than five rows are left out.
+    """
+    model = FeatureRelevance(random_state=0) if model is None else clone(model)
+    model.fit(X, Y)
+    if names is None:
+        names = getattr(model, "feature_names_in_", [f"column {j}" for j in range(len(model.relevance_))])
+    names = [str(name) for name in names]
+    if len(names) != len(model.relevance_):
+        raise InputError(f"names has {len(names)} entries for {len(model.relevance_)} features.")
+    found: dict[str, Any] = {
+        "method": model.method, "n_neighbors": int(model.n_neighbors_), "map": _part(model, names, top)
+    }  # fmt: skip
+    if subset is not None:
+        found["subset"] = _part(model.fit(X, Y, subset=subset), names, top)
+    if groups is not None:
+        groups = np.asarray(groups)
+        kept = [value for value, count in zip(*np.unique(groups, return_counts=True), strict=True) if count >= 5]
+        found["groups"] = {str(v): _part(model.fit(X, Y, subset=groups == v), names, top) for v in kept}
+    return found
+
+
+def _part(model: Any, names: list[str], top: int) -> dict[str, Any]:
+    threshold = getattr(model, "threshold_", None)
+    relevant = getattr(model, "relevant_", [None] * len(names))
+    return {
+        "threshold": threshold,
+        "features": [
+            {
+                "name": names[j],
+                "relevance": float(model.relevance_[j]),
+                "relevant": None if relevant[j] is None else bool(relevant[j]),
+            }
+            for j in np.argsort(-model.relevance_, kind="stable")[:top]
+        ],
+    }
