@@ -58,6 +58,17 @@ def given_start(init, n_rows, n_components):
     return Y
 
 
+def distance_start(init, classical, D, rng):
+    """Positions of the size of the distances D: "classical" ones, "random" ones, or those given.
+
+    Classical ones are moved by a ten-thousandth of the mean distance: rows that coincide would never part.
+    """
+    if not isinstance(init, str):
+        return given_start(init, *classical.shape)
+    chance = rng.normal(size=classical.shape) * D.mean()
+    return chance if init == "random" else classical + 1e-4 * chance
+
+
 def rescale(Y, rng, std=1e-4):
     """Positions centred, the first axis with standard deviation `std`, and moved by a hundredth of it at random.
 

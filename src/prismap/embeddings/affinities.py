@@ -18,6 +18,9 @@ from prismap.exceptions import InputError, PrismapWarning
 #: metric gives many inside a class), so a row with more duplicates than the perplexity spreads over them evenly.
 _WIDEST = 1e6
 
+#: Bytes of one temporary array; a few of them fit in a cache.
+_BLOCK_BYTES = 2**20
+
 
 def calibrate(D2, perplexity, *, tol=1e-6, max_iter=100):
     """Row affinities of the wanted perplexity from squared distances: ``(P, sigma)``.
@@ -33,7 +36,7 @@ def calibrate(D2, perplexity, *, tol=1e-6, max_iter=100):
     """
     D2 = np.asarray(D2, dtype=np.float64)
     P, sigma = np.empty_like(D2), np.empty(len(D2))
-    for rows in row_blocks(len(D2), 40.0 * D2.shape[1]):
+    for rows in row_blocks(len(D2), 8.0 * D2.shape[1], _BLOCK_BYTES):
         P[rows], sigma[rows] = _calibrate_block(D2[rows], np.log(perplexity), tol, max_iter)
     return P, sigma
 
@@ -46,13 +49,15 @@ def _calibrate_block(D2, entropy, tol, max_iter):
     scale = np.sum(E, axis=1, where=finite) / finite.sum(axis=1)
     flat = scale <= np.finfo(np.float64).tiny
     scale[flat] = np.where(nearest[flat, 0] > 0, nearest[flat, 0], 1.0)
+    E /= scale[:, None]
+    E[~finite] = 1e100  # no weight, and unlike infinity none times it is zero
     low, high = np.full(len(D2), -2 * np.log(_WIDEST)), np.full(len(D2), 2 * np.log(_WIDEST))
     t = np.zeros(len(D2))  # log(scale / 2 sigma^2)
     active = np.flatnonzero(~flat)
     for _ in range(max_iter):
         if not len(active):
             break
-        H, slope = _entropy(E[active] / scale[active, None], np.exp(t[active]))
+        H, slope = _entropy(E[active], np.exp(t[active]))
         gap = H - entropy
         low[active] = np.where(gap > 0, t[active], low[active])
         high[active] = np.where(gap > 0, high[active], t[active])
@@ -62,7 +67,7 @@ def _calibrate_block(D2, entropy, tol, max_iter):
             newton = t[active] - gap / slope
         middle = (low[active] + high[active]) / 2
         t[active] = np.where((newton > low[active]) & (newton < high[active]), newton, middle)
-    P = np.exp(-E * (np.exp(t) / scale)[:, None])
+    P = np.exp(-E * np.exp(t)[:, None])
     return P / P.sum(axis=1, keepdims=True), np.sqrt(scale * np.exp(-t) / 2)
 
 
@@ -70,9 +75,9 @@ def _entropy(E, beta):
     """Entropy of softmax(-beta E), row by row, and its derivative by log(beta): -beta^2 Var(E)."""
     weights = np.exp(-beta[:, None] * E)
     total = weights.sum(axis=1)
-    E = np.where(weights > 0, E, 0.0)  # infinity has no weight, and infinity times zero is not a number
-    mean = np.einsum("ij,ij->i", weights, E) / total
-    square = np.einsum("ij,ij,ij->i", weights, E, E) / total
+    weights *= E
+    mean = weights.sum(axis=1) / total
+    square = np.einsum("ij,ij->i", weights, E) / total
     return np.log(total) + beta * mean, -(beta**2) * np.maximum(square - mean**2, 0.0)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from prismap._blocks import require_memory
 from prismap._random import as_generator
 from prismap._validation import check_target_length
 from prismap.exceptions import InputError
@@ -83,3 +84,19 @@ def n_fitted_rows(metric) -> int:
         if hasattr(metric, name):
             return getattr(metric, name).shape[0]
     return metric.n_rows_
+
+
+def all_distances(metric, n_rows, *, method, n_matrices):
+    """The symmetric matrix of all distances in float64, free to be overwritten; paths that lack symmetry are averaged.
+
+    Refused, with the figure, where `n_matrices` of its size, what `method` needs at its peak, would not fit in memory.
+    """
+    require_memory(
+        8.0 * n_matrices * n_rows**2,
+        f"{method} of {n_rows} rows, which looks at all pairs,",
+        "Fit fewer rows and map the rest (fit_rows of PrisMap), or use TSNE, which needs neighbours only.",
+    )
+    D = np.array(metric.pairwise(), dtype=np.float64)
+    D = (D + D.T) / 2
+    np.fill_diagonal(D, 0.0)
+    return D

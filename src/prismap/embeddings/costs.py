@@ -1,7 +1,7 @@
 """What embeddings minimise: pure functions of the positions that return the cost and its analytic gradient.
 
-Y has shape (n, q). Every function here looks at all pairs, in blocks of rows, so time is O(n^2 q) and memory O(n^2) for
-the matrix given plus one block.
+Y has shape (n, q); the matrices given (affinities P, distances D, weights W) have shape (n, n). Every function looks at
+all pairs, in blocks of rows that fit in the processor's cache: time O(n^2 q), memory one block beside what is given.
 """
 
 from __future__ import annotations
@@ -11,37 +11,106 @@ from scipy.spatial.distance import cdist
 
 from prismap._blocks import row_blocks
 
-_TINY = np.finfo(np.float64).tiny
+#: Bytes of one temporary array; a few of them fit in a cache.
+_BLOCK_BYTES = 2**20
+
+#: Affinities below this count as this in log p, or KL(q || p) would be infinite.
+SMALLEST_AFFINITY = 1e-12
 
 
-def tsne_cost(Y, P):
-    """t-SNE, exact: sum_ij p_ij log(p_ij / q_ij), q_ij = (1 + |y_i - y_j|^2)^-1 / sum_kl (1 + |y_k - y_l|^2)^-1.
+def tsne_cost(Y, P, *, gamma=1.0, want_cost=True):
+    """t-SNE, exact, over all pairs: KL(P || Q), and t-NeRV: gamma KL(P || Q) + (1 - gamma) KL(Q || P).
 
-    P is dense, symmetric, with a zero diagonal; its sum may be other than 1 (exaggeration). The gradient is
-    4 sum_j (p_ij - q_ij s) (1 + |y_i - y_j|^2)^-1 (y_i - y_j), with s the sum of P (thesis eq. 2.1, symmetric form).
+    q_ij = w_ij / Z, w_ij = (1 + |y_i - y_j|^2)^-1, Z the sum of all w (thesis 2.2.1; gamma as in eq. 4.3). P is
+    symmetric with a zero diagonal; for gamma = 1 its sum m may differ from 1 (exaggeration). In the second term
+    affinities are at least `SMALLEST_AFFINITY`. The gradient is 4 sum_j f_ij w_ij (y_i - y_j), with
+    f_ij = gamma (p_ij - m q_ij) + (1 - gamma) q_ij (KL(Q || P) - log(q_ij / p_ij)).
+    Without `want_cost` (gamma = 1 only) the cost, half of the work, is NaN.
     """
-    n_rows = len(Y)
-    attract, repel = np.empty_like(Y), np.empty_like(Y)
-    total_w, cost = 0.0, 0.0
-    for rows in row_blocks(n_rows, 40.0 * n_rows):
-        W = cdist(Y[rows], Y, "sqeuclidean")
-        W += 1.0
+    attract, repel, precise = (np.zeros_like(Y) for _ in range(3))
+    Z, recall, precision, mass = 0.0, 0.0, 0.0, float(P.sum())
+    for rows in row_blocks(len(Y), 8.0 * len(Y), _BLOCK_BYTES):
+        W = 1.0 / (1.0 + cdist(Y[rows], Y, "sqeuclidean"))
         P_rows = P[rows]
-        cost += _sum_p_log(P_rows, P_rows) + float(np.vdot(P_rows, np.log(W)))
-        np.reciprocal(W, out=W)
-        W[np.arange(len(W)), np.arange(rows.start, rows.stop)] = 0.0
-        total_w += float(W.sum())
-        attract[rows] = _pull(P_rows * W, Y, rows)
-        repel[rows] = _pull(W * W, Y, rows)
-    mass = float(P.sum())
-    return cost + mass * np.log(total_w), 4.0 * (attract - repel * (mass / total_w))
+        if want_cost:
+            recall += float(np.vdot(P_rows, np.log(np.maximum(P_rows, np.finfo(float).tiny) / W)))
+        if gamma < 1.0:
+            ratio = np.log(W / np.maximum(P_rows, SMALLEST_AFFINITY))
+        _clear_diagonal(W, rows)
+        Z += float(W.sum())
+        attract[rows] = _pull(P_rows * W, Y[rows], Y)
+        if gamma < 1.0:
+            precision += float(np.vdot(W, ratio))
+            precise[rows] = _pull(W * W * ratio, Y[rows], Y)
+        repel[rows] = _pull(W * W, Y[rows], Y)
+    # KL(Q || P) = precision / Z - log Z, and its gradient needs KL(Q || P) + log Z.
+    cost = gamma * (recall + mass * np.log(Z)) + (1.0 - gamma) * (precision / Z - np.log(Z))
+    pull = gamma * (attract - mass / Z * repel) + (1.0 - gamma) / Z * (precision / Z * repel - precise)
+    return cost if want_cost else np.nan, 4.0 * pull
 
 
-def _pull(F, Y, rows):
-    """sum_j F_ij (y_i - y_j) for the rows of a block, as a matrix product."""
-    return F.sum(axis=1)[:, None] * Y[rows] - F @ Y
+def nerv_cost(Y, P, sigma, *, gamma=0.5):
+    """NeRV: gamma sum_i KL(p_.|i || q_.|i) + (1 - gamma) sum_i KL(q_.|i || p_.|i) (thesis eq. 4.3).
+
+    q_{j|i} is proportional to exp(-|y_i - y_j|^2 / 2 sigma_i^2) (eq. 4.2); the rows of P sum to one, with a zero
+    diagonal. With gamma = 1 this is the cost of SNE. In log p, affinities are at least `SMALLEST_AFFINITY`.
+
+    The gradient is 2 sum_j (f_ij / 2 sigma_i^2 + f_ji / 2 sigma_j^2) (y_i - y_j), with
+    f_ij = gamma (p_{j|i} - q_{j|i}) + (1 - gamma) q_{j|i} (KL(q_.|i || p_.|i) - log(q_{j|i} / p_{j|i})).
+    """
+    cost, gradient = 0.0, np.zeros_like(Y)
+    for rows in row_blocks(len(Y), 8.0 * len(Y), _BLOCK_BYTES):
+        slope = 0.5 / np.square(sigma[rows])[:, None]
+        log_q = cdist(Y[rows], Y, "sqeuclidean") * -slope
+        _clear_diagonal(log_q, rows, -np.inf)
+        log_q -= log_q.max(axis=1, keepdims=True)
+        Q = np.exp(log_q)
+        total = Q.sum(axis=1, keepdims=True)
+        Q /= total
+        P_rows = P[rows]
+        log_q -= np.log(np.maximum(P_rows, SMALLEST_AFFINITY) * total)  # now log(q / p)
+        _clear_diagonal(log_q, rows)
+        precision = np.einsum("ij,ij->i", Q, log_q)
+        cost += (1.0 - gamma) * float(precision.sum()) - gamma * float(np.vdot(P_rows, log_q))
+        F = slope * (gamma * (P_rows - Q) + (1.0 - gamma) * Q * (precision[:, None] - log_q))
+        gradient[rows] += 2.0 * _pull(F, Y[rows], Y)
+        gradient += 2.0 * _pull(F.T, Y, Y[rows])
+    return cost, gradient
 
 
-def _sum_p_log(P, R):
-    """sum P log R, with 0 log 0 = 0."""
-    return float(np.vdot(P, np.log(np.maximum(R, _TINY))))
+def stress_cost(Y, D, W=None):
+    """Weighted raw stress: sum_{i<j} w_ij (d_ij - |y_i - y_j|)^2, all weights one where W is None.
+
+    D and W are symmetric. The gradient is -2 sum_j w_ij (d_ij / |y_i - y_j| - 1) (y_i - y_j); a pair of coincident
+    positions, where there is none, adds nothing.
+    """
+    cost, gradient = 0.0, np.empty_like(Y)
+    for rows in row_blocks(len(Y), 8.0 * len(Y), _BLOCK_BYTES):
+        E = cdist(Y[rows], Y)
+        gap = D[rows] - E
+        F = gap if W is None else W[rows] * gap
+        cost += 0.5 * float(np.vdot(F, gap))
+        F = np.divide(F, E, out=np.zeros_like(E), where=E > 0)
+        gradient[rows] = -2.0 * _pull(F, Y[rows], Y)
+    return cost, gradient
+
+
+def sammon_weights(D, smallest=0.0):
+    """Weights that turn the stress into Sammon's: 1 / (d_ij sum_{k<l} d_kl), and zero on the diagonal.
+
+    Distances below `smallest` count as that; pairs at distance 0, if it is 0, have the weight zero.
+    """
+    below = np.maximum(D, smallest)
+    W = np.divide(2.0 / max(float(D.sum()), np.finfo(float).tiny), below, out=np.zeros_like(below), where=below > 0)
+    np.fill_diagonal(W, 0.0)
+    return W
+
+
+def _pull(F, A, B):
+    """sum_j F_ij (a_i - b_j), as a matrix product."""
+    return F.sum(axis=1)[:, None] * A - F @ B
+
+
+def _clear_diagonal(block, rows, value=0.0):
+    """Set the entries of a row with itself, in a block of rows."""
+    block[np.arange(len(block)), np.arange(rows.start, rows.stop)] = value

@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from joblib import effective_n_jobs
 from openTSNE.affinity import PrecomputedAffinities
 from openTSNE.tsne import OptimizationInterrupt, TSNEEmbedding, kl_divergence_bh, kl_divergence_fft
@@ -20,7 +19,7 @@ from prismap.embeddings.costs import tsne_cost
 from prismap.exceptions import InputError
 
 #: Up to here all pairs are visited, without approximation; then Barnes-Hut; from the second figure on the FFT grid.
-EXACT_ROWS, FFT_ROWS = 500, 10_000
+EXACT_ROWS, FFT_ROWS = 300, 10_000
 
 
 class TSNE(Embedding):
@@ -29,7 +28,7 @@ class TSNE(Embedding):
     Minimises KL(P || Q) = sum_ij p_ij log(p_ij / q_ij), with p_ij from Gaussians of the wanted perplexity in the data
     and q_ij from Student's t in the map. With ``metric=FisherMetric()`` this is Fisher t-SNE.
 
-    Up to 500 rows all pairs are visited without approximation; beyond, the neighbours number 3 * perplexity and the
+    Up to 300 rows all pairs are visited without approximation; beyond, the neighbours number 3 * perplexity and the
     repulsion is approximated, by Barnes-Hut below 10,000 rows and by interpolation on a grid (FFT) above. Time
     O(n log n) and memory O(n * perplexity) besides what the metric needs for the neighbours; a million rows are
     sensible if the neighbours are. More than two dimensions have no grid, more than three no tree: O(n^2) time.
@@ -64,7 +63,7 @@ class TSNE(Embedding):
     ----------
     embedding_ : array (n, n_components)
     kl_divergence_, objective_ : float
-        KL(P || Q) at the end; beyond 500 rows with the engine's approximate normalisation of Q.
+        KL(P || Q) at the end; beyond 300 rows with the engine's approximate normalisation of Q.
     n_iter_ : int
         Iterations done, those with exaggeration included.
     stop_reason_ : {"max_iter", "callback"}
@@ -209,12 +208,12 @@ def choose_engine(n_rows, n_components):
     return kl_divergence_fft if n_rows >= FFT_ROWS and n_components <= 2 else kl_divergence_bh
 
 
-def exact_engine(embedding, P, **_):
+def exact_engine(embedding, P, should_eval_error=False, **_):
     """KL divergence and gradient over all pairs, in the form openTSNE's optimiser calls for.
 
     The optimiser's gradients lack the factor 4, which its learning rates take for granted.
     """
-    cost, gradient = tsne_cost(np.asarray(embedding), P.toarray() if sp.issparse(P) else P)
+    cost, gradient = tsne_cost(np.asarray(embedding), P.toarray(), want_cost=should_eval_error)
     return cost, gradient / 4.0
 
 
