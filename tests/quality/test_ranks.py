@@ -4,7 +4,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 
 from prismap.exceptions import InputError
-from prismap.metrics import NamedMetric
+from prismap.metrics import NamedMetric, PrecomputedMetric
 from prismap.quality import auc_log_k, local_quality, q_local, q_nx, r_nx
 from prismap.quality.distances import distance_rows
 from prismap.quality.ranks import kept_shares, nearest_first, rank_counts
@@ -92,17 +92,18 @@ def test_duplicates_lie_at_distance_zero_however_distances_are_made():
 
 def test_a_random_map_scores_near_zero():
     rng = np.random.default_rng(0)
-    area = auc_log_k(rng.normal(size=(800, 5)), rng.normal(size=(800, 2)))
-    assert abs(area) < 4 * area.spread
-    assert area.spread < 0.01
+    areas = [auc_log_k(rng.normal(size=(200, 5)), rng.normal(size=(200, 2))) for _ in range(20)]
+    assert abs(np.mean(areas)) < 4 * np.std(areas) / np.sqrt(20)
+    assert np.max(np.abs(areas)) < 0.03
 
 
-@pytest.mark.parametrize("sort", [False, True])
-def test_a_collapsed_map_scores_as_chance_however_rows_are_sorted(sort):
-    X = np.random.default_rng(0).normal(size=(500, 1))
-    curve = r_nx(np.sort(X, axis=0) if sort else X, np.zeros((500, 2)))
-    assert abs(curve.auc_log_k) < 4 * curve.auc_log_k.spread
-    assert curve.auc_log_k.spread < 0.02
+def test_a_collapsed_map_scores_as_chance_however_rows_are_sorted():
+    areas = []
+    for seed in range(10):
+        X = np.random.default_rng(seed).normal(size=(300, 1))
+        same_place = np.zeros((300, 2))
+        areas.append([auc_log_k(X, same_place), auc_log_k(np.sort(X, axis=0), same_place)])
+    assert np.abs(np.mean(areas, axis=0)).max() < 0.01
 
 
 def test_rotation_scale_and_row_order_change_nothing():
@@ -129,7 +130,8 @@ def test_rows_distances_and_metric_objects_agree():
     metric = NamedMetric("cityblock").fit(X)
     D = pairwise_distances(X, metric="cityblock")
     expected = q_nx(X, Y, metric="cityblock").value
-    for source, how in ((D, "precomputed"), (None, metric), (X, metric)):
+    single = PrecomputedMetric().fit(D.astype(np.float32))
+    for source, how in ((D, "precomputed"), (None, metric), (X, metric), (None, single)):
         np.testing.assert_allclose(q_nx(source, Y, metric=how).value, expected, atol=1e-14)
     assert D.diagonal().max() == 0
     np.testing.assert_array_equal(D, pairwise_distances(X, metric="cityblock"))  # the caller's matrix is untouched
@@ -188,7 +190,7 @@ def test_many_rows_are_sampled_by_themselves(monkeypatch):
     ],
 )
 def test_nearest_first_is_a_stable_sort(d):
-    np.testing.assert_array_equal(nearest_first(d), np.argsort(d, kind="stable"))
+    np.testing.assert_array_equal(nearest_first(d, d.max()), np.argsort(d, kind="stable"))
 
 
 def test_a_curve_is_thinned_stored_and_used_as_an_array():

@@ -71,6 +71,13 @@ def test_positions_distances_and_metric_objects_agree(make):
     assert knn_error(new, y_new, n_neighbors=3, y_fit=y, metric=metric) == pytest.approx(expected, abs=1e-12)
 
 
+def test_metrics_in_single_precision_are_served():
+    Y, y = two_clouds(60)
+    metric = PrecomputedMetric().fit(np.asarray(cdist(Y, Y), dtype=np.float32))
+    assert metric.kneighbors(n_neighbors=3)[0].dtype == np.float32
+    assert knn_error(None, y, n_neighbors=3, metric=metric) == knn_error(Y, y, n_neighbors=3)
+
+
 def test_row_order_and_label_names_change_nothing_even_with_ties():
     Y, y = grid_map(80)
     rows = np.random.default_rng(1).permutation(80)

@@ -30,41 +30,86 @@ class DistanceRows:
     block: Callable[[np.ndarray], np.ndarray]
 
 
-def distance_rows(X: Any, metric: Any = "euclidean", *, X_fit: Any = None, name: str = "X") -> DistanceRows:
+def distance_rows(
+    X: Any, metric: Any = "euclidean", *, X_fit: Any = None, name: str = "X", shuffle: bool = False
+) -> DistanceRows:
     """Distances among the rows of X, or from X to `X_fit` when that is given.
 
     `metric` is a name of scikit-learn's, ``"precomputed"`` (X holds distances: square, or (n, n_fit) with
     ``X_fit=True``) or a fitted metric object. Then X=None stands for its fitted rows (``metric.pairwise()``,
-    cross-fitted where the metric cross-fits), and given rows count as new ones.
+    cross-fitted where the metric cross-fits), and given rows count as new ones. With `shuffle`, rows and columns are
+    numbered in the order of `shuffled`.
     """
-    if not isinstance(metric, str):
-        return _from_metric_object(X, metric, X_fit is not None, name)
-    if metric == "precomputed":
-        return _from_matrix(_finite(X, name), name, square=X_fit is None)
-    if metric not in PAIRWISE_DISTANCE_FUNCTIONS:
+    if not isinstance(metric, str) and not hasattr(metric, "pairwise"):
+        raise InputError(f"metric must be a name, 'precomputed' or a fitted metric object; got {metric!r}.")
+    if isinstance(metric, str) and metric != "precomputed" and metric not in PAIRWISE_DISTANCE_FUNCTIONS:
         raise InputError(
             f"metric={metric!r} is not known. Use a name of sklearn.metrics.pairwise_distances, 'precomputed' or a "
             "fitted metric object."
         )
+    if not isinstance(metric, str):
+        check_is_fitted(metric)
+        if X is None:
+            return _from_matrix(metric.pairwise(), shuffle)
     A = _finite(X, name)
+    if isinstance(metric, str) and metric == "precomputed":
+        _check_distances(A, name, square=X_fit is None)
+        return _from_matrix(A, shuffle)
+    if shuffle:
+        A = A[shuffled(A.shape[0])]
+    if not isinstance(metric, str):
+        return _from_metric(A, metric, X_fit is not None)
     B = A if X_fit is None else _finite(X_fit, f"{name}_fit")
     if A.shape[1] != B.shape[1]:
         raise InputError(f"{name} has {A.shape[1]} columns and {name}_fit has {B.shape[1]}: they must be equal.")
-    if metric == "euclidean" and not sp.issparse(A) and not sp.issparse(B):
-        if A.shape[1] > FEW_COLUMNS:
-            centre = B.mean(axis=0)  # products lose digits far from the origin
-            A, B = A - centre, B - centre
-        return DistanceRows(A.shape[0], B.shape[0], lambda rows: rounded(euclidean(A[rows], B)))
-    return DistanceRows(A.shape[0], B.shape[0], lambda rows: rounded(pairwise_distances(A[rows], B, metric=metric)))
+    return _from_rows(A, B, metric)
+
+
+def shuffled(n: int) -> np.ndarray:
+    """One fixed random order of n things."""
+    return np.random.default_rng(0).permutation(n)
 
 
 def rounded(D):
-    """D as a new float64 array, not below zero, rounded to 36 binary digits (11 decimal): then noise breaks no ties."""
-    D = np.maximum(D, 0.0, dtype=np.float64)
+    """D in float64, not below zero, rounded to 36 binary digits (11 decimal) so that noise breaks no ties.
+
+    A float64 array is changed in place.
+    """
+    D = np.asarray(D, dtype=np.float64)
+    np.maximum(D, 0.0, out=D)
     bits = D.view(np.int64)
     bits += 1 << 15
     bits &= -1 << 16
     return D
+
+
+def _from_rows(A, B, metric: str) -> DistanceRows:
+    if metric != "euclidean" or sp.issparse(A) or sp.issparse(B):
+        return DistanceRows(A.shape[0], B.shape[0], lambda rows: rounded(pairwise_distances(A[rows], B, metric=metric)))
+    if A.shape[1] > FEW_COLUMNS:
+        centre = B.mean(axis=0)  # products lose digits far from the origin
+        A, B = A - centre, B - centre
+    return DistanceRows(A.shape[0], B.shape[0], lambda rows: rounded(euclidean(A[rows], B)))
+
+
+def _from_matrix(D, shuffle: bool) -> DistanceRows:
+    order = shuffled(D.shape[0]) if shuffle else None
+
+    def block(rows):
+        chosen = D[rows] if order is None else D[order[rows]].take(order, axis=1)
+        return rounded(chosen)
+
+    return DistanceRows(D.shape[0], D.shape[1], block)
+
+
+def _from_metric(A, metric, to_fitted: bool) -> DistanceRows:
+    B = None if to_fitted else A
+    n_columns = metric.pairwise(A[:1]).shape[1] if to_fitted else A.shape[0]
+
+    def block(rows):
+        return rounded(np.array(metric.pairwise(A[rows], B)))
+
+    return DistanceRows(A.shape[0], n_columns, block)
 
 
 def euclidean(A, B):
@@ -75,16 +120,18 @@ def euclidean(A, B):
     """
     if A.shape[1] <= FEW_COLUMNS:
         return cdist(A, B)
-    D = A @ B.T
-    D *= -2.0
-    norms = np.einsum("ij,ij->i", A, A)[:, None] + np.einsum("ij,ij->i", B, B)
-    D += norms
-    norms *= 16 * np.finfo(np.float64).eps
-    np.copyto(D, 0.0, where=norms > D)
+    size_a, size_b = (np.einsum("ij,ij->i", rows, rows) for rows in (A, B))
+    D = (-2.0 * A) @ B.T
+    D += size_b
+    D += size_a[:, None]
+    noise = 16.0 * np.finfo(np.float64).eps
+    row, column = np.nonzero(noise * (size_a + size_b.max())[:, None] > D)
+    close = D[row, column]
+    D[row, column] = np.where(close < noise * (size_a[row] + size_b[column]), 0.0, close)
     return np.sqrt(D, out=D)
 
 
-def _from_matrix(D, name: str, *, square: bool) -> DistanceRows:
+def _check_distances(D, name: str, *, square: bool) -> None:
     if square:
         check_square(D, name, symmetric=False)
         if D.diagonal().any():
@@ -94,20 +141,6 @@ def _from_matrix(D, name: str, *, square: bool) -> DistanceRows:
             )
     if D.min() < 0:
         raise InputError(f"{name} must hold distances with metric='precomputed'; the smallest entry is {D.min():.3g}.")
-    return DistanceRows(D.shape[0], D.shape[1], lambda rows: rounded(D[rows]))
-
-
-def _from_metric_object(X: Any, metric: Any, to_fitted: bool, name: str) -> DistanceRows:
-    if not hasattr(metric, "pairwise"):
-        raise InputError(f"metric must be a name, 'precomputed' or a fitted metric object; got {metric!r}.")
-    check_is_fitted(metric)
-    if X is None:
-        D = metric.pairwise()
-        return DistanceRows(D.shape[0], D.shape[1], lambda rows: rounded(D[rows]))
-    A = _finite(X, name)
-    B = None if to_fitted else A
-    n_columns = metric.pairwise(A[:1]).shape[1] if to_fitted else A.shape[0]
-    return DistanceRows(A.shape[0], n_columns, lambda rows: rounded(metric.pairwise(A[rows], B)))
 
 
 def _finite(X: Any, name: str):

@@ -27,7 +27,7 @@ import numpy as np
 from prismap._blocks import row_blocks
 from prismap._random import as_generator
 from prismap.exceptions import InputError
-from prismap.quality.distances import DistanceRows, distance_rows
+from prismap.quality.distances import DistanceRows, distance_rows, shuffled
 from prismap.quality.estimates import Estimate, RankCurve
 
 #: Pairs of rows that are ranked before sampling sets in: up to 10,000 rows are judged in full.
@@ -44,7 +44,10 @@ N_GROUPS = 10
 N_REDRAWN = 50
 
 
-def q_nx(X, Y, *, n_neighbors=None, metric="euclidean", n_samples=None, random_state=None):
+def q_nx(
+    X: Any, Y: Any, *, n_neighbors: Any = None, metric: Any = "euclidean", n_samples: int | None = None,
+    random_state: Any = None,
+) -> Any:  # fmt: skip
     """Q_NX(k): the share of the k nearest neighbours in X that are among the k nearest in Y, on average over rows.
 
     Parameters
@@ -70,29 +73,38 @@ def q_nx(X, Y, *, n_neighbors=None, metric="euclidean", n_samples=None, random_s
     return _at(X, Y, "q_nx", n_neighbors, metric, n_samples, random_state)
 
 
-def r_nx(X, Y, *, n_neighbors=None, metric="euclidean", n_samples=None, random_state=None):
+def r_nx(
+    X: Any, Y: Any, *, n_neighbors: Any = None, metric: Any = "euclidean", n_samples: int | None = None,
+    random_state: Any = None,
+) -> Any:  # fmt: skip
     """R_NX(k): Q_NX(k) rescaled so that a random map has 0 and a perfect one 1; k = 1 .. n-2. Parameters as `q_nx`."""
     return _at(X, Y, "r_nx", n_neighbors, metric, n_samples, random_state)
 
 
-def auc_log_k(X, Y, *, metric="euclidean", n_samples=None, random_state=None):
+def auc_log_k(
+    X: Any, Y: Any, *, metric: Any = "euclidean", n_samples: int | None = None, random_state: Any = None
+) -> Estimate:
     """The area under R_NX with k on a logarithmic scale: one number, near neighbours weigh most. An Estimate."""
     return r_nx(X, Y, metric=metric, n_samples=n_samples, random_state=random_state).auc_log_k
 
 
-def q_local(X, Y, *, metric="euclidean", n_samples=None, random_state=None):
+def q_local(
+    X: Any, Y: Any, *, metric: Any = "euclidean", n_samples: int | None = None, random_state: Any = None
+) -> Estimate:
     """The mean of Q_NX(k) up to the k where it exceeds chance most (the largest LCMC). An Estimate."""
     return q_nx(X, Y, metric=metric, n_samples=n_samples, random_state=random_state).q_local
 
 
-def local_quality(X, Y, *, n_neighbors=10, metric="euclidean"):
+def local_quality(X: Any, Y: Any, *, n_neighbors: int = 10, metric: Any = "euclidean") -> np.ndarray:
     """The share of each row's `n_neighbors` nearest neighbours in X that it keeps in Y, shape (n,); its mean is Q_NX.
 
     For colouring a map by how far each point can be trusted. All rows are judged, whatever their number.
     """
     x, y = _two_sides(X, Y, metric)
     (k,) = _check_sizes([n_neighbors], x.n_rows - 1)
-    return kept_shares(x, y, np.arange(x.n_rows), int(k))
+    shares = np.empty(x.n_rows)
+    shares[shuffled(x.n_rows)] = kept_shares(x, y, np.arange(x.n_rows), int(k))
+    return shares
 
 
 def _at(X, Y, kind, n_neighbors, metric, n_samples, random_state):
@@ -149,31 +161,28 @@ def _above_chance(Q, k, n):
 
 
 def rank_counts(x: DistanceRows, y: DistanceRows, rows, budget: int = BLOCK_BYTES):
-    """How often max(rho, r) is 1 .. n-1 over the given rows, for each of `N_GROUPS` random groups, and their sizes."""
+    """How often max(rho, r) is 1 .. n-1, for each of `N_GROUPS` groups of the given rows, and their sizes."""
     n, everyone = x.n_rows, np.arange(x.n_rows)
-    group_of = _shuffled(len(rows)) % min(N_GROUPS, len(rows))
-    counts = np.zeros((group_of.max() + 1, n), dtype=np.int64)
-    place, order = np.empty(n, dtype=np.intp), _shuffled(n)
-    position = np.argsort(order)
-    for part in row_blocks(len(rows), BYTES_PER_PAIR * n, budget):
-        blocks = (side.block(rows[part]) for side in (x, y))
-        for i, group, d_x, d_y in zip(rows[part], group_of[part], *blocks, strict=True):
-            # At distance 0 and in front of all others, a row keeps rank 0 even among its duplicates.
-            d_x[i] = d_y[i] = 0.0
-            columns = np.concatenate([[i], order[: position[i]], order[position[i] + 1 :]])
-            place[nearest_first(d_x.take(columns))] = everyone
-            worse = place.take(nearest_first(d_y.take(columns)))
-            counts[group] += np.bincount(np.maximum(worse, everyone, out=worse), minlength=n)
-    return counts[:, 1:], np.bincount(group_of)
+    place = np.empty(n, dtype=np.intp)
+    groups = np.array_split(rows, min(N_GROUPS, len(rows)))
+    counts = np.zeros((len(groups), n), dtype=np.int64)
+    for count, members in zip(counts, groups, strict=True):
+        for part in row_blocks(len(members), BYTES_PER_PAIR * n, budget):
+            blocks = (side.block(members[part]) for side in (x, y))
+            for i, d_x, d_y in zip(members[part], *blocks, strict=True):
+                d_x[i], d_y[i] = (2.0 * d.max() or 1.0 for d in (d_x, d_y))  # the row itself comes last, with rank n
+                place[nearest_first(d_x, d_x[i])] = everyone
+                worse = place.take(nearest_first(d_y, d_y[i]))
+                count += np.bincount(np.maximum(worse, everyone, out=worse), minlength=n)
+    return counts[:, :-1], np.array([len(group) for group in groups])
 
 
-def nearest_first(d):
-    """The stable order that sorts the non-negative numbers d.
+def nearest_first(d, top):
+    """The stable order that sorts the non-negative numbers d, the largest of which is `top`.
 
     Sorting by the lower, then the upper half of a 32-bit fixed-point copy is a radix sort, two to three times as quick
     as sorting floats; where that copy is too coarse (huge outliers) the result shows it and the floats are sorted.
     """
-    top = d.max()
     if top > 1e-280:
         fixed = (d * (4294967295.0 / top)).astype(np.uint32)
         order = np.argsort(fixed.astype(np.uint16), kind="stable")
@@ -186,24 +195,21 @@ def nearest_first(d):
 
 def kept_shares(x: DistanceRows, y: DistanceRows, rows, k: int, budget: int = BLOCK_BYTES):
     """The share of the k nearest neighbours that each of the given rows keeps."""
-    columns = _shuffled(x.n_rows)
     shares = np.empty(len(rows))
     for part in row_blocks(len(rows), BYTES_PER_PAIR * x.n_rows, budget):
-        near = []
-        for side in (x, y):
-            D = side.block(rows[part])
-            D[np.arange(len(D)), rows[part]] = np.inf
-            near.append(_k_nearest(D, k, columns))
-        shares[part] = (near[0] & near[1]).sum(axis=1) / k
+        kept = _k_nearest(x, rows[part], k) & _k_nearest(y, rows[part], k)
+        shares[part] = kept.sum(axis=1) / k
     return shares
 
 
-def _k_nearest(D, k, columns):
-    """Which k columns of each row of D are smallest; ties go to those that come first in `columns`."""
+def _k_nearest(side: DistanceRows, rows, k: int):
+    """Which k columns are nearest to each row; ties go to those that come first."""
+    D = side.block(rows)
+    D[np.arange(len(D)), rows] = np.inf
     limit = np.partition(D, k - 1, axis=1)[:, k - 1 : k]
     near = limit >= D
     for i in np.flatnonzero(near.sum(axis=1) > k):
-        tied = columns[D[i, columns] == limit[i]]
+        tied = np.flatnonzero(D[i] == limit[i])
         near[i, tied[len(tied) - (near[i].sum() - k) :]] = False
     return near
 
@@ -219,13 +225,8 @@ def sampled_rows(n, n_samples, random_state):
     return np.sort(as_generator(random_state).choice(n, size=int(n_samples), replace=False))
 
 
-def _shuffled(n):
-    """One fixed random order of n things."""
-    return np.random.default_rng(0).permutation(n)
-
-
 def _two_sides(X, Y, metric):
-    x, y = distance_rows(X, metric, name="X"), distance_rows(Y, name="Y")
+    x, y = distance_rows(X, metric, name="X", shuffle=True), distance_rows(Y, name="Y", shuffle=True)
     if x.n_rows != y.n_rows:
         raise InputError(f"X has {x.n_rows} rows and Y has {y.n_rows}: they must be the same rows.")
     if x.n_rows < 3:

@@ -24,8 +24,9 @@ from prismap.quality.votes import electorate, nearest_votes
 
 
 def knn_error(
-    Y, y, *, n_neighbors=1, Y_fit=None, y_fit=None, metric="euclidean", n_samples=None, random_state=None
-):  # fmt: skip
+    Y: Any, y: Any, *, n_neighbors: int = 1, Y_fit: Any = None, y_fit: Any = None, metric: Any = "euclidean",
+    n_samples: int | None = None, random_state: Any = None,
+) -> Estimate:  # fmt: skip
     """The share of rows whose class is not that of the majority of their nearest neighbours; an Estimate.
 
     Parameters
@@ -51,8 +52,9 @@ def knn_error(
 
 
 def knn_nrmse(
-    Y, y, *, n_neighbors=5, Y_fit=None, y_fit=None, metric="euclidean", n_samples=None, random_state=None
-):  # fmt: skip
+    Y: Any, y: Any, *, n_neighbors: int = 5, Y_fit: Any = None, y_fit: Any = None, metric: Any = "euclidean",
+    n_samples: int | None = None, random_state: Any = None,
+) -> Estimate:  # fmt: skip
     """Error of nearest-neighbour regression in units of the target's standard deviation; an Estimate.
 
     1 is as good as the mean of y; unrelated targets give sqrt(1 + 1/k) or more. Parameters as `knn_error`. Where
@@ -83,8 +85,9 @@ class Overlap:
 
 
 def class_overlap(
-    Y, y, *, n_neighbors=10, Y_fit=None, y_fit=None, metric="euclidean", n_samples=None, random_state=None
-):  # fmt: skip
+    Y: Any, y: Any, *, n_neighbors: int = 10, Y_fit: Any = None, y_fit: Any = None, metric: Any = "euclidean",
+    n_samples: int | None = None, random_state: Any = None,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Which classes are mixed in the map: shares (C, C) of each class among the neighbours of each, and the classes.
 
     Entry (a, b) is the mean share of class b among the `n_neighbors` nearest neighbours of rows of class a; rows sum to
@@ -100,7 +103,7 @@ def class_overlap(
         return (members.T @ shares) / sizes[:, None], classes
 
 
-def overlapping_pairs(shares, classes, *, at_least=0.1) -> tuple[Overlap, ...]:
+def overlapping_pairs(shares: np.ndarray, classes: Any, *, at_least: float = 0.1) -> tuple[Overlap, ...]:
     """Pairs with a share of at least `at_least`, most mixed first; each pair once, in its stronger direction."""
     pairs = []
     for a in range(len(classes)):
