@@ -50,24 +50,26 @@ def test_rslvq_cost_stays_finite_far_from_all_prototypes(problem):
     assert np.isfinite(gradient).all()
 
 
-def test_gmlvq_cost_and_gradients(problem):
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_gmlvq_cost_and_gradients(problem, noise):
     X, y, W, labels, omega = problem
     same = y[:, None] == labels
-    value, by_W, by_omega = gmlvq_cost(W, omega, X, same)
-    np.testing.assert_allclose(value, gmlvq_reference(W, labels, omega, X, y), rtol=1e-12)
-    assert_gradient(lambda w: gmlvq_cost(w.reshape(W.shape), omega, X, same)[0], W, by_W)
-    assert_gradient(lambda o: gmlvq_cost(W, o.reshape(omega.shape), X, same)[0], omega, by_omega)
+    value, by_W, by_omega = gmlvq_cost(W, omega, X, same, noise)
+    np.testing.assert_allclose(value, gmlvq_reference(W, labels, omega, X, y, noise), rtol=1e-12)
+    assert_gradient(lambda w: gmlvq_cost(w.reshape(W.shape), omega, X, same, noise)[0], W, by_W)
+    assert_gradient(lambda o: gmlvq_cost(W, o.reshape(omega.shape), X, same, noise)[0], omega, by_omega)
 
 
-@pytest.mark.parametrize("push", [0.2, 0.5])
-def test_lmnn_cost_and_gradient(problem, push, monkeypatch):
+@pytest.mark.parametrize(("push", "noise"), [(0.2, 0.0), (0.5, 0.3)])
+def test_lmnn_cost_and_gradient(problem, push, noise, monkeypatch):
     X, y, _, _, omega = problem
     targets = target_neighbors(X, y, 3)
-    value, gradient = lmnn_cost(omega, X, y, targets, push)
-    np.testing.assert_allclose(value, lmnn_reference(omega, X, y, 3, push), rtol=1e-10)
-    assert_gradient(lambda o: lmnn_cost(o.reshape(omega.shape), X, y, targets, push)[0] / 100, omega, gradient / 100)
+    value, gradient = lmnn_cost(omega, X, y, targets, push, noise)
+    np.testing.assert_allclose(value, lmnn_reference(omega, X, y, 3, push, noise), rtol=1e-10)
+    scaled = lambda o: lmnn_cost(o.reshape(omega.shape), X, y, targets, push, noise)[0] / 100  # noqa: E731
+    assert_gradient(scaled, omega, gradient / 100)
     monkeypatch.setattr(lmnn_module, "_BLOCK_BYTES", 8 * 25 * 4)  # four rows a block
-    blocked = lmnn_cost(omega, X, y, targets, push)
+    blocked = lmnn_cost(omega, X, y, targets, push, noise)
     np.testing.assert_allclose(blocked[0], value, rtol=1e-12)
     np.testing.assert_allclose(blocked[1], gradient, rtol=1e-9)
 
@@ -77,8 +79,9 @@ def test_lmnn_small_classes_have_fewer_targets():
     assert target_neighbors(X, np.array([0, 0, 0, 1, 1, 2]), 2).tolist() == [
         [1, 2], [0, 2], [1, 0], [4, -1], [3, -1], [-1, -1]
     ]  # fmt: skip
-    model = LMNN(2).fit(X, [0, 0, 0, 1, 1, 2])
-    np.testing.assert_allclose(model.objective_ * 6, lmnn_reference(model.omega_, X, [0, 0, 0, 1, 1, 2], 2, 0.5))
+    model = LMNN(2, noise=0.1).fit(X, [0, 0, 0, 1, 1, 2])
+    cost = lmnn_reference(model.omega_, X, [0, 0, 0, 1, 1, 2], 2, 0.5, 0.1 * X.var())
+    np.testing.assert_allclose(model.objective_ * 6, cost)
 
 
 def test_canonical_omega_keeps_the_metric_and_orders_orthogonal_rows():
@@ -114,6 +117,21 @@ def test_learned_metric_finds_the_informative_columns(model):
     np.testing.assert_allclose(model.lambda_, model.omega_.T @ model.omega_)
     assert model.omega_.shape[0] == (model.n_components or 10)
     assert model.stop_reason_ in ("converged", "max_iter")
+
+
+@pytest.mark.parametrize("model", [GMLVQ(), LMNN(n_components=5, max_iter=30)])
+def test_noise_to_bear_keeps_few_rows_from_being_learned_by_heart(model):
+    """Twenty rows in forty columns, three of which tell the classes apart: fitted anyhow, held-out rows tell."""
+    errors = {0.0: [], 0.3: []}
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        y = np.arange(220) % 2
+        X = rng.normal(size=(220, 40)) @ np.diag(np.geomspace(3, 0.1, 40))
+        X[:, :3] += 2.0 * y[:, None]
+        for noise, found in errors.items():
+            fitted = model.set_params(noise=noise).fit(X[:20], y[:20])
+            found.append(1 - fitted.score(X[20:], y[20:]))
+    assert np.mean(errors[0.3]) < np.mean(errors[0.0]) - 0.05
 
 
 def test_gmlvq_two_prototypes_solve_xor():

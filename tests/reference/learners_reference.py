@@ -12,20 +12,21 @@ def rslvq_reference(W, labels, X, y, sigma):
     return total / len(X)
 
 
-def gmlvq_reference(W, labels, omega, X, y):
-    """Schneider et al. 2009: the mean of (d+ - d-) / (d+ + d-)."""
+def gmlvq_reference(W, labels, omega, X, y, noise=0.0):
+    """Schneider et al. 2009: the mean of (d+ - d-) / (d+ + d-), distances in expectation over noise in every column."""
     total = 0.0
     for x, c in zip(X, y, strict=True):
-        d = np.array([np.linalg.norm(omega @ (x - w)) ** 2 for w in W])
+        d = np.array([np.linalg.norm(omega @ (x - w)) ** 2 for w in W]) + noise * np.trace(omega.T @ omega)
         right, wrong = d[labels == c].min(), d[labels != c].min()
         total += (right - wrong) / (right + wrong)
     return total / len(X)
 
 
-def lmnn_reference(omega, X, y, n_neighbors, push):
-    """Weinberger & Saul 2009, eq. 13, with the targets by plain sorting."""
+def lmnn_reference(omega, X, y, n_neighbors, push, noise=0.0):
+    """Weinberger & Saul 2009, eq. 13, targets by plain sorting, distances in expectation over noise in every column."""
     D = np.array([[np.linalg.norm(a - b) for b in X] for a in X])
     d = np.array([[np.linalg.norm(omega @ (a - b)) ** 2 for b in X] for a in X])
+    d += 2 * noise * np.trace(omega.T @ omega)
     pull = hinge = 0.0
     for i in range(len(X)):
         same = [j for j in np.argsort(D[i], kind="stable") if y[j] == y[i] and j != i]

@@ -20,19 +20,21 @@ from prismap.learners._prototypes import (
 )
 
 
-def gmlvq_cost(W, omega, X, same):
+def gmlvq_cost(W, omega, X, same, noise=0.0):
     """Mean relative distance difference, and its gradients by the prototypes W and by Omega.
 
     E = 1/n sum_i (d+_i - d-_i) / (d+_i + d-_i), with d+ (d-) the smallest ||Omega (x_i - w)||^2 over the prototypes of
-    the own (of other) classes, marked by `same` (Schneider, Biehl & Hammer 2009). dE/dd+ = 2 d- / (d+ + d-)^2,
-    dE/dd- = -2 d+ / (d+ + d-)^2, and both gradients are products with the matrix of those derivatives.
+    the own (of other) classes, marked by `same` (Schneider, Biehl & Hammer 2009). Noise of variance `noise` in every
+    column of x_i would add e = noise * ||Omega||^2 to both; with it, t = d+ + d- + 2 e is the denominator,
+    dE/dd+ = 2 (d- + e) / t^2, dE/dd- = -2 (d+ + e) / t^2, and the gradients are products with those derivatives.
     """
     A, B = X @ omega.T, W @ omega.T
     D2 = squared_distances(A, B)
     rows = np.arange(len(X))
     right = np.where(same, D2, np.inf).argmin(axis=1)
     wrong = np.where(same, np.inf, D2).argmin(axis=1)
-    d_right, d_wrong = D2[rows, right], D2[rows, wrong]
+    extra = noise * float((omega**2).sum())
+    d_right, d_wrong = D2[rows, right] + extra, D2[rows, wrong] + extra
     total = np.maximum(d_right + d_wrong, np.finfo(np.float64).tiny)
     C = np.zeros_like(D2)
     C[rows, right] = 2.0 * (d_wrong / total) / total / len(X)
@@ -40,7 +42,7 @@ def gmlvq_cost(W, omega, X, same):
     # sum_ij C_ij (x_i - w_j)(x_i - w_j)^T, applied from the left to Omega without forming a D x D matrix
     to_rows = C.sum(axis=1)[:, None] * A - C @ B
     to_prototypes = C.sum(axis=0)[:, None] * B - C.T @ A
-    grad_omega = 2.0 * (to_rows.T @ X + to_prototypes.T @ W)
+    grad_omega = 2.0 * (to_rows.T @ X + to_prototypes.T @ W + noise * C.sum() * omega)
     return float(((d_right - d_wrong) / total).mean()), 2.0 * to_prototypes @ omega, grad_omega
 
 
@@ -56,6 +58,10 @@ class GMLVQ(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, 
         Prototypes a class.
     n_components : int or None, default=None
         Rows of Omega: the rank of the metric. None for all columns.
+    noise : float, default=0.01
+        Variance of noise that the metric must bear in every column, as a share of their mean variance. Without any (0,
+        as published) Omega finds directions of little variance that separate the training rows and nothing else; more
+        is safer with few rows, less finds weak signals (spectra).
     max_iter, tol : int and float
         Limits of the optimisation: iterations, and the relative change of the cost at which it ends.
     random_state : int, RandomState or None
@@ -91,14 +97,16 @@ class GMLVQ(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, 
     _parameter_constraints: dict = {
         "n_prototypes": [Interval(Integral, 1, None, closed="left")],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "noise": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
     }
 
-    def __init__(self, n_prototypes=1, *, n_components=None, max_iter=200, tol=1e-6, random_state=None):
+    def __init__(self, n_prototypes=1, *, n_components=None, noise=0.01, max_iter=200, tol=1e-6, random_state=None):
         self.n_prototypes = n_prototypes
         self.n_components = n_components
+        self.noise = noise
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -110,10 +118,11 @@ class GMLVQ(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, 
         W, labels = first_prototypes(X, codes, len(self.classes_), self.n_prototypes, self.random_state)
         omega = first_omega(X, W - W.mean(axis=0), self.n_components)
         same = codes[:, None] == labels
+        noise = self.noise * X.var(axis=0).mean()
 
         def cost(flat):
             value, *gradients = gmlvq_cost(
-                flat[: W.size].reshape(W.shape), flat[W.size :].reshape(omega.shape), X, same
+                flat[: W.size].reshape(W.shape), flat[W.size :].reshape(omega.shape), X, same, noise
             )
             return value, np.concatenate([gradient.ravel() for gradient in gradients])
 

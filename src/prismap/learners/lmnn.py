@@ -33,19 +33,21 @@ def target_neighbors(X, codes, n_neighbors):
     return targets
 
 
-def lmnn_cost(omega, X, codes, targets, push):
+def lmnn_cost(omega, X, codes, targets, push, noise=0.0):
     """The large margin cost and its gradient by Omega.
 
     E = (1 - push) sum_{i, j target of i} d_ij + push sum_{i, j, l of another class} max(0, 1 + d_ij - d_il), with
     d_ij = ||Omega (x_i - x_j)||^2 (Weinberger & Saul 2009, eq. 13). Only pairs (i, l) nearer than the farthest target
-    plus one can contribute, and only those are looked at one by one.
+    plus one can contribute, and only those are looked at one by one. Noise of variance `noise` in every column would
+    add 2 noise ||Omega||^2 to every d: nothing to the margins, and a penalty on Omega to the first sum.
     """
     A = X @ omega.T
     i, k = np.nonzero(targets >= 0)
     j = targets[i, k]
     own = np.full(targets.shape, -np.inf)  # missing targets are at distance -inf: nothing lies within their margin
     own[i, k] = ((A[i] - A[j]) ** 2).sum(axis=1)
-    cost = (1.0 - push) * own[i, k].sum()
+    damping = (1.0 - push) * 2.0 * noise * len(i)
+    cost = (1.0 - push) * own[i, k].sum() + damping * (omega**2).sum()
     reach = 1.0 + own.max(axis=1)
     violated = np.zeros(targets.shape)
     near_i, near_l, near_count = [], [], []
@@ -66,7 +68,7 @@ def lmnn_cost(omega, X, codes, targets, push):
     C = sp.coo_matrix((values, pairs), shape=(len(A), len(A))).tocsr()
     C = C + C.T
     pull = np.asarray(C.sum(axis=1)) * A - C @ A
-    return float(cost), 2.0 * pull.T @ X
+    return float(cost), 2.0 * (pull.T @ X + damping * omega)
 
 
 class LMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
@@ -83,6 +85,9 @@ class LMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, B
         Rows of Omega: the rank of the metric. None for all columns.
     push : float in (0, 1), default=0.5
         Weight of the pushing part.
+    noise : float, default=0.01
+        Variance of noise that the metric must bear in every column, as a share of their mean variance; 0 as published.
+        More is safer with few rows, less finds weak signals (spectra).
     max_iter, tol : int and float
         Limits of the optimisation: iterations, and the relative change of the cost at which it ends.
 
@@ -117,14 +122,16 @@ class LMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, B
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "push": [Interval(Real, 0, 1, closed="neither")],
+        "noise": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
     }
 
-    def __init__(self, n_neighbors=3, *, n_components=None, push=0.5, max_iter=100, tol=1e-5):
+    def __init__(self, n_neighbors=3, *, n_components=None, push=0.5, noise=0.01, max_iter=100, tol=1e-5):
         self.n_neighbors = n_neighbors
         self.n_components = n_components
         self.push = push
+        self.noise = noise
         self.max_iter = max_iter
         self.tol = tol
 
@@ -142,8 +149,10 @@ class LMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, B
         typical = (((X[i] - X[targets[i, k]]) @ omega.T) ** 2).sum(axis=1).mean()
         omega /= np.sqrt(typical) or 1.0
 
+        noise = self.noise * X.var(axis=0).mean()
+
         def cost(flat):
-            value, gradient = lmnn_cost(flat.reshape(omega.shape), X, codes, targets, self.push)
+            value, gradient = lmnn_cost(flat.reshape(omega.shape), X, codes, targets, self.push, noise)
             return value / len(X), gradient.ravel() / len(X)
 
         found, self.objective_, self.n_iter_, self.stop_reason_ = run_lbfgs(
