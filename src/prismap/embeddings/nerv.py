@@ -59,7 +59,7 @@ class NeRV(Embedding):
     init : {"classical", "random"} or array (n, n_components), default="classical"
         Classical scaling, chance, or given positions.
     max_iter : int, default=300
-        Iterations with the final bandwidths; those on the way come on top.
+        Iterations with the final bandwidths. Each of the six stages on the way takes 20 more (or this, if fewer).
     tol : float, default=1e-6
         Converged when a step changes the cost by less than this share of it.
     callback : callable, default=None
@@ -131,7 +131,7 @@ class NeRV(Embedding):
         make_cost = partial(gaussian_cost if self.kernel == "gaussian" else student_cost, D2, gamma=self.gamma)
         done = 0
         for neighbours in stages(n_rows, perplexity):
-            max_iter = self.max_iter if neighbours == perplexity else ANNEALING_ITER
+            max_iter = self.max_iter if neighbours == perplexity else min(self.max_iter, ANNEALING_ITER)
             cost = make_cost(neighbours)
             run = minimise(cost, Y, max_iter=max_iter, tol=self.tol, callback=self.callback, done=done)
             Y, done = run.embedding, done + run.n_iter
