@@ -56,6 +56,7 @@ def test_all_fifteen_measures_take_part(fitted, rows):
     assert fitted.measures_ == list(DISSIMILARITIES)[:15]
     assert fitted.weights_.shape == fitted.scales_.shape == fitted.start_weights_.shape == (15,)
     assert fitted.weights_.sum() == pytest.approx(1)
+    assert fitted.start_weights_.min() > 0
     assert fitted.n_rows_ == len(rows)
 
 

@@ -46,7 +46,7 @@ class ElasticMDS(Embedding):
     callback : callable, default=None
         ``callback(iteration, error, embedding)`` after every iteration; returning True ends the run.
     random_state : int, Generator, RandomState or None
-        For random starts, and to part rows that classical scaling puts on one point.
+        For random starts, and to move the others a little.
 
     Attributes
     ----------

@@ -64,7 +64,7 @@ def scaled_conjugate_gradients(fun, x, *, max_iter, tol, callback=None):
     tried again, shorter, so that every iteration counted here lowers it; one costs two evaluations of `fun` or more.
     """
     value, gradient = fun(x)
-    direction, damping, reason, n_iter = -gradient, 1.0, "max_iter", 0
+    direction, damping, reason, n_iter = -gradient, None, "max_iter", 0
     while n_iter < max_iter:
         slope = float(direction @ gradient)
         if slope >= 0:  # no descent: start again along the gradient
@@ -76,6 +76,8 @@ def scaled_conjugate_gradients(fun, x, *, max_iter, tol, callback=None):
         length2 = float(direction @ direction)
         probe = CURVATURE_STEP * (float(np.sqrt(np.mean(x**2))) or 1.0) / np.sqrt(length2)
         curvature = float(direction @ (fun(x + probe * direction)[1] - gradient)) / (probe * length2)
+        if damping is None:  # in the units of the function, whatever they are
+            damping = abs(curvature)
         step, new_value, new_gradient, damping = improving_step(fun, x, value, direction, slope, curvature, damping)
         if step == 0:
             reason = "converged"

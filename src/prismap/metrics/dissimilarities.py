@@ -397,9 +397,7 @@ def neighbor_graph(D, n_neighbors):
     np.fill_diagonal(D, np.inf)
     distances, indices = smallest(D, n_neighbors)
     rows = np.repeat(np.arange(n), n_neighbors)
-    # Stored zeros would be taken for missing edges; equal rows are joined by the smallest positive length instead.
-    lengths = np.maximum(distances.ravel(), np.finfo(np.float64).tiny)
-    return csr_array((lengths, (rows, indices.ravel())), shape=(n, n))
+    return csr_array((distances.ravel(), (rows, indices.ravel())), shape=(n, n))  # zeros that are stored are edges
 
 
 def smallest_connected(D):

@@ -18,7 +18,7 @@ from prismap._blocks import row_blocks
 
 #: Pairs nearer than this share of the mean dissimilarity are weighted as if they were that far apart.
 FLOOR = 1e-3
-#: Positions from classical scaling are moved by this share of the mean dissimilarity: rows that coincide never part.
+#: Classical positions are moved by this share of the mean dissimilarity: from a line no gradient leads away.
 JITTER = 1e-4
 #: Bytes of one block of pairs: it stays in the cache between the passes over it.
 BLOCK_BYTES = 2**20
