@@ -1,7 +1,5 @@
 import { defineConfig } from "vitest/config";
 
-const LICENCES = "/*! prismap. Contains regl-scatterplot, regl and others (MIT, ISC): web/public/LICENSES.txt */";
-
 // One ES module with its style inside: the HTML file, the live explorer and the notebook widget all load this.
 export default defineConfig({
   build: {
@@ -13,7 +11,7 @@ export default defineConfig({
     rollupOptions: {
       input: "src/main.ts",
       preserveEntrySignatures: "strict",
-      output: { format: "es", entryFileNames: "prismap.js", banner: LICENCES },
+      output: { format: "es", entryFileNames: "prismap.js" },
     },
   },
   test: { include: ["test/**/*.test.ts"] },

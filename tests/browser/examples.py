@@ -38,8 +38,20 @@ def three_groups(n=90, **changes):
         "far": np.arange(n) == 4,
         "quality": rng.random(n),
         "report": {
-            "verdict": "The labels show in these data.\nThe map does not over-state them.",
-            "knn_error": {"map": 0.02, "unsupervised": 0.05, "permuted": {"mean": 0.66, "std": 0.03}, "chance": 0.67},
+            "verdict": "The labels show in these data. The map does not over-state them.",
+            "target": "class",
+            "target_shows": True,
+            "overstates": False,
+            "scores": [
+                {
+                    "name": "1-NN error",
+                    "value": {"value": 0.02, "spread": 0.01},
+                    "unsupervised": {"value": 0.05, "spread": 0.02},
+                    "permuted": {"mean": 0.66, "spread": 0.03},
+                    "chance": 0.667,
+                }
+            ],
+            "overlaps": [{"of": "a", "into": "b", "share": 0.02}],
             "seed": 0,
         },
         "curves": [("Fisher map", k, np.linspace(0.6, 0.2, 7)), ("Unsupervised", k, np.linspace(0.7, 0.3, 7))],

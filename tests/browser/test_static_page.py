@@ -68,7 +68,7 @@ def test_first_view_shows_map_verdict_figures_and_curves(show, keep):
     page = show(three_groups())
     expect(page.get_by_role("heading", name="Three groups")).to_be_visible()
     expect(page.get_by_text("The labels show in these data.")).to_be_visible()
-    expect(page.get_by_text("k-NN error")).to_be_visible()
+    expect(page.get_by_role("heading", name="1-NN error")).to_be_visible()
     expect(page.get_by_role("img", name="R N X curves")).to_be_visible()
     expect(page.get_by_text("1 far from the data")).to_be_visible()
     page.wait_for_function(

@@ -3,6 +3,7 @@
 import { backdrop } from "./backdrop";
 import { type Colouring, choices, colouring, columnOf, visibleRows } from "./colouring";
 import { Appearance, ColourMenu, LayerSwitch, Tabs, Tools, helpDialog, layerNote } from "./controls";
+import { makeLayer } from "./decode";
 import { download, h, icon, iconButton, replace } from "./dom";
 import { FeaturePanel } from "./features";
 import { type FigureContent, pngFigure, svgFigure } from "./figure";
@@ -10,6 +11,8 @@ import { FlatPlot, type PointView, hasWebgl } from "./flatplot";
 import { HoverCard, rowName, targetText } from "./hover";
 import { listenToKeys } from "./keyboard";
 import { Legend } from "./legend";
+import type { LiveClient } from "./live";
+import { LIVE_LAYER, type NewRowData, PlaceControl, SupervisionControl } from "./livecontrols";
 import { type Label, type NewRow, Overlay, placeLabels, ringKey } from "./overlay";
 import { DRAWN_AT_MOST, Plot } from "./plot";
 import { SearchBox } from "./searchbox";
@@ -23,6 +26,7 @@ import { VerdictPanel } from "./verdict";
 
 /** What differs between a file, the live explorer and a notebook. */
 export interface Host {
+  live: LiveClient | null;
   /** The part of the address after '#', or what the host remembers. */
   initialView: string;
   viewChanged: (hash: string) => void;
@@ -96,7 +100,7 @@ export class App {
       peek: (row) => this.peek(row),
       colour: (colour) => this.store.set({ colour }),
       export: (rows) => this.exportRows(rows),
-      relevance: null,
+      relevance: host.live && page.live?.relevance ? (rows) => this.askRelevance(rows) : null,
     });
     this.tabs = new Tabs(this.store, {
       verdict: this.verdict.element,
@@ -114,7 +118,8 @@ export class App {
     this.map.append(this.tools.element, this.status, this.toast);
     this.store.subscribe((state, before) => void this.follow(state, before));
     this.keys();
-    void this.start(shared.camera);
+    const supervision = this.addLiveControls();
+    void this.start(shared.camera).then(() => this.resumeSupervision(supervision));
   }
 
   get layer(): Layer {
@@ -124,6 +129,11 @@ export class App {
   /** Resolves when the screen shows the state. */
   get settled(): Promise<void> {
     return this.plot.settled;
+  }
+
+  destroy(): void {
+    this.plot.destroy();
+    this.root.remove();
   }
 
   say(message: string): void {
@@ -160,6 +170,59 @@ export class App {
     const { target } = page;
     const about = target.kind === "none" ? "" : `, coloured by ${target.name}`;
     this.map.setAttribute("aria-label", `Map of ${page.n} rows${about}. Arrow keys go from point to point, Enter selects.`);
+  }
+
+  private addLiveControls(): SupervisionControl | null {
+    const { live } = this.host;
+    const offers = this.page.live;
+    const actions = {
+      say: (message: string) => this.say(message),
+      showLayer: (id: string, label: string, positions: Float32Array, final: boolean) => this.showLayer(id, label, positions, final),
+      serverLayer: () => (LIVE_LAYER.test(this.layer.id) ? null : this.layer.id),
+      placed: (rows: NewRowData[]) => this.showPlaced(rows),
+      zoomTo: (rows: NewRowData[]) => this.zoomToPlaced(rows),
+    };
+    const supervision = live && offers?.reembed ? new SupervisionControl(live, actions, offers.supervision) : null;
+    const place = new PlaceControl(this.root, live && offers?.transform ? live : null, actions);
+    this.appearance.element.before(...(supervision ? [supervision.element] : []), place.element);
+    return supervision;
+  }
+
+  /** A link may ask for a supervision that has to be computed first. */
+  private resumeSupervision(control: SupervisionControl | null): void {
+    const asked = LIVE_LAYER.exec(new URLSearchParams(this.host.initialView.replace(/^#/, "")).get("layer") ?? "");
+    if (control && asked && Number(asked[1]) <= 1) void control.run(Number(asked[1]));
+  }
+
+  /** Positions that are being computed, as a layer of their own. */
+  private async showLayer(id: string, label: string, positions: Float32Array, final: boolean): Promise<void> {
+    const layer = makeLayer(id, label, "Computed here; the verdict is about the map as it was made.", positions);
+    const { layers } = this.page;
+    const place = layers.findIndex((other) => LIVE_LAYER.test(other.id));
+    if (place >= 0) layers[place] = layer;
+    else layers.push(layer);
+    if (this.store.state.layer !== id) this.store.set({ layer: id });
+    else await this.recolour(true);
+    if (final) this.say(`${label}: done.`);
+    this.renderPanels();
+  }
+
+  private showPlaced(rows: NewRowData[]): void {
+    const { cx, cy, radius } = this.page.layers[0].frame;
+    this.newRows = rows.map((row) => ({ ...row, x: (row.x - cx) / radius, y: (row.y - cy) / radius }));
+    if (rows.length > 0 && this.layer !== this.page.layers[0]) this.store.set({ layer: this.page.layers[0].id });
+    this.paintOverlay();
+  }
+
+  private zoomToPlaced(rows: NewRowData[]): void {
+    const { cx, cy, radius } = this.page.layers[0].frame;
+    this.plot.camera = [(rows[0].x - cx) / radius, (rows[0].y - cy) / radius, 0.3];
+  }
+
+  private async askRelevance(rows: readonly number[]): Promise<{ names: string[]; values: number[] }> {
+    const live = this.host.live!;
+    const end = await live.follow(await live.startJob({ kind: "relevance", rows }), () => undefined);
+    return end.result ?? { names: [], values: [] };
   }
 
   private downloads(): HTMLElement {
@@ -453,8 +516,19 @@ export class App {
   }
 
   private async exportRows(rows: readonly number[]): Promise<void> {
+    const name = `${fileName(this.page.title)}.csv`;
+    const { live } = this.host;
+    // A layer computed here is unknown to the server; its rows are written by the page.
+    if (live && !LIVE_LAYER.test(this.layer.id)) {
+      try {
+        download(name, await live.exportRows(rows.length === this.page.n ? "all" : rows, this.layer.id));
+      } catch (error) {
+        this.say(error instanceof Error ? error.message : String(error));
+      }
+      return;
+    }
     const columns: Column[] = await Promise.all(this.page.columns.map((column) => column.load()));
-    saveCsv(`${fileName(this.page.title)}.csv`, rowsCsv(this.page, this.layer, rows, columns));
+    saveCsv(name, rowsCsv(this.page, this.layer, rows, columns));
   }
 }
 

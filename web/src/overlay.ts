@@ -6,6 +6,7 @@ import type { Screen } from "./geometry";
 import type { Layer } from "./types";
 
 export interface NewRow {
+  name: string;
   /** In the renderer's square. */
   x: number;
   y: number;

@@ -38,6 +38,8 @@ export class Plot {
   private keys = { add: false, remove: false };
   private busy: Promise<void> = Promise.resolve();
   private reviewing = 0;
+  private readonly sizes = new ResizeObserver(() => this.resize());
+  private readonly gone = new AbortController();
 
   constructor(
     private readonly parent: HTMLElement,
@@ -62,7 +64,7 @@ export class Plot {
       actionKeyMap: { lasso: "shift", merge: "ctrl", remove: "alt" },
     } as Parameters<typeof createScatterplot>[0]);
     this.listen();
-    new ResizeObserver(() => this.resize()).observe(parent);
+    this.sizes.observe(parent);
   }
 
   /** Set positions and colours; with `animate`, rows glide from where they are. */
@@ -175,6 +177,9 @@ export class Plot {
   }
 
   destroy(): void {
+    this.gone.abort();
+    this.sizes.disconnect();
+    window.clearTimeout(this.reviewing);
     this.scatter.destroy();
   }
 
@@ -261,7 +266,7 @@ export class Plot {
       this.released = [event.clientX, event.clientY];
       this.keys = { add: event.ctrlKey || event.metaKey, remove: event.altKey };
     };
-    window.addEventListener("mouseup", remember, { capture: true });
+    window.addEventListener("mouseup", remember, { capture: true, signal: this.gone.signal });
     this.canvas.addEventListener("click", (event) => {
       if (Math.hypot(event.clientX - this.pressed[0], event.clientY - this.pressed[1]) >= 4) return;
       const place = this.scatter.get("hoveredPoint");

@@ -1,71 +1,81 @@
-/** The report in a form the panel can show: a sentence, and figures with readable names. */
+/** The report in a form the panel can show: the verdict, errors side by side, curves, and how the map was made. */
 
-import { format } from "./stats";
+import { format, percent } from "./stats";
+import type { Curve } from "./types";
 
 export interface ReportView {
   verdict: string[];
   level: "good" | "warn" | "neutral";
   figures: Figure[];
+  curves: Curve[];
+  overlaps: { of: string; into: string; share: string }[];
+  remarks: string[];
   details: [string, string][];
 }
 
-/** One figure on several maps, e.g. the error of the map, its unsupervised twin and permuted labels. */
+/** One error on several maps: this one, its unsupervised twin, permuted labels, chance. */
 export interface Figure {
   label: string;
-  entries: { label: string; value: number; spread: number | null }[];
+  entries: { label: string; value: number; text: string; spread: string | null }[];
 }
 
-const WORDS: Record<string, string> = {
-  knn: "k-NN",
-  nn: "NN",
-  auc: "area under",
-  r_nx: "R_NX",
-  rnx: "R_NX",
-  nx: "NX",
-  n: "number of",
-  std: "spread",
-};
+const PARTS: [key: string, label: string][] = [
+  ["value", "this map"],
+  ["in_sample", "its fitted rows"],
+  ["unsupervised", "unsupervised"],
+  ["permuted", "permuted labels"],
+  ["permuted_in_sample", "permuted, fitted"],
+  ["chance", "chance"],
+];
+const SHOWN_APART = new Set(["format", "verdict", "target_shows", "overstates", "scores", "structure", "overlaps", "notes", "warnings"]);
 
 export function readReport(report: Record<string, unknown> | null): ReportView {
-  const view: ReportView = { verdict: [], level: "neutral", figures: [], details: [] };
+  const view: ReportView = { verdict: [], level: "neutral", figures: [], curves: [], overlaps: [], remarks: [], details: [] };
   if (!report) return view;
-  for (const [key, value] of Object.entries(report)) {
-    if (key === "verdict") view.verdict = sentences(value);
-    else if (key === "level") view.level = value === "good" || value === "warn" ? value : "neutral";
-    else collect(key, value, view);
-  }
+  view.verdict = sentences(report.verdict);
+  if (report.overstates === true) view.level = "warn";
+  else if (report.target_shows === true) view.level = "good";
+  const shown = report.target === "class" ? percent : format;
+  view.figures = records(report.scores).map((score) => figure(score, shown));
+  view.curves = Object.entries(isRecord(report.structure) ? report.structure : {}).flatMap(([label, curve]) => readCurve(label, curve));
+  view.overlaps = records(report.overlaps).map((pair) => ({ of: String(pair.of), into: String(pair.into), share: percent(Number(pair.share)) }));
+  view.remarks = [...sentences(report.warnings), ...sentences(report.notes)];
+  for (const [key, value] of Object.entries(report)) if (!SHOWN_APART.has(key)) list(key, value, view.details);
   return view;
 }
 
-function collect(key: string, value: unknown, view: ReportView): void {
-  if (isRecord(value)) {
-    const entries = figureEntries(value);
-    if (entries) view.figures.push({ label: readable(key), entries });
-    else for (const [inner, item] of Object.entries(value)) collect(`${key} ${inner}`, item, view);
-  } else if (Array.isArray(value)) {
-    const simple = value.length > 0 && value.length <= 12 && value.every((item) => typeof item !== "object");
-    if (simple) view.details.push([readable(key), value.map(text).join(", ")]);
-  } else if (value !== null && value !== undefined && value !== "") {
-    view.details.push([readable(key), text(value)]);
-  }
+function figure(score: Record<string, unknown>, shown: (value: number) => string): Figure {
+  const entries = PARTS.flatMap(([key, label]) => {
+    const part = score[key];
+    const value = typeof part === "number" ? part : isRecord(part) ? (part.value ?? part.mean) : null;
+    if (typeof value !== "number") return [];
+    const spread = isRecord(part) && typeof part.spread === "number" ? shown(part.spread) : null;
+    return [{ label, value, text: shown(value), spread }];
+  });
+  const name = String(score.name ?? "error");
+  return { label: name.charAt(0).toUpperCase() + name.slice(1), entries };
 }
 
-/** A record of two or more numbers, or of {mean, std}, is one figure on several maps. */
-function figureEntries(record: Record<string, unknown>): Figure["entries"] | null {
-  const entries: Figure["entries"] = [];
-  for (const [name, value] of Object.entries(record)) {
-    if (typeof value === "number") entries.push({ label: readable(name), value, spread: null });
-    else if (isRecord(value) && typeof value.mean === "number") {
-      entries.push({ label: readable(name), value: value.mean, spread: typeof value.std === "number" ? value.std : null });
-    } else return null;
+function readCurve(label: string, curve: unknown): Curve[] {
+  if (!isRecord(curve) || !Array.isArray(curve.k) || !Array.isArray(curve.value)) return [];
+  const r = Float32Array.from(curve.value, (value) => (typeof value === "number" ? value : NaN));
+  return [{ label, k: Float32Array.from(curve.k as number[]), r }];
+}
+
+function list(key: string, value: unknown, details: [string, string][]): void {
+  if (isRecord(value)) {
+    for (const [inner, item] of Object.entries(value)) list(`${key} ${inner}`, item, details);
+  } else if (Array.isArray(value)) {
+    const simple = value.length > 0 && value.length <= 12 && value.every((item) => typeof item !== "object");
+    if (simple) details.push([readable(key), value.map(text).join(", ")]);
+  } else if (value !== null && value !== undefined && value !== "") {
+    details.push([readable(key), text(value)]);
   }
-  return entries.length >= 2 && entries.every((entry) => Math.abs(entry.value) <= 1) ? entries : null;
 }
 
 export function readable(key: string): string {
-  const words = key.replace(/r_nx/gi, "rnx").split(/[_\s]+/);
-  const text = words.map((word) => WORDS[word.toLowerCase()] ?? word).join(" ");
-  return text.startsWith("k-NN") ? text : text.charAt(0).toUpperCase() + text.slice(1);
+  const words = key.replaceAll("_", " ").replace(/^n (\w+)/, "$1 rows").replace(/^(versions|settings) /, "");
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 function sentences(value: unknown): string[] {
@@ -78,6 +88,10 @@ function text(value: unknown): string {
   if (typeof value === "number") return format(value);
   if (typeof value === "boolean") return value ? "yes" : "no";
   return String(value);
+}
+
+function records(value: unknown): Record<string, unknown>[] {
+  return Array.isArray(value) ? value.filter(isRecord) : [];
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

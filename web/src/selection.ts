@@ -19,12 +19,13 @@ export interface SelectionActions {
   colour: (id: string) => void;
   export: (rows: readonly number[]) => Promise<void>;
   /** Local relevance from the live server, when there is one. */
-  relevance: ((rows: readonly number[]) => Promise<void>) | null;
+  relevance: ((rows: readonly number[]) => Promise<{ names: string[]; values: number[] }>) | null;
 }
 
 export class SelectionPanel {
   readonly element = h("div", { class: "pm-selection" });
-  private readonly extra = h("div", {});
+  private readonly extra = h("section", {});
+  private rendered: readonly number[] | null = null;
 
   constructor(
     private readonly page: Page,
@@ -34,7 +35,8 @@ export class SelectionPanel {
 
   render(dark: boolean): void {
     const rows = this.store.state.selection;
-    replace(this.extra);
+    if (this.rendered !== rows) replace(this.extra);
+    this.rendered = rows;
     if (rows.length === 0) {
       replace(
         this.element,
@@ -66,9 +68,38 @@ export class SelectionPanel {
     );
   }
 
-  /** Room under the client's own comparison for what the server computes. */
-  get results(): HTMLElement {
-    return this.extra;
+  /** Ask the server what arranges these rows, and show it under the page's own comparison. */
+  private async askRelevance(rows: readonly number[]): Promise<void> {
+    replace(this.extra, h("p", { class: "pm-note", role: "status" }, "Computing the local relevance …"));
+    try {
+      const { names, values } = await this.actions.relevance!(rows);
+      if (this.store.state.selection !== rows) return;
+      const most = Math.max(1e-12, ...values);
+      const order = names.map((_, i) => i).sort((a, b) => values[b] - values[a]).slice(0, 8);
+      replace(
+        this.extra,
+        h("h3", {}, "Local relevance"),
+        h("ul", { class: "pm-feature-list" }, ...order.map((i) => this.relevanceBar(names[i], values[i], most))),
+        h("p", { class: "pm-note" }, "How well each column keeps the neighbourhoods of the selected rows; click to colour the map."),
+      );
+    } catch (error) {
+      replace(this.extra, h("p", { class: "pm-note", role: "alert" }, error instanceof Error ? error.message : String(error)));
+    }
+  }
+
+  private relevanceBar(name: string, value: number, most: number): HTMLElement {
+    const column = this.page.columns.findIndex((handle) => handle.name === name);
+    return h(
+      "li",
+      {},
+      h(
+        "button",
+        { type: "button", disabled: column < 0, click: () => this.actions.colour(`column:${column}`) },
+        h("span", { class: "pm-bar-name" }, name),
+        h("span", { class: "pm-bar" }, h("i", { style: `width:${(100 * Math.max(0, value)) / most}%` })),
+        h("b", {}, format(value)),
+      ),
+    );
   }
 
   private rest(rows: readonly number[]): number[] {
@@ -135,7 +166,7 @@ export class SelectionPanel {
       h("h3", {}, "What sets it apart"),
       h("ul", { class: "pm-diffs" }, ...list.map((d) => this.difference(d, most))),
       list.length > 0 && h("p", { class: "pm-note" }, "Difference of the means in standard deviations; click to colour the map."),
-      relevance && h("button", { type: "button", click: () => void relevance(rows) }, "Local relevance"),
+      relevance && h("button", { type: "button", click: () => void this.askRelevance(rows) }, "Local relevance"),
     );
   }
 

@@ -60,6 +60,8 @@ export interface LiveHeader {
   relevance: boolean;
   reembed: boolean;
   supervision: number;
+  /** The view as it was last left. */
+  view: string;
 }
 
 export interface NumberColumn {

@@ -2,8 +2,7 @@
 
 import { curveChart } from "./curves";
 import { h, replace } from "./dom";
-import { type Figure, readReport } from "./report";
-import { format } from "./stats";
+import { type Figure, type ReportView, readReport } from "./report";
 import type { Page } from "./types";
 
 export class VerdictPanel {
@@ -13,29 +12,25 @@ export class VerdictPanel {
 
   render(dark: boolean): void {
     const view = readReport(this.page.report);
-    const nothing = view.verdict.length === 0 && view.figures.length === 0 && this.page.curves.length === 0;
+    const curves = this.page.curves.length > 0 ? this.page.curves : view.curves;
+    const nothing = view.verdict.length === 0 && view.figures.length === 0 && curves.length === 0;
     replace(
       this.element,
       view.verdict.length > 0 &&
         h("blockquote", { class: `pm-sentence pm-${view.level}` }, ...view.verdict.map((line) => h("p", {}, line))),
       nothing && empty("No report came with this map", "Maps made with “prismap map” bring their verdict and figures along."),
       ...view.figures.map(figureBars),
-      this.page.curves.length > 0 &&
+      curves.length > 0 &&
         h(
           "section",
           {},
           h("h3", {}, "Neighbourhoods kept (R_NX)"),
-          curveChart(this.page.curves, dark),
+          curveChart(curves, dark),
           h("p", { class: "pm-note" }, "0 is a random placement, 1 keeps every neighbourhood. The number is the area over a logarithmic k."),
         ),
-      view.details.length > 0 &&
-        h(
-          "details",
-          { class: "pm-details" },
-          h("summary", {}, "How this map was made"),
-          h("dl", { class: "pm-facts" }, ...view.details.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
-        ),
-      ...this.page.notes.map((note) => h("p", { class: "pm-note" }, note)),
+      overlaps(view),
+      details(view),
+      ...[...view.remarks, ...this.page.notes].map((note) => h("p", { class: "pm-note" }, note)),
     );
   }
 }
@@ -49,16 +44,36 @@ function figureBars(figure: Figure): HTMLElement {
     h(
       "ul",
       { class: "pm-bars" },
-      ...figure.entries.map((entry) =>
+      ...figure.entries.map((entry, i) =>
         h(
           "li",
           {},
           h("span", { class: "pm-bar-name" }, entry.label),
-          h("span", { class: "pm-bar" }, h("i", { style: `width:${(100 * Math.abs(entry.value)) / most}%` })),
-          h("b", {}, format(entry.value), entry.spread !== null && h("small", {}, ` ± ${format(entry.spread)}`)),
+          h("span", { class: i === 0 ? "pm-bar" : "pm-bar pm-bar-other" }, h("i", { style: `width:${(100 * Math.abs(entry.value)) / most}%` })),
+          h("b", {}, entry.text, entry.spread !== null && h("small", {}, ` ± ${entry.spread}`)),
         ),
       ),
     ),
+  );
+}
+
+function overlaps(view: ReportView): HTMLElement | false {
+  if (view.overlaps.length === 0) return false;
+  return h(
+    "section",
+    {},
+    h("h3", {}, "Classes that mix"),
+    h("ul", { class: "pm-plain" }, ...view.overlaps.slice(0, 6).map(({ of, into, share }) => h("li", {}, h("b", {}, share), ` of the neighbours of ${of} are ${into}`))),
+  );
+}
+
+function details(view: ReportView): HTMLElement | false {
+  if (view.details.length === 0) return false;
+  return h(
+    "details",
+    { class: "pm-details" },
+    h("summary", {}, "How this map was made"),
+    h("dl", { class: "pm-facts" }, ...view.details.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
   );
 }
 

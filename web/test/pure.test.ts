@@ -161,13 +161,31 @@ describe("geometry", () => {
 });
 
 describe("report", () => {
-  it("keeps the sentence, makes figures of comparable numbers, and lists the rest", () => {
-    const view = readReport({ verdict: "Good: 97 % right.", knn_error: { map: 0.1, permuted: { mean: 0.9, std: 0.01 } }, seed: 3, versions: { numpy: "2" } });
+  const report = {
+    format: 1, target: "class", n_fitted: 90, verdict: "Good: 97 % right.", target_shows: true, overstates: false,
+    scores: [{ name: "1-NN error", value: { value: 0.1, spread: 0.02 }, unsupervised: null, permuted: { values: [0.9], mean: 0.9, spread: null }, chance: 0.9 }],
+    structure: { map: { k: [1, 2], value: [0.5, null] } }, overlaps: [{ of: "a", into: "b", share: 0.125 }],
+    versions: { numpy: "2" }, notes: ["one"], warnings: ["two"],
+  };
+  it("keeps the sentence and puts each error beside what it must be compared to", () => {
+    const view = readReport(report);
     expect(view.verdict).toEqual(["Good: 97\u00a0% right."]);
+    expect(view.level).toBe("good");
     expect(view.figures).toEqual([
-      { label: "k-NN error", entries: [{ label: "Map", value: 0.1, spread: null }, { label: "Permuted", value: 0.9, spread: 0.01 }] },
+      { label: "1-NN error", entries: [
+        { label: "this map", value: 0.1, text: "10 %", spread: "2.0 %" },
+        { label: "permuted labels", value: 0.9, text: "90 %", spread: null },
+        { label: "chance", value: 0.9, text: "90 %", spread: null },
+      ] },
     ]);
-    expect(view.details).toEqual([["Seed", "3"], ["Versions numpy", "2"]]);
+    expect([...view.curves[0].r]).toEqual([0.5, NaN]);
+    expect(view.overlaps).toEqual([{ of: "a", into: "b", share: "13 %" }]);
+    expect(view.remarks).toEqual(["two", "one"]);
+    expect(view.details).toEqual([["Target", "class"], ["Fitted rows", "90"], ["Numpy", "2"]]);
+  });
+  it("warns where the map over-states, and stays calm where the target does not show", () => {
+    expect(readReport({ ...report, overstates: true }).level).toBe("warn");
+    expect(readReport({ ...report, target_shows: false }).level).toBe("neutral");
   });
   it("has an answer for no report", () => {
     expect(readReport(null).verdict).toEqual([]);

@@ -44,6 +44,8 @@ TEMPLATE = """<!doctype html>
 <link rel="icon" href="data:,">
 </head>
 <body>
+<!--
+{licences}-->
 <div id="prismap" data-mode="{mode}">
 <noscript>This page draws the map with JavaScript, which is switched off here.</noscript></div>
 <script type="text/plain" id="prismap-data">{data}</script>
@@ -102,7 +104,7 @@ class PageData:
     title: str = "prismap"
     target: Target = field(default_factory=Target)
     columns: Mapping[str, Any] = field(default_factory=dict)
-    split: Sequence[Any] | None = None
+    split: Sequence[Any] | NDArray[Any] | None = None
     far: ArrayLike | None = None
     quality: ArrayLike | None = None
     misshown: ArrayLike | None = None
@@ -111,7 +113,7 @@ class PageData:
     images: ArrayLike | None = None
     raster: Raster | None = None
     relevance: tuple[Sequence[Any], ArrayLike] | None = None
-    row_ids: Sequence[Any] | None = None
+    row_ids: Sequence[Any] | NDArray[Any] | None = None
     notes: Sequence[str] = ()
 
     @property
@@ -120,8 +122,8 @@ class PageData:
         return int(np.shape(self.layers[0].positions)[0])
 
 
-def pack_page(page: PageData, *, column_bytes: int = COLUMN_BYTES) -> bytes:
-    """The page's data in the binary form of `packing`. `column_bytes=0` leaves the columns to be asked for later."""
+def pack_page(page: PageData, *, column_bytes: int = COLUMN_BYTES, live: Mapping[str, Any] | None = None) -> bytes:
+    """The page's data in the binary form of `packing`; with `live`, its columns are left to be asked for later."""
     _check(page)
     packer = Packer()
     header: dict[str, Any] = {
@@ -158,7 +160,10 @@ def pack_page(page: PageData, *, column_bytes: int = COLUMN_BYTES) -> bytes:
     if page.raster is not None:
         header["raster"] = _pack_raster(page.raster, page.layers[0].id, packer)
     _pack_images(page, header, packer)
-    _pack_columns(page, header, packer, column_bytes)
+    if live is None:
+        _pack_columns(page, header, packer, column_bytes)
+    else:
+        header |= {"columns": [], "columns_left_out": [], "live": live}
     return packer.finish(header)
 
 
@@ -186,12 +191,17 @@ def html_document(title: str, *, mode: str, data: str = "", connect: str) -> str
         mode=mode,
         data=data,
         script=script,
+        licences=_static("LICENSES.txt"),
     )
 
 
 def page_script() -> str:
     """The page's code, built from ``web/``."""
-    return files("prismap.explorer").joinpath("static/prismap.js").read_text(encoding="utf-8")
+    return _static("prismap.js")
+
+
+def _static(name: str) -> str:
+    return files("prismap.explorer").joinpath("static", name).read_text(encoding="utf-8")
 
 
 def content_policy(script: str, connect: str) -> str:
@@ -206,10 +216,15 @@ def content_policy(script: str, connect: str) -> str:
 def pack_column(name: str, values: Any, packer: Packer, *, as_text: bool = False) -> dict[str, Any]:
     """A column as numbers when it is numeric, by its distinct values otherwise."""
     array = np.asarray(values)
-    if array.dtype.kind in "fiub" and not as_text:
+    if is_numeric(array) and not as_text:
         return {"name": str(name), "kind": "number", "values": packer.add(_float32(array))}
     distinct, codes = dictionary_codes(array.tolist())
     return {"name": str(name), "kind": "text", "texts": distinct, "codes": packer.add(codes)}
+
+
+def is_numeric(array: NDArray[Any]) -> bool:
+    """Whether a column is shown as numbers."""
+    return array.dtype.kind in "fiub"
 
 
 def _pack_columns(page: PageData, header: dict[str, Any], packer: Packer, column_bytes: int) -> None:

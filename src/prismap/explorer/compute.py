@@ -1,0 +1,128 @@
+"""What a live explorer can do beyond showing: the contract of the object handed in, and one for a fitted map.
+
+The explorer knows no metrics and no embeddings. Whoever starts it hands in an object with some of the methods of
+`Compute`; the page offers what is there. `ModelCompute` makes one of a fitted map and two functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prismap.exceptions import InputError
+from prismap.explorer.page import PageData
+from prismap.tables import ColumnEncoding, TableEncoding, read_table
+
+Progress = Callable[..., None]
+"""``progress(share, positions=None)``: how far it is from 0 to 1, and where the rows are by now."""
+Cancel = Callable[[], bool]
+"""True once the user has asked to stop."""
+LocalRelevance = Callable[[NDArray[Any], NDArray[Any], NDArray[np.intp]], NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Placed:
+    """New rows on the map: positions in the units of its first layer, and which of them lie far from all data."""
+
+    positions: NDArray[Any]
+    far: NDArray[np.bool_]
+    ids: Sequence[str] | None = None
+    notes: Sequence[str] = ()
+
+
+class Compute(Protocol):
+    """All methods are optional. They run in a worker thread, several at once for several browsers."""
+
+    def transform(self, path: Path) -> Placed:
+        """Place the rows of a data file."""
+
+    def relevance(
+        self, rows: NDArray[np.intp], *, progress: Progress, cancel: Cancel
+    ) -> tuple[Sequence[str], NDArray[Any]]:
+        """Names of features and how much each matters for the neighbourhoods of these rows."""
+
+    def reembed(
+        self, supervision: float, *, start: NDArray[np.float32], progress: Progress, cancel: Cancel
+    ) -> NDArray[Any]:
+        """Positions of all rows with another weight of the target, beginning from `start`."""
+
+
+class ModelCompute:
+    """`Compute` for a fitted map (anything with `transform` and `is_far`) and its page.
+
+    Parameters
+    ----------
+    model : the fitted map; the encoding of its columns is taken from ``extra_header_["table"]`` when it is there
+    page : PageData
+    relevance : callable ``(X, Y, rows) -> values``, or None
+        X holds the page's numeric columns, standardised; Y the positions of the first layer.
+    reembed : callable as in `Compute`, or None
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        page: PageData,
+        *,
+        relevance: LocalRelevance | None = None,
+        reembed: Callable[..., NDArray[Any]] | None = None,
+    ):
+        self._model = model
+        # The page offers what is there.
+        if relevance is not None:
+            self.relevance = partial(_column_relevance, page, relevance)
+        if reembed is not None:
+            self.reembed = reembed
+
+    def transform(self, path: Path) -> Placed:
+        """Read the file as the map's own data were read, and place its rows."""
+        encoding = _encoding_of(self._model)
+        table = read_table(path, encoding.roles)
+        encoded = encoding.apply(table)
+        notes = [
+            f"{count} missing values of {name!r} were filled as at the fit" for name, count in encoded.filled.items()
+        ]
+        notes += [f"{count} rows have an unseen level of {name!r}" for name, count in encoded.unknown.items()]
+        ids = None if table.ids is None else [str(value) for value in table.ids.tolist()]
+        return Placed(self._model.transform(encoded.X), np.asarray(self._model.is_far(encoded.X)), ids, notes)
+
+
+def _column_relevance(
+    page: PageData, relevance: LocalRelevance, rows: NDArray[np.intp], *, progress: Progress, cancel: Cancel
+) -> tuple[Sequence[str], NDArray[Any]]:
+    """Relevance of the page's numeric columns for the neighbourhoods of `rows`."""
+    names, X = _numeric_columns(page)
+    if not names:
+        raise InputError("the page has no numeric columns to compare.")
+    progress(0.0)
+    return names, relevance(X, np.asarray(page.layers[0].positions, dtype=np.float64), rows)
+
+
+def _encoding_of(model: Any) -> TableEncoding:
+    stored = getattr(model, "extra_header_", {}).get("table")
+    if stored is not None:
+        return TableEncoding.from_dict(stored)
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        names = [f"x{place}" for place in range(model.n_features_in_)]
+    return TableEncoding(tuple(ColumnEncoding(str(name), None, None, (0.0,), 1.0) for name in names))
+
+
+def _numeric_columns(page: PageData) -> tuple[list[str], NDArray[np.float64]]:
+    """Names and standardised values of the columns that hold finite, varying numbers."""
+    columns = {}
+    for name, values in page.columns.items():
+        array = np.asarray(values)
+        if array.dtype.kind not in "fiub":
+            continue
+        array = array.astype(np.float64)
+        spread = array.std()
+        if np.isfinite(spread) and spread > 0:
+            columns[str(name)] = (array - array.mean()) / spread
+    return list(columns), np.column_stack(list(columns.values())) if columns else np.empty((page.n_rows, 0))

@@ -1,0 +1,79 @@
+"""A real server: on 127.0.0.1, at a free port, with a token; killed and started again it shows the same."""
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+
+from prismap.exceptions import InputError, MissingExtraError
+from prismap.explorer import make_app, serve
+from prismap.explorer import serve as serve_function
+from prismap.explorer.packing import unpack
+
+START = """
+import sys
+from prismap.explorer import serve
+serve(sys.argv[1], open_browser=False, announce=lambda address: print(address, flush=True))
+"""
+
+
+@pytest.fixture
+def start(request):
+    """Start servers; whatever happens, none outlives its test."""
+
+    def run(folder):
+        process = subprocess.Popen([sys.executable, "-c", START, str(folder)], stdout=subprocess.PIPE, text=True)
+        request.addfinalizer(process.kill)
+        return process, urlsplit(process.stdout.readline().strip())
+
+    return run
+
+
+def ask(address, method="GET", path="/api/page", **options):
+    token = parse_qs(address.query)["token"][0]
+    origin = f"http://{address.netloc}"
+    headers = {"X-Prismap-Token": token, "Origin": origin}
+    for _ in range(100):
+        answer = httpx.request(method, f"{origin}{path}", headers=headers, **options)
+        if answer.status_code != 202:
+            return answer
+        time.sleep(0.05)
+    raise AssertionError("the map did not get ready")
+
+
+def test_a_killed_server_starts_again_with_the_same_view(start, folder):
+    process, address = start(folder)
+    with process:
+        assert address.hostname == "127.0.0.1"
+        before = unpack(ask(address).content)[0]
+        assert ask(address, "PUT", "/api/view", json={"view": "layer=permuted&rows=2"}).status_code == 200
+        process.kill()
+    process, again = start(folder)
+    with process:
+        assert again.query != address.query
+        after = unpack(ask(again).content)[0]
+        assert after["live"]["view"] == "layer=permuted&rows=2"
+        assert {**after, "live": {**after["live"], "view": ""}} == before
+        assert httpx.get(f"http://{again.netloc}/?{address.query}").status_code == 403
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == 0
+
+
+def test_a_port_in_use_is_explained(folder):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(InputError, match="cannot be used"):
+            serve(folder, port=taken.getsockname()[1], open_browser=False)
+
+
+def test_a_missing_extra_is_named(monkeypatch, folder):
+    monkeypatch.setitem(sys.modules, "starlette", None)
+    for start_it in (make_app, serve_function):
+        with pytest.raises(MissingExtraError, match="prismap\\[explorer\\]"):
+            start_it(folder)

@@ -1,0 +1,98 @@
+/** Talking to the server of the live explorer. Everything carries the token; nothing goes anywhere else. */
+
+import { readColumn, unpack } from "./decode";
+import type { ArrayRef, Column, ColumnHeader } from "./types";
+
+export interface JobState {
+  id: string;
+  state: "waiting" | "running" | "done" | "failed" | "stopped";
+  share: number;
+  step: number;
+  message: string;
+  result?: { names: string[]; values: number[] };
+}
+
+export interface PlacedRows {
+  positions: Float32Array;
+  far: Uint8Array;
+  ids: string[] | null;
+  notes: string[];
+}
+
+/** Something went wrong, in words for the user. */
+export class LiveError extends Error {}
+
+export class LiveClient {
+  constructor(private readonly token: string) {}
+
+  /** The map's bytes, or how far its making is. */
+  async page(): Promise<ArrayBuffer | JobState> {
+    const answer = await this.send("GET", "page");
+    return answer.status === 202 ? ((await answer.json()) as JobState) : await answer.arrayBuffer();
+  }
+
+  async column(index: number): Promise<Column> {
+    const answer = await this.send("GET", `columns/${index}`);
+    const { header, array } = unpack<ColumnHeader>(await answer.arrayBuffer());
+    return readColumn(header, array);
+  }
+
+  async rememberView(view: string): Promise<void> {
+    await this.send("PUT", "view", JSON.stringify({ view }));
+  }
+
+  async exportRows(rows: readonly number[] | "all", layer: string): Promise<Blob> {
+    return await (await this.send("POST", "export", JSON.stringify({ rows, layer }))).blob();
+  }
+
+  async place(file: Blob): Promise<PlacedRows> {
+    const answer = await this.send("POST", "place", file);
+    const { header, array } = unpack<{ positions: ArrayRef; far: ArrayRef; ids: string[] | null; notes: string[] }>(await answer.arrayBuffer());
+    return { positions: array(header.positions) as Float32Array, far: array(header.far) as Uint8Array, ids: header.ids, notes: header.notes };
+  }
+
+  async startJob(question: Record<string, unknown>): Promise<JobState> {
+    return (await (await this.send("POST", "jobs", JSON.stringify(question))).json()) as JobState;
+  }
+
+  async job(id: string): Promise<JobState> {
+    return (await (await this.send("GET", `jobs/${encodeURIComponent(id)}`)).json()) as JobState;
+  }
+
+  async positions(id: string): Promise<Float32Array> {
+    const answer = await this.send("GET", `jobs/${encodeURIComponent(id)}/positions`);
+    const { header, array } = unpack<{ positions: ArrayRef }>(await answer.arrayBuffer());
+    return array(header.positions) as Float32Array;
+  }
+
+  async stopJob(id: string): Promise<void> {
+    await this.send("DELETE", `jobs/${encodeURIComponent(id)}`);
+  }
+
+  /** Follow a job to its end; `seen` is told of every look. */
+  async follow(job: JobState, seen: (job: JobState) => Promise<void> | void): Promise<JobState> {
+    let now = job;
+    while (now.state === "waiting" || now.state === "running") {
+      await new Promise((resolve) => setTimeout(resolve, 250));
+      now = await this.job(job.id);
+      await seen(now);
+    }
+    if (now.state === "failed") throw new LiveError(now.message);
+    return now;
+  }
+
+  private async send(method: string, path: string, body?: BodyInit): Promise<Response> {
+    let answer: Response;
+    try {
+      answer = await fetch(`api/${path}`, { method, body, headers: { "X-Prismap-Token": this.token }, credentials: "omit" });
+    } catch {
+      throw new LiveError("The explorer does not answer. Is prismap still running?");
+    }
+    if (answer.ok) return answer;
+    const words = await answer.json().then(
+      (found: unknown) => (found as { error?: string }).error,
+      () => undefined,
+    );
+    throw new LiveError(words ?? `The explorer answered with status ${answer.status}.`);
+  }
+}

@@ -1,0 +1,222 @@
+/** What only a live map can do: another supervision, new rows from a csv. */
+
+import { csv } from "./csv";
+import { h, replace, uniqueId } from "./dom";
+import type { LiveClient } from "./live";
+import { saveCsv } from "./selection";
+
+const LISTED = 50;
+
+/** What the controls ask of the app. */
+export interface LiveHost {
+  say: (message: string) => void;
+  /** Show positions as a layer of this name; `final` once they will not change any more. */
+  showLayer: (id: string, label: string, positions: Float32Array, final: boolean) => Promise<void>;
+  /** The layer on the screen, if the server knows it by this name. */
+  serverLayer: () => string | null;
+  placed: (rows: NewRowData[]) => void;
+  zoomTo: (rows: NewRowData[]) => void;
+}
+
+export interface NewRowData {
+  name: string;
+  x: number;
+  y: number;
+  far: boolean;
+}
+
+export const LIVE_LAYER = /^supervision-(\d(?:\.\d+)?)$/;
+
+/** The weight of the target, re-embedded from where the points are now. */
+export class SupervisionControl {
+  readonly element: HTMLElement;
+  private readonly slider: HTMLInputElement;
+  private readonly output = h("output", {});
+  private readonly bar = h("progress", { max: 1, value: 0, "aria-label": "Re-embedding" });
+  private readonly working: HTMLElement;
+  private running: string | null = null;
+  /** The job whose positions are on the screen. */
+  private shown: string | null = null;
+
+  constructor(
+    private readonly client: LiveClient,
+    private readonly host: LiveHost,
+    initial: number,
+  ) {
+    const id = uniqueId("supervision");
+    this.slider = h("input", {
+      id,
+      type: "range",
+      min: 0,
+      max: 1,
+      step: 0.05,
+      value: initial,
+      input: () => this.label(),
+      change: () => void this.run(Number(this.slider.value)),
+    });
+    this.working = h(
+      "div",
+      { class: "pm-working", hidden: true },
+      this.bar,
+      h("button", { type: "button", class: "pm-button", click: () => this.running && void this.client.stopJob(this.running).catch(() => undefined) }, "Stop"),
+    );
+    this.element = h(
+      "section",
+      { class: "pm-live" },
+      h("label", { for: id, class: "pm-live-label" }, "Supervision"),
+      h("div", { class: "pm-slider-line" }, this.slider, this.output),
+      this.working,
+      h("p", { class: "pm-note" }, "0 ignores the target, 1 uses it fully. The points move to their new places."),
+    );
+    this.label();
+  }
+
+  async run(supervision: number): Promise<void> {
+    if (this.running) await this.client.stopJob(this.running).catch(() => undefined);
+    this.slider.value = String(supervision);
+    this.label();
+    const id = `supervision-${supervision}`;
+    const name = `Supervision ${supervision}`;
+    try {
+      const layer = this.host.serverLayer();
+      const from = layer === null ? { job: this.shown } : { layer };
+      const job = await this.client.startJob({ kind: "reembed", supervision, ...from });
+      this.running = job.id;
+      this.working.hidden = false;
+      let step = 0;
+      const end = await this.client.follow(job, async (now) => {
+        if (this.running !== job.id) return;
+        this.bar.value = now.share;
+        if (now.step === step || now.state !== "running") return;
+        step = now.step;
+        this.shown = job.id;
+        await this.host.showLayer(id, name, await this.client.positions(job.id), false);
+      });
+      if (end.state === "done") {
+        this.shown = job.id;
+        await this.host.showLayer(id, name, await this.client.positions(job.id), true);
+      } else if (this.running === job.id) this.host.say("Stopped. The points stay where they had come to.");
+      this.done(job.id);
+    } catch (error) {
+      this.host.say(error instanceof Error ? error.message : String(error));
+      this.done(this.running);
+    }
+  }
+
+  private done(job: string | null): void {
+    if (this.running !== job) return;
+    this.running = null;
+    this.working.hidden = true;
+    this.bar.value = 0;
+  }
+
+  private label(): void {
+    this.output.textContent = Number(this.slider.value).toFixed(2);
+    this.slider.setAttribute("aria-valuetext", this.output.textContent);
+  }
+}
+
+/** New rows from a csv: a button, a place to drop files, and the list of what was placed. */
+export class PlaceControl {
+  readonly element: HTMLElement;
+  private readonly list = h("div", { class: "pm-new" });
+  private rows: NewRowData[] = [];
+
+  constructor(
+    root: HTMLElement,
+    private readonly client: LiveClient | null,
+    private readonly host: LiveHost,
+  ) {
+    const id = uniqueId("file");
+    const input = h("input", { id, type: "file", accept: ".csv,text/csv", class: "pm-hidden", tabindex: -1, change: () => {
+      if (input.files?.[0]) void this.place(input.files[0]);
+      input.value = "";
+    } });
+    this.element = h(
+      "section",
+      { class: "pm-live", hidden: client === null },
+      h("button", { type: "button", class: "pm-button", click: () => input.click() }, "Place new rows…"),
+      h("label", { for: id, class: "pm-hidden" }, "File with new rows (csv)"),
+      input,
+      this.list,
+    );
+    this.listenForFiles(root);
+  }
+
+  private listenForFiles(root: HTMLElement): void {
+    const veil = h("div", { class: "pm-veil", hidden: true }, h("b", {}, "Drop a csv to place its rows on this map"));
+    root.append(veil);
+    const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false;
+    root.addEventListener("dragover", (event) => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      veil.hidden = false;
+    });
+    root.addEventListener("dragleave", (event) => {
+      if (!root.contains(event.relatedTarget as Node | null)) veil.hidden = true;
+    });
+    root.addEventListener("drop", (event) => {
+      veil.hidden = true;
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      const file = event.dataTransfer?.files[0];
+      if (file) void this.place(file);
+    });
+  }
+
+  async place(file: File): Promise<void> {
+    if (this.client === null) {
+      this.host.say("Placing new rows needs the map's model: open its folder with “prismap explore”.");
+      return;
+    }
+    try {
+      const { positions, far, ids, notes } = await this.client.place(file);
+      this.rows = Array.from(far, (flag, i) => ({
+        name: ids ? ids[i] : `new row ${i + 1}`,
+        x: positions[2 * i],
+        y: positions[2 * i + 1],
+        far: flag === 1,
+      }));
+      this.render(notes);
+      this.host.placed(this.rows);
+    } catch (error) {
+      this.host.say(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  private render(notes: string[]): void {
+    const far = this.rows.filter((row) => row.far).length;
+    const count = `${this.rows.length.toLocaleString("en")} new row${this.rows.length === 1 ? "" : "s"}`;
+    replace(
+      this.list,
+      this.rows.length > 0 && h("p", { "data-test": "placed" }, h("b", {}, count), far > 0 ? `, ${far.toLocaleString("en")} far from the data` : ", all near the data"),
+      ...notes.map((note) => h("p", { class: "pm-note" }, note)),
+      this.rows.length > 0 &&
+        h(
+          "ul",
+          { class: "pm-new-list" },
+          ...this.rows.slice(0, LISTED).map((row) =>
+            h("li", {}, h("button", { type: "button", class: "pm-link", click: () => this.host.zoomTo([row]) }, row.name), row.far && h("small", { class: "pm-far" }, "far")),
+          ),
+        ),
+      this.rows.length > LISTED && h("p", { class: "pm-note" }, `and ${(this.rows.length - LISTED).toLocaleString("en")} more`),
+      this.rows.length > 0 &&
+        h(
+          "div",
+          { class: "pm-new-actions" },
+          h("button", { type: "button", class: "pm-link", click: () => this.save() }, "Save places"),
+          h("button", { type: "button", class: "pm-link", click: () => this.clear() }, "Remove"),
+        ),
+    );
+  }
+
+  private save(): void {
+    saveCsv("placed.csv", csv(["row", "x", "y", "far"], this.rows.map((row) => [row.name, row.x, row.y, row.far ? 1 : 0])));
+  }
+
+  private clear(): void {
+    this.rows = [];
+    this.render([]);
+    this.host.placed([]);
+  }
+}
