@@ -35,8 +35,8 @@ def report(*scores, **more):
 
 
 def curve(seed=0):
-    X = np.random.default_rng(seed).normal(size=(100, 3))
-    return r_nx(X, X[:, :2]).thin(30)
+    X = np.random.default_rng(seed).normal(size=(300, 3))
+    return r_nx(X, X[:, :2])
 
 
 FULL = report(
@@ -105,6 +105,8 @@ def test_fitted_rows_that_look_better_than_others_raise_the_alarm():
     assert found.overstates
     assert "Among the fitted rows the 1-NN error is 2.0%, on others 30.0%" in found.verdict
     assert not report(score(0.06, in_sample=error(0.02))).overstates
+    sure = TargetScore("1-NN error", error(0.06, 10**5), 0.9, in_sample=error(0.02, 10**5))
+    assert not report(sure).overstates  # certain, but small
 
 
 @pytest.mark.parametrize(
@@ -165,12 +167,14 @@ def test_text_is_an_aligned_table_with_the_verdict():
 
 
 def test_reports_survive_json():
-    for found in (FULL, report(score(permuted=None)), MapReport(target="none", n_fitted=5)):
+    unsure = report(TargetScore("1-NN error", Estimate(0.1), 0.9, permuted=NullResult((0.9,), 0.9)))
+    for found in (FULL, unsure, report(score(permuted=None)), MapReport(target="none", n_fitted=5)):
         stored = json.loads(json.dumps(found.to_dict(), allow_nan=False))
         back = MapReport.from_dict(stored)
         assert back.to_dict() == found.to_dict()
         assert back.verdict == found.verdict
         assert str(back) == str(found)
+    assert len(FULL.to_dict()["structure"]["map, data"]["k"]) <= 200 < len(FULL.structure["map, data"])
 
 
 def test_real_and_permuted_maps_get_opposite_verdicts():

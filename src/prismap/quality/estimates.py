@@ -83,9 +83,11 @@ class RankCurve:
         return f"{self.kind} of {self.n_rows} rows ({how}): area {self.auc_log_k}, local {self.q_local}"
 
     def thin(self, n_points: int = 200) -> RankCurve:
-        """The same curve at about `n_points` sizes, evenly spaced on the logarithmic scale, for pictures and files."""
-        wanted = np.geomspace(1, len(self.k), num=min(n_points, len(self.k)))
-        kept = np.unique(np.round(wanted).astype(np.intp) - 1)
+        """The same curve at about `n_points` sizes, evenly spaced on the logarithmic scale; k must ascend."""
+        if len(self.k) <= n_points:
+            return self
+        wanted = np.geomspace(self.k[0], self.k[-1], num=n_points)
+        kept = np.unique(np.searchsorted(self.k, np.round(wanted)))
         return replace(self, k=self.k[kept], value=self.value[kept], spread=self.spread[kept])
 
     def to_dict(self) -> dict[str, Any]:

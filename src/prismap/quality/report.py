@@ -108,7 +108,7 @@ class MapReport:
         return overstates(self, self.scores[0]) if self.scores else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain lists, numbers and strings for JSON; the verdict is there for readers."""
+        """Plain lists, numbers and strings for JSON, curves thinned; the verdict is there for readers."""
         return {
             "format": FORMAT,
             "target": self.target,
@@ -119,7 +119,7 @@ class MapReport:
             "target_shows": self.target_shows,
             "overstates": self.overstates,
             "scores": [score.to_dict() for score in self.scores],
-            "structure": {name: curve.to_dict() for name, curve in self.structure.items()},
+            "structure": {name: curve.thin().to_dict() for name, curve in self.structure.items()},
             "overlaps": None if self.overlaps is None else [vars(pair) for pair in self.overlaps],
             "bandwidths": {name: float(value) for name, value in self.bandwidths.items()},
             "posterior": self.posterior,
