@@ -307,6 +307,16 @@ def test_collinear_constant_and_wide_data_have_finite_bounds():
         assert found.interval_[14, 1] <= 0.01 * found.total_ * (1 + 1e-6)
 
 
+def test_classes_follow_the_bounds():
+    """Irreplaceable counts even where the slack is larger than the weight; what slack alone reaches does not count."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    X = np.column_stack([X, X[:, 0], np.zeros(60)])
+    found = RelevanceBounds(4, slack=0.2).fit(X, [1.0, 0.05, 0.001, 0.5, 0.0, 0.0])
+    np.testing.assert_allclose(found.interval_[5], [0.0, 0.2 * found.total_], atol=1e-9)
+    assert found.relevance_classes_.tolist() == [1, 2, 0, 2, 1, 0]
+
+
 def test_zero_weights_warn_and_nothing_is_relevant():
     X, _ = random_problem(0, 20, 4)
     for method in ("lp", "greedy"):
