@@ -23,8 +23,8 @@ from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics.base import check_n_neighbors, smallest
 from prismap.metrics.geometry import DissimilarityGeometry, FittedIndex, SimilarityGeometry, VectorGeometry
 from prismap.metrics.graph import GRAPH_NEIGHBORS, connected_graph, shortest_paths, shortest_paths_of_new
-from prismap.metrics.parzen import ParzenPosterior
-from prismap.metrics.segments import SegmentRule, blend
+from prismap.metrics.segments import blend
+from prismap.metrics.sources import MachineSource, ModelSource, ParzenSource, choose_source
 from prismap.metrics.support import mean_bandwidth, stratified_folds, stratified_support
 from prismap.metrics.tiles import fill_pairs
 
@@ -44,13 +44,16 @@ class FisherMetric(BaseEstimator):
         What y is.
     data : "vectors", "similarity" or "dissimilarity"
         What X is: rows of features, or a square matrix between rows.
-    posterior : "auto" or "parzen"
-        The estimate of the class posterior: Gaussian kernels on support rows.
+    posterior : "auto", "parzen", "lssvm" or a classifier
+        The estimate of the class posterior: Gaussian kernels on support rows, a least-squares support vector machine on
+        the profiles, or any classifier with ``predict_proba`` (vectors only; an unfitted one is cloned and fitted in
+        folds, so that no row is judged by a model that saw it; a fitted one is used as it is, in-sample). "auto" takes
+        the better of the first two by out-of-fold log-loss.
     path : "chord", "tangent" or "graph"
         Arcs between posteriors at nodes of the straight segment (the default), speeds at nodes as published, or
         shortest paths over a neighbour graph whose edges are chords.
-    n_segments : int
-        Sub-segments of a straight segment.
+    n_segments : int or "auto"
+        Sub-segments of a straight segment; "auto" is 2 for "parzen", and 1 for the others, which know rows only.
     symmetric : bool
         For ``path="tangent"``: nodes mirrored about the middle; False takes left nodes, as in the thesis.
     supervision : float in [0, 1]
@@ -75,6 +78,7 @@ class FisherMetric(BaseEstimator):
     folds_ : the fold of each fitted row, -1 where it is not support (or without cross-fitting).
     classes_ : the classes.
     posterior_ : the posterior object; its name is in ``repr``.
+    log_losses_ : out-of-fold log-losses that ``posterior="auto"`` chose by.
     n_rows_ : number of fitted rows.
 
     Notes
@@ -94,9 +98,9 @@ class FisherMetric(BaseEstimator):
     _parameter_constraints = {
         "target": [StrOptions({"auto", "class"})],
         "data": [StrOptions({"vectors", "similarity", "dissimilarity"})],
-        "posterior": [StrOptions({"auto", "parzen"})],
+        "posterior": [StrOptions({"auto", "parzen", "lssvm"}), BaseEstimator],
         "path": [StrOptions({"chord", "tangent", "graph"})],
-        "n_segments": [Interval(Integral, 1, None, closed="left")],
+        "n_segments": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "symmetric": ["boolean"],
         "supervision": [Interval(Real, 0, 1, closed="both")],
         "cross_fit": ["boolean"],
@@ -108,7 +112,7 @@ class FisherMetric(BaseEstimator):
     }
 
     def __init__(
-        self, target="auto", *, data="vectors", posterior="auto", path="chord", n_segments=2, symmetric=True,
+        self, target="auto", *, data="vectors", posterior="auto", path="chord", n_segments="auto", symmetric=True,
         supervision=1.0, cross_fit=True, n_support=None, perplexity=30, repair="clip", n_jobs=None, random_state=None,
     ):  # fmt: skip
         self.target = target
@@ -132,24 +136,20 @@ class FisherMetric(BaseEstimator):
         self.n_rows_ = self.geometry_.n_rows
         rng = as_generator(self.random_state)
         if self.supervision == 0:
-            codes = np.zeros(self.n_rows_, dtype=np.intp)
-            self.classes_ = np.empty(0)
-        else:
-            if y is None:
-                raise InputError(
-                    f"{type(self).__name__} requires y to be passed, but the target y is None. Without a target set "
-                    "supervision=0, which gives Euclidean distances over the bandwidth."
-                )
-            self.classes_, codes = encode_classes(y, self.n_rows_)
+            y = None
+        elif y is None:
+            raise InputError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None. Without a target set "
+                "supervision=0, which gives Euclidean distances over the bandwidth."
+            )
+        codes = np.zeros(self.n_rows_, dtype=np.intp) if y is None else encode_classes(y, self.n_rows_)[1]
         self.support_ = stratified_support(codes, self.n_support or MOST_SUPPORT, rng)
         self.bandwidth_ = self._fit_bandwidth(rng)
         self.folds_ = np.full(self.n_rows_, -1, dtype=np.intp)
-        self._order = np.arange(self.n_rows_)
-        if self.supervision > 0:
-            self._fit_posterior(codes, rng)
-        self._graph = None
-        if self.path == "graph":
-            self._graph = connected_graph(lambda k: self._straight_neighbors(None, k), self.n_rows_)
+        if self.cross_fit and y is not None:
+            n_folds = min(N_FOLDS, max(3, len(self.support_) // 2))
+            self.folds_[self.support_] = stratified_folds(codes[self.support_], n_folds, rng)
+        self._prepare(y, rng)
         return self
 
     def _fit_geometry(self, X):
@@ -178,26 +178,59 @@ class FisherMetric(BaseEstimator):
             )
         return mean_bandwidth(D2, min(self.perplexity, most))
 
-    def _fit_posterior(self, codes, rng):
-        support_codes = codes[self.support_]
-        folds = None
-        if self.cross_fit:
-            folds = stratified_folds(support_codes, min(N_FOLDS, max(3, len(support_codes) // 2)), rng)
-            self.folds_[self.support_] = folds
-            self._order = np.argsort(self.folds_, kind="stable")
+    def _prepare(self, y, rng=None, state=None):
+        """The posterior and the state of the fitted rows, from support, folds and bandwidth."""
+        self.classes_, self._source = np.empty(0), None
+        self.n_segments_ = 1 if self.n_segments == "auto" else self.n_segments
+        if y is not None:
+            self.classes_, codes = encode_classes(y, self.n_rows_)
+            self._source = self._make_source(codes, rng, state)
+            self.posterior_ = self._source.posterior
+        self._order = np.arange(self.n_rows_) if self._source is None else self._source.order
         self._place = np.argsort(self._order)
-        self.posterior_ = ParzenPosterior(support_codes, len(self.classes_), folds, self.bandwidth_, self._rule())
-        per_row = self.posterior_.bytes_per_row(self.geometry_.dtype.itemsize)
-        require_memory(
-            per_row * self.n_rows_, "The profiles of the fitted rows", "Set a smaller n_support, or fit fewer."
-        )
-        self._rows = self.posterior_.rows(self._profiles(FittedIndex(self._order)), self.folds_[self._order])
+        self._graph = None
+        if self.path == "graph":
+            self._graph = connected_graph(lambda k: self._straight_neighbors(None, k), self.n_rows_)
 
-    def _rule(self):
-        return SegmentRule("tangent" if self.path == "tangent" else "chord", self.n_segments, self.symmetric)
+    def _make_source(self, codes, rng, state):
+        """The source of the posterior by name, by out-of-fold log-loss, from a classifier, or from stored arrays."""
+        if state is not None and "probabilities" in state:
+            return MachineSource.restore(self, state)
+        kind = self.posterior if isinstance(self.posterior, str) else "model"
+        if self.path == "tangent" or (state is not None and kind == "auto"):
+            kind = "parzen" if kind == "auto" else kind
+        if self.n_segments == "auto" and kind in ("auto", "parzen"):
+            self.n_segments_ = ParzenSource.default_segments
+        if kind == "auto":
+            if self.n_segments not in ("auto", 1):
+                return ParzenSource(self, codes)
+            source, self.log_losses_ = choose_source(self, codes, rng)
+        elif kind == "parzen":
+            source = ParzenSource(self, codes)
+        else:
+            source = MachineSource(self, codes, rng) if kind == "lssvm" else ModelSource(self, codes, self.posterior)
+        self.n_segments_ = min(self.n_segments_, source.most_segments or self.n_segments_)
+        if self.n_segments not in ("auto", self.n_segments_) or (self.path == "tangent" and source.most_segments):
+            raise InputError(
+                f"posterior={kind!r} knows probabilities at the rows only: path must be 'chord' or 'graph' and "
+                f"n_segments 1 or 'auto'; got path={self.path!r}, n_segments={self.n_segments!r}."
+            )
+        return source
 
     def _profiles(self, A, self_similarity=None):
         return self.geometry_.squared_to(A, self.support_, self_similarity)
+
+    @property
+    def raw_rows_(self):
+        """The fitted vectors as they were given."""
+        return self.uncentred(FittedIndex(slice(None)))
+
+    def uncentred(self, rows):
+        """Vectors as the user gave them: new rows are, fitted ones are kept centred."""
+        if not isinstance(rows, FittedIndex):
+            return rows
+        kept = self.geometry_.rows[rows.index]
+        return kept if self.geometry_.center is None else kept + self.geometry_.center
 
     def pairwise(self, A=None, B=None, *, self_similarity=None):
         """Distances between rows A and rows B, (n_A, n_B).
@@ -264,7 +297,7 @@ class FisherMetric(BaseEstimator):
 
         def lengths(block, chunk_a, chunk_b, a, b):
             part = None if steps is None else steps[chunk_a, chunk_b][a, b]
-            return blend(block.sub_lengths(a, b), self.n_segments, self.supervision, part)
+            return blend(block.sub_lengths(a, b), self.n_segments_, self.supervision, part)
 
         out = np.empty((len(rows_a), len(rows_b)), dtype=self.geometry_.dtype)
         same = A is None and B is None and (self.path != "tangent" or self.symmetric)
@@ -281,15 +314,16 @@ class FisherMetric(BaseEstimator):
         if rows is None:
             return FittedIndex(self._order), self._order
         if isinstance(rows, FittedIndex):
-            order = np.argsort(self.folds_[rows.index], kind="stable")
+            order = np.argsort(self._place[rows.index], kind="stable")
             return FittedIndex(rows.index[order]), order
         return rows, None
 
     def _state(self, key, self_similarity=None):
         """The posterior's state of rows that are sorted by fold."""
         if isinstance(key, FittedIndex):
-            return self._rows if key.index is self._order else self._rows.take(self._place[key.index])
-        return self.posterior_.rows(self._profiles(key, self_similarity))
+            rows = self._source.rows
+            return rows if key.index is self._order else rows.take(self._place[key.index])
+        return self._source.new(key, self_similarity)
 
     def _squared_steps(self, A, B, self_similarity=None):
         """``||x - x'||^2 / sigma^2`` of all pairs, not negative."""
@@ -322,7 +356,7 @@ class FisherMetric(BaseEstimator):
         """Class posteriors of rows A; of the fitted rows, each without the support of its own fold, where None."""
         check_is_fitted(self, "posterior_")
         if A is None:
-            return self.posterior_.probabilities(self._rows)[self._place]
+            return self.posterior_.probabilities(self._source.rows)[self._place]
         return self.posterior_.probabilities(self._state(self._new_rows(A)))
 
     def tensor_factor(self, A=None):
@@ -331,6 +365,8 @@ class FisherMetric(BaseEstimator):
         ``F_c = sqrt(p_c) (E[x_l | x, c] - E[x_l | x]) / sigma^2`` (000_ eq. 5 to 7).
         """
         check_is_fitted(self, "posterior_")
+        if not hasattr(self.posterior_, "tensor_factor"):
+            raise InputError(f"the {self.posterior_.name} posterior has no tensor; use posterior='parzen'.")
         if self.data != "vectors":
             raise InputError("the tensor has no coordinates for similarity or dissimilarity data; use pairwise.")
         key, order = self._sorted_side(self._new_rows(A))
@@ -358,6 +394,25 @@ class FisherMetric(BaseEstimator):
         tensor[:, np.arange(D), np.arange(D)] += (1 - self.supervision) / self.bandwidth_**2
         return tensor
 
+    def describe(self):
+        """The posterior and how it was fitted, in words."""
+        return f"{self.posterior_.name}, {self._source.judged}"
+
+    def state(self):
+        """What, with the fitted rows and their target, makes this metric again: arrays by name."""
+        own = {} if self._source is None else self._source.state()
+        return {"support": self.support_, "folds": self.folds_, "bandwidth": np.array(self.bandwidth_), **own}
+
+    @classmethod
+    def restore(cls, X, y, state, options):
+        """The fitted metric from rows, target, `state` and constructor options, without fitting anew."""
+        metric = cls(**options)
+        metric.geometry_ = metric._fit_geometry(X)
+        metric.n_rows_ = metric.geometry_.n_rows
+        metric.support_, metric.folds_, metric.bandwidth_ = state["support"], state["folds"], float(state["bandwidth"])
+        metric._prepare(None if metric.supervision == 0 else y, state=state)
+        return metric
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.data == "vectors"
@@ -369,8 +424,7 @@ class FisherMetric(BaseEstimator):
         text = super().__repr__(N_CHAR_MAX)
         if not hasattr(self, "posterior_"):
             return text
-        judged = f"cross-fitted in {self.posterior_.n_folds} folds" if self.cross_fit else "in-sample"
-        return f"{text} <{self.posterior_.name} posterior, {judged}, bandwidth {self.bandwidth_:.4g}>"
+        return f"{text} <posterior: {self.describe()}; bandwidth {self.bandwidth_:.4g}>"
 
 
 def unsort(D, order_rows, order_columns):

@@ -1,0 +1,5 @@
+"""The main job in one object: fit, place new rows, judge, draw, save."""
+
+from prismap.map.prismap import PrisMap
+
+__all__ = ["PrisMap"]

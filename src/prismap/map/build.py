@@ -1,0 +1,201 @@
+"""One map, built: metric, embedding and mapping of some rows, in one step that can be repeated with other targets."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from prismap import embeddings
+from prismap._blocks import row_blocks
+from prismap.exceptions import InputError
+from prismap.mappings import KernelMap
+from prismap.mappings.kernels import kernel_matrix
+from prismap.metrics import FisherMetric
+from prismap.metrics.geometry import FittedIndex
+
+#: Methods by the name `PrisMap` and the command line take.
+METHODS = {
+    "tsne": "TSNE", "nerv": "NeRV", "mds": "MDS", "elastic": "ElasticMDS", "isomap": "Isomap", "lle": "LLE",
+    "mvu": "MVU", "som": "SOM", "gtm": "GTM",
+}  # fmt: skip
+#: A new row is far when it is farther from the data than this share of the fitted rows are from each other.
+FAR_QUANTILE = 0.99
+#: Nearer than this to a fitted row, in units of the typical distance, a row is that row.
+SAME = 1e-6
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a map is made; everything but the rows and the target."""
+
+    method: Any
+    data: str
+    target: str
+    supervision: float
+    posterior: Any
+    cross_fit: bool
+    mapping: str
+    perplexity: float
+    repair: str
+    seed: int
+    n_jobs: int | None
+    callback: Any = None
+
+    def unsupervised(self):
+        """The same map without a target."""
+        return replace(self, target="none", mapping="euclidean", callback=None)
+
+    def metric_options(self):
+        """Arguments of the recipe's `FisherMetric`."""
+        unsupervised = self.target == "none"
+        return {
+            "target": "auto" if unsupervised else self.target, "data": self.data, "posterior": self.posterior,
+            "supervision": 0.0 if unsupervised else self.supervision, "cross_fit": self.cross_fit,
+            "perplexity": self.perplexity, "repair": self.repair, "n_jobs": self.n_jobs, "random_state": self.seed,
+        }  # fmt: skip
+
+    def silent(self):
+        """The same map without progress reports."""
+        return replace(self, callback=None)
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """A fitted kernel map, down to its arrays: ``y(x) = sum_j alpha_j k_j(x) / sum_l k_l(x) + center``."""
+
+    landmarks: np.ndarray
+    bandwidth: np.ndarray
+    coefficients: np.ndarray
+    center: np.ndarray
+
+    @classmethod
+    def fit(cls, D, Y, seed):
+        """Learn it from the distances between the fitted rows and their positions."""
+        fitted = KernelMap(metric="precomputed", random_state=seed).fit(D, Y)
+        return cls(fitted.landmarks_, fitted.bandwidth_, fitted.coefficients_, fitted.center_)
+
+    def transform(self, D):
+        """Positions of new rows from their distances to the fitted rows."""
+        return kernel_matrix(D[:, self.landmarks].astype(np.float64), self.bandwidth, normalize=True) @ self.coefficients + self.center
+
+
+@dataclass(frozen=True)
+class Built:
+    """A map of some rows: what `build` made, and how long it took."""
+
+    recipe: Recipe
+    metric: FisherMetric
+    positions: np.ndarray
+    mapping: Kernels
+    nearest: np.ndarray
+    story: dict[str, Any]
+    times: dict[str, float]
+
+    @property
+    def geometry(self):
+        """The data's own geometry."""
+        return self.metric.geometry_
+
+    def place(self, rows):
+        """Positions of new rows (vectors, or entries against the fitted rows), and their distances to the data.
+
+        Each row by itself, a block at a time. A row that equals a fitted one gets that one's position; distances are
+        those to the nearest fitted row in the data's own geometry, in units of the typical such distance.
+        """
+        Y = np.empty((rows.shape[0], self.positions.shape[1]))
+        nearest = np.empty(rows.shape[0])
+        for block in row_blocks(rows.shape[0], 64.0 * len(self.positions)):
+            D2 = np.maximum(self.geometry.squared_to(rows[block], slice(None)), 0)
+            closest = D2.argmin(axis=1)
+            nearest[block] = np.sqrt(D2[np.arange(len(D2)), closest]) / self.typical_distance
+            Y[block] = self.mapping.transform(self.metric.pairwise(rows[block]) if self.maps_by_fisher else np.sqrt(D2))
+            same = np.flatnonzero(nearest[block] < SAME)
+            Y[block][same] = self.positions[closest[same]]
+        return Y, nearest
+
+    @property
+    def maps_by_fisher(self):
+        """Whether new rows are placed by Fisher distances; by the data's own otherwise."""
+        return self.recipe.mapping == "fisher" and self.recipe.target != "none"
+
+    @property
+    def typical_distance(self):
+        """Median distance of a fitted row to its nearest neighbour."""
+        positive = self.nearest[self.nearest > 0]
+        return float(np.median(positive)) if len(positive) else 1.0
+
+    @property
+    def far_threshold(self):
+        """99 % of the fitted rows are nearer than this to another one, in units of the typical distance."""
+        rank = min(len(self.nearest), int(np.ceil((len(self.nearest) + 1) * FAR_QUANTILE)))
+        return float(np.sort(self.nearest)[rank - 1] / self.typical_distance)
+
+
+def build(recipe: Recipe, X, y=None) -> Built:
+    """Fit metric, embedding and mapping to rows X (vectors or a square matrix) with target y."""
+    start = perf_counter()
+    metric = fit_metric_of(recipe, X, y)
+    D = np.asarray(metric.pairwise(), dtype=np.float64) if recipe.target != "none" else geometry_distances(metric)
+    after_metric = perf_counter()
+    embedding = embed(recipe, D, X)
+    after_embedding = perf_counter()
+    positions = np.asarray(embedding.embedding_, dtype=np.float64)
+    by_fisher = recipe.mapping == "fisher" or recipe.target == "none"
+    mapping = Kernels.fit(D if by_fisher else geometry_distances(metric), positions, recipe.seed)
+    times = {
+        "metric": after_metric - start,
+        "embedding": after_embedding - after_metric,
+        "mapping": perf_counter() - after_embedding,
+    }
+    story = {name: getattr(embedding, name + "_", None) for name in ("objective", "n_iter", "stop_reason")}
+    return Built(recipe, metric, positions, mapping, nearest_distances(metric.geometry_), story, times)
+
+
+def fit_metric_of(recipe, X, y):
+    """The metric of a recipe, fitted; without a target it only knows the data's own geometry."""
+    return FisherMetric(**recipe.metric_options()).fit(X, y if recipe.target != "none" else None)
+
+
+def embed(recipe, D, X):
+    """The fitted embedding: of the vectors themselves without a target, of the distances otherwise."""
+    if recipe.target == "none" and recipe.data == "vectors":
+        return make_embedding(recipe, metric="euclidean").fit(X)
+    return make_embedding(recipe, metric="precomputed").fit(D)
+
+
+def make_embedding(recipe, *, metric):
+    """The embedding by name, or the user's own with this metric, given those of our settings it knows."""
+    if not isinstance(recipe.method, str):
+        return clone(recipe.method).set_params(metric=metric)
+    if recipe.method not in METHODS:
+        raise InputError(f"method={recipe.method!r} is not known. Methods: {', '.join(sorted(METHODS))}.")
+    make = getattr(embeddings, METHODS[recipe.method])
+    wanted = {
+        "metric": metric, "perplexity": recipe.perplexity, "random_state": recipe.seed, "n_jobs": recipe.n_jobs,
+        "callback": recipe.callback,
+    }  # fmt: skip
+    known = inspect.signature(make).parameters
+    return make(**{name: value for name, value in wanted.items() if name in known})
+
+
+def geometry_distances(metric):
+    """Distances between all fitted rows in the data's own geometry, exactly symmetric."""
+    D = np.sqrt(np.maximum(metric.geometry_.squared_to(None, slice(None)), 0)).astype(np.float64)
+    np.fill_diagonal(D, 0)
+    return (D + D.T) / 2
+
+
+def nearest_distances(geometry):
+    """Distance of each fitted row to its nearest other one."""
+    nearest = np.empty(geometry.n_rows)
+    for block in row_blocks(geometry.n_rows, 24.0 * geometry.n_rows):
+        index = np.arange(block.start, block.stop)
+        D2 = geometry.squared_to(FittedIndex(index), slice(None)).astype(np.float64)
+        D2[np.arange(len(index)), index] = np.inf
+        nearest[block] = np.sqrt(np.maximum(D2.min(axis=1), 0))
+    return nearest

@@ -1,0 +1,85 @@
+"""What the page of a map shows."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from prismap.explorer.page import Curve, Layer, PageData, Target
+from prismap.quality import local_quality
+
+#: Columns of the data that hover cards and colours offer; a page is not a data base.
+MOST_COLUMNS = 40
+
+
+def page_of(model, *, title="prismap", columns=None, images=None, row_ids=None) -> PageData:
+    """The page of a fitted `PrisMap`: all rows on the map and on its twins, the verdict and its curves."""
+    report = model.report()
+    Y, distance = all_positions(model, model._built)
+    layers = [Layer("map", "map", Y, "the map" if model.target_ == "none" else "coloured by the true target")]
+    if model.target_ != "none":
+        unsupervised, _ = all_positions(model, model._twins.unsupervised)
+        layers.append(Layer("unsupervised", "without target", unsupervised, "the same rows, the target left out"))
+        layers.append(permuted_layer(model))
+    split = np.full(len(Y), "placed", dtype=object)
+    split[model.fit_rows_] = "fitted"
+    return PageData(
+        layers=layers, title=title, target=page_target(model), columns=columns or data_columns(model),
+        split=split.tolist() if len(set(split)) > 1 else None, far=distance > model._built.far_threshold,
+        quality=fitted_quality(model, len(Y)), report=report.to_dict(),
+        curves=[Curve(name, curve.k, curve.value) for name, curve in report.structure.items()],
+        images=images, row_ids=row_ids, notes=report.notes,
+    )  # fmt: skip
+
+
+def all_positions(model, built, rows_fitted=None):
+    """Positions of all rows given to `fit` on a map of some of them, and their distances to those."""
+    fitted = model.fit_rows_ if rows_fitted is None else model.fit_rows_[rows_fitted]
+    Y, distance = np.empty((model._rows.shape[0], built.positions.shape[1])), np.zeros(model._rows.shape[0])
+    others = np.setdiff1d(np.arange(len(Y)), fitted)
+    Y[fitted] = built.positions
+    if len(others):
+        rows = model._rows[others]
+        Y[others], distance[others] = built.place(rows if model.data == "vectors" else rows[:, fitted])
+    return Y, distance
+
+
+def permuted_layer(model):
+    """The map of a permuted target."""
+    twins = model._twins
+    Y, _ = all_positions(model, twins.permuted, twins.permuted_rows)
+    return Layer(
+        "permuted", "permuted target", Y,
+        "made with a shuffled target: whatever separates the true classes here, the target did not put there",
+    )  # fmt: skip
+
+
+def page_target(model):
+    """The target in the page's terms."""
+    if model.target_ == "none":
+        return Target()
+    if model.target_ == "real":
+        return Target(kind="real", values=model._y)
+    return Target(kind="class", classes=[str(name) for name in model.classes_], codes=model._y)
+
+
+def data_columns(model):
+    """The first columns of vectors, by name."""
+    if model.data != "vectors":
+        return {}
+    rows = model._rows[:, :MOST_COLUMNS]
+    rows = rows.toarray() if sp.issparse(rows) else rows
+    names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(rows.shape[1])])
+    return {str(name): rows[:, j] for j, name in enumerate(names[: rows.shape[1]])}
+
+
+def fitted_quality(model, n_rows):
+    """Share of each fitted row's ten nearest neighbours that the map keeps; NaN for placed rows."""
+    built = model._built
+    n_neighbors = min(10, len(built.positions) - 2)
+    if n_neighbors < 1:
+        return None
+    kept = local_quality(built.metric.pairwise(), built.positions, n_neighbors=n_neighbors, metric="precomputed")
+    quality = np.full(n_rows, np.nan)
+    quality[model.fit_rows_] = kept
+    return quality
