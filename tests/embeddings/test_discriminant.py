@@ -136,6 +136,16 @@ def test_a_fitted_row_keeps_its_place(iris):
     assert np.abs(moved - model.embedding_[60:70]).max() > 1e-3
 
 
+def test_of_many_axes_the_best_are_taken(gram):
+    K, _, codes = gram
+    all_axes = KernelDiscriminant(3, kernel="precomputed", random_state=0).fit(K, codes)
+    two = KernelDiscriminant(2, kernel="precomputed", random_state=0).fit(K, codes)
+    assert (np.diff(all_axes.ratios_) <= 0).all()
+    np.testing.assert_allclose(two.ratios_, all_axes.ratios_[:2])
+    np.testing.assert_allclose(two.embedding_, all_axes.embedding_[:, :2], atol=1e-9)
+    np.testing.assert_allclose(two.coefficients_, all_axes.coefficients_[:, :2], atol=1e-9)
+
+
 def test_two_classes_leave_room_for_the_rest_of_the_data():
     X, y = make_blobs(80, 4, centers=2, random_state=0)
     model = KernelDiscriminant(kernel="linear", cross_fit=False).fit(X, y)
@@ -169,7 +179,7 @@ def test_any_metric_and_rows_without_labels(iris):
     by_name = KernelDiscriminant(metric="cityblock", random_state=0).fit(X, y)
     given = KernelDiscriminant(metric="precomputed", random_state=0).fit(D, y)
     np.testing.assert_allclose(by_name.embedding_, given.embedding_, atol=1e-8)
-    fisher = KernelPCA(metric=FisherMetric(random_state=0)).fit(X, y)
+    fisher = KernelPCA(metric=FisherMetric(posterior="parzen", random_state=0)).fit(X, y)
     assert one_neighbour_error(fisher.embedding_, y) < 0.08
     partly = y.copy()
     partly[::3] = -1

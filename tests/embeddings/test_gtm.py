@@ -96,6 +96,7 @@ def test_a_strong_prior_flattens_the_sheet_to_a_plane():
         return np.std(model.codebook_ - Z @ np.linalg.lstsq(Z, model.codebook_, rcond=None)[0])
 
     assert bend(flat) < 1e-4
+    np.testing.assert_allclose(np.ptp(flat.codebook_[:, :2], axis=0), np.ptp(X[:, :2], axis=0), rtol=0.4)
     assert bend(bent) > 0.1
 
 
@@ -136,7 +137,9 @@ def test_fisher_gtm_separates_better_and_maps_new_rows():
         return np.mean(y[fit][D.argmin(axis=1)] != y[new])
 
     plain = GTM(random_state=0).fit(X[fit])
-    fisher = GTM(metric=FisherMetric(perplexity=15, random_state=0), random_state=0).fit(X[fit], y[fit])
+    fisher = GTM(metric=FisherMetric(posterior="parzen", perplexity=15, random_state=0), random_state=0).fit(
+        X[fit], y[fit]
+    )
     assert error(fisher) < error(plain) - 0.1
     assert fisher.inverse_transform(fisher.embedding_).shape == (75, 8)
     assert 1 <= fisher.dimension_ < 8

@@ -115,6 +115,8 @@ def test_landmarks_on_flat_data_give_the_principal_components():
     X = np.random.default_rng(0).normal(size=(120, 2)) * [3.0, 1.0] @ np.linalg.qr(np.ones((4, 2)) + np.eye(4, 2))[0].T
     Y = Isomap(n_neighbors=119, n_landmarks=15, random_state=0).fit_transform(X)
     np.testing.assert_allclose(pairwise_distances(Y), pairwise_distances(X), atol=1e-9)
+    landmarks = Isomap(n_neighbors=119, n_landmarks=15, random_state=0).fit(X).landmarks_
+    np.testing.assert_allclose(Y[landmarks].mean(axis=0), 0, atol=1e-9)
     full = Isomap(n_neighbors=119, random_state=0).fit_transform(X)
     assert equal_up_to_sign(full, PCA(2).fit_transform(X)) < 1e-9
 
@@ -130,7 +132,7 @@ def test_landmarks_come_near_the_full_form(roll):
 
 def test_any_metric_will_do():
     X, y = load_iris(return_X_y=True)
-    fisher = FisherMetric(random_state=0)
+    fisher = FisherMetric(posterior="parzen", random_state=0)
     model = Isomap(metric=fisher, random_state=0).fit(X, y)
     given = Isomap(metric="precomputed", random_state=0).fit(model.metric_.pairwise().astype(float))
     np.testing.assert_allclose(model.embedding_, given.embedding_, atol=1e-3 * np.abs(given.embedding_).max())

@@ -65,6 +65,15 @@ def test_weights_come_from_distances_alone():
     assert W.sum() == pytest.approx(1)
 
 
+def test_negative_eigenvalues_count_as_zero():
+    basis = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
+    indefinite, clipped = ((basis * values) @ basis.T for values in ([3.0, 1.0, -0.5], [3.0, 1.0, 0.0]))
+    W, negative = reconstruction_weights(indefinite[None], 0.1)
+    truth = np.linalg.solve(clipped + 0.1 * 4.0 * np.eye(3), np.ones(3))
+    np.testing.assert_allclose(W[0], truth / truth.sum())
+    assert negative == pytest.approx(0.5 / 4.5)
+
+
 def test_distances_that_are_not_euclidean_are_clipped_and_reported():
     rng = np.random.default_rng(0)
     D = rng.uniform(0.1, 2.0, size=(50, 50))
@@ -123,7 +132,7 @@ def test_fisher_lle_separates_better():
         return np.mean(y[D.argmin(axis=1)] != y)
 
     plain = LLE(random_state=0).fit_transform(X)
-    fisher = LLE(metric=FisherMetric(random_state=0), random_state=0).fit_transform(X, y)
+    fisher = LLE(metric=FisherMetric(posterior="parzen", random_state=0), random_state=0).fit_transform(X, y)
     assert error(fisher) < error(plain) - 0.1
 
 

@@ -49,6 +49,11 @@ def test_keeps_the_distances_it_promises_and_spreads_the_rest(cloud):
     assert run.error <= 1e-4
     assert np.sum(run.factors**2) > 1.2 * np.sum((cloud - cloud.mean(axis=0)) ** 2)
     np.testing.assert_allclose(run.factors.mean(axis=0), 0, atol=1e-9)
+    # The dual certificate: multipliers that bound every other solution from above.
+    B = incidence(i, j, 40)
+    laplacian = (B.T @ (run.multipliers[:, None] * B.toarray())) + np.ones((40, 40))
+    assert np.linalg.eigvalsh(laplacian).min() > 0.995
+    assert run.multipliers @ length**2 == pytest.approx(np.sum(run.factors**2), rel=1e-3)
 
 
 def test_gradient_of_the_augmented_cost(cloud):
@@ -130,7 +135,7 @@ def test_distances_that_no_space_can_keep_are_kept_as_well_as_can_be():
 
 def test_fisher_mvu_runs_on_the_metric_object():
     X, y = load_iris(return_X_y=True)
-    model = MVU(metric=FisherMetric(random_state=0), tol=0.02, random_state=0).fit(X, y)
+    model = MVU(metric=FisherMetric(posterior="parzen", random_state=0), tol=0.02, random_state=0).fit(X, y)
     D = pairwise_distances(model.embedding_)
     np.fill_diagonal(D, np.inf)
     assert np.mean(y[D.argmin(axis=1)] != y) < 0.12

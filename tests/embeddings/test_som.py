@@ -161,12 +161,14 @@ def test_the_fisher_som_separates_the_three_clusters_of_data_set_2():
         return found
 
     assert max(regions(SOM(random_state=0).fit(X))) > 1
-    assert regions(SOM(metric=FisherMetric(random_state=0), random_state=0).fit(X, y)) == [1, 1, 1]
+    assert regions(SOM(metric=FisherMetric(posterior="parzen", random_state=0), random_state=0).fit(X, y)) == [1, 1, 1]
 
 
 def test_a_metric_object_maps_new_rows_and_back():
     X, y = load_iris(return_X_y=True)
-    model = SOM(metric=FisherMetric(perplexity=15, random_state=0), random_state=0).fit(X[::2], y[::2])
+    model = SOM(metric=FisherMetric(posterior="parzen", perplexity=15, random_state=0), random_state=0).fit(
+        X[::2], y[::2]
+    )
     Y = model.transform(X[1::2])
     D = pairwise_distances(Y, model.embedding_)
     assert np.mean(y[::2][D.argmin(axis=1)] == y[1::2]) > 0.9

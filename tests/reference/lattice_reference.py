@@ -23,7 +23,7 @@ def som_step_reference(X, nodes, winners, radius):
 
 
 def gtm_reference(X, Phi, R, penalty, noise, n_steps):
-    """EM steps of Bishop et al. (1998), eqs. 2.17 to 2.20, with a Gaussian prior on the weights.
+    """EM steps of Bishop et al. (1998) with a Gaussian prior on the weights.
 
     R has shape (K, n) here, as in the paper. Returns weights, noise, responsibilities, penalised log-likelihoods.
     """

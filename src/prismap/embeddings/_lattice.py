@@ -25,6 +25,9 @@ from prismap.embeddings.base import Embedding, all_distances
 from prismap.exceptions import InputError
 from prismap.metrics.base import NamedMetric
 
+#: Nodes of a lattice whose size is left to us: more show no more on a screen, and cost grows with their square.
+MOST_NODES = 400
+
 
 @dataclass(frozen=True)
 class VectorPrototypes:
@@ -143,7 +146,7 @@ def space_of(metric, n_rows, method):
 
 
 def choose_grid(grid, n_rows, ratio=1.0):
-    """(columns, rows) of the lattice: as given, or about 5 sqrt(n) nodes (Vesanto 2000) in the ratio of the sides.
+    """(columns, rows) of the lattice: as given, or 5 sqrt(n) nodes (Vesanto 2000), 400 at most, with sides in `ratio`.
 
     >>> choose_grid("auto", 1500), choose_grid("auto", 1500, ratio=2.0)
     ((14, 13), (21, 9))
@@ -156,7 +159,7 @@ def choose_grid(grid, n_rows, ratio=1.0):
                 "needs at least as many rows as nodes. Use a smaller grid, or grid='auto'."
             )
         return columns, rows
-    nodes = min(5.0 * np.sqrt(n_rows), n_rows)
+    nodes = min(5.0 * np.sqrt(n_rows), n_rows, MOST_NODES)
     rows = max(1, int(np.sqrt(nodes / ratio)))
     return int(nodes / rows), rows
 

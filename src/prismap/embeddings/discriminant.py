@@ -104,8 +104,7 @@ def remaining_axes(spectrum, axes, n_axes):
     rest = features - (features @ directions) @ directions.T
     _, sizes, right = np.linalg.svd(rest, full_matrices=False)
     q = min(n_axes, int(np.sum(sizes > 1e-8 * roots.max(initial=1.0))))
-    right = right[:q].T - directions @ (directions.T @ right[:q].T)
-    coefficients = spectrum.vectors @ (right / roots[:, None]) * (np.sqrt(len(features)) / sizes[:q])
+    coefficients = spectrum.vectors @ (right[:q].T / roots[:, None]) * (np.sqrt(len(features)) / sizes[:q])
     return np.pad(coefficients, ((0, 0), (0, n_axes - q)))
 
 

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import solve
-from scipy.special import logsumexp
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -67,13 +66,17 @@ class Sheet(NamedTuple):
 
 def responsibilities(D2, precision):
     """``r_ik ~ exp(-precision d_ik^2 / 2)``, rows adding up to one, and the log of what each row was divided by."""
-    log_r = -0.5 * precision * D2
-    log_total = logsumexp(log_r, axis=1, keepdims=True)
-    return np.exp(log_r - log_total), log_total[:, 0]
+    R = -0.5 * precision * D2
+    largest = R.max(axis=1, keepdims=True)
+    R -= largest
+    np.exp(R, out=R)
+    total = R.sum(axis=1, keepdims=True)
+    R /= total
+    return R, largest[:, 0] + np.log(total[:, 0])
 
 
 def sheet_weights(R, Phi, penalty):
-    """M step (Bishop eq. 2.19): ``W = (Phi^T G Phi + diag(penalty))^-1 Phi^T R X``, as the matrices before and after R.
+    """M step: ``W = (Phi^T G Phi + diag(penalty))^-1 Phi^T R X``, as the matrices before and after R.
 
     Returns A^-1 and Phi^T R^T, so that W has the coefficients ``A^-1 @ sums``. The constant is not penalised, hence the
     coefficients of every point of the sheet add up to one and the sheet moves with the data.
@@ -83,7 +86,7 @@ def sheet_weights(R, Phi, penalty):
 
 
 def fit_sheet(space, nodes, Phi, R, penalty, *, variance, max_iter, tol, callback=None):
-    """EM from responsibilities R: weights, precision (Bishop eq. 2.20), responsibilities, until the objective settles.
+    """EM from responsibilities R: weights, precision, responsibilities, until the objective settles.
 
     `variance`, that of the data a dimension, is where the noise starts and sets its floor. The objective is the
     log-likelihood a row less the penalty, ``sum_m penalty_m |w_m|^2 / 2n``, which no step lowers.
@@ -120,13 +123,13 @@ class GTM(LatticeEmbedding):
     `FisherMetric` (Fisher GTM) among them, through distances alone (relational GTM), where an effective number of
     dimensions stands for the number of coordinates.
 
-    Cost of a step with K nodes and M basis functions: O(n K (d + M)) time and O(n K) memory for vectors, 200,000 rows
+    Cost of a step with K nodes and M basis functions: O(n K (d + M)) time and O(n K) memory for vectors, 100,000 rows
     are sensible; O(n^2 M + n K M) and 24 n^2 bytes for distances, 10,000 rows are.
 
     Parameters
     ----------
     grid : (columns, rows) or "auto", default="auto"
-        Nodes of the latent square; "auto" is about 5 sqrt(n).
+        Nodes of the latent square; "auto" is about 5 sqrt(n), at most 400.
     metric : str or metric object, default="euclidean"
     basis : (columns, rows) or "auto", default="auto"
         Gaussian basis functions; "auto" is half as many as nodes along each side. A constant and two linear functions
@@ -203,8 +206,8 @@ class GTM(LatticeEmbedding):
         basis = Basis(square_lattice(*sides), spacing(sides))
         _, axes, trace = space.principal_axes(rng)
         variance = trace / (n_rows * space.dimension) or 1.0
-        # The linear functions are all but free; the trace of a penalty keeps them defined where rows span no plane.
-        penalty = np.r_[0.0, 1e-6, 1e-6, np.ones(len(basis.centres))] * self.alpha / variance
+        # The linear functions are all but free; a trace of penalty keeps them defined where rows span no plane.
+        penalty = np.r_[0.0, 1e-6, 1e-6, np.full(len(basis.centres), self.alpha)] / variance
         sheet = fit_sheet(
             space, nodes, basis(nodes), start_responsibilities(axes, nodes, spacing(grid)), penalty,
             variance=variance, max_iter=self.max_iter, tol=self.tol, callback=self.callback,

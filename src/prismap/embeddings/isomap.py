@@ -45,9 +45,9 @@ class Isomap(Embedding):
     Neighbours span a graph, the shortest paths in it stand for distances along the manifold, and the leading
     eigenvectors of their centred Gram matrix are the positions. With ``metric=FisherMetric()`` this is Fisher Isomap.
 
-    Time O(n^2 (k + log n)) for the paths, memory 8 n^2 bytes: 10,000 rows are sensible (0.8 GB). With `n_landmarks` = L
-    paths start at L random rows only: time O(L n (k + log n)), memory 8 L n bytes, a million rows are. New rows:
-    `prismap.mappings`.
+    Time O(n^2 (k + log n)) for the paths, memory 16 n^2 bytes: 10,000 rows are sensible (1.6 GB). With
+    `n_landmarks` = L paths start at L random rows only: time O(L n (k + log n)), memory 16 L n bytes, 100,000 rows are.
+    New rows: `prismap.mappings`.
 
     Parameters
     ----------

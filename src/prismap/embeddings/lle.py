@@ -1,6 +1,6 @@
 """Locally linear embedding from distances alone: neighbours' weights survive the way into the plane.
 
-Roweis & Saul, Science 290 (2000); the Gram matrix from distances: Saul & Roweis, JMLR 4 (2003), appendix. 003_ 2.2.
+Roweis & Saul, Science 290 (2000); from distances: Saul & Roweis, JMLR 4 (2003). 003_ 2.2.
 """
 
 from __future__ import annotations

@@ -36,9 +36,14 @@ INNER_STEPS = 300
 
 
 class Unfolding(NamedTuple):
-    """Centred factors R with K = R R^T, relative error of the kept distances, steps done and why they ended."""
+    """Centred factors R with K = R R^T, the edges' multipliers, the error of the distances, steps and why they ended.
+
+    The multipliers l solve the dual program: at the optimum ``sum_e l_e d_e^2`` is the trace of K, and no other K has a
+    larger one if the graph Laplacian with weights l has no eigenvalue below 1 but that of the constant vector.
+    """
 
     factors: np.ndarray
+    multipliers: np.ndarray
     error: float
     n_iter: int
     stop_reason: str
@@ -69,7 +74,7 @@ def unfold(edges, R, *, max_iter=20_000, tol=1e-3, callback=None):
     i, j, length = edges
     scale = float(np.mean(length**2))
     if scale == 0.0:
-        return Unfolding(np.zeros_like(R), 0.0, 1, "converged")
+        return Unfolding(np.zeros_like(R), np.zeros(len(i)), 0.0, 1, "converged")
     D2 = length**2 / scale
     B = incidence(i, j, len(R))
     graph = (B, B.T.tocsr(), D2)
@@ -96,7 +101,7 @@ def unfold(edges, R, *, max_iter=20_000, tol=1e-3, callback=None):
         if error > 0.5 * best:
             penalty *= 3.0
         best = min(best, error)
-    return Unfolding((R - R.mean(axis=0)) * np.sqrt(scale), error, done, reason)
+    return Unfolding((R - R.mean(axis=0)) * np.sqrt(scale), weights, error, done, reason)
 
 
 def minimise_factors(R, graph, weights, penalty, max_iter):
@@ -143,7 +148,7 @@ class MVU(Embedding):
 
     Time O(n k rank) a step and some thousands of steps, memory O(n (k + 20 rank)): 3,000 rows are sensible. With
     `n_landmarks` = L that many random rows are unfolded, over distances along the neighbour graph, and every other row
-    is placed by its weights over the landmarks next to it: memory 8 L n bytes, 100,000 rows are. New rows:
+    is placed by its weights over the landmarks next to it: memory 16 L n bytes, 100,000 rows are. New rows:
     `prismap.mappings`.
 
     Parameters

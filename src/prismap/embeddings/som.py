@@ -159,7 +159,7 @@ class SOM(LatticeEmbedding):
     Parameters
     ----------
     grid : (columns, rows) or "auto", default="auto"
-        "auto" is about 5 sqrt(n) nodes with sides in the ratio of the two leading standard deviations.
+        "auto" is about 5 sqrt(n) nodes, at most 400, with sides in the ratio of the two leading standard deviations.
     metric : str or metric object, default="euclidean"
     radius : float, default=0.5
         Final radius of the neighbourhood, in units of the lattice; the first is half the longer side.
