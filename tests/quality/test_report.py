@@ -114,6 +114,15 @@ def test_fitted_rows_that_look_better_than_others_raise_the_alarm():
 )
 def test_the_unsupervised_map_is_compared(plain, words):
     assert words in report(score(0.1, unsupervised=error(plain))).verdict
+    assert "without the target" not in report(score(0.89, unsupervised=error(0.9))).verdict
+    better = report(score(0.89, unsupervised=error(0.5)))
+    assert "A map made without the target does better (50.0%)" in better.verdict
+
+
+def test_structure_is_compared_with_that_of_the_unsupervised_map():
+    found = report(score(), structure={"map": curve(), "unsupervised map": curve(1)})
+    areas = [f"{kept.auc_log_k:.2f}" for kept in found.structure.values()]
+    assert f"(area {areas[0]}, the map made without the target {areas[1]}; a random map has 0" in found.verdict
 
 
 def test_overlapping_classes_are_named_when_labels_show():

@@ -134,7 +134,7 @@ def euclidean(A, B):
 def _check_distances(D, name: str, *, square: bool) -> None:
     if square:
         check_square(D, name, symmetric=False)
-        if np.abs(D.diagonal()).max() > 1e-3 * np.abs(D).max():  # single precision leaves some on the diagonal
+        if np.abs(D.diagonal()).max() > 1e-3 * max(D.max(), -D.min()):  # single precision leaves some on the diagonal
             raise InputError(
                 f"{name} must hold distances with metric='precomputed', zero on the diagonal; the largest entry there "
                 f"is {np.abs(D.diagonal()).max():.3g}. Are these similarities?"

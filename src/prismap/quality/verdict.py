@@ -115,6 +115,8 @@ def _helped(report: MapReport, score: TargetScore) -> list[str]:
     gain = score.unsupervised - score.value
     noise = HELPFUL * _joint_error(score.value, score.unsupervised)
     plain = _figure(report, score.unsupervised)
+    if not target_shows(report, score) and gain >= -noise:
+        return []
     if gain > noise:
         return [f"Supervision sharpened the map: without it the error is {plain}."]
     if gain < -noise:
@@ -138,7 +140,9 @@ def _structure(report: MapReport) -> list[str]:
     area = next(iter(report.structure.values())).auc_log_k
     kept = next(word for least, word in KEPT if area >= least)
     opening = "As a picture of the data themselves it keeps" if report.scores else "The map keeps"
-    return [f"{opening} neighbourhoods {kept} (area {area:.2f}; a random map has 0, a perfect one 1)."]
+    plain = next((curve for name, curve in report.structure.items() if name.startswith("unsupervised")), None)
+    beside = f", the map made without the target {plain.auc_log_k:.2f}" if plain else ""
+    return [f"{opening} neighbourhoods {kept} (area {area:.2f}{beside}; a random map has 0, a perfect one 1)."]
 
 
 def _reference(report: MapReport, score: TargetScore) -> tuple[float, str]:
