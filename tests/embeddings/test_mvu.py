@@ -153,14 +153,15 @@ def test_landmarks_keep_their_place_and_weights_add_up_to_one():
 def test_the_callback_stops_the_run_and_seeds_fix_it(cloud):
     calls = []
 
-    def stop_at_third(iteration, error, factors):
-        calls.append((iteration, error, factors.shape))
-        return len(calls) == 3
+    def stop_at_third(iteration, error, embedding):
+        calls.append((iteration, error, embedding))
+        return len(calls) % 3 == 0
 
-    model = MVU(callback=stop_at_third, random_state=0).fit(cloud)
-    assert model.stop_reason_ == "callback"
-    assert (model.n_iter_, model.error_) == calls[-1][:2]
-    assert calls[0][2] == (40, 10)
+    for n_landmarks in (None, 20):
+        model = MVU(n_landmarks=n_landmarks, callback=stop_at_third, random_state=0).fit(cloud)
+        assert model.stop_reason_ == "callback"
+        assert (model.n_iter_, model.error_) == calls[-1][:2]
+        np.testing.assert_allclose(calls[-1][2], model.embedding_, atol=1e-9)
     a, b = (MVU(tol=0.01, random_state=3).fit_transform(cloud) for _ in range(2))
     np.testing.assert_array_equal(a, b)
 

@@ -164,8 +164,8 @@ class MVU(Embedding):
     tol : float, default=1e-3
         Relative error (root mean square, of squared distances) at which the distances count as kept.
     callback : callable, default=None
-        ``callback(iteration, error, factors)`` after each update of the multipliers, with the error that `tol` bounds
-        and the factors R; returning True ends the run and keeps the positions.
+        ``callback(iteration, error, embedding)`` after each update of the multipliers, with the error that `tol`
+        bounds; returning True ends the run and keeps the positions.
     random_state : int, Generator, RandomState or None
 
     Attributes
@@ -219,13 +219,17 @@ class MVU(Embedding):
     def _embed(self, metric, n_rows, rng):
         landmarks = choose_landmarks(self.n_landmarks, n_rows, rng)
         check_n_components(self.n_components, n_rows if landmarks is None else len(landmarks), "MVU")
-        edges = self._edges(metric, n_rows)
-        if landmarks is None:
-            run = self._unfold(edges, n_rows, rng)
-        else:
+        edges, weights = self._edges(metric, n_rows), None
+        if landmarks is not None:
             D = distances_to_landmarks(edges, n_rows, landmarks)
-            among = PrecomputedMetric().fit(D[:, landmarks])
-            run = self._unfold(bridged_edges(among, len(landmarks), self._n_neighbors()), len(landmarks), rng)
+            weights = landmark_weights(D, landmarks, self._n_neighbors() + 1)
+            edges = bridged_edges(PrecomputedMetric().fit(D[:, landmarks]), len(landmarks), self._n_neighbors())
+
+        def positions(factors):
+            Y = principal_positions(factors, self.n_components)[0]
+            return Y if weights is None else weights @ Y
+
+        run = self._unfold(edges, n_rows if landmarks is None else len(landmarks), rng, positions)
         if run.stop_reason == "max_iter" or (run.stop_reason == "stalled" and run.error > TOLERABLE):
             warnings.warn(
                 f"MVU kept the squared distances of neighbours to a relative error of {run.error:.2g} only "
@@ -234,13 +238,10 @@ class MVU(Embedding):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        left, sizes, _ = np.linalg.svd(run.factors, full_matrices=False)
-        Y = fix_signs(left[:, : self.n_components]) * sizes[: self.n_components]
-        if landmarks is not None:
-            Y = landmark_weights(D, landmarks, self._n_neighbors() + 1) @ Y
-        total = float(np.sum(sizes**2))
-        extra = {"error_": run.error, "explained_": sizes**2 / (total or 1.0), "landmarks_": landmarks}
-        return EmbeddingResult(Y, total, run.n_iter, run.stop_reason, extra)
+        variances = principal_positions(run.factors, self.n_components)[1]
+        total = float(variances.sum())
+        extra = {"error_": run.error, "explained_": variances / (total or 1.0), "landmarks_": landmarks}
+        return EmbeddingResult(positions(run.factors), total, run.n_iter, run.stop_reason, extra)
 
     def _n_neighbors(self):
         return NEIGHBORS if self.n_neighbors == "auto" else self.n_neighbors
@@ -251,10 +252,22 @@ class MVU(Embedding):
             return bridged_edges(metric, n_rows, NEIGHBORS)
         return neighbour_edges(*connected_neighbours(metric, n_rows, self.n_neighbors))
 
-    def _unfold(self, edges, n_rows, rng):
+    def _unfold(self, edges, n_rows, rng, positions):
         rank = min(max(self.rank or RANK, self.n_components), n_rows - 1)
         R = start_factors(edge_graph(edges, n_rows), rank, rng)
-        return unfold(edges, R, max_iter=self.max_iter, tol=self.tol, callback=self.callback)
+        callback = None
+        if self.callback is not None:
+
+            def callback(iteration, error, factors):
+                return self.callback(iteration, error, positions(factors))
+
+        return unfold(edges, R, max_iter=self.max_iter, tol=self.tol, callback=callback)
+
+
+def principal_positions(factors, n_components):
+    """The factors along their leading principal axes, and their sums of squares along all of them."""
+    left, sizes, _ = np.linalg.svd(factors - factors.mean(axis=0), full_matrices=False)
+    return fix_signs(left[:, :n_components]) * sizes[:n_components], sizes**2
 
 
 def distances_to_landmarks(edges, n_rows, landmarks):
