@@ -2,15 +2,21 @@
 
 import os
 import shutil
+import threading
+import time
 from pathlib import Path
 
 import pytest
+import uvicorn
+
+from prismap.explorer.page import write_html
 
 FLAGS = [
     "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 ARTIFACTS = Path(__file__).parents[2] / "test-artifacts"
+VIEWPORT = {"width": 1366, "height": 768}
 
 
 @pytest.fixture(scope="session")
@@ -25,27 +31,81 @@ def browser_type_launch_args(browser_type_launch_args):
 
 
 @pytest.fixture(scope="session")
-def browser_context_args(browser_context_args):
-    return {**browser_context_args, "viewport": {"width": 1366, "height": 768}, "accept_downloads": True}
+def only_tab(browser):
+    """One tab for all tests: a new one costs as much as a test."""
+    context = browser.new_context(viewport=VIEWPORT, accept_downloads=True)
+    yield context.new_page()
+    context.close()
 
 
 @pytest.fixture
-def watched(page):
-    """The page with its complaints and requests on record."""
-    page.complaints = []
-    page.requested = []
-    page.on("pageerror", lambda error: page.complaints.append(str(error)))
-    page.on("console", lambda message: message.type == "error" and page.complaints.append(message.text))
-    page.on("request", lambda request: page.requested.append(request.url))
-    return page
+def tab(only_tab):
+    """The tab with its complaints and requests on record; nothing may complain, and nothing may leave the machine."""
+    complaints, requested = [], []
+    listeners = {
+        "pageerror": lambda error: complaints.append(str(error)),
+        "console": lambda message: message.type == "error" and complaints.append(message.text),
+        "request": lambda request: requested.append(request.url),
+    }
+    for event, listener in listeners.items():
+        only_tab.on(event, listener)
+    only_tab.expected_complaints = 0
+    yield only_tab
+    for event, listener in listeners.items():
+        only_tab.remove_listener(event, listener)
+    only_tab.goto("about:blank")
+    if only_tab.expected_complaints is not None:
+        assert len(complaints) == only_tab.expected_complaints, complaints
+    foreign = [
+        url for url in requested if not url.startswith(("file:", "data:", "blob:", "about:", "http://127.0.0.1:"))
+    ]
+    assert foreign == []
 
 
 @pytest.fixture
-def keep(page):
+def show(tab, tmp_path):
+    """Write a self-contained page, open the file, wait for the points."""
+
+    def open_page(data):
+        tab.goto(write_html(data, tmp_path / "map.html").as_uri())
+        tab.wait_for_selector("[data-ready=true]")
+        return tab
+
+    return open_page
+
+
+@pytest.fixture
+def run_app():
+    """Serve an application in a thread; returns its address. Stopped with the test, or by the function returned."""
+    running = []
+
+    def start(app):
+        config = uvicorn.Config(app, port=0, log_level="error", ws="none", timeout_graceful_shutdown=1)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, daemon=True)
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        port = server.servers[0].sockets[0].getsockname()[1]
+
+        def stop():
+            server.should_exit = True
+            thread.join()
+
+        running.append(stop)
+        return f"http://127.0.0.1:{port}/?token={app.state.token}", stop
+
+    yield start
+    for stop in running:
+        stop()
+
+
+@pytest.fixture
+def keep(tab):
     """Keep a screenshot as an artefact of the run."""
 
     def save(name):
         ARTIFACTS.mkdir(exist_ok=True)
-        page.screenshot(path=ARTIFACTS / f"{name}.png")
+        tab.screenshot(path=ARTIFACTS / f"{name}.png")
 
     return save

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import math
 import re
 
 import numpy as np
@@ -10,58 +9,10 @@ import pytest
 from playwright.sync_api import expect
 
 from browser.examples import BROWSER, CENTRES, EVIL, three_groups, with_model
+from browser.hands import count, lasso, on_screen, point_at
 from prismap.explorer.page import Layer, PageData, Target, write_html
 
 pytestmark = BROWSER
-
-
-@pytest.fixture
-def show(watched, tmp_path):
-    """Write a page, open the file, wait for the points."""
-
-    def open_page(data, fragment=""):
-        path = write_html(data, tmp_path / "map.html")
-        watched.goto(f"{path.as_uri()}{fragment}")
-        watched.wait_for_selector("[data-ready=true]")
-        return watched
-
-    yield open_page
-    assert watched.complaints == []
-    assert {url.split(":")[0] for url in watched.requested} <= {"file", "data", "blob"}
-
-
-def lasso(page, fraction=(0.5, 0.5), radius=0.25, *, key="l", tool=True):
-    """Draw a circle on the map; fractions of its width and height."""
-    box = page.locator(".pm-canvas").bounding_box()
-    x, y = box["x"] + fraction[0] * box["width"], box["y"] + fraction[1] * box["height"]
-    r = radius * box["height"]
-    if tool:
-        page.keyboard.press(key)
-    page.mouse.move(x + r, y)
-    page.mouse.down()
-    for step in range(1, 25):
-        angle = 2 * math.pi * step / 24
-        page.mouse.move(x + r * math.cos(angle), y + r * math.sin(angle))
-        page.wait_for_timeout(12)
-    page.mouse.up()
-
-
-def count(page):
-    return page.locator("[data-test=count]")
-
-
-def place(page, row, data):
-    """Where a row of the first layer is on the screen at the start."""
-    return on_screen(page, data.layers[0].positions[row], data)
-
-
-def on_screen(page, position, data):
-    positions = data.layers[0].positions
-    centre = (positions.min(0) + positions.max(0)) / 2
-    radius = np.ptp(positions, axis=0).max() / 2 * 1.06
-    box = page.locator(".pm-canvas").bounding_box()
-    x, y = (position - centre) / radius * box["height"] / 2
-    return box["x"] + box["width"] / 2 + x, box["y"] + box["height"] / 2 - y
 
 
 def test_first_view_shows_map_verdict_figures_and_curves(show, keep):
@@ -88,7 +39,7 @@ def test_first_view_shows_map_verdict_figures_and_curves(show, keep):
 def test_hover_tells_a_rows_values(show, keep):
     data = three_groups()
     page = show(data)
-    page.mouse.move(*place(page, 4, data))
+    point_at(page, 4, data)
     card = page.locator(".pm-card")
     expect(card).to_contain_text("item-004")
     expect(card).to_contain_text("far from all fitted rows")
@@ -102,7 +53,7 @@ def test_legend_filters_and_undo_brings_back(show):
     expect(page.locator(".pm-status")).to_have_text("60 of 90 rows shown.")
     page.get_by_role("button", name="Show only c").click()
     expect(page.locator(".pm-status")).to_have_text("30 of 90 rows shown.")
-    lasso(page, radius=0.49)
+    lasso(page)
     expect(count(page)).to_have_text("30 rows")
     page.keyboard.press("Escape")
     for _ in range(4):
@@ -115,9 +66,7 @@ def test_legend_filters_and_undo_brings_back(show):
 def test_lasso_counts_mixes_explains_and_exports(show, keep):
     data = three_groups()
     page = show(data)
-    x, y = on_screen(page, CENTRES[2], data)
-    box = page.locator(".pm-canvas").bounding_box()
-    lasso(page, ((x - box["x"]) / box["width"], (y - box["y"]) / box["height"]), 0.25)
+    lasso(page, on_screen(page, CENTRES[2], data), 0.25)
     expect(count(page)).to_have_text("30 rows")
     expect(page.get_by_role("tab", name="Selection 30")).to_have_attribute("aria-selected", "true")
     expect(page.locator(".pm-mix li")).to_have_text(re.compile(r"^c100 %"))
@@ -166,7 +115,7 @@ def test_box_adds_and_takes_away(show):
 def test_click_selects_and_empty_click_clears(show):
     data = three_groups()
     page = show(data)
-    page.mouse.move(*place(page, 7, data))
+    point_at(page, 7, data)
     expect(page.locator(".pm-card")).to_be_visible()
     page.mouse.down()
     page.mouse.up()
@@ -181,7 +130,7 @@ def test_layers_switch_and_say_what_they_are(show, keep):
     expect(page.locator(".pm-about")).to_contain_text("invented, not found")
     expect(page.get_by_role("radio", name="Permuted labels")).to_have_attribute("aria-checked", "true")
     page.wait_for_timeout(800)
-    lasso(page, radius=0.49)
+    lasso(page)
     expect(count(page)).to_have_text(re.compile(r"^[678]\d rows$"))
     keep("static-permuted")
 
@@ -190,7 +139,7 @@ def test_colour_by_a_column_with_a_range(show, keep):
     page = show(three_groups())
     page.get_by_role("tab", name="Features").click()
     page.get_by_role("button", name="height").click()
-    expect(page.get_by_label("Colour by")).to_have_value("column:0")
+    expect(page.get_by_label("Colour by", exact=True)).to_have_value("column:0")
     slider = page.get_by_role("slider", name=re.compile("^From"))
     slider.focus()
     page.keyboard.press("PageUp")
@@ -200,7 +149,7 @@ def test_colour_by_a_column_with_a_range(show, keep):
     page.get_by_label("Light or dark").click()
     page.wait_for_timeout(300)
     keep("static-feature-dark")
-    page.get_by_label("Colour by").select_option("column:2")
+    page.get_by_label("Colour by", exact=True).select_option("column:2")
     expect(page.locator(".pm-entry")).to_have_count(3)
     expect(page.locator(".pm-status")).to_have_text("")
 
@@ -269,13 +218,13 @@ def test_a_model_behind_the_points(show, keep):
     page = show(data)
     page.wait_for_timeout(300)
     expect(page.get_by_text("2 on the wrong side")).to_be_visible()
-    page.mouse.move(*place(page, 1, data))
+    point_at(page, 1, data)
     expect(page.locator(".pm-card .pm-thumb-image")).to_be_visible()
     expect(page.locator(".pm-card")).to_contain_text("drawn where the model says otherwise")
     keep("static-model")
     page.get_by_text("Appearance").click()
     page.get_by_label("Decisions of a tree").uncheck()
-    page.get_by_label("Colour by").select_option("predicted")
+    page.get_by_label("Colour by", exact=True).select_option("predicted")
     expect(page.locator(".pm-entry")).to_have_count(3)
 
 
@@ -291,11 +240,11 @@ def test_scripts_in_names_stay_words(show):
     )
     page = show(data)
     expect(page.get_by_role("heading", level=1)).to_have_text(EVIL)
-    page.mouse.move(*place(page, 0, data))
+    point_at(page, 0, data)
     expect(page.locator(".pm-card")).to_contain_text("onerror")
     page.get_by_role("tab", name="Features").click()
     page.locator(".pm-feature-list button").click()
-    lasso(page, radius=0.49)
+    lasso(page)
     expect(count(page)).to_be_visible()
     assert page.title() == EVIL
     assert page.locator("img").count() == 0
@@ -318,10 +267,31 @@ def test_many_classes_are_said_to_be_too_many(show):
     expect(page.get_by_text("26 classes: more than ten colours")).to_be_visible()
 
 
-def test_a_damaged_file_says_so(watched, tmp_path):
+def test_a_damaged_file_says_so(tab, tmp_path):
     path = write_html(three_groups(), tmp_path / "map.html")
     text = path.read_text()
     start = text.index('id="prismap-data">') + 18
     path.write_text(text[: start + 400] + text[text.index("</script>", start) :])
-    watched.goto(path.as_uri())
-    expect(watched.get_by_role("heading", name="This map cannot be shown")).to_be_visible()
+    tab.goto(path.as_uri())
+    expect(tab.get_by_role("heading", name="This map cannot be shown")).to_be_visible()
+
+
+@pytest.mark.slow
+def test_a_very_large_map_shows_its_density_and_still_selects_every_row(show, keep):
+    rng = np.random.default_rng(0)
+    codes = np.arange(210_000) % 3
+    positions = CENTRES[codes] + rng.normal(size=(len(codes), 2))
+    data = PageData([Layer("map", "Map", positions)], target=Target("class", "group", ["a", "b", "c"], codes=codes))
+    page = show(data)
+    expect(page.locator(".pm-status")).to_have_text("200,000 rows drawn as points; zoom in to see every one.")
+    keep("static-large")
+    page.keyboard.press("b")
+    x, y = on_screen(page, CENTRES[2], data)
+    page.mouse.move(x - 150, y - 120)
+    page.mouse.down()
+    page.mouse.move(x, y)
+    page.mouse.move(x + 150, y + 120)
+    page.mouse.up()
+    expect(count(page)).to_have_text("70,000 rows")
+    page.get_by_role("button", name="Zoom to").click()
+    expect(page.locator(".pm-status")).to_have_text("")

@@ -1,6 +1,7 @@
 """Requests to an application without a network: what a browser would send, and what it must not."""
 
 import asyncio
+import threading
 
 import httpx
 
@@ -13,12 +14,19 @@ class Client:
     def __init__(self, app):
         self.app = app
         self.headers = {"X-Prismap-Token": app.state.token, "Origin": BASE}
+        self.loop = asyncio.new_event_loop()
+        # In a thread of its own: browser tests on the same worker keep a loop in the main one.
+        self.thread = threading.Thread(target=self.loop.run_forever)
 
     def __enter__(self):
+        self.thread.start()
         return self
 
     def __exit__(self, *_):
         self.app.state.explorer.jobs.close()
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join()
+        self.loop.close()
 
     def request(self, method, path, *, headers=None, **options):
         async def send():
@@ -27,7 +35,7 @@ class Client:
             async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
                 return await client.request(method, path, headers={**self.headers, **(headers or {})}, **options)
 
-        return asyncio.run(send())
+        return asyncio.run_coroutine_threadsafe(send(), self.loop).result(timeout=30)
 
     def get(self, path, **options):
         return self.request("GET", path, **options)

@@ -24,6 +24,10 @@ import { ThemeSwitch } from "./theme";
 import type { Column, Layer, Page } from "./types";
 import { VerdictPanel } from "./verdict";
 
+/** Columns fetched for hover cards at once, and for the comparison of a selection. */
+const PRELOADED_BYTES = 16_000_000;
+const COMPARED_BYTES = 96_000_000;
+
 /** What differs between a file, the live explorer and a notebook. */
 export interface Host {
   live: LiveClient | null;
@@ -65,6 +69,7 @@ export class App {
   private readonly help = helpDialog();
   private colour: Colouring;
   private visible: Uint8Array | null = null;
+  private shownRows = 0;
   private labels: Label[] = [];
   private newRows: NewRow[] = [];
   private cursor: number | null = null;
@@ -119,7 +124,10 @@ export class App {
     this.store.subscribe((state, before) => void this.follow(state, before));
     this.keys();
     const supervision = this.addLiveControls();
-    void this.start(shared.camera).then(() => this.resumeSupervision(supervision));
+    void this.start(shared.camera).then(() => {
+      this.resumeSupervision(supervision);
+      void this.preload(PRELOADED_BYTES);
+    });
   }
 
   get layer(): Layer {
@@ -132,6 +140,8 @@ export class App {
   }
 
   destroy(): void {
+    window.clearTimeout(this.saving);
+    window.clearTimeout(this.hiding);
     this.plot.destroy();
     this.root.remove();
   }
@@ -172,6 +182,18 @@ export class App {
     this.map.setAttribute("aria-label", `Map of ${page.n} rows${about}. Arrow keys go from point to point, Enter selects.`);
   }
 
+  /** Fetch columns that did not come along, as long as they are not too large together. */
+  private async preload(bytes: number): Promise<void> {
+    const fitting = this.page.columns.slice(0, Math.floor(bytes / (4 * this.page.n)));
+    if (fitting.every((column) => column.loaded)) return;
+    try {
+      for (const column of fitting) await column.load();
+      this.renderPanels();
+    } catch {
+      // Shown as missing values; asking for one by name says what is wrong.
+    }
+  }
+
   private addLiveControls(): SupervisionControl | null {
     const { live } = this.host;
     const offers = this.page.live;
@@ -183,6 +205,7 @@ export class App {
       zoomTo: (rows: NewRowData[]) => this.zoomToPlaced(rows),
     };
     const supervision = live && offers?.reembed ? new SupervisionControl(live, actions, offers.supervision) : null;
+    this.watchPlaced();
     const place = new PlaceControl(this.root, live && offers?.transform ? live : null, actions);
     this.appearance.element.before(...(supervision ? [supervision.element] : []), place.element);
     return supervision;
@@ -257,6 +280,7 @@ export class App {
       view: () => {
         this.paintOverlay();
         this.hideCard();
+        this.status.textContent = this.statusText();
         this.save();
       },
     });
@@ -279,6 +303,7 @@ export class App {
     if (changed("selection")) {
       void this.plot.setSelection(state.selection);
       this.host.selectionChanged?.(state.selection);
+      if (state.selection.length > 0) void this.preload(COMPARED_BYTES);
       if (state.selection.length > 0 && !changed("tab") && before.selection.length === 0) {
         this.store.set({ tab: "selection" });
       }
@@ -313,6 +338,7 @@ export class App {
   private async refilter(): Promise<void> {
     const { hidden, window: shown } = this.store.state;
     this.visible = visibleRows(this.colour, hidden, shown);
+    this.shownRows = this.visible?.reduce((sum, flag) => sum + flag, 0) ?? this.page.n;
     this.legend.render(this.colour);
     this.repaintBehind();
     await this.plot.setFilter(this.visible);
@@ -361,7 +387,7 @@ export class App {
   private statusText(): string {
     const parts: string[] = [];
     if (this.visible) {
-      const shown = this.visible.reduce((sum, flag) => sum + flag, 0);
+      const shown = this.shownRows;
       parts.push(shown === 0 ? "Every row is hidden by the legend." : `${shown.toLocaleString("en")} of ${this.page.n.toLocaleString("en")} rows shown.`);
     }
     if (this.plot.sampled) parts.push(`${this.plot.drawnCount.toLocaleString("en")} rows drawn as points; zoom in to see every one.`);
@@ -385,6 +411,18 @@ export class App {
     const first = this.layer === this.page.layers[0];
     const pictured = (this.page.raster?.layer ?? this.page.layers[0].id) === this.layer.id;
     return { far: rings && first ? this.page.far : null, misshown: rings && pictured ? this.page.misshown : null };
+  }
+
+  /** New rows are not the renderer's; the pointer finds them here. */
+  private watchPlaced(): void {
+    this.map.addEventListener("mousemove", (event) => {
+      if (this.newRows.length === 0 || this.layer !== this.page.layers[0]) return;
+      const { left, top } = this.map.getBoundingClientRect();
+      const { ax, bx, ay, by } = this.plot.screen;
+      const near = this.newRows.find((row) => Math.hypot(ax * row.x + bx - (event.clientX - left), ay * row.y + by - (event.clientY - top)) < 8);
+      if (near) this.card.showPlaced(near, ax * near.x + bx, ay * near.y + by, this.map.clientWidth, this.map.clientHeight);
+      else if (this.hovered === null) this.card.hide();
+    });
   }
 
   private hover(row: number | null): void {

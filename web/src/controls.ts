@@ -1,7 +1,7 @@
 /** Small controls around the map: layers, tools, appearance, tabs, help. */
 
 import type { Choice } from "./colouring";
-import { h, iconButton, replace, uniqueId } from "./dom";
+import { Changed, h, iconButton, replace, uniqueId } from "./dom";
 import type { Mode } from "./plot";
 import { type Store, TABS, type Tab } from "./state";
 import type { Layer } from "./types";
@@ -13,10 +13,12 @@ const LAYER_NOTES: Record<string, string> = {
 
 export class LayerSwitch {
   readonly element = h("div", { class: "pm-layers", role: "radiogroup", "aria-label": "Which map" });
+  private readonly changed = new Changed();
 
   constructor(private readonly store: Store) {}
 
   render(layers: Layer[]): void {
+    if (!this.changed.now(this.store.state.layer, ...layers.map((layer) => layer.id))) return;
     this.element.hidden = layers.length < 2;
     const current = this.store.state.layer;
     const had = this.element.contains(document.activeElement);

@@ -72,6 +72,17 @@ export function iconButton(name: string, label: string, action: () => void, attr
   return h("button", { type: "button", class: "pm-icon-button", "aria-label": label, title: label, click: action, ...attributes }, icon(name));
 }
 
+/** True once for each new list of values: what has not changed is not drawn again, under the user's pointer. */
+export class Changed {
+  private last: unknown[] = [];
+
+  now(...values: unknown[]): boolean {
+    const same = values.length === this.last.length && values.every((value, i) => value === this.last[i]);
+    this.last = values;
+    return !same;
+  }
+}
+
 let counter = 0;
 
 /** An id no other element has, also with several maps in one notebook. */

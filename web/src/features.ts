@@ -1,6 +1,6 @@
 /** The columns: how much each matters for the map when that is known, and a click to colour by it. */
 
-import { h, replace } from "./dom";
+import { Changed, h, replace } from "./dom";
 import { format } from "./stats";
 import type { Page } from "./types";
 import { empty } from "./verdict";
@@ -9,6 +9,7 @@ const LISTED = 300;
 
 export class FeaturePanel {
   readonly element = h("div", { class: "pm-features" });
+  private readonly changed = new Changed();
 
   constructor(
     private readonly page: Page,
@@ -16,6 +17,7 @@ export class FeaturePanel {
   ) {}
 
   render(current: string): void {
+    if (!this.changed.now(current)) return;
     const { page } = this;
     if (page.columns.length === 0) {
       replace(this.element, empty("No columns in this page", "The map was written without the values of its rows."));

@@ -13,6 +13,16 @@ export class HoverCard {
 
   show(row: number, x: number, y: number, width: number, height: number, colour: string): void {
     replace(this.element, ...rowCard(this.page, row, colour));
+    this.put(x, y, width, height);
+  }
+
+  /** A row that was dropped onto the map. */
+  showPlaced(row: { name: string; far: boolean }, x: number, y: number, width: number, height: number): void {
+    replace(this.element, h("div", { class: "pm-card-head" }, icon("target"), h("b", {}, row.name)), row.far ? farWarning() : h("div", {}, "a new row, near the data"));
+    this.put(x, y, width, height);
+  }
+
+  private put(x: number, y: number, width: number, height: number): void {
     this.element.hidden = false;
     const box = this.element.getBoundingClientRect();
     const left = x + 18 + box.width > width ? x - 18 - box.width : x + 18;
@@ -66,7 +76,7 @@ export function rowCard(page: Page, row: number, colour: string): HTMLElement[] 
     ),
   ];
   if (page.images) parts.push(h("div", { class: "pm-card-image" }, thumbnail(page, row)));
-  if (page.far?.[row]) parts.push(h("div", { class: "pm-card-warn" }, icon("warn"), "far from all fitted rows: do not trust its place"));
+  if (page.far?.[row]) parts.push(farWarning());
   if (page.misshown?.[row]) parts.push(h("div", { class: "pm-card-warn" }, icon("warn"), "drawn where the model says otherwise"));
   parts.push(pairs(facts, "pm-facts"));
   if (values.length > 0 && !page.images) {
@@ -74,6 +84,10 @@ export function rowCard(page: Page, row: number, colour: string): HTMLElement[] 
     if (more > 0) parts.push(h("div", { class: "pm-more" }, `and ${more} more`));
   }
   return parts;
+}
+
+function farWarning(): HTMLElement {
+  return h("div", { class: "pm-card-warn" }, icon("warn"), "far from all fitted rows: do not trust its place");
 }
 
 /** The columns worth the room on a card: the most relevant ones when that is known, else the first. */

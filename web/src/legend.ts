@@ -1,16 +1,20 @@
 /** The legend is the filter: click a class to hide it, "only" to see it alone, drag the ends of a ramp. */
 
 import { BINS, type CategoryColouring, type Colouring, type RampColouring } from "./colouring";
-import { h, replace } from "./dom";
+import { Changed, h, replace } from "./dom";
 import { format } from "./stats";
 import { type Store, toggled } from "./state";
 
 export class Legend {
   readonly element = h("div", { class: "pm-legend" });
 
+  private readonly changed = new Changed();
+
   constructor(private readonly store: Store) {}
 
   render(colour: Colouring): void {
+    const { hidden, window: shown } = this.store.state;
+    if (!this.changed.now(colour, hidden, shown)) return;
     // Keep the keyboard where it was: the list is built anew after each click.
     const focused = this.element.ownerDocument.activeElement?.getAttribute("data-key") ?? null;
     replace(this.element, ...(colour.kind === "categories" ? this.categories(colour) : this.ramp(colour)));

@@ -72,11 +72,11 @@ export class LiveClient {
   /** Follow a job to its end; `seen` is told of every look. */
   async follow(job: JobState, seen: (job: JobState) => Promise<void> | void): Promise<JobState> {
     let now = job;
-    while (now.state === "waiting" || now.state === "running") {
-      await new Promise((resolve) => setTimeout(resolve, 250));
+    do {
+      await new Promise((resolve) => setTimeout(resolve, 200));
       now = await this.job(job.id);
       await seen(now);
-    }
+    } while (now.state === "waiting" || now.state === "running");
     if (now.state === "failed") throw new LiveError(now.message);
     return now;
   }

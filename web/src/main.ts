@@ -18,6 +18,7 @@ async function startLive(root: HTMLElement): Promise<void> {
   const page = await waitForPage(client, root);
   document.title = page.title;
   let remembering = 0;
+  let remembered = page.live?.view ?? "";
   new App(root, page, {
     live: client,
     initialView: location.hash.length > 1 ? location.hash : (page.live?.view ?? ""),
@@ -25,7 +26,10 @@ async function startLive(root: HTMLElement): Promise<void> {
       keepInAddress(hash);
       window.clearTimeout(remembering);
       // A view that cannot be kept is no trouble worth a message.
-      remembering = window.setTimeout(() => void client.rememberView(hash).catch(() => undefined), 500);
+      remembering = window.setTimeout(() => {
+        if (hash !== remembered) client.rememberView(hash).catch(() => undefined);
+        remembered = hash;
+      }, 500);
     },
     link: linkTo,
   });

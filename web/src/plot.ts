@@ -32,6 +32,7 @@ export class Plot {
   /** Rows drawn, in drawing order, when not all are; and the place of each row in it. */
   private drawn: Uint32Array | null = null;
   private place: Int32Array | null = null;
+  private thinned = false;
   private pressed: [number, number] = [0, 0];
   private released: [number, number] = [0, 0];
   private mode: Mode = "pan";
@@ -164,7 +165,7 @@ export class Plot {
 
   /** True when only part of the visible rows is on the screen as points. */
   get sampled(): boolean {
-    return this.drawn !== null;
+    return this.thinned;
   }
 
   get drawnCount(): number {
@@ -208,7 +209,7 @@ export class Plot {
 
   /** One change after the other: the renderer loses calls that overlap a transition. */
   private enqueue(work: () => Promise<unknown>): Promise<void> {
-    this.busy = this.busy.then(work).then(
+    this.busy = this.busy.then(() => (this.gone.signal.aborted ? undefined : work())).then(
       () => undefined,
       (error: unknown) => console.error("prismap: drawing failed", error),
     );
@@ -317,6 +318,7 @@ export class Plot {
     if (!layer || layer.x.length <= DRAWN_AT_MOST) {
       this.drawn = null;
       this.place = null;
+      this.thinned = false;
       return;
     }
     const inView: number[] = [];
@@ -330,6 +332,7 @@ export class Plot {
       inView.push(row);
     }
     const step = inView.length / DRAWN_AT_MOST;
+    this.thinned = step > 1;
     this.drawn =
       step <= 1 ? Uint32Array.from(inView) : Uint32Array.from({ length: DRAWN_AT_MOST }, (_, i) => inView[Math.floor(i * step)]);
     this.place = new Int32Array(layer.x.length).fill(-1);

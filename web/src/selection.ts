@@ -1,7 +1,7 @@
 /** The selection: how many, which classes, what sets them apart, and the rows themselves. */
 
 import { csv } from "./csv";
-import { download, h, replace } from "./dom";
+import { Changed, download, h, replace } from "./dom";
 import { rowName, shownColumns, targetText, thumbnail, valueText } from "./hover";
 import { swatch } from "./legend";
 import { categorical } from "./palette";
@@ -26,6 +26,7 @@ export class SelectionPanel {
   readonly element = h("div", { class: "pm-selection" });
   private readonly extra = h("section", {});
   private rendered: readonly number[] | null = null;
+  private readonly changed = new Changed();
 
   constructor(
     private readonly page: Page,
@@ -35,6 +36,8 @@ export class SelectionPanel {
 
   render(dark: boolean): void {
     const rows = this.store.state.selection;
+    const loaded = this.page.columns.filter((column) => column.loaded).length;
+    if (!this.changed.now(rows, dark, loaded)) return;
     if (this.rendered !== rows) replace(this.extra);
     this.rendered = rows;
     if (rows.length === 0) {
@@ -157,6 +160,7 @@ export class SelectionPanel {
   private distinguishing(rows: readonly number[]): HTMLElement | false {
     const loaded = this.page.columns.map((column) => column.loaded);
     const list = differences(loaded, rows, this.page.n).slice(0, 7);
+    const missing = loaded.filter((column) => column === null).length;
     const { relevance } = this.actions;
     if (list.length === 0 && !relevance) return false;
     const most = Math.max(0.5, ...list.map((d) => Math.abs(d.effect)));
@@ -166,6 +170,7 @@ export class SelectionPanel {
       h("h3", {}, "What sets it apart"),
       h("ul", { class: "pm-diffs" }, ...list.map((d) => this.difference(d, most))),
       list.length > 0 && h("p", { class: "pm-note" }, "Difference of the means in standard deviations; click to colour the map."),
+      missing > 0 && h("p", { class: "pm-note" }, `${missing} columns were too large to compare.`),
       relevance && h("button", { type: "button", click: () => void this.askRelevance(rows) }, "Local relevance"),
     );
   }

@@ -1,16 +1,18 @@
 /** The first thing to read: can this map be trusted, and the figures behind the answer. */
 
 import { curveChart } from "./curves";
-import { h, replace } from "./dom";
+import { Changed, h, replace } from "./dom";
 import { type Figure, type ReportView, readReport } from "./report";
 import type { Page } from "./types";
 
 export class VerdictPanel {
   readonly element = h("div", { class: "pm-verdict" });
+  private readonly changed = new Changed();
 
   constructor(private readonly page: Page) {}
 
   render(dark: boolean): void {
+    if (!this.changed.now(dark)) return;
     const view = readReport(this.page.report);
     const curves = this.page.curves.length > 0 ? this.page.curves : view.curves;
     const nothing = view.verdict.length === 0 && view.figures.length === 0 && curves.length === 0;

@@ -48,7 +48,7 @@ class Guard:
             return
         refused = self._refusal(scope)
         if refused is not None:
-            await _answer(send, *refused)
+            await _answer(send, *refused, as_page=scope["path"] == "/")
             return
         started = False
 
@@ -112,9 +112,17 @@ def _limited(receive: Callable[[], Any], most: int) -> Callable[[], Any]:
     return limited
 
 
-async def _answer(send: Any, status: int, words: str) -> None:
-    body = json.dumps({"error": words}).encode()
-    headers = {"content-type": "application/json", "content-length": str(len(body)), **HEADERS}
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>prismap</title><link rel="icon" href="data:,"></head>
+<body style="font:16px/1.5 system-ui;max-width:38em;margin:20vh auto;padding:0 1em">
+<h1>This map cannot be shown</h1><p>{words}</p></body></html>"""
+
+
+async def _answer(send: Any, status: int, words: str, *, as_page: bool = False) -> None:
+    """JSON for the page's script; a readable page for the address itself. `words` are always our own."""
+    body = (PAGE.format(words=words) if as_page else json.dumps({"error": words})).encode()
+    kind = "text/html; charset=utf-8" if as_page else "application/json"
+    headers = {"content-type": kind, "content-length": str(len(body)), **HEADERS}
     pairs = [(name.encode(), value.encode()) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": status, "headers": pairs})
     await send({"type": "http.response.body", "body": body})

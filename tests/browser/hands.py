@@ -1,0 +1,40 @@
+"""What a user's hands do: point at a row, draw a lasso, read the count."""
+
+import math
+
+import numpy as np
+
+
+def on_screen(page, position, data):
+    """Where a position of the first layer is on the screen, while the whole map is shown."""
+    positions = data.layers[0].positions
+    centre = (positions.min(0) + positions.max(0)) / 2
+    radius = np.ptp(positions, axis=0).max() / 2 * 1.06
+    box = page.locator(".pm-canvas").bounding_box()
+    x, y = (np.asarray(position) - centre) / radius * box["height"] / 2
+    return box["x"] + box["width"] / 2 + x, box["y"] + box["height"] / 2 - y
+
+
+def point_at(page, row, data):
+    """Move the mouse to a row."""
+    page.mouse.move(*on_screen(page, data.layers[0].positions[row], data))
+
+
+def lasso(page, centre=None, radius=0.49):
+    """Draw a circle with the lasso; `centre` on the screen (default: the middle), `radius` as a part of the height."""
+    box = page.locator(".pm-canvas").bounding_box()
+    x, y = centre or (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    r = radius * box["height"]
+    page.get_by_role("button", name="Lasso (L)").click()
+    page.mouse.move(x + r, y)
+    page.mouse.down()
+    for step in range(1, 17):
+        angle = 2 * math.pi * step / 16
+        page.mouse.move(x + r * math.cos(angle), y + r * math.sin(angle))
+        page.wait_for_timeout(10)
+    page.mouse.up()
+
+
+def count(page):
+    """The number of selected rows, as the page says it."""
+    return page.locator("[data-test=count]")
