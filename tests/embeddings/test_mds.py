@@ -138,6 +138,30 @@ def test_duplicates(plane):
         np.testing.assert_allclose(Y[60:], Y[:20], atol=0.05)
 
 
+@pytest.mark.parametrize("kind", ["metric", "sammon"])
+def test_rows_that_the_start_puts_on_one_point_come_apart(kind):
+    """A grid and the same grid a little higher: classical scaling in the plane drops the height."""
+    floor = np.array([(i, 1.3 * j, 0.0) for i in range(4) for j in range(4)])
+    X = np.vstack([floor, floor + [0, 0, 0.5]])
+    classical = MDS(kind="classical").fit_transform(X)
+    np.testing.assert_allclose(classical[:16], classical[16:], atol=1e-9)
+    Y = MDS(kind=kind, random_state=0).fit_transform(X)
+    assert np.linalg.norm(Y[:16] - Y[16:], axis=1).min() > 0.01
+
+
+class OneWayMetric(NamedMetric):
+    """Longer in one direction than in the other, as tangent lengths are."""
+
+    def pairwise(self, A=None, B=None):
+        D = super().pairwise(A, B)
+        return D + 0.1 * np.triu(D) - 0.1 * np.tril(D)
+
+
+def test_asymmetric_distances_are_averaged(plane):
+    expected = MDS(random_state=0).fit_transform(plane)
+    np.testing.assert_allclose(MDS(metric=OneWayMetric(), random_state=0).fit_transform(plane), expected, atol=1e-6)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_rows", [2, 3, 4])
 def test_tiny_data(kind, n_rows):

@@ -49,12 +49,7 @@ def test_neighbours_are_kept_from_every_start(digits, kernel, init):
 
 def retrieval(X, Y, k=20):
     """(mean precision, mean recall) of the smooth neighbourhoods, as the two divergences of eq. 4.3."""
-    D2x, D2y = pairwise_distances(X) ** 2, pairwise_distances(Y) ** 2
-    for D2 in (D2x, D2y):
-        np.fill_diagonal(D2, np.inf)
-    P, _ = calibrate(D2x, k)
-    Q, _ = calibrate(D2y, k)
-    P, Q = P + 1e-12, Q + 1e-12
+    P, Q = (calibrate(squared_distances(Z), k)[0] + 1e-12 for Z in (X, Y))
     return float((Q * np.log(Q / P)).sum()), float((P * np.log(P / Q)).sum())
 
 
@@ -103,9 +98,7 @@ def test_tnerv_for_recall_alone_is_tsne(digits):
 
 @pytest.mark.parametrize("make_cost", [gaussian_cost, student_cost])
 def test_cost_of_the_class_has_its_gradient(digits, make_cost):
-    D2 = pairwise_distances(digits[0][:15]) ** 2
-    np.fill_diagonal(D2, np.inf)
-    cost = make_cost(D2, 4.0, gamma=0.4, pull=0.5)
+    cost = make_cost(squared_distances(digits[0][:15]), 4.0, gamma=0.4, pull=0.5)
     Y = 10 * np.random.default_rng(0).normal(size=(15, 2))
     expected = slow.numeric_gradient(lambda Y: cost(Y)[0], Y, 1e-5)
     np.testing.assert_allclose(cost(Y)[1], expected, atol=1e-6 * np.abs(expected).max())
@@ -152,6 +145,44 @@ def test_duplicates_keep_their_classes_apart(kernel, noise):
     centres = np.array([Y[y == c].mean(axis=0) for c in range(4)])
     spread = max(Y[y == c].std(axis=0).max() for c in range(4))
     assert pairwise_distances(centres)[np.triu_indices(4, 1)].min() > 5 * spread
+
+
+def test_near_duplicates_do_not_crush_the_rest(digits):
+    """A quarter of the rows all but equal: the others keep the room they have without them."""
+    X = digits[0][:90]
+    plain = NeRV(random_state=0).fit_transform(X)
+    crowd = X[0] + 1e-7 * np.random.default_rng(0).normal(size=(30, X.shape[1]))
+    Y = NeRV(random_state=0).fit_transform(np.vstack([X, crowd]))
+    assert Y[1:90].std() > 0.8 * plain[1:].std()
+    assert Y[90:].std(axis=0).max() < 0.1 * plain.std()
+
+
+def test_bandwidths_have_a_floor_that_both_sides_share(digits):
+    """p and q of a row keep one bandwidth (eq. 4.1 and 4.2), also where it was raised."""
+    X = digits[0][:30].copy()
+    X[20:] = X[0] + 1e-7 * np.random.default_rng(0).normal(size=(10, X.shape[1]))
+    D2 = squared_distances(X)
+    cost = gaussian_cost(D2, 5.0, gamma=0.5)
+    P, sigma = cost.keywords["P"], cost.keywords["sigma"]
+    assert sigma[25] == pytest.approx(0.01 * np.sqrt(D2[np.isfinite(D2)].mean()))
+    assert np.mean(sigma[1:20] > sigma[25]) > 0.5
+    expected = np.exp((D2.min(axis=1, keepdims=True) - D2) / (2 * sigma[:, None] ** 2))
+    np.testing.assert_allclose(P, expected / expected.sum(axis=1, keepdims=True), atol=1e-9)
+
+
+@pytest.mark.parametrize("gamma", [0.1, 1.0])
+def test_tnerv_does_not_throw_rows_out_of_the_map(digits, gamma):
+    """Clusters without common neighbours lower the cost by going apart for ever; the pull ends that."""
+    X = digits[0]
+    X = np.vstack([X[:75], X[75:] + 200])
+    Y = NeRV(gamma=gamma, kernel="student", random_state=0).fit_transform(X)
+    assert np.abs(Y).max() < 10 * np.sqrt(len(X))
+
+
+def squared_distances(X):
+    D2 = pairwise_distances(X) ** 2
+    np.fill_diagonal(D2, np.inf)
+    return D2
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

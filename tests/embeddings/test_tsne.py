@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from openTSNE.tsne import kl_divergence_bh
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.manifold import trustworthiness
 from sklearn.metrics import pairwise_distances
@@ -9,7 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from prismap.embeddings import TSNE
 from prismap.embeddings.affinities import joint_affinities
-from prismap.embeddings.tsne import EXACT_ROWS
+from prismap.embeddings.tsne import EXACT_ROWS, exact_engine
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics.base import NamedMetric
 from reference.embedding_costs_reference import tsne_cost as slow_cost
@@ -68,6 +69,17 @@ def test_engines_agree_on_the_objective(many):
     model = TSNE(n_iter=100, random_state=0).fit(X)
     P = joint_affinities(*model.metric_.kneighbors(None, 90), 30).toarray()
     assert model.kl_divergence_ == pytest.approx(slow_cost_by_matrix(model.embedding_, P), rel=0.01)
+
+
+def test_exact_engine_is_the_tree_without_approximation(blobs):
+    """openTSNE's gradient at theta = 0, whose scale (a quarter of the derivative) the learning rates rely on."""
+    X, _ = blobs
+    P = joint_affinities(*NamedMetric().fit(X).kneighbors(None, 60), 20)
+    Y = np.random.default_rng(0).normal(size=(len(X), 2))
+    cost, gradient = exact_engine(Y, P, should_eval_error=True)
+    peer_cost, peer_gradient = kl_divergence_bh(Y, P, dof=1, bh_params={"theta": 0.0}, should_eval_error=True)
+    assert cost == pytest.approx(peer_cost, rel=1e-9)
+    np.testing.assert_allclose(gradient, peer_gradient, atol=1e-12)
 
 
 def slow_cost_by_matrix(Y, P):

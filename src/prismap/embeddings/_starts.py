@@ -70,12 +70,11 @@ def distance_start(init, classical, D, rng):
 
 
 def rescale(Y, rng, std=1e-4):
-    """Positions centred, the first axis with standard deviation `std`, and moved by a hundredth of it at random.
+    """Positions whose widest axis has the standard deviation `std`, moved by a hundredth of it at random.
 
     The small start lets t-SNE sort clusters before they repel each other; the jitter keeps duplicates from being
     glued together for ever (their gradients would be the same).
     """
-    Y = Y - Y.mean(axis=0)
     spread = float(Y.std(axis=0).max())
     chance = rng.normal(size=Y.shape)
     if spread == 0.0:

@@ -81,6 +81,12 @@ def _entropy(E, beta):
     return np.log(total) + beta * mean, -(beta**2) * np.maximum(square - mean**2, 0.0)
 
 
+def row_affinities(D2, sigma):
+    """p_{j|i} for given bandwidths: rows of squared distances to rows that sum to one."""
+    P = np.exp((D2.min(axis=1, keepdims=True) - D2) / (2.0 * np.square(sigma)[:, None]))
+    return P / P.sum(axis=1, keepdims=True)
+
+
 def joint_affinities(distances, indices, perplexity):
     """Symmetric affinities that sum to one, sparse: p_ij = (p_{j|i} + p_{i|j}) / 2n (thesis 2.2.1).
 
