@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.spatial import procrustes
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, make_blobs
 from sklearn.decomposition import PCA
 from sklearn.manifold import MDS as SklearnMDS
 from sklearn.metrics import pairwise_distances
@@ -12,6 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import reference.embedding_costs_reference as slow
 from prismap.embeddings import MDS
 from prismap.exceptions import InputError, PrismapWarning
+from prismap.metrics import FisherMetric
 from prismap.metrics.base import NamedMetric
 
 KINDS = ["classical", "metric", "sammon"]
@@ -120,6 +121,17 @@ def test_precomputed_and_metric_objects_equal_the_named_metric(X, kind):
     passed = MDS(metric=NamedMetric("manhattan"), **options).fit_transform(X)
     np.testing.assert_allclose(given, named, atol=1e-8)
     np.testing.assert_array_equal(passed, named)
+
+
+def test_a_metric_with_a_target_makes_the_fisher_form():
+    """The same as its distances passed ready-made; the labels count."""
+    X, y = make_blobs(60, 3, centers=3, cluster_std=3.0, random_state=0)
+    options = {"max_iter": 5, "random_state": 0}
+    model = MDS(metric=FisherMetric(perplexity=8, random_state=0), **options).fit(X, y)
+    given = MDS(metric="precomputed", **options).fit_transform(np.array(model.metric_.pairwise(), dtype=float))
+    np.testing.assert_allclose(model.embedding_, given, atol=1e-4 * np.abs(given).max())
+    other = MDS(metric=FisherMetric(perplexity=8, random_state=0), **options).fit_transform(X, np.roll(y, 7))
+    assert np.abs(other - given).max() > 0.1 * np.abs(given).max()
 
 
 @pytest.mark.parametrize("kind", KINDS)

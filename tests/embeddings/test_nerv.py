@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits, make_swiss_roll
+from sklearn.datasets import load_digits, make_blobs, make_swiss_roll
 from sklearn.manifold import trustworthiness
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -13,6 +13,7 @@ from prismap.embeddings.affinities import calibrate
 from prismap.embeddings.costs import SMALLEST_AFFINITY
 from prismap.embeddings.nerv import ANNEALING_ITER, ANNEALING_STAGES, gaussian_cost, stages, student_cost
 from prismap.exceptions import InputError, PrismapWarning
+from prismap.metrics import FisherMetric
 from prismap.metrics.base import NamedMetric
 
 KERNELS = ["gaussian", "student"]
@@ -130,6 +131,17 @@ def test_precomputed_and_metric_objects_equal_the_named_metric(digits, kernel):
     given = NeRV(metric="precomputed", **options).fit_transform(pairwise_distances(X, metric="manhattan"))
     np.testing.assert_array_equal(NeRV(metric=NamedMetric("manhattan"), **options).fit_transform(X), named)
     np.testing.assert_allclose(given, named, atol=1e-4 * np.abs(named).max())
+
+
+def test_a_metric_with_a_target_makes_the_fisher_form():
+    """The same as its distances passed ready-made; the labels count."""
+    X, y = make_blobs(60, 3, centers=3, cluster_std=3.0, random_state=0)
+    options = {"max_iter": 3, "random_state": 0}
+    model = NeRV(metric=FisherMetric(perplexity=8, random_state=0), **options).fit(X, y)
+    given = NeRV(metric="precomputed", **options).fit_transform(np.array(model.metric_.pairwise(), dtype=float))
+    np.testing.assert_allclose(model.embedding_, given, atol=1e-4 * np.abs(given).max())
+    other = NeRV(metric=FisherMetric(perplexity=8, random_state=0), **options).fit_transform(X, np.roll(y, 7))
+    assert np.abs(other - given).max() > 0.1 * np.abs(given).max()
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

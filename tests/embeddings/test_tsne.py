@@ -12,6 +12,7 @@ from prismap.embeddings import TSNE
 from prismap.embeddings.affinities import joint_affinities
 from prismap.embeddings.tsne import EXACT_ROWS, exact_engine
 from prismap.exceptions import InputError, PrismapWarning
+from prismap.metrics import FisherMetric
 from prismap.metrics.base import NamedMetric
 from reference.embedding_costs_reference import tsne_cost as slow_cost
 
@@ -108,6 +109,17 @@ def test_precomputed_and_metric_objects_equal_the_named_metric(size, request):
     passed = TSNE(metric=NamedMetric("manhattan"), **options).fit_transform(X)
     np.testing.assert_allclose(given, named, rtol=1e-6, atol=1e-9)
     np.testing.assert_array_equal(passed, named)
+
+
+def test_a_metric_with_a_target_makes_the_fisher_form():
+    """The same as its distances passed ready-made; the labels count."""
+    X, y = make_blobs(60, 3, centers=3, cluster_std=3.0, random_state=0)
+    options = {"perplexity": 5, "n_iter": 4, "init": "spectral", "random_state": 0}
+    model = TSNE(metric=FisherMetric(perplexity=8, random_state=0), **options).fit(X, y)
+    given = TSNE(metric="precomputed", **options).fit_transform(np.array(model.metric_.pairwise(), dtype=float))
+    np.testing.assert_allclose(model.embedding_, given, atol=1e-4 * np.abs(given).max())
+    other = TSNE(metric=FisherMetric(perplexity=8, random_state=0), **options).fit_transform(X, np.roll(y, 7))
+    assert np.abs(other - given).max() > 0.1 * np.abs(given).max()
 
 
 def test_ready_made_neighbours_are_used(many):
