@@ -19,7 +19,7 @@ def test_log_lines_when_piped():
     stream = io.StringIO()
     console = Console(stream=stream)
     with console.stage("reading"):
-        console.progress("rows", 5, 10)
+        console.doing("row 5")
     console.note("something")
     console.note("something")
     lines = stream.getvalue().splitlines()
@@ -33,9 +33,11 @@ def test_log_lines_when_piped():
 def test_progress_is_logged_now_and_then(monkeypatch):
     monkeypatch.setattr(module, "_LOG_SECONDS", 0.0)
     stream = io.StringIO()
-    Console(stream=stream).progress("rows", 5, 10)
-    Console(stream=stream).progress("rows", 7)
-    assert stream.getvalue() == "rows: 5 of 10 (50 %)\nrows: 7\n"
+    console = Console(stream=stream)
+    console.doing("row 5")
+    monkeypatch.setattr(module, "_LOG_SECONDS", 100.0)
+    console.doing("row 6")
+    assert stream.getvalue() == "  row 5\n"
 
 
 def test_one_line_is_redrawn_on_a_terminal(monkeypatch):
@@ -43,9 +45,9 @@ def test_one_line_is_redrawn_on_a_terminal(monkeypatch):
     stream = Terminal()
     console = Console(stream=stream)
     with console.stage("placing"):
-        console.progress("rows", 5, 10)
+        console.doing("row 5")
     shown = stream.getvalue()
-    assert "\r\x1b[Kplacing ...\r\x1b[Krows: 5 of 10 (50 %)\r\x1b[Kplacing: " in shown
+    assert "\r\x1b[Kplacing ...\r\x1b[Krow 5\r\x1b[Kplacing: " in shown
     assert shown.count("\n") == 1
 
 
@@ -61,7 +63,7 @@ def test_quiet_says_nothing_but_the_result(capsys):
     stream = Terminal()
     console = Console(quiet=True, stream=stream)
     with console.stage("reading"):
-        console.progress("rows", 5)
+        console.doing("row 5")
     console.note("kept for the report")
     console.result("the answer\n", {})
     assert stream.getvalue() == ""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from prismap.bundle import map_writer
 from prismap.cli.console import Console
 from prismap.cli.folder import MODEL
+from prismap.cli.job import prismap_class
 from prismap.exceptions import InputError
 from prismap.tables import ColumnEncoding, Table, TableEncoding, read_batches
 
@@ -50,7 +51,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
             filled.update(encoded.filled)
             unknown.update(encoded.unknown)
             strangers |= _unknown_classes(model, batch)
-            console.progress("rows placed", n_rows)
+            console.doing(f"{n_rows} rows placed")
         if not n_rows:
             raise InputError(f"{args.data} has no rows.")
     _say(console, filled, unknown, strangers)
@@ -62,10 +63,8 @@ def run(args: argparse.Namespace, console: Console) -> None:
 
 def load_model(path: Path, console: Console) -> Any:
     """The map in a file, or in a folder of `prismap map`."""
-    from prismap.map import PrisMap
-
     with console.stage(f"loading {path}"):
-        return PrisMap.load(path / MODEL if path.is_dir() else path)
+        return prismap_class().load(path / MODEL if path.is_dir() else path)
 
 
 def encoding_of(model: Any) -> TableEncoding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -14,6 +15,12 @@ import numpy as np
 
 _TERMINAL_SECONDS = 0.1
 _LOG_SECONDS = 10.0
+#: Options by the arguments of `PrisMap` they stand for.
+_OPTIONS = {
+    "data": "kind", "fit_rows": "fit-rows", "method": "method", "n_jobs": "jobs", "perplexity": "perplexity",
+    "random_state": "seed", "supervision": "supervision", "target": "task",
+}  # fmt: skip
+_ARGUMENT = re.compile(rf"\b({'|'.join(_OPTIONS)})=(['\"]?)(\w+(?:\.\d+)?)\2")
 
 
 class Console:
@@ -41,20 +48,20 @@ class Console:
             self.clear()
         self.say(f"{what}: {time.perf_counter() - start:.1f} s")
 
-    def progress(self, what: str, done: int, total: int | None = None) -> None:
-        """How far a stage has come; drawn at most ten times a second, logged at most every ten seconds."""
+    def doing(self, what: str) -> None:
+        """What is going on within a stage: drawn at most ten times a second, logged at most every ten seconds."""
         now = time.perf_counter()
         if now - self._last < (_TERMINAL_SECONDS if self._terminal else _LOG_SECONDS):
             return
         self._last = now
-        share = f"{done} of {total} ({100 * done // total} %)" if total else f"{done}"
         if self._terminal:
-            self._draw(f"{what}: {share}")
+            self._draw(what)
         else:
-            self.say(f"{what}: {share}")
+            self.say(f"  {what}")
 
     def note(self, text: str) -> None:
         """Something the user should know; kept for the report too, and said once."""
+        text = in_options(text)
         if text not in self.notes:
             self.notes.append(text)
             self.say(f"note: {text}")
@@ -84,6 +91,15 @@ class Console:
             self._stream.write(f"\r\x1b[K{text}")
             self._stream.flush()
             self._drawn = True
+
+
+def in_options(text: str) -> str:
+    """Arguments of the library, as its messages name them, in the words of the command line.
+
+    >>> in_options("fit_rows=5 is too few. Set data='similarity'.")
+    '--fit-rows 5 is too few. Set --kind similarity.'
+    """
+    return _ARGUMENT.sub(lambda found: f"--{_OPTIONS[found[1]]} {found[3]}", text).replace(" in PrisMap", "")
 
 
 def to_json(document: Any) -> str:

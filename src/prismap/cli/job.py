@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +16,11 @@ from numpy.typing import NDArray
 from prismap.bundle import write_map, written_aside
 from prismap.cli.console import Console, to_json
 from prismap.cli.folder import MODEL, PAGE, PICTURE, REPORT, folder_aside
+from prismap.exceptions import InputError, PrismapWarning
 from prismap.tables import TableEncoding
+
+#: Columns of the file that the page shows; it is not a data base.
+MOST_COLUMNS = 40
 
 
 @dataclass(frozen=True)
@@ -35,49 +41,78 @@ class Job:
 
 def run_job(job: Job, out: Path, console: Console) -> None:
     """Fit the map, judge it, write the folder and print the report."""
-    from prismap.map import PrisMap  # heavy: not for --help
-
-    n_rows, n_features = job.X.shape
-    model = PrisMap(**job.options)
-    with console.stage(f"fitting a map of {n_rows} rows, {n_features} features"):
-        model.fit(job.X, job.y)
-    with console.stage("judging it"):
-        report = model.report()
+    model = fit_map(job, console)
+    report = judge_map(model, console)
     report = replace(report, notes=(*report.notes, *console.notes))
     with console.stage("writing"), folder_aside(out) as folder:
-        rows = _map_rows(job, model)
-        write_map(folder / ("map.parquet" if importlib.util.find_spec("pyarrow") else "map.csv"), rows)
+        name = "map.parquet" if importlib.util.find_spec("pyarrow") else "map.csv"
+        write_map(folder / name, map_rows(job, model))
         model.save(folder / MODEL, extra_header={"table": job.encoding.to_dict(), "title": job.title})
         with written_aside(folder / REPORT) as aside:
             aside.write_text(to_json(report.to_dict()), encoding="utf-8")
-        model.to_html(folder / PAGE)
-        _draw(model, job, folder, console)
+        columns = dict(itertools.islice(job.columns.items(), MOST_COLUMNS))
+        model.to_html(folder / PAGE, title=job.title, columns=columns, images=job.images, row_ids=job.ids)
+        draw(job, model, folder, console)
         files = sorted(path.name for path in folder.iterdir())
     console.result(
         f"{report}\n\n{out}: {', '.join(files)}", {"out": str(out), "files": files, "report": report.to_dict()}
     )
 
 
-def _map_rows(job: Job, model: Any) -> dict[str, NDArray[Any]]:
+def prismap_class() -> Any:
+    """`PrisMap`, imported late: it is heavy, and --help can do without."""
+    from prismap.map import PrisMap
+
+    return PrisMap
+
+
+def fit_map(job: Job, console: Console) -> Any:
+    """The fitted `PrisMap`; an option it refuses is the user's mistake."""
+    from sklearn.utils._param_validation import InvalidParameterError
+
+    def follow(iteration: int, error: float, _: Any) -> bool:
+        console.doing(f"embedding, iteration {iteration}, error {error:.4g}")
+        return False
+
+    n_rows, n_features = job.X.shape
+    with console.stage(f"fitting a map of {n_rows} rows, {n_features} features"), warnings.catch_warnings():
+        # Constant columns were named when the file was read.
+        warnings.filterwarnings("ignore", message=".* columns are constant", category=PrismapWarning)
+        try:
+            return prismap_class()(**job.options).fit(job.X, job.y, callback=follow)
+        except InvalidParameterError as error:
+            raise InputError(str(error)) from error
+
+
+def judge_map(model: Any, console: Console) -> Any:
+    """The report of a map; it is refitted several times for it."""
+    with console.stage("judging it"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrismapWarning)  # what the refits warn of was said of the map itself
+        return model.report(callback=lambda done, total: console.doing(f"{done} of {total} maps for comparison"))
+
+
+def map_rows(job: Job, model: Any) -> dict[str, NDArray[Any]]:
     """The columns of map.parquet."""
     n_rows = len(job.X)
-    fitted = np.zeros(n_rows, dtype=bool)
-    fitted[model.fit_rows_] = True
-    Y = model.transform(job.X)
-    Y[model.fit_rows_] = model.embedding_
+    placed = np.ones(n_rows, dtype=bool)
+    placed[model.fit_rows_] = False
+    far = np.zeros(n_rows, dtype=bool)
+    if placed.any():
+        far[placed] = model.is_far(job.X[placed])
+    Y = model.positions()
     columns = {
         "id": np.arange(n_rows) if job.ids is None else job.ids,
         "x": Y[:, 0],
         "y": Y[:, 1],
-        "split": np.where(fitted, "fit", "placed"),
-        "far": model.is_far(job.X),
+        "split": np.where(placed, "placed", "fit"),
+        "far": far,
     }
     if job.y is not None:
         columns["target"] = job.y
     return columns
 
 
-def _draw(model: Any, job: Job, folder: Path, console: Console) -> None:
+def draw(job: Job, model: Any, folder: Path, console: Console) -> None:
     """map.png, if matplotlib is there."""
     if not importlib.util.find_spec("matplotlib"):
         console.note(f"no {PICTURE}: that needs matplotlib (pip install 'prismap[plot]')")

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from prismap._version import __version__
 from prismap.cli import apply, demo, map, report
-from prismap.cli.console import Console
+from prismap.cli.console import Console, in_options
 from prismap.exceptions import InputError, MissingExtraError, PrismapWarning
 
 COMMANDS = (demo, map, apply, report)
@@ -81,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _complain(error: InputError) -> int:
-    sys.stderr.write(f"prismap: {error}\n")
+    sys.stderr.write(f"prismap: {in_options(str(error))}\n")
     return 2
 
 

@@ -43,9 +43,9 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     fit = parser.add_argument_group("map")
     fit.add_argument("--method", default="tsne", help="how rows become positions (default: tsne)")
     fit.add_argument("--task", choices=("auto", "class", "real", "none"), default="auto", help="kind of target")
-    fit.add_argument("--supervision", type=_at_least_zero, metavar="W", help="weight of the target; 0: none")
+    fit.add_argument("--supervision", type=_share, metavar="W", help="weight of the target from 0 to 1 (default)")
     fit.add_argument("--fit-rows", type=_whole, metavar="N", help="rows to fit; the others are placed by the map")
-    fit.add_argument("--perplexity", type=_above_zero, metavar="P", help="effective number of neighbours")
+    fit.add_argument("--perplexity", type=_from_one, metavar="P", help="effective number of neighbours")
     fit.add_argument("--seed", type=_seed, default=0, metavar="N", help="random seed (default: 0)")
     fit.add_argument("--jobs", type=int, metavar="N", help="processor cores to use; -1: all")
     parser.set_defaults(run=run)
@@ -140,19 +140,19 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _whole(text: str) -> int:
-    return int(_checked(text, int, lambda number: number >= 1, "a whole number from 1"))
+    return int(_checked(text, int, lambda number: number >= 2, "a whole number from 2"))
 
 
 def _seed(text: str) -> int:
     return int(_checked(text, int, lambda number: 0 <= number < 2**31, "a whole number from 0 to 2147483647"))
 
 
-def _at_least_zero(text: str) -> float:
-    return _checked(text, float, lambda number: 0 <= number < math.inf, "a number from 0")
+def _share(text: str) -> float:
+    return _checked(text, float, lambda number: 0 <= number <= 1, "a number from 0 to 1")
 
 
-def _above_zero(text: str) -> float:
-    return _checked(text, float, lambda number: 0 < number < math.inf, "a number above 0")
+def _from_one(text: str) -> float:
+    return _checked(text, float, lambda number: 1 <= number < math.inf, "a number from 1")
 
 
 def _checked(text: str, kind: type[int] | type[float], good: Any, wanted: str) -> float:

@@ -7,8 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from prismap.cli.apply import load_model
 from prismap.cli.console import Console
-from prismap.cli.folder import REPORT
+from prismap.cli.folder import MODEL, REPORT
+from prismap.cli.job import judge_map
 from prismap.exceptions import FileFormatError, InputError
 
 
@@ -17,34 +19,29 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     parser = subparsers.add_parser(
         "report", parents=[common], help="print the verdict on a map", description="Print the verdict on a map."
     )
-    parser.add_argument("map", type=Path, metavar="MAP", help="folder written by prismap map, or its report.json")
+    parser.add_argument(
+        "map", type=Path, metavar="MAP", help="folder of prismap map, its report.json or its model.prismap"
+    )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, console: Console) -> None:
     """Print the report."""
-    document = read_report(args.map)
+    report = read_report(args.map, console)
+    console.result(str(report), report.to_dict())
+
+
+def read_report(path: Path, console: Console) -> Any:
+    """The report of a folder, of a report.json, or of a model."""
+    if path.suffix == Path(MODEL).suffix and path.is_file():
+        return judge_map(load_model(path, console), console)
+    path = path / REPORT if path.is_dir() else path
+    if not path.is_file():
+        raise InputError(f"there is no file {path}: name a folder written by prismap map, its {REPORT} or its {MODEL}.")
     from prismap.quality import MapReport
 
     try:
-        text = str(MapReport.from_dict(document))
-    except InputError as error:
-        raise FileFormatError(f"{args.map}: {error}") from error
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise FileFormatError(f"{args.map} holds no report that prismap wrote ({error!r}).") from error
-    console.result(text, document)
-
-
-def read_report(path: Path) -> dict[str, Any]:
-    """The report of a folder, or a report.json, as a dictionary."""
-    if path.is_dir():
-        path = path / REPORT
-    if not path.is_file():
-        raise InputError(f"there is no file {path}: name a folder written by prismap map, or its {REPORT}.")
-    try:
-        document = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise FileFormatError(f"{path} is not a report: {error}.") from error
-    if not isinstance(document, dict):
-        raise FileFormatError(f"{path} is not a report: it holds no JSON object.")
-    return document
+        return MapReport.from_dict(json.loads(path.read_bytes()))
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        what = str(error) if isinstance(error, InputError) else repr(error)
+        raise FileFormatError(f"{path} holds no report that prismap wrote: {what}") from error

@@ -1,0 +1,234 @@
+"""`prismap map` for real: what the folder holds, what is said, and what is left when it goes wrong."""
+
+import contextlib
+import importlib.util
+import io
+import json
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from cli.flowers import tree, write_flowers
+from prismap.cli import demo
+from prismap.cli.main import main
+from prismap.map import PrisMap
+from prismap.quality import MapReport
+from prismap.tables import TableEncoding
+
+parquet = pytest.importorskip("pyarrow.parquet")
+FILES = ["map.html", "map.parquet", "map.png", "model.prismap", "report.json"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """One map with a target, some rows fitted and some placed: (folder, stdout, stderr)."""
+    folder = tmp_path_factory.mktemp("made")
+    write_flowers(folder / "flowers.csv", n_rows=48)
+    words = ["map", "flowers.csv", "--target", "species", "--id", "key", "--fit-rows", "36", "--perplexity", "8"]
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        assert main([*words, "--title", "<b>Flowers</b>", "-o", "out"]) == 0, err.getvalue()
+    return folder / "out", out.getvalue(), err.getvalue()
+
+
+@pytest.fixture
+def quick(run, tmp_path):
+    """A map without a target, which takes no time to judge."""
+
+    def quick(data, *options):
+        return run("map", data, "--task", "none", "--perplexity", "8", "-o", tmp_path / "out", *options)
+
+    return quick
+
+
+def test_the_folder_holds_everything_and_nothing_else(made):
+    folder, _, _ = made
+    assert sorted(os.listdir(folder)) == FILES
+    assert sorted(os.listdir(folder.parent)) == ["flowers.csv", "out"]
+    assert (folder / "map.png").read_bytes().startswith(b"\x89PNG")
+    page = (folder / "map.html").read_text(encoding="utf-8")
+    assert "<title>&lt;b&gt;Flowers&lt;/b&gt;</title>" in page
+
+
+def test_the_report_is_printed_and_stored(made, run):
+    folder, out, err = made
+    document = json.loads((folder / "report.json").read_text(encoding="utf-8"), parse_constant=pytest.fail)
+    report = MapReport.from_dict(document)
+    assert out == f"{report}\n\nout: {', '.join(FILES)}\n"
+    assert document["n_fitted"] == 36
+    assert any("soil (2)" in note for note in document["notes"])
+    assert any("standardised" in note for note in document["notes"])
+    assert "note: columns were standardised (mean 0, variance 1); --no-standardize keeps them" in err
+    assert run("report", folder) == (0, f"{report}\n", "")
+    assert run("report", folder / "report.json", "--quiet")[1] == f"{report}\n"
+    assert json.loads(run("report", folder, "--json")[1]) == document
+    assert report.verdict in " ".join(run("report", folder / "model.prismap", "--quiet")[1].split())
+
+
+def test_the_map_has_a_row_for_every_row(made):
+    table = parquet.read_table(made[0] / "map.parquet")
+    assert table.column_names == ["id", "x", "y", "split", "far", "target"]
+    rows = table.to_pydict()
+    assert rows["id"] == [f"f{row}" for row in range(48)]
+    assert rows["target"] == [("setosa", "virginica", "versicolor")[row % 3] for row in range(48)]
+    assert rows["split"].count("fit") == 36
+    assert rows["split"].count("placed") == 12
+    assert not any(far for far, split in zip(rows["far"], rows["split"], strict=True) if split == "fit")
+    assert np.isfinite([rows["x"], rows["y"]]).all()
+
+
+def test_the_model_is_the_map(made):
+    folder, _, _ = made
+    model = PrisMap.load(folder / "model.prismap")
+    rows = parquet.read_table(folder / "map.parquet").to_pydict()
+    fitted = [row for row, split in enumerate(rows["split"]) if split == "fit"]
+    Y = np.transpose([rows["x"], rows["y"]])[fitted]
+    np.testing.assert_array_equal(model.embedding_, Y)
+    encoding = TableEncoding.from_dict(model.extra_header_["table"])
+    assert encoding.feature_names == ["sl", "sw", "pl", "pw", "soil=clay", "soil=sand"]
+    assert (encoding.target, encoding.ids, encoding.text_target) == ("species", "key", True)
+
+
+def test_the_same_command_gives_the_same_map(quick, flowers, tmp_path):
+    assert quick(flowers, "--id", "key", "--quiet")[0] == 0
+    first = (tmp_path / "out" / "model.prismap").read_bytes(), (tmp_path / "out" / "map.parquet").read_bytes()
+    code, _, err = quick(flowers, "--id", "key", "--quiet")
+    assert (code, err) == (2, f"prismap: {tmp_path / 'out'} holds a map already: --force replaces it.\n")
+    assert quick(flowers, "--id", "key", "--quiet", "--force")[0] == 0
+    positions = [
+        parquet.read_table(io.BytesIO(data)).to_pydict()
+        for data in (first[1], (tmp_path / "out" / "map.parquet").read_bytes())
+    ]
+    assert positions[0] == positions[1]
+
+
+def test_json_and_quiet(quick, flowers, tmp_path):
+    code, out, err = quick(flowers, "--id", "key", "--json", "--quiet")
+    assert (code, err) == (0, "")
+    answer = json.loads(out)
+    assert answer["files"] == FILES
+    assert answer["report"]["target"] == "none"
+
+
+def test_what_was_noticed_is_said(quick, tmp_path):
+    path = tmp_path / "d.csv"
+    write_flowers(path, n_rows=45, soil=["clay"] * 45, pw=["", *["1.5"] * 43, "2"])
+    path.write_text(path.read_text().replace(",", ";"), encoding="utf-8")
+    code, _, err = quick(path, "--id", "key", "--drop", "species", "--impute", "median", "--perplexity", "30")
+    assert code == 0
+    assert "note: the columns of d.csv are divided by semicolons\n" in err
+    assert "note: missing values were filled with the median (text: the most frequent level): 'pw' 1\n" in err
+    assert "note: constant or empty columns tell nothing and were kept: 'soil'\n" in err
+    assert "note: the map has no target: it shows the data alone" in err
+    assert "note: --perplexity 30 is too high for 45 rows" in err
+    assert "columns are constant and carry no information" not in err
+
+
+def test_duplicated_rows_are_fine(quick, tmp_path):
+    path = write_flowers(tmp_path / "d.csv", n_rows=30)
+    names, *rows = path.read_text().splitlines()
+    path.write_text("\n".join([names, *rows, *rows]), encoding="utf-8")
+    assert quick(path, "--drop", "key", "--quiet")[0] == 0
+
+
+def test_matrices_of_pairs_are_mapped(quick, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    D = np.linalg.norm(X[:, None] - X[None], axis=2)
+    np.savez(tmp_path / "d.npz", S=D, kind="dissimilarity", y=np.arange(40) % 2)
+    code, _, err = quick(tmp_path / "d.npz")
+    assert code == 0, err
+    assert "standardised" not in err
+    assert PrisMap.load(tmp_path / "out" / "model.prismap").data == "dissimilarity"
+
+
+@pytest.mark.parametrize(
+    ("matrix", "kind", "message"),
+    [
+        (lambda D: D, "similarity", "Set --kind dissimilarity."),
+        (lambda D: D + 1, "dissimilarity", "set --kind similarity."),
+        (lambda D: np.triu(D), "dissimilarity", "must be symmetric"),
+        (lambda D: -D, "dissimilarity", "must not be negative"),
+        (lambda D: D[:, :-1], "dissimilarity", "as many columns as rows"),
+    ],
+)
+def test_matrices_that_are_not_what_they_should_be(refused, tmp_path, matrix, kind, message):
+    D = np.abs(np.subtract.outer(np.arange(30.0), np.arange(30.0)))
+    np.save(tmp_path / "d.npy", matrix(D))
+    assert message in refused("map", tmp_path / "d.npy", "--kind", kind, "-o", tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "message"),
+    [
+        ({"species": ["setosa"] * 48}, [], "holds only one class"),
+        ({}, ["--method", "magic"], "The 'method' parameter of PrisMap must be"),
+        ({"n_rows": 1}, [], "1 sample"),
+        ({}, ["--task", "real"], "real"),
+    ],
+)
+def test_rows_that_make_no_map(refused, tmp_path, rows, options, message):
+    path = write_flowers(tmp_path / "d.csv", **{"n_rows": 48, **rows})
+    words = ("--target", "species", "--drop", "key,soil", "-o", tmp_path / "out")
+    assert message in refused("map", path, *words, *options)
+
+
+def test_a_target_of_another_length_is_refused(refused, tmp_path):
+    np.savez(tmp_path / "d.npz", X=np.zeros((5, 2)), y=np.zeros(4))
+    assert "y must have one entry for each of the 5 rows" in refused("map", tmp_path / "d.npz", "-o", tmp_path / "out")
+
+
+@pytest.mark.parametrize("stage", ["fit", "report", "save", "to_html", "plot"])
+def test_an_interrupted_run_leaves_nothing(run, flowers, tmp_path, monkeypatch, stage):
+    def interrupted(*args, **options):
+        os.kill(os.getpid(), signal.SIGTERM if stage == "save" else signal.SIGINT)
+
+    monkeypatch.setattr(PrisMap, stage, interrupted)
+    before = tree(tmp_path)
+    words = ("map", flowers, "--task", "none", "--id", "key", "--quiet", "-o", tmp_path / "out")
+    assert run(*words) == (130, "", "prismap: stopped\n")
+    assert tree(tmp_path) == before
+
+
+def test_a_full_disk_leaves_nothing(run, flowers, tmp_path, monkeypatch):
+    def full(*args, **options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(PrisMap, "save", full)
+    before = tree(tmp_path)
+    code, out, err = run("map", flowers, "--task", "none", "--id", "key", "--quiet", "-o", tmp_path / "out")
+    assert (code, out) == (1, "")
+    assert err == "prismap: [Errno 28] No space left on device\n"
+    assert tree(tmp_path) == before
+
+
+def test_without_the_extras_there_is_a_csv_and_no_picture(quick, flowers, tmp_path, monkeypatch):
+    find = importlib.util.find_spec
+    absent = ("pyarrow", "matplotlib")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name in absent else find(name, *more))
+    code, _, err = quick(flowers, "--id", "key")
+    assert code == 0, err
+    assert sorted(os.listdir(tmp_path / "out")) == ["map.csv", "map.html", "model.prismap", "report.json"]
+    assert "no map.png: that needs matplotlib" in err
+    lines = (tmp_path / "out" / "map.csv").read_text().splitlines()
+    assert lines[0] == "id,x,y,split,far"
+    assert len(lines) == 91
+
+
+def test_the_demo_is_the_digits(run, tmp_path, monkeypatch):
+    job = demo.digits_job()
+    assert job.X.shape == (1797, 64)
+    assert job.images.shape == (1797, 8, 8)
+    assert job.images.max() == 255
+    assert len(job.encoding.feature_names) == 64
+    np.testing.assert_array_equal(np.unique(job.y), np.arange(10))
+    few = slice(0, 40)
+    small = demo.Job(
+        job.X[few], None, job.encoding, job.title, {"random_state": 0, "perplexity": 8}, images=job.images[few]
+    )
+    monkeypatch.setattr(demo, "digits_job", lambda: small)
+    for _ in range(2):  # the second time it replaces itself
+        assert run("demo", "-o", tmp_path / "demo", "--quiet")[0] == 0
+    assert sorted(os.listdir(tmp_path / "demo")) == FILES
