@@ -23,6 +23,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from prismap._blocks import row_blocks
 from prismap._random import as_generator
@@ -117,7 +118,8 @@ def _at(X, Y, kind, n_neighbors, metric, n_samples, random_state):
         k = int(sizes[0])
         shares = kept_shares(x, y, rows, k)
         return Estimate.over_rows(shares if kind == "q_nx" else _above_chance(shares, k, n))
-    counts, group_sizes = rank_counts(x, y, rows)
+    with threadpool_limits(1, user_api="blas"):  # products of small blocks lose more by waiting for a second thread
+        counts, group_sizes = rank_counts(x, y, rows)
     return curve_from_counts(counts, group_sizes, n, kind, sizes)
 
 
