@@ -272,7 +272,7 @@ def test_unlabelled_rows_are_mapped_but_never_support(toy):
 def test_predicted_probabilities_are_out_of_fold(toy):
     X, y = toy
     metric = metric_of(toy)
-    P = metric.predict_proba()
+    P = metric.class_probabilities()
     np.testing.assert_allclose(P.sum(axis=1), 1)
     kept = metric.support_[metric.folds_[metric.support_] != metric.folds_[11]]
     np.testing.assert_allclose(P[11], slow.posterior(X[11], X[kept], y[kept], 3, metric.bandwidth_), atol=1e-12)

@@ -25,6 +25,8 @@ METHODS = {
 }  # fmt: skip
 #: A new row is far when it is farther from the data than this share of the fitted rows are from each other.
 FAR_QUANTILE = 0.99
+#: Rows that the search for the mapping's bandwidth looks at.
+BANDWIDTH_ROWS = 500
 #: Nearer than this to a fitted row, in units of the typical distance, a row is that row.
 SAME = 1e-6
 
@@ -45,10 +47,16 @@ class Recipe:
     seed: int
     n_jobs: int | None
     callback: Any = None
+    factor: float | None = None
+    n_iter: int = 500
 
     def unsupervised(self):
         """The same map without a target."""
-        return replace(self, target="none", mapping="euclidean", callback=None)
+        return replace(self, target="none", mapping="euclidean", callback=None, factor=None)
+
+    def quick(self):
+        """The same map in half the iterations: enough to be judged, and all that are compared get as many."""
+        return replace(self, n_iter=250)
 
     def metric_options(self):
         """Arguments of the recipe's `FisherMetric`."""
@@ -59,9 +67,9 @@ class Recipe:
             "perplexity": self.perplexity, "repair": self.repair, "n_jobs": self.n_jobs, "random_state": self.seed,
         }  # fmt: skip
 
-    def silent(self):
-        """The same map without progress reports."""
-        return replace(self, callback=None)
+    def twin_of(self, built):
+        """The same map once more, without progress reports and without a new search for the mapping's bandwidth."""
+        return replace(self, callback=None, factor=float(built.mapping.factor))
 
 
 @dataclass(frozen=True)
@@ -73,15 +81,28 @@ class Kernels:
     coefficients: np.ndarray
     center: np.ndarray
 
+    factor: np.ndarray
+
     @classmethod
-    def fit(cls, D, Y, seed):
-        """Learn it from the distances between the fitted rows and their positions."""
-        fitted = KernelMap(metric="precomputed", random_state=seed).fit(D, Y)
-        return cls(fitted.landmarks_, fitted.bandwidth_, fitted.coefficients_, fitted.center_)
+    def fit(cls, D, Y, seed, factor=None):
+        """Learn it from the distances between the fitted rows and their positions.
+
+        The bandwidth factor, unless given, is found by cross-validation on a sample: it is relative to the rows' own
+        spacing, and a sample shows it as well as all rows would.
+        """
+        if factor is None:
+            sample = np.sort(np.random.default_rng(seed).permutation(len(D))[:BANDWIDTH_ROWS])
+            trial = KernelMap(metric="precomputed", random_state=seed).fit(D[np.ix_(sample, sample)], Y[sample])
+            factor = trial.factor_
+        fitted = KernelMap(metric="precomputed", bandwidth=float(factor)).fit(D, Y)
+        return cls(fitted.landmarks_, fitted.bandwidth_, fitted.coefficients_, fitted.center_, np.array(factor))
 
     def transform(self, D):
         """Positions of new rows from their distances to the fitted rows."""
-        return kernel_matrix(D[:, self.landmarks].astype(np.float64), self.bandwidth, normalize=True) @ self.coefficients + self.center
+        return (
+            kernel_matrix(D[:, self.landmarks].astype(np.float64), self.bandwidth, normalize=True) @ self.coefficients
+            + self.center
+        )
 
 
 @dataclass(frozen=True)
@@ -146,7 +167,7 @@ def build(recipe: Recipe, X, y=None) -> Built:
     after_embedding = perf_counter()
     positions = np.asarray(embedding.embedding_, dtype=np.float64)
     by_fisher = recipe.mapping == "fisher" or recipe.target == "none"
-    mapping = Kernels.fit(D if by_fisher else geometry_distances(metric), positions, recipe.seed)
+    mapping = Kernels.fit(D if by_fisher else geometry_distances(metric), positions, recipe.seed, recipe.factor)
     times = {
         "metric": after_metric - start,
         "embedding": after_embedding - after_metric,
@@ -177,7 +198,7 @@ def make_embedding(recipe, *, metric):
     make = getattr(embeddings, METHODS[recipe.method])
     wanted = {
         "metric": metric, "perplexity": recipe.perplexity, "random_state": recipe.seed, "n_jobs": recipe.n_jobs,
-        "callback": recipe.callback,
+        "callback": recipe.callback, "n_iter": recipe.n_iter,
     }  # fmt: skip
     known = inspect.signature(make).parameters
     return make(**{name: value for name, value in wanted.items() if name in known})

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
+from threadpoolctl import threadpool_limits
 
 from prismap._random import as_generator
 from prismap.map.build import Built, build, geometry_distances
 from prismap.metrics.target import known_targets
+from prismap.metrics.tiles import n_threads
 from prismap.quality import (
     Estimate,
     MapReport,
@@ -57,31 +60,35 @@ class Placed:
 
 def judge(model, *, n_permutations=None, callback=None):
     """The report of a fitted `PrisMap`, and its twins."""
-    say = callback or (lambda stage: None)
     start = perf_counter()
     X, y = model._fitted_part(), model._fitted_target()
-    built, recipe = model._built, model._recipe().silent()
-    say("the map without a target")
-    twins = Twins(built if model.target_ == "none" else build(recipe.unsupervised(), X))
+    built = model._built
+    recipe = model._recipe().twin_of(built)
     scores, overlaps, judged, n_judged = (), None, "in-sample", 0
+    twins = Twins(built)
     if model.target_ != "none":
         rng = as_generator(model.seed_ + 1)
         n_permutations = n_permutations or (2 if built.geometry.n_rows > 600 else 5)
-        say("maps of permuted targets")
-        permuted = [permuted_map(recipe, X, y, rng) for _ in range(n_permutations)]
-        twins = Twins(twins.unsupervised, *permuted[0])
+        shuffles = [permuted_part(X, y, recipe.data, rng) for _ in range(n_permutations)]
         held_out = held_out_rows(model, rng)
-        if len(held_out) >= FEWEST_HELD_OUT:
-            judged = "held-out rows"
+        folds = [] if len(held_out) >= FEWEST_HELD_OUT else judged_folds(y, model.target_, rng)
+        shuffled = [permute_known(y, rng) for _ in folds]
+        jobs = [(build, recipe.unsupervised(), X)]
+        jobs += [(build, recipe.quick(), part, target) for part, target, _ in shuffles]
+        for (kept, out), target in zip(folds, shuffled, strict=True):
+            jobs.append((refit, recipe.quick(), X, y, kept, out))
+            jobs.append((refit, recipe.quick().unsupervised(), X, y, kept, out))
+            jobs.append((refit, recipe.quick(), X, target, kept, out))
+        done = run_side_by_side(jobs, model.n_jobs, callback)
+        permuted = [(one, target, rows) for one, (_, target, rows) in zip(done[1:], shuffles, strict=False)]
+        twins = Twins(done[0], *permuted[0])
+        judged = "cross-validation" if folds else "held-out rows"
+        cases = [done[1 + n_permutations + k :: 3] for k in range(3)]
+        if not folds:
             cases = held_out_cases(model, held_out, twins.unsupervised, permuted, rng)
-        else:
-            judged = "cross-validation"
-            say("maps without the rows to be judged")
-            cases = fold_cases(recipe, X, y, model.target_, rng)
         scores, n_judged = score_cases(model.target_, built, y, permuted, cases)
         if model.target_ == "class":
             overlaps = map_overlaps(cases[0], model.classes_)
-    say("neighbourhoods kept")
     report = MapReport(
         target=model.target_, n_fitted=built.geometry.n_rows, n_judged=n_judged, judged=judged, scores=scores,
         structure=structure_curves(built, twins.unsupervised), overlaps=overlaps, bandwidths=bandwidths(built),
@@ -91,14 +98,26 @@ def judge(model, *, n_permutations=None, callback=None):
     return report, twins
 
 
-def permuted_map(recipe, X, y, rng):
-    """A map of permuted targets on at most `MOST_PERMUTED_ROWS` of the rows: (map, permuted target, rows)."""
+def run_side_by_side(jobs, n_jobs, callback=None):
+    """Results of ``job[0](*job[1:])``, on all cores: one thread a map, none of which splits its matrix products.
+
+    `callback(done, all)` counts the maps.
+    """
+    done = []
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_threads(n_jobs)) as pool:
+        for result in pool.map(lambda job: job[0](*job[1:]), jobs):
+            done.append(result)
+            if callback is not None:
+                callback(len(done), len(jobs))
+    return done
+
+
+def permuted_part(X, y, data, rng):
+    """At most `MOST_PERMUTED_ROWS` of the rows with a permuted target: (rows of X, target, indices)."""
     rows = np.arange(X.shape[0])
     if len(rows) > MOST_PERMUTED_ROWS:
         rows = np.sort(rng.choice(rows, MOST_PERMUTED_ROWS, replace=False))
-    part = X[rows] if recipe.data == "vectors" else X[np.ix_(rows, rows)]
-    shuffled = permute_known(y[rows], rng)
-    return build(recipe, part, shuffled), shuffled, rows
+    return X[rows] if data == "vectors" else X[np.ix_(rows, rows)], permute_known(y[rows], rng), rows
 
 
 def permute_known(y, rng):
@@ -127,21 +146,13 @@ def held_out_cases(model, held_out, unsupervised, permuted, rng):
     return cases[0], cases[1], placed
 
 
-def fold_cases(recipe, X, y, target, rng):
-    """The same from maps refitted without the judged fifth of the rows; one fifth of many rows, or all five."""
+def judged_folds(y, target, rng):
+    """(kept, judged) rows: a fifth of the labelled rows is judged if that is many, each of the five otherwise."""
     known = np.flatnonzero(known_targets(y))
     kind = StratifiedKFold if target == "class" and min_class(y[known]) >= 5 else KFold
-    folds = list(kind(5, shuffle=True, random_state=int(rng.integers(2**31))).split(known, y[known]))
-    if len(known) / 5 >= FEWEST_IN_ONE_FOLD:
-        folds = folds[:1]
-    maps, unsupervised, permuted = [], [], []
-    for _, held_out in folds:
-        out = known[held_out]
-        kept = np.setdiff1d(np.arange(len(y)), out)
-        maps.append(refit(recipe, X, y, kept, out))
-        unsupervised.append(refit(recipe.unsupervised(), X, y, kept, out))
-        permuted.append(refit(recipe, X, permute_known(y, rng), kept, out))
-    return maps, unsupervised, permuted
+    split = kind(5, shuffle=True, random_state=int(rng.integers(2**31))).split(known, y[known])
+    folds = [(np.setdiff1d(np.arange(len(y)), known[out]), known[out]) for _, out in split]
+    return folds[:1] if len(known) / 5 >= FEWEST_IN_ONE_FOLD else folds
 
 
 def refit(recipe, X, y, kept, out):

@@ -35,7 +35,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     target : "auto", "class", "real" or "none"
         What y is. "auto" looks; "none" ignores it.
     supervision : float in [0, 1]
-        How much the target counts: 1 is the pure Fisher metric, 0 exactly the unsupervised map.
+        How much the target counts: 1 is the pure Fisher metric, 0 exactly the unsupervised map. The default leaves
+        the Euclidean metric a share, so that structure inside a class survives.
     posterior : "auto", "parzen", "lssvm", "gp" or a classifier
         How the target's distribution is estimated; see `FisherMetric`.
     cross_fit : bool
@@ -90,7 +91,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     }
 
     def __init__(
-        self, method="tsne", *, data="vectors", target="auto", supervision=1.0, posterior="auto", cross_fit=True,
+        self, method="tsne", *, data="vectors", target="auto", supervision=0.8, posterior="auto", cross_fit=True,
         fit_rows=5000, mapping="fisher", perplexity=30, repair="clip", random_state=None, n_jobs=None,
     ):  # fmt: skip
         self.method = method
@@ -222,8 +223,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """The `MapReport`: figures on rows that took no part in the fit, permuted-label twins, and the verdict.
 
         The first call refits the map a few times (without a target, with permuted ones, without the judged rows) and
-        takes about five times as long as `fit`; later calls return the same report. `callback(stage)` hears what is
-        being done.
+        takes a few times as long as `fit`; later calls return the same report. `callback(done, all)` counts these maps.
         """
         check_is_fitted(self, "seed_")
         if self._report is None:

@@ -48,7 +48,8 @@ class FisherMetric(BaseEstimator):
         The estimate of the class posterior: Gaussian kernels on support rows, a least-squares support vector machine on
         the profiles, or any classifier with ``predict_proba`` (vectors only; an unfitted one is cloned and fitted in
         folds, so that no row is judged by a model that saw it; a fitted one is used as it is, in-sample). "auto" takes
-        the better of the first two by out-of-fold log-loss.
+        the better of the first two by out-of-fold log-loss; with supervision 1 it is "parzen", because the others do
+        not see what lies between rows, and without a Euclidean part would merge all clusters of a class.
     path : "chord", "tangent" or "graph"
         Arcs between posteriors at nodes of the straight segment (the default), speeds at nodes as published, or
         shortest paths over a neighbour graph whose edges are chords.
@@ -202,7 +203,7 @@ class FisherMetric(BaseEstimator):
         if self.n_segments == "auto" and kind in ("auto", "parzen"):
             self.n_segments_ = ParzenSource.default_segments
         if kind == "auto":
-            if self.n_segments not in ("auto", 1):
+            if self.n_segments not in ("auto", 1) or self.supervision == 1:
                 return ParzenSource(self, codes)
             source, self.log_losses_ = choose_source(self, codes, rng)
         elif kind == "parzen":
@@ -352,7 +353,7 @@ class FisherMetric(BaseEstimator):
         rows = check_rows(self, rows, reset=False, sparse=self.data == "vectors")
         return rows.astype(self.geometry_.dtype, copy=False)
 
-    def predict_proba(self, A=None):
+    def class_probabilities(self, A=None):
         """Class posteriors of rows A; of the fitted rows, each without the support of its own fold, where None."""
         check_is_fitted(self, "posterior_")
         if A is None:

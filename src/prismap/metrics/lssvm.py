@@ -20,8 +20,8 @@ from scipy.optimize import minimize_scalar
 #: Widths tried first, in units of 1 / (half the mean squared distance), and ridges tried with each.
 WIDTHS = (0.25, 1.0, 4.0)
 RIDGES = (0.01, 0.1, 1.0)
-#: Support rows that the search for width and ridge looks at.
-SEARCH_ROWS = 500
+#: Support rows that the search for width and ridge looks at: so many a class, within limits.
+SEARCH_ROWS_A_CLASS, SEARCH_ROWS = 60, (600, 2000)
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,9 @@ def fit_lssvm(Q, codes, n_classes, folds, rng):
 def search(Q, codes, n_classes, folds, rng):
     """Width and ridge with the smallest out-of-fold log-loss: a coarse grid, then half and double the best width."""
     rows = np.arange(len(codes))
-    if len(rows) > SEARCH_ROWS:
-        rows = np.sort(rng.choice(rows, SEARCH_ROWS, replace=False))
+    most = int(np.clip(SEARCH_ROWS_A_CLASS * n_classes, *SEARCH_ROWS))
+    if len(rows) > most:
+        rows = np.sort(rng.choice(rows, most, replace=False))
     Q, codes, folds = Q[np.ix_(rows, rows)], codes[rows], folds[rows]
     unit = 2.0 / (float(Q.mean()) or 1.0)
     losses = {}
