@@ -1,6 +1,5 @@
 """`prismap map` for real: what the folder holds, what is said, and what is left when it goes wrong."""
 
-import contextlib
 import importlib.util
 import io
 import json
@@ -12,25 +11,12 @@ import pytest
 
 from cli.flowers import tree, write_flowers
 from prismap.cli import demo
-from prismap.cli.main import main
 from prismap.map import PrisMap
 from prismap.quality import MapReport
 from prismap.tables import TableEncoding
 
 parquet = pytest.importorskip("pyarrow.parquet")
 FILES = ["map.html", "map.parquet", "map.png", "model.prismap", "report.json"]
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """One map with a target, some rows fitted and some placed: (folder, stdout, stderr)."""
-    folder = tmp_path_factory.mktemp("made")
-    write_flowers(folder / "flowers.csv", n_rows=48)
-    words = ["map", "flowers.csv", "--target", "species", "--id", "key", "--fit-rows", "36", "--perplexity", "8"]
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        assert main([*words, "--title", "<b>Flowers</b>", "-o", "out"]) == 0, err.getvalue()
-    return folder / "out", out.getvalue(), err.getvalue()
 
 
 @pytest.fixture

@@ -1,0 +1,234 @@
+"""`prismap apply` for real: new files on an old map, treated as the first one was."""
+
+import functools
+import json
+import os
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+
+from cli.flowers import tree, write_flowers
+from prismap.bundle import read_bundle, write_bundle
+from prismap.cli import apply
+from prismap.cli.main import main
+from prismap.map import PrisMap
+from prismap.tables import read_batches
+
+pa = pytest.importorskip("pyarrow")
+from pyarrow import parquet  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """The folder of a map without a target, with a text column, ids and filled values."""
+    folder = tmp_path_factory.mktemp("model")
+    write_flowers(folder / "flowers.csv", n_rows=60)
+    words = ["map", folder / "flowers.csv", "--target", "species", "--supervision", "0", "--id", "key"]
+    options = ["--impute", "median", "--perplexity", "8", "--quiet", "--json", "-o", folder / "out"]
+    assert main([str(word) for word in [*words, *options]]) == 0
+    return folder / "out"
+
+
+@pytest.fixture
+def place(run, model, tmp_path):
+    """Apply the model to a file and return (table of the result, stdout, stderr)."""
+
+    def place(data, *options, out="placed.parquet"):
+        code, said, err = run("apply", model, data, "-o", tmp_path / out, *options)
+        assert code == 0, err
+        return parquet.read_table(tmp_path / out).to_pydict() if out.endswith(".parquet") else None, said, err
+
+    return place
+
+
+def positions(rows):
+    return np.transpose([rows["x"], rows["y"]])
+
+
+def test_the_rows_of_the_map_fall_on_themselves(place, model):
+    rows, said, err = place(model.parent / "flowers.csv", "--quiet")
+    first = parquet.read_table(model / "map.parquet").to_pydict()
+    np.testing.assert_allclose(positions(rows), positions(first), atol=1e-9)
+    assert list(rows) == ["id", "x", "y", "split", "far", "target"]
+    assert rows["id"] == first["id"]
+    assert rows["target"] == first["target"]
+    assert set(rows["split"]) == {"new"}
+    assert not any(rows["far"])
+    assert "60 rows placed, 0 of them far from all rows of the map" in said
+    assert err == ""
+
+
+def test_order_of_columns_and_target_do_not_matter(place, tmp_path):
+    path = write_flowers(tmp_path / "new.csv", n_rows=20, seed=3)
+    rows, _, _ = place(path)
+    lines = [line.split(",") for line in path.read_text().splitlines()]
+    shuffled = tmp_path / "shuffled.tsv"
+    shuffled.write_text("\n".join("\t".join([*reversed(line[1:-1]), "extra"]) for line in lines), encoding="utf-8")
+    again, _, _ = place(shuffled, out="again.parquet")
+    np.testing.assert_array_equal(positions(again), positions(rows))
+    assert again["id"] == list(range(20))
+    assert "target" not in again
+
+
+def test_batches_change_nothing(place, tmp_path, monkeypatch):
+    path = write_flowers(tmp_path / "new.csv", n_rows=20, seed=3, soil=["sand", "", "peat", "clay"] * 5)
+    rows, _, err = place(path)
+    monkeypatch.setattr(apply, "read_batches", functools.partial(read_batches, n_rows=7))
+    pieces, said, err_pieces = place(path, out="pieces.parquet")
+    assert pieces.pop("x") == pytest.approx(rows.pop("x"), rel=1e-12)
+    assert pieces.pop("y") == pytest.approx(rows.pop("y"), rel=1e-12)
+    assert pieces == rows
+    assert "20 rows placed" in said
+    for said in (err, err_pieces):
+        assert "note: 5 missing values of 'soil' were filled as at the fit\n" in said
+        assert "note: 5 rows have a level of 'soil' that the map has not seen" in said
+
+
+def test_parquet_in_csv_out(place, tmp_path):
+    path = write_flowers(tmp_path / "new.csv", n_rows=9, seed=3)
+    expected, _, _ = place(path)
+    names, *lines = [line.split(",") for line in path.read_text().splitlines()]
+    columns = dict(zip(names, zip(*lines, strict=True), strict=True))
+    numbers = {name: [float(value) for value in columns[name]] for name in ("sl", "sw", "pl", "pw")}
+    parquet.write_table(pa.table({"soil": columns["soil"], **numbers}), tmp_path / "new.parquet")
+    place(tmp_path / "new.parquet", out="placed.csv")
+    header, *rows = (tmp_path / "placed.csv").read_text().splitlines()
+    assert header == "id,x,y,split,far"
+    found = np.array([[float(value) for value in row.split(",")[1:3]] for row in rows])
+    np.testing.assert_allclose(found, positions(expected), atol=1e-12)
+
+
+def test_far_rows_are_marked(place, tmp_path):
+    path = write_flowers(tmp_path / "new.csv", n_rows=6, seed=3, sl=["1e6", *["1.0"] * 5])
+    rows, said, _ = place(path, "--json")
+    assert rows["far"][0]
+    answer = json.loads(said)
+    assert answer["rows"] == 6
+    assert answer["far"] == sum(rows["far"])
+
+
+def test_unknown_classes_are_said(run, made, tmp_path):
+    path = write_flowers(tmp_path / "new.csv", n_rows=4, species=["setosa", "rosa", "", "alba"])
+    code, _, err = run("apply", made[0] / "model.prismap", path, "-o", tmp_path / "new.parquet")
+    assert code == 0
+    assert "note: classes the map was not fitted with: alba, rosa\n" in err
+    target = parquet.read_table(tmp_path / "new.parquet").column("target").to_pylist()
+    assert target == ["setosa", "rosa", None, "alba"]
+
+
+def test_a_new_process_places_rows_alike(place, model, tmp_path):
+    path = write_flowers(tmp_path / "new.csv", n_rows=20, seed=5)
+    here, _, _ = place(path)
+    out = tmp_path / "there.parquet"
+    words = [sys.executable, "-m", "prismap.cli.main", "apply", str(model), str(path), "-o", str(out), "--quiet"]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    there = parquet.read_table(out).to_pydict()
+    np.testing.assert_allclose(positions(there), positions(here), rtol=0, atol=1e-12)
+
+
+def test_maps_saved_from_python_are_applied_to_columns_as_they_are(run, tmp_path):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    model = PrisMap(perplexity=8, random_state=0).fit(X)
+    model.save(tmp_path / "m.prismap")
+    np.save(tmp_path / "new.npy", X[:5] + 0.01)
+    assert run("apply", tmp_path / "m.prismap", tmp_path / "new.npy", "-o", tmp_path / "new.parquet")[0] == 0
+    rows = parquet.read_table(tmp_path / "new.parquet").to_pydict()
+    np.testing.assert_allclose(positions(rows), model.transform(X[:5] + 0.01), atol=1e-12)
+
+
+def test_matrix_data_is_placed(run, tmp_path):
+    X = np.random.default_rng(0).normal(size=(45, 3))
+    D = np.linalg.norm(X[:, None] - X[None], axis=2)
+    np.savez(tmp_path / "d.npz", S=D[:40, :40])
+    np.savez(tmp_path / "new.npz", S=D[40:, :40])
+    words = ("--kind", "dissimilarity", "--perplexity", "8", "--quiet", "-o", tmp_path / "out")
+    assert run("map", tmp_path / "d.npz", *words)[0] == 0
+    assert run("apply", tmp_path / "out", tmp_path / "new.npz", "-o", tmp_path / "new.parquet")[0] == 0
+    assert parquet.read_table(tmp_path / "new.parquet").num_rows == 5
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"sl": None}, "lacks 1 of the 5 columns of the map: -'sl'"),
+        ({"soil": None, "Soil": ["sand"] * 9}, "-'soil' (+'Soil'?). Columns the map does not know: 'Soil'"),
+        ({"sl": ["tall"] * 9}, "column 'sl' held numbers when the map was fitted and holds text now, such as 'tall'"),
+    ],
+)
+def test_files_with_other_columns_are_refused(refused, model, tmp_path, changes, message):
+    path = write_flowers(tmp_path / "new.csv", n_rows=9, **changes)
+    assert message in refused("apply", model, path, "-o", tmp_path / "out.parquet")
+
+
+def test_missing_values_are_refused_unless_the_map_fills_them(refused, run, tmp_path):
+    np.save(tmp_path / "d.npy", np.random.default_rng(0).normal(size=(30, 3)))
+    assert run("map", tmp_path / "d.npy", "--perplexity", "8", "--quiet", "-o", tmp_path / "out")[0] == 0
+    np.save(tmp_path / "new.npy", np.array([[1, np.nan, 2], [1, 2, np.inf]]))
+    message = refused("apply", tmp_path / "out", tmp_path / "new.npy", "-o", tmp_path / "new.parquet")
+    assert "missing or infinite values in 2 columns, of 2 rows: 'x1' 1, 'x2' 1" in message
+
+
+def test_a_fault_late_in_the_file_leaves_nothing(refused, model, tmp_path, monkeypatch):
+    monkeypatch.setattr(apply, "read_batches", functools.partial(read_batches, n_rows=4))
+    path = write_flowers(tmp_path / "new.csv", n_rows=9)
+    with path.open("a", encoding="utf-8") as file:
+        file.write("f9,1,2\n")
+    for out in ("out.parquet", "out.csv"):
+        assert "line 11: 3 fields, but 7 column names" in refused("apply", model, path, "-o", tmp_path / out)
+
+
+def test_files_that_are_there_are_kept(refused, run, model, flowers, tmp_path):
+    out = tmp_path / "out.csv"
+    out.write_text("precious")
+    assert "is there already: --force replaces it" in refused("apply", model, flowers, "-o", out)
+    assert run("apply", model, flowers, "-o", out, "--force", "--quiet")[0] == 0
+    assert out.read_text().startswith("id,x,y")
+    assert "is one of the files to read" in refused("apply", model, flowers, "-o", flowers, "--force")
+    assert "there is no folder" in refused("apply", model, flowers, "-o", tmp_path / "no" / "out.csv")
+
+
+def test_models_that_are_none_are_refused(refused, model, flowers, tmp_path):
+    path = tmp_path / "m.prismap"
+    out = ("-o", tmp_path / "out.csv")
+    assert "there is no file" in refused("apply", path, flowers, *out)
+    assert "there is no file" in refused("apply", tmp_path, flowers, *out)
+    assert "not written by prismap" in refused("apply", flowers, flowers, *out)
+    good = (model / "model.prismap").read_bytes()
+    path.write_bytes(good[: len(good) // 2])
+    assert "is damaged, or was not written by prismap" in refused("apply", path, flowers, *out)
+    np.savez(tmp_path / "foreign.npz", a=np.zeros(3))
+    assert "was not written by prismap" in refused("apply", tmp_path / "foreign.npz", flowers, *out)
+    write_bundle(path, {}, {"kind": "something else"})
+    assert "holds no map but 'something else'" in refused("apply", path, flowers, *out)
+    bundle = read_bundle(model / "model.prismap")
+    write_bundle(path, bundle.arrays, {**bundle.header, "extra": {"table": {"columns": 3}}})
+    assert "encoding of the columns stored with the map is damaged" in refused("apply", path, flowers, *out)
+
+
+def test_a_newer_model_is_refused_with_the_way_out(refused, model, flowers, tmp_path):
+    path = tmp_path / "m.prismap"
+    with zipfile.ZipFile(model / "model.prismap") as old, zipfile.ZipFile(path, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name == "header.json":
+                content = json.dumps({**json.loads(content), "version": 99, "library": "9.0"}).encode()
+            new.writestr(name, content)
+    assert "format version 99 (prismap 9.0)" in refused("apply", path, flowers, "-o", tmp_path / "out.csv")
+
+
+def test_an_interrupted_run_leaves_nothing(run, model, flowers, tmp_path, monkeypatch):
+    def interrupted(self, X):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(PrisMap, "transform", interrupted)
+    before = tree(tmp_path)
+    assert run("apply", model, flowers, "-o", tmp_path / "out.parquet", "--quiet") == (130, "", "prismap: stopped\n")
+    assert tree(tmp_path) == before
+    assert os.listdir(tmp_path) == ["flowers.csv"]
