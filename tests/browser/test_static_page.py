@@ -174,7 +174,7 @@ def test_a_link_brings_the_view_back(show):
     page.get_by_role("button", name="b 30").click()
     page.get_by_label("Search rows").fill("item-00")
     page.keyboard.press("Enter")
-    page.wait_for_timeout(400)
+    page.wait_for_function("['layer=', 'hide=', 'rows=', 'view='].every((part) => location.hash.includes(part))")
     page.reload()
     page.wait_for_selector("[data-ready=true]")
     expect(page.get_by_role("radio", name="Unsupervised")).to_have_attribute("aria-checked", "true")

@@ -123,7 +123,7 @@ export class Appearance {
       { class: "pm-details pm-appearance" },
       h("summary", {}, "Appearance"),
       this.slider("Point size", "size", 1, 14, 0.5),
-      this.slider("Opacity", "opacity", 0.05, 1, 0.05),
+      this.slider("Opacity", "opacity", 0.02, 1, 0.02),
       this.check("Class names on the map", "labels"),
       available.rings && this.check("Rings around doubtful rows", "rings"),
       available.raster !== null && this.check(available.raster || "Decision picture behind the points", "raster"),

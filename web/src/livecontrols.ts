@@ -3,6 +3,7 @@
 import { csv } from "./csv";
 import { h, replace, uniqueId } from "./dom";
 import type { LiveClient } from "./live";
+import type { NewRow } from "./overlay";
 import { saveCsv } from "./selection";
 
 const LISTED = 50;
@@ -14,15 +15,8 @@ export interface LiveHost {
   showLayer: (id: string, label: string, positions: Float32Array, final: boolean) => Promise<void>;
   /** The layer on the screen, if the server knows it by this name. */
   serverLayer: () => string | null;
-  placed: (rows: NewRowData[]) => void;
-  zoomTo: (rows: NewRowData[]) => void;
-}
-
-export interface NewRowData {
-  name: string;
-  x: number;
-  y: number;
-  far: boolean;
+  placed: (rows: NewRow[]) => void;
+  zoomTo: (row: NewRow) => void;
 }
 
 export const LIVE_LAYER = /^supervision-(\d(?:\.\d+)?)$/;
@@ -120,7 +114,7 @@ export class SupervisionControl {
 export class PlaceControl {
   readonly element: HTMLElement;
   private readonly list = h("div", { class: "pm-new" });
-  private rows: NewRowData[] = [];
+  private rows: NewRow[] = [];
 
   constructor(
     root: HTMLElement,
@@ -196,7 +190,7 @@ export class PlaceControl {
           "ul",
           { class: "pm-new-list" },
           ...this.rows.slice(0, LISTED).map((row) =>
-            h("li", {}, h("button", { type: "button", class: "pm-link", click: () => this.host.zoomTo([row]) }, row.name), row.far && h("small", { class: "pm-far" }, "far")),
+            h("li", {}, h("button", { type: "button", class: "pm-link", click: () => this.host.zoomTo(row) }, row.name), row.far && h("small", { class: "pm-far" }, "far")),
           ),
         ),
       this.rows.length > LISTED && h("p", { class: "pm-note" }, `and ${(this.rows.length - LISTED).toLocaleString("en")} more`),

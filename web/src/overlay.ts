@@ -7,7 +7,6 @@ import type { Layer } from "./types";
 
 export interface NewRow {
   name: string;
-  /** In the renderer's square. */
   x: number;
   y: number;
   far: boolean;

@@ -159,6 +159,8 @@ export class Plot {
   }
 
   get screen(): Screen {
+    // What is still under way when a notebook cell is left draws nowhere.
+    if (this.gone.signal.aborted) return { ax: 0, bx: 0, ay: 0, by: 0 };
     const { width, height } = this.size();
     return screenOf(this.scatter.get("camera").view as Float32Array, width, height);
   }

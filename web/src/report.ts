@@ -32,7 +32,7 @@ const SHOWN_APART = new Set(["format", "verdict", "target_shows", "overstates", 
 export function readReport(report: Record<string, unknown> | null): ReportView {
   const view: ReportView = { verdict: [], level: "neutral", figures: [], curves: [], overlaps: [], remarks: [], details: [] };
   if (!report) return view;
-  view.verdict = sentences(report.verdict);
+  view.verdict = sentences(report.verdict).flatMap((line) => line.split(/(?<=[.!?]) (?=\p{Lu})/u));
   if (report.overstates === true) view.level = "warn";
   else if (report.target_shows === true) view.level = "good";
   const shown = report.target === "class" ? percent : format;

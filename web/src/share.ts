@@ -54,7 +54,7 @@ export function decodeView(hash: string, known: Known): Shared {
   if (bins && bins.length === 2 && bins[0] <= bins[1] && bins[1] < BINS) state.window = [bins[0], bins[1]];
   const size = bounded(params.get("size"), 1, 20);
   if (size !== null) state.size = size;
-  const opacity = bounded(params.get("opacity"), 0.05, 1);
+  const opacity = bounded(params.get("opacity"), 0.02, 1);
   if (opacity !== null) state.opacity = opacity;
   for (const key of FLAGS) {
     const flag = params.get(key);

@@ -89,6 +89,25 @@ export class Store {
   }
 }
 
+/** How a page looks before anybody has touched it: the more rows, the smaller and paler the points. */
+export function defaultState(n: number, layer: string, colour: string): ViewState {
+  const [size, opacity] = n > 200_000 ? [2, 0.12] : n > 50_000 ? [2.5, 0.4] : n > 8_000 ? [3.5, 0.8] : n > 1_500 ? [5, 0.8] : [7, 0.8];
+  return {
+    layer,
+    colour,
+    hidden: new Set(),
+    window: null,
+    selection: [],
+    size,
+    opacity,
+    raster: true,
+    rings: true,
+    density: true,
+    labels: true,
+    tab: "verdict",
+  };
+}
+
 export function toggled<T>(set: ReadonlySet<T>, item: T): Set<T> {
   const next = new Set(set);
   if (!next.delete(item)) next.add(item);

@@ -19,9 +19,9 @@ export class VerdictPanel {
     replace(
       this.element,
       view.verdict.length > 0 &&
-        h("blockquote", { class: `pm-sentence pm-${view.level}` }, ...view.verdict.map((line) => h("p", {}, line))),
+        h("blockquote", { class: `pm-sentence pm-${view.level}` }, ...view.verdict.map(sentence)),
       nothing && empty("No report came with this map", "Maps made with “prismap map” bring their verdict and figures along."),
-      ...view.figures.map(figureBars),
+      view.figures.length > 0 && figureBars(view.figures[0]),
       curves.length > 0 &&
         h(
           "section",
@@ -31,10 +31,18 @@ export class VerdictPanel {
           h("p", { class: "pm-note" }, "0 is a random placement, 1 keeps every neighbourhood. The number is the area over a logarithmic k."),
         ),
       overlaps(view),
+      view.figures.length > 1 &&
+        h("details", { class: "pm-details" }, h("summary", {}, "More figures"), ...view.figures.slice(1).map(figureBars)),
       details(view),
       ...[...view.remarks, ...this.page.notes].map((note) => h("p", { class: "pm-note" }, note)),
     );
   }
+}
+
+/** The first sentence is the answer; a warning must not drown in the others. */
+function sentence(line: string, index: number): HTMLElement {
+  const [, warning, rest] = /^(Beware:)?(.*)$/s.exec(line)!;
+  return h("p", { class: index === 0 ? "pm-answer" : null }, warning && h("strong", {}, warning), rest);
 }
 
 function figureBars(figure: Figure): HTMLElement {

@@ -162,14 +162,14 @@ describe("geometry", () => {
 
 describe("report", () => {
   const report = {
-    format: 1, target: "class", n_fitted: 90, verdict: "Good: 97 % right.", target_shows: true, overstates: false,
+    format: 1, target: "class", n_fitted: 90, verdict: "Good: 97 % right. Beware: it is e.g. small.", target_shows: true, overstates: false,
     scores: [{ name: "1-NN error", value: { value: 0.1, spread: 0.02 }, unsupervised: null, permuted: { values: [0.9], mean: 0.9, spread: null }, chance: 0.9 }],
     structure: { map: { k: [1, 2], value: [0.5, null] } }, overlaps: [{ of: "a", into: "b", share: 0.125 }],
     versions: { numpy: "2" }, notes: ["one"], warnings: ["two"],
   };
   it("keeps the sentence and puts each error beside what it must be compared to", () => {
     const view = readReport(report);
-    expect(view.verdict).toEqual(["Good: 97\u00a0% right."]);
+    expect(view.verdict).toEqual(["Good: 97\u00a0% right.", "Beware: it is e.g. small."]);
     expect(view.level).toBe("good");
     expect(view.figures).toEqual([
       { label: "1-NN error", entries: [

@@ -1,0 +1,247 @@
+/** The map on the screen: points, what lies under and over them, and the card of the row pointed at. */
+
+import { backdrop } from "./backdrop";
+import { type Colouring, colouring, columnOf, visibleRows } from "./colouring";
+import { h } from "./dom";
+import type { FigureContent } from "./figure";
+import { FlatPlot, type PointView, hasWebgl } from "./flatplot";
+import { HoverCard } from "./hover";
+import { type Label, type NewRow, Overlay, placeLabels } from "./overlay";
+import { DRAWN_AT_MOST, Plot, type PlotEvents } from "./plot";
+import type { Store } from "./state";
+import type { ThemeSwitch } from "./theme";
+import type { Layer, Page } from "./types";
+
+export interface SceneEvents extends Pick<PlotEvents, "click" | "area"> {
+  /** The camera moved, or what is drawn changed. */
+  view: () => void;
+  say: (message: string) => void;
+}
+
+/** New rows are found by the pointer within so many pixels. */
+const REACH = 8;
+
+export class Scene {
+  readonly element = h("div", { class: "pm-map", tabindex: 0, role: "application" });
+  readonly plot: PointView;
+  colour: Colouring;
+  visible: Uint8Array | null = null;
+  shownRows: number;
+  private readonly overlay: Overlay;
+  private readonly card: HoverCard;
+  private labels: Label[] = [];
+  private newRows: NewRow[] = [];
+  private row: number | null = null;
+  private hovered: number | null = null;
+  private behind: HTMLCanvasElement | null = null;
+  private turn = 0;
+
+  /** The element must be in the document: the renderer asks for its size. */
+  constructor(
+    parent: HTMLElement,
+    private readonly page: Page,
+    private readonly store: Store,
+    private readonly theme: ThemeSwitch,
+    private readonly events: SceneEvents,
+  ) {
+    parent.append(this.element);
+    const { target } = page;
+    const about = target.kind === "none" ? "" : `, coloured by ${target.name}`;
+    this.element.setAttribute("aria-label", `Map of ${page.n} rows${about}. Arrow keys go from point to point, Enter selects.`);
+    this.shownRows = page.n;
+    this.colour = colouring(page, "", theme.dark);
+    this.card = new HoverCard(page);
+    this.plot = this.makePlot();
+    this.overlay = new Overlay(this.element);
+    this.element.append(this.card.element);
+    this.watchNewRows();
+  }
+
+  get layer(): Layer {
+    return this.page.layers.find((layer) => layer.id === this.store.state.layer) ?? this.page.layers[0];
+  }
+
+  /** The row under the keyboard's cursor. */
+  get cursor(): number | null {
+    return this.row;
+  }
+
+  /** Positions and colours anew; with `animate`, rows glide to their places. */
+  async recolour(animate: boolean): Promise<void> {
+    const turn = ++this.turn;
+    const handle = columnOf(this.page, this.store.state.colour);
+    if (handle && !handle.loaded) {
+      try {
+        await handle.load();
+      } catch {
+        this.events.say(`The values of “${handle.name}” could not be loaded.`);
+        return;
+      }
+      // Another choice was made while the values were on their way.
+      if (turn !== this.turn) return;
+    }
+    this.colour = colouring(this.page, this.store.state.colour, this.theme.dark);
+    this.labels = [];
+    this.paintOverlay();
+    void this.plot.draw(this.layer, this.colour, animate);
+    await this.refilter();
+  }
+
+  async refilter(): Promise<void> {
+    const { hidden, window: shown } = this.store.state;
+    this.visible = visibleRows(this.colour, hidden, shown);
+    this.shownRows = this.visible?.reduce((sum, flag) => sum + flag, 0) ?? this.page.n;
+    this.repaintBehind();
+    await this.plot.setFilter(this.visible);
+    this.relabel();
+  }
+
+  relabel(): void {
+    const { labels, hidden } = this.store.state;
+    this.labels = labels && this.colour.kind === "categories" ? placeLabels(this.layer, this.colour, hidden) : [];
+    this.paintOverlay();
+  }
+
+  repaintBehind(): void {
+    const { raster, density } = this.store.state;
+    const picture = raster && this.page.raster?.layer === this.layer.id ? this.page.raster : null;
+    const cloud = density && this.page.n > DRAWN_AT_MOST ? { colour: this.colour, visible: this.visible } : null;
+    const had = this.behind !== null;
+    this.behind = backdrop(this.layer, this.theme.colours.background, picture, cloud);
+    if (this.behind || had) void this.plot.setBackground(this.behind);
+  }
+
+  async retheme(): Promise<void> {
+    const { background, accent } = this.theme.colours;
+    void this.plot.setTheme(background, accent);
+    await this.recolour(false);
+  }
+
+  /** Rings belong to the map itself; the model's picture to the layer it was drawn for. */
+  get rings(): { far: Uint8Array | null; misshown: Uint8Array | null } {
+    const { rings } = this.store.state;
+    const first = this.layer === this.page.layers[0];
+    const pictured = (this.page.raster?.layer ?? this.page.layers[0].id) === this.layer.id;
+    return { far: rings && first ? this.page.far : null, misshown: rings && pictured ? this.page.misshown : null };
+  }
+
+  paintOverlay(): void {
+    // The renderer reports its first view before there is anything to lay over it.
+    if (!this.overlay) return;
+    const { background, text, warn, accent } = this.theme.colours;
+    const newRows = this.layer === this.page.layers[0] ? this.newRows : [];
+    this.overlay.draw(
+      { layer: this.layer, visible: this.visible, ...this.rings, labels: this.labels, newRows, cursor: this.row },
+      this.plot.screen,
+      { text, halo: background, warn, accent },
+    );
+  }
+
+  /** Rows that are not part of the map, in the units of its first layer. */
+  showNewRows(rows: NewRow[]): void {
+    const { cx, cy, radius } = this.page.layers[0].frame;
+    this.newRows = rows.map((row) => ({ ...row, x: (row.x - cx) / radius, y: (row.y - cy) / radius }));
+    this.paintOverlay();
+  }
+
+  zoomToNewRow(row: NewRow): void {
+    const { cx, cy, radius } = this.page.layers[0].frame;
+    this.plot.camera = [(row.x - cx) / radius, (row.y - cy) / radius, 0.3];
+  }
+
+  /** Point at a row from outside the map, or at none. */
+  peek(row: number | null): void {
+    this.plot.hover(row);
+    this.row = row;
+    this.paintOverlay();
+  }
+
+  moveCursor(row: number): void {
+    this.row = row;
+    const [x, y] = this.placeOf(this.layer.x[row], this.layer.y[row]);
+    if (x < 0 || y < 0 || x > this.element.clientWidth || y > this.element.clientHeight) this.plot.focus([row]);
+    this.showCard(row);
+    this.paintOverlay();
+  }
+
+  leaveCursor(): void {
+    this.row = null;
+    this.card.hide();
+    this.paintOverlay();
+  }
+
+  /** What is on the screen, for pictures of it. */
+  figure(): FigureContent {
+    const { background, text, muted } = this.theme.colours;
+    const { hidden, selection, size, opacity } = this.store.state;
+    return {
+      title: this.page.title,
+      subtitle: `${this.layer.label} · ${this.page.n.toLocaleString("en")} rows`,
+      layer: this.layer,
+      colour: this.colour,
+      visible: this.visible,
+      hidden,
+      selection,
+      labels: this.labels,
+      screen: this.plot.screen,
+      width: this.element.clientWidth,
+      height: this.element.clientHeight,
+      size,
+      opacity,
+      background,
+      text,
+      muted,
+      backdrop: this.behind,
+    };
+  }
+
+  private makePlot(): PointView {
+    if (!hasWebgl()) {
+      this.events.say("This browser has no WebGL: the map is a plain picture here, without hover and lasso.");
+      return new FlatPlot(this.element, () => this.viewed());
+    }
+    return new Plot(this.element, {
+      hover: (row) => this.hover(row),
+      click: this.events.click,
+      area: this.events.area,
+      view: () => this.viewed(),
+    });
+  }
+
+  private viewed(): void {
+    this.paintOverlay();
+    if (this.hovered === null && this.row === null) this.card?.hide();
+    this.events.view();
+  }
+
+  private hover(row: number | null): void {
+    this.hovered = row;
+    if (row === null) this.card.hide();
+    else this.showCard(row);
+  }
+
+  private showCard(row: number): void {
+    const [x, y] = this.placeOf(this.layer.x[row], this.layer.y[row]);
+    const { clientWidth, clientHeight } = this.element;
+    this.card.show(row, x, y, clientWidth, clientHeight, this.colour.colours[this.colour.codes[row]]);
+  }
+
+  private placeOf(x: number, y: number): [number, number] {
+    const { ax, bx, ay, by } = this.plot.screen;
+    return [ax * x + bx, ay * y + by];
+  }
+
+  /** New rows are not the renderer's; the pointer finds them here. */
+  private watchNewRows(): void {
+    this.element.addEventListener("mousemove", (event) => {
+      if (this.newRows.length === 0 || this.layer !== this.page.layers[0]) return;
+      const { left, top } = this.element.getBoundingClientRect();
+      const near = this.newRows.find((row) => {
+        const [x, y] = this.placeOf(row.x, row.y);
+        return Math.hypot(x - (event.clientX - left), y - (event.clientY - top)) < REACH;
+      });
+      if (near) this.card.showPlaced(near, ...this.placeOf(near.x, near.y), this.element.clientWidth, this.element.clientHeight);
+      else if (this.hovered === null) this.card.hide();
+    });
+  }
+}
