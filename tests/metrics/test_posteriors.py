@@ -80,10 +80,12 @@ def test_state_restores_the_metric(toy):
 
 def test_auto_takes_the_smaller_log_loss():
     X, y = make_moons(200, noise=0.2, random_state=0)
-    metric = FisherMetric(random_state=0).fit(X, y)
+    metric = FisherMetric(supervision=0.8, random_state=0).fit(X, y)
     losses = metric.log_losses_
     assert metric.posterior_.name == min(losses, key=losses.get)
     assert metric.posterior_.name in repr(metric)
+    # Without a Euclidean part only a posterior along the segment keeps two clusters of one class apart.
+    assert FisherMetric(random_state=0).fit(X, y).posterior_.name == "parzen"
 
 
 def test_unfitted_classifier_never_judges_a_row_it_saw(toy):
