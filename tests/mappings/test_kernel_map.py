@@ -1,15 +1,28 @@
 """KernelMap against the slow twin, and the laws it must keep."""
 
+import warnings
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from scipy.optimize import check_grad
 from scipy.spatial.distance import cdist
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from prismap.exceptions import InputError, PrismapWarning
 from prismap.mappings import KernelMap
-from reference.mappings_reference import interpolation_coefficients, kernel_map, nearest_neighbor_distances
+from prismap.mappings.bandwidth import cross_validate, local_quality, neighbor_ranks
+from prismap.mappings.costs import joint_affinities, tsne_cost
+from prismap.mappings.kernels import ElmKernel, kernel_matrix, merge_duplicates
+from prismap.mappings.streaming import EuclideanExponents
+from prismap.metrics import FisherMetric
+from reference import mappings_reference as slow
 
 
-@parametrize_with_checks([KernelMap()])
+@parametrize_with_checks(
+    [KernelMap(), KernelMap("elm", fit="svr", normalize=False), KernelMap(fit="cost", perplexity=3)]
+)
 def test_is_a_scikit_learn_estimator(estimator, check):
     check(estimator)
 
@@ -23,44 +36,279 @@ def curve():
     return X, np.column_stack([t * np.cos(2 * t), t * np.sin(2 * t)])
 
 
-def test_equals_the_formula_of_the_paper(curve):
+RULES = {
+    0.7: lambda X: np.full(len(X), 0.7 * np.median(slow.neighbor_distances(X, 1))),
+    "fifth": lambda X: np.full(len(X), slow.neighbor_distances(X, 5).mean()),
+    "representable": lambda X: (
+        slow.neighbor_distances(X, 1)
+        * (cdist(X, X) / slow.neighbor_distances(X, 1)).max()
+        / np.sqrt(-2 * np.log(np.finfo(float).tiny))
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_equals_the_formula_of_the_paper(curve, rule):
     X, Y = curve
-    found = KernelMap(bandwidth=0.7, ridge=0).fit(X[:80], Y[:80])
-    bandwidth = 0.7 * nearest_neighbor_distances(X[:80])
+    found = KernelMap(bandwidth=rule, ridge=0).fit(X[:80], Y[:80])
+    bandwidth = RULES[rule](X[:80])
     np.testing.assert_allclose(found.bandwidth_, bandwidth, rtol=1e-6)
-    A = interpolation_coefficients(cdist(X[:80], X[:80]), Y[:80], bandwidth)
-    expected = kernel_map(cdist(X[80:], X[:80]), A, bandwidth)
+    A = slow.interpolation_coefficients(cdist(X[:80], X[:80]), Y[:80], bandwidth)
+    expected = slow.kernel_map(cdist(X[80:], X[:80]), A, bandwidth)
     np.testing.assert_allclose(found.transform(X[80:]), expected, atol=1e-6)
 
 
-def test_interpolation_reproduces_the_fitted_rows(curve):
+def test_the_published_factor_is_the_smallest_that_represents_all_kernels(curve):
     X, Y = curve
-    model = KernelMap(bandwidth=0.7, ridge=0).fit(X, Y)
-    np.testing.assert_allclose(model.transform(X), Y, atol=1e-8)
-    assert model.residual_ < 1e-8
+    bandwidth = KernelMap(bandwidth="representable").fit(X, Y).bandwidth_
+    tiny = np.finfo(float).tiny
+    assert np.exp(-0.5 * (cdist(X, X) / (1.0001 * bandwidth)) ** 2).min() >= tiny
+    assert np.exp(-0.5 * (cdist(X, X) / (0.999 * bandwidth)) ** 2).min() < tiny
+
+
+def test_the_elm_kernel_from_distances_equals_that_from_rows(curve):
+    X, _ = curve
+    landmarks, new = X[:40], X[40:50]
+    center = landmarks.mean(axis=0)
+    scale = 1.3 / np.sqrt(np.square(landmarks - center).sum(axis=1).mean())
+    expected = [[slow.elm_kernel(scale * (x - center), scale * (z - center)) for z in landmarks] for x in new]
+    kernel = ElmKernel.of(cdist(landmarks, landmarks), 1.3)
+    np.testing.assert_allclose(kernel.weights(cdist(new, landmarks), normalize=False), expected, atol=1e-10)
+    np.testing.assert_allclose(kernel.weights(cdist(new, landmarks), normalize=True).sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("kernel", ["rbf", "elm"])
+def test_interpolation_reproduces_the_fitted_rows(curve, kernel, normalize):
+    X, Y = curve
+    model = KernelMap(kernel, bandwidth=0.7, ridge=0, normalize=normalize).fit(X, Y + 5)
+    np.testing.assert_allclose(model.transform(X), Y + 5, atol=1e-6)
+    assert model.residual_ < 1e-6
 
 
 def test_a_small_bandwidth_tends_to_the_nearest_row(curve):
     X, Y = curve
     model = KernelMap(bandwidth=0.01, ridge=0).fit(X[:80], Y[:80])
-    scaled = cdist(X[80:], X[:80]) / model.bandwidth_
-    np.testing.assert_allclose(model.transform(X[80:]), Y[:80][scaled.argmin(axis=1)], atol=1e-8)
+    nearest = cdist(X[80:], X[:80]).argmin(axis=1)
+    np.testing.assert_allclose(model.transform(X[80:]), Y[:80][nearest], atol=1e-8)
+
+
+def test_moving_all_positions_moves_the_map(curve):
+    X, Y = curve
+    first, second = (KernelMap(n_landmarks=40).fit(X, Z).transform(X) for Z in (Y, 3 * Y + [100, -7]))
+    np.testing.assert_allclose(second, 3 * first + [100, -7], atol=1e-8)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_a_row_does_not_depend_on_its_company(curve, dtype):
+@pytest.mark.parametrize("kernel", ["rbf", "elm"])
+def test_a_row_does_not_depend_on_its_company(curve, kernel, dtype):
     X, Y = curve
     rows = np.tile(X, (12, 1)).astype(dtype)
-    model = KernelMap().fit(X.astype(dtype), Y)
+    model = KernelMap(kernel).fit(X.astype(dtype), Y)
     together = model.transform(rows)
     alone = np.vstack([model.transform(rows[i : i + 1]) for i in range(0, len(rows), 97)])
     np.testing.assert_allclose(together[::97], alone, atol=1e-6)
+
+
+def test_threads_change_nothing(curve):
+    X, Y = curve
+    rows = np.tile(X, (40, 1))
+    model = KernelMap(bandwidth=0.5, ridge=0).fit(X, Y)
+    np.testing.assert_array_equal(
+        model.set_params(n_jobs=1).transform(rows), model.set_params(n_jobs=3).transform(rows)
+    )
+
+
+def test_float32_is_used_where_it_is_safe(curve):
+    X, Y = curve
+    model = KernelMap(bandwidth=1.0).fit(X, Y)
+    narrow, wide = model.transform(X.astype(np.float32)), model.transform(X)
+    assert narrow.dtype == np.float32
+    np.testing.assert_allclose(narrow, wide, atol=1e-3)
+    tight = EuclideanExponents.of(X, np.full(len(X), 1e-3))
+    assert tight.working_dtype(np.dtype(np.float32)) == np.float64
+
+
+def test_sparse_rows_and_ready_distances_give_the_same_map(curve):
+    X, Y = curve
+    expected = KernelMap().fit(X[:80], Y[:80]).transform(X[80:])
+    sparse = KernelMap().fit(sp.csr_array(X[:80]), Y[:80]).transform(sp.csr_array(X[80:]))
+    np.testing.assert_allclose(sparse, expected, atol=1e-7)
+    ready = KernelMap(metric="precomputed").fit(cdist(X[:80], X[:80]), Y[:80])
+    np.testing.assert_allclose(ready.transform(cdist(X[80:], X[:80])), expected, atol=1e-7)
+
+
+def test_data_frames_are_taken_row_by_row(curve):
+    pd = pytest.importorskip("pandas")
+    X, Y = curve
+    frame = pd.DataFrame(X, columns=list("abcdefg"))
+    expected = KernelMap(metric="manhattan").fit(X, Y).transform(X)
+    model = KernelMap(metric="manhattan").fit(frame, Y)
+    np.testing.assert_allclose(model.transform(frame), expected)
+    assert model.get_feature_names_out().tolist() == ["kernelmap0", "kernelmap1"]
+    with pytest.raises(InputError, match="same order"):
+        model.transform(frame[list("bacdefg")])
+
+
+def test_a_fitted_metric_is_used_as_it_is(curve):
+    X, Y = curve
+    metric = FisherMetric(random_state=0, perplexity=10).fit(X[:80], X[:80, 0] > 1.5)
+    model = KernelMap(metric=metric).fit(X[:80], Y[:80])
+    assert model.metric_ is metric
+    K = kernel_matrix(metric.pairwise(X[80:])[:, model.landmarks_], model.bandwidth_, normalize=True)
+    np.testing.assert_allclose(model.transform(X[80:]), K @ model.coefficients_ + model.center_, atol=1e-9)
+    with pytest.raises(InputError, match="fitted on 80 rows and X has 120"):
+        KernelMap(metric=metric).fit(X, Y)
+
+
+def test_duplicates_share_a_kernel_at_their_mean_position(curve):
+    X, Y = curve
+    X, Y = np.vstack([X, X[:3], X[:1]]), np.vstack([Y, Y[:3] + 1, Y[:1] + 2])
+    model = KernelMap(bandwidth=0.5, ridge=0).fit(X, Y)
+    assert len(model.landmarks_) == 120
+    np.testing.assert_allclose(model.transform(X[:3]), [Y[0] + 1, Y[1] + 0.5, Y[2] + 0.5], atol=1e-8)
+    assert model.residual_ > 0.01
+    assert merge_duplicates(cdist(*[X[[0, 1, 120, 2]]] * 2)).tolist() == [0, 1, 0, 2]
+
+
+def test_all_rows_equal_or_two_rows_are_mapped():
+    model = KernelMap().fit(np.ones((6, 2)), np.arange(12.0).reshape(6, 2))
+    np.testing.assert_allclose(model.transform([[1.0, 1.0]]), [[5, 6]])
+    two = KernelMap().fit([[0.0], [1.0]], [[0.0, 0.0], [1.0, 1.0]])
+    np.testing.assert_allclose(two.transform([[0.0]]), [[0, 0]], atol=1e-5)
 
 
 def test_far_rows_are_placed_and_flagged(curve):
     X, Y = curve
     model = KernelMap(bandwidth=0.3).fit(X, Y)
     far = X[:3] + 1e4
-    assert np.isfinite(model.transform(far)).all()
+    placed = model.transform(far)
+    assert (np.abs(placed) <= np.abs(Y).max()).all()
     assert model.is_far(far).all()
-    assert (model.distance_to_data(X) == 0).all()
+    np.testing.assert_allclose(model.distance_to_data(X), 0, atol=1e-6)
+    assert not model.is_far(X[:5] + 0.1, threshold=1e9).any()
+
+
+def test_one_in_a_hundred_rows_like_the_fitted_ones_is_called_far():
+    rng = np.random.default_rng(3)
+    model = KernelMap(bandwidth=0.5).fit(rng.normal(size=(600, 3)), rng.normal(size=(600, 2)))
+    assert 0.003 < model.is_far(rng.normal(size=(4000, 3))).mean() < 0.03
+
+
+def test_landmarks_approximate_the_full_map(curve):
+    X, Y = curve
+    model = KernelMap(n_landmarks=60, random_state=1).fit(X, Y)
+    assert model.coefficients_.shape == (60, 2)
+    assert model.residual_ < 0.1
+    with pytest.raises(InputError, match="n_landmarks=121 is more than the 120 distinct rows"):
+        KernelMap(n_landmarks=121).fit(X, Y)
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 60])
+def test_a_singular_kernel_matrix_is_cut_off_with_its_condition_number(curve, n_landmarks):
+    X, Y = curve
+    with pytest.warns(PrismapWarning, match=r"condition number (\d|inf)"):
+        model = KernelMap(bandwidth=300.0, ridge=0, normalize=False, n_landmarks=n_landmarks).fit(X, Y)
+    assert model.condition_ > 1e12 or n_landmarks
+    assert np.isfinite(model.transform(X)).all()
+    assert np.abs(model.transform(X)).max() < 20
+
+
+def test_cross_validation_takes_the_width_the_data_ask_for():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(150, 2))
+    D = cdist(X, X)
+    settings = {"normalize": True, "rng": np.random.default_rng(0)}
+    smooth, _ = cross_validate(D, X, "rbf", (0.15, 1.4), (1e-6,), **settings)
+    rough, _ = cross_validate(D, rng.normal(size=(150, 2)), "rbf", (0.15, 1.4), (1e-6,), **settings)
+    assert (smooth, rough) == (1.4, 0.15)
+
+
+def test_the_chosen_map_places_held_out_rows_better_than_their_nearest_row(curve):
+    X, Y = curve
+    placed = KernelMap().fit(X[:80], Y[:80]).transform(X[80:])
+    nearest = Y[:80][cdist(X[80:], X[:80]).argmin(axis=1)]
+    assert np.square(placed - Y[80:]).sum() < 0.5 * np.square(nearest - Y[80:]).sum()
+
+
+def test_local_quality_equals_the_definition():
+    X, Y = np.random.default_rng(1).normal(size=(2, 25, 2))
+    Y[:, 0] += 2 * X[:, 0]
+    found = local_quality(neighbor_ranks(cdist(X, X)), neighbor_ranks(cdist(Y, Y)))
+    assert found == pytest.approx(slow.local_quality(X, Y))
+
+
+def test_the_tsne_cost_and_its_gradient_in_the_coefficients(curve):
+    X, _ = curve
+    X = X[:25]
+    P = joint_affinities(cdist(X, X), 5)
+    np.testing.assert_allclose(P, slow.tsne_affinities(cdist(X, X), 5), atol=1e-6)
+    K = kernel_matrix(cdist(X, X[:10]), 0.4, normalize=True)
+    A = np.random.default_rng(0).normal(size=(10, 2))
+    assert tsne_cost(K @ A, P)[0] == pytest.approx(slow.tsne_cost(K @ A, P))
+    error = check_grad(
+        lambda flat: tsne_cost(K @ flat.reshape(A.shape), P)[0],
+        lambda flat: (K.T @ tsne_cost(K @ flat.reshape(A.shape), P)[1]).ravel(),
+        A.ravel(),
+    )
+    assert error < 1e-6
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_training_by_the_cost_never_raises_it(curve, normalize):
+    X, Y = curve
+    start = KernelMap(bandwidth=1.0, ridge=1e-3, normalize=normalize).fit(X, Y)
+    model = KernelMap(bandwidth=1.0, ridge=1e-3, normalize=normalize, fit="cost", perplexity=10).fit(X, Y)
+    before, after = model.cost_
+    P = joint_affinities(cdist(X, X), 10)
+    assert before == pytest.approx(tsne_cost(start.transform(X), P)[0], rel=1e-6)
+    assert after == pytest.approx(tsne_cost(model.transform(X), P)[0], rel=1e-6)
+    assert after < before
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_support_vector_regression_stays_in_its_tube(curve, normalize):
+    X, Y = curve
+    model = KernelMap(fit="svr", bandwidth=1.0, ridge=1e-4, normalize=normalize).fit(X, Y)
+    spread = np.sqrt(np.square(Y - Y.mean(axis=0)).mean())
+    assert np.abs(model.transform(X) - Y).max() < 0.05 * spread
+
+
+def test_the_parameter_fit_and_the_method_fit_live_together(curve):
+    X, Y = curve
+    model = KernelMap(fit="svr")
+    assert model.get_params()["fit"] == "svr"
+    assert clone(model).set_params(fit="interpolate").get_params()["fit"] == "interpolate"
+    assert "fit='svr'" in repr(model)
+    assert callable(model.fit)
+    assert model.fit(X, Y) is model
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kernel": "cubic"}, "kernel"),
+        ({"fit": "guess"}, "fit"),
+        ({"bandwidth": -1.0}, "bandwidth"),
+        ({"ridge": -1.0}, "ridge"),
+        ({"kernel": "elm", "bandwidth": "fifth"}, "rule for kernel='rbf'"),
+        ({"metric": "nonsense"}, "metric='nonsense' is not known"),
+    ],
+)
+def test_wrong_parameters_are_named(curve, options, message):
+    with pytest.raises(ValueError, match=message):
+        KernelMap(**options).fit(*curve)
+
+
+def test_wrong_positions_are_named(curve):
+    X, Y = curve
+    with pytest.raises(InputError, match="Y has 119 positions and X has 120 rows"):
+        KernelMap().fit(X, Y[:-1])
+    with pytest.raises(InputError, match="NaN"):
+        KernelMap().fit(X, np.full_like(Y, np.nan))
+    with pytest.raises(InputError, match="1 missing or infinite values"):
+        KernelMap().fit(X, Y).transform(np.where(np.arange(7) == 3, np.nan, X[:1]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(InputError, match="n_samples=1"):
+            KernelMap().fit(X[:1], Y[:1])

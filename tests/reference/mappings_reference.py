@@ -15,14 +15,84 @@ def kernel_map(D_new, coefficients, bandwidth):
     return np.array(positions)
 
 
+def normalized_gram(D, bandwidth):
+    """[K]_ij = k_j(x_i) / sum_l k_l(x_i) (003_..., section 3)."""
+    K = np.array([[math.exp(-0.5 * d**2 / s**2) for d, s in zip(row, bandwidth, strict=True)] for row in D])
+    return np.array([row / row.sum() for row in K])
+
+
 def interpolation_coefficients(D, Y, bandwidth):
-    """A = K^+ Y with the normalised Gram matrix K (003_..., section 3)."""
+    """A = K^+ Y (003_..., section 3)."""
+    return np.linalg.pinv(normalized_gram(D, bandwidth)) @ Y
+
+
+def neighbor_distances(X, k):
+    """Distance of each row to its k-th closest other row."""
+    return np.array([sorted(np.linalg.norm(x - z) for j, z in enumerate(X) if j != i)[k - 1] for i, x in enumerate(X)])
+
+
+def elm_kernel(x, z):
+    """2/pi asin((1 + <x, z>) / sqrt((1 + <x, x>) (1 + <z, z>))), the limit of eq. 14 of Frenay & Verleysen 2011."""
+    inner = 1 + sum(a * b for a, b in zip(x, z, strict=True))
+    return 2 / math.pi * math.asin(min(1.0, inner / math.sqrt((1 + x @ x) * (1 + z @ z))))
+
+
+def tsne_affinities(D, perplexity):
+    """p_ij of t-SNE: bisection on sigma_i, one row at a time, then symmetrised."""
     n = len(D)
-    K = np.array([[math.exp(-0.5 * D[i, j] ** 2 / bandwidth[j] ** 2) for j in range(n)] for i in range(n)])
-    K = np.array([row / row.sum() for row in K])
-    return np.linalg.pinv(K) @ Y
+    P = np.zeros((n, n))
+    for i in range(n):
+        P[i] = conditional_affinities(np.delete(D[i], i), perplexity, insert_zero_at=i)
+    return (P + P.T) / (2 * n)
 
 
-def nearest_neighbor_distances(X):
-    """Distance of each row to the closest other row."""
-    return np.array([min(np.linalg.norm(x - z) for j, z in enumerate(X) if j != i) for i, x in enumerate(X)])
+def conditional_affinities(distances, perplexity, insert_zero_at=None):
+    """p_{j|i} of one row with the wanted perplexity."""
+    low, high = 1e-10, 1e10
+    for _ in range(300):
+        sigma = math.sqrt(low * high)
+        weights = np.exp(-0.5 * (distances**2 - (distances**2).min()) / sigma**2)
+        p = weights / weights.sum()
+        entropy = -sum(v * math.log(v) for v in p if v > 0)
+        low, high = (sigma, high) if entropy < math.log(perplexity) else (low, sigma)
+    return p if insert_zero_at is None else np.insert(p, insert_zero_at, 0.0)
+
+
+def tsne_cost(Y, P):
+    """KL(P || Q) with the student-t q_ij, pair by pair."""
+    n = len(Y)
+    w = [[0.0 if i == j else 1 / (1 + ((Y[i] - Y[j]) ** 2).sum()) for j in range(n)] for i in range(n)]
+    total = sum(map(sum, w))
+    return sum(P[i, j] * math.log(P[i, j] / (w[i][j] / total)) for i in range(n) for j in range(n) if P[i, j] > 0)
+
+
+def nerv_row_cost(z, Y, p, sigma, trade_off):
+    """t KL(p || q) + (1 - t) KL(q || p) of one row, q a Gaussian of the positions."""
+    q = np.array([math.exp(-0.5 * ((z - y) ** 2).sum() / sigma**2) for y in Y])
+    q /= q.sum()
+    recall = sum(a * math.log(a / b) for a, b in zip(p, q, strict=True) if a > 0)
+    precision = sum(b * math.log(b / a) for a, b in zip(p, q, strict=True) if b > 0)
+    return trade_off * recall + (1 - trade_off) * precision
+
+
+def local_quality(X, Y):
+    """Q_local of Lee & Verleysen 2010: mean of Q(k) up to the k where Q(k) - k / (n - 1) is largest."""
+    n = len(X)
+    near_x, near_y = (
+        [sorted((j for j in range(n) if j != i), key=lambda j: np.linalg.norm(Z[i] - Z[j])) for i in range(n)]
+        for Z in (X, Y)
+    )
+    Q = [sum(len({*near_x[i][:k]} & {*near_y[i][:k]}) for i in range(n)) / (n * k) for k in range(1, n)]
+    best = max(range(n - 1), key=lambda k: Q[k] - (k + 1) / (n - 1))
+    return sum(Q[: best + 1]) / (best + 1)
+
+
+def weighted_inverse_cost(K, A, X, J, share, ridge):
+    """sum_i r_i^T (J_i + e I) r_i + ridge |A|^2 with explicit tensors, in the units of the fast code."""
+    D = X.shape[1]
+    mean = np.mean([np.trace(j) for j in J]) / D
+    scale = 1 / (mean * (1 + share))
+    R = X - K @ A
+    return (
+        sum(r @ (scale * (j + share * mean * np.eye(D))) @ r for r, j in zip(R, J, strict=True)) + ridge * (A**2).sum()
+    )

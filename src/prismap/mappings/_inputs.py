@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from prismap.exceptions import InputError
+from prismap.exceptions import InputError, PrismapWarning
+from prismap.mappings.kernels import typical
 from prismap.metrics.base import fit_metric
+
+#: A new row is far when it is farther from the data than this share of the fitted rows are from each other.
+FAR_QUANTILE = 0.99
 
 
 def as_positions(Y, n_rows, name="Y"):
@@ -53,3 +59,46 @@ def n_fitted_rows(metric) -> int:
         if hasattr(metric, name):
             return getattr(metric, name).shape[0]
     return metric.n_rows_
+
+
+def lowered_perplexity(perplexity, n_rows):
+    """The perplexity, or the (n - 1) / 3 that n rows allow, with a warning."""
+    most = max(1.0, (n_rows - 1) / 3)
+    if perplexity > most:
+        message = f"perplexity={perplexity:g} is too high for {n_rows} rows; {most:.3g} is used, (n - 1) / 3."
+        warnings.warn(message, PrismapWarning, stacklevel=4)
+    return min(float(perplexity), most)
+
+
+def take_columns(estimator, metric):
+    """The names and number of columns, as the metric learned them."""
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(metric, name):
+            setattr(estimator, name, getattr(metric, name))
+
+
+def metric_tags(tags, metric):
+    """scikit-learn's tags of an estimator that maps rows measured by `metric` to given positions."""
+    inner = getattr(metric, "__sklearn_tags__", None)
+    tags.input_tags.pairwise = metric == "precomputed" if inner is None else inner().input_tags.pairwise
+    tags.input_tags.sparse = inner is None and metric == "euclidean"
+    tags.target_tags.required = True
+    tags.target_tags.multi_output = True
+    return tags
+
+
+def usual_distances(nearest):
+    """The typical distance of a fitted row to its nearest other one, and the far threshold in units of it.
+
+    The threshold is the 99 % quantile of those distances (the largest, below 100 rows): of new rows like the fitted
+    ones, about one in a hundred is called far.
+    """
+    typical_distance = typical(nearest)
+    rank = min(len(nearest), int(np.ceil((len(nearest) + 1) * FAR_QUANTILE)))
+    return typical_distance, float(np.sort(nearest)[rank - 1] / typical_distance)
+
+
+def relative_residual(found, Y):
+    """Root mean square of found - Y relative to the spread of Y."""
+    spread = np.square(Y - Y.mean(axis=0)).mean()
+    return float(np.sqrt(np.square(found - Y).mean() / spread)) if spread > 0 else 0.0

@@ -7,22 +7,42 @@ from types import MethodType
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.svm import SVR
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from prismap._blocks import WORKING_BYTES, require_memory
+from prismap._blocks import require_memory, row_blocks
 from prismap._random import as_generator
 from prismap._validation import check_rows
 from prismap.exceptions import InputError
-from prismap.mappings._inputs import as_positions, n_fitted_rows, resolve_metric
-from prismap.mappings.bandwidth import choose_factor, fifth_neighbor_width, representable_factor
-from prismap.mappings.kernels import floored, kernel_matrix, merge_duplicates, nearest_distances
+from prismap.mappings._inputs import (
+    as_positions,
+    lowered_perplexity,
+    metric_tags,
+    n_fitted_rows,
+    relative_residual,
+    resolve_metric,
+    take_columns,
+    usual_distances,
+)
+from prismap.mappings.bandwidth import (
+    FACTORS,
+    RIDGES,
+    cross_validate,
+    fifth_neighbor_kernel,
+    make_kernels,
+    representable_kernel,
+)
+from prismap.mappings.costs import joint_affinities, minimize_tsne_cost, tsne_cost
+from prismap.mappings.kernels import GaussianKernel, merge_duplicates, nearest_distances
 from prismap.mappings.solve import interpolate
 from prismap.mappings.streaming import EuclideanExponents, evaluate
 
-#: A new row is far when it is farther from the data than this share of the fitted rows are from each other.
-FAR_QUANTILE = 0.99
+#: Width of the tube of support vector regression, in units of the spread of the positions.
+SVR_TUBE = 0.01
+#: Iterations of L-BFGS on the t-SNE cost.
+COST_ITERATIONS = 300
 
 
 class _FitMethod:
@@ -43,17 +63,18 @@ class _FitMethod:
 
 
 class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Normalised kernel map of 003_..., section 3: ``y(x) = sum_j alpha_j k_j(x) / sum_l k_l(x)``.
+    """Kernel map of 001_... and 003_...: ``y(x) = sum_j alpha_j k_j(x) / sum_l k_l(x)``, for any embedding (X, Y).
 
-    ``k_j(x) = exp(-d(x, x_j)^2 / 2 sigma_j^2)``, sigma_j = factor x distance of x_j to its nearest neighbour, and
-    ``(K + ridge I) A = Y`` for the positions Y of the fitted rows. `transform` takes each row by itself: no state,
-    no order, no randomness. It works for the positions of any embedding, or a user's own.
+    `transform` takes each row by itself: no state, no order, no randomness. Positions may come from any embedding, or
+    be a user's own.
 
     Parameters
     ----------
-    kernel : {"rbf"}
-    fit : {"interpolate"}
-        How the coefficients are found: least squares on the given positions.
+    kernel : {"rbf", "elm"}
+        ``exp(-d(x, x_j)^2 / 2 sigma_j^2)``, or the nearly parameterless kernel of extreme learning machines.
+    fit : {"interpolate", "svr", "cost"}
+        How the coefficients are found: ``(K + ridge I) A = Y``; support vector regression of each coordinate; or the
+        t-SNE cost of the fitted rows itself, started from the interpolation.
     normalize : bool
         Divide by the sum of the kernels. Without it, rows far from all others go to the mean position.
     metric : str or metric
@@ -61,13 +82,15 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         A metric that is already fitted is used as it is, and X must be the rows it was fitted on; otherwise it is
         cloned and fitted on X. Note that `sklearn.base.clone` of the map forgets a metric's fit.
     bandwidth : "cv", "representable", "fifth" or float
-        The factor: chosen by cross-validation over held-out positions; the smallest for which no kernel value
-        underflows (003_...); or a number. "fifth" instead gives all kernels the mean distance to the fifth neighbour
-        (001_...).
-    ridge : float
-        Added to the diagonal of K; 0 interpolates.
+        A common width for all kernels, this factor times the median distance to the nearest neighbour: chosen by
+        cross-validation, or given. "fifth": the mean distance to the fifth neighbour (001_...). "representable": a
+        width of its own for each kernel, the published rule (003_...). For "elm" the factor scales the data.
+    ridge : "cv" or float
+        Added to the diagonal of K; 0 interpolates. For "svr", the inverse of C.
     n_landmarks : int, optional
-        Number of kernels, at rows drawn at random; all rows by default.
+        Number of kernels, at rows drawn at random; all distinct rows by default.
+    perplexity : float
+        Of the t-SNE cost (``fit="cost"`` only).
     random_state : int, optional
         Draws the landmarks and the folds of the cross-validation; None is a fixed draw.
     n_jobs : int, optional
@@ -77,30 +100,33 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     ----------
     metric_ : the fitted metric.
     landmarks_ : indices of the fitted rows that carry a kernel (duplicates share one).
-    coefficients_ : (n_landmarks, d), the alpha.
-    bandwidth_ : (n_landmarks,), the sigma.
-    factor_ : the factor used (nan with "fifth").
+    coefficients_, center_ : the alpha, (n_landmarks, d), and the position they are relative to.
+    kernel_ : the kernel with its width.
+    bandwidth_ : (n_landmarks,), the sigma ("rbf").
+    factor_, ridge_ : the factor (nan with "fifth") and ridge used.
     residual_ : root mean square of Y - y(X) over the fitted rows, relative to the spread of Y.
     condition_ : condition number of the system solved.
+    cost_ : t-SNE cost at the start and at the end (``fit="cost"``).
     typical_distance_ : median distance of a fitted row to its nearest neighbour.
     far_threshold_ : 99 % of the fitted rows are nearer than this to another one, in units of the typical distance.
     """
 
     _parameter_constraints: dict = {
-        "kernel": [StrOptions({"rbf"})],
-        "fit": [StrOptions({"interpolate"})],
+        "kernel": [StrOptions({"rbf", "elm"})],
+        "fit": [StrOptions({"interpolate", "svr", "cost"})],
         "normalize": ["boolean"],
         "metric": [str, object],
         "bandwidth": [StrOptions({"cv", "representable", "fifth"}), Interval(Real, 0, None, closed="neither")],
-        "ridge": [Interval(Real, 0, None, closed="left")],
+        "ridge": [StrOptions({"cv"}), Interval(Real, 0, None, closed="left")],
         "n_landmarks": [None, Interval(Integral, 1, None, closed="left")],
+        "perplexity": [Interval(Real, 1, None, closed="left")],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
     }
 
     def __init__(
-        self, kernel="rbf", *, fit="interpolate", normalize=True, metric="euclidean", bandwidth="cv", ridge=1e-3,
-        n_landmarks=None, random_state=None, n_jobs=None,
+        self, kernel="rbf", *, fit="interpolate", normalize=True, metric="euclidean", bandwidth="cv", ridge="cv",
+        n_landmarks=None, perplexity=30, random_state=None, n_jobs=None,
     ):  # fmt: skip
         self.kernel = kernel
         self.fit = fit
@@ -109,6 +135,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.bandwidth = bandwidth
         self.ridge = ridge
         self.n_landmarks = n_landmarks
+        self.perplexity = perplexity
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -119,27 +146,25 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     @_FitMethod
     def fit(self, X, Y):
         """Learn the map from rows X to their positions Y, shape (n, d)."""
-        self._validate_params()
+        self._check_parameters()
         self.metric_ = resolve_metric(self.metric, X, n_jobs=self.n_jobs)
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.metric_, name):
-                setattr(self, name, getattr(self.metric_, name))
+        take_columns(self, self.metric_)
         n = n_fitted_rows(self.metric_)
         Y = as_positions(Y, n)
         if n < 2:
             raise InputError(f"X has n_samples={n}; a map needs at least 2 rows.")
-        require_memory(24.0 * n * n, f"The kernels between {n} rows", "Fit on a sample of the rows.")
+        require_memory(32.0 * n * n, f"The kernels between {n} rows", "Fit on a sample of the rows.")
         D = np.asarray(self.metric_.pairwise(None), dtype=np.float64)
-        self._learn_distances(nearest_distances(D))
+        self.typical_distance_, self.far_threshold_ = usual_distances(nearest_distances(D))
         groups = merge_duplicates(D)
-        first, merged = group_means(groups, Y)
+        distinct, positions = group_means(groups, Y)
         rng = as_generator(0 if self.random_state is None else self.random_state)
-        bandwidth = self._choose_bandwidth(D[np.ix_(first, first)], merged, rng)
-        chosen = self._choose_landmarks(len(first), rng)
-        self.landmarks_, self.bandwidth_ = first[chosen], bandwidth[chosen]
-        self.center_ = merged.mean(axis=0)
-        K = kernel_matrix(D[np.ix_(first, self.landmarks_)], self.bandwidth_, normalize=self.normalize)
-        self.coefficients_, self.condition_ = interpolate(K, merged - self.center_, self.ridge)
+        chosen = self._choose_landmarks(len(distinct), rng)
+        self.landmarks_ = distinct[chosen]
+        self.kernel_ = self._choose_kernel(D[np.ix_(self.landmarks_, self.landmarks_)], positions[chosen], rng)
+        self.center_ = positions.mean(axis=0)
+        K = self.kernel_.weights(D[np.ix_(distinct, self.landmarks_)], normalize=self.normalize)
+        self.coefficients_ = self._coefficients(K, positions, D[np.ix_(distinct, distinct)])
         self.residual_ = relative_residual((K @ self.coefficients_ + self.center_)[groups], Y)
         self._n_features_out = Y.shape[1]
         self._prepare()
@@ -158,12 +183,9 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             return positions + self.center_.astype(dtype)
         X = X if hasattr(X, "shape") else np.asarray(X)
         positions = np.empty((_num_samples(X), len(self.center_)))
-        step = max(1, int(WORKING_BYTES // (24 * n_fitted_rows(self.metric_))))
-        for start in range(0, max(len(positions), 1), step):
-            rows = slice(start, min(start + step, len(positions)))
-            D = self.metric_.pairwise(_safe_indexing(X, rows))[:, self.landmarks_].astype(np.float64)
-            K = kernel_matrix(D, self.bandwidth_, normalize=self.normalize)
-            positions[rows] = K @ self.coefficients_ + self.center_
+        for rows in row_blocks(len(positions), 40.0 * n_fitted_rows(self.metric_)):
+            D = np.asarray(self.metric_.pairwise(_safe_indexing(X, rows)), dtype=np.float64)[:, self.landmarks_]
+            positions[rows] = self.kernel_.weights(D, normalize=self.normalize) @ self.coefficients_ + self.center_
         return positions
 
     def distance_to_data(self, X):
@@ -175,25 +197,10 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Which rows are far from all fitted rows: `distance_to_data` above the threshold (`far_threshold_`)."""
         return self.distance_to_data(X) > (self.far_threshold_ if threshold is None else threshold)
 
-    def _learn_distances(self, nearest):
-        """What is usual between the fitted rows, and beyond which distance a new row is unusual."""
-        positive = nearest[nearest > 0]
-        self.typical_distance_ = float(np.median(positive)) if len(positive) else 1.0
-        rank = min(len(nearest), int(np.ceil((len(nearest) + 1) * FAR_QUANTILE)))
-        self.far_threshold_ = float(np.sort(nearest)[rank - 1] / self.typical_distance_)
-
-    def _choose_bandwidth(self, D, Y, rng):
-        if self.bandwidth == "fifth":
-            self.factor_ = np.nan
-            return np.full(len(D), fifth_neighbor_width(D))
-        nearest = floored(nearest_distances(D))
-        if self.bandwidth == "representable":
-            self.factor_ = representable_factor(D, nearest)
-        elif self.bandwidth == "cv" and len(D) > 3:
-            self.factor_, _ = choose_factor(D, Y, ridge=self.ridge, normalize=self.normalize, rng=rng)
-        else:
-            self.factor_ = 1.0 if self.bandwidth == "cv" else float(self.bandwidth)
-        return self.factor_ * nearest
+    def _check_parameters(self):
+        self._validate_params()
+        if self.kernel == "elm" and self.bandwidth in ("representable", "fifth"):
+            raise InputError(f"bandwidth={self.bandwidth!r} is a rule for kernel='rbf'; use 'cv' or a factor.")
 
     def _choose_landmarks(self, n_distinct, rng):
         if self.n_landmarks is None:
@@ -204,21 +211,67 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             )
         return np.sort(rng.choice(n_distinct, self.n_landmarks, replace=False))
 
+    def _choose_kernel(self, D, Y, rng):
+        """The kernel of landmarks with distances D and positions Y; learns `factor_` and `ridge_`."""
+        published = {"representable": representable_kernel, "fifth": fifth_neighbor_kernel}.get(self.bandwidth)
+        factors = FACTORS[self.kernel] if self.bandwidth == "cv" else (1.0 if published else float(self.bandwidth),)
+        ridges = RIDGES if self.ridge == "cv" else (float(self.ridge),)
+        if published:
+            kernel, self.factor_ = published(D)
+            self.ridge_ = ridges[0]
+            return kernel
+        if len(factors) * len(ridges) > 1 and len(D) > 3:
+            self.factor_, self.ridge_ = cross_validate(
+                D, Y, self.kernel, factors, ridges, normalize=self.normalize, rng=rng
+            )
+        else:
+            self.factor_, self.ridge_ = factors[len(factors) // 2], ridges[0]
+        return make_kernels(self.kernel, D, [self.factor_])[0]
+
+    def _coefficients(self, K, Y, D):
+        """The alpha by the way `fit` asks for; K against the landmarks, D between all distinct rows."""
+        way = vars(self)["fit"]
+        if way == "svr":
+            return self._by_regression(K, Y)
+        A, self.condition_ = interpolate(K, Y - self.center_, self.ridge_)
+        if way == "cost":
+            P = joint_affinities(D, lowered_perplexity(self.perplexity, len(D)))
+            before = tsne_cost(K @ A, P)[0]
+            A, after = minimize_tsne_cost(K, A, P, COST_ITERATIONS)
+            self.cost_ = (before, after)
+        return A
+
+    def _by_regression(self, K, Y):
+        """Support vector regression of each coordinate.
+
+        A symmetric K is the Gram matrix itself, as in 001_...; otherwise its rows are features, with Gram matrix K K^T.
+        """
+        self.condition_ = np.nan
+        spread = np.sqrt(np.square(Y - self.center_).mean()) or 1.0
+        symmetric = K.shape[0] == K.shape[1] and np.allclose(K, K.T)
+        G = K if symmetric else K @ K.T
+        A = np.zeros((K.shape[1], Y.shape[1]))
+        offset = np.zeros(Y.shape[1])
+        for column in range(Y.shape[1]):
+            target = (Y[:, column] - self.center_[column]) / spread
+            model = SVR(kernel="precomputed", C=1 / max(self.ridge_, 1e-6), epsilon=SVR_TUBE).fit(G, target)
+            dual = np.zeros(len(K))
+            dual[model.support_] = model.dual_coef_[0]
+            A[:, column] = spread * (dual if symmetric else K.T @ dual)
+            offset[column] = spread * model.intercept_[0]
+        self.center_ = self.center_ + offset
+        return A
+
     def _prepare(self):
-        """The fast path for Euclidean distances: weights ready for one matrix product."""
+        """The fast path for Gaussian kernels of Euclidean distances: weights ready for one matrix product."""
         self.exponents_ = None
-        if isinstance(self.metric, str) and self.metric == "euclidean":
-            rows = self.metric_.rows_[self.landmarks_]
-            self.exponents_ = EuclideanExponents.of(rows, self.bandwidth_)
+        if isinstance(self.kernel_, GaussianKernel):
+            self.bandwidth_ = self.kernel_.bandwidth
+            if isinstance(self.metric, str) and self.metric == "euclidean":
+                self.exponents_ = EuclideanExponents.of(self.metric_.rows_[self.landmarks_], self.bandwidth_)
 
     def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        inner = getattr(self.metric, "__sklearn_tags__", None)
-        tags.input_tags.pairwise = self.metric == "precomputed" if inner is None else inner().input_tags.pairwise
-        tags.input_tags.sparse = inner is None and self.metric == "euclidean"
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
-        return tags
+        return metric_tags(super().__sklearn_tags__(), self.metric)
 
 
 def group_means(groups, Y):
@@ -229,9 +282,3 @@ def group_means(groups, Y):
     sums = np.zeros((len(first), Y.shape[1]))
     np.add.at(sums, groups, Y)
     return first, sums / counts[:, None]
-
-
-def relative_residual(found, Y):
-    """Root mean square of found - Y relative to the spread of Y."""
-    spread = np.square(Y - Y.mean(axis=0)).mean()
-    return float(np.sqrt(np.square(found - Y).mean() / spread)) if spread > 0 else 0.0

@@ -1,11 +1,13 @@
-"""Kernels of a row against the landmarks, in log space: exponents first, so that no row ever has only zeros.
+"""Kernels of rows against the landmarks, from distances, in log space so that no row ever has only zeros.
 
-For every kernel map ``y(x) = sum_j alpha_j k_j(x) / sum_l k_l(x)`` with ``k_j(x) = exp(-d(x, x_j)^2 / 2 sigma_j^2)``.
-Subtracting a row's largest exponent changes numerator and denominator by the same factor, so the ratio stays, the
+For every kernel map ``y(x) = sum_j alpha_j k_j(x) / sum_l k_l(x)``. With ``k_j(x) = exp(-d(x, x_j)^2 / 2 sigma_j^2)``,
+subtracting a row's largest exponent changes numerator and denominator by the same factor, so the ratio stays, the
 largest weight is exactly 1, and the "points that fall to the origin" of the papers cannot occur.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -26,12 +28,10 @@ def nearest_distances(D, k=1):
     return np.partition(D, k - 1, axis=1)[:, k - 1] if k else np.ones(len(D))
 
 
-def floored(nearest):
-    """Nearest distances that are safe as bandwidths: zeros and near-duplicates are raised to a share of the median."""
+def typical(nearest):
+    """The median of nearest distances that are not zero; 1 if all are."""
     positive = nearest[nearest > 0]
-    if not len(positive):
-        return np.ones_like(nearest)
-    return np.maximum(nearest, NEAREST_FLOOR * np.median(positive))
+    return float(np.median(positive)) if len(positive) else 1.0
 
 
 def merge_duplicates(D):
@@ -47,13 +47,6 @@ def merge_duplicates(D):
     return np.argsort(np.argsort(first))[groups]
 
 
-def gaussian_exponents(D, bandwidth):
-    """``-d_ij^2 / 2 sigma_j^2`` (003_..., section 3)."""
-    E = np.square(D / bandwidth)
-    E *= -0.5
-    return E
-
-
 def weights_in_place(E, *, normalize):
     """exp of the exponents E (overwritten); with `normalize` divided by the largest of each row, so never all zero."""
     if normalize:
@@ -66,9 +59,61 @@ def weights_in_place(E, *, normalize):
 
 
 def kernel_matrix(D, bandwidth, *, normalize):
-    """The matrix K of the map, rows summing to one with `normalize`."""
-    K = weights_in_place(gaussian_exponents(D, bandwidth), normalize=normalize)
-    K[1.01 * np.exp(LOWEST_EXPONENT) > K] = 0  # products of such numbers have no normal representation: very slow
+    """The matrix K of the Gaussian map from distances D to the landmarks, rows summing to one with `normalize`.
+
+    ``k_j(x) = exp(-d(x, x_j)^2 / 2 sigma_j^2)`` (003_..., section 3).
+    """
+    K = np.square(D / bandwidth)
+    K *= -0.5
+    weights_in_place(K, normalize=normalize)
+    np.multiply(K, 1.01 * np.exp(LOWEST_EXPONENT) < K, out=K)  # elimination with such tiny numbers is very slow
     if normalize:
         K /= K.sum(axis=1, keepdims=True)
     return K
+
+
+@dataclass(frozen=True)
+class GaussianKernel:
+    """Gaussians at the landmarks, each with its bandwidth."""
+
+    bandwidth: np.ndarray
+
+    def weights(self, D, *, normalize):
+        """K for rows at distances D from the landmarks."""
+        return kernel_matrix(D, self.bandwidth, normalize=normalize)
+
+
+@dataclass(frozen=True)
+class ElmKernel:
+    """The kernel of an infinite extreme learning machine (Frénay & Verleysen 2011), parameterless in the limit.
+
+    ``k(x, z) = 2/pi asin((1 + <x, z>) / sqrt((1 + <x, x>) (1 + <z, z>)))``: the angle between (1, x) and (1, z). Inner
+    products come from distances (classical scaling): rows are centred on the landmarks, and scaled to mean squared
+    norm `scale`^2. With `normalize`, (1 + k) / 2 takes the place of k, which can be negative.
+    """
+
+    column_means: np.ndarray
+    grand_mean: float
+    scale: float
+
+    @classmethod
+    def of(cls, D, factor):
+        """The kernel of rows with mutual distances D, `factor` times their root mean squared norm in size."""
+        D2 = np.square(D)
+        grand = float(D2.mean())
+        return cls(D2.mean(axis=0), grand, factor / np.sqrt(grand / 2 or 1.0))
+
+    def weights(self, D, *, normalize):
+        """K for rows at distances D from the landmarks."""
+        D2 = np.square(D)
+        own = D2.mean(axis=1, keepdims=True) - self.grand_mean / 2  # squared norm about the centre
+        others = self.column_means - self.grand_mean / 2
+        inner = (own + others - D2) / 2
+        own, others = np.maximum(own, 0), np.maximum(others, 0)
+        square = self.scale**2
+        cosine = (1 + square * inner) / np.sqrt((1 + square * own) * (1 + square * others))
+        K = np.arcsin(np.clip(cosine, -1, 1)) * (2 / np.pi)
+        if normalize:
+            K = (1 + K) / 2
+            K /= K.sum(axis=1, keepdims=True)
+        return K

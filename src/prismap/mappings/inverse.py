@@ -1,0 +1,252 @@
+"""`InverseMap`: from positions in the plane back to rows, as a smooth surface through the data."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy import linalg
+from scipy.sparse.linalg import LinearOperator, cg
+from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.cluster import KMeans
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from prismap._blocks import require_memory
+from prismap._random import as_generator, as_seed
+from prismap._validation import check_rows
+from prismap.exceptions import InputError
+from prismap.mappings._inputs import as_positions, is_fitted, n_fitted_rows, relative_residual, usual_distances
+from prismap.mappings.kernels import kernel_matrix, typical
+from prismap.mappings.streaming import EuclideanExponents, evaluate
+
+#: Widths that cross-validation tries, relative to the typical spacing of the landmarks.
+FACTORS = (0.5, 0.7, 1.0, 1.4, 2.0, 3.0)
+N_FOLDS = 5
+#: One landmark for so many rows by default, and no more than this.
+ROWS_PER_LANDMARK, MOST_LANDMARKS = 4, 1000
+#: Conjugate gradients end here; the start is close already.
+CG_ITERATIONS, CG_TOLERANCE = 100, 1e-6
+
+
+class InverseMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """``pi^-1(xi) = sum_j beta_j k_j(xi) / sum_l k_l(xi)`` with Gaussian kernels in the plane (thesis eq. 3.2).
+
+    The image of a plane can only be a surface: what varies across it at a position is averaged. The coefficients
+    minimise the squared error, or, given a Fisher metric, ``sum_i r_i^T (J(x_i) + e I) r_i``, r_i = x_i - pi^-1(xi_i),
+    so that directions that matter for the target are met best (thesis eq. 3.3).
+
+    Parameters
+    ----------
+    metric : None or FisherMetric
+        A Fisher metric fitted on the rows that `fit` gets (posterior="parzen", vectors). Its tensors are the
+        cross-fitted ones, if it has them; in-sample ones over-fit.
+    bandwidth : "cv" or float
+        Factor of the typical spacing of the landmarks: by cross-validated squared error, or given.
+    ridge : float
+        Penalty on the squared coefficients, relative to the weight of one row.
+    n_landmarks : int, optional
+        Number of kernels; by default one for four rows, at most 1000.
+    landmarks : {"kmeans", "subset"}
+        Where the kernels sit: codebook of the positions, or positions drawn at random.
+    euclidean_share : float
+        e, relative to the mean weight of J in a direction. Small values trust the tensor alone.
+    random_state : int, optional
+        Draws landmarks and folds; None is a fixed draw.
+    n_jobs : int, optional
+        Threads of `transform`; None: as many as BLAS uses.
+
+    Attributes
+    ----------
+    landmarks_ : (n_landmarks, 2) positions of the kernels.
+    coefficients_, center_ : the beta, and the row they are relative to.
+    bandwidth_, factor_ : the common width, and its factor.
+    residual_ : root mean square of X - pi^-1(Y), relative to the spread of X.
+    cost_ : weighted cost at the start and at the end (with a metric).
+    typical_distance_, far_threshold_ : as in `KernelMap`, in the plane.
+    """
+
+    _parameter_constraints: dict = {
+        "metric": [None, object],
+        "bandwidth": [StrOptions({"cv"}), Interval(Real, 0, None, closed="neither")],
+        "ridge": [Interval(Real, 0, None, closed="left")],
+        "n_landmarks": [None, Interval(Integral, 1, None, closed="left")],
+        "landmarks": [StrOptions({"kmeans", "subset"})],
+        "euclidean_share": [Interval(Real, 0, None, closed="neither")],
+        "random_state": ["random_state"],
+        "n_jobs": [None, Integral],
+    }
+
+    def __init__(
+        self, metric=None, *, bandwidth="cv", ridge=1e-2, n_landmarks=None, landmarks="kmeans", euclidean_share=1.0,
+        random_state=None, n_jobs=None,
+    ):  # fmt: skip
+        self.metric = metric
+        self.bandwidth = bandwidth
+        self.ridge = ridge
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.euclidean_share = euclidean_share
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, Y, y):
+        """Learn the surface from positions Y (n, 2) to rows (n, D), which are the target and hence called y."""
+        self._validate_params()
+        Y = check_rows(self, Y, reset=True, dtype=np.float64, min_rows=2)
+        X = as_positions(y, len(Y), "the rows")
+        self._learn_distances(Y)
+        rng = as_generator(0 if self.random_state is None else self.random_state)
+        self.landmarks_ = self._choose_landmarks(Y, rng)
+        require_memory(24.0 * len(Y) * len(self.landmarks_), "The kernels", "Set a smaller n_landmarks.")
+        spacing = typical(nearest(self.landmarks_))
+        D = cdist(Y, self.landmarks_)
+        self.center_ = X.mean(axis=0)
+        centered = X - self.center_
+        self.factor_ = float(self.bandwidth) if self.bandwidth != "cv" else self._best_factor(D, spacing, centered, rng)
+        self.bandwidth_ = self.factor_ * spacing
+        K = kernel_matrix(D, self.bandwidth_, normalize=True)
+        self.coefficients_ = ridge_solution(K, centered, self.ridge)
+        if self.metric is not None:
+            self._weigh(K, centered)
+        self.residual_ = relative_residual(K @ self.coefficients_, centered)
+        self._n_features_out = X.shape[1]
+        self._exponents = EuclideanExponents.of(self.landmarks_, np.full(len(self.landmarks_), self.bandwidth_))
+        return self
+
+    def transform(self, Y):
+        """Rows for positions Y, shape (n, D)."""
+        check_is_fitted(self, "coefficients_")
+        Y = check_rows(self, Y, reset=False)
+        dtype = self._exponents.working_dtype(Y.dtype)
+        rows = evaluate(
+            self._exponents.evaluator(dtype), Y, self.coefficients_, normalize=True, dtype=dtype, n_jobs=self.n_jobs
+        )
+        return rows + self.center_.astype(dtype)
+
+    def distance_to_data(self, Y):
+        """Distance of each position to the nearest fitted one, in units of the typical distance between those."""
+        check_is_fitted(self, "coefficients_")
+        return self._tree.query(check_rows(self, Y, reset=False))[0] / self.typical_distance_
+
+    def is_far(self, Y, threshold=None):
+        """Which positions are far from all fitted ones (`far_threshold_`): what the surface shows there is a guess."""
+        return self.distance_to_data(Y) > (self.far_threshold_ if threshold is None else threshold)
+
+    def _learn_distances(self, Y):
+        self._tree = cKDTree(Y)
+        self.typical_distance_, self.far_threshold_ = usual_distances(nearest(Y))
+
+    def _choose_landmarks(self, Y, rng):
+        distinct = np.unique(Y, axis=0)
+        wanted = self.n_landmarks or min(len(distinct), max(50, len(distinct) // ROWS_PER_LANDMARK), MOST_LANDMARKS)
+        if wanted > len(distinct):
+            raise InputError(
+                f"n_landmarks={wanted} is more than the {len(distinct)} distinct positions; lower it or leave it out."
+            )
+        if wanted == len(distinct):
+            return distinct
+        if self.landmarks == "subset":
+            return distinct[np.sort(rng.choice(len(distinct), wanted, replace=False))]
+        return KMeans(wanted, n_init=1, max_iter=50, random_state=as_seed(rng)).fit(distinct).cluster_centers_
+
+    def _best_factor(self, D, spacing, X, rng):
+        """The factor with the smallest squared error on rows left out, landmarks being where they are."""
+        folds = np.array_split(rng.permutation(len(X)), min(N_FOLDS, len(X)))
+        errors = []
+        for factor in FACTORS:
+            K = kernel_matrix(D, factor * spacing, normalize=True)
+            G, B = K.T @ K, K.T @ X
+            error = 0.0
+            for rows in folds:
+                part = K[rows]
+                A = regularized(G - part.T @ part, B - part.T @ X[rows], self.ridge)
+                error += np.square(part @ A - X[rows]).sum()
+            errors.append(error)
+        return FACTORS[int(np.argmin(errors))]
+
+    def _weigh(self, K, X):
+        """Lower the Fisher-weighted cost by conjugate gradients, from the Euclidean solution."""
+        if not (is_fitted(self.metric) and hasattr(self.metric, "tensor_factor")):
+            raise InputError("metric must be a fitted FisherMetric; fit it on these rows first.")
+        if n_fitted_rows(self.metric) != len(X):
+            raise InputError(
+                f"metric is fitted on {n_fitted_rows(self.metric)} rows and {len(X)} were given: fit it on these rows."
+            )
+        F = np.asarray(self.metric.tensor_factor(None), dtype=np.float64)
+        weigh = tensor_weights(F, self.euclidean_share)
+        self.coefficients_, self.cost_ = weighted_solution(K, X, weigh, self.ridge, self.coefficients_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def ridge_solution(K, X, ridge):
+    """``(K^T K + ridge I)^-1 K^T X``."""
+    return regularized(K.T @ K, K.T @ X, ridge)
+
+
+def regularized(G, B, ridge):
+    """``(G + ridge I)^-1 B`` for positive G."""
+    return linalg.cho_solve(factored(G, ridge), B, check_finite=False)
+
+
+def factored(G, ridge):
+    """Cholesky factor of G + ridge I; a ridge of 0 gets just enough to stay solvable."""
+    G = G.copy()
+    G[np.diag_indices(len(G))] += max(ridge, 1e-12 * np.trace(G))
+    return linalg.cho_factor(G, lower=True, check_finite=False)
+
+
+def tensor_weights(F, euclidean_share):
+    """The function R -> (J_i + e I) R_i from low-rank factors F (n, C, D), ``J_i = sum_c F_ic F_ic^T``.
+
+    Scaled so that an average row weighs one in an average direction.
+    """
+    mean = np.square(F).sum() / (F.shape[0] * F.shape[2])
+    scale = 1 / (mean * (1 + euclidean_share)) if mean > 0 else 0.0
+    share = euclidean_share * mean * scale if mean > 0 else 1.0
+
+    def weigh(R):
+        along = np.matmul(F, R[:, :, None])[:, :, 0]
+        return scale * np.matmul(along[:, None, :], F)[:, 0, :] + share * R
+
+    return weigh
+
+
+def weighted_solution(K, X, weigh, ridge, start):
+    """Minimise ``sum_i r_i^T W_i r_i + ridge |A|^2``, r = X - K A, from `start`: ``(A, (cost before, cost after))``.
+
+    The normal equations ``K^T W K A + ridge A = K^T W X`` are solved by conjugate gradients, which lower the cost in
+    every step, preconditioned by the Euclidean ones; W is applied, never stored.
+    """
+    euclidean = factored(K.T @ K, ridge)
+
+    def normal(flat):
+        A = flat.reshape(start.shape)
+        return (K.T @ weigh(K @ A) + ridge * A).ravel()
+
+    def cost(A):
+        R = X - K @ A
+        return float(np.vdot(R, weigh(R)) + ridge * np.square(A).sum())
+
+    def precondition(flat):
+        return linalg.cho_solve(euclidean, flat.reshape(start.shape), check_finite=False).ravel()
+
+    size = (start.size, start.size)
+    flat, _ = cg(
+        LinearOperator(size, matvec=normal, dtype=np.float64), (K.T @ weigh(X)).ravel(), x0=start.ravel(),
+        M=LinearOperator(size, matvec=precondition, dtype=np.float64), rtol=CG_TOLERANCE, maxiter=CG_ITERATIONS,
+    )  # fmt: skip
+    A = flat.reshape(start.shape)
+    return A, (cost(start), cost(A))
+
+
+def nearest(Y):
+    """Distance of each position to its nearest other one."""
+    return cKDTree(Y).query(Y, k=2)[0][:, 1] if len(Y) > 1 else np.ones(len(Y))

@@ -1,0 +1,153 @@
+"""`DirectPlacement`: each new row goes where the embedding's own cost is lowest, all fitted rows staying in place."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.special import expit, logsumexp
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import _safe_indexing
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from prismap._blocks import require_memory, row_blocks
+from prismap.exceptions import InputError
+from prismap.mappings._inputs import (
+    as_positions,
+    lowered_perplexity,
+    metric_tags,
+    n_fitted_rows,
+    resolve_metric,
+    take_columns,
+)
+from prismap.mappings._minimize import minimize_rows
+from prismap.mappings.bandwidth import typical_spacing
+from prismap.mappings.costs import conditional_affinities, mds_placement, nerv_placement, tsne_placement
+from prismap.metrics.base import smallest
+from prismap.metrics.support import calibrated_bandwidths
+
+#: When a row's search ends: steps, or its gradient times the typical spacing of positions.
+MOST_STEPS, GRADIENT_TOLERANCE = 200, 1e-7
+
+
+class DirectPlacement(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Place new rows by minimising a cost over their positions only (001_..., section 2, "direct").
+
+    Exact, and slow beside a `KernelMap`: every step looks at all fitted rows. New rows do not see each other.
+
+    Parameters
+    ----------
+    cost : {"tsne", "nerv", "mds"}
+        KL(P || Q) of t-SNE with the new row included; ``t KL(p || q) + (1 - t) KL(q || p)`` of the row's own
+        neighbourhood; or the stress against all fitted rows.
+    metric : str or metric
+        As in `KernelMap`; a fitted metric is used as it is.
+    perplexity : float
+        Effective neighbours, the same as that of the embedding ("tsne" and "nerv").
+    trade_off : float in [0, 1]
+        t of "nerv": 1 asks that neighbours are not missed, 0 that none are invented.
+    n_starts : int
+        The mean position of the row's neighbours, and those of its nearest fitted rows; the best end wins.
+
+    Attributes
+    ----------
+    metric_ : the fitted metric.
+    embedding_ : the fixed positions.
+    """
+
+    _parameter_constraints: dict = {
+        "cost": [StrOptions({"tsne", "nerv", "mds"})],
+        "metric": [str, object],
+        "perplexity": [Interval(Real, 1, None, closed="left")],
+        "trade_off": [Interval(Real, 0, 1, closed="both")],
+        "n_starts": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(self, cost="tsne", *, metric="euclidean", perplexity=30, trade_off=0.5, n_starts=3):
+        self.cost = cost
+        self.metric = metric
+        self.perplexity = perplexity
+        self.trade_off = trade_off
+        self.n_starts = n_starts
+
+    def fit(self, X, Y):
+        """Keep rows X and their positions Y, shape (n, d)."""
+        self._validate_params()
+        self.metric_ = resolve_metric(self.metric, X)
+        take_columns(self, self.metric_)
+        n = n_fitted_rows(self.metric_)
+        self.embedding_ = as_positions(Y, n)
+        if n < 2:
+            raise InputError(f"X has n_samples={n}; a placement needs at least 2 rows.")
+        self._n_features_out = self.embedding_.shape[1]
+        self._length = typical_spacing(self.embedding_)
+        if self.cost != "mds":
+            self._perplexity = lowered_perplexity(self.perplexity, n)
+        if self.cost == "tsne":
+            self._prepare_tsne(n)
+        return self
+
+    def transform(self, X):
+        """Positions of new rows X, each by itself."""
+        check_is_fitted(self, "embedding_")
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        n_new = _num_samples(X)
+        positions = np.empty((n_new, self._n_features_out))
+        for rows in row_blocks(n_new, 96.0 * len(self.embedding_)):
+            positions[rows] = self._place(self._distances(_safe_indexing(X, rows)))
+        return positions
+
+    def placement_cost(self, X, Z):
+        """The cost of putting rows X at positions Z."""
+        check_is_fitted(self, "embedding_")
+        cost_of, _ = self._problem(self._distances(X))
+        Z = as_positions(Z, _num_samples(X), "Z")
+        return cost_of(Z, np.arange(len(Z)))[0]
+
+    def _distances(self, X):
+        return np.asarray(self.metric_.pairwise(X), dtype=np.float64)
+
+    def _place(self, D):
+        """The best of all starts, for rows at distances D from the fitted ones."""
+        cost_of, weights = self._problem(D)
+        nearest = smallest(D, min(self.n_starts, D.shape[1]))[1]
+        starts = [np.einsum("ij,jk->ik", weights, self.embedding_)]
+        starts += [self.embedding_[nearest[:, k]] for k in range(min(self.n_starts - 1, D.shape[1]))]
+        best, lowest = np.empty_like(starts[0]), np.full(len(D), np.inf)
+        for start in starts:
+            Z, cost = minimize_rows(cost_of, start, length=self._length, max_iter=MOST_STEPS, tol=GRADIENT_TOLERANCE)
+            better = cost < lowest
+            best[better], lowest[better] = Z[better], cost[better]
+        return best
+
+    def _problem(self, D):
+        """The cost as a function of positions, and the weights that average neighbours to a start."""
+        Y = self.embedding_
+        if self.cost == "mds":
+            near = 1 / np.maximum(np.square(D), 1e-12 * np.square(D).max(axis=1, keepdims=True) + 1e-300)
+            return lambda Z, rows: mds_placement(Z, Y, D[rows]), near / near.sum(axis=1, keepdims=True)
+        D2 = np.square(D)
+        sigma = calibrated_bandwidths(D2, self._perplexity, tol=0.0)
+        P = conditional_affinities(D2, sigma)
+        if self.cost == "nerv":
+            return lambda Z, rows: nerv_placement(Z, Y, P[rows], sigma[rows], self.trade_off), P
+        of_others = expit(-(self._log_mass + 0.5 * D2 / np.square(self._sigma)))
+        joint = (P + of_others) / (2 * (len(Y) + 1))
+        return lambda Z, rows: tsne_placement(Z, Y, joint[rows], self._rest), P
+
+    def _prepare_tsne(self, n):
+        """Bandwidths and masses of the fitted rows' affinities, and their part of Q's normaliser."""
+        require_memory(32.0 * n * n, f"The affinities between {n} rows", "Fit on a sample of the rows.")
+        D2 = np.square(np.asarray(self.metric_.pairwise(None), dtype=np.float64))
+        np.fill_diagonal(D2, np.inf)
+        self._sigma = calibrated_bandwidths(D2, self._perplexity)
+        self._log_mass = logsumexp(-0.5 * D2 / np.square(self._sigma)[:, None], axis=1)
+        Y = self.embedding_
+        self._rest = sum(
+            float((1 / (1 + np.square(Y[rows, None] - Y[None]).sum(axis=2))).sum()) for rows in row_blocks(n, 48.0 * n)
+        )
+        self._rest -= n  # a row and itself are no pair
+
+    def __sklearn_tags__(self):
+        return metric_tags(super().__sklearn_tags__(), self.metric)
