@@ -29,7 +29,7 @@ class MapDisplay:
     """
 
     positions: np.ndarray
-    target: np.ndarray | None = None
+    target: Any = None
     classes: Any = None
     title: str = ""
     subtitle: str = ""

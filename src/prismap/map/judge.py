@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
@@ -73,7 +74,7 @@ def judge(model, *, n_permutations=None, callback=None):
         held_out = held_out_rows(model, rng)
         folds = [] if len(held_out) >= FEWEST_HELD_OUT else judged_folds(y, model.target_, rng)
         shuffled = [permute_known(y, rng) for _ in folds]
-        jobs = [(build, recipe.unsupervised(), X)]
+        jobs: list[tuple[Any, ...]] = [(build, recipe.unsupervised(), X)]
         jobs += [(build, recipe.quick(), part, target) for part, target, _ in shuffles]
         for (kept, out), target in zip(folds, shuffled, strict=True):
             jobs.append((refit, recipe.quick(), X, y, kept, out))

@@ -49,7 +49,7 @@ class SimilarityRepair:
         is the squared length of that projection, which for a fitted row is exactly its repaired diagonal entry. Shift
         only changes self-similarities and leaves those of new rows to the caller (None).
         """
-        if self.vectors is None:
+        if self.vectors is None or self.values is None:
             return rows, None
         coordinates = (rows @ self.vectors) / np.sqrt(np.abs(self.values))
         if self.method == "flip":
@@ -82,10 +82,7 @@ def repair_similarity(S, method="clip"):
         raise InputError(f"repair must be 'clip', 'flip', 'shift' or 'none'; got {method!r}.")
     S = np.asarray(S, dtype=np.float64)
     symmetric = (S + S.T) / 2
-    if method in ("clip", "flip"):
-        values, vectors = np.linalg.eigh(symmetric)
-    else:
-        values, vectors = np.linalg.eigvalsh(symmetric), None
+    values, vectors = np.linalg.eigh(symmetric) if method in ("clip", "flip") else (np.linalg.eigvalsh(symmetric), S)
     total = np.abs(values).sum()
     negative_mass = float(-values[values < 0].sum() / total) if total > 0 else 0.0
     if method == "none":

@@ -1,0 +1,1 @@
+"""Ratios against a peer or a limit, measured in one process, interleaved."""
