@@ -121,6 +121,17 @@ def test_images_beyond_the_budget_are_left_out_with_a_note(monkeypatch):
     assert "left out" in header["notes"][0]
 
 
+def test_columns_keep_their_kind_when_values_are_missing():
+    times = np.array(["2024-05-01", "NaT", "2024-05-02", "2024-05-01", "NaT"], dtype="datetime64[D]")
+    page = small_page(columns={"age": [3, None, 5.5, float("nan"), True], "day": times, "empty": [None] * 5})
+    header, arrays = unpack(pack_page(page))
+    age, day, empty = header["columns"]
+    np.testing.assert_array_equal(arrays[age["values"]["offset"]], np.array([3, np.nan, 5.5, np.nan, 1], np.float32))
+    assert day["texts"] == ["2024-05-01", "2024-05-02"]
+    assert arrays[day["codes"]["offset"]].tolist() == [0, -1, 1, 0, -1]
+    assert empty["kind"] == "number"
+
+
 def test_real_targets_and_huge_values_fit():
     target = Target("real", "price", values=[1.0, np.nan, 1e300, 2, 3], predicted=np.arange(5.0))
     header, arrays = unpack(pack_page(small_page(target=target)))

@@ -29,8 +29,10 @@ export interface CategoryColouring extends Common {
 export interface RampColouring extends Common {
   kind: "ramp";
   values: Float32Array;
+  /** What the first and the last colour stand for; rarer values beyond share them. */
   min: number;
   max: number;
+  clipped: { low: boolean; high: boolean };
   histogram: Uint32Array;
 }
 
@@ -120,7 +122,7 @@ function byTexts(title: string, codes: Int32Array, texts: string[], dark: boolea
 }
 
 export function byValues(title: string, values: Float32Array, dark: boolean): RampColouring {
-  const { min, max } = range(values);
+  const { min, max, clipped } = range(values);
   const span = max > min ? max - min : 1;
   const codes = new Uint16Array(values.length);
   const histogram = new Uint32Array(BINS);
@@ -137,18 +139,27 @@ export function byValues(title: string, values: Float32Array, dark: boolean): Ra
     histogram[bin]++;
   }
   const colours = [...sequential(BINS, dark), dark ? MISSING_DARK : MISSING_LIGHT];
-  return { kind: "ramp", title, values, codes, colours, min, max, histogram, missing };
+  return { kind: "ramp", title, values, codes, colours, min, max, clipped, histogram, missing };
 }
 
-function range(values: Float32Array): { min: number; max: number } {
-  let min = Infinity;
-  let max = -Infinity;
-  for (const value of values) {
+/** The middle 99 % of the values, so that a few extreme ones do not take all the colours; all if that is one value. */
+function range(values: Float32Array): { min: number; max: number; clipped: { low: boolean; high: boolean } } {
+  const step = Math.max(1, Math.floor(values.length / 50_000));
+  const sample: number[] = [];
+  let [lowest, highest] = [Infinity, -Infinity];
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i];
     if (!Number.isFinite(value)) continue;
-    if (value < min) min = value;
-    if (value > max) max = value;
+    if (value < lowest) lowest = value;
+    if (value > highest) highest = value;
+    if (i % step === 0) sample.push(value);
   }
-  return min <= max ? { min, max } : { min: 0, max: 0 };
+  if (lowest > highest) return { min: 0, max: 0, clipped: { low: false, high: false } };
+  sample.sort((a, b) => a - b);
+  const at = (share: number) => sample[Math.round(share * (sample.length - 1))];
+  let [min, max] = sample.length < 200 ? [lowest, highest] : [at(0.005), at(0.995)];
+  if (min === max) [min, max] = [lowest, highest];
+  return { min, max, clipped: { low: lowest < min, high: highest > max } };
 }
 
 /** Which rows a filter leaves: hidden categories, or a range of bins of a ramp (inclusive); null means all. */

@@ -85,13 +85,17 @@ export class Legend {
     const step = (colour.max - colour.min) / BINS;
     const from = colour.min + low * step;
     const to = colour.min + (high + 1) * step;
+    const ends = {
+      low: `${colour.clipped.low ? "≤ " : ""}${format(colour.min)}`,
+      high: `${colour.clipped.high ? "≥ " : ""}${format(colour.max)}`,
+    };
     if (colour.max === colour.min) {
       return [h("p", { class: "pm-note" }, `All rows have the value ${format(colour.min)}.`)];
     }
     return [
       histogram(colour, low, high),
       h("div", { class: "pm-ramp", style: `background:linear-gradient(to right, ${colour.colours.slice(0, BINS).join(",")})` }),
-      h("div", { class: "pm-ramp-ends" }, h("span", {}, format(colour.min)), h("span", {}, format(colour.max))),
+      h("div", { class: "pm-ramp-ends" }, h("span", {}, ends.low), h("span", {}, ends.high)),
       this.thumb("From", low, (value) => [Math.min(value, high), high], from),
       this.thumb("To", high, (value) => [low, Math.max(value, low)], to),
       colour.missing > 0 &&

@@ -185,7 +185,7 @@ export class SelectionPanel {
         "button",
         {
           type: "button",
-          title: `mean here ${format(d.inside)}, elsewhere ${format(d.outside)}`,
+          title: `${d.label}: mean here ${format(d.inside)}, elsewhere ${format(d.outside)}`,
           "aria-label": `${d.label}: ${d.effect >= 0 ? "higher" : "lower"} by ${Math.abs(d.effect).toFixed(1)} standard deviations. Colour by it.`,
           click: () => this.actions.colour(`column:${d.column}`),
         },

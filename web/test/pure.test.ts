@@ -71,6 +71,15 @@ describe("colouring", () => {
     expect([...colour.codes]).toEqual([0, BINS - 1, BINS / 2, BINS]);
     expect([...visibleRows(colour, new Set(), [0, 10])!]).toEqual([1, 0, 0, 1]);
   });
+  it("does not let a few extreme values take all the colours", () => {
+    const values = Float32Array.from({ length: 1000 }, (_, i) => (i === 0 ? 1e6 : i / 1000));
+    const colour = byValues("v", values, false);
+    expect(colour.max).toBeLessThan(1);
+    expect(colour.clipped).toEqual({ low: true, high: true });
+    expect(colour.codes[0]).toBe(BINS - 1);
+    const mostlyZero = byValues("v", values.map((_, i) => (i < 3 ? 5 : 0)), false);
+    expect([mostlyZero.min, mostlyZero.max]).toEqual([0, 5]);
+  });
   it("filters hidden categories and needs no mask without a filter", () => {
     const colour = byCodes("y", [0, 1, -1], ["a", "b"], false);
     expect(visibleRows(colour, new Set(), null)).toBeNull();

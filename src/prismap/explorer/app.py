@@ -30,6 +30,7 @@ from prismap.explorer.packing import Packer
 from prismap.explorer.page import (
     Layer,
     PageData,
+    column_array,
     content_policy,
     html_document,
     is_numeric,
@@ -270,7 +271,7 @@ class Explorer:
     def _offer(self, page: PageData) -> dict[str, Any]:
         """What the page may do here that a file cannot."""
         columns = [
-            {"name": str(name), "kind": "number" if is_numeric(np.asarray(values)) else "text"}
+            {"name": str(name), "kind": "number" if is_numeric(column_array(values)) else "text"}
             for name, values in page.columns.items()
         ]
         abilities = {name: self._has(name) for name in ("transform", "relevance", "reembed")}

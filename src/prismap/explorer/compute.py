@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prismap.exceptions import InputError
-from prismap.explorer.page import PageData
+from prismap.explorer.page import PageData, column_array, is_numeric
 from prismap.tables import ColumnEncoding, TableEncoding, read_table
 
 Progress = Callable[..., None]
@@ -118,8 +118,8 @@ def _numeric_columns(page: PageData) -> tuple[list[str], NDArray[np.float64]]:
     """Names and standardised values of the columns that hold finite, varying numbers."""
     columns = {}
     for name, values in page.columns.items():
-        array = np.asarray(values)
-        if array.dtype.kind not in "fiub":
+        array = column_array(values)
+        if not is_numeric(array):
             continue
         array = array.astype(np.float64)
         spread = array.std()

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from prismap._version import __version__
 from prismap.bundle import written_aside
 from prismap.exceptions import InputError
-from prismap.explorer.packing import Packer, dictionary_codes
+from prismap.explorer.packing import Packer, dictionary_codes, is_missing
 
 FORMAT = 1
 COLUMN_BYTES = 24_000_000
@@ -215,11 +215,23 @@ def content_policy(script: str, connect: str) -> str:
 
 def pack_column(name: str, values: Any, packer: Packer, *, as_text: bool = False) -> dict[str, Any]:
     """A column as numbers when it is numeric, by its distinct values otherwise."""
-    array = np.asarray(values)
+    array = column_array(values)
     if is_numeric(array) and not as_text:
         return {"name": str(name), "kind": "number", "values": packer.add(_float32(array))}
     distinct, codes = dictionary_codes(array.tolist())
     return {"name": str(name), "kind": "text", "texts": distinct, "codes": packer.add(codes)}
+
+
+def column_array(values: Any) -> NDArray[Any]:
+    """A column as one array: numbers among None as numbers with NaN, points in time as text."""
+    array = np.asarray(values)
+    if array.dtype.kind in "mM":
+        return np.where(np.isnat(array), None, array.astype(str)).astype(object)
+    if array.dtype == object:
+        numbers = [np.nan if is_missing(value) else value for value in array.tolist()]
+        if all(isinstance(value, (bool, int, float, np.number)) for value in numbers):
+            return np.array(numbers, dtype=np.float64)
+    return array
 
 
 def is_numeric(array: NDArray[Any]) -> bool:
