@@ -87,6 +87,12 @@ def test_batches_change_nothing(place, tmp_path, monkeypatch):
         assert "note: 5 rows have a level of 'soil' that the map has not seen" in said
 
 
+def test_rows_without_ids_are_numbered_through(place, tmp_path, monkeypatch):
+    monkeypatch.setattr(apply, "read_batches", functools.partial(read_batches, n_rows=7))
+    rows, _, _ = place(write_flowers(tmp_path / "new.csv", n_rows=20, key=None))
+    assert rows["id"] == list(range(20))
+
+
 def test_parquet_in_csv_out(place, tmp_path):
     path = write_flowers(tmp_path / "new.csv", n_rows=9, seed=3)
     expected, _, _ = place(path)

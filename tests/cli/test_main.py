@@ -1,5 +1,6 @@
 """Help, version, exit codes and how the command ends when it is stopped."""
 
+import re
 import subprocess
 import sys
 import warnings
@@ -18,7 +19,7 @@ def test_version_and_help(run):
     assert code == 0
     for command in COMMANDS:
         name = command.__name__.split(".")[-1]
-        assert f"\n    {name} " in text
+        assert re.search(rf"\n    {name}\s", text)
         code, out, _ = run(name, "--help")
         assert code == 0
         assert "--quiet" in out

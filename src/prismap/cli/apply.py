@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from prismap.bundle import map_writer
 from prismap.cli.console import Console
-from prismap.cli.folder import MODEL
-from prismap.cli.job import prismap_class
+from prismap.cli.job import load_model
 from prismap.exceptions import InputError
-from prismap.tables import ColumnEncoding, Table, TableEncoding, read_batches
+from prismap.tables import Table, encoding_of, read_batches
 
 
 def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
@@ -59,21 +58,6 @@ def run(args: argparse.Namespace, console: Console) -> None:
         f"{n_rows} rows placed, {n_far} of them far from all rows of the map: {args.out}",
         {"out": str(args.out), "rows": n_rows, "far": n_far, "filled": filled, "unknown": unknown},
     )
-
-
-def load_model(path: Path, console: Console) -> Any:
-    """The map in a file, or in a folder of `prismap map`."""
-    with console.stage(f"loading {path}"):
-        return prismap_class().load(path / MODEL if path.is_dir() else path)
-
-
-def encoding_of(model: Any) -> TableEncoding:
-    """How the files of a map are read; for a map saved from Python, its columns as they are."""
-    stored = getattr(model, "extra_header_", {}).get("table")
-    if stored is not None:
-        return TableEncoding.from_dict(stored)
-    names = getattr(model, "feature_names_in_", [f"x{place}" for place in range(model.n_features_in_)])
-    return TableEncoding(tuple(ColumnEncoding(str(name), None, None, (0.0,), 1.0) for name in names))
 
 
 def _check_out(args: argparse.Namespace) -> None:

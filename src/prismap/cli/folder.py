@@ -13,8 +13,8 @@ from prismap.bundle import sync_folder
 from prismap.exceptions import InputError
 
 MODEL, REPORT, PAGE, PICTURE = "model.prismap", "report.json", "map.html", "map.png"
-#: Everything that `prismap map` writes.
-NAMES = frozenset({MODEL, REPORT, PAGE, PICTURE, "map.parquet", "map.csv"})
+#: Everything that `prismap map` writes, and where the explorer keeps its last view.
+NAMES = frozenset({MODEL, REPORT, PAGE, PICTURE, "map.parquet", "map.csv", "explorer.json"})
 
 
 def check_folder(out: Path, *, force: bool) -> None:

@@ -66,6 +66,12 @@ def prismap_class() -> Any:
     return PrisMap
 
 
+def load_model(path: Path, console: Console) -> Any:
+    """The map in a file, or in a folder of `prismap map`."""
+    with console.stage(f"loading {path}"):
+        return prismap_class().load(path / MODEL if path.is_dir() else path)
+
+
 def fit_map(job: Job, console: Console) -> Any:
     """The fitted `PrisMap`; an option it refuses is the user's mistake."""
     from sklearn.utils._param_validation import InvalidParameterError

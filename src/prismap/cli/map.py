@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from prismap.cli import options
 from prismap.cli.console import Console
 from prismap.cli.folder import check_folder
 from prismap.cli.job import Job, run_job
@@ -33,7 +33,7 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     columns = parser.add_argument_group("columns")
     columns.add_argument("--target", metavar="COL", help="what the map is about; empty where unknown (npz: y)")
     columns.add_argument("--id", dest="ids", metavar="COL", help="column that names the rows")
-    columns.add_argument("--drop", type=_names, default=(), metavar="COLS", help="columns to leave out: a,b,c")
+    columns.add_argument("--drop", type=options.names, default=(), metavar="COLS", help="columns to leave out: a,b,c")
     columns.add_argument("--kind", choices=KINDS, help="what the columns hold (default: vectors)")
     columns.add_argument(
         "--standardize", action=argparse.BooleanOptionalAction, default=True,
@@ -43,10 +43,12 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     fit = parser.add_argument_group("map")
     fit.add_argument("--method", default="tsne", help="how rows become positions (default: tsne)")
     fit.add_argument("--task", choices=("auto", "class", "real", "none"), default="auto", help="kind of target")
-    fit.add_argument("--supervision", type=_share, metavar="W", help="weight of the target from 0 to 1 (default)")
-    fit.add_argument("--fit-rows", type=_whole, metavar="N", help="rows to fit; the others are placed by the map")
-    fit.add_argument("--perplexity", type=_from_one, metavar="P", help="effective number of neighbours")
-    fit.add_argument("--seed", type=_seed, default=0, metavar="N", help="random seed (default: 0)")
+    fit.add_argument(
+        "--supervision", type=options.share, metavar="W", help="weight of the target from 0 to 1 (default)"
+    )
+    fit.add_argument("--fit-rows", type=options.rows, metavar="N", help="rows to fit; the others are placed by the map")
+    fit.add_argument("--perplexity", type=options.from_one, metavar="P", help="effective number of neighbours")
+    fit.add_argument("--seed", type=options.seed, default=0, metavar="N", help="random seed (default: 0)")
     fit.add_argument("--jobs", type=int, metavar="N", help="processor cores to use; -1: all")
     parser.set_defaults(run=run)
 
@@ -130,36 +132,3 @@ def _shown_columns(table: Table) -> Mapping[str, NDArray[Any]]:
     return {
         name: column.values() if isinstance(column, TextColumn) else column for name, column in table.columns.items()
     }
-
-
-# Types of the arguments; argparse turns their errors into "argument --x: ..."
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def _whole(text: str) -> int:
-    return int(_checked(text, int, lambda number: number >= 2, "a whole number from 2"))
-
-
-def _seed(text: str) -> int:
-    return int(_checked(text, int, lambda number: 0 <= number < 2**31, "a whole number from 0 to 2147483647"))
-
-
-def _share(text: str) -> float:
-    return _checked(text, float, lambda number: 0 <= number <= 1, "a number from 0 to 1")
-
-
-def _from_one(text: str) -> float:
-    return _checked(text, float, lambda number: 1 <= number < math.inf, "a number from 1")
-
-
-def _checked(text: str, kind: type[int] | type[float], good: Any, wanted: str) -> float:
-    try:
-        number = kind(text)
-        if good(number):
-            return number
-    except ValueError:
-        pass
-    raise argparse.ArgumentTypeError(f"{wanted} is needed; got {text!r}")

@@ -7,10 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from prismap.cli.apply import load_model
 from prismap.cli.console import Console
 from prismap.cli.folder import MODEL, REPORT
-from prismap.cli.job import judge_map
+from prismap.cli.job import judge_map, load_model
 from prismap.exceptions import FileFormatError, InputError
 
 

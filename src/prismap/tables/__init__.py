@@ -1,6 +1,6 @@
 """Data files in, numbers out: reading (csv, tsv, parquet, arrow, npz, npy) and the encoding kept with a map."""
 
-from prismap.tables.encoding import ColumnEncoding, Encoded, TableEncoding, learn_encoding
+from prismap.tables.encoding import ColumnEncoding, Encoded, TableEncoding, encoding_of, learn_encoding
 from prismap.tables.reading import ENDINGS, read_batches, read_table
 from prismap.tables.table import Roles, Table, TextColumn, table_from_arrow
 
@@ -12,6 +12,7 @@ __all__ = [
     "Table",
     "TableEncoding",
     "TextColumn",
+    "encoding_of",
     "learn_encoding",
     "read_batches",
     "read_table",

@@ -138,6 +138,18 @@ class TableEncoding:
         return cls(columns, **options)
 
 
+def encoding_of(model: Any) -> TableEncoding:
+    """How files for a loaded map are read: as stored with it; its columns as they are, if it was saved from Python."""
+    stored = getattr(model, "extra_header_", {}).get("table")
+    if stored is not None:
+        return TableEncoding.from_dict(stored)
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        names = [f"x{place}" for place in range(model.n_features_in_)]
+    columns = tuple(ColumnEncoding(str(name), None, None, (0.0,), 1.0) for name in names)
+    return TableEncoding(columns, standardize=False)
+
+
 def learn_encoding(
     table: Table,
     *,

@@ -1,0 +1,52 @@
+"""Types of arguments; argparse turns what they raise into "argument --x: ..."."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import Any
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names divided by commas."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def share(text: str) -> float:
+    """A number from 0 to 1."""
+    return _checked(text, float, lambda number: 0 <= number <= 1, "a number from 0 to 1")
+
+
+def from_one(text: str) -> float:
+    """A number that is not below 1."""
+    return _checked(text, float, lambda number: 1 <= number < math.inf, "a number from 1")
+
+
+def count(text: str) -> int:
+    """A whole number that is not below 1."""
+    return int(_checked(text, int, lambda number: number >= 1, "a whole number from 1"))
+
+
+def rows(text: str) -> int:
+    """A number of rows that can make a map."""
+    return int(_checked(text, int, lambda number: number >= 2, "a whole number from 2"))
+
+
+def seed(text: str) -> int:
+    """A random seed."""
+    return int(_checked(text, int, lambda number: 0 <= number < 2**31, "a whole number from 0 to 2147483647"))
+
+
+def port(text: str) -> int:
+    """A port of this machine; 0 for a free one."""
+    return int(_checked(text, int, lambda number: 0 <= number < 2**16, "a whole number from 0 to 65535"))
+
+
+def _checked(text: str, kind: type[int] | type[float], good: Any, wanted: str) -> float:
+    try:
+        number = kind(text)
+        if good(number):
+            return number
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"{wanted} is needed; got {text!r}")
