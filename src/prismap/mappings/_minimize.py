@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 _ARMIJO = 1e-4
-_HALVINGS = 40
+_HALVINGS = 30
+_NO_PROGRESS = 1e-14
 
 
 def minimize_rows(cost_of, start, *, length, max_iter, tol):
     """Minimise independent functions of a few variables, one a row: ``(positions, costs)``.
 
     ``cost_of(Z, rows)`` gives cost (b,) and gradient (b, d) of the functions number `rows` at Z. Each row follows BFGS
-    with a halving line search until its gradient, times the typical `length`, falls below `tol`, so what becomes of a
-    row does not depend on the others. Costs never rise.
+    with a halving line search until its gradient, times the typical `length`, falls below `tol`, or the cost below what
+    numbers can tell apart, so what becomes of a row does not depend on the others. Costs never rise.
     """
     Z = start.copy()
     cost, gradient = cost_of(Z, np.arange(len(Z)))
@@ -30,7 +31,9 @@ def minimize_rows(cost_of, start, *, length, max_iter, tol):
         if uphill.any():
             step[uphill] = -g[uphill] * (length / np.linalg.norm(g[uphill], axis=1))[:, None]
             slope[uphill] = np.einsum("ni,ni->n", step[uphill], g[uphill])
+        before = cost[live]
         taken = _line_search(cost_of, Z, cost, gradient, live, step, slope)
+        taken &= before - cost[live] > _NO_PROGRESS * np.abs(before)
         live, s, change = live[taken], step[taken], (gradient[live] - g)[taken]
         _update(H, live, s, change, rescale=iteration == 0)
         live = live[np.linalg.norm(gradient[live], axis=1) * length > tol]

@@ -113,16 +113,16 @@ class InverseMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             self._weigh(K, centered)
         self.residual_ = relative_residual(K @ self.coefficients_, centered)
         self._n_features_out = X.shape[1]
-        self._exponents = EuclideanExponents.of(self.landmarks_, np.full(len(self.landmarks_), self.bandwidth_))
+        self.exponents_ = EuclideanExponents.of(self.landmarks_, np.full(len(self.landmarks_), self.bandwidth_))
         return self
 
     def transform(self, Y):
         """Rows for positions Y, shape (n, D)."""
         check_is_fitted(self, "coefficients_")
         Y = check_rows(self, Y, reset=False)
-        dtype = self._exponents.working_dtype(Y.dtype)
+        dtype = self.exponents_.working_dtype(Y.dtype)
         rows = evaluate(
-            self._exponents.evaluator(dtype), Y, self.coefficients_, normalize=True, dtype=dtype, n_jobs=self.n_jobs
+            self.exponents_.evaluator(dtype), Y, self.coefficients_, normalize=True, dtype=dtype, n_jobs=self.n_jobs
         )
         return rows + self.center_.astype(dtype)
 
