@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from prismap import __version__
 from prismap._optional import import_extra
+from prismap._version import __version__
 from prismap.exceptions import InputError
 
 #: Old enough for common runtimes.
