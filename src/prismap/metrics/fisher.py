@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,11 +22,14 @@ from prismap._random import as_generator
 from prismap._validation import check_dissimilarity, check_rows, check_similarity, encode_classes
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics.base import check_n_neighbors, smallest
+from prismap.metrics.gaussian_process import MOST_SUPPORT as MOST_PROCESS_SUPPORT
+from prismap.metrics.gaussian_process import GaussianProcess, real_targets, target_bins
 from prismap.metrics.geometry import DissimilarityGeometry, FittedIndex, SimilarityGeometry, VectorGeometry
 from prismap.metrics.graph import GRAPH_NEIGHBORS, connected_graph, shortest_paths, shortest_paths_of_new
 from prismap.metrics.segments import blend
-from prismap.metrics.sources import MachineSource, ModelSource, ParzenSource, choose_source
+from prismap.metrics.sources import GaussianProcessSource, MachineSource, ModelSource, ParzenSource, choose_source
 from prismap.metrics.support import mean_bandwidth, stratified_folds, stratified_support
+from prismap.metrics.target import resolve_target
 from prismap.metrics.tiles import fill_pairs
 
 N_FOLDS = 10
@@ -36,25 +40,27 @@ BANDWIDTH_ROWS = 1000
 
 
 class FisherMetric(BaseEstimator):
-    """Distances that measure change in the class posterior.
+    """Distances that measure change in what is known about a target: classes, or a real number (or several).
 
     Parameters
     ----------
-    target : "auto" or "class"
-        What y is.
+    target : "auto", "class" or "real"
+        What y is; "auto" looks (`prismap.metrics.target`). Real targets may be several, one a column of y.
     data : "vectors", "similarity" or "dissimilarity"
         What X is: rows of features, or a square matrix between rows.
-    posterior : "auto", "parzen", "lssvm" or a classifier
+    posterior : "auto", "parzen", "lssvm" or a classifier; "gp" for a real target
         The estimate of the class posterior: Gaussian kernels on support rows, a least-squares support vector machine on
         the profiles, or any classifier with ``predict_proba`` (vectors only; an unfitted one is cloned and fitted in
         folds, so that no row is judged by a model that saw it; a fitted one is used as it is, in-sample). "auto" takes
         the better of the first two by out-of-fold log-loss; with supervision 1 it is "parzen", because the others do
         not see what lies between rows, and without a Euclidean part would merge all clusters of a class.
+        A real target has a Gaussian process: "auto" and "gp" find its hyper-parameters by marginal likelihood,
+        `prismap.metrics.gaussian_process.GaussianProcess` gives them.
     path : "chord", "tangent" or "graph"
         Arcs between posteriors at nodes of the straight segment (the default), speeds at nodes as published, or
         shortest paths over a neighbour graph whose edges are chords.
     n_segments : int or "auto"
-        Sub-segments of a straight segment; "auto" is 2 for "parzen", and 1 for the others, which know rows only.
+        Sub-segments of a straight segment; "auto" is 2 for "parzen" and "gp", 1 for the others, which know rows only.
     symmetric : bool
         For ``path="tangent"``: nodes mirrored about the middle; False takes left nodes, as in the thesis.
     supervision : float in [0, 1]
@@ -63,7 +69,8 @@ class FisherMetric(BaseEstimator):
         Whether a pair of rows is judged by support outside their folds. False is the published estimate, which pulls
         every row towards its own label, even when labels are noise.
     n_support : int or None
-        Support rows, drawn with equal shares of the classes; None takes all labelled rows up to 4000.
+        Support rows, drawn with equal shares of the classes; None takes all labelled rows up to 4000 (1000 for a
+        real target, whose cost grows faster).
     perplexity : float
         Effective number of neighbours that fixes the bandwidth: the mean of the calibrated ones.
     repair : "clip", "flip", "shift" or "none"
@@ -77,7 +84,8 @@ class FisherMetric(BaseEstimator):
     bandwidth_ : sigma.
     support_ : indices of the support rows.
     folds_ : the fold of each fitted row, -1 where it is not support (or without cross-fitting).
-    classes_ : the classes.
+    target_ : "class", "real" or "none".
+    classes_ : the classes; empty for a real target.
     posterior_ : the posterior object; its name is in ``repr``.
     log_losses_ : out-of-fold log-losses that ``posterior="auto"`` chose by.
     n_rows_ : number of fitted rows.
@@ -97,9 +105,9 @@ class FisherMetric(BaseEstimator):
     """
 
     _parameter_constraints = {
-        "target": [StrOptions({"auto", "class"})],
+        "target": [StrOptions({"auto", "class", "real"})],
         "data": [StrOptions({"vectors", "similarity", "dissimilarity"})],
-        "posterior": [StrOptions({"auto", "parzen", "lssvm"}), BaseEstimator],
+        "posterior": [StrOptions({"auto", "parzen", "lssvm", "gp"}), BaseEstimator],
         "path": [StrOptions({"chord", "tangent", "graph"})],
         "n_segments": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "symmetric": ["boolean"],
@@ -143,15 +151,29 @@ class FisherMetric(BaseEstimator):
                 f"{type(self).__name__} requires y to be passed, but the target y is None. Without a target set "
                 "supervision=0, which gives Euclidean distances over the bandwidth."
             )
-        codes = np.zeros(self.n_rows_, dtype=np.intp) if y is None else encode_classes(y, self.n_rows_)[1]
-        self.support_ = stratified_support(codes, self.n_support or MOST_SUPPORT, rng)
+        values, codes = self._read_target(y)
+        most = MOST_PROCESS_SUPPORT if self.target_ == "real" else MOST_SUPPORT
+        self.support_ = stratified_support(codes, self.n_support or most, rng)
         self.bandwidth_ = self._fit_bandwidth(rng)
         self.folds_ = np.full(self.n_rows_, -1, dtype=np.intp)
         if self.cross_fit and y is not None:
             n_folds = min(N_FOLDS, max(3, len(self.support_) // 2))
             self.folds_[self.support_] = stratified_folds(codes[self.support_], n_folds, rng)
-        self._prepare(y, rng)
+        self._prepare(values, rng)
         return self
+
+    def _read_target(self, y):
+        """Class codes or real values (None without a target), and the codes that support and folds take shares of."""
+        self.classes_, self.target_ = np.empty(0), "none"
+        if y is None:
+            return None, np.zeros(self.n_rows_, dtype=np.intp)
+        several = self.target != "class" and np.ndim(y) == 2 and np.shape(y)[1] > 1
+        self.target_ = "real" if several else resolve_target(y, self.n_rows_, self.target)[0]
+        if self.target_ == "real":
+            values = real_targets(y, self.n_rows_)
+            return values, target_bins(values)
+        self.classes_, codes = encode_classes(y, self.n_rows_)
+        return codes, codes
 
     def _fit_geometry(self, X):
         if self.data == "vectors":
@@ -179,13 +201,13 @@ class FisherMetric(BaseEstimator):
             )
         return mean_bandwidth(D2, min(self.perplexity, most))
 
-    def _prepare(self, y, rng=None, state=None):
+    def _prepare(self, values, rng=None, state=None):
         """The posterior and the state of the fitted rows, from support, folds and bandwidth."""
-        self.classes_, self._source = np.empty(0), None
+        self._source: Any = None
         self.n_segments_ = 1 if self.n_segments == "auto" else self.n_segments
-        if y is not None:
-            self.classes_, codes = encode_classes(y, self.n_rows_)
-            self._source = self._make_source(codes, rng, state)
+        if values is not None:
+            make = self._make_real_source if self.target_ == "real" else self._make_source
+            self._source = make(values, rng, state)
             self.posterior_ = self._source.posterior
         self._order = np.arange(self.n_rows_) if self._source is None else self._source.order
         self._place = np.argsort(self._order)
@@ -198,6 +220,11 @@ class FisherMetric(BaseEstimator):
         if state is not None and "probabilities" in state:
             return MachineSource.restore(self, state)
         kind = self.posterior if isinstance(self.posterior, str) else "model"
+        if kind == "gp" or isinstance(self.posterior, GaussianProcess):
+            raise InputError(
+                f"posterior={self.posterior!r} is for a real target and y holds classes; set target='real' if they are "
+                "quantities, or use 'auto'."
+            )
         if self.path == "tangent" or (state is not None and kind == "auto"):
             kind = "parzen" if kind == "auto" else kind
         if self.n_segments == "auto" and kind in ("auto", "parzen"):
@@ -217,6 +244,17 @@ class FisherMetric(BaseEstimator):
                 f"n_segments 1 or 'auto'; got path={self.path!r}, n_segments={self.n_segments!r}."
             )
         return source
+
+    def _make_real_source(self, values, rng, state):
+        """The Gaussian process: its hyper-parameters found, given, or from stored arrays."""
+        if self.posterior not in ("auto", "gp") and not isinstance(self.posterior, GaussianProcess):
+            raise InputError(
+                f"posterior={self.posterior!r} is for classes and y is a real target; use 'auto' or 'gp', or set "
+                "target='class'."
+            )
+        if self.n_segments == "auto":
+            self.n_segments_ = GaussianProcessSource.default_segments
+        return GaussianProcessSource(self, values, rng, state)
 
     def _profiles(self, A, self_similarity=None):
         return self.geometry_.squared_to(A, self.support_, self_similarity)
@@ -288,7 +326,7 @@ class FisherMetric(BaseEstimator):
 
     def _straight(self, A=None, B=None, self_similarity=None):
         """Lengths of the straight segments between rows A and B, each None, a `FittedIndex` or new rows."""
-        key_a, order_a, key_b, order_b = *self._sorted_side(A), *self._sorted_side(B)
+        (key_a, order_a), (key_b, order_b) = self._sorted_side(A), self._sorted_side(B)
         steps = None
         if self.supervision < 1:
             steps = self._squared_steps(key_a, key_b, self_similarity)
@@ -343,8 +381,9 @@ class FisherMetric(BaseEstimator):
             return
         if not geometry.self_similarity_known:
             raise InputError(
-                "the similarities of new rows to themselves are needed (supervision < 1, repair='none' or 'shift', and "
-                "a diagonal that is not constant): pass self_similarity=, one number a new row."
+                "the similarities of new rows to themselves are needed (supervision < 1 or a real target, "
+                "repair='none' or 'shift', and a diagonal that is not constant): pass self_similarity=, one number a "
+                "new row."
             )
 
     def _new_rows(self, rows):
@@ -356,14 +395,26 @@ class FisherMetric(BaseEstimator):
     def class_probabilities(self, A=None):
         """Class posteriors of rows A; of the fitted rows, each without the support of its own fold, where None."""
         check_is_fitted(self, "posterior_")
+        if self.target_ == "real":
+            raise InputError("a real target has no class probabilities; target_moments gives its mean and variance.")
         if A is None:
             return self.posterior_.probabilities(self._source.rows)[self._place]
         return self.posterior_.probabilities(self._state(self._new_rows(A)))
 
+    def target_moments(self, A=None):
+        """Means and variances, (n, targets) each, of real targets at rows A; None: the fitted rows, cross-fitted."""
+        check_is_fitted(self, "posterior_")
+        if self.target_ != "real":
+            raise InputError("classes have no mean; class_probabilities gives their posterior.")
+        if A is None:
+            return tuple(part[self._place] for part in self.posterior_.moments(self._source.rows))
+        return self.posterior_.moments(self._state(self._new_rows(A)))
+
     def tensor_factor(self, A=None):
         """Factors F (n, C, D) of the Fisher tensor of each row, ``J = sum_c F_c F_c^T``; vectors only.
 
-        ``F_c = sqrt(p_c) (E[x_l | x, c] - E[x_l | x]) / sigma^2`` (000_ eq. 5 to 7).
+        ``F_c = sqrt(p_c) (E[x_l | x, c] - E[x_l | x]) / sigma^2`` (000_ eq. 5 to 7); ``grad m / sqrt(v)`` and
+        ``grad v / (sqrt(2) v)`` for a real target (thesis eq. 2.40).
         """
         check_is_fitted(self, "posterior_")
         if not hasattr(self.posterior_, "tensor_factor"):
@@ -411,7 +462,7 @@ class FisherMetric(BaseEstimator):
         metric.geometry_ = metric._fit_geometry(X)
         metric.n_rows_ = metric.geometry_.n_rows
         metric.support_, metric.folds_, metric.bandwidth_ = state["support"], state["folds"], float(state["bandwidth"])
-        metric._prepare(None if metric.supervision == 0 else y, state=state)
+        metric._prepare(metric._read_target(None if metric.supervision == 0 else y)[0], state=state)
         return metric
 
     def __sklearn_tags__(self):

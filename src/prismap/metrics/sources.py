@@ -9,6 +9,7 @@ source                  posterior
 `ParzenSource`          Gaussian kernels on the support, along the whole segment
 `MachineSource`         a least-squares support vector machine on the profiles, at the rows
 `ModelSource`           any classifier with ``predict_proba``, at the rows (vectors only)
+`GaussianProcessSource` a Gaussian process for each real target, along the whole segment
 ======================  ==========================================================================================
 """
 
@@ -21,6 +22,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import require_memory
 from prismap.exceptions import InputError
+from prismap.metrics.gaussian_process import (
+    EVIDENCE_ROWS,
+    GaussianProcess,
+    GaussianProcessPosterior,
+    Process,
+    ProcessRows,
+    fit_process,
+)
 from prismap.metrics.geometry import FittedIndex
 from prismap.metrics.lssvm import LeastSquaresSVM, fit_lssvm, log_loss
 from prismap.metrics.parzen import ParzenPosterior
@@ -68,6 +77,7 @@ class _RowwiseSource:
 
     most_segments = 1
     default_segments = 1
+    posterior: RowwisePosterior
 
     def _hold(self, metric, P):
         self.order = np.arange(metric.n_rows_)
@@ -162,6 +172,53 @@ class ModelSource(_RowwiseSource):
     def state(self):
         """A model is code; a file without pickle cannot hold it."""
         raise InputError("a metric whose posterior is a classifier object cannot be saved; use a named posterior.")
+
+
+class GaussianProcessSource:
+    """A Gaussian process for each real target on the support rows; the rows are sorted by fold."""
+
+    most_segments = None
+    default_segments = 2
+
+    def __init__(self, metric, Y, rng=None, state=None):
+        self.metric, self.geometry, self.support = metric, metric.geometry_, metric.support_
+        self.order = np.argsort(metric.folds_, kind="stable")
+        self.judged = cross_fitted_words(metric.folds_)
+        n_bytes = 16.0 * len(self.support) * (metric.n_rows_ + len(self.support))
+        require_memory(n_bytes, "The profiles of the fitted rows", "Set a smaller n_support, or fit fewer rows.")
+        Q = self._profiles(self.geometry.squared_to(FittedIndex(self.support), self.support))
+        y = Y[self.support]
+        self.hyper = state["process"] if state is not None else self._hyper(metric.posterior, Q, y, rng)
+        folds = metric.folds_[self.support] if metric.cross_fit else np.zeros(len(y), dtype=np.intp)
+        processes = [Process(Q, column, folds, *hyper) for hyper, column in zip(self.hyper, y.T, strict=True)]
+        rule = SegmentRule("tangent" if metric.path == "tangent" else "chord", metric.n_segments_, metric.symmetric)
+        self.posterior = GaussianProcessPosterior(self.geometry, processes, rule)
+        profile = self._profiles(self.geometry.squared_to(FittedIndex(self.order), self.support))
+        self.rows = ProcessRows(profile, metric.folds_[self.order], index=self.order)
+
+    def _profiles(self, Q):
+        return np.maximum(Q, 0).astype(np.float64)
+
+    def _hyper(self, given, Q, y, rng):
+        """(signal, beta, noise) of each target."""
+        if isinstance(given, GaussianProcess):
+            return np.array([given.values()] * y.shape[1])
+        seen = np.arange(len(y))
+        if len(seen) > EVIDENCE_ROWS:
+            seen = np.sort(rng.choice(seen, EVIDENCE_ROWS, replace=False))
+        return np.array([fit_process(Q[np.ix_(seen, seen)], column) for column in y[seen].T])
+
+    def new(self, rows, self_similarity=None):
+        """State of new rows."""
+        self.metric._demand_self_similarity(rows, self_similarity)
+        D2 = self.geometry.squared_to(rows, slice(None), self_similarity)
+        return ProcessRows(
+            self._profiles(D2[:, self.support]), np.full(len(D2), -1, dtype=np.intp), new=rows, squared=D2
+        )
+
+    def state(self):
+        """The hyper-parameters; support and folds are the metric's."""
+        return {"process": self.hyper}
 
 
 def is_fitted(model):

@@ -1,0 +1,384 @@
+"""A Gaussian process for real-valued targets, along straight segments, from squared distances only.
+
+With ``k(x, x') = s exp(-beta ||x - x'||^2)`` and noise nu, the target at x is ``N(m(x), v(x))`` (thesis eq. 2.32 to
+2.34, noise included). Along ``x(a) = (1-a) x + a x'`` the kernel against support row l is
+
+    k_l(a) = s exp(-beta ((1-a) q_l(x) + a q_l(x') - a (1-a) ||x - x'||^2)),
+
+a product of one factor an endpoint and one a pair, so no coordinate and no exponential a pair is needed, and
+
+    m(a) = mean + sum_l w_l k_l(a),        v(a) = s + nu - sum_i (sum_l F_li k_l(a))^2
+
+are one matrix product of (pairs, |S|) with (|S|, r). Here ``F F^T = (K + nu I)^{-1}`` but for what is negligible: F has
+as many columns r as the kernel matrix K has eigenvalues that the noise does not drown.
+
+- *chord*: Fisher-Rao distances between the Gaussians at consecutive nodes,
+  ``sqrt(2) arccosh(1 + ((m1 - m2)^2 / 2 + (s1 - s2)^2) / (2 s1 s2))``.
+- *tangent*: the speed ``sqrt(m'^2 / v + v'^2 / (2 v^2))`` at nodes, which is ``sqrt(dx^T J dx)`` with thesis eq. 2.40.
+
+Folds: K of the whole support is ``Phi Phi^T`` for features Phi (|S|, r), and the process that sees a part of the
+support is linear regression in these features: leaving folds out costs an eigendecomposition of an r x r matrix.
+Several targets have a process each, and their squared lengths add.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import eigh
+from scipy.optimize import minimize_scalar
+from sklearn.base import BaseEstimator
+
+from prismap._blocks import row_blocks
+from prismap.exceptions import InputError
+from prismap.metrics.geometry import FittedIndex, SimilarityGeometry, VectorGeometry
+from prismap.metrics.target import resolve_target
+
+#: Support rows when the user names no number, and rows that the hyper-parameters are found on: no silent O(n^3).
+MOST_SUPPORT = 1000
+EVIDENCE_ROWS = 500
+#: Shares of noise in the signal that are looked at; less than the first is beyond what double precision can tell.
+NOISE_SHARES = (1e-6, 1e3)
+#: Error of the variance, relative to the noise, that is allowed for leaving out small eigenvalues.
+TRUNCATION = 1e-8
+#: ``beta a (1-a) ||x - x'||^2`` up to which products of factors lose nothing: what underflows there counts for nothing.
+MOST_LIFT = 300.0
+#: Bytes of kernel values in hand: few enough to stay in cache.
+KERNEL_BYTES = 2 * 2**20
+#: Bins of the target that support and folds take equal shares of.
+TARGET_BINS = 20
+
+
+class GaussianProcess(BaseEstimator):
+    """Hyper-parameters that are given, for ``FisherMetric(posterior=...)``: ``signal exp(-beta q)``, plus noise."""
+
+    def __init__(self, beta, *, signal=1.0, noise=0.1):
+        self.beta = beta
+        self.signal = signal
+        self.noise = noise
+
+    def values(self):
+        """(signal, beta, noise), all positive."""
+        values = (self.signal, self.beta, self.noise)
+        if not all(np.isfinite(value) and value > 0 for value in values):
+            raise InputError(f"beta, signal and noise of a GaussianProcess must be positive numbers; got {self!r}.")
+        return values
+
+
+# --- targets ----------------------------------------------------------------------------------------------------------
+
+
+def real_targets(y, n_rows):
+    """Real targets as (n, number of targets); rows in which one is missing are NaN throughout."""
+    y = np.asarray(y)
+    columns = list(y.T) if y.ndim == 2 else [y]
+    Y = np.stack([resolve_target(column, n_rows, "real")[1] for column in columns], axis=1)
+    Y[np.isnan(Y).any(axis=1)] = np.nan
+    return Y
+
+
+def target_bins(Y):
+    """A bin a row, equally many rows in each, by the mean rank of its targets; -1 where they are missing."""
+    codes = np.full(len(Y), -1, dtype=np.intp)
+    known = np.flatnonzero(~np.isnan(Y[:, 0]))
+    ranks = np.argsort(np.argsort(Y[known], axis=0, kind="stable"), axis=0).mean(axis=1)
+    place = np.argsort(np.argsort(ranks, kind="stable"), kind="stable")
+    codes[known] = place * min(TARGET_BINS, max(1, len(known) // 5)) // len(known)
+    return codes
+
+
+# --- hyper-parameters -------------------------------------------------------------------------------------------------
+
+
+def fit_process(Q, y):
+    """(signal, beta, noise) of the largest marginal likelihood, from squared distances Q (n, n) and targets y.
+
+    For one beta, an eigendecomposition of ``exp(-beta Q)`` gives the likelihood of every noise share, and the best
+    signal in closed form. Only beta needs steps: a coarse grid that cannot miss the valley, then a search inside it.
+    """
+    mean = float(Q.mean())
+    grid = np.log(2.0) * np.arange(-8, 9, 2) - np.log(mean if mean > 0 else 1.0)
+    y = y - y.mean()
+    best = grid[np.argmin([best_noise(Q, y, np.exp(step))[0] for step in grid])]
+    reach = grid[1] - grid[0]
+    found = minimize_scalar(
+        lambda step: best_noise(Q, y, np.exp(step))[0], bounds=(best - reach, best + reach), method="bounded",
+        options={"xatol": 1e-4},
+    )  # fmt: skip
+    beta = float(np.exp(found.x))
+    _, signal, share = best_noise(Q, y, beta)
+    return signal, beta, signal * share
+
+
+def best_noise(Q, y, beta):
+    """(negative log marginal likelihood, signal, noise / signal) for one beta; y without its mean.
+
+    With eigenvalues l and squared coordinates z of y in the eigenvectors, the best signal for a noise share h is
+    ``mean(z / (l + h))``. Negative eigenvalues, of distances that are not Euclidean, count as zero.
+    """
+    values, vectors = eigh(np.exp(-beta * Q), check_finite=False)
+    values, z = np.maximum(values, 0), (vectors.T @ y) ** 2
+
+    def cost(log_share):
+        spectrum = values + np.exp(log_share)
+        signal = np.mean(z / spectrum)
+        return 0.5 * (len(y) * (np.log(2 * np.pi * signal) + 1) + np.log(spectrum).sum()), signal
+
+    low, high = np.log(NOISE_SHARES)
+    grid = np.linspace(low, high, 40)
+    start = grid[np.argmin([cost(step)[0] for step in grid])]
+    reach = grid[1] - grid[0]
+    bounds = max(low, start - reach), min(high, start + reach)
+    share = float(minimize_scalar(lambda step: cost(step)[0], bounds=bounds, method="bounded").x)
+    return *map(float, cost(share)), float(np.exp(share))
+
+
+# --- one process ------------------------------------------------------------------------------------------------------
+
+
+class Process:
+    """The process of one target, as linear regression in the features of its kernel.
+
+    Parameters
+    ----------
+    Q : squared distances between the support rows.
+    y : targets of the support rows.
+    folds : folds of the support rows.
+    signal, beta, noise : hyper-parameters.
+    """
+
+    def __init__(self, Q, y, folds, signal, beta, noise):
+        self.signal, self.beta, self.noise = float(signal), float(beta), float(noise)
+        self.y, self.folds = y, folds
+        values, vectors = eigh(self.kernel(Q), check_finite=False)
+        rounding = np.finfo(np.float64).eps * len(Q) * values[-1]
+        kept = values > max(rounding, self.negligible)
+        self.basis = vectors[:, kept] / np.sqrt(values[kept])
+        self.features = vectors[:, kept] * np.sqrt(values[kept])
+        self._regressions = {}
+
+    @property
+    def negligible(self):
+        """Eigenvalues up to here change no variance by more than `TRUNCATION` of the noise."""
+        return TRUNCATION * self.noise**2 / self.signal
+
+    def readout(self, fold_a, fold_b):
+        """F (|S|, r), w (|S|,) and the mean of the process that sees the support outside two folds."""
+        key = (min(fold_a, fold_b), max(fold_a, fold_b))
+        if key not in self._regressions:
+            seen = (self.folds != fold_a) & (self.folds != fold_b)
+            features, y = self.features[seen], self.y[seen]
+            values, vectors = eigh(features.T @ features, check_finite=False)
+            kept = values > self.negligible
+            values, vectors = values[kept], vectors[:, kept]
+            weights = vectors @ ((vectors.T @ (features.T @ (y - y.mean()))) / (values + self.noise))
+            self._regressions[key] = vectors * np.sqrt(values / (values + self.noise)), weights, y.mean()
+        factor, weights, mean = self._regressions[key]
+        return self.basis @ factor, self.basis @ weights, mean
+
+    def kernel(self, Q):
+        """Kernel values from squared distances."""
+        return self.signal * np.exp(-self.beta * Q)
+
+    def moments(self, k, F, w, mean):
+        """Mean and variance (noise included) from kernel values (n, |S|)."""
+        return mean + k @ w, self.variance(k @ F)
+
+    def variance(self, explained):
+        """``s + nu - ||F^T k||^2``; never below the noise, which rounding or non-Euclidean data could make it."""
+        total = np.einsum("ij,ij->i", explained, explained)
+        return np.maximum(self.signal + self.noise - total, self.noise)
+
+
+# --- all targets, rows and pairs --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ProcessRows:
+    """What the posterior needs of some rows.
+
+    profile : squared distances to the support (n, |S|), float64.
+    fold : the fold each row lies in, -1 for none.
+    index : which fitted rows they are, or None for new rows.
+    new : new rows as they were given, or None.
+    squared : squared distances of new rows to all fitted ones, or None.
+    """
+
+    profile: np.ndarray
+    fold: np.ndarray
+    index: np.ndarray | None = None
+    new: Any = None
+    squared: np.ndarray | None = None
+
+    def __len__(self):
+        return len(self.fold)
+
+    def take(self, index):
+        """Some of the rows; views where the index is a slice."""
+        parts: dict[str, Any] = {name: None if part is None else part[index] for name, part in vars(self).items()}
+        return ProcessRows(**parts)
+
+
+class GaussianProcessPosterior:
+    """Processes of one or several targets on one support.
+
+    Parameters
+    ----------
+    geometry : squared distances between rows.
+    processes : a `Process` for each target.
+    rule : the `SegmentRule` that segments are measured with.
+    """
+
+    name = "gp"
+
+    def __init__(self, geometry, processes, rule):
+        self.geometry, self.processes, self.rule = geometry, processes, rule
+        # Only then is a point on a segment sure to be at no negative squared distance from the support.
+        self.euclidean = isinstance(geometry, VectorGeometry) or (
+            isinstance(geometry, SimilarityGeometry) and geometry.repair.method != "none"
+        )
+
+    def squared(self, A, B):
+        """Squared distances of all pairs of two sets of rows."""
+        if B.index is None and A.index is None:
+            if not isinstance(self.geometry, VectorGeometry):
+                raise InputError(
+                    "a real target needs the distance of every pair, and that of two new rows is not known for matrix "
+                    "data: leave B out to get the distances to the fitted rows."
+                )
+            D2 = self.geometry.squared_between(A.new, B.new)
+        elif B.index is None:
+            D2 = B.squared[:, A.index].T
+        elif A.index is None:
+            D2 = A.squared[:, B.index]
+        else:
+            D2 = self.geometry.squared_to(FittedIndex(A.index), B.index)
+        return np.maximum(D2, 0).astype(np.float64)
+
+    def block(self, A, B):
+        """Everything that the pairs of two sets of rows share, each set from one fold."""
+        D2 = self.squared(A, B)
+        parts = [ProcessBlock(process, self.rule, A, B, D2, self.euclidean) for process in self.processes]
+        return parts[0] if len(parts) == 1 else JointBlock(parts)
+
+    def _by_fold(self, rows):
+        for fold in np.unique(rows.fold):
+            index = np.flatnonzero(rows.fold == fold)
+            yield index, [(process, process.readout(fold, fold)) for process in self.processes]
+
+    def moments(self, rows):
+        """Means and variances (noise included) of the targets at the rows, (n, targets) each, without their folds."""
+        means, variances = np.empty((2, len(rows), len(self.processes)))
+        for index, readouts in self._by_fold(rows):
+            for t, (process, readout) in enumerate(readouts):
+                means[index, t], variances[index, t] = process.moments(process.kernel(rows.profile[index]), *readout)
+        return means, variances
+
+    def tensor_factor(self, rows, support):
+        """``grad m / sqrt(v)`` and ``grad v / (sqrt(2) v)`` of each target, (n, 2 x targets, D); thesis eq. 2.40."""
+        X = self.geometry.rows[rows.index] if rows.index is not None else self.geometry._centred(rows.new)
+        X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+        factors = np.empty((len(rows), 2 * len(self.processes), X.shape[1]))
+        for index, readouts in self._by_fold(rows):
+            for t, (process, (F, w, mean)) in enumerate(readouts):
+                k = process.kernel(rows.profile[index])
+                _, v = process.moments(k, F, w, mean)
+                for row, pull in ((2 * t, k * w), (2 * t + 1, -2 * k * ((k @ F) @ F.T))):
+                    # grad k_l = 2 beta (x_l - x) k_l
+                    step = pull @ support - pull.sum(axis=1, keepdims=True) * X[index]
+                    scale = np.sqrt(v) if row % 2 == 0 else np.sqrt(2) * v
+                    factors[index, row] = 2 * process.beta * step / scale[:, None]
+        return factors.astype(self.geometry.dtype)
+
+
+@dataclass(frozen=True)
+class JointBlock:
+    """Several targets: independent Gaussians, whose squared Fisher lengths add."""
+
+    parts: list[ProcessBlock]
+
+    def sub_lengths(self, a, b):
+        """The T sub-segment lengths (n_a, n_b) of the pairs of two slices, one after another."""
+        for lengths in zip(*(part.sub_lengths(a, b) for part in self.parts), strict=True):
+            yield np.sqrt(sum(length**2 for length in lengths))
+
+
+class ProcessBlock:
+    """Segments between two sets of rows under one process, each set from one fold, measured tile by tile."""
+
+    def __init__(self, process, rule, A, B, D2, euclidean):
+        self.process, self.rule, self.D2, self.euclidean = process, rule, D2, euclidean
+        self.profile_a, self.profile_b = A.profile, B.profile
+        self.readout = process.readout(A.fold[0], B.fold[0])
+        if rule.path == "chord":
+            self.ends_a = process.moments(process.kernel(A.profile), *self.readout)
+            self.ends_b = process.moments(process.kernel(B.profile), *self.readout)
+
+    def sub_lengths(self, a, b):
+        """The T sub-segment lengths (n_a, n_b) of the pairs of two slices, one after another."""
+        if self.rule.path == "tangent":
+            for node in self.rule.nodes():
+                yield self._speed(node, a, b) / self.rule.n_segments
+            return
+        previous = tuple(part[a, None] for part in self.ends_a)
+        for node in self.rule.nodes():
+            here = self._moments(node, a, b)
+            yield fisher_rao(*previous, *here)
+            previous = here
+        yield fisher_rao(*previous, *(part[None, b] for part in self.ends_b))
+
+    def _kernels(self, node, a, b):
+        """Kernel values (pairs, |S|) at a node of the segments, a few rows of slice a at a time: (rows, values)."""
+        beta, QA, QB = self.process.beta, self.profile_a[a], self.profile_b[b]
+        lift = beta * node * (1 - node) * self.D2[a, b]
+        factor_b = self.process.signal * np.exp(-beta * node * QB)
+        for rows in row_blocks(len(QA), 8.0 * QB.size, KERNEL_BYTES):
+            if self.euclidean and lift[rows].max() <= MOST_LIFT:
+                k = np.exp(-beta * (1 - node) * QA[rows])[:, None, :] * factor_b
+                k *= np.exp(lift[rows])[:, :, None]
+            else:
+                k = (1 - node) * QA[rows][:, None, :] + node * QB - (lift[rows] / beta)[:, :, None]
+                k = self.process.kernel(np.maximum(k, 0, out=k))
+            yield rows, k.reshape(-1, k.shape[2])
+
+    def _moments(self, node, a, b):
+        """Mean and variance (n_a, n_b) at a node of the segments."""
+        m, v = np.empty((2, *self.D2[a, b].shape))
+        for rows, k in self._kernels(node, a, b):
+            mean, variance = self.process.moments(k, *self.readout)
+            m[rows], v[rows] = mean.reshape(-1, m.shape[1]), variance.reshape(-1, m.shape[1])
+        return m, v
+
+    def _speed(self, node, a, b):
+        """``sqrt(m'^2 / v + v'^2 / (2 v^2))`` (n_a, n_b) at a node of the segments.
+
+        ``k_l' = -beta (q_l(x') - q_l(x) - (1 - 2a) ||x - x'||^2) k_l``.
+        """
+        F, w, _ = self.readout
+        D2, speed = self.D2[a, b], np.empty(self.D2[a, b].shape)
+        for rows, k in self._kernels(node, a, b):
+            slope = self.profile_b[b] - self.profile_a[a][rows][:, None, :] - (1 - 2 * node) * D2[rows][:, :, None]
+            slope = slope.reshape(k.shape)
+            slope *= k
+            explained = k @ F
+            v = self.process.variance(explained)
+            fall = 2 * np.einsum("ij,ij->i", explained, slope @ F)
+            squares = self.process.beta**2 * ((slope @ w) ** 2 / v + 0.5 * (fall / v) ** 2)
+            speed[rows] = np.sqrt(squares).reshape(-1, D2.shape[1])
+        return speed
+
+
+def fisher_rao(m1, v1, m2, v2):
+    """Fisher-Rao distance of Gaussians ``N(m1, v1)`` and ``N(m2, v2)``.
+
+    ``arccosh(1 + 2 x^2) = 2 asinh(x)``: no digits are lost where the two are nearly equal.
+
+    >>> round(float(fisher_rao(0.0, 1.0, 0.0, 4.0)), 6), float(fisher_rao(1.0, 2.0, 1.0, 2.0))
+    (0.980258, 0.0)
+    """
+    s1, s2 = np.sqrt(v1), np.sqrt(v2)
+    gap = np.sqrt(((m1 - m2) ** 2 / 2 + (s1 - s2) ** 2) / (s1 * s2)) / 2
+    return 2 * np.sqrt(2) * np.arcsinh(gap)
