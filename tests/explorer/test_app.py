@@ -155,6 +155,14 @@ def test_a_restarted_server_remembers_the_view(folder):
         assert unpack(client.get("/api/page").content)[0]["live"]["view"] == ""
 
 
+def test_a_folder_that_cannot_keep_the_view_is_still_shown(folder):
+    (folder / STATE_FILE).mkdir()
+    with Client(make_app(folder)) as client:
+        wait_until(lambda: client.get("/api/page").status_code == 200)
+        assert client.put("/api/view", json={"view": "layer=permuted"}).status_code == 200
+        assert unpack(client.get("/api/page").content)[0]["live"]["view"] == ""
+
+
 def test_views_that_are_none_are_refused(client):
     for body in (b"{", b"[]", b'{"view": 3}', json.dumps({"view": "x" * 70_000}).encode()):
         assert client.put("/api/view", content=body).status_code == 400
@@ -378,6 +386,7 @@ def test_no_path_leads_to_a_file(client, path):
 def test_too_much_is_refused_whether_it_says_so_or_not(small_map, compute):
     with Client(make_app(small_map, compute, max_body=1000)) as client:
         assert client.post("/api/place", content=b"x" * 1001).status_code == 413
+        assert client.post("/api/place", content=b"size\n1\n", headers={"Content-Length": "5000"}).status_code == 413
 
         async def endless():
             for _ in range(10):

@@ -226,7 +226,9 @@ def column_array(values: Any) -> NDArray[Any]:
     """A column as one array: numbers among None as numbers with NaN, points in time as text."""
     array = np.asarray(values)
     if array.dtype.kind in "mM":
-        return np.where(np.isnat(array), None, array.astype(str)).astype(object)
+        texts = array.astype(str).astype(object)
+        texts[np.isnat(array)] = None
+        return texts
     if array.dtype == object:
         numbers = [np.nan if is_missing(value) else value for value in array.tolist()]
         if all(isinstance(value, (bool, int, float, np.number)) for value in numbers):
