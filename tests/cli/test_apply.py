@@ -1,6 +1,5 @@
 """`prismap apply` for real: new files on an old map, treated as the first one was."""
 
-import functools
 import json
 import os
 import subprocess
@@ -15,7 +14,6 @@ from prismap.bundle import read_bundle, write_bundle
 from prismap.cli import apply
 from prismap.cli.main import main
 from prismap.map import PrisMap
-from prismap.tables import read_batches
 
 pa = pytest.importorskip("pyarrow")
 from pyarrow import parquet  # noqa: E402
@@ -76,7 +74,7 @@ def test_order_of_columns_and_target_do_not_matter(place, tmp_path):
 def test_batches_change_nothing(place, tmp_path, monkeypatch):
     path = write_flowers(tmp_path / "new.csv", n_rows=20, seed=3, soil=["sand", "", "peat", "clay"] * 5)
     rows, _, err = place(path)
-    monkeypatch.setattr(apply, "read_batches", functools.partial(read_batches, n_rows=7))
+    monkeypatch.setattr(apply, "BATCH_ROWS", 7)
     pieces, said, err_pieces = place(path, out="pieces.parquet")
     assert pieces.pop("x") == pytest.approx(rows.pop("x"), rel=1e-12)
     assert pieces.pop("y") == pytest.approx(rows.pop("y"), rel=1e-12)
@@ -88,7 +86,7 @@ def test_batches_change_nothing(place, tmp_path, monkeypatch):
 
 
 def test_rows_without_ids_are_numbered_through(place, tmp_path, monkeypatch):
-    monkeypatch.setattr(apply, "read_batches", functools.partial(read_batches, n_rows=7))
+    monkeypatch.setattr(apply, "BATCH_ROWS", 7)
     rows, _, _ = place(write_flowers(tmp_path / "new.csv", n_rows=20, key=None))
     assert rows["id"] == list(range(20))
 
@@ -182,7 +180,7 @@ def test_missing_values_are_refused_unless_the_map_fills_them(refused, run, tmp_
 
 
 def test_a_fault_late_in_the_file_leaves_nothing(refused, model, tmp_path, monkeypatch):
-    monkeypatch.setattr(apply, "read_batches", functools.partial(read_batches, n_rows=4))
+    monkeypatch.setattr(apply, "BATCH_ROWS", 4)
     path = write_flowers(tmp_path / "new.csv", n_rows=9)
     with path.open("a", encoding="utf-8") as file:
         file.write("f9,1,2\n")

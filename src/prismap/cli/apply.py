@@ -17,6 +17,9 @@ from prismap.cli.job import load_model
 from prismap.exceptions import InputError
 from prismap.tables import Table, encoding_of, read_batches
 
+#: Rows placed at a time: few enough to show progress, many enough to be quick.
+BATCH_ROWS = 10_000
+
 
 def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     """Add the sub-command."""
@@ -41,7 +44,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
     unknown: Counter[str] = Counter()
     strangers: set[str] = set()
     with console.stage(f"placing the rows of {args.data}"), map_writer(args.out) as write:
-        for batch in read_batches(args.data, encoding.names, encoding.roles, kind=model.data):
+        for batch in read_batches(args.data, encoding.names, encoding.roles, kind=model.data, n_rows=BATCH_ROWS):
             encoded = encoding.apply(batch)
             far = np.asarray(model.is_far(encoded.X))
             write(_map_rows(model.transform(encoded.X), far, batch, n_rows))
