@@ -10,6 +10,7 @@ from scipy.linalg import qr
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from prismap._blocks import require_memory, row_blocks
 from prismap._validation import check_rows, check_target_length
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.relevance.greedy import criterion_errors, greedy_bounds, regression_errors
@@ -71,11 +72,15 @@ def weight_ranges(V, w, slack=0.01, names=None):
     A = np.vstack([np.hstack([A, np.zeros((n_directions, 1))]), np.ones(2 * D + 1)])
     b = np.append(b, (1 + slack) * mu)
     corner = np.append(_basis(A[:-1, :-1], x), 2 * D)
-    each = np.hstack([np.eye(D), -np.eye(D), np.zeros((D, 1))])
     names = [f"column {j}" for j in range(D)] if names is None else list(names)
-    x_all = solve_programs(A, b, np.vstack([each, -each]), corner, names * 2)
-    maps = scale * (x_all[:, :D] - x_all[:, D:-1])
-    return scale * mu, scale * (x[:D] - x[D:]), maps[:D], maps[D:]
+    lowest, highest = np.empty((D, D)), np.empty((D, D))
+    for some in row_blocks(D, 64.0 * D):
+        each = np.zeros((some.stop - some.start, 2 * D + 1))
+        rows, columns = np.arange(len(each)), np.arange(some.start, some.stop)
+        each[rows, columns], each[rows, D + columns] = 1.0, -1.0
+        found = solve_programs(A, b, np.vstack([each, -each]), corner, names[some] * 2)
+        lowest[some], highest[some] = np.split(scale * (found[:, :D] - found[:, D:-1]), 2)
+    return scale * mu, scale * (x[:D] - x[D:]), lowest, highest
 
 
 def _basis(A, x):
@@ -106,6 +111,9 @@ def equivalent_maps(V, weights, slack=0.01, names=None):
     Returns the lengths mu (L,), the intervals (L, D, 2) and the maps (D, 2, L, D): for feature j and bound s, all rows
     of the map are taken at that bound.
     """
+    n_features = weights.shape[1]
+    need = 16.0 * (len(weights) + 3) * n_features**2
+    require_memory(need, f"The bounding maps of {n_features} features", "Leave out features that are not needed.")
     lengths, intervals, maps = [], [], []
     for w in weights:
         mu, *ranges = weight_ranges(V, w, slack, names)

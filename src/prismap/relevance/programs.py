@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linprog
 
-from prismap._blocks import WORKING_BYTES
 from prismap.exceptions import InputError
 
 #: Reduced costs and negative values below this, relative to the scale of the program, count as zero.
@@ -19,7 +18,9 @@ TOLERANCE = 1e-9
 #: Steps between two fresh inverses of the bases.
 REFACTOR = 20
 #: Beyond this many rows the general solver is quicker than dense inverses side by side.
-MOST_ROWS = 150
+MOST_ROWS = 1000
+#: Bytes of inverses and reduced costs of the programs in work at a time: what stays near the processor.
+_CHUNK_BYTES = 8 * 2**20
 
 
 def solve_programs(A, b, C, basis, names=None):
@@ -30,7 +31,7 @@ def solve_programs(A, b, C, basis, names=None):
     solutions = np.empty_like(C)
     solved = np.zeros(len(C), dtype=bool)
     if len(A) <= MOST_ROWS:
-        step = max(1, WORKING_BYTES // (32 * (len(A) ** 2 + A.shape[1])))
+        step = max(1, _CHUNK_BYTES // (8 * (len(A) ** 2 + 2 * A.shape[1])))
         for start in range(0, len(C), step):
             some = slice(start, start + step)
             solutions[some], solved[some] = _certify(A, b, C[some], _walk(A, b, C[some], basis))

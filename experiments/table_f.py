@@ -1,0 +1,395 @@
+"""Table F: relevance of features (thesis chapter 4), paper against ours.
+
+    python -m experiments.table_f --data FOLDER [--quick] [--out DIR]
+
+Supervised figures stand with their permuted-label twin, and as held-out figures where rows can be spared: the metric is
+learned on one half of the rows and judged on the other. "as published" means a Fisher metric that has seen the labels
+of the rows it judges (``cross_fit=False``). Where the data or the protocol differ from the thesis, the note says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import warnings
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_diabetes
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.preprocessing import StandardScaler
+
+from prismap.embeddings import TSNE
+from prismap.exceptions import PrismapWarning
+from prismap.learners import GMLVQ, LMNN
+from prismap.metrics import FisherMetric
+from prismap.quality import knn_error, q_nx
+from prismap.relevance import FeatureRelevance, RelevanceBounds
+from prismap.relevance.bounds import HELD_OUT_MARGIN, held_out_errors, leading_directions
+
+
+def row(part, data, what, paper, ours, **more):
+    return {"part": part, "data": data, "what": what, "paper": paper, "ours": ours, **more}
+
+
+def percent(error):
+    return round(100 * float(error), 1)
+
+
+def fisher_tsne(X, y, *, cross_fit, seed=0):
+    return TSNE(metric=FisherMetric(cross_fit=cross_fit), random_state=seed).fit_transform(X, y)
+
+
+def standardize(X):
+    return (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+
+
+# --- rankings: Table 4.1 ----------------------------------------------------------------------------------------------
+
+
+def set2(rng, n=100):
+    """Three flat Gaussians above each other along the third dimension, which has the smallest variance."""
+    c = np.repeat(np.arange(3), n)
+    return np.column_stack([rng.normal(size=(3 * n, 2)), 1.1 * (c - 1) + 0.01 * rng.normal(size=3 * n)]), c
+
+
+def set3(rng, n=50):
+    """Three classes in two dimensions, and eight more and more noisy copies of those."""
+    c = np.repeat(np.arange(3), n)
+    X = 0.5 * rng.normal(size=(3 * n, 2)) + np.array([[0, 0], [3, 0], [1.5, 2.6]])[c]
+    return np.column_stack([X, *(X[:, j % 2] + 0.15 * (1 + j // 2) * rng.normal(size=3 * n) for j in range(8))]), c
+
+
+def ranking(relevance, most=4):
+    """Features by relevance: > after each, >> where the next has less than half, (..) where they are within 10 %."""
+    order = np.argsort(-relevance, kind="stable")[:most]
+    value = relevance - min(0.0, relevance.min())
+    groups = [[order[0]]]
+    for before, now in pairwise(order):
+        if value[now] > 0.9 * value[before]:
+            groups[-1].append(now)
+        else:
+            groups.append([now])
+    names = [str(g[0] + 1) if len(g) == 1 else f"({', '.join(str(j + 1) for j in sorted(g))})" for g in groups]
+    text = names[0]
+    for before, now, name in zip(groups, groups[1:], names[1:], strict=False):
+        text += f" {'>>' if value[now[0]] < 0.5 * value[before[-1]] else '>'} {name}"
+    return text
+
+
+PAPER_RANKINGS = {
+    ("set2", "PCA"): ["(1, 2) >> 3"] * 6,
+    ("set2", "t-SNE"): ["3 >> (1, 2)"] * 6,
+    ("set3", "PCA"): ["3 > 2 >> 1", "(2, 3) >> 1", "1 > 3 > 2", "1 > 3 > 2", "2 > (1, 3, 4)", "2 > (1, 3, 4)"],
+    ("set3", "t-SNE"): ["1 > 2 >> 9", "1 >> 2 >> 9", "1 > (2, 3)", "1 > (2, 3)", "2 > 9 > 3", "2 > (1, 3, 9)"],
+    ("set3", "Fisher t-SNE"): [
+        "1 > 2 >> 3",
+        "1 > 2 >> 3",
+        "1 > (2, 3)",
+        "1 > (2, 3)",
+        "2 > (1, 3, 4)",
+        "2 > (1, 3, 4)",
+    ],
+}
+
+
+def rankings(data_folder, quick):
+    rng = np.random.default_rng(0)
+    rows = []
+    for name, (X, c) in (("set2", set2(rng)), ("set3", set3(rng))):
+        maps = {"PCA": PCA(2).fit_transform(X), "t-SNE": TSNE(random_state=0).fit_transform(X)}
+        if name == "set3":
+            maps["Fisher t-SNE"] = fisher_tsne(X, c, cross_fit=False)
+        size = len(X) // 3
+        for map_name, Y in maps.items():
+            paper = iter(PAPER_RANKINGS[name, map_name])
+            for method in ("weights", "forward", "backward"):
+                for label, k in (("medium", int(0.8 * size)), ("large", int(1.2 * size))):
+                    found = FeatureRelevance(method, n_neighbors=k, n_permuted=0).fit(X, Y).relevance_
+                    what = f"{map_name}, {method}, {label} k={k}"
+                    rows.append(row("4.1", name, what, next(paper), ranking(found, 3), note="own draw of the set"))
+    return rows
+
+
+def multimodal(data_folder, quick):
+    """Fig. 4.4: dimension 1 is noise, 2 separates classes, 3 the two modes of class one, with class two between."""
+    rng = np.random.default_rng(0)
+    n = 60
+    centres = np.array([[0, 0, -3], [0, 0, 3], [0, 0, 0], [0, 4, 0]])
+    mode = np.repeat(np.arange(4), n)
+    X, c = rng.normal(size=(4 * n, 3)) * [1.0, 0.6, 0.6] + centres[mode], np.array([0, 0, 1, 2])[mode]
+    maps = {
+        "LDA": (LinearDiscriminantAnalysis(n_components=2).fit_transform(X, c), "3 least"),
+        "Fisher t-SNE": (fisher_tsne(X, c, cross_fit=False), "1 least"),
+    }
+    rows = []
+    for name, (Y, paper) in maps.items():
+        found = FeatureRelevance("matrix", n_neighbors=30, n_permuted=0).fit(X, Y).relevance_
+        ours = f"{found.argmin() + 1} least ({ranking(found)})"
+        rows.append(row("4.4", "multimodal", f"{name}, Omega, k=30", paper, ours, note="own draw of the set"))
+    return rows
+
+
+def diabetes_quality(data_folder, quick):
+    """Fig. 4.5: the transformed data resemble the map better than the data do."""
+    X = standardize(load_diabetes(return_X_y=True)[0])
+    Y = TSNE(random_state=0).fit_transform(X)
+    rows = []
+    for k in (10, 50):
+        model = FeatureRelevance("matrix", n_neighbors=k, n_permuted=0).fit(X, Y)
+        before, after = (float(q_nx(A, Y, n_neighbors=k)) for A in (X, model.transform(X)))
+        ours = f"{before:.2f} -> {after:.2f}"
+        rows.append(row("4.5", "diabetes", f"Q_NX({k}) of X, of Omega X against t-SNE", "much better", ours))
+    return rows
+
+
+# --- imprinting: Table 4.2 and Omega on adrenal -----------------------------------------------------------------------
+
+
+def one_nn(A, y, train=None):
+    """1-NN error in %: leaving one out, or of the rows outside `train` among those inside."""
+    if train is None:
+        return percent(knn_error(A, y))
+    return percent(knn_error(A[~train], y[~train], Y_fit=A[train], y_fit=y[train]))
+
+
+def imprinted(X, y, *, method, k, penalty, train=None):
+    """A relevance model of the published Fisher t-SNE map of (some of) the rows."""
+    rows = slice(None) if train is None else train
+    Y = fisher_tsne(X[rows], y[rows], cross_fit=False)
+    return FeatureRelevance(method, n_neighbors=k, penalty=penalty, n_permuted=0).fit(X[rows], Y)
+
+
+def imprint_rows(part, name, X, y, method, sizes, paper, penalty=1.0):
+    """The figures of Table 4.2: as published, with permuted labels, and on held-out rows."""
+    add = partial(row, part, name)
+    rng = np.random.default_rng(0)
+    shuffled, half_shuffled = rng.permutation(y), y.copy()
+    train = np.zeros(len(y), dtype=bool)
+    train[train_test_split(np.arange(len(y)), train_size=0.5, stratify=y, random_state=0)[0]] = True
+    half_shuffled[train] = rng.permutation(y[train])
+    yield add("X", paper["X"], one_nn(X, y), permuted=one_nn(X, shuffled), held_out=one_nn(X, y, train))
+    yield add("t-SNE(X)", paper["t-SNE"], one_nn(TSNE(random_state=0).fit_transform(X), y))
+    for cross_fit, label in ((False, "as published"), (True, "cross-fitted")):
+        error, null = (one_nn(fisher_tsne(X, c, cross_fit=cross_fit), c) for c in (y, shuffled))
+        yield add(f"Fisher t-SNE, {label}", "-" if cross_fit else paper["Fisher"], error, permuted=null)
+    for label, k in sizes.items():
+        learn = partial(imprinted, X, method=method, k=k, penalty=penalty)
+        model, null, half, half_null = (
+            learn(y),
+            learn(shuffled),
+            learn(y, train=train),
+            learn(half_shuffled, train=train),
+        )
+        how = f"{label} k={k}, penalty {penalty:g}"
+        shown = [
+            one_nn(TSNE(random_state=0).fit_transform(m.transform(X)), c) for m, c in ((model, y), (null, shuffled))
+        ]
+        yield add(f"t-SNE of it, {how}", paper["t-SNE of it", label], shown[0], permuted=shown[1])
+        for form in ("transformed",) if method == "weights" else ("transformed", "linear 2-D"):
+            A, A_null, H, H_null = (
+                m.transform(X) if form == "transformed" else m.project(X) for m in (model, null, half, half_null)
+            )
+            held_out = {"held_out": one_nn(H, y, train), "held_out_permuted": one_nn(H_null, half_shuffled, train)}
+            yield add(f"{form}, {how}", paper[form, label], one_nn(A, y), permuted=one_nn(A_null, shuffled), **held_out)
+
+
+def imprinting(data_folder, quick):
+    usps = np.load(data_folder / "usps11000.npz")
+    rng = np.random.default_rng(0)
+    each = 40 if quick else 200
+    chosen = np.concatenate([rng.choice(np.flatnonzero(usps["y"] == c), each, replace=False) for c in range(10)])
+    X, y = usps["X"][chosen] / 255.0, usps["y"][chosen]
+    sizes = {"small": 10, "medium": int(0.8 * each), "large": int(1.2 * each)}
+    none = {("transformed", "small"): "-", ("t-SNE of it", "small"): "-"}
+    paper = {
+        "X": 7.3, "t-SNE": 6.7, "Fisher": 0.0, ("transformed", "medium"): 2.2, ("transformed", "large"): 2.7,
+        ("t-SNE of it", "medium"): 3.1, ("t-SNE of it", "large"): 3.5,
+    }  # fmt: skip
+    yield from imprint_rows("4.2", "usps", X, y, "weights", sizes, none | paper)
+    X, y = adrenal(data_folder)
+    paper = {
+        "X": 10.9, "t-SNE": 8.8, "Fisher": 0.7, ("transformed", "medium"): 7.5, ("transformed", "large"): 6.8,
+        ("t-SNE of it", "medium"): 7.5, ("t-SNE of it", "large"): 6.8,
+    }  # fmt: skip
+    yield from imprint_rows("4.2", "adrenal", X, y, "weights", {"medium": 59, "large": 71}, paper)
+    paper |= {("transformed", "small"): "-", ("t-SNE of it", "small"): 3.4, ("linear 2-D", "small"): 2.7}
+    for penalty in (1.0, 10.0):  # the thesis does not say which it took for Omega
+        found = imprint_rows("Omega", "adrenal", X, y, "matrix", {"small": 10}, paper, penalty)
+        yield from (one for one in found if "penalty" in one["what"])
+
+
+def adrenal(data_folder):
+    data = np.load(data_folder / "adrenal.npz")
+    return data["X"], data["y"]
+
+
+# --- bounds of linear regressions: Figures 4.9 to 4.13 ----------------------------------------------------------------
+
+
+def bound_classes(bounds, names):
+    """Names of the strongly and of the weakly relevant features, strongest first."""
+    order = np.argsort(-bounds.interval_[:, 1], kind="stable")
+    kinds = [[str(names[j]) for j in order if bounds.relevance_classes_[j] == kind] for kind in (2, 1)]
+    return "; ".join(f"{word}: {', '.join(kind) or '-'}" for word, kind in zip(("strong", "weak"), kinds, strict=True))
+
+
+def regression_bounds(data_folder, quick):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 16))
+    X[:, 13] = X[:, 12] + 0.05 * rng.normal(size=200)
+    boston = np.load(data_folder / "boston.npz")
+    series = np.load(data_folder / "santafe_laser_a.npz")["series"][:1000].astype(np.float64)
+    windows = np.lib.stride_tricks.sliding_window_view(series, 13)
+    X_diabetes, y_diabetes = load_diabetes(return_X_y=True)
+    problems = {
+        "toy": (X, X[:, 13:].sum(axis=1), 1, "strong: 15, 16; weak: 13, 14"),
+        "diabetes": (X_diabetes, y_diabetes, 3, "strong: 3, 9"),
+        "boston": (boston["X"], boston["y"], 3, "strong: 6, 13, less 4, 11, 12; weak: 9"),
+        "santa fe": (windows[:, :-1], windows[:, -1], 2, "strong: 5, 6, 11, 12"),
+    }
+    rows = []
+    for name, (X, y, null, paper) in problems.items():
+        Z = standardize(X)
+        names = np.arange(1, X.shape[1] + 1)
+        model = LinearRegression().fit(Z, y)
+        bounds = RelevanceBounds(X.shape[1] - null, slack=0.1).fit(Z, model)
+        rows.append(row("4.3.4", name, f"bounds, null space {null}", paper, bound_classes(bounds, names)))
+        if X.shape[1] <= 16:
+            greedy = RelevanceBounds(method="greedy").fit(Z, model, y)
+            largest = names[np.argsort(-greedy.interval_[:, 0])[:4]].tolist()
+            rows.append(row("4.3.4", name, "algorithms 1, 2: largest lower bounds", "-", str(largest)))
+    return rows
+
+
+# --- bounds of learned metrics: Figures 4.14 to 4.23, Table 4.3 -------------------------------------------------------
+
+
+def xor(rng, n=200):
+    """Four clusters, two classes; the first feature three times with noise, then the second, then noise twice."""
+    corners = rng.choice([-1.0, 1.0], size=(n, 2))
+    x = corners + 0.2 * rng.normal(size=(n, 2))
+    noise = rng.normal(size=(n, 1))
+    X = np.column_stack([x[:, :1] + 0.05 * rng.normal(size=(n, 3)), x[:, 1], noise, noise])
+    return X, (corners.prod(axis=1) > 0).astype(int)
+
+
+def thirds(y):
+    return np.digitize(y, np.quantile(y, [1 / 3, 2 / 3]))
+
+
+def metric_problems(data_folder):
+    """Name, X_train, y_train, X_test, y_test, model, the thesis' effective dimension and errors (own, regularised)."""
+    X, y = xor(np.random.default_rng(0))
+    yield "xor", X[:100], y[:100], X[100:], y[100:], GMLVQ(2, random_state=0), 3, ("0.00 / 0.00", "0.00")
+    wine = np.load(data_folder / "wine_nir.npz")
+    keep = np.setdiff1d(np.arange(124), [33, 34, 83])  # outliers; training and test rows change roles
+    X, y = wine["X"][keep], thirds(wine["y"][keep])
+    yield "wine", X[91:], y[91:], X[:91], y[:91], GMLVQ(n_components=2, noise=0.0), 7, ("0.00 / 0.29", "0.14")
+    yield "wine", X[91:], y[91:], X[:91], y[:91], GMLVQ(n_components=2), 7, ("0.00 / 0.29", "0.14")
+    tecator = np.load(data_folder / "tecator.npz")
+    X, y = tecator["X"], thirds(tecator["y"])
+    yield "tecator", X[172:], y[172:], X[:172], y[:172], GMLVQ(n_components=2), 9, ("0.07 / 0.16", "-")
+    X, y = adrenal(data_folder)
+    a, b, c, d = train_test_split(X, y, train_size=0.5, stratify=y, random_state=0)
+    yield "adrenal", a, c, b, d, GMLVQ(n_components=2), 15, ("0.04 / 0.03", "-")
+    yield "adrenal", a, c, b, d, LMNN(n_components=2), 20, ("0.00 / 0.05", "-")
+
+
+def with_omega(model, omega):
+    other = copy.copy(model)
+    other.omega_ = omega
+    return other
+
+
+def inner_choice(model, X, y, dims, n_folds=3):
+    """The effective dimension by cross-validation inside the training rows: test rows choose nothing."""
+    curves = []
+    for fit, hold in StratifiedKFold(n_folds, shuffle=True, random_state=0).split(X, y):
+        inner = copy.deepcopy(model).fit(X[fit], y[fit])
+        V = leading_directions(X[fit])[0]
+
+        def error(omega, inner=inner, hold=hold):
+            return 1 - with_omega(inner, omega).score(X[hold], y[hold])
+
+        curves.append(held_out_errors(V, inner.omega_, error, dims=dims)[1])
+    mean = np.mean(curves, axis=0)
+    return int(dims[np.argmax(mean <= mean.min() + HELD_OUT_MARGIN)])
+
+
+def metric_bounds(data_folder, quick):
+    return [found for problem in metric_problems(data_folder) for found in metric_rows(*problem, quick)]
+
+
+def metric_rows(name, X, y, X_test, y_test, model, dim, paper, quick):
+    """Errors of a metric learner, of its averaged regularised map, and what the bounds say."""
+    scaler = StandardScaler().fit(X)
+    X, X_test = scaler.transform(X), scaler.transform(X_test)
+    add = partial(row, "4.3.5", name)
+    kind = type(model).__name__ + (" (noise=0, as published)" if model.noise == 0 else "")
+
+    def errors(fitted):
+        return [1 - fitted.score(X, y), 1 - fitted.score(X_test, y_test)]
+
+    shuffled = copy.deepcopy(model).fit(X, np.random.default_rng(0).permutation(y))
+    own = "{:.2f} / {:.2f}".format(*errors(model.fit(X, y)))
+    yield add(f"{kind}: train / test error", paper[0], own, permuted=round(errors(shuffled)[1], 2))
+
+    dims = np.arange(1, min(X.shape[1], len(X) * 2 // 3 - 2, 8 if quick else 25) + 1)
+    for label, kept in (("the thesis'", dim), ("chosen inside the training rows", inner_choice(model, X, y, dims))):
+        averaged = RelevanceBounds(kept).fit(X, model).average_map_
+        what = f"{kind}: averaged regularised map, effective dim {kept} ({label})"
+        figures = "{:.2f} / {:.2f}".format(*errors(with_omega(model, averaged)))
+        yield add(what, f"- / {paper[1] if dim == kept else '-'}", figures)
+
+    curve = held_out_errors(
+        leading_directions(X)[0], model.omega_, lambda omega: errors(with_omega(model, omega))[1], dims=dims
+    )[1]
+    best, note = f"{curve.min():.2f} at {dims[curve.argmin()]}", "chosen on the test rows, as in the thesis"
+    yield add(f"{kind}: smallest mean test error over effective dims", f"at {dim}", best, note=note)
+
+    bounds = RelevanceBounds(dim).fit(X, model)
+    none, weak, strong = np.bincount(bounds.relevance_classes_, minlength=3)
+    top = ", ".join(str(j + 1) for j in np.argsort(-bounds.interval_[:, 1])[:6])
+    what = f"{kind}: strong / weak / not relevant at {dim}"
+    yield add(what, "see figure", f"{strong} / {weak} / {none}; largest upper: {top}")
+
+
+# --- all of it --------------------------------------------------------------------------------------------------------
+
+PARTS = (rankings, multimodal, diabetes_quality, imprinting, regression_bounds, metric_bounds)
+
+
+def run(data_folder, quick=False):
+    """Every figure of the table as a list of rows (dicts with part, data, what, paper, ours and more)."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrismapWarning)  # perplexities of small sets, ranks below the asked dimension
+        return [found for part in PARTS for found in part(Path(data_folder), quick)]
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--data", required=True, type=Path, help="folder of the data sets")
+    parser.add_argument("--quick", action="store_true", help="smaller sets, minutes instead of a quarter of an hour")
+    parser.add_argument("--out", type=Path, help="folder for table_f.json")
+    options = parser.parse_args(arguments)
+    rows = run(options.data, options.quick)
+    for found in rows:
+        extra = [
+            f"[{key} {found[key]}]" for key in ("permuted", "held_out", "held_out_permuted", "note") if key in found
+        ]
+        head = f"{found['part']:6} {found['data']:11} {found['what']:70}"
+        print(f"{head} {found['paper']!s:>40} | {found['ours']!s:24} {' '.join(extra)}")
+    if options.out:
+        options.out.mkdir(parents=True, exist_ok=True)
+        (options.out / "table_f.json").write_text(json.dumps(rows, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
