@@ -127,6 +127,7 @@ def test_matrices_of_pairs_are_mapped(quick, tmp_path):
     code, _, err = quick(tmp_path / "d.npz")
     assert code == 0, err
     assert "standardised" not in err
+    assert "note: the target was left out (--task none)" in err
     assert PrisMap.load(tmp_path / "out" / "model.prismap").data == "dissimilarity"
 
 

@@ -102,7 +102,10 @@ def _encode(table: Table, roles: Roles, kind: str, args: argparse.Namespace, con
 
 def _target(table: Table, args: argparse.Namespace, console: Console) -> NDArray[Any] | None:
     """The target, unless there is none or none is wanted."""
-    if table.target is None or args.task == "none":
+    if args.task == "none" and table.target is not None:
+        console.note("the target was left out (--task none): the map shows the data alone")
+        return None
+    if table.target is None:
         console.note("the map has no target: it shows the data alone (--target names the column it should be about)")
         return None
     missing = np.array([value is None or value != value for value in table.target.tolist()])
