@@ -95,12 +95,12 @@ class RelevanceDisplay:
         if self.values.ndim == 2:
             ax.bar(places, self.values[shown, 1], color=DARK, label="upper bound: may be used")
             ax.bar(places, self.values[shown, 0], color=LIGHT, edgecolor=DARK, label="lower bound: cannot be replaced")
-            ax.legend()
         else:
             ax.bar(places, self.values[shown], color=DARK)
         if self.threshold is not None:
             ax.axhline(self.threshold, color=ACCENT, linestyle="--", label="best of the permuted features")
-            ax.legend()
+        if ax.get_legend_handles_labels()[0]:
+            ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False)
         if len(shown) <= MOST_NAMES:
             names = [self.names[j] for j in shown]
             rotation = 90 if max(map(len, names), default=0) > 3 else 0
