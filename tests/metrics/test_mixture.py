@@ -8,7 +8,9 @@ from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from prismap.embeddings import MDS, TSNE, ElasticMDS, Isomap, NeRV
 from prismap.exceptions import InputError
+from prismap.mappings import KernelMap
 from prismap.metrics.base import fit_metric
 from prismap.metrics.dissimilarities import DISSIMILARITIES, dissimilarity, register_dissimilarity
 from prismap.metrics.mixture import MixtureMetric
@@ -98,10 +100,10 @@ def test_stress_never_rises_and_weights_stay_normalised(rows, solver, allow_nega
 @pytest.mark.parametrize("allow_negative", [True, False])
 def test_finds_the_measure_that_fits_into_the_plane(solver, allow_negative):
     rng = np.random.default_rng(1)
-    plane = rng.normal(size=(30, 2))
-    noise = squareform(rng.uniform(1, 3, size=30 * 29 // 2))
+    plane = rng.normal(size=(20, 2))
+    noise = squareform(rng.uniform(1, 3, size=20 * 19 // 2))
     metric = MixtureMetric(
-        (cdist(plane, plane), noise), n_epochs=60, n_iter=50, solver=solver, allow_negative=allow_negative
+        (cdist(plane, plane), noise), n_epochs=20, n_iter=30, solver=solver, allow_negative=allow_negative
     ).fit(plane)
     np.testing.assert_allclose(metric.weights_, [1, 0], atol=0.02)
     assert metric.stress_ < 0.05 * metric.history_[0]
@@ -216,6 +218,36 @@ def test_objects_that_are_no_vectors(monkeypatch):
     indices = metric.kneighbors(["metri"], n_neighbors=2)[1]
     assert WORDS[indices[0, 0]] == "metric"
     assert metric.kneighbors(n_neighbors=2)[0].shape == (len(WORDS), 2)
+
+
+@pytest.mark.parametrize(
+    "embedding",
+    [
+        TSNE(perplexity=8, n_iter=60, random_state=0),
+        NeRV(perplexity=8, max_iter=20, random_state=0),
+        Isomap(random_state=0),
+        MDS(max_iter=20, random_state=0),
+    ],
+    ids=lambda embedding: type(embedding).__name__,
+)
+def test_learnt_dissimilarities_reach_other_embeddings(embedding, fitted, rows):
+    positions = embedding.set_params(metric=MixtureMetric(**FAST)).fit_transform(rows)
+    assert positions.shape == (40, 2)
+    np.testing.assert_array_equal(embedding.metric_.weights_, fitted.weights_)
+    ready_made = clone(embedding).set_params(metric="precomputed").fit_transform(fitted.pairwise())
+    np.testing.assert_allclose(pdist(positions), pdist(ready_made), rtol=1e-3, atol=1e-6 * np.ptp(positions))
+
+
+def test_a_kernel_map_places_new_rows_by_the_mixture(fitted, rows):
+    new = np.random.default_rng(6).gamma(2.0, size=(5, 5))
+    by_metric = KernelMap(metric=fitted, random_state=0).fit(rows, fitted.positions_).transform(new)
+    ready_made = KernelMap(metric="precomputed", random_state=0).fit(fitted.pairwise(), fitted.positions_)
+    np.testing.assert_allclose(by_metric, ready_made.transform(fitted.pairwise(new)), rtol=1e-4, atol=1e-6)
+
+
+def test_words_are_embedded():
+    model = ElasticMDS(metric=MixtureMetric((edit_distance, length_difference), **FAST)).fit(WORDS)
+    assert model.embedding_.shape == (len(WORDS), 2)
 
 
 def test_clone_pickle_and_fit_metric(fitted, rows):

@@ -36,8 +36,6 @@ from prismap.metrics.stress import (
 
 #: The measures of the paper's table.
 TABLE = tuple(DISSIMILARITIES)
-#: An epoch that lowers the stress by less than this share of it is the last.
-EPOCH_TOL = 1e-6
 
 
 @dataclass(frozen=True)
@@ -51,31 +49,33 @@ class Mixture:
     stop_reason: str
 
 
-def learn_mixture(matrices, weights, positions, *, n_epochs, n_iter, solver="lbfgs", allow_negative=True):
-    """Lower the stress by turns: a step of the weights, then `n_iter` steps of the positions (algorithm 1).
+def learn_mixture(
+    matrices, weights, positions, *, n_epochs, n_iter, n_weight_iter, solver="lbfgs", allow_negative=True, tol=1e-7
+):
+    """Lower the stress by turns: `n_weight_iter` steps of the weights, then `n_iter` of the positions (algorithm 1).
 
     `matrices` is (L, n_pairs), each pair once, scaled so that the mixture at the start has mean 1 or so. Both solvers
-    only ever take steps that lower the stress, so `history` never rises. The positions are placed once before the
-    first epoch and after every step of the weights, so that at the end they belong to the weights.
+    only ever take steps that lower the stress, so `history` never rises; a step, or an epoch, that lowers it by less
+    than `tol` of it is the last. The positions are placed once before the first epoch and after every turn of the
+    weights, so that at the end they belong to the weights.
     """
-    weights = weights / weights.sum()
+    weights = _shares(weights)
     n_components = positions.shape[1]
     history: list[float] = []
     done, reason = 0, "n_epochs"
     for epoch in range(n_epochs + 1):
         if epoch:
             objective = weight_objective(matrices, pdist(positions), FLOOR, allow_negative)
-            step = minimize(objective, weights if allow_negative else np.sqrt(weights), solver=solver, max_iter=1)
-            weights = step.x if allow_negative else step.x**2
-            weights = weights / weights.sum()
+            start = weights if allow_negative else np.sqrt(weights)
+            found = minimize(objective, start, solver=solver, max_iter=n_weight_iter, tol=tol).x
+            weights = _shares(found if allow_negative else found**2)
         D = squareform(mix(weights, matrices))
-        placed = minimize(
-            position_objective(D, elastic_weights(D, FLOOR), n_components), positions, solver=solver, max_iter=n_iter
-        )
+        objective = position_objective(D, elastic_weights(D, FLOOR), n_components)
+        placed = minimize(objective, positions, solver=solver, max_iter=n_iter, tol=tol)
         positions = placed.x.reshape(positions.shape)
         done += placed.n_iter
         history.append(placed.value)
-        if epoch and history[-2] - history[-1] <= EPOCH_TOL * history[-2]:
+        if epoch and history[-2] - history[-1] <= tol * history[-2]:
             reason = "converged"
             break
     return Mixture(weights, positions, np.array(history), done, reason)
@@ -93,11 +93,12 @@ class MixtureMetric(BaseEstimator):
     D = sum_l alpha_l D^l / s_l, sum_l alpha_l = 1, where s_l is the mean of D^l over all pairs (``scale="mean"``), so
     that weights can be compared and the mean of D is 1 whatever they are. Scaling changes what a weight means and the
     way the descent takes, not the mixtures that can be reached. The weights minimise the elastic stress of a map, on a
-    slower time scale than its positions: one step of the weights, then up to `n_iter` of the positions, `n_epochs`
-    times (algorithm 1 of the paper).
+    slower time scale than its positions: up to `n_weight_iter` steps of the weights, then `n_iter` of the positions,
+    `n_epochs` times (algorithm 1 of the paper).
 
     A lower stress means that D fits better into `n_components` dimensions, and no more than that. The stress has many
-    minima; `start_stress_` shows how far the starts lie apart, and ``allow_negative=False`` brings them together.
+    minima; `start_stress_` shows how far the starts lie apart. Weights that may be negative go on growing against each
+    other when they are given more steps; with ``allow_negative=False`` they settle.
 
     Cost: the matrices (seconds at n = 700 and 1,000 features), held as L n^2 / 2 numbers; then little more than elastic
     MDS. A few thousand rows are sensible; further rows are measured by `pairwise` and `kneighbors` as they come.
@@ -118,8 +119,8 @@ class MixtureMetric(BaseEstimator):
     n_init : int, default=1
         Number of starts; the lowest stress wins. With weights that are not random the first start places the positions
         by classical scaling, the others at random; with random weights all are random.
-    n_epochs, n_iter : int, default=10 and 75
-        Steps of the weights, and of the positions after each. The paper's figures.
+    n_epochs, n_iter, n_weight_iter : int, default=10, 75 and 5
+        Epochs, and the most steps of the positions and of the weights in each. The paper has 10, 75 and 1.
     solver : {"lbfgs", "scg"}, default="lbfgs"
         L-BFGS, or the scaled conjugate gradients of the paper.
     allow_negative : bool, default=True
@@ -157,6 +158,7 @@ class MixtureMetric(BaseEstimator):
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "n_epochs": [Interval(Integral, 0, None, closed="left")],
         "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_weight_iter": [Interval(Integral, 1, None, closed="left")],
         "solver": [StrOptions({"lbfgs", "scg"})],
         "allow_negative": ["boolean"],
         "random_state": ["random_state", np.random.Generator],
@@ -164,7 +166,7 @@ class MixtureMetric(BaseEstimator):
 
     def __init__(
         self, measures="auto", *, n_components=2, scale="mean", init="eigenvalues", n_init=1, n_epochs=10, n_iter=75,
-        solver="lbfgs", allow_negative=True, random_state=None,
+        n_weight_iter=5, solver="lbfgs", allow_negative=True, random_state=None,
     ):  # fmt: skip
         self.measures = measures
         self.n_components = n_components
@@ -173,6 +175,7 @@ class MixtureMetric(BaseEstimator):
         self.n_init = n_init
         self.n_epochs = n_epochs
         self.n_iter = n_iter
+        self.n_weight_iter = n_weight_iter
         self.solver = solver
         self.allow_negative = allow_negative
         self.random_state = random_state
@@ -253,8 +256,8 @@ class MixtureMetric(BaseEstimator):
             if start == 0 and not (isinstance(self.init, str) and self.init == "random"):
                 positions = classical_positions(D, self.n_components) + JITTER * positions
             run = learn_mixture(
-                matrices / size, weights, positions, n_epochs=self.n_epochs, n_iter=self.n_iter, solver=self.solver,
-                allow_negative=self.allow_negative,
+                matrices / size, weights, positions, n_epochs=self.n_epochs, n_iter=self.n_iter,
+                n_weight_iter=self.n_weight_iter, solver=self.solver, allow_negative=self.allow_negative,
             )  # fmt: skip
             runs.append((weights, run, size))
         weights, best, size = min(runs, key=lambda run: run[1].history[-1])

@@ -32,7 +32,9 @@ def elastic_floor(D):
 
 def elastic_weights(D, floor=None):
     """w_ij = 1 / max(D_ij, floor)^2, and 0 on the diagonal."""
-    W = np.maximum(D, elastic_floor(D) if floor is None else floor) ** -2.0
+    W = np.maximum(D, elastic_floor(D) if floor is None else floor)
+    W *= W
+    np.reciprocal(W, out=W)
     np.fill_diagonal(W, 0.0)
     return W
 
