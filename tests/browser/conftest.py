@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import uvicorn
+from playwright.sync_api import expect
 
 from prismap.explorer.page import write_html
 
@@ -15,8 +16,11 @@ FLAGS = [
     "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
+# How long to wait for what must come; a busy machine draws slowly.
+expect.set_options(timeout=20_000)
 ARTIFACTS = Path(__file__).parents[2] / "test-artifacts"
-VIEWPORT = {"width": 1366, "height": 768}
+#: Small, since the software renderer pays for every pixel; one test looks at the size of a laptop.
+VIEWPORT = {"width": 1140, "height": 600}
 
 
 @pytest.fixture(scope="session")

@@ -28,8 +28,8 @@ def lasso(page, centre=None, radius=0.49):
     page.get_by_role("button", name="Lasso (L)").click()
     page.mouse.move(x + r, y)
     page.mouse.down()
-    for step in range(1, 17):
-        angle = 2 * math.pi * step / 16
+    for step in range(1, 11):
+        angle = 2 * math.pi * step / 10
         page.mouse.move(x + r * math.cos(angle), y + r * math.sin(angle))
         page.wait_for_timeout(10)
     page.mouse.up()

@@ -15,7 +15,15 @@ from prismap.explorer.page import Layer, PageData, Target, write_html
 pytestmark = BROWSER
 
 
-def test_first_view_shows_map_verdict_figures_and_curves(show, keep):
+@pytest.fixture
+def laptop(tab):
+    before = tab.viewport_size
+    tab.set_viewport_size({"width": 1366, "height": 768})
+    yield
+    tab.set_viewport_size(before)
+
+
+def test_first_view_shows_map_verdict_figures_and_curves(laptop, show, keep):
     page = show(three_groups())
     expect(page.get_by_role("heading", name="Three groups")).to_be_visible()
     expect(page.get_by_text("The labels show in these data.")).to_be_visible()
@@ -93,10 +101,10 @@ def test_box_adds_and_takes_away(show):
         x, y = on_screen(page, CENTRES[group], data)
         if key:
             page.keyboard.down(key)
-        page.mouse.move(x - 110, y - 110)
+        page.mouse.move(x - 70, y - 70)
         page.mouse.down()
-        for step in (60, 140, 220):
-            page.mouse.move(x - 110 + step, y - 110 + step)
+        for step in (40, 90, 140):
+            page.mouse.move(x - 70 + step, y - 70 + step)
             page.wait_for_timeout(25)
         page.mouse.up()
         if key:
@@ -287,10 +295,10 @@ def test_a_very_large_map_shows_its_density_and_still_selects_every_row(show, ke
     keep("static-large")
     page.keyboard.press("b")
     x, y = on_screen(page, CENTRES[2], data)
-    page.mouse.move(x - 150, y - 120)
+    page.mouse.move(x - 110, y - 90)
     page.mouse.down()
     page.mouse.move(x, y)
-    page.mouse.move(x + 150, y + 120)
+    page.mouse.move(x + 110, y + 110)
     page.mouse.up()
     expect(count(page)).to_have_text("70,000 rows")
     page.get_by_role("button", name="Zoom to").click()

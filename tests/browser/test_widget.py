@@ -48,7 +48,7 @@ def cell(tab, tmp_path):
 
 def test_a_selection_goes_both_ways(cell, keep):
     page, data = cell
-    lasso(page, on_screen(page, CENTRES[1], data), 0.2)
+    lasso(page, on_screen(page, CENTRES[1], data), 0.14)
     expect(count(page)).to_have_text("30 rows")
     assert page.evaluate("saved.at(-1)") == list(range(1, 90, 3))
     page.evaluate("select([3, 4])")

@@ -34,7 +34,7 @@ export class VerdictPanel {
       view.figures.length > 1 &&
         h("details", { class: "pm-details" }, h("summary", {}, "More figures"), ...view.figures.slice(1).map(figureBars)),
       details(view),
-      ...[...view.remarks, ...this.page.notes].map((note) => h("p", { class: "pm-note" }, note)),
+      ...[...new Set([...view.remarks, ...this.page.notes])].map((note) => h("p", { class: "pm-note" }, note)),
     );
   }
 }
