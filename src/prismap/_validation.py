@@ -174,7 +174,7 @@ def encode_classes(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]
     codes = np.full(n_rows, -1, dtype=np.intp)
     codes[~unlabelled] = found
     if len(classes) < 2:
-        what = "no labelled row" if not len(classes) else f"only one class ({classes[0]!r})"
+        what = "no labelled row" if not len(classes) else f"only one class ({str(classes[0])!r})"
         raise InputError(
             f"y holds {what}, so there is nothing to discriminate: at least two classes are needed. "
             "Use supervision=0 (or target='none' in PrisMap) for an unsupervised result."

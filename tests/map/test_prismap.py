@@ -277,3 +277,31 @@ def test_the_published_estimate_is_caught_inventing(digits):
     assert report.overstates
     assert "invents structure" in report.verdict
     assert any("cross_fit=False" in note for note in report.notes)
+
+
+def test_few_rows_are_judged_in_all_five_fifths(iris, tmp_path):
+    """Small folds make one permuted figure together, so that a clear target is not lost in their noise."""
+    X, y = iris
+    m = PrisMap(random_state=0, perplexity=10).fit(X[::2], y[::2])
+    report = m.report()
+    assert report.judged == "cross-validation"
+    assert report.n_judged == 75
+    assert len(report.scores[0].permuted.values) == 1
+    assert report.target_shows
+    m.save(tmp_path / "m.prismap")
+    page = PrisMap.load(tmp_path / "m.prismap").to_html(tmp_path / "m.html")
+    assert page.stat().st_size > 10_000
+
+
+def test_place_gives_positions_and_far_rows_at_once(fitted, iris):
+    rows = np.vstack([iris[0][:3] + 0.01, iris[0][:2] + 100])
+    Y, far = fitted.place(rows)
+    np.testing.assert_array_equal(Y, fitted.transform(rows))
+    assert far.tolist() == [False, False, False, True, True]
+
+
+def test_no_target_gets_a_report_of_structure_only(iris):
+    report = PrisMap(random_state=0).fit(iris[0]).report()
+    assert report.scores == ()
+    assert list(report.structure) == ["map against data"]
+    assert "neighbourhoods" in report.verdict

@@ -46,8 +46,8 @@ def run(args: argparse.Namespace, console: Console) -> None:
     with console.stage(f"placing the rows of {args.data}"), map_writer(args.out) as write:
         for batch in read_batches(args.data, encoding.names, encoding.roles, kind=model.data, n_rows=BATCH_ROWS):
             encoded = encoding.apply(batch)
-            far = np.asarray(model.is_far(encoded.X))
-            write(_map_rows(model.transform(encoded.X), far, batch, n_rows))
+            positions, far = model.place(encoded.X)
+            write(_map_rows(positions, far, batch, n_rows))
             n_rows += batch.n_rows
             n_far += int(far.sum())
             filled.update(encoded.filled)

@@ -25,8 +25,8 @@ METHODS = {
 }  # fmt: skip
 #: A new row is far when it is farther from the data than this share of the fitted rows are from each other.
 FAR_QUANTILE = 0.99
-#: Rows that the search for the mapping's bandwidth looks at.
-BANDWIDTH_ROWS = 500
+#: Rows that the search for the mapping's smoothness looks at.
+SMOOTHNESS_ROWS = 500
 #: Nearer than this to a fitted row, in units of the typical distance, a row is that row.
 SAME = 1e-6
 
@@ -47,12 +47,12 @@ class Recipe:
     seed: int
     n_jobs: int | None
     callback: Any = None
-    factor: float | None = None
+    smoothness: tuple[float, float] | None = None
     n_iter: int = 500
 
     def unsupervised(self):
         """The same map without a target."""
-        return replace(self, target="none", mapping="euclidean", callback=None, factor=None)
+        return replace(self, target="none", mapping="euclidean", callback=None, smoothness=None)
 
     def quick(self):
         """The same map in half the iterations: enough to be judged, and all that are compared get as many."""
@@ -68,8 +68,8 @@ class Recipe:
         }  # fmt: skip
 
     def twin_of(self, built):
-        """The same map once more, without progress reports and without a new search for the mapping's bandwidth."""
-        return replace(self, callback=None, factor=float(built.mapping.factor))
+        """The same map once more, without progress reports and without a new search for the mapping's smoothness."""
+        return replace(self, callback=None, smoothness=tuple(built.mapping.smoothness))
 
 
 @dataclass(frozen=True)
@@ -80,22 +80,23 @@ class Kernels:
     bandwidth: np.ndarray
     coefficients: np.ndarray
     center: np.ndarray
-
-    factor: np.ndarray
+    smoothness: np.ndarray
 
     @classmethod
-    def fit(cls, D, Y, seed, factor=None):
+    def fit(cls, D, Y, seed, smoothness=None):
         """Learn it from the distances between the fitted rows and their positions.
 
-        The bandwidth factor, unless given, is found by cross-validation on a sample: it is relative to the rows' own
-        spacing, and a sample shows it as well as all rows would.
+        `smoothness`, bandwidth factor and ridge, is found by cross-validation on a sample unless it is given: both are
+        relative to the rows' own spacing, and a sample shows them as well as all rows would.
         """
-        if factor is None:
-            sample = np.sort(np.random.default_rng(seed).permutation(len(D))[:BANDWIDTH_ROWS])
+        if smoothness is None:
+            sample = np.sort(np.random.default_rng(seed).permutation(len(D))[:SMOOTHNESS_ROWS])
             trial = KernelMap(metric="precomputed", random_state=seed).fit(D[np.ix_(sample, sample)], Y[sample])
-            factor = trial.factor_
-        fitted = KernelMap(metric="precomputed", bandwidth=float(factor)).fit(D, Y)
-        return cls(fitted.landmarks_, fitted.bandwidth_, fitted.coefficients_, fitted.center_, np.array(factor))
+            smoothness = trial.factor_, trial.ridge_
+        factor, ridge = (float(value) for value in smoothness)
+        fitted = KernelMap(metric="precomputed", bandwidth=factor, ridge=ridge).fit(D, Y)
+        arrays = fitted.landmarks_, fitted.bandwidth_, fitted.coefficients_, fitted.center_
+        return cls(*arrays, np.array([factor, ridge]))
 
     def transform(self, D):
         """Positions of new rows from their distances to the fitted rows."""
@@ -167,7 +168,7 @@ def build(recipe: Recipe, X, y=None) -> Built:
     after_embedding = perf_counter()
     positions = np.asarray(embedding.embedding_, dtype=np.float64)
     by_fisher = recipe.mapping == "fisher" or recipe.target == "none"
-    mapping = Kernels.fit(D if by_fisher else geometry_distances(metric), positions, recipe.seed, recipe.factor)
+    mapping = Kernels.fit(D if by_fisher else geometry_distances(metric), positions, recipe.seed, recipe.smoothness)
     times = {
         "metric": after_metric - start,
         "embedding": after_embedding - after_metric,

@@ -87,7 +87,7 @@ def judge(model, *, n_permutations=None, callback=None):
         cases = [done[1 + n_permutations + k :: 3] for k in range(3)]
         if not folds:
             cases = held_out_cases(model, held_out, twins.unsupervised, permuted, rng)
-        scores, n_judged = score_cases(model.target_, built, y, permuted, cases)
+        scores, n_judged = score_cases(model.target_, built, y, permuted, cases, folded=bool(folds))
         if model.target_ == "class":
             overlaps = map_overlaps(cases[0], model.classes_)
     report = MapReport(
@@ -106,10 +106,15 @@ def run_side_by_side(jobs, n_jobs, callback=None):
     """
     done = []
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_threads(n_jobs)) as pool:
-        for result in pool.map(lambda job: job[0](*job[1:]), jobs):
-            done.append(result)
-            if callback is not None:
-                callback(len(done), len(jobs))
+        pending = [pool.submit(*job) for job in jobs]
+        try:
+            for result in pending:
+                done.append(result.result())
+                if callback is not None:
+                    callback(len(done), len(jobs))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)  # an interrupt does not wait for maps nobody will see
+            raise
     return done
 
 
@@ -184,7 +189,7 @@ def joint(target, n_neighbors, placed):
     return Estimate(float(np.average([float(part) for part in parts], weights=sizes)), float(spread))
 
 
-def score_cases(target, built, y, permuted, cases):
+def score_cases(target, built, y, permuted, cases, *, folded):
     """The scores of the report, and how many rows they were judged on."""
     on_map, on_unsupervised, on_permuted = cases
     names = {1: "1-NN error", 5: "5-NN error"} if target == "class" else {5: "nRMSE"}
@@ -192,7 +197,9 @@ def score_cases(target, built, y, permuted, cases):
     for k, name in names.items():
         k = min(k, *(len(p.fitted_target) - 1 for p in on_map))
         chance = float(chance_error(y, n_neighbors=k)) if target == "class" else float(chance_nrmse(k))
-        null = tuple(float(joint(target, k, [p])) for p in on_permuted)
+        # Folds judge few rows each: together they make one figure. Placed rows make one a permutation.
+        groups = [on_permuted] if folded else [[p] for p in on_permuted]
+        null = tuple(float(joint(target, k, group)) for group in groups)
         inside = tuple(float(error_of(target, k, one.positions, shuffled)) for one, shuffled, _ in permuted)
         score = TargetScore(
             name=name, value=joint(target, k, on_map), chance=chance,

@@ -17,7 +17,8 @@ def page_of(model, *, title="prismap", columns=None, images=None, row_ids=None) 
     report = model.report()
     Y, distance = all_positions(model, model._built)
     layers = [Layer("map", "map", Y, "the map" if model.target_ == "none" else "coloured by the true target")]
-    if model.target_ != "none":
+    # A map read from a file has its report, but no longer its twins.
+    if model._twins is not None and model.target_ != "none":
         unsupervised, _ = all_positions(model, model._twins.unsupervised)
         layers.append(Layer("unsupervised", "without target", unsupervised, "the same rows, the target left out"))
         layers.append(permuted_layer(model))

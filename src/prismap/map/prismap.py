@@ -190,6 +190,11 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         return self._place(X)[0]
 
+    def place(self, X):
+        """Positions of rows X and which of them are far from all fitted rows, in one pass."""
+        Y, distance = self._place(X)
+        return Y, distance > self._built.far_threshold
+
     def distance_to_data(self, X):
         """Distance of each row to the nearest fitted one, in units of the typical distance between fitted rows."""
         return self._place(X)[1]

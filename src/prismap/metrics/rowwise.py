@@ -66,4 +66,9 @@ class RootBlock:
 
     def sub_lengths(self, a, b):
         """The one sub-segment's length for the pairs of two slices."""
-        yield arc(squared_gap(self.root_a[:, a, None], self.root_b[:, None, b]))
+        A, B = self.root_a[:, a], self.root_b[:, b]
+        if A.dtype == np.float64:
+            # ||r - r'||^2 = 2 - 2 r.r' by one product: half of double precision's digits are plenty for an arc.
+            yield arc(np.maximum(2 - 2 * (A.T @ B), 0))
+        else:
+            yield arc(squared_gap(A[:, :, None], B[:, None, :]))
