@@ -114,6 +114,22 @@ def test_marginal_likelihood_is_at_least_that_of_scikit_learn(toy):
     assert 0.1 < np.sqrt(noise) < 0.8
 
 
+def test_fewer_rows_of_a_smooth_kernel_are_enough():
+    """Where pivots are left out, mean and variance are those of all rows all the same."""
+    rng = np.random.default_rng(8)
+    X = rng.uniform(size=(120, 2))
+    K = 2.0 * np.exp(-3.0 * squared(X, X))
+    y = np.sin(5 * X[:, 0]) + rng.normal(size=120)
+    rows, T, w, mean = gaussian_process.solve(K, y, 2.0, 0.5)
+    assert len(rows) < 80
+    np.testing.assert_array_equal(T, np.tril(T))
+    inverse = np.linalg.inv(K + 0.5 * np.eye(120))
+    k = 2.0 * np.exp(-3.0 * squared(rng.uniform(-0.5, 1.5, size=(40, 2)), X))
+    explained = ((k[:, rows] @ T.T) ** 2).sum(axis=1)
+    np.testing.assert_allclose(explained, np.einsum("ij,jk,ik->i", k, inverse, k), atol=1e-8)
+    np.testing.assert_allclose(k[:, rows] @ w, k @ inverse @ (y - mean), atol=1e-7)
+
+
 def test_fisher_rao_distance():
     rng = np.random.default_rng(1)
     m1, m2, v1, v2 = rng.normal(size=6), rng.normal(size=6), *rng.uniform(0.1, 5, size=(2, 6))
@@ -123,9 +139,9 @@ def test_fisher_rao_distance():
 
 
 def test_chords_and_tangents_meet_in_the_limit(toy):
-    chord = metric_of(toy, n_segments=150).pairwise()
-    tangent = metric_of(toy, path="tangent", n_segments=150).pairwise()
-    np.testing.assert_allclose(chord, tangent, rtol=0.03, atol=1e-3)
+    chord = metric_of(toy, n_segments=50).pairwise()
+    tangent = metric_of(toy, path="tangent", n_segments=50).pairwise()
+    np.testing.assert_allclose(chord, tangent, rtol=0.05, atol=1e-3)
     assert (metric_of(toy, n_segments=1).pairwise() <= chord + 1e-9).all()
 
 
@@ -311,7 +327,7 @@ def test_state_restores_the_metric(toy):
 def test_support_is_capped_and_spread_over_the_target(monkeypatch):
     rng = np.random.default_rng(6)
     X = rng.normal(size=(300, 2))
-    monkeypatch.setattr("prismap.metrics.fisher.MOST_PROCESS_SUPPORT", 60)
+    monkeypatch.setattr(gaussian_process, "SUPPORT", (30, 60))
     monkeypatch.setattr("prismap.metrics.sources.EVIDENCE_ROWS", 40)
     metric = FisherMetric(perplexity=10, random_state=0).fit(X, X[:, 0])
     assert len(metric.support_) == 60

@@ -22,8 +22,7 @@ from prismap._random import as_generator
 from prismap._validation import check_dissimilarity, check_rows, check_similarity, encode_classes
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics.base import check_n_neighbors, smallest
-from prismap.metrics.gaussian_process import MOST_SUPPORT as MOST_PROCESS_SUPPORT
-from prismap.metrics.gaussian_process import GaussianProcess, real_targets, target_bins
+from prismap.metrics.gaussian_process import GaussianProcess, most_support, real_targets, target_bins
 from prismap.metrics.geometry import DissimilarityGeometry, FittedIndex, SimilarityGeometry, VectorGeometry
 from prismap.metrics.graph import GRAPH_NEIGHBORS, connected_graph, shortest_paths, shortest_paths_of_new
 from prismap.metrics.segments import blend
@@ -69,8 +68,8 @@ class FisherMetric(BaseEstimator):
         Whether a pair of rows is judged by support outside their folds. False is the published estimate, which pulls
         every row towards its own label, even when labels are noise.
     n_support : int or None
-        Support rows, drawn with equal shares of the classes; None takes all labelled rows up to 4000 (1000 for a
-        real target, whose cost grows faster).
+        Support rows, drawn with equal shares of the classes; None takes all labelled rows up to 4000 (1000 to 300
+        for a real target, by the number of rows: its cost grows faster).
     perplexity : float
         Effective number of neighbours that fixes the bandwidth: the mean of the calibrated ones.
     repair : "clip", "flip", "shift" or "none"
@@ -152,7 +151,7 @@ class FisherMetric(BaseEstimator):
                 "supervision=0, which gives Euclidean distances over the bandwidth."
             )
         values, codes = self._read_target(y)
-        most = MOST_PROCESS_SUPPORT if self.target_ == "real" else MOST_SUPPORT
+        most = most_support(self.n_rows_) if self.target_ == "real" else MOST_SUPPORT
         self.support_ = stratified_support(codes, self.n_support or most, rng)
         self.bandwidth_ = self._fit_bandwidth(rng)
         self.folds_ = np.full(self.n_rows_, -1, dtype=np.intp)

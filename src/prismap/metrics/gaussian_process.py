@@ -7,17 +7,16 @@ With ``k(x, x') = s exp(-beta ||x - x'||^2)`` and noise nu, the target at x is `
 
 a product of one factor an endpoint and one a pair, so no coordinate and no exponential a pair is needed, and
 
-    m(a) = mean + sum_l w_l k_l(a),        v(a) = s + nu - sum_i (sum_l F_li k_l(a))^2
+    m(a) = mean + sum_l w_l k_l(a),        v(a) = s + nu - ||T k(a)||^2
 
-are one matrix product of (pairs, |S|) with (|S|, r). Here ``F F^T = (K + nu I)^{-1}`` but for what is negligible: F has
-as many columns r as the kernel matrix K has eigenvalues that the noise does not drown.
+with a triangular T are one matrix product of (pairs, r) with half of (r, r). ``T^T T = (K + nu I)^{-1}`` on the r
+support rows that a pivoted Cholesky decomposition of the kernel matrix K picks: all of them, or fewer where the kernel
+is so smooth that the others add nothing that the noise would not drown.
 
 - *chord*: Fisher-Rao distances between the Gaussians at consecutive nodes,
   ``sqrt(2) arccosh(1 + ((m1 - m2)^2 / 2 + (s1 - s2)^2) / (2 s1 s2))``.
 - *tangent*: the speed ``sqrt(m'^2 / v + v'^2 / (2 v^2))`` at nodes, which is ``sqrt(dx^T J dx)`` with thesis eq. 2.40.
 
-Folds: K of the whole support is ``Phi Phi^T`` for features Phi (|S|, r), and the process that sees a part of the
-support is linear regression in these features: leaving folds out costs an eigendecomposition of an r x r matrix.
 Several targets have a process each, and their squared lengths add.
 """
 
@@ -28,7 +27,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import eigh
+from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
+from scipy.linalg.lapack import dpstrf
 from scipy.optimize import minimize_scalar
 from sklearn.base import BaseEstimator
 
@@ -37,12 +37,14 @@ from prismap.exceptions import InputError
 from prismap.metrics.geometry import FittedIndex, SimilarityGeometry, VectorGeometry
 from prismap.metrics.target import resolve_target
 
-#: Support rows when the user names no number, and rows that the hyper-parameters are found on: no silent O(n^3).
-MOST_SUPPORT = 1000
-EVIDENCE_ROWS = 500
+#: Support rows when the user names no number (fewer for many rows, whose pairs cost |S|^2 each), and rows that the
+#: hyper-parameters are found on: no silent O(n^3).
+SUPPORT = (300, 1000)
+PAIRS_BUDGET = 10**6
+EVIDENCE_ROWS = 400
 #: Shares of noise in the signal that are looked at; less than the first is beyond what double precision can tell.
 NOISE_SHARES = (1e-6, 1e3)
-#: Error of the variance, relative to the noise, that is allowed for leaving out small eigenvalues.
+#: Error of the variance, relative to the noise, that is allowed for leaving out support rows that add nothing.
 TRUNCATION = 1e-8
 #: ``beta a (1-a) ||x - x'||^2`` up to which products of factors lose nothing: what underflows there counts for nothing.
 MOST_LIFT = 300.0
@@ -80,6 +82,15 @@ def real_targets(y, n_rows):
     return Y
 
 
+def most_support(n_rows):
+    """Support rows for so many rows.
+
+    >>> [most_support(n) for n in (500, 2000, 5000)]
+    [1000, 500, 300]
+    """
+    return int(np.clip(PAIRS_BUDGET // n_rows, *SUPPORT))
+
+
 def target_bins(Y):
     """A bin a row, equally many rows in each, by the mean rank of its targets; -1 where they are missing."""
     codes = np.full(len(Y), -1, dtype=np.intp)
@@ -106,7 +117,7 @@ def fit_process(Q, y):
     reach = grid[1] - grid[0]
     found = minimize_scalar(
         lambda step: best_noise(Q, y, np.exp(step))[0], bounds=(best - reach, best + reach), method="bounded",
-        options={"xatol": 1e-4},
+        options={"xatol": 1e-3},
     )  # fmt: skip
     beta = float(np.exp(found.x))
     _, signal, share = best_noise(Q, y, beta)
@@ -139,8 +150,31 @@ def best_noise(Q, y, beta):
 # --- one process ------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Regression:
+    """A process reduced to what predictions need: ``m = mean + w . k`` and ``v = s + nu - ||T k||^2``.
+
+    rows : the support rows whose kernel values make k, an index.
+    T : lower triangular (r, r).
+    w : weights (r,).
+    mean : mean of the targets that were seen.
+    """
+
+    rows: np.ndarray
+    T: np.ndarray
+    w: np.ndarray
+    mean: float
+
+    def parts(self, k):
+        """``T k`` for rows of k, a few components at a time, without the products with the zeros of T."""
+        step = max(64, -(-len(self.T) // 8))
+        for start in range(0, len(self.T), step):
+            stop = min(start + step, len(self.T))
+            yield k[:, :stop] @ self.T[start:stop, :stop].T
+
+
 class Process:
-    """The process of one target, as linear regression in the features of its kernel.
+    """The process of one target.
 
     Parameters
     ----------
@@ -152,45 +186,74 @@ class Process:
 
     def __init__(self, Q, y, folds, signal, beta, noise):
         self.signal, self.beta, self.noise = float(signal), float(beta), float(noise)
-        self.y, self.folds = y, folds
-        values, vectors = eigh(self.kernel(Q), check_finite=False)
-        rounding = np.finfo(np.float64).eps * len(Q) * values[-1]
-        kept = values > max(rounding, self.negligible)
-        self.basis = vectors[:, kept] / np.sqrt(values[kept])
-        self.features = vectors[:, kept] * np.sqrt(values[kept])
-        self._regressions = {}
-
-    @property
-    def negligible(self):
-        """Eigenvalues up to here change no variance by more than `TRUNCATION` of the noise."""
-        return TRUNCATION * self.noise**2 / self.signal
-
-    def readout(self, fold_a, fold_b):
-        """F (|S|, r), w (|S|,) and the mean of the process that sees the support outside two folds."""
-        key = (min(fold_a, fold_b), max(fold_a, fold_b))
-        if key not in self._regressions:
-            seen = (self.folds != fold_a) & (self.folds != fold_b)
-            features, y = self.features[seen], self.y[seen]
-            values, vectors = eigh(features.T @ features, check_finite=False)
-            kept = values > self.negligible
-            values, vectors = values[kept], vectors[:, kept]
-            weights = vectors @ ((vectors.T @ (features.T @ (y - y.mean()))) / (values + self.noise))
-            self._regressions[key] = vectors * np.sqrt(values / (values + self.noise)), weights, y.mean()
-        factor, weights, mean = self._regressions[key]
-        return self.basis @ factor, self.basis @ weights, mean
+        self.K, self.y, self.folds = self.kernel(Q), y, folds
+        self._kept: dict[tuple[int, int], Regression] = {}
 
     def kernel(self, Q):
         """Kernel values from squared distances."""
         return self.signal * np.exp(-self.beta * Q)
 
-    def moments(self, k, F, w, mean):
-        """Mean and variance (noise included) from kernel values (n, |S|)."""
-        return mean + k @ w, self.variance(k @ F)
+    def regression(self, fold_a, fold_b):
+        """The process that sees the support outside two folds."""
+        key = (int(min(fold_a, fold_b)), int(max(fold_a, fold_b)))
+        if key in self._kept:
+            return self._kept[key]
+        seen = np.flatnonzero((self.folds != fold_a) & (self.folds != fold_b))
+        rows, T, w, mean = solve(self.K[np.ix_(seen, seen)], self.y[seen], self.signal, self.noise)
+        found = Regression(seen[rows], T, w, mean)
+        # Two different folds meet once when all pairs are measured; the others come back with every new row.
+        if key[0] in (-1, key[1]):
+            self._kept[key] = found
+        return found
+
+    def moments(self, k, regression):
+        """Mean and variance (noise included) from kernel values (n, r)."""
+        explained = sum(np.einsum("ij,ij->i", part, part) for part in regression.parts(k))
+        return regression.mean + k @ regression.w, self.variance(explained)
+
+    def moments_of_rows(self, profile, regression):
+        """Mean and variance of rows from their squared distances to the support."""
+        return self.moments(self.kernel(profile[:, regression.rows]), regression)
 
     def variance(self, explained):
-        """``s + nu - ||F^T k||^2``; never below the noise, which rounding or non-Euclidean data could make it."""
-        total = np.einsum("ij,ij->i", explained, explained)
-        return np.maximum(self.signal + self.noise - total, self.noise)
+        """``s + nu - explained``; never below the noise, which rounding or non-Euclidean data could make it."""
+        return np.maximum(self.signal + self.noise - explained, self.noise)
+
+
+def solve(K, y, signal, noise):
+    """(rows, T, w, mean): ``||T k||^2 = k^T (K + noise I)^{-1} k`` and ``w = (K + noise I)^{-1} (y - mean)``.
+
+    K may be replaced by ``L L^T`` of fewer rows if that changes no variance by more than `TRUNCATION` of the noise.
+    Where it is indefinite, because the distances are not Euclidean, what lies beyond L is left out, and L kept well
+    conditioned.
+    """
+    n, mean = len(K), float(y.mean())
+    negligible = max(TRUNCATION * noise**2 / signal, np.finfo(np.float64).eps * n * signal)
+    L, rows, rank = pivoted_cholesky(K, negligible)
+    if rank == n:
+        C = cholesky(K + noise * np.eye(n), lower=True)
+        return np.arange(n), inverse_lower(C), cho_solve((C, True), y - mean), mean
+    if np.abs(K[np.ix_(rows, rows)] - L @ L.T).max() > 10 * negligible:
+        L, rows, rank = pivoted_cholesky(K, 0.01 * noise)
+    values, vectors = eigh(L.T @ L)
+    values = np.maximum(values, 0)
+    invert = inverse_lower(L[:rank]).T
+    factor = invert @ (vectors * np.sqrt(values / (values + noise)))
+    w = invert @ (vectors @ ((vectors.T @ (L.T @ (y[rows] - mean))) / (values + noise)))
+    # A rotation of the factor changes no length: the one that makes it triangular saves half of the products.
+    _, R = np.linalg.qr(factor[::-1].T)
+    return rows[:rank], np.ascontiguousarray(R[::-1, ::-1]), w, mean
+
+
+def pivoted_cholesky(K, tolerance):
+    """L (n, rank) with ``K[rows][:, rows] ~ L L^T`` until no diagonal entry of the rest exceeds the tolerance."""
+    factor, pivots, rank, _ = dpstrf(K, lower=1, tol=tolerance)
+    return np.tril(factor)[:, :rank], pivots - 1, rank
+
+
+def inverse_lower(C):
+    """Inverse of a lower triangular matrix."""
+    return solve_triangular(C, np.eye(len(C)), lower=True)
 
 
 # --- all targets, rows and pairs --------------------------------------------------------------------------------------
@@ -267,14 +330,14 @@ class GaussianProcessPosterior:
     def _by_fold(self, rows):
         for fold in np.unique(rows.fold):
             index = np.flatnonzero(rows.fold == fold)
-            yield index, [(process, process.readout(fold, fold)) for process in self.processes]
+            for t, process in enumerate(self.processes):
+                yield index, t, process, process.regression(fold, fold)
 
     def moments(self, rows):
         """Means and variances (noise included) of the targets at the rows, (n, targets) each, without their folds."""
         means, variances = np.empty((2, len(rows), len(self.processes)))
-        for index, readouts in self._by_fold(rows):
-            for t, (process, readout) in enumerate(readouts):
-                means[index, t], variances[index, t] = process.moments(process.kernel(rows.profile[index]), *readout)
+        for index, t, process, regression in self._by_fold(rows):
+            means[index, t], variances[index, t] = process.moments_of_rows(rows.profile[index], regression)
         return means, variances
 
     def tensor_factor(self, rows, support):
@@ -282,15 +345,14 @@ class GaussianProcessPosterior:
         X = self.geometry.rows[rows.index] if rows.index is not None else self.geometry._centred(rows.new)
         X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
         factors = np.empty((len(rows), 2 * len(self.processes), X.shape[1]))
-        for index, readouts in self._by_fold(rows):
-            for t, (process, (F, w, mean)) in enumerate(readouts):
-                k = process.kernel(rows.profile[index])
-                _, v = process.moments(k, F, w, mean)
-                for row, pull in ((2 * t, k * w), (2 * t + 1, -2 * k * ((k @ F) @ F.T))):
-                    # grad k_l = 2 beta (x_l - x) k_l
-                    step = pull @ support - pull.sum(axis=1, keepdims=True) * X[index]
-                    scale = np.sqrt(v) if row % 2 == 0 else np.sqrt(2) * v
-                    factors[index, row] = 2 * process.beta * step / scale[:, None]
+        for index, t, process, regression in self._by_fold(rows):
+            k, near = process.kernel(rows.profile[index][:, regression.rows]), support[regression.rows]
+            _, v = process.moments(k, regression)
+            pulls = k * regression.w, -2 * k * (k @ (regression.T.T @ regression.T))
+            for half, (pull, scale) in enumerate(zip(pulls, (np.sqrt(v), np.sqrt(2) * v), strict=True)):
+                # grad k_l = 2 beta (x_l - x) k_l
+                step = pull @ near - pull.sum(axis=1, keepdims=True) * X[index]
+                factors[index, 2 * t + half] = 2 * process.beta * step / scale[:, None]
         return factors.astype(self.geometry.dtype)
 
 
@@ -311,11 +373,11 @@ class ProcessBlock:
 
     def __init__(self, process, rule, A, B, D2, euclidean):
         self.process, self.rule, self.D2, self.euclidean = process, rule, D2, euclidean
-        self.profile_a, self.profile_b = A.profile, B.profile
-        self.readout = process.readout(A.fold[0], B.fold[0])
+        self.regression = process.regression(A.fold[0], B.fold[0])
+        self.profile_a, self.profile_b = (rows.profile[:, self.regression.rows] for rows in (A, B))
         if rule.path == "chord":
-            self.ends_a = process.moments(process.kernel(A.profile), *self.readout)
-            self.ends_b = process.moments(process.kernel(B.profile), *self.readout)
+            self.ends_a = process.moments_of_rows(A.profile, self.regression)
+            self.ends_b = process.moments_of_rows(B.profile, self.regression)
 
     def sub_lengths(self, a, b):
         """The T sub-segment lengths (n_a, n_b) of the pairs of two slices, one after another."""
@@ -331,7 +393,7 @@ class ProcessBlock:
         yield fisher_rao(*previous, *(part[None, b] for part in self.ends_b))
 
     def _kernels(self, node, a, b):
-        """Kernel values (pairs, |S|) at a node of the segments, a few rows of slice a at a time: (rows, values)."""
+        """Kernel values (pairs, r) at a node of the segments, a few rows of slice a at a time: (rows, values)."""
         beta, QA, QB = self.process.beta, self.profile_a[a], self.profile_b[b]
         lift = beta * node * (1 - node) * self.D2[a, b]
         factor_b = self.process.signal * np.exp(-beta * node * QB)
@@ -348,7 +410,7 @@ class ProcessBlock:
         """Mean and variance (n_a, n_b) at a node of the segments."""
         m, v = np.empty((2, *self.D2[a, b].shape))
         for rows, k in self._kernels(node, a, b):
-            mean, variance = self.process.moments(k, *self.readout)
+            mean, variance = self.process.moments(k, self.regression)
             m[rows], v[rows] = mean.reshape(-1, m.shape[1]), variance.reshape(-1, m.shape[1])
         return m, v
 
@@ -357,16 +419,15 @@ class ProcessBlock:
 
         ``k_l' = -beta (q_l(x') - q_l(x) - (1 - 2a) ||x - x'||^2) k_l``.
         """
-        F, w, _ = self.readout
         D2, speed = self.D2[a, b], np.empty(self.D2[a, b].shape)
         for rows, k in self._kernels(node, a, b):
             slope = self.profile_b[b] - self.profile_a[a][rows][:, None, :] - (1 - 2 * node) * D2[rows][:, :, None]
             slope = slope.reshape(k.shape)
             slope *= k
-            explained = k @ F
-            v = self.process.variance(explained)
-            fall = 2 * np.einsum("ij,ij->i", explained, slope @ F)
-            squares = self.process.beta**2 * ((slope @ w) ** 2 / v + 0.5 * (fall / v) ** 2)
+            _, v = self.process.moments(k, self.regression)
+            halves = zip(self.regression.parts(k), self.regression.parts(slope), strict=True)
+            fall = 2 * sum(np.einsum("ij,ij->i", part, change) for part, change in halves)
+            squares = self.process.beta**2 * ((slope @ self.regression.w) ** 2 / v + 0.5 * (fall / v) ** 2)
             speed[rows] = np.sqrt(squares).reshape(-1, D2.shape[1])
         return speed
 
