@@ -200,8 +200,20 @@ def test_landmarks_approximate_the_full_map(curve):
     model = KernelMap(n_landmarks=60, random_state=1).fit(X, Y)
     assert model.coefficients_.shape == (60, 2)
     assert model.residual_ < 0.1
-    with pytest.raises(InputError, match="n_landmarks=121 is more than the 120 distinct rows"):
+    with pytest.raises(InputError, match="n_landmarks=121 is more than the 120 rows"):
         KernelMap(n_landmarks=121).fit(X, Y)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "precomputed"])
+def test_landmarks_that_are_all_rows_are_the_full_map(curve, metric):
+    """Least squares with as many kernels as rows interpolates; duplicated landmarks share a kernel."""
+    X, Y = np.vstack([curve[0], curve[0][:5]]), np.vstack([curve[1], curve[1][:5]])
+    rows = cdist(X, X) if metric == "precomputed" else X
+    full, landmarks = (
+        KernelMap(metric=metric, bandwidth=0.7, ridge=0, n_landmarks=m).fit(rows, Y) for m in (None, len(X))
+    )
+    assert len(landmarks.landmarks_) == 120
+    np.testing.assert_allclose(landmarks.transform(rows), full.transform(rows), atol=1e-6)
 
 
 @pytest.mark.parametrize("n_landmarks", [None, 60])

@@ -6,12 +6,14 @@ import warnings
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import pairwise_distances
 from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from prismap._validation import check_rows
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.mappings.kernels import typical
-from prismap.metrics.base import fit_metric
+from prismap.metrics.base import NamedMetric, fit_metric
 
 #: A new row is far when it is farther from the data than this share of the fitted rows are from each other.
 FAR_QUANTILE = 0.99
@@ -59,6 +61,16 @@ def n_fitted_rows(metric) -> int:
         if hasattr(metric, name):
             return getattr(metric, name).shape[0]
     return metric.n_rows_
+
+
+def distances_to(metric, A, landmarks):
+    """Distances of rows A (None: all fitted rows) to the fitted rows number `landmarks`, float64."""
+    if isinstance(metric, NamedMetric):
+        A = metric.rows_ if A is None else check_rows(metric, A, reset=False, sparse=True)
+        D = pairwise_distances(A, metric.rows_[landmarks], metric=metric.name, n_jobs=metric.n_jobs)
+    else:
+        D = metric.pairwise(A)[:, landmarks]
+    return np.asarray(D, dtype=np.float64)
 
 
 def lowered_perplexity(perplexity, n_rows):

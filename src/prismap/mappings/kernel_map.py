@@ -18,6 +18,7 @@ from prismap._validation import check_rows
 from prismap.exceptions import InputError
 from prismap.mappings._inputs import (
     as_positions,
+    distances_to,
     lowered_perplexity,
     metric_tags,
     n_fitted_rows,
@@ -88,7 +89,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     ridge : "cv" or float
         Added to the diagonal of K; 0 interpolates. For "svr", the inverse of C.
     n_landmarks : int, optional
-        Number of kernels, at rows drawn at random; all distinct rows by default.
+        Number of kernels, at rows drawn at random; all distinct rows by default, which takes memory for n x n.
     perplexity : float
         Of the t-SNE cost (``fit="cost"`` only).
     random_state : int, optional
@@ -153,18 +154,14 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Y = as_positions(Y, n)
         if n < 2:
             raise InputError(f"X has n_samples={n}; a map needs at least 2 rows.")
-        require_memory(32.0 * n * n, f"The kernels between {n} rows", "Fit on a sample of the rows.")
-        D = np.asarray(self.metric_.pairwise(None), dtype=np.float64)
-        self.typical_distance_, self.far_threshold_ = usual_distances(nearest_distances(D))
-        groups = merge_duplicates(D)
-        distinct, positions = group_means(groups, Y)
         rng = as_generator(0 if self.random_state is None else self.random_state)
-        chosen = self._choose_landmarks(len(distinct), rng)
-        self.landmarks_ = distinct[chosen]
-        self.kernel_ = self._choose_kernel(D[np.ix_(self.landmarks_, self.landmarks_)], positions[chosen], rng)
+        D, groups = self._all_landmarks(n) if self.n_landmarks is None else self._some_landmarks(n, rng)
+        positions = group_means(groups, Y)
+        own = slice(None) if self.n_landmarks is None else self.landmarks_
+        self.kernel_ = self._choose_kernel(D[own], positions[own], rng)
         self.center_ = positions.mean(axis=0)
-        K = self.kernel_.weights(D[np.ix_(distinct, self.landmarks_)], normalize=self.normalize)
-        self.coefficients_ = self._coefficients(K, positions, D[np.ix_(distinct, distinct)])
+        K = self.kernel_.weights(D, normalize=self.normalize)
+        self.coefficients_ = self._coefficients(K, positions, D)
         self.residual_ = relative_residual((K @ self.coefficients_ + self.center_)[groups], Y)
         self._n_features_out = Y.shape[1]
         self._prepare()
@@ -184,7 +181,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         X = X if hasattr(X, "shape") else np.asarray(X)
         positions = np.empty((_num_samples(X), len(self.center_)))
         for rows in row_blocks(len(positions), 40.0 * n_fitted_rows(self.metric_)):
-            D = np.asarray(self.metric_.pairwise(_safe_indexing(X, rows)), dtype=np.float64)[:, self.landmarks_]
+            D = distances_to(self.metric_, _safe_indexing(X, rows), self.landmarks_)
             positions[rows] = self.kernel_.weights(D, normalize=self.normalize) @ self.coefficients_ + self.center_
         return positions
 
@@ -202,14 +199,26 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if self.kernel == "elm" and self.bandwidth in ("representable", "fifth"):
             raise InputError(f"bandwidth={self.bandwidth!r} is a rule for kernel='rbf'; use 'cv' or a factor.")
 
-    def _choose_landmarks(self, n_distinct, rng):
-        if self.n_landmarks is None:
-            return np.arange(n_distinct)
-        if self.n_landmarks > n_distinct:
-            raise InputError(
-                f"n_landmarks={self.n_landmarks} is more than the {n_distinct} distinct rows; lower it or leave it out."
-            )
-        return np.sort(rng.choice(n_distinct, self.n_landmarks, replace=False))
+    def _all_landmarks(self, n):
+        """Every distinct row carries a kernel: distances between them, and the number of each row's kernel."""
+        require_memory(32.0 * n * n, f"The kernels between {n} rows", "Set n_landmarks.")
+        D = np.asarray(self.metric_.pairwise(None), dtype=np.float64)
+        self.typical_distance_, self.far_threshold_ = usual_distances(nearest_distances(D))
+        groups = merge_duplicates(D)
+        self.landmarks_ = np.unique(groups, return_index=True)[1]
+        return D if len(self.landmarks_) == n else D[np.ix_(self.landmarks_, self.landmarks_)], groups
+
+    def _some_landmarks(self, n, rng):
+        """Rows drawn at random carry the kernels: distances of all rows to them, and the number of each row."""
+        if self.n_landmarks > n:
+            raise InputError(f"n_landmarks={self.n_landmarks} is more than the {n} rows; lower it or leave it out.")
+        self.typical_distance_, self.far_threshold_ = usual_distances(self.metric_.kneighbors(None, 1)[0][:, 0])
+        chosen = np.sort(rng.choice(n, self.n_landmarks, replace=False))
+        require_memory(32.0 * n * len(chosen), f"The kernels of {n} rows", "Set a smaller n_landmarks.")
+        D = distances_to(self.metric_, None, chosen)
+        distinct = np.unique(merge_duplicates(D[chosen]), return_index=True)[1]
+        self.landmarks_ = chosen[distinct]
+        return D[:, distinct], np.arange(n)
 
     def _choose_kernel(self, D, Y, rng):
         """The kernel of landmarks with distances D and positions Y; learns `factor_` and `ridge_`."""
@@ -229,12 +238,13 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return make_kernels(self.kernel, D, [self.factor_])[0]
 
     def _coefficients(self, K, Y, D):
-        """The alpha by the way `fit` asks for; K against the landmarks, D between all distinct rows."""
+        """The alpha by the way `fit` asks for, from kernels K and distances D of the rows to the landmarks."""
         way = vars(self)["fit"]
         if way == "svr":
             return self._by_regression(K, Y)
         A, self.condition_ = interpolate(K, Y - self.center_, self.ridge_)
         if way == "cost":
+            D = D if D.shape[0] == D.shape[1] else np.asarray(self.metric_.pairwise(None), dtype=np.float64)
             P = joint_affinities(D, lowered_perplexity(self.perplexity, len(D)))
             before = tsne_cost(K @ A, P)[0]
             A, after = minimize_tsne_cost(K, A, P, COST_ITERATIONS)
@@ -275,10 +285,10 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
 
 def group_means(groups, Y):
-    """First row and mean position of each group of equal rows."""
-    _, first, counts = np.unique(groups, return_index=True, return_counts=True)
-    if len(first) == len(groups):
-        return first, Y
-    sums = np.zeros((len(first), Y.shape[1]))
+    """Mean position of each group of equal rows, groups being numbered from 0."""
+    counts = np.bincount(groups)
+    if len(counts) == len(Y):
+        return Y
+    sums = np.zeros((len(counts), Y.shape[1]))
     np.add.at(sums, groups, Y)
-    return first, sums / counts[:, None]
+    return sums / counts[:, None]
