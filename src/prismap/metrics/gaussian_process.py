@@ -44,8 +44,8 @@ PAIRS_BUDGET = 10**6
 EVIDENCE_ROWS = 400
 #: Shares of noise in the signal that are looked at; less than the first is beyond what double precision can tell.
 NOISE_SHARES = (1e-6, 1e3)
-#: Error of the variance, relative to the noise, that is allowed for leaving out support rows that add nothing.
-TRUNCATION = 1e-8
+#: Support rows that the others explain up to this share of the noise are left out of the products.
+TRUNCATION = 1e-12
 #: ``beta a (1-a) ||x - x'||^2`` up to which products of factors lose nothing: what underflows there counts for nothing.
 MOST_LIFT = 300.0
 #: Bytes of kernel values in hand: few enough to stay in cache.
@@ -223,12 +223,11 @@ class Process:
 def solve(K, y, signal, noise):
     """(rows, T, w, mean): ``||T k||^2 = k^T (K + noise I)^{-1} k`` and ``w = (K + noise I)^{-1} (y - mean)``.
 
-    K may be replaced by ``L L^T`` of fewer rows if that changes no variance by more than `TRUNCATION` of the noise.
-    Where it is indefinite, because the distances are not Euclidean, what lies beyond L is left out, and L kept well
-    conditioned.
+    K is replaced by ``L L^T`` of fewer rows where these explain the others but for a trace. Where it is indefinite,
+    because the distances are not Euclidean, what lies beyond L is left out, and L kept well conditioned.
     """
     n, mean = len(K), float(y.mean())
-    negligible = max(TRUNCATION * noise**2 / signal, np.finfo(np.float64).eps * n * signal)
+    negligible = max(TRUNCATION * noise, np.finfo(np.float64).eps * n * signal)
     L, rows, rank = pivoted_cholesky(K, negligible)
     if rank == n:
         C = cholesky(K + noise * np.eye(n), lower=True)
