@@ -16,7 +16,7 @@ from prismap._blocks import row_blocks
 from prismap.learners._prototypes import squared_distances
 
 #: Bytes of one temporary block.
-_BLOCK_BYTES = 8 * 2**20
+_BLOCK_BYTES = 2 * 2**20
 
 
 @dataclass(frozen=True)
@@ -97,35 +97,39 @@ def backward_quality(X, hood, extra=None):
     """Q_NX(k) of all features, of all but each, and of all with each column of `extra` added.
 
     Returns a float and arrays (n_features,), (n_extra,). One more or less column changes the squared distances by one
-    outer difference.
+    outer difference; the k rows that were nearest before bound how far the k nearest now can be, so few are sorted.
     """
     X = X - X.mean(axis=0)
     extra = np.empty((len(X), 0)) if extra is None else extra
-    n_changes = X.shape[1] + extra.shape[1]
     columns, signs = np.hstack([X, extra]).T, np.repeat([-1.0, 1.0], [X.shape[1], extra.shape[1]])
-    total, found = 0.0, np.zeros(n_changes)
-    starts = np.searchsorted(hood.i, hood.rows)  # pairs are listed row by row
-    stops = np.searchsorted(hood.i, hood.rows, "right")
+    total, found = 0.0, np.zeros(len(columns))
+    starts, stops = (np.searchsorted(hood.i, hood.rows, side) for side in ("left", "right"))  # pairs come row by row
     for block in row_blocks(len(hood.rows), 8.0 * len(X), _BLOCK_BYTES):
         rows = hood.rows[block]
         pairs = slice(starts[block][0], stops[block][-1])
-        a = np.searchsorted(rows, hood.i[pairs])
-        j, weight = hood.j[pairs], hood.weight[pairs]
+        judged = np.searchsorted(rows, hood.i[pairs]), hood.j[pairs], hood.weight[pairs]
         D2 = squared_distances(X[rows], X)
         D2[np.arange(len(rows)), rows] = np.inf
-        total += _overlap(D2, a, j, weight, hood.k)
+        near = np.argpartition(D2, hood.k - 1, axis=1)[:, : hood.k]
+        total += _overlap(D2, near, *judged)
+        E = np.empty_like(D2)
         for c, (x, sign) in enumerate(zip(columns, signs, strict=True)):
-            E = np.subtract.outer(x[rows], x)
-            E *= E
-            E *= sign
-            E += D2
-            found[c] += _overlap(E, a, j, weight, hood.k)
+            np.subtract.outer(x[rows], x, out=E)
+            np.multiply(E, E, out=E)
+            np.add(D2, E, out=E) if sign > 0 else np.subtract(D2, E, out=E)
+            found[c] += _overlap(E, near, *judged)
     scale = len(hood.rows) * hood.k
     return total / scale, found[: X.shape[1]] / scale, found[X.shape[1] :] / scale
 
 
-def _overlap(D, a, j, weight, k):
-    """The summed weights of the pairs (a, j) among the k nearest of each row of D."""
-    reach, share = _reach(D, k)
+def _overlap(D, near, a, j, weight):
+    """The summed weights of the pairs (a, j) among the k nearest of each row of D; `near` names any k rows of each."""
+    bound = np.take_along_axis(D, near, axis=1).max(axis=1)
+    row, column = np.nonzero(bound[:, None] >= D)
+    counts = np.bincount(row, minlength=len(D))
+    place = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    candidates = np.full((len(D), counts.max()), np.inf)
+    candidates[row, place] = D[row, column]
+    reach, share = _reach(candidates, near.shape[1])
     d = D[a, j]
     return float((weight * np.where(d < reach[a], 1.0, np.where(d == reach[a], share[a], 0.0))).sum())
