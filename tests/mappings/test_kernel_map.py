@@ -161,6 +161,19 @@ def test_a_fitted_metric_is_used_as_it_is(curve):
         KernelMap(metric=metric).fit(X, Y)
 
 
+def test_a_row_does_not_depend_on_its_company_under_a_single_precision_metric(curve):
+    X, Y = curve
+    X = X.astype(np.float32)
+    metric = FisherMetric(random_state=0, perplexity=10, posterior="parzen").fit(X, X[:, 0] > 1.5)
+    model = KernelMap(metric=metric, bandwidth=0.5, ridge=1e-6).fit(X, Y)
+    rows = np.tile(X, (4, 1)) + np.float32(0.01)
+    together = model.transform(rows)
+    alone = np.vstack([model.transform(rows[i : i + 1]) for i in range(0, len(rows), 41)])
+    np.testing.assert_allclose(together[::41], alone, atol=1e-6)
+    with pytest.raises(InputError, match="no rows"):
+        model.transform(X[:0])
+
+
 def test_duplicates_share_a_kernel_at_their_mean_position(curve):
     X, Y = curve
     X, Y = np.vstack([X, X[:3], X[:1]]), np.vstack([Y, Y[:3] + 1, Y[:1] + 2])

@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from prismap._blocks import require_memory, row_blocks
+from prismap._blocks import require_memory
 from prismap._random import as_generator
 from prismap._validation import check_rows
 from prismap.exceptions import InputError
@@ -40,6 +40,9 @@ from prismap.mappings.kernels import GaussianKernel, merge_duplicates, nearest_d
 from prismap.mappings.solve import interpolate
 from prismap.mappings.streaming import EuclideanExponents, evaluate
 
+#: Rows that a metric gets at a time, the last of them repeated if need be: products of matrices of one shape give a row
+#: the same distances whatever its company.
+METRIC_BLOCK = 256
 #: Width of the tube of support vector regression, in units of the spread of the positions.
 SVR_TUBE = 0.01
 #: Iterations of L-BFGS on the t-SNE cost.
@@ -179,10 +182,15 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             )  # fmt: skip
             return positions + self.center_.astype(dtype)
         X = X if hasattr(X, "shape") else np.asarray(X)
-        positions = np.empty((_num_samples(X), len(self.center_)))
-        for rows in row_blocks(len(positions), 40.0 * n_fitted_rows(self.metric_)):
-            D = distances_to(self.metric_, _safe_indexing(X, rows), self.landmarks_)
-            positions[rows] = self.kernel_.weights(D, normalize=self.normalize) @ self.coefficients_ + self.center_
+        n = _num_samples(X)
+        if n == 0:
+            raise InputError("X has no rows; a minimum of 1 is required.")
+        positions = np.empty((n, len(self.center_)))
+        for start in range(0, n, METRIC_BLOCK):
+            rows = np.arange(start, start + METRIC_BLOCK)
+            D = distances_to(self.metric_, _safe_indexing(X, np.minimum(rows, n - 1)), self.landmarks_)
+            K = self.kernel_.weights(D, normalize=self.normalize)
+            positions[rows[0] : rows[-1] + 1] = (K @ self.coefficients_ + self.center_)[: n - start]
         return positions
 
     def distance_to_data(self, X):
