@@ -231,16 +231,15 @@ def solve(K, y, signal, noise):
     L, rows, rank = pivoted_cholesky(K, negligible)
     if rank == n:
         C = cholesky(K + noise * np.eye(n), lower=True)
-        return np.arange(n), inverse_lower(C), cho_solve((C, True), y - mean), mean
+        return np.arange(n), solve_triangular(C, np.eye(n), lower=True), cho_solve((C, True), y - mean), mean
     if np.abs(K[np.ix_(rows, rows)] - L @ L.T).max() > 10 * negligible:
         L, rows, rank = pivoted_cholesky(K, 0.01 * noise)
-    values, vectors = eigh(L.T @ L)
-    values = np.maximum(values, 0)
-    invert = inverse_lower(L[:rank]).T
-    factor = invert @ (vectors * np.sqrt(values / (values + noise)))
-    w = invert @ (vectors @ ((vectors.T @ (L.T @ (y[rows] - mean))) / (values + noise)))
-    # A rotation of the factor changes no length: the one that makes it triangular saves half of the products.
-    _, R = np.linalg.qr(factor[::-1].T)
+    # Kernel values at all rows are W times those at the kept ones.
+    W = solve_triangular(L[:rank].T, L.T).T
+    C = cholesky(L @ L.T + noise * np.eye(n), lower=True)
+    w = W.T @ cho_solve((C, True), y[rows] - mean)
+    # A rotation of the factor C^-1 W changes no length: the one that makes it triangular saves half of the products.
+    _, R = np.linalg.qr(solve_triangular(C, W, lower=True)[:, ::-1])
     return rows[:rank], np.ascontiguousarray(R[::-1, ::-1]), w, mean
 
 
@@ -248,11 +247,6 @@ def pivoted_cholesky(K, tolerance):
     """L (n, rank) with ``K[rows][:, rows] ~ L L^T`` until no diagonal entry of the rest exceeds the tolerance."""
     factor, pivots, rank, _ = dpstrf(K, lower=1, tol=tolerance)
     return np.tril(factor)[:, :rank], pivots - 1, rank
-
-
-def inverse_lower(C):
-    """Inverse of a lower triangular matrix."""
-    return solve_triangular(C, np.eye(len(C)), lower=True)
 
 
 # --- all targets, rows and pairs --------------------------------------------------------------------------------------
