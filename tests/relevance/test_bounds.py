@@ -11,6 +11,7 @@ from sklearn.neighbors import KNeighborsRegressor, NeighborhoodComponentsAnalysi
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.relevance import RelevanceBounds, bounds, programs
@@ -371,7 +372,19 @@ def test_bad_data_and_settings():
         RelevanceBounds().fit(X, bent)
 
 
-def test_estimator_conventions():
+class BoundsOfASum(RelevanceBounds):
+    """scikit-learn's checks pass a target where the map belongs; here the map is the sum of the columns."""
+
+    def fit(self, X, y=None):
+        return super().fit(X, np.ones((X if hasattr(X, "shape") else np.asarray(X)).shape[-1]))
+
+
+@parametrize_with_checks([BoundsOfASum(), BoundsOfASum(method="greedy", n_steps=2)])
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+def test_constructor_and_fit_conventions():
     model = RelevanceBounds(3, slack=0.2)
     assert clone(model).get_params() == model.get_params()
     X, w = random_problem(0, 20, 4)
