@@ -313,7 +313,7 @@ def test_classes_follow_the_bounds():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 4))
     X = np.column_stack([X, X[:, 0], np.zeros(60)])
-    found = RelevanceBounds(4, slack=0.2).fit(X, [1.0, 0.05, 0.001, 0.5, 0.0, 0.0])
+    found = RelevanceBounds(4, slack=0.2).fit(X, [1.0, 0.15, 0.001, 0.5, 0.0, 0.0])
     np.testing.assert_allclose(found.interval_[5], [0.0, 0.2 * found.total_], atol=1e-9)
     assert found.relevance_classes_.tolist() == [1, 2, 0, 2, 1, 0]
 

@@ -19,8 +19,8 @@ from prismap.relevance.programs import solve_programs
 
 #: Share of the variance of the data, and of the map's outputs, that the default effective dimension keeps.
 KEPT_SHARE = 0.99
-#: Bounds below this share of the total are small.
-SMALL_SHARE = 0.01
+#: Bounds below this share of the largest upper bound are small.
+SMALL_SHARE = 0.1
 #: How much worse than the best the held-out error of a smaller effective dimension may be.
 HELD_OUT_MARGIN = 0.01
 
@@ -142,8 +142,8 @@ class RelevanceBounds(BaseEstimator):
     Weights of correlated features can be moved from one to the other without any change of what the map does. So the
     size of one weight says little; the range it can take among all equivalent maps says what is known: a large lower
     bound, the feature cannot be replaced (class 2); a small lower and a large upper bound, it can be (1); a small upper
-    bound, it is not needed (0). A lower bound is small up to 1 % of the total, an upper bound up to the share `slack`,
-    which the slack alone can bring about.
+    bound, it is not needed (0). Small is what stays below a tenth of the largest upper bound; an upper bound also if
+    the slack alone could bring it about (the share `slack` of the total).
 
     Parameters
     ----------
@@ -250,10 +250,10 @@ class RelevanceBounds(BaseEstimator):
             if error is None and held_out is not None:
                 error = self._model_error(found, held_out, scale)
             self._fit_programs(rows, weights, names, error)
-        small_lower = SMALL_SHARE * self.total_
-        small_upper = max(self.slack, SMALL_SHARE) * self.total_ * (1 + 1e-6)
         lower, upper = self.interval_.T
-        self.relevance_classes_ = np.where(lower > small_lower, 2, np.where(upper > small_upper, 1, 0))
+        small = SMALL_SHARE * upper.max()
+        by_slack = self.slack * self.total_ * (1 + 1e-6)
+        self.relevance_classes_ = np.where(lower > small, 2, np.where(upper > max(small, by_slack), 1, 0))
         return self
 
     def _fit_greedy(self, rows, weights, y):
