@@ -1,1 +1,6 @@
 """Embeddings shared by two spaces."""
+
+from prismap.transfer.agreement import agreement
+from prismap.transfer.shared import SharedEmbedding
+
+__all__ = ["SharedEmbedding", "agreement"]

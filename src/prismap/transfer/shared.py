@@ -1,0 +1,299 @@
+"""`SharedEmbedding`: two data sets from different spaces in one map, without correspondences."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from prismap._random import as_generator
+from prismap._validation import check_rows, check_target_length, encode_classes
+from prismap.exceptions import InputError, PrismapWarning
+from prismap.transfer.agreement import DIFFERENT, EQUAL, agreement, standard_error
+from prismap.transfer.matching import Model, expect, responsibility_blocks
+from prismap.transfer.search import N_WIDTHS, Search, kernel_family, linear_family, spread_of
+from prismap.transfer.source import embed_source
+
+#: Below this agreement, or above this distortion, a warning says that the clouds do not fit.
+POOR_AGREEMENT, POOR_DISTORTION = 0.4, 0.35
+#: Weight of all known pairs together, as a share of the source rows.
+PAIRS_SHARE = 0.5
+#: Probability that a target row's class differs from its source partner's although both are known.
+WRONG_CLASS = 0.05
+
+
+class SharedEmbedding(BaseEstimator):
+    """A map shared by a source and a target that have neither rows nor columns in common (thesis chapter 5).
+
+    The source is embedded first. The target follows by a map f of its own, fitted so that both clouds look like draws
+    from one distribution: Gaussians around the f(z_j) explain the source and, with ``mutual``, Gaussians around the
+    source explain the f(z_j); expectation maximisation, with a width that falls step by step. A classifier trained on
+    the source then works on the target::
+
+        shared = SharedEmbedding("kernel", random_state=0).fit(X_source, Z_target)
+        labels = SVC().fit(shared.source_positions_, y_source).predict(shared.transform_target(Z_target))
+
+    Without correspondences a match can be wrong and look right: clouds may be mirrored, clusters exchanged. Several
+    starts are tried, judged by the likelihood and by how well the match preserves the distances within both spaces; if
+    a different match is as good, a warning says so and `ambiguous_` is True.
+
+    `fit` takes two tables, which is not scikit-learn's ``fit(X, y)``, so `check_estimator` cannot run; cloning,
+    parameters, checks of columns and unchanged input follow its rules.
+
+    Parameters
+    ----------
+    kind : {"linear", "kernel"}
+        The target's map: f(z) = W z + b, or a normalised kernel map held together by the t-SNE cost.
+    source : {"auto", "pca", "lda", "tsne", "fisher"}, estimator or array (n, n_components), default="auto"
+        How the source is embedded; "fisher" is t-SNE with the Fisher metric, and it and "lda" need labels. "auto" is
+        "pca" for linear and "tsne" for kernel maps. An array holds ready-made positions.
+    n_components : int, default=2
+    n_init : int, default=12
+        Starts of either sort: turned axes, and couplings of the two spaces by their distances.
+    sigma : (float, float), default=(0.5, 0.2)
+        Width of the Gaussians at the start and at the end, in units of the source's spread.
+    mutual : float, default=1.0
+        Weight of the target's likelihood beside the source's. 0 is the thesis' criterion, which does not mind where
+        superfluous target rows lie.
+    outliers : float, default=0.05
+        Share of rows that need no partner; raise it when classes are missing on one side.
+    regularization : float or "auto", default="auto"
+        Ridge of the linear map (auto: 0.001), or weight of the t-SNE cost of the kernel map (auto: 0.02).
+    n_landmarks : int, default=200
+        Most kernels of the kernel map.
+    perplexity : float, default=30
+        Of t-SNE on either side.
+    random_state : int, Generator, RandomState or None
+
+    Attributes
+    ----------
+    source_positions_, target_positions_ : arrays (n, n_components), (m, n_components)
+    coefficients_ : array, the W of the target's map
+    mixing_weights_ : array (m,), the theta_j
+    sigma_ : float, the last width
+    log_likelihood_ : float, mean log-likelihood of the source rows plus, times `mutual`, of the target rows
+    distortion_ : float, how much the match changes distances within the spaces, relative to their mean
+    agreement_ : float, how mixed the two clouds are: 1 like draws from one distribution, 0 apart
+    ambiguous_ : bool, whether a different match is as good
+    starts_ : list of `Start`, all matches that were compared to the end, best first
+    """
+
+    _parameter_constraints: dict = {
+        "kind": [StrOptions({"linear", "kernel"})],
+        "source": [StrOptions({"auto", "pca", "lda", "tsne", "fisher"}), "array-like", object],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "sigma": [tuple, list],
+        "mutual": [Interval(Real, 0, None, closed="left")],
+        "outliers": [Interval(Real, 0, 1, closed="neither")],
+        "regularization": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "n_landmarks": [Interval(Integral, 2, None, closed="left")],
+        "perplexity": [Interval(Real, 1, None, closed="left")],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    def __init__(
+        self, kind="linear", *, source="auto", n_components=2, n_init=12, sigma=(0.5, 0.2), mutual=1.0, outliers=0.05,
+        regularization="auto", n_landmarks=200, perplexity=30, random_state=None,
+    ):  # fmt: skip
+        self.kind = kind
+        self.source = source
+        self.n_components = n_components
+        self.n_init = n_init
+        self.sigma = sigma
+        self.mutual = mutual
+        self.outliers = outliers
+        self.regularization = regularization
+        self.n_landmarks = n_landmarks
+        self.perplexity = perplexity
+        self.random_state = random_state
+
+    def fit(self, X, Z=None, y=None, *, pairs=None, y_target=None):
+        """Match the target rows Z to the source rows X.
+
+        Parameters
+        ----------
+        X : (n, d) source rows.
+        Z : (m, e) target rows, in a space of their own.
+        y : (n,) labels of the source, for source="lda" and "fisher" and beside `y_target`; None, NaN or -1: unknown.
+        pairs : (p, 2) indices of source and target rows known to belong together; soft, together half as heavy as
+            all source rows.
+        y_target : (m,) labels of some target rows (None, NaN or -1: unknown); soft as well.
+        """
+        self._check_parameters()
+        rng = as_generator(self.random_state)
+        X = np.asarray(check_rows(self, X, reset=True, min_rows=3), dtype=np.float64)
+        Z = self._check_target(Z, reset=True)
+        if not np.ptp(X, axis=0).any():
+            raise InputError("X_source: all rows are equal, so there is nothing to match a target to.")
+        y = None if y is None else check_target_length(y, len(X))
+        source = {"linear": "pca", "kernel": "tsne"}[self.kind] if _is(self.source, "auto") else self.source
+        Y, self.source_map_ = embed_source(
+            source, X, y, n_components=self.n_components, perplexity=self.perplexity, rng=rng
+        )
+        self.source_positions_, spread = Y, spread_of(Y)
+        if not spread > 0:
+            raise InputError("source: all positions are equal, so there is nothing to match a target to.")
+        self.sigma_ = float(self.sigma[1] * spread)
+        self.model_ = self._model(Y, y, pairs, y_target, len(Z))
+        self.family_, first = self._family(Z, spread, rng)
+        search = Search(
+            X,
+            Z,
+            self.model_,
+            self.family_,
+            sigmas=spread * np.geomspace(self.sigma[0], self.sigma[1], N_WIDTHS),
+            spread=spread,
+            rng=rng,
+        )
+        with threadpool_limits(
+            1, user_api="blas"
+        ):  # small products: waiting for a second thread costs more than it brings
+            self.starts_ = search.run(search.starts(first, self.n_init))
+        self._keep(self.starts_[0])
+        return self
+
+    def _keep(self, best):
+        """Fitted attributes from the best match, and warnings about it."""
+        self.coefficients_, self.mixing_weights_, self.target_positions_ = best.coefficients, best.theta, best.positions
+        self.log_likelihood_, self.distortion_ = best.log_likelihood, best.distortion
+        self.agreement_ = agreement(self.source_positions_, self.target_positions_)
+        rivals = [other for other in self.starts_[1:] if self._is_rival(best, other)]
+        self.ambiguous_ = bool(rivals)
+        if rivals:
+            warnings.warn(
+                f"Ambiguous match: another one, target rows {rivals[0].displacement:.1f} spreads away, has the "
+                f"score {rivals[0].score:.3f} against {best.score:.3f}. Compare starts_, or pass a few known pairs or "
+                "target labels to fit.",
+                PrismapWarning,
+                stacklevel=3,
+            )
+        if self.agreement_ < POOR_AGREEMENT or self.distortion_ > POOR_DISTORTION:
+            warnings.warn(
+                f"Poor match: agreement_={self.agreement_:.2f} (1 is perfect), distortion_={self.distortion_:.2f} (0 "
+                "is perfect). The target may have other clusters than the source; look at both before using it.",
+                PrismapWarning,
+                stacklevel=3,
+            )
+
+    def _is_rival(self, best, other):
+        """Whether another match is different and, within the noise of the rows, as good."""
+        q = best.positions.shape[1]
+        steps = [expect(self.model_, one.positions, one.theta, self.sigma_) for one in (best, other)]
+        gains = (steps[0].source_log - steps[1].source_log, self.mutual * (steps[0].target_log - steps[1].target_log))
+        return other.displacement > DIFFERENT and best.score - other.score < EQUAL * standard_error(gains, q)
+
+    def transform_source(self, X):
+        """Positions of source rows."""
+        check_is_fitted(self, "coefficients_")
+        X = np.asarray(check_rows(self, X, reset=False), dtype=np.float64)
+        return np.asarray(self.source_map_.transform(X), dtype=np.float64)
+
+    def transform_target(self, Z):
+        """Positions of target rows, each by itself."""
+        check_is_fitted(self, "coefficients_")
+        return self.family_.design(self._check_target(Z, reset=False)) @ self.coefficients_
+
+    def score(self, X, Z=None):
+        """Mean log-likelihood of source rows plus, times `mutual`, of target rows Z (None: the fitted ones)."""
+        check_is_fitted(self, "coefficients_")
+        F = self.target_positions_ if Z is None else self.transform_target(Z)
+        theta = self.mixing_weights_ if Z is None else np.full(len(F), 1.0 / len(F))
+        model = replace(self.model_, source=self.transform_source(X), pairs=None, codes=None)
+        step = expect(model, F, theta, self.sigma_)
+        return float(step.source_log.mean() + self.mutual * step.target_log.mean())
+
+    def responsibilities(self):
+        """``(rows, gamma)`` block by block over the source rows: gamma[i, j] is the probability that target row j is
+        the partner of source row i; a row sums to one less the probability of having none (eq. 5.4)."""
+        check_is_fitted(self, "coefficients_")
+        return responsibility_blocks(self.model_, self.target_positions_, self.mixing_weights_, self.sigma_)
+
+    def _check_parameters(self):
+        self._validate_params()
+        try:
+            wide, narrow = (float(value) for value in self.sigma)
+        except (TypeError, ValueError):
+            raise InputError(f"sigma must be two numbers, the first and the last width; got {self.sigma!r}.") from None
+        if not 0 < narrow <= wide:
+            raise InputError(f"sigma must fall and stay above 0: (first, last) with first >= last; got {self.sigma!r}.")
+
+    def _check_target(self, Z, *, reset):
+        if Z is None:
+            raise InputError("fit needs two tables: fit(X_source, Z_target, y_source=None); Z_target is missing.")
+        if reset:
+            self.target_columns_ = TargetRows()
+        try:
+            Z = np.asarray(check_rows(self.target_columns_, Z, reset=reset, min_rows=3 if reset else 1), dtype=float)
+        except InputError as error:
+            raise InputError(f"Z_target: {error}") from error
+        if reset and not np.ptp(Z, axis=0).any():
+            raise InputError("Z_target: all rows are equal, so there is nothing to place.")
+        return Z
+
+    def _model(self, Y, y, pairs, y_target, n_target):
+        volume = float(np.log(1.2 * np.ptp(Y, axis=0) + 1e-9).sum())
+        model = Model(Y, self.outliers, volume, self.mutual)
+        if pairs is not None:
+            pairs = check_pairs(pairs, len(Y), n_target)
+            model = replace(model, pairs=pairs, pair_weight=PAIRS_SHARE * len(Y) / len(pairs))
+        if y_target is not None:
+            codes, emission = known_classes(y, y_target, len(Y), n_target)
+            model = replace(model, codes=codes, emission=emission)
+        return model
+
+    def _family(self, Z, spread, rng):
+        common = {"n_init": self.n_init, "spread": spread, "rng": rng}
+        if self.kind == "linear":
+            if len(Z) <= Z.shape[1]:
+                warnings.warn(
+                    f"Z_target has {len(Z)} rows and {Z.shape[1]} columns: a linear map could put every row anywhere, "
+                    "and only the ridge holds it. Reduce the columns first, for instance with PCA.",
+                    PrismapWarning,
+                    stacklevel=3,
+                )
+            ridge = 1e-3 if _is(self.regularization, "auto") else self.regularization
+            return linear_family(Z, self.model_, ridge=ridge, **common)
+        strength = 0.02 if _is(self.regularization, "auto") else self.regularization
+        return kernel_family(
+            Z, self.model_, strength=strength, n_landmarks=self.n_landmarks, perplexity=self.perplexity, **common
+        )
+
+
+class TargetRows(BaseEstimator):
+    """Remembers the columns of the target, as scikit-learn does for the source on the estimator itself."""
+
+
+def _is(value, word):
+    return isinstance(value, str) and value == word
+
+
+def check_pairs(pairs, n_source, n_target):
+    """Known pairs (p, 2): indices of a source row and a target row each."""
+    pairs = np.asarray(pairs)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu" or not len(pairs):
+        raise InputError(f"pairs must be whole numbers of shape (p, 2), source row and target row; got {pairs.shape}.")
+    if pairs.min() < 0 or pairs[:, 0].max() >= n_source or pairs[:, 1].max() >= n_target:
+        raise InputError(f"pairs name rows outside of the {n_source} source rows and {n_target} target rows.")
+    return pairs
+
+
+def known_classes(y, y_target, n_source, n_target):
+    """Codes of the classes on both sides (the last code: unknown) and how probable a class is at each class."""
+    if y is None:
+        raise InputError("y_target needs the labels of the source too: fit(X_source, Z_target, y_source, ...).")
+    y_target = check_target_length(y_target, n_target)
+    both = [*check_target_length(y, n_source).tolist(), *y_target.tolist()]
+    classes, codes = encode_classes(np.array(both, dtype=object), n_source + n_target)
+    c = len(classes)
+    codes = np.where(codes < 0, c, codes)
+    emission = np.full((c + 1, c + 1), 1.0 / c)
+    emission[:c, :c] = WRONG_CLASS / (c - 1)
+    emission[np.arange(c), np.arange(c)] = 1 - WRONG_CLASS
+    return (codes[:n_source], codes[n_source:]), emission
