@@ -46,6 +46,8 @@ def judge(name, kind, X, y, n_permutations):
         ("folds, Parzen", {"posterior": "parzen"}),
         ("folds, auto, w = 0.8", {"supervision": 0.8}),
     ]:
+        if "one_out" in options and len(y) > 500:
+            continue  # a fold a row means a block a pair of rows: for small sets, where it leaks
         true = errors(X, y, kind, options)
         null = np.array([errors(X, shuffled, kind, options) for shuffled in shuffles])
         deviation = null.std(axis=0, ddof=1) / np.sqrt(len(null)) if len(null) > 1 else np.zeros(2)

@@ -30,11 +30,11 @@ def run(args: argparse.Namespace, console: Console) -> None:
     if not args.map.is_dir():
         raise InputError(f"there is no folder {args.map}: name one written by prismap map.")
     from prismap.explorer import serve
-    from prismap.explorer.compute import ModelCompute
     from prismap.explorer.folder import load_folder
+    from prismap.map.live import live_compute
 
     page = load_folder(args.map)
-    compute = ModelCompute(load_model(args.map, console), page) if (args.map / MODEL).is_file() else None
+    compute = live_compute(load_model(args.map, console), page) if (args.map / MODEL).is_file() else None
     serve(
         args.map,
         port=args.port,

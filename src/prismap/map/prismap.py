@@ -247,6 +247,12 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         return write_html(page_of(self, title=title, columns=columns, images=images, row_ids=row_ids), path)
 
+    def explore(self, **options):
+        """The page as a notebook widget with a two-way `selection`; the static page where anywidget is missing."""
+        from prismap.explorer import show_in_notebook
+
+        return show_in_notebook(page_of(self, **options))
+
     def save(self, path, *, extra_header=None):
         """Write the map to one file without pickle; `load` in a new process places rows alike."""
         check_is_fitted(self, "seed_")

@@ -1,7 +1,19 @@
-"""Distances: the Fisher metric, named and ready-made metrics, and what they are built of."""
+"""Distances: the Fisher metric, fifteen dissimilarities and their mixtures, named and ready-made metrics."""
 
 from prismap.metrics.base import NamedMetric, PrecomputedMetric, fit_metric
+from prismap.metrics.dissimilarities import DISSIMILARITIES, dissimilarity, register_dissimilarity
 from prismap.metrics.fisher import FisherMetric
 from prismap.metrics.geometry import repair_similarity
+from prismap.metrics.mixture import MixtureMetric
 
-__all__ = ["FisherMetric", "NamedMetric", "PrecomputedMetric", "fit_metric", "repair_similarity"]
+__all__ = [
+    "DISSIMILARITIES",
+    "FisherMetric",
+    "MixtureMetric",
+    "NamedMetric",
+    "PrecomputedMetric",
+    "dissimilarity",
+    "fit_metric",
+    "register_dissimilarity",
+    "repair_similarity",
+]  # fmt: skip

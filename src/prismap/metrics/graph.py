@@ -23,7 +23,8 @@ def connected_graph(kneighbors, n_rows):
     """The symmetric neighbour graph of the fewest neighbours (15, doubled as needed) that is connected."""
     n_neighbors = min(GRAPH_NEIGHBORS, n_rows - 1)
     while True:
-        graph = neighbor_graph(*kneighbors(n_neighbors), n_rows)
+        distances, indices = kneighbors(n_neighbors)
+        graph = neighbor_graph(distances, indices, n_rows)
         graph = graph.maximum(graph.T)
         if n_neighbors >= n_rows - 1 or connected_components(graph, directed=False)[0] == 1:
             return graph

@@ -1,0 +1,50 @@
+"""What the live explorer may ask of a map: rows of a dropped file, another supervision, what marks a selection."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from prismap.embeddings import TSNE
+from prismap.explorer.compute import ModelCompute
+from prismap.map.prismap import PrisMap
+from prismap.relevance import FeatureRelevance
+
+#: Iterations of a map that is made anew from where the points are.
+N_ITER = 300
+
+
+def live_compute(model, page):
+    """`prismap.explorer.compute.Compute` of a fitted map and its page."""
+    fitted = np.ones(page.n_rows, dtype=bool) if page.split is None else np.asarray(page.split) != "placed"
+    if fitted.sum() != len(model.embedding_):
+        return ModelCompute(model, page, relevance=local_relevance)
+
+    def reembed(supervision, *, start, progress, cancel):
+        return embed_again(model, supervision, fitted, start, progress, cancel)
+
+    compute = ModelCompute(model, page, relevance=local_relevance, reembed=reembed)
+    compute.supervision = model.supervision if model.target_ != "none" else 0.0
+    return compute
+
+
+def local_relevance(X, Y, rows):
+    """How much each column says about the neighbourhoods of some rows."""
+    return FeatureRelevance("forward", n_permuted=0).fit(X, Y, subset=rows).relevance_
+
+
+def embed_again(model, supervision, fitted, start, progress, cancel):
+    """Positions of the fitted rows with another supervision, from where they are; NaN for placed rows."""
+    Y = np.full(start.shape, np.nan, dtype=np.float32)
+
+    def follow(iteration, error, positions):
+        Y[fitted] = positions
+        progress(iteration / (1.5 * N_ITER), Y)
+        return cancel()
+
+    method = TSNE(
+        init=start[fitted], perplexity=model.perplexity, early_exaggeration=1.0, n_iter=N_ITER, random_state=model.seed_
+    )
+    changed = {"method": method, "supervision": supervision, "target": model.target_, "random_state": model.seed_}
+    again = PrisMap(**{**model.get_params(deep=False), **changed})
+    Y[fitted] = again.fit(model._fitted_part(), model._fitted_target(), callback=follow).embedding_
+    return Y

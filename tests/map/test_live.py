@@ -1,0 +1,48 @@
+"""What the live explorer asks of a map."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from prismap import PrisMap
+from prismap.map.live import live_compute
+from prismap.map.page import page_of
+
+
+@pytest.fixture(scope="module")
+def live():
+    X, y = load_iris(return_X_y=True)
+    X = X + np.random.default_rng(0).normal(scale=1e-3, size=X.shape)
+    model = PrisMap(random_state=0, fit_rows=90, perplexity=10).fit(X, y)
+    page = page_of(model)
+    return model, page, live_compute(model, page)
+
+
+def test_page_has_the_map_its_twins_and_all_rows(live):
+    model, page, _ = live
+    assert [layer.id for layer in page.layers] == ["map", "unsupervised", "permuted"]
+    assert page.n_rows == 150
+    np.testing.assert_allclose(page.layers[0].positions, model.positions())
+    assert np.isnan(page.quality).sum() == 60
+    assert sorted(set(page.split)) == ["fitted", "placed"]
+
+
+def test_another_supervision_moves_the_fitted_rows_and_can_be_stopped(live):
+    model, page, compute = live
+    heard = []
+    start = np.asarray(page.layers[0].positions, dtype=np.float32)
+    Y = compute.reembed(0.0, start=start, progress=lambda share, positions: heard.append(share), cancel=lambda: False)
+    assert np.isfinite(Y[model.fit_rows_]).all()
+    assert np.isnan(Y).any(axis=1).sum() == 60
+    assert heard == sorted(heard)
+    assert 0 < heard[-1] <= 1
+    few = []
+    compute.reembed(0.5, start=start, progress=lambda share, positions: few.append(share), cancel=lambda: True)
+    assert len(few) == 1
+
+
+def test_selection_is_told_apart_by_its_columns(live):
+    _, page, compute = live
+    names, values = compute.relevance(np.arange(50), progress=lambda share: None, cancel=lambda: False)
+    assert len(names) == len(values) == 4
+    assert np.isfinite(values).all()
