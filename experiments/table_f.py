@@ -6,11 +6,11 @@ Supervised figures stand with their permuted-label twin, and as held-out figures
 learned on one half of the rows and judged on the other. "as published" means a Fisher metric that has seen the labels
 of the rows it judges (``cross_fit=False``). Where the data or the protocol differ from the thesis, the note says so.
 
-What was settled with the paper's figures in view, so that agreement there is no independent evidence: the made sets (set2's
-gap until t-SNE parts the layers, the multimodal centres, xor's noise between copies), the limit of the relevance classes
-(third rule tried), the default `noise` of the metric learners (seven values tried on these test rows), and the penalty 10
-for Omega (best of four by the in-sample error). Bounds, Table 4.2 with penalty 1, and all ``noise=0`` rows had no such choice,
-but for usps: the 9,298-image set was tried first.
+What was settled with the paper's figures in view, so that agreement there is no independent evidence: the made sets
+(set2's gap until t-SNE parts the layers, the multimodal centres, xor's noise of copies), the limit of the relevance
+classes (third rule tried), the default `noise` of the metric learners (seven values tried on these test rows), and the
+penalty 10 for Omega (best of four by the in-sample error). The bounds themselves, Table 4.2 with penalty 1 and all
+``noise=0`` rows had no such choice, but for usps: the 9,298-image set was tried first.
 """
 
 from __future__ import annotations
