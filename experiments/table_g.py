@@ -48,7 +48,7 @@ def coil(seed, folder, *, drawn):
 
 #: Name, data, kind, source, further parameters.
 STUDIES = (
-    ("iris", "as published: one criterion, PCA", iris, {"kind": "linear", "mutual": 0.0}),
+    ("iris", "one-sided likelihood (eq. 5.3), PCA", iris, {"kind": "linear", "mutual": 0.0}),
     ("iris", "ours, PCA", iris, {"kind": "linear"}),
     ("iris", "ours, LDA (source labels)", iris, {"kind": "linear", "source": "lda"}),
     ("coil", "first four objects", lambda s, f: coil(s, f, drawn=False), {"kind": "linear"}),

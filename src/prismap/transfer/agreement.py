@@ -36,9 +36,9 @@ def displacement(F, G, spread):
     return float(np.sqrt(np.square(F - G).sum(axis=1).mean()) / spread)
 
 
-def standard_error(gains, q):
+def standard_error(gains, q, n_structure):
     """Standard error of a difference of scores, from the row-wise gains of both sides' log-likelihoods.
 
-    The part of the distortion is that of q log(a root mean square of so many rows), q / sqrt(2 n).
+    The part of the distortion, measured on `n_structure` rows, is that of q log(a root mean square), q / sqrt(2 n).
     """
-    return float(np.sqrt(sum(np.var(gain) / len(gain) for gain in gains) + q**2 / (2 * min(map(len, gains)))))
+    return float(np.sqrt(sum(np.var(gain) / len(gain) for gain in gains) + q**2 / (2 * n_structure)))

@@ -17,7 +17,7 @@ from prismap._validation import check_rows, check_target_length, encode_classes
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.transfer.agreement import DIFFERENT, EQUAL, agreement, standard_error
 from prismap.transfer.matching import Model, expect, responsibility_blocks
-from prismap.transfer.search import N_WIDTHS, Search, kernel_family, linear_family, spread_of
+from prismap.transfer.search import N_WIDTHS, STRUCTURE_ROWS, Search, kernel_family, linear_family, spread_of
 from prismap.transfer.source import embed_source
 
 #: Below this agreement, or above this distortion, a warning says that the clouds do not fit.
@@ -187,7 +187,8 @@ class SharedEmbedding(BaseEstimator):
         q = best.positions.shape[1]
         steps = [expect(self.model_, one.positions, one.theta, self.sigma_) for one in (best, other)]
         gains = (steps[0].source_log - steps[1].source_log, self.mutual * (steps[0].target_log - steps[1].target_log))
-        return other.displacement > DIFFERENT and best.score - other.score < EQUAL * standard_error(gains, q)
+        noise = standard_error(gains, q, min(len(gains[0]), len(gains[1]), STRUCTURE_ROWS))
+        return other.displacement > DIFFERENT and best.score - other.score < EQUAL * noise
 
     def transform_source(self, X):
         """Positions of source rows."""
