@@ -193,7 +193,10 @@ def embed(recipe, D, X):
 def make_embedding(recipe, *, metric):
     """The embedding by name, or the user's own with this metric, given those of our settings it knows."""
     if not isinstance(recipe.method, str):
-        return clone(recipe.method).set_params(metric=metric)
+        own = clone(recipe.method).set_params(metric=metric)
+        if recipe.callback is not None and "callback" in own.get_params(deep=False):
+            own.set_params(callback=recipe.callback)
+        return own
     if recipe.method not in METHODS:
         raise InputError(f"method={recipe.method!r} is not known. Methods: {', '.join(sorted(METHODS))}.")
     make = getattr(embeddings, METHODS[recipe.method])
