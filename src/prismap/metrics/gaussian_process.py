@@ -215,6 +215,16 @@ class Process:
         """Mean and variance of rows from their squared distances to the support."""
         return self.moments(self.kernel(profile[:, regression.rows]), regression)
 
+    def gradients(self, profile, regression):
+        """At rows: for mean and variance, their derivatives in ``ln k_l`` (n, r) and what a step in them counts for.
+
+        A change of ``ln k`` by t has the squared Fisher length ``sum (derivative . t / unit)^2`` over the two.
+        """
+        k = self.kernel(profile[:, regression.rows])
+        _, v = self.moments(k, regression)
+        yield k * regression.w, np.sqrt(v)
+        yield -2 * k * (k @ (regression.T.T @ regression.T)), np.sqrt(2) * v
+
     def variance(self, explained):
         """``s + nu - explained``; never below the noise, which rounding or non-Euclidean data could make it."""
         return np.maximum(self.signal + self.noise - explained, self.noise)
@@ -339,13 +349,11 @@ class GaussianProcessPosterior:
         X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
         factors = np.empty((len(rows), 2 * len(self.processes), X.shape[1]))
         for index, t, process, regression in self._by_fold(rows):
-            k, near = process.kernel(rows.profile[index][:, regression.rows]), support[regression.rows]
-            _, v = process.moments(k, regression)
-            pulls = k * regression.w, -2 * k * (k @ (regression.T.T @ regression.T))
-            for half, (pull, scale) in enumerate(zip(pulls, (np.sqrt(v), np.sqrt(2) * v), strict=True)):
-                # grad k_l = 2 beta (x_l - x) k_l
+            near = support[regression.rows]
+            for half, (pull, unit) in enumerate(process.gradients(rows.profile[index], regression)):
+                # grad ln k_l = 2 beta (x_l - x)
                 step = pull @ near - pull.sum(axis=1, keepdims=True) * X[index]
-                factors[index, 2 * t + half] = 2 * process.beta * step / scale[:, None]
+                factors[index, 2 * t + half] = 2 * process.beta * step / unit[:, None]
         return factors.astype(self.geometry.dtype)
 
 
@@ -368,15 +376,15 @@ class ProcessBlock:
         self.process, self.rule, self.D2, self.euclidean = process, rule, D2, euclidean
         self.regression = process.regression(A.fold[0], B.fold[0])
         self.profile_a, self.profile_b = (rows.profile[:, self.regression.rows] for rows in (A, B))
-        if rule.path == "chord":
-            self.ends_a = process.moments_of_rows(A.profile, self.regression)
-            self.ends_b = process.moments_of_rows(B.profile, self.regression)
+        make = process.moments_of_rows if rule.path == "chord" else process.gradients
+        self.ends_a, self.ends_b = (tuple(make(rows.profile, self.regression)) for rows in (A, B))
 
     def sub_lengths(self, a, b):
         """The T sub-segment lengths (n_a, n_b) of the pairs of two slices, one after another."""
         if self.rule.path == "tangent":
             for node in self.rule.nodes():
-                yield self._speed(node, a, b) / self.rule.n_segments
+                speed = self._end_speed if node in (0, 1) else self._speed
+                yield speed(node, a, b) / self.rule.n_segments
             return
         previous = tuple(part[a, None] for part in self.ends_a)
         for node in self.rule.nodes():
@@ -406,6 +414,20 @@ class ProcessBlock:
             mean, variance = self.process.moments(k, self.regression)
             m[rows], v[rows] = mean.reshape(-1, m.shape[1]), variance.reshape(-1, m.shape[1])
         return m, v
+
+    def _end_speed(self, node, a, b):
+        """The same at an endpoint, where the kernel values are those of a row and not of a pair: one product."""
+        if node == 0:
+            ends, here, there, D2 = self.ends_a, self.profile_a[a], self.profile_b[b], self.D2[a, b]
+        else:
+            ends, here, there, D2 = self.ends_b, self.profile_b[b], self.profile_a[a], self.D2[a, b].T
+        rows, total = a if node == 0 else b, 0.0
+        for pull, unit in ends:
+            own, weight = np.einsum("ij,ij->i", pull[rows], here), pull[rows].sum(axis=1)
+            step = pull[rows] @ there.T - own[:, None] - weight[:, None] * D2
+            total = total + (step / unit[rows, None]) ** 2
+        speed = self.process.beta * np.sqrt(total)
+        return speed if node == 0 else speed.T
 
     def _speed(self, node, a, b):
         """``sqrt(m'^2 / v + v'^2 / (2 v^2))`` (n_a, n_b) at a node of the segments.
