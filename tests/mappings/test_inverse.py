@@ -46,6 +46,13 @@ def test_the_surface_is_found_between_the_rows(surface, landmarks):
     assert len(model.landmarks_) == 75
 
 
+def test_the_width_is_judged_on_rows_left_out(surface):
+    Y, X = surface
+    noise = np.random.default_rng(0).normal(size=X.shape)
+    assert InverseMap(n_landmarks=150).fit(Y, noise).factor_ > InverseMap(n_landmarks=150).fit(Y, X).factor_
+    assert InverseMap(n_landmarks=150).fit(Y, noise).factor_ == 3.0
+
+
 def test_a_position_does_not_depend_on_its_company(surface):
     Y, X = surface
     model = InverseMap().fit(Y, X)
