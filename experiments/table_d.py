@@ -121,12 +121,15 @@ def table(name, folder, quick, repeats):
 
 def run(data_folder, quick=False, out=None, *, sets=None, repeats=None):
     """Rows of the table, one dict each: table, data, figure, paper, ours, note; figures on usps into `out` if given."""
-    rows = []
+    return list(rows_of(data_folder, quick, out, sets, repeats))
+
+
+def rows_of(data_folder, quick, out, sets, repeats):
+    """The rows of `run` as they come."""
     for name in NOTES if sets is None else sets:
-        rows += table(name, data_folder, quick, repeats or (1 if quick else 10))
+        yield from table(name, data_folder, quick, repeats or (1 if quick else 10))
     if out is not None:
-        rows += usps_figures(Path(data_folder), Path(out), quick)
-    return rows
+        yield from usps_figures(Path(data_folder), Path(out), quick)
 
 
 def usps_figures(folder, out, quick):
@@ -248,7 +251,7 @@ def main():
     parser.add_argument("--repeats", type=int, help="random splits (10)")
     options = parser.parse_args()
     sets = options.sets and [name for name in options.sets.split(",") if name != "none"]
-    for row in run(options.data, options.quick, options.out, sets=sets, repeats=options.repeats):
+    for row in rows_of(options.data, options.quick, options.out, sets, options.repeats):
         print(
             f"{row['data']:9} | {row['figure']:45} | {row['paper']!s:8} | {row['ours']!s:40} | {row['note']}",
             flush=True,
