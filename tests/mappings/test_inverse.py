@@ -53,6 +53,12 @@ def test_the_width_is_judged_on_rows_left_out(surface):
     assert InverseMap(n_landmarks=150).fit(Y, noise).factor_ == 3.0
 
 
+def test_the_same_seed_gives_the_same_surface(surface):
+    Y, X = surface
+    first, second = (InverseMap(random_state=3).fit(Y, X).transform(Y) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
 def test_a_position_does_not_depend_on_its_company(surface):
     Y, X = surface
     model = InverseMap().fit(Y, X)

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.cluster import KMeans
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from prismap._blocks import require_memory
 from prismap._random import as_generator, as_seed
@@ -150,7 +151,11 @@ class InverseMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             return distinct
         if self.landmarks == "subset":
             return distinct[np.sort(rng.choice(len(distinct), wanted, replace=False))]
-        return KMeans(wanted, n_init=1, max_iter=50, random_state=as_seed(rng)).fit(distinct).cluster_centers_
+        codebook = KMeans(wanted, n_init=1, max_iter=50, random_state=as_seed(rng))
+        with threadpool_limits(
+            1, user_api="openmp"
+        ):  # threads add in any order, and the same seed must give the same map
+            return codebook.fit(distinct).cluster_centers_
 
     def _best_factor(self, D, spacing, X, rng):
         """The factor with the smallest squared error on rows left out, landmarks being where they are."""
