@@ -71,13 +71,11 @@ def cases(data_folder=None):
     W, start = elastic_weights(D), np.random.default_rng(0).normal(size=(len(X), 2))
 
     def mixture(n_weight_iter):
-        return learn_mixture(
-            matrices, weights, start, n_epochs=N_EPOCHS, n_iter=N_ITER, n_weight_iter=n_weight_iter, tol=0.0
-        )
+        return learn_mixture(matrices, weights, start, n_epochs=N_EPOCHS, n_iter=N_ITER, n_weight_iter=n_weight_iter)
 
     def plain(n_iter):
         while n_iter > 0:
-            n_iter -= minimize(position_objective(D, W, 2), start, max_iter=min(n_iter, N_ITER), tol=0.0).n_iter
+            n_iter -= minimize(position_objective(D, W, 2), start, max_iter=min(n_iter, N_ITER)).n_iter
 
     for steps in (1, 5):
         as_many = mixture(steps).n_iter

@@ -46,6 +46,7 @@ def test_thumbnails_lie_on_their_positions(metric):
         np.testing.assert_allclose([(left + right) / 2, (bottom + top) / 2], position)
         assert (top - bottom) / (right - left) == pytest.approx(2)
         np.testing.assert_array_equal(picture.get_array(), image)
+        assert picture.get_clim() == (images.min(), images.max())  # dark pictures stay darker than light ones
     few = MixtureDisplay.from_estimator(metric).plot_positions(images=images, size=0.01, most=5)
     assert len(few.ax_.images) == 5
 

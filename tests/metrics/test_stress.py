@@ -104,12 +104,14 @@ def test_elastic_stress_is_free_of_scale(problem):
 
 
 def test_small_blocks_change_nothing(problem, monkeypatch):
-    Y, (D, *_), _ = problem
-    value, gradient = stress(Y, D, elastic_weights(D))
+    Y, matrices, a = problem
+    D, rows, d = matrices[0], condensed(matrices), pdist(Y)
+    whole = stress(Y, D, elastic_weights(D)), mixture_stress(a, rows, d, 1e-3)
     monkeypatch.setattr(module, "BLOCK_BYTES", 8 * len(Y) * 5)
-    again = stress(Y, D, elastic_weights(D))
-    assert again[0] == pytest.approx(value, rel=1e-13)
-    np.testing.assert_allclose(again[1], gradient, rtol=1e-12)
+    blocks = stress(Y, D, elastic_weights(D)), mixture_stress(a, rows, d, 1e-3)
+    for (value, gradient), (again, gradient_again) in zip(whole, blocks, strict=True):
+        assert again == pytest.approx(value, rel=1e-13)
+        np.testing.assert_allclose(gradient_again, gradient, rtol=1e-11)
 
 
 def test_points_that_coincide_have_a_finite_gradient():

@@ -107,9 +107,10 @@ class MixtureDisplay:
             )
         half = size * float(np.ptp(Y, axis=0).max()) / 2
         tall = half * images.shape[1] / images.shape[2]
+        shades = {"cmap": "gray", "vmin": images.min(), "vmax": images.max()} if images.ndim == 3 else {}
         for i in uncovered(Y, half)[:most]:
             box = (Y[i, 0] - half, Y[i, 0] + half, Y[i, 1] - tall, Y[i, 1] + tall)
-            ax.imshow(images[i], extent=box, cmap="gray", aspect="auto", zorder=2)
+            ax.imshow(images[i], extent=box, aspect="auto", zorder=2, **shades)
         ax.set_xlim(Y[:, 0].min() - 2 * half, Y[:, 0].max() + 2 * half)
         ax.set_ylim(Y[:, 1].min() - 2 * tall, Y[:, 1].max() + 2 * tall)
 

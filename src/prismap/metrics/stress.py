@@ -86,13 +86,15 @@ def mixture_stress(a, matrices, d, floor):
     """
     total = a.sum()
     alpha = a / total
-    D = mix(alpha, matrices)
-    scale = np.maximum(D, floor)
-    relative = (D - d) / scale
-    slope = 2 * relative / scale
-    slope *= np.where(scale > floor, d / scale, 1.0)
-    by_alpha = np.einsum("lp,p->l", matrices, slope)
-    return float(np.einsum("p,p->", relative, relative)), (by_alpha - alpha @ by_alpha) / total
+    value, by_alpha = 0.0, np.zeros(len(a))
+    for pairs in row_blocks(len(d), 8.0 * len(a), budget=BLOCK_BYTES):
+        part = matrices[:, pairs]
+        D = alpha @ part
+        scale = np.maximum(D, floor)
+        relative = (D - d[pairs]) / scale
+        value += float(relative @ relative)
+        by_alpha += part @ (2 * relative / scale * np.where(scale > floor, d[pairs] / scale, 1.0))
+    return value, (by_alpha - alpha @ by_alpha) / total
 
 
 def mix(alpha, matrices):
