@@ -42,7 +42,7 @@ def test_another_supervision_moves_the_fitted_rows_and_can_be_stopped(live):
 
 
 def test_selection_is_told_apart_by_its_columns(live):
-    _, page, compute = live
+    _, _, compute = live
     names, values = compute.relevance(np.arange(50), progress=lambda share: None, cancel=lambda: False)
     assert len(names) == len(values) == 4
     assert np.isfinite(values).all()

@@ -65,6 +65,9 @@ class ModelCompute:
     reembed : callable as in `Compute`, or None
     """
 
+    supervision: float
+    """The weight that the slider starts at, where there is one."""
+
     def __init__(
         self,
         model: Any,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from prismap.embeddings import TSNE
 from prismap.explorer.compute import ModelCompute
+from prismap.explorer.page import PageData
 from prismap.map.prismap import PrisMap
 from prismap.relevance import FeatureRelevance
 
@@ -13,7 +16,7 @@ from prismap.relevance import FeatureRelevance
 N_ITER = 300
 
 
-def live_compute(model, page):
+def live_compute(model: Any, page: PageData) -> ModelCompute:
     """`prismap.explorer.compute.Compute` of a fitted map and its page."""
     fitted = np.ones(page.n_rows, dtype=bool) if page.split is None else np.asarray(page.split) != "placed"
     if fitted.sum() != len(model.embedding_):

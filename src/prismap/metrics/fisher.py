@@ -326,7 +326,7 @@ class FisherMetric(BaseEstimator):
     def _straight(self, A=None, B=None, self_similarity=None):
         """Lengths of the straight segments between rows A and B, each None, a `FittedIndex` or new rows."""
         (key_a, order_a), (key_b, order_b) = self._sorted_side(A), self._sorted_side(B)
-        steps = None
+        steps: Any = None
         if self.supervision < 1:
             steps = self._squared_steps(key_a, key_b, self_similarity)
         if self.supervision == 0:

@@ -73,10 +73,10 @@ def search(Q, codes, n_classes, folds, rng):
 
     for width in WIDTHS:
         try_width(width)
-    best = min(losses, key=losses.get)[0]
+    best = min(losses, key=lambda tried: losses[tried])[0]
     for width in (best / 2, best * 2):
         try_width(width)
-    width, ridge = min(losses, key=losses.get)
+    width, ridge = min(losses, key=lambda tried: losses[tried])
     return width * unit, ridge
 
 
