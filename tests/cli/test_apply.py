@@ -231,7 +231,7 @@ def test_an_interrupted_run_leaves_nothing(run, model, flowers, tmp_path, monkey
     def interrupted(self, X):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(PrisMap, "transform", interrupted)
+    monkeypatch.setattr(PrisMap, "place", interrupted)
     before = tree(tmp_path)
     assert run("apply", model, flowers, "-o", tmp_path / "out.parquet", "--quiet") == (130, "", "prismap: stopped\n")
     assert tree(tmp_path) == before
