@@ -25,6 +25,9 @@ def test_page_has_the_map_its_twins_and_all_rows(live):
     np.testing.assert_allclose(page.layers[0].positions, model.positions())
     assert np.isnan(page.quality).sum() == 60
     assert sorted(set(page.split)) == ["fitted", "placed"]
+    names, values = page.relevance
+    assert names == list(page.columns)
+    assert np.isfinite(values).all()
 
 
 def test_another_supervision_moves_the_fitted_rows_and_can_be_stopped(live):

@@ -7,14 +7,18 @@ import scipy.sparse as sp
 
 from prismap.explorer.page import Curve, Layer, PageData, Target
 from prismap.quality import local_quality
+from prismap.relevance import FeatureRelevance
 
 #: Columns of the data that hover cards and colours offer; a page is not a data base.
 MOST_COLUMNS = 40
+#: Rows that the relevance of the columns is judged on.
+FEWEST_RELEVANCE_ROWS, RELEVANCE_ROWS = 20, 400
 
 
 def page_of(model, *, title="prismap", columns=None, images=None, row_ids=None) -> PageData:
     """The page of a fitted `PrisMap`: all rows on the map and on its twins, the verdict and its curves."""
     report = model.report()
+    columns = columns or data_columns(model)
     Y, distance = all_positions(model, model._built)
     layers = [Layer("map", "map", Y, "the map" if model.target_ == "none" else "coloured by the true target")]
     # A map read from a file has its report, but no longer its twins.
@@ -25,11 +29,11 @@ def page_of(model, *, title="prismap", columns=None, images=None, row_ids=None) 
     split = np.full(len(Y), "placed", dtype=object)
     split[model.fit_rows_] = "fitted"
     return PageData(
-        layers=layers, title=title, target=page_target(model), columns=columns or data_columns(model),
+        layers=layers, title=title, target=page_target(model), columns=columns,
         split=split.tolist() if len(set(split)) > 1 else None, far=distance > model._built.far_threshold,
         quality=fitted_quality(model, len(Y)), report=report.to_dict(),
         curves=[Curve(name, curve.k, curve.value) for name, curve in report.structure.items()],
-        images=images, row_ids=row_ids, notes=report.notes,
+        images=images, row_ids=row_ids, notes=report.notes, relevance=map_relevance(model, columns),
     )  # fmt: skip
 
 
@@ -72,6 +76,17 @@ def data_columns(model):
     rows = rows.toarray() if sp.issparse(rows) else rows
     names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(rows.shape[1])])
     return {str(name): rows[:, j] for j, name in enumerate(names[: rows.shape[1]])}
+
+
+def map_relevance(model, columns):
+    """How much each numeric column says about neighbourhoods of the map: (names, values), judged on a sample."""
+    numeric = {name: np.asarray(values) for name, values in columns.items()}
+    numeric = {name: v for name, v in numeric.items() if v.dtype.kind in "fiub" and np.isfinite(v).all()}
+    if len(numeric) < 2 or len(model.fit_rows_) < FEWEST_RELEVANCE_ROWS:
+        return None
+    sample = np.sort(np.random.default_rng(model.seed_).permutation(len(model.fit_rows_))[:RELEVANCE_ROWS])
+    X = np.column_stack([values[model.fit_rows_[sample]] for values in numeric.values()]).astype(np.float64)
+    return list(numeric), FeatureRelevance("forward", n_permuted=0).fit(X, model.embedding_[sample]).relevance_
 
 
 def fitted_quality(model, n_rows):
