@@ -199,6 +199,22 @@ def test_data_that_are_not_euclidean_stay_finite_and_positive(toy):
         assert (metric.target_moments()[1] >= 1e-3).all()
 
 
+def test_targets_are_still_predicted_where_distances_are_not_euclidean():
+    """A target of the positions behind a disturbed distance matrix, whose kernel is far from positive definite."""
+    rng = np.random.default_rng(7)
+    X, E = rng.normal(size=(80, 2)), rng.normal(scale=0.3, size=(80, 80))
+    D2 = np.abs(squared(X, X) + np.triu(E, 1) + np.triu(E, 1).T)
+    np.fill_diagonal(D2, 0)
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=80)
+    metric = FisherMetric(data="dissimilarity", perplexity=10, random_state=0).fit(np.sqrt(D2), y)
+    signal, beta, _ = hyper_of(metric)
+    assert np.linalg.eigvalsh(signal * np.exp(-beta * D2))[0] < -0.01 * signal
+    error = np.sqrt(np.mean((metric.target_moments()[0][:, 0] - y) ** 2)) / y.std()
+    assert error < 0.5
+    D = metric.pairwise()
+    assert np.corrcoef(D.ravel(), np.abs(y[:, None] - y).ravel())[0, 1] > 0.7
+
+
 def test_far_pairs_equal_the_slow_twin(toy):
     """Beyond what products of exponentials can hold: the middle of a long segment may be near the support."""
     X, y = toy

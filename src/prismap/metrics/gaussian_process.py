@@ -49,7 +49,7 @@ TRUNCATION = 1e-12
 #: ``beta a (1-a) ||x - x'||^2`` up to which products of factors lose nothing: what underflows there counts for nothing.
 MOST_LIFT = 300.0
 #: Bytes of kernel values in hand: few enough to stay in cache.
-KERNEL_BYTES = 2 * 2**20
+KERNEL_BYTES = 2**20
 #: Bins of the target that support and folds take equal shares of.
 TARGET_BINS = 20
 
@@ -234,7 +234,7 @@ def solve(K, y, signal, noise):
     """(rows, T, w, mean): ``||T k||^2 = k^T (K + noise I)^{-1} k`` and ``w = (K + noise I)^{-1} (y - mean)``.
 
     K is replaced by ``L L^T`` of fewer rows where these explain the others but for a trace. Where it is indefinite,
-    because the distances are not Euclidean, what lies beyond L is left out, and L kept well conditioned.
+    because the distances are not Euclidean, what lies beyond L is left out.
     """
     n, mean = len(K), float(y.mean())
     negligible = max(TRUNCATION * noise, np.finfo(np.float64).eps * n * signal)
@@ -242,8 +242,6 @@ def solve(K, y, signal, noise):
     if rank == n:
         C = cholesky(K + noise * np.eye(n), lower=True)
         return np.arange(n), solve_triangular(C, np.eye(n), lower=True), cho_solve((C, True), y - mean), mean
-    if np.abs(K[np.ix_(rows, rows)] - L @ L.T).max() > 10 * negligible:
-        L, rows, rank = pivoted_cholesky(K, 0.01 * noise)
     # Kernel values at all rows are W times those at the kept ones.
     W = solve_triangular(L[:rank].T, L.T).T
     C = cholesky(L @ L.T + noise * np.eye(n), lower=True)
@@ -439,9 +437,11 @@ class ProcessBlock:
             slope = self.profile_b[b] - self.profile_a[a][rows][:, None, :] - (1 - 2 * node) * D2[rows][:, :, None]
             slope = slope.reshape(k.shape)
             slope *= k
-            _, v = self.process.moments(k, self.regression)
-            halves = zip(self.regression.parts(k), self.regression.parts(slope), strict=True)
-            fall = 2 * sum(np.einsum("ij,ij->i", part, change) for part, change in halves)
+            explained, fall = np.zeros((2, len(k)))
+            for part, change in zip(self.regression.parts(k), self.regression.parts(slope), strict=True):
+                explained += np.einsum("ij,ij->i", part, part)
+                fall += 2 * np.einsum("ij,ij->i", part, change)
+            v = self.process.variance(explained)
             squares = self.process.beta**2 * ((slope @ self.regression.w) ** 2 / v + 0.5 * (fall / v) ** 2)
             speed[rows] = np.sqrt(squares).reshape(-1, D2.shape[1])
         return speed
