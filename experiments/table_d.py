@@ -40,6 +40,11 @@ NOTES = {
     "olivetti": "50 principal components",
     "henon": "generated, x' = y, y' = z, z' = 0.7 x + 0.85 y - z^2; the paper does not print its parameters",
 }
+#: Why our default stays below the best printed figure where it does.
+BELOW = {
+    "car": "smoother widths give .40 here, but the same rule would cost usps and letter 2 and 5 points of accuracy",
+    "henon": "the embedding, not the map: all maps agree, and with perplexity 50 they reach .78 (one split .81)",
+}
 PAPER = {
     line.split("|")[0].strip(): dict(
         zip(NOTES, np.array(line.split("|")[1].split(), dtype=float).reshape(4, 3), strict=True)
@@ -108,14 +113,14 @@ def table(name, folder, quick, repeats):
         best = max(figures[name][share_index] for figures in PAPER.values())
         for method in METHODS:
             values = np.array([found[method][0] for found in runs])
-            paper = best if method == "ours" else PAPER[method][name][share_index] if method in PAPER else "-"
-            verdict = (
-                ("at or above" if values.mean() >= best - 0.005 else "below") + " the best" if method == "ours" else ""
-            )
+            note, paper = NOTES[name], PAPER[method][name][share_index] if method in PAPER else "-"
+            if method == "ours":
+                paper, reached = best, values.mean() >= best - 0.005
+                note = "at or above the best" if reached else f"below the best: {BELOW.get(name, 'no reason known')}"
             yield {
                 "table": "D", "data": name, "figure": f"{method}, {share:.0%} fitted", "paper": paper,
                 "ours": f"{values.mean():.2f} ({values.std():.2f})",
-                "note": f"{verdict or NOTES[name]}; {np.mean([found[method][1] for found in runs]):.1f} s",
+                "note": f"{note}; {np.mean([found[method][1] for found in runs]):.1f} s",
             }  # fmt: skip
 
 
