@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from prismap.exceptions import InputError
 from prismap.explorer.page import PageData, column_array, is_numeric
-from prismap.tables import ColumnEncoding, TableEncoding, read_table
+from prismap.tables import encoding_of, read_table
 
 Progress = Callable[..., None]
 """``progress(share, positions=None)``: how far it is from 0 to 1, and where the rows are by now."""
@@ -85,7 +85,7 @@ class ModelCompute:
 
     def transform(self, path: Path) -> Placed:
         """Read the file as the map's own data were read, and place its rows."""
-        encoding = _encoding_of(self._model)
+        encoding = encoding_of(self._model)
         table = read_table(path, encoding.roles)
         encoded = encoding.apply(table)
         notes = [
@@ -105,16 +105,6 @@ def _column_relevance(
         raise InputError("the page has no numeric columns to compare.")
     progress(0.0)
     return names, relevance(X, np.asarray(page.layers[0].positions, dtype=np.float64), rows)
-
-
-def _encoding_of(model: Any) -> TableEncoding:
-    stored = getattr(model, "extra_header_", {}).get("table")
-    if stored is not None:
-        return TableEncoding.from_dict(stored)
-    names = getattr(model, "feature_names_in_", None)
-    if names is None:
-        names = [f"x{place}" for place in range(model.n_features_in_)]
-    return TableEncoding(tuple(ColumnEncoding(str(name), None, None, (0.0,), 1.0) for name in names))
 
 
 def _numeric_columns(page: PageData) -> tuple[list[str], NDArray[np.float64]]:
