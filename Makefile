@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DATA ?=
 
-.PHONY: demo test lint format bench experiments web clean help
+.PHONY: demo test lint format bench experiments docs pictures release-check web clean help
 
 help:
 	@echo "make demo         fit, report and draw the digits demo into demo/"
@@ -12,6 +12,9 @@ help:
 	@echo "make lint         ruff and mypy"
 	@echo "make bench        ratios against peers and limits (benchmarks/)"
 	@echo "make experiments  the papers' tables; DATA=folder of the data sets"
+	@echo "make docs         the documentation, into docs/_build/html"
+	@echo "make pictures     the README's pictures anew, from the gallery"
+	@echo "make release-check  build wheel and sdist, try both in clean environments"
 	@echo "make web          rebuild the page from web/ (needs node)"
 
 $(VENV)/.user: pyproject.toml
@@ -22,6 +25,11 @@ $(VENV)/.user: pyproject.toml
 $(VENV)/.dev: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@touch $@ $(VENV)/.user
+
+$(VENV)/.docs: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
 	@touch $@ $(VENV)/.user
 
 demo: $(VENV)/.user
@@ -44,6 +52,17 @@ bench: $(VENV)/.dev
 
 experiments: $(VENV)/.dev
 	$(BIN)/python -m experiments.run $(if $(DATA),--data $(DATA))
+
+# Warnings are errors. Examples that did not change are not run again.
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+pictures: docs
+	cp docs/gallery/images/sphx_glr_plot_01_start_001.png docs/images/digits.png
+
+release-check:
+	PYTHON=$(PYTHON) bash tools/smoke_release.sh
 
 web:
 	cd web && npm ci --no-audit --no-fund && npm run build
