@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, replace
+from functools import cached_property
 from time import perf_counter
 from typing import Any
 
@@ -13,6 +14,7 @@ from sklearn.base import clone
 from prismap import embeddings
 from prismap._blocks import row_blocks
 from prismap.exceptions import InputError
+from prismap.map.placing import Distances, each_block
 from prismap.mappings import KernelMap
 from prismap.mappings.kernels import kernel_matrix
 from prismap.metrics import FisherMetric
@@ -99,11 +101,11 @@ class Kernels:
         return cls(*arrays, np.array([factor, ridge]))
 
     def transform(self, D):
-        """Positions of new rows from their distances to the fitted rows."""
-        return (
-            kernel_matrix(D[:, self.landmarks].astype(np.float64), self.bandwidth, normalize=True) @ self.coefficients
-            + self.center
-        )
+        """Positions of new rows from their distances to the anchors, in the precision of these distances."""
+        if len(self.landmarks) < D.shape[1]:
+            D = D[:, self.landmarks]
+        K = kernel_matrix(D, self.bandwidth.astype(D.dtype), normalize=True)
+        return K @ np.ascontiguousarray(self.coefficients, dtype=D.dtype) + self.center
 
 
 @dataclass(frozen=True)
@@ -131,14 +133,29 @@ class Built:
         """
         Y = np.empty((rows.shape[0], self.positions.shape[1]))
         nearest = np.empty(rows.shape[0])
-        for block in row_blocks(rows.shape[0], 64.0 * len(self.positions)):
-            D2 = np.maximum(self.geometry.squared_to(rows[block], slice(None)), 0)
-            closest = D2.argmin(axis=1)
-            nearest[block] = np.sqrt(D2[np.arange(len(D2)), closest]) / self.typical_distance
-            Y[block] = self.mapping.transform(self.metric.pairwise(rows[block]) if self.maps_by_fisher else np.sqrt(D2))
+        distances, positions = self.distances, self.positions[self.anchors]
+
+        def place_block(block, filled):
+            D, D2 = distances(filled)
+            n = block.stop - block.start
+            closest = D2[:n].argmin(axis=1)
+            nearest[block] = np.sqrt(D2[np.arange(n), closest]) / self.typical_distance
+            Y[block] = self.mapping.transform(D)[:n]
             same = np.flatnonzero(nearest[block] < SAME)
-            Y[block][same] = self.positions[closest[same]]
+            Y[block][same] = positions[closest[same]]
+
+        each_block(place_block, rows, len(self.anchors), parallel=distances.parallel, n_jobs=self.recipe.n_jobs)
         return Y, nearest
+
+    @cached_property
+    def distances(self):
+        """How far new rows are from the anchors."""
+        return Distances(self.metric, self.anchors, self.maps_by_fisher, self.typical_distance)
+
+    @property
+    def anchors(self):
+        """Indices of the fitted rows that new rows are compared with."""
+        return np.arange(len(self.positions))
 
     @property
     def maps_by_fisher(self):

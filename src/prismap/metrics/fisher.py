@@ -291,6 +291,11 @@ class FisherMetric(BaseEstimator):
             raise InputError("path='graph' knows distances to the fitted rows only; leave B out.")
         return self._along_graph(A)
 
+    def distances_to(self, A, B):
+        """Distances of rows A, new ones or a `FittedIndex`, to the fitted rows of the `FittedIndex` B, unchecked."""
+        D = self._straight(A, B)
+        return D if self._graph is None else np.minimum(D, self._along_graph(A)[:, B.index])
+
     def kneighbors(self, A=None, n_neighbors=90):
         """Nearest fitted rows of A: (distances, indices), nearest first; exact, in blocks.
 

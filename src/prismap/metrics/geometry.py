@@ -113,11 +113,11 @@ class VectorGeometry:
     def squared_to(self, A, columns, self_similarity=None):
         """Squared distances of new rows A (the fitted rows where None or an index) to the fitted rows `columns`."""
         rows, norms = self._side(A)
-        return _squared(rows, norms, self.rows[columns], self.squared_norms[columns])
+        return squared_distances(rows, norms, self.rows[columns], self.squared_norms[columns])
 
     def squared_between(self, A, B):
         """Squared distances between two sets of new rows."""
-        return _squared(*self._side(A), *self._side(B))
+        return squared_distances(*self._side(A), *self._side(B))
 
     def _side(self, A):
         if A is None:
@@ -135,7 +135,7 @@ class FittedIndex:
         self.index = index
 
 
-def _squared(A, norms_a, B, norms_b):
+def squared_distances(A, norms_a, B, norms_b):
     """``||a||^2 + ||b||^2 - 2 a.b``; pairs that lost their digits to cancellation are done again by differences."""
     D2 = safe_sparse_dot(A, B.T, dense_output=True)
     D2 *= -2
@@ -143,9 +143,11 @@ def _squared(A, norms_a, B, norms_b):
     D2 += norms_b[None, :]
     if sp.issparse(A) or sp.issparse(B):
         return np.maximum(D2, 0, out=D2)
-    # Below this share of the norms fewer than about half of the digits are right.
+    # Below this share of the norms fewer than about half of the digits are right; few rows have such a neighbour.
     share = np.sqrt(np.finfo(D2.dtype).eps)
-    i, j = np.nonzero(share * (norms_a[:, None] + norms_b[None, :]) >= D2)
+    suspects = np.flatnonzero(D2.min(axis=1, initial=np.inf) <= share * (norms_a + norms_b.max(initial=0)))
+    i, j = np.nonzero(share * (norms_a[suspects, None] + norms_b[None, :]) >= D2[suspects])
+    i = suspects[i]
     for start in range(0, len(i), 65536):
         part = slice(start, start + 65536)
         difference = A[i[part]] - B[j[part]]

@@ -39,7 +39,7 @@ class LeastSquaresSVM:
 
     def scores(self, Q):
         """One score a class; 1 for a sure member, 0 for a sure stranger."""
-        return np.exp(-self.gamma * Q.astype(np.float64)) @ self.coefficients + self.mean
+        return np.exp(Q * Q.dtype.type(-self.gamma)) @ self.coefficients.astype(Q.dtype) + self.mean
 
 
 def fit_lssvm(Q, codes, n_classes, folds, rng):

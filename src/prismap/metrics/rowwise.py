@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from prismap.metrics.segments import arc, squared_gap
+from prismap.metrics.segments import arc
 
 
 @dataclass(frozen=True)
@@ -21,13 +21,14 @@ class RootRows:
 
     root: np.ndarray
     fold: np.ndarray
+    dtype: np.dtype
 
     def __len__(self):
         return len(self.root)
 
     def take(self, index):
         """Some of the rows."""
-        return RootRows(self.root[index], self.fold[index])
+        return RootRows(self.root[index], self.fold[index], self.dtype)
 
 
 class RowwisePosterior:
@@ -44,17 +45,17 @@ class RowwisePosterior:
         self.name, self.predict, self.n_classes = name, predict, n_classes
 
     def rows(self, P, dtype):
-        """State of rows from their probabilities."""
-        root = np.sqrt(np.asarray(P)).astype(dtype)
-        return RootRows(root, np.full(len(root), -1, dtype=np.intp))
+        """State of rows from their probabilities; `dtype` is that of the distances."""
+        root = np.sqrt(np.asarray(P, dtype=np.float64))
+        return RootRows(root, np.full(len(root), -1, dtype=np.intp), np.dtype(dtype))
 
     def probabilities(self, rows):
         """Class probabilities of rows."""
-        return rows.root**2
+        return (rows.root**2).astype(rows.dtype)
 
     def block(self, A, B):
         """The pairs of two sets of rows."""
-        return RootBlock(np.ascontiguousarray(A.root.T), np.ascontiguousarray(B.root.T))
+        return RootBlock(A.root, B.root, A.dtype)
 
 
 @dataclass(frozen=True)
@@ -63,12 +64,14 @@ class RootBlock:
 
     root_a: np.ndarray
     root_b: np.ndarray
+    dtype: np.dtype
 
     def sub_lengths(self, a, b):
-        """The one sub-segment's length for the pairs of two slices."""
-        A, B = self.root_a[:, a], self.root_b[:, b]
-        if A.dtype == np.float64:
-            # ||r - r'||^2 = 2 - 2 r.r' by one product: half of double precision's digits are plenty for an arc.
-            yield arc(np.maximum(2 - 2 * (A.T @ B), 0))
-        else:
-            yield arc(squared_gap(A[:, :, None], B[:, None, :]))
+        """The one sub-segment's length for the pairs of two slices.
+
+        ``||r - r'||^2 = 2 - 2 r.r'`` by one product, in double precision: half of its digits are plenty for an arc.
+        """
+        gap = self.root_a[a] @ self.root_b[b].T
+        gap *= -2
+        gap += 2
+        yield arc(np.maximum(gap, 0).astype(self.dtype, copy=False))
