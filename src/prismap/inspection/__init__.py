@@ -1,8 +1,10 @@
-"""Pictures of maps: arrays in, matplotlib when drawn."""
+"""Pictures of maps and of models: arrays in, matplotlib when drawn."""
 
 from prismap.inspection.map import MapDisplay
 from prismap.inspection.mixture import MixtureDisplay
+from prismap.inspection.model import ModelDisplay
+from prismap.inspection.model_view import ModelView
 from prismap.inspection.quality import QualityDisplay
 from prismap.inspection.relevance import RelevanceDisplay
 
-__all__ = ["MapDisplay", "MixtureDisplay", "QualityDisplay", "RelevanceDisplay"]
+__all__ = ["MapDisplay", "MixtureDisplay", "ModelDisplay", "ModelView", "QualityDisplay", "RelevanceDisplay"]

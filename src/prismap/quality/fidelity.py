@@ -7,7 +7,7 @@ restored: errors along directions that do not matter to the model are none.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,61 @@ class Fidelity:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers for JSON (None where there is no number)."""
-        return {name: None if value is None or value != value else value for name, value in asdict(self).items()}
+        plain = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("wrong", "regions")}
+        return {name: None if value is None or value != value else value for name, value in plain.items()}
+
+
+@dataclass(frozen=True)
+class Region:
+    """A region of a picture: its rows, the share of them shown wrongly, the commonest mistake, and where it lies."""
+
+    name: str
+    n_rows: int
+    wrong: float
+    mistake: str | None
+    center: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class HeldOutFidelity(Fidelity):
+    """`Fidelity` of a way to picture a model, each row judged by maps that it did not train.
+
+    Parameters
+    ----------
+    n_folds : parts of the rows; each was placed by maps of the others.
+    spread : standard deviation of each figure over the folds.
+    chance : agreement of a picture in one colour.
+    off_surface : root mean square of x - back(map(x)), relative to the spread of the rows. 0: every row lies on the
+        surface that the picture shows; 1: the surface is as far from the rows as their mean is.
+    regions : where the picture is wrong, largest region first.
+    wrong : which rows were shown wrongly.
+    """
+
+    n_folds: int = 0
+    spread: dict[str, float] = field(default_factory=dict)
+    chance: float | None = None
+    off_surface: float = float("nan")
+    regions: tuple[Region, ...] = ()
+    wrong: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool), repr=False)
+
+    def __str__(self) -> str:
+        return f"{super().__str__()[:-1]} in {self.n_folds} folds, none of which trained the maps that show it)"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers for JSON, the regions as a list."""
+        plain = super().to_dict()
+        plain["wrong"] = [int(row) for row in np.flatnonzero(self.wrong)]
+        plain["regions"] = [asdict(region) for region in self.regions]
+        return plain
+
+    def table(self) -> str:
+        """The regions as lines of text."""
+        width = max([len(region.name) for region in self.regions], default=0)
+        return "\n".join(
+            f"{region.name:<{width}}  {region.n_rows:6d} rows  {region.wrong:6.1%} wrong"
+            + (f"  ({region.mistake})" if region.mistake else "")
+            for region in self.regions
+        )
 
 
 def fidelity(

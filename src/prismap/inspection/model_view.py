@@ -1,0 +1,216 @@
+"""`ModelView`: what a trained classifier or regressor does, seen on a map of its data (thesis chapter 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from itertools import takewhile
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils.validation import check_is_fitted
+
+import prismap
+from prismap._validation import check_rows, check_target_length
+from prismap.exceptions import InputError
+from prismap.inspection.exemplars import Exemplars, exemplars_of
+from prismap.inspection.held_out import cross_validate, judge_view, shown_wrongly
+from prismap.inspection.responses import Responder, dense
+from prismap.inspection.surface import Grid, frozen, inverse_of, make_grid, positions_of, region_codes
+from prismap.metrics.target import real_values
+from prismap.quality.fidelity import HeldOutFidelity
+
+N_FOLDS = 5
+FEWEST_ROWS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class ModelView:
+    """A picture of a model: its answers on a grid of the plane, and the rows, as read-only arrays.
+
+    A map places the rows, an inverse map finds the row that belongs to each place of a grid, and the model is asked
+    there. The rows behind a plane form a surface: the picture shows where that surface cuts the model, not what the
+    model does elsewhere. `fidelity_` says how well that works, on rows that trained neither map.
+
+    Parameters
+    ----------
+    kind : "class" or "real".
+    classes : labels; codes below count them.
+    positions : (n, 2), the rows on the map.
+    truth : codes (-1: unknown) or values (NaN: unknown) of the target, None without one.
+    said, said_certainty : what the model says of the rows; certainty is None for regressors and mere labellers.
+    shown : what the picture shows at the rows' places.
+    grid : the picture.
+    regions : the region of the picture each row lies in, -1 outside the larger ones.
+    exemplars : prototypes or support vectors on the map, or None.
+    times : seconds by stage: map, inverse, model.
+    map : the fitted map.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> view = ModelView.from_estimator(SVC().fit(X, y), X, y, grid_resolution=50)
+    >>> view.grid.value.shape, bool(view.misshown.mean() < 0.1)
+    ((50, 50), True)
+    """
+
+    kind: str
+    classes: np.ndarray
+    positions: np.ndarray
+    truth: np.ndarray | None
+    said: np.ndarray
+    said_certainty: np.ndarray | None
+    shown: np.ndarray
+    grid: Grid
+    regions: np.ndarray
+    exemplars: Exemplars | None
+    model_name: str
+    times: Mapping[str, float]
+    map: Any = field(repr=False)
+    _fidelity: Callable[..., HeldOutFidelity] = field(repr=False)
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, X: Any, y: Any = None, *, map: Any = None, supervision_from: str = "labels",
+        grid_resolution: int = 200,
+    ) -> ModelView:  # fmt: skip
+        """Picture a trained model on rows X with target y.
+
+        Parameters
+        ----------
+        model : any trained classifier or regressor; it is asked, never changed.
+        X, y : rows of features and their labels or values (y may be None).
+        map : what places the rows: a `PrisMap`, or any other 2-D transformer (``PCA(2)``, ``SOM()``, a pipeline).
+            A fitted one is used as it is, an unfitted one is cloned and fitted. None: a `PrisMap` of the rows, behind
+            the scalers that lead a pipeline of the model.
+        supervision_from : "labels" or "model"
+            What the map is supervised by: y, which shows the model before the true structure, or the model's own
+            answers, which shows the data as the model sees it (thesis 3.5.4).
+        grid_resolution : places along each side of the picture.
+        """
+        check_options(supervision_from, grid_resolution)
+        rows = check_vectors(X)
+        X = X if hasattr(X, "shape") else rows
+        truth = None if y is None else check_target_length(y, len(rows))
+        responder = Responder(model, X, truth)
+        if responder.kind == "real" and truth is not None:
+            truth = real_values(truth)
+        answer = responder(rows)
+        target = supervision_target(responder, answer.value, truth, supervision_from)
+        recipe = default_map(model, len(rows)) if map is None else map
+        start = perf_counter()
+        fitted = recipe if is_fitted(recipe) else clone(recipe).fit(X, target)
+        positions = positions_of(fitted, X)
+        after_map = perf_counter()
+        inverse = inverse_of(fitted, positions, rows)
+        behind = inverse(positions)
+        after_inverse = perf_counter()
+        grid = make_grid(inverse, responder, positions, grid_resolution)
+        times = {
+            "map": after_map - start,
+            "inverse": after_inverse - after_map,
+            "model": perf_counter() - after_inverse,
+        }
+        codes = truth if truth is None or responder.kind == "real" else responder.encode(truth)
+        return cls(
+            responder.kind, frozen(responder.classes), frozen(positions), frozen(codes), frozen(answer.value),
+            frozen(answer.certainty), frozen(responder(behind).value), grid, frozen(region_codes(grid, positions)),
+            placed_exemplars(model, fitted, responder), type(model).__name__, times, fitted,
+            partial(held_out, recipe, responder, X, rows, target),
+        )  # fmt: skip
+
+    @property
+    def misshown(self) -> np.ndarray:
+        """Rows that the picture shows otherwise than the model says (for output: by more than half its spread)."""
+        return shown_wrongly(self.said, self.shown, self.kind)
+
+    @cached_property
+    def fidelity_(self) -> HeldOutFidelity:
+        """The view judged on rows that trained neither map, in five folds; the first call makes that many maps."""
+        return self.cross_validate()
+
+    def cross_validate(self, n_folds: int = N_FOLDS, random_state: int = 0) -> HeldOutFidelity:
+        """`fidelity_` in another number of folds."""
+        return self._fidelity(self, n_folds=n_folds, seed=random_state)
+
+    def plot(self, ax: Any = None, **options: Any) -> Any:
+        """Draw the view (`prismap.inspection.ModelDisplay.plot`) and return the axes."""
+        from prismap.inspection.model import ModelDisplay
+
+        return ModelDisplay(self).plot(ax, **options).ax_
+
+
+def check_options(supervision_from, grid_resolution):
+    """The options of a view, or an `InputError`."""
+    if supervision_from not in ("labels", "model"):
+        raise InputError(f"supervision_from must be 'labels' or 'model'; got {supervision_from!r}.")
+    if not isinstance(grid_resolution, (int, np.integer)) or grid_resolution < 2:
+        raise InputError(f"grid_resolution must be a whole number from 2; got {grid_resolution!r}.")
+
+
+def check_vectors(X):
+    """Rows of numbers as one array."""
+    rows = dense(check_rows(BaseEstimator(), X, reset=True, sparse=True))
+    if len(rows) < FEWEST_ROWS:
+        raise InputError(f"X has {len(rows)} rows; a view needs at least {FEWEST_ROWS}.")
+    return rows
+
+
+def supervision_target(responder, said, truth, supervision_from):
+    """What the map is fitted with: the labels, or what the model says of the rows."""
+    if supervision_from == "labels":
+        return truth
+    if responder.kind == "real":
+        return said
+    if len(np.unique(said)) < 2:
+        raise InputError(
+            f"supervision_from='model' needs a model that tells rows apart; this one says "
+            f"{str(responder.classes[said[0]])!r} of every row. Use supervision_from='labels'."
+        )
+    return responder.classes[said]
+
+
+def default_map(model, n_rows):
+    """A `PrisMap`, behind clones of the scalers that lead the model's pipeline: the geometry the model works in."""
+    # The public face, not the room `map`: that room draws its pages with this one.
+    plane = prismap.PrisMap(perplexity=min(30, max(1, (n_rows - 1) // 3)), random_state=0)
+    steps = [own for _, own in model.steps[:-1]] if isinstance(model, Pipeline) else []
+    scalers = list(takewhile(lambda own: hasattr(own, "inverse_transform") and hasattr(own, "scale_"), steps))
+    return make_pipeline(*[clone(own) for own in scalers], plane) if scalers else plane
+
+
+def placed_exemplars(model, fitted, responder):
+    """Prototypes or support vectors of the model as positions on the map, with codes as labels."""
+    inner = exemplars_of(model)
+    if inner is None or inner.rows.shape[1] != getattr(fitted, "n_features_in_", inner.rows.shape[1]):
+        return None
+    codes = None if inner.labels is None else responder.encode(inner.labels)
+    return Exemplars(inner.name, frozen(positions_of(fitted, responder.as_given(inner.rows))), frozen(codes))
+
+
+def held_out(recipe, responder, X, rows, target, view, *, n_folds, seed):
+    """The cross-validated fidelity of a view."""
+    n_folds = min(n_folds, len(rows))
+    said = responder(rows)
+    shown, behind, folds = cross_validate(recipe, responder, X, rows, target, said, n_folds=n_folds, seed=seed)
+    return judge_view(view, shown, behind, rows, folds)
+
+
+def is_fitted(estimator):
+    """Whether a map has been fitted."""
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return False
+    except TypeError as error:
+        raise InputError(
+            f"map must be a PrisMap or another 2-D transformer with fit and transform; got {type(estimator).__name__}."
+        ) from error
+    return True
