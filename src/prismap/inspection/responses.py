@@ -143,7 +143,7 @@ def check_columns(model: Any, X: Any) -> None:
 def certainty(model: Any, rows: Any, labels: np.ndarray) -> np.ndarray | None:
     """How far each row is from the nearest boundary, in the model's own terms; None for a model that only labels.
 
-    0 at a boundary and larger away from it; `labels` are what the model predicts. For a support vector machine it is the
+    0 at a boundary, larger away from it; `labels` are what the model predicts. For a support vector machine it is the
     smallest margin among the one-versus-one machines of the row's class (thesis 3.5), otherwise the gap between the
     largest and the second largest probability or decision value, |value| for two classes.
     """
