@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from browser.accessibility import breaches
 from browser.examples import BROWSER, CENTRES, three_groups
 from browser.hands import count, lasso, on_screen
 from prismap.exceptions import InputError
@@ -124,6 +125,9 @@ def test_supervision_moves_the_points_and_can_be_stopped(open_app, data, compute
     expect(page.get_by_role("progressbar", name="Re-embedding")).to_be_hidden()
     page.get_by_role("radio", name="Fisher map").click()
     expect(page.get_by_role("radio", name="Fisher map")).to_have_attribute("aria-checked", "true")
+    expect(slider).to_have_value("1")
+    page.get_by_role("radio", name="Unsupervised").click()
+    expect(slider).to_have_value("0")
 
 
 def test_a_link_to_another_supervision_computes_it(open_app, data, compute):
@@ -159,7 +163,7 @@ def test_dropped_rows_appear_and_far_ones_are_marked(open_app, data, compute, ke
     expect(page.locator("[data-test=placed]")).to_have_text("1 new row, all near the data")
 
 
-def test_a_map_in_the_making_shows_how_far_it_is(tab, run_app, data):
+def test_a_map_in_the_making_shows_how_far_it_is(tab, run_app, data, keep):
     go = threading.Event()
 
     def make(progress):
@@ -171,8 +175,25 @@ def test_a_map_in_the_making_shows_how_far_it_is(tab, run_app, data):
     tab.goto(address)
     expect(tab.get_by_text("fitting a map of 90 rows")).to_be_visible()
     expect(tab.get_by_role("progressbar")).to_have_attribute("value", "0.4")
+    expect(tab).to_have_title("40 % · prismap")
+    assert breaches(tab) == []
+    keep("live-fitting")
     go.set()
     tab.wait_for_selector("[data-ready=true]")
+    expect(tab).to_have_title("Three groups")
+
+
+def test_a_map_that_could_not_be_made_says_why(tab, run_app, keep):
+    def make(progress):
+        progress(0.2, "fitting")
+        raise InputError("--perplexity 50 needs more rows than the 24 there are.")
+
+    address, _ = run_app(make_app(make))
+    tab.goto(address)
+    tab.expected_complaints = 1
+    expect(tab.get_by_role("heading", name="This map cannot be shown")).to_be_visible()
+    expect(tab.get_by_text("--perplexity 50 needs more rows")).to_be_visible()
+    keep("live-failed")
 
 
 def test_a_damaged_folder_gives_a_readable_page(tab, run_app, tmp_path, keep):

@@ -215,6 +215,8 @@ def test_keyboard_alone_reaches_every_point(show):
     expect(page.locator(".pm-card-head")).not_to_have_text(first)
     page.keyboard.press("Enter")
     expect(count(page)).to_have_text(re.compile("item-"))
+    page.keyboard.press("Tab")
+    expect(page.locator(".pm-card")).to_be_hidden()
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
@@ -234,6 +236,42 @@ def test_a_model_behind_the_points(show, keep):
     page.get_by_label("Decisions of a tree").uncheck()
     page.get_by_label("Colour by", exact=True).select_option("predicted")
     expect(page.locator(".pm-entry")).to_have_count(3)
+    page.get_by_label("Colour by", exact=True).select_option("far")
+    expect(page.locator(".pm-entry")).to_have_text([re.compile("^near.*89"), re.compile("^far.*1")])
+    page.get_by_label("Colour by", exact=True).select_option("quality")
+    expect(page.locator(".pm-histogram")).to_be_visible()
+
+
+def test_size_and_opacity_change_what_is_drawn(show):
+    page = show(three_groups())
+    page.get_by_text("Appearance").click()
+    ink = """() => { const c = document.querySelector('.pm-canvas'); const p = document.createElement('canvas');
+        [p.width, p.height] = [c.width, c.height]; const pen = p.getContext('2d'); pen.drawImage(c, 0, 0);
+        const d = pen.getImageData(0, 0, p.width, p.height).data; let n = 0, most = 0;
+        for (let i = 0; i < d.length; i += 4) {
+          const colour = (Math.max(d[i], d[i+1], d[i+2]) - Math.min(d[i], d[i+1], d[i+2])) * d[i+3] / 255;
+          if (colour > 15) n++;
+          most = Math.max(most, colour);
+        }
+        return [n, most]; }"""
+    page.wait_for_function(f"({ink})()[0] > 300")
+    area, strength = page.evaluate(ink)
+    page.get_by_label("Point size").focus()
+    page.keyboard.press("End")
+    page.wait_for_function(f"({ink})()[0] > {1.5 * area}")
+    page.get_by_label("Opacity").focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(f"({ink})()[1] < {0.8 * strength}")
+
+
+def test_the_page_follows_a_dark_system(tab, show):
+    tab.emulate_media(color_scheme="dark")
+    page = show(three_groups())
+    expect(page.locator(".pm-app")).to_have_attribute("data-theme", "dark")
+    tab.emulate_media(color_scheme="light")
+    expect(page.locator(".pm-app")).to_have_attribute("data-theme", "light")
 
 
 def test_scripts_in_names_stay_words(show):

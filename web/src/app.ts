@@ -61,6 +61,7 @@ export class App {
   private readonly undoButton = iconButton("undo", "Undo (Ctrl+Z)", () => this.store.undo());
   private readonly redoButton = iconButton("redo", "Redo (Ctrl+Y)", () => this.store.redo());
   private readonly help = helpDialog();
+  private supervision: SupervisionControl | null = null;
   private saving = 0;
   private hiding = 0;
 
@@ -107,9 +108,9 @@ export class App {
     this.scene.element.append(this.tools.element, this.status, this.toast);
     this.store.subscribe((state, before) => void this.follow(state, before));
     this.keys();
-    const supervision = this.addLiveControls();
+    this.addLiveControls();
     void this.start(shared.camera).then(() => {
-      this.resumeSupervision(supervision);
+      this.resumeSupervision();
       void this.preload(PRELOADED_BYTES);
     });
   }
@@ -285,6 +286,7 @@ export class App {
     this.redoButton.disabled = !this.store.canRedo;
     replace(this.ringKey, ...ringKey(this.scene.rings));
     this.about.textContent = layerNote(this.scene.layer);
+    this.supervision?.follow(state.layer, state.layer === this.page.layers[0].id);
     this.status.textContent = this.statusText();
   }
 
@@ -378,7 +380,7 @@ export class App {
 
   // What only a live map can do
 
-  private addLiveControls(): SupervisionControl | null {
+  private addLiveControls(): void {
     const { live } = this.host;
     const offers = this.page.live;
     const { scene } = this;
@@ -393,20 +395,20 @@ export class App {
       zoomTo: (row: Parameters<Scene["zoomToNewRow"]>[0]) => scene.zoomToNewRow(row),
     };
     const supervision = live && offers?.reembed ? new SupervisionControl(live, actions, offers.supervision) : null;
+    this.supervision = supervision;
     const place = new PlaceControl(this.root, live && offers?.transform ? live : null, actions);
     this.appearance.element.before(...(supervision ? [supervision.element] : []), place.element);
-    return supervision;
   }
 
   /** A link may ask for a supervision that has to be computed first. */
-  private resumeSupervision(control: SupervisionControl | null): void {
+  private resumeSupervision(): void {
     const asked = LIVE_LAYER.exec(new URLSearchParams(this.host.initialView.replace(/^#/, "")).get("layer") ?? "");
-    if (control && asked && Number(asked[1]) <= 1) void control.run(Number(asked[1]));
+    if (asked && Number(asked[1]) <= 1) void this.supervision?.run(Number(asked[1]));
   }
 
   /** Positions that are being computed, as a layer of their own. */
   private async showLayer(id: string, label: string, positions: Float32Array, final: boolean): Promise<void> {
-    const layer = makeLayer(id, label, "Computed live; the verdict is about the original map.", positions);
+    const layer = makeLayer(id, label, `Computed live${withoutPlace(positions)}; the verdict is about the original map.`, positions);
     const { layers } = this.page;
     const place = layers.findIndex((other) => LIVE_LAYER.test(other.id));
     if (place >= 0) layers[place] = layer;
@@ -416,6 +418,13 @@ export class App {
     if (final) this.say(`${label}: done.`);
     this.renderPanels();
   }
+}
+
+/** Rows that were placed, not fitted, have no place on a map computed live. */
+function withoutPlace(positions: Float32Array): string {
+  let missing = 0;
+  for (let i = 0; i < positions.length; i += 2) if (Number.isNaN(positions[i])) missing++;
+  return missing === 0 ? "" : `, without the ${missing.toLocaleString("en")} rows that were not fitted`;
 }
 
 export function combine(current: readonly number[], rows: readonly number[], how: "replace" | "add" | "remove"): number[] {

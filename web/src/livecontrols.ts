@@ -35,7 +35,7 @@ export class SupervisionControl {
   constructor(
     private readonly client: LiveClient,
     private readonly host: LiveHost,
-    initial: number,
+    private readonly initial: number,
   ) {
     const id = uniqueId("supervision");
     this.slider = h("input", {
@@ -95,6 +95,15 @@ export class SupervisionControl {
       this.host.say(error instanceof Error ? error.message : String(error));
       this.done(this.running);
     }
+  }
+
+  /** The weight of the map on the screen, where it has one; what is being computed stays as the user set it. */
+  follow(layer: string, first: boolean): void {
+    const live = LIVE_LAYER.exec(layer);
+    const weight = live ? Number(live[1]) : first ? this.initial : layer === "unsupervised" ? 0 : null;
+    if (this.running || weight === null) return;
+    this.slider.value = String(weight);
+    this.label();
   }
 
   private done(job: string | null): void {

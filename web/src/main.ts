@@ -4,6 +4,7 @@ import { App } from "./app";
 import { DamagedData, fromBase64, gunzip, readPage } from "./decode";
 import { h, replace } from "./dom";
 import { LiveClient, LiveError } from "./live";
+import css from "./style.css?inline";
 import type { Page } from "./types";
 import { render } from "./widget";
 
@@ -35,17 +36,30 @@ async function startLive(root: HTMLElement): Promise<void> {
   });
 }
 
+/** The page before its map: what is being done, and how far it is, in the tab's name too. */
 async function waitForPage(client: LiveClient, root: HTMLElement): Promise<Page> {
   const bar = h("progress", { max: 1, "aria-label": "Making the map" });
   const words = h("p", { role: "status" }, "Opening the map …");
-  replace(root, h("div", { style: "font:15px/1.5 system-ui;max-width:30em;margin:22vh auto 0;padding:0 1em" }, words, bar));
+  const rest = h("p", { class: "pm-note", hidden: true }, "The map comes here by itself when it is ready. It is judged on rows it was not fitted to and against shuffled targets, which takes most of the time.");
+  replace(root, messagePage("Making the map", bar, words, rest));
   for (;;) {
     const found = await client.page();
     if (found instanceof ArrayBuffer) return readPage(found, (index) => client.column(index));
-    if (found.share > 0) bar.value = found.share;
+    if (found.share > 0) {
+      bar.value = found.share;
+      document.title = `${Math.floor(100 * found.share)} % · prismap`;
+      rest.hidden = false;
+    }
     words.textContent = found.message || "Making the map …";
     await new Promise((resolve) => setTimeout(resolve, 400));
   }
+}
+
+/** A page that is no map: a heading and a few lines, light or dark as the system is. */
+function messagePage(heading: string, ...content: HTMLElement[]): HTMLElement {
+  const theme = window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  const brand = h("div", { class: "pm-brand" }, h("span", { class: "pm-mark", "aria-hidden": "true" }), h("h1", {}, heading));
+  return h("div", { class: "pm-app pm-message", "data-theme": theme }, h("style", {}, css), h("main", {}, brand, ...content));
 }
 
 function keepInAddress(hash: string): void {
@@ -70,8 +84,8 @@ const start = { static: startFile, live: startLive }[root?.dataset.mode ?? ""];
 if (root && start) {
   start(root).catch((error: unknown) => {
     console.warn(error);
-    const box = "font:16px/1.5 system-ui;max-width:38em;margin:20vh auto;padding:0 1em;overflow-wrap:anywhere";
-    replace(root, h("main", { style: box }, h("h1", {}, "This map cannot be shown"), h("p", {}, inWords(error))));
+    document.title = "prismap";
+    replace(root, messagePage("This map cannot be shown", h("p", {}, inWords(error))));
   });
 }
 

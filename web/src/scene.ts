@@ -54,6 +54,7 @@ export class Scene {
     this.plot = this.makePlot();
     this.overlay = new Overlay(this.element);
     this.element.append(this.card.element);
+    this.element.addEventListener("blur", () => this.card.hide());
     this.watchNewRows();
   }
 
@@ -82,6 +83,8 @@ export class Scene {
     }
     this.colour = colouring(this.page, this.store.state.colour, this.theme.dark);
     this.labels = [];
+    // A card stands beside its point, and the point is about to move.
+    if (animate) this.card.hide();
     this.paintOverlay();
     void this.plot.draw(this.layer, this.colour, animate);
     await this.refilter();

@@ -1,24 +1,28 @@
-"""`prismap apply`: new rows on a map that exists, batch by batch."""
+"""`prismap apply`: new rows on a map that exists; a file here, many files or a large one in several processes."""
 
 from __future__ import annotations
 
 import argparse
+import glob
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from prismap.bundle import map_writer
 from prismap.cli.console import Console
-from prismap.cli.job import load_model
+from prismap.cli.options import count
 from prismap.exceptions import InputError
-from prismap.tables import Table, encoding_of, read_batches
 
-#: Rows placed at a time: few enough to show progress, many enough to be quick.
-BATCH_ROWS = 10_000
+if TYPE_CHECKING:
+    from prismap.scale import Mapped, Progress
+
+RESUME = "the same command with --resume does the rest"
+
+
+class Unfinished(OSError):
+    """Some files could not be mapped: the others are done, and the command ends with code 1."""
 
 
 def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
@@ -27,79 +31,148 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
         "apply", parents=[common], help="place new rows on a map",
         description="Place the rows of DATA on the map of MODEL; rows far from all it has seen are marked.",
     )  # fmt: skip
-    parser.add_argument("model", type=Path, metavar="MODEL", help="model.prismap, or the folder that holds it")
-    parser.add_argument("data", type=Path, metavar="DATA", help="file with the columns the map was made of")
-    parser.add_argument("-o", "--out", type=Path, required=True, metavar="OUT", help="file to write: parquet or csv")
-    parser.add_argument("--force", action="store_true", help="replace OUT if it is there")
+    add = parser.add_argument
+    add("model", type=Path, metavar="MODEL", help="model.prismap, or the folder that holds it")
+    add("data", metavar="DATA", help="file with the columns the map was made of, a folder, or a pattern in quotes")
+    add(
+        "-o", "--out", type=Path, required=True, metavar="OUT",
+        help="file to write (parquet or csv), or a folder: then the rows go into several parquet files",
+    )  # fmt: skip
+    add("--engine", choices=("local", "dask"), default="local", help="processes here (default), or a Dask cluster")
+    add("--address", metavar="A", help="Dask scheduler; without it a cluster on this machine")
+    add("--workers", type=count, metavar="N", help="processes; default: as many as there are cores")
+    add("--resume", action="store_true", help="keep what an earlier run of this command has done, do the rest")
+    add("--force", action="store_true", help="replace OUT if it is there")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, console: Console) -> None:
-    """Load the map, place the rows, write them."""
-    _check_out(args)
-    model = load_model(args.model, console)
-    encoding = encoding_of(model)
-    n_rows = n_far = 0
-    filled: Counter[str] = Counter()
-    unknown: Counter[str] = Counter()
-    strangers: set[str] = set()
-    with console.stage(f"placing the rows of {args.data}"), map_writer(args.out) as write:
-        for batch in read_batches(args.data, encoding.names, encoding.roles, kind=model.data, n_rows=BATCH_ROWS):
-            encoded = encoding.apply(batch)
-            positions, far = model.place(encoded.X)
-            write(_map_rows(positions, far, batch, n_rows))
-            n_rows += batch.n_rows
-            n_far += int(far.sum())
-            filled.update(encoded.filled)
-            unknown.update(encoded.unknown)
-            strangers |= _unknown_classes(model, batch)
-            console.doing(f"{n_rows} rows placed")
-        if not n_rows:
-            raise InputError(f"{args.data} has no rows.")
-    _say(console, filled, unknown, strangers)
+    """Place the rows, write them, and say what was noticed."""
+    if args.out.suffix.lower() not in ("", ".parquet", ".csv"):
+        raise InputError(f"-o must name a .parquet or .csv file, or a folder; got {args.out}.")
+    if args.address is not None and args.engine != "dask":
+        raise InputError("--address is for --engine dask.")
+    data = Path(args.data)
+    several = data.is_dir() or (glob.has_magic(args.data) and not data.exists())
+    if several or args.engine == "dask" or args.workers or not args.out.suffix or args.out.is_dir():
+        _into_folder(args, console)
+    else:
+        _into_file(args, console)
+
+
+def _into_file(args: argparse.Namespace, console: Console) -> None:
+    """One file, in this process."""
+    source, out = Path(args.data), args.out
+    if out.exists() and not (args.force or args.resume):
+        raise InputError(f"{out} is there already: --force replaces it.")
+    if out.exists() and any(path.exists() and out.samefile(path) for path in (source, args.model)):
+        raise InputError(f"{out} is one of the files to read; name another.")
+    from prismap.scale.files import map_part, opened_model
+    from prismap.scale.plan import row_group_sizes
+    from prismap.scale.records import Part, Progress
+
+    with console.stage(f"loading {args.model}"):
+        model, mark = opened_model(args.model)
+    sizes = row_group_sizes(source)
+    expected = None if sizes is None else sum(sizes)
+    begin = perf_counter()
+
+    def follow(rows: int) -> None:
+        console.doing(in_words(Progress(0, 1, rows, expected, perf_counter() - begin)))
+
+    with console.stage(f"placing the rows of {source}"):
+        result = map_part(Part(source, out, rows=expected), model, mark, resume=args.resume, progress=follow)
+    _say(console, [result])
+    again = " (done before)" if result.skipped else ""
     console.result(
-        f"{n_rows} rows placed, {n_far} of them far from all rows of the map: {args.out}",
-        {"out": str(args.out), "rows": n_rows, "far": n_far, "filled": filled, "unknown": unknown},
+        f"{result.rows} rows placed{again}, {result.far} of them far from all rows of the map: {out}",
+        {"out": str(out), **_sums([result])},
     )
 
 
-def _check_out(args: argparse.Namespace) -> None:
-    if args.out.suffix.lower() not in (".parquet", ".csv"):
-        raise InputError(f"-o must name a .parquet or .csv file; got {args.out}.")
-    if args.out.exists() and not args.force:
-        raise InputError(f"{args.out} is there already: --force replaces it.")
-    if args.out.exists() and any(path.exists() and args.out.samefile(path) for path in (args.data, args.model)):
-        raise InputError(f"{args.out} is one of the files to read; name another.")
+def _into_folder(args: argparse.Namespace, console: Console) -> None:
+    """Many files, or the parts of a large one, by several processes."""
+    if args.out.suffix.lower() == ".csv":
+        raise InputError(f"several files are written as parquet, into a folder; -o {args.out} names a csv file.")
+    if args.out.is_dir() and any(args.out.rglob("*.parquet")) and not (args.force or args.resume):
+        raise InputError(f"{args.out} holds rows already: --resume completes it, --force writes it anew.")
+    from prismap.scale import map_files
+
+    def follow(progress: Progress) -> None:
+        console.doing(in_words(progress))
+
+    try:
+        with console.stage(f"placing the rows of {args.data}"):
+            results = map_files(
+                args.data, args.out, args.model, engine=args.engine, address=args.address, n_workers=args.workers,
+                resume=not args.force, progress=follow,
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        console.say(f"nothing is half written; {RESUME}")
+        raise
+    _say(console, results)
+    failures = [result for result in results if result.error is not None]
+    rows, far = sum(result.rows for result in results), sum(result.far for result in results)
+    kept = sum(result.skipped for result in results)
+    again = f" ({kept} of {len(results)} files done before)" if kept else ""
+    console.result(
+        f"{rows} rows placed{again}, {far} of them far from all rows of the map: {args.out}",
+        {"out": str(args.out), **_sums(results), "files": [asdict(result) for result in results]},
+    )
+    if failures:
+        for result in failures:
+            console.say(f"not mapped: {result.error}")
+        shown = "; ".join(str(result.error) for result in failures[:3]) + ("; ..." if failures[3:] else "")
+        raise Unfinished(f"{len(failures)} of {len(results)} files were not mapped ({shown}). Repair them: {RESUME}.")
 
 
-def _map_rows(Y: NDArray[np.float64], far: NDArray[np.bool_], batch: Table, start: int) -> dict[str, NDArray[Any]]:
-    columns = {
-        "id": np.arange(start, start + batch.n_rows) if batch.ids is None else batch.ids,
-        "x": Y[:, 0],
-        "y": Y[:, 1],
-        "split": np.full(batch.n_rows, "new"),
-        "far": far,
-    }
-    if batch.target is not None:
-        columns["target"] = batch.target
-    return columns
+def in_words(progress: Progress) -> str:
+    """Rows, rate, time left, files.
+
+    >>> from prismap.scale.records import Progress
+    >>> in_words(Progress(1, 4, 500_000, 2_000_000, 10.0))
+    '500,000 of 2,000,000 rows, 50,000 rows/s, 30 s left, 1 of 4 files'
+    """
+    expected = f" of {progress.rows_expected:,}" if progress.rows_expected else ""
+    words = [f"{progress.rows:,}{expected} rows", f"{progress.rate:,.0f} rows/s"]
+    if progress.seconds_left is not None:
+        words.append(f"{_duration(progress.seconds_left)} left")
+    if progress.files > 1:
+        words.append(f"{progress.files_done} of {progress.files} files")
+    return ", ".join(words)
 
 
-def _unknown_classes(model: Any, batch: Table) -> set[str]:
-    """Classes of new rows that the map was not fitted with."""
-    known = getattr(model, "classes_", None)
-    if known is None or batch.target is None:
-        return set()
-    found = {str(value) for value in set(batch.target.tolist()) if value is not None and value == value}
-    return found - {str(value) for value in known}
+def _duration(seconds: float) -> str:
+    """Seconds, minutes or hours.
+
+    >>> _duration(45.2), _duration(150), _duration(9000)
+    ('45 s', '2 min', '2.5 h')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-def _say(console: Console, filled: Mapping[str, int], unknown: Mapping[str, int], strangers: set[str]) -> None:
-    for name, count in filled.items():
-        console.note(f"{count} missing values of {name!r} were filled as at the fit")
-    for name, count in unknown.items():
+def _sums(results: Iterable[Mapped]) -> dict[str, Any]:
+    """Counts over all files."""
+    filled: Counter[str] = Counter()
+    unknown: Counter[str] = Counter()
+    rows = far = 0
+    for result in results:
+        rows, far = rows + result.rows, far + result.far
+        filled.update(result.filled)
+        unknown.update(result.unknown)
+    return {"rows": rows, "far": far, "filled": dict(filled), "unknown": dict(unknown)}
+
+
+def _say(console: Console, results: list[Mapped]) -> None:
+    sums = _sums(results)
+    for name, number in sums["filled"].items():
+        console.note(f"{number} missing values of {name!r} were filled as at the fit")
+    for name, number in sums["unknown"].items():
         console.note(
-            f"{count} rows have a level of {name!r} that the map has not seen; they count as none of its levels"
+            f"{number} rows have a level of {name!r} that the map has not seen; they count as none of its levels"
         )
+    strangers = sorted({name for result in results for name in result.new_classes})
     if strangers:
-        console.note(f"classes the map was not fitted with: {', '.join(sorted(strangers)[:8])}")
+        console.note(f"classes the map was not fitted with: {', '.join(strangers[:8])}")

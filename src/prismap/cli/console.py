@@ -48,8 +48,8 @@ class Console:
             self.clear()
         self.say(f"{what}: {time.perf_counter() - start:.1f} s")
 
-    def doing(self, what: str) -> None:
-        """What is going on within a stage: drawn at most ten times a second, logged at most every ten seconds."""
+    def doing(self, what: str, share: float = 0.0) -> None:
+        """What is going on within a stage, `share` of it done: drawn ten times a second at most, logged every 10 s."""
         now = time.perf_counter()
         if now - self._last < (_TERMINAL_SECONDS if self._terminal else _LOG_SECONDS):
             return

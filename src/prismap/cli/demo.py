@@ -44,6 +44,7 @@ def digits_job() -> Job:
         y=digits.target,
         encoding=encoding,
         title="Handwritten digits",
+        target_name="digit",
         options={"random_state": 0},
         columns=columns,
         images=(digits.images * 15.9375).astype(np.uint8),

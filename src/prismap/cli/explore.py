@@ -1,44 +1,131 @@
-"""`prismap explore`: the live page of a map, on this machine only."""
+"""`prismap explore`: the live page of a map, on this machine only; a data file is fitted first, with progress in it."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from prismap.cli import options
-from prismap.cli.console import Console
+from prismap.cli.console import Console, in_options
 from prismap.cli.folder import MODEL
-from prismap.cli.job import load_model
+from prismap.cli.job import Job, extra_header, fit_map, judge_map, load_model, map_page
+from prismap.cli.map import add_data_options, read_job
 from prismap.exceptions import InputError
+
+#: How far the bar is when a stage begins, and when the last has ended; judging makes the map anew several times.
+_READING, _FITTING, _JUDGING, _DRAWING, _DONE = 0.0, 0.02, 0.2, 0.95, 1.0
 
 
 def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     """Add the sub-command."""
     parser = subparsers.add_parser(
-        "explore", parents=[common], help="look at a map in the browser",
-        description="Serve the page of a map on 127.0.0.1 until Ctrl-C; new files can be dropped on it.",
+        "explore", parents=[common], help="look at a map, or at a data file, in the browser",
+        description="Serve the page of a map on 127.0.0.1 until Ctrl-C; new files can be dropped on it. A data file is "
+        "mapped first, while the page says how far it is; the options below are for data files.",
     )  # fmt: skip
-    parser.add_argument("map", type=Path, metavar="OUT", help="folder written by prismap map")
+    parser.add_argument("data", type=Path, metavar="OUT|DATA", help="folder written by prismap map, or a data file")
     parser.add_argument("--port", type=options.port, default=0, metavar="N", help="port (default: a free one)")
     parser.add_argument("--no-open", action="store_true", help="do not open the browser")
+    add_data_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, console: Console) -> None:
     """Serve until interrupted."""
-    if not args.map.is_dir():
-        raise InputError(f"there is no folder {args.map}: name one written by prismap map.")
+    if not args.data.exists():
+        raise InputError(f"there is no folder or file {args.data}: name one written by prismap map, or a data file.")
     from prismap.explorer import serve
-    from prismap.explorer.folder import load_folder
-    from prismap.map.live import live_compute
 
-    page = load_folder(args.map)
-    compute = live_compute(load_model(args.map, console), page) if (args.map / MODEL).is_file() else None
+    folder = args.data if args.data.is_dir() else None
     serve(
-        args.map,
+        _fitted(args, console) if folder is None else _opened(folder, console),
         port=args.port,
         open_browser=not args.no_open,
-        compute=compute,
+        folder=folder,
         announce=lambda address: console.result(address, {"address": address}),
     )
+
+
+def _opened(folder: Path, console: Console) -> Callable[..., Any]:
+    """A folder: what cannot be shown is said here, while the model is loaded behind the page."""
+    from prismap.explorer.folder import load_folder
+
+    page = load_folder(folder)
+
+    def make(progress: Callable[..., None]) -> Any:
+        from prismap.map.live import live_compute
+
+        if not (folder / MODEL).is_file():
+            return page
+        progress(0.5, "Loading the model …")
+        try:
+            return page, live_compute(load_model(folder, console), page)
+        except InputError as error:
+            console.note(f"the map is shown without its model: {error}")
+            return replace(page, notes=(*page.notes, f"The map is shown without its model: {error}"))
+
+    return make
+
+
+def _fitted(args: argparse.Namespace, console: Console) -> Callable[..., Any]:
+    """A data file: read here, so that a mistyped column is said at once; fitted and judged behind the page."""
+    job = read_job(args, console)
+
+    def make(progress: Callable[..., None]) -> Any:
+        watched = _Watched(console, progress)
+        try:
+            return _map_of(job, watched)
+        except InputError as error:  # the page shows these words; the terminal should not stay silent
+            words = in_options(str(error))
+            console.say(f"prismap: {words}")
+            raise InputError(words) from error
+
+    return make
+
+
+def _map_of(job: Job, console: _Watched) -> Any:
+    """Page and abilities of a map made now."""
+    from prismap.map.live import live_compute
+
+    console.span = (_FITTING, _JUDGING)
+    model = fit_map(job, console)
+    model.extra_header_ = extra_header(job)
+    console.span = (_JUDGING, _DRAWING)
+    judge_map(model, console)
+    console.span = (_DRAWING, _DONE)
+    with console.stage("drawing"):
+        page = map_page(job, model)
+    return replace(page, notes=(*page.notes, *console.notes)), live_compute(model, page)
+
+
+class _Watched(Console):
+    """A console that tells the page too. `span` is the part of the bar that the stage takes."""
+
+    def __init__(self, console: Console, progress: Callable[..., None]) -> None:
+        super().__init__(quiet=console.quiet, as_json=console.as_json)
+        self.notes = console.notes
+        self.span = (_READING, _FITTING)
+        self._progress = progress
+        self._stage = ""
+
+    @contextmanager
+    def stage(self, what: str) -> Iterator[None]:
+        """Say what is being done, here and there."""
+        self._stage = what
+        self._progress(self.span[0], f"{_capital(what)} …")
+        with super().stage(what):
+            yield
+
+    def doing(self, what: str, share: float = 0.0) -> None:
+        """How far it is, here and there; ends the work if the page was closed down."""
+        begin, end = self.span
+        self._progress(begin + (end - begin) * min(share, 1.0), f"{_capital(self._stage)}: {what}")
+        super().doing(what, share)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -17,10 +17,13 @@ from prismap.bundle import write_map, written_aside
 from prismap.cli.console import Console, to_json
 from prismap.cli.folder import MODEL, PAGE, PICTURE, REPORT, folder_aside
 from prismap.exceptions import InputError, PrismapWarning
+from prismap.explorer.page import PageData, write_html
 from prismap.tables import TableEncoding
 
 #: Columns of the file that the page shows; it is not a data base.
 MOST_COLUMNS = 40
+#: Iterations of a usual embedding; only a bar that shows how far it is relies on them.
+USUAL_ITERATIONS = 750
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class Job:
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     """Values as the file has them, for the page."""
     images: NDArray[np.uint8] | None = None
+    target_name: str = "target"
 
 
 def run_job(job: Job, out: Path, console: Console) -> None:
@@ -47,16 +51,29 @@ def run_job(job: Job, out: Path, console: Console) -> None:
     with console.stage("writing"), folder_aside(out) as folder:
         name = "map.parquet" if importlib.util.find_spec("pyarrow") else "map.csv"
         write_map(folder / name, map_rows(job, model))
-        model.save(folder / MODEL, extra_header={"table": job.encoding.to_dict(), "title": job.title})
+        model.save(folder / MODEL, extra_header=extra_header(job))
         with written_aside(folder / REPORT) as aside:
             aside.write_text(to_json(report.to_dict()), encoding="utf-8")
-        columns = dict(itertools.islice(job.columns.items(), MOST_COLUMNS))
-        model.to_html(folder / PAGE, title=job.title, columns=columns, images=job.images, row_ids=job.ids)
+        write_html(map_page(job, model), folder / PAGE)
         draw(job, model, folder, console)
         files = sorted(path.name for path in folder.iterdir())
     console.result(
         f"{report}\n\n{out}: {', '.join(files)}", {"out": str(out), "files": files, "report": report.to_dict()}
     )
+
+
+def extra_header(job: Job) -> dict[str, Any]:
+    """What goes with a model so that further files can be read as its own was."""
+    return {"table": job.encoding.to_dict(), "title": job.title}
+
+
+def map_page(job: Job, model: Any) -> PageData:
+    """The page of a map made of this job."""
+    from prismap.map.page import page_of
+
+    columns = dict(itertools.islice(job.columns.items(), MOST_COLUMNS))
+    page = page_of(model, title=job.title, columns=columns, images=job.images, row_ids=job.ids)
+    return replace(page, target=replace(page.target, name=job.target_name))
 
 
 def prismap_class() -> Any:
@@ -77,7 +94,7 @@ def fit_map(job: Job, console: Console) -> Any:
     from sklearn.utils._param_validation import InvalidParameterError
 
     def follow(iteration: int, error: float, _: Any) -> bool:
-        console.doing(f"embedding, iteration {iteration}, error {error:.4g}")
+        console.doing(f"embedding, iteration {iteration}, error {error:.4g}", iteration / USUAL_ITERATIONS)
         return False
 
     n_rows, n_features = job.X.shape
@@ -94,7 +111,9 @@ def judge_map(model: Any, console: Console) -> Any:
     """The report of a map; it is refitted several times for it."""
     with console.stage("judging it"), warnings.catch_warnings():
         warnings.simplefilter("ignore", PrismapWarning)  # what the refits warn of was said of the map itself
-        return model.report(callback=lambda done, total: console.doing(f"{done} of {total} maps for comparison"))
+        return model.report(
+            callback=lambda done, total: console.doing(f"{done} of {total} maps for comparison", done / total)
+        )
 
 
 def map_rows(job: Job, model: Any) -> dict[str, NDArray[Any]]:

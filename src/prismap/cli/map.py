@@ -29,6 +29,12 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     parser.add_argument("data", type=Path, metavar="DATA", help="file with a row for each thing to be mapped")
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="OUT", help="folder to write")
     parser.add_argument("--force", action="store_true", help="replace the map that OUT holds")
+    add_data_options(parser)
+    parser.set_defaults(run=run)
+
+
+def add_data_options(parser: argparse.ArgumentParser) -> None:
+    """How a data file becomes a map: `read_job` reads these."""
     parser.add_argument("--title", help="title of the page and the picture (default: the name of the file)")
     columns = parser.add_argument_group("columns")
     columns.add_argument("--target", metavar="COL", help="what the map is about; empty where unknown (npz: y)")
@@ -40,6 +46,10 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
         help="bring every column to mean 0 and variance 1 (default; vectors only)",
     )  # fmt: skip
     columns.add_argument("--impute", choices=("median",), help="fill missing values (default: refuse them)")
+    columns.add_argument(
+        "--images", type=options.shape, metavar="HxW",
+        help="rows are grey images of H rows of W pixels: the page shows them",
+    )  # fmt: skip
     fit = parser.add_argument_group("map")
     fit.add_argument("--method", default="tsne", help="how rows become positions (default: tsne)")
     fit.add_argument("--task", choices=("auto", "class", "real", "none"), default="auto", help="kind of target")
@@ -50,7 +60,6 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     fit.add_argument("--perplexity", type=options.from_one, metavar="P", help="effective number of neighbours")
     fit.add_argument("--seed", type=options.seed, default=0, metavar="N", help="random seed (default: 0)")
     fit.add_argument("--jobs", type=int, metavar="N", help="processor cores to use; -1: all")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, console: Console) -> None:
@@ -76,9 +85,11 @@ def read_job(args: argparse.Namespace, console: Console) -> Job:
         y=_target(table, args, console),
         encoding=encoding,
         title=args.title or args.data.stem,
+        target_name=args.target or "target",
         options=_options(args, kind, table),
         ids=table.ids,
         columns=_shown_columns(table),
+        images=None if args.images is None else _images(table, args.images),
     )
 
 
@@ -129,6 +140,21 @@ def _options(args: argparse.Namespace, kind: str, table: Table) -> dict[str, Any
         "n_jobs": args.jobs,
     }
     return {name: value for name, value in given.items() if value is not None}
+
+
+def _images(table: Table, shape: tuple[int, int]) -> NDArray[np.uint8]:
+    """Rows as pictures, the lowest value of the file black and the highest white."""
+    numbers = [column for column in table.columns.values() if not isinstance(column, TextColumn)]
+    if len(numbers) != shape[0] * shape[1] or len(numbers) != len(table.columns):
+        raise InputError(
+            f"--images {shape[0]}x{shape[1]} needs {shape[0] * shape[1]} columns of numbers and no other; the file has "
+            f"{len(numbers)}, and {len(table.columns) - len(numbers)} of text, beside target and id."
+        )
+    pixels = np.column_stack(numbers)
+    low, high = np.nanmin(pixels), np.nanmax(pixels)
+    grey = np.nan_to_num((pixels - low) / max(high - low, np.finfo(float).tiny))
+    images: NDArray[np.uint8] = np.round(255 * grey).astype(np.uint8).reshape(-1, *shape)
+    return images
 
 
 def _shown_columns(table: Table) -> Mapping[str, NDArray[Any]]:

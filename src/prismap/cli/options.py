@@ -12,6 +12,14 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
+def shape(text: str) -> tuple[int, int]:
+    """Height and width, divided by an x."""
+    height, _, width = text.lower().partition("x")
+    if height.isdecimal() and width.isdecimal() and int(height) > 0 and int(width) > 0:
+        return int(height), int(width)
+    raise argparse.ArgumentTypeError(f"height and width like 28x28 are needed; got {text!r}")
+
+
 def share(text: str) -> float:
     """A number from 0 to 1."""
     return _checked(text, float, lambda number: 0 <= number <= 1, "a number from 0 to 1")

@@ -51,20 +51,29 @@ Source = PageData | str | Path | Callable[[Callable[..., None]], Any]
 """A page, the folder of a map, or a function that makes ``page`` or ``(page, compute)`` and reports its progress."""
 
 
-def make_app(source: Source, compute: Any = None, *, token: str | None = None, max_body: int = MAX_BODY) -> Any:
+def make_app(
+    source: Source,
+    compute: Any = None,
+    *,
+    folder: str | Path | None = None,
+    token: str | None = None,
+    max_body: int = MAX_BODY,
+) -> Any:
     """The application over one map; ``app.state.token`` is what its address needs.
 
     Parameters
     ----------
     source : PageData, folder, or callable
         A callable gets ``progress(share, message)`` and returns a page, or a page and its compute object; the browser
-        shows how far it is. A folder also remembers the last view, in its file ``explorer.json``.
+        shows how far it is.
     compute : object with some methods of `Compute`, or None
+    folder : path or None
+        Where the last view is remembered, in a file ``explorer.json``; `source` if that is a folder.
     token : str or None
         The secret of this run; None makes one.
     """
     token = token or secrets.token_urlsafe(24)
-    explorer = Explorer(source, compute)
+    explorer = Explorer(source, compute, folder)
 
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[None]:
@@ -99,14 +108,16 @@ class Refused(Exception):
 class Explorer:
     """One map being looked at: its page, what can be computed, the work under way, and the remembered view."""
 
-    def __init__(self, source: Source, compute: Any = None) -> None:
+    def __init__(self, source: Source, compute: Any = None, folder: str | Path | None = None) -> None:
         self.jobs = Jobs()
         self.page: PageData | None = source if isinstance(source, PageData) else None
         self.compute = compute
-        self.folder = Path(source) if isinstance(source, (str, Path)) else None
+        if folder is None and isinstance(source, (str, Path)):
+            folder = source
+        self.folder = None if folder is None else Path(folder)
         self.preparing: Job | None = None
         if self.page is None:
-            self.preparing = self.jobs.start(lambda job: self._prepare(source, job))
+            self.preparing = self.jobs.start(lambda job: self._prepare(source, job), apart=True)
 
     def routes(self) -> Iterable[tuple[str, str, Any]]:
         """Method, path and handler of everything there is."""
@@ -262,7 +273,7 @@ class Explorer:
             job.message = message
             job.progress(share)
 
-        made = load_folder(source) if self.folder is not None else source(progress)
+        made = load_folder(source) if isinstance(source, (str, Path)) else source(progress)
         page, compute = made if isinstance(made, tuple) else (made, self.compute)
         pack_page(page, live={})  # what cannot be shown fails here, in words
         self.compute = compute

@@ -65,8 +65,8 @@ class Jobs:
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._lock = threading.Lock()
 
-    def start(self, work: Callable[[Job], Any]) -> Job:
-        """Queue `work`; it gets its job and returns the result."""
+    def start(self, work: Callable[[Job], Any], *, apart: bool = False) -> Job:
+        """Queue `work`; it gets its job and returns the result. `apart`: at once, in a thread no exit waits for."""
         with self._lock:
             unfinished = [job for job in self._jobs.values() if job.state in ("waiting", "running")]
             if len(unfinished) >= WAITING_AT_MOST:
@@ -76,7 +76,10 @@ class Jobs:
             for name in [name for name, old in self._jobs.items() if old.state not in ("waiting", "running")]:
                 if len(self._jobs) > REMEMBERED:
                     del self._jobs[name]
-        self._pool.submit(self._run, job, work)
+        if apart:
+            threading.Thread(target=self._run, args=(job, work), name="prismap-prepare", daemon=True).start()
+        else:
+            self._pool.submit(self._run, job, work)
         return job
 
     def get(self, name: str) -> Job | None:

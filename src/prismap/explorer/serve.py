@@ -10,6 +10,7 @@ import time
 import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prismap._optional import import_extra
@@ -29,13 +30,14 @@ def serve(
     port: int = 0,
     open_browser: bool = True,
     compute: Any = None,
+    folder: str | Path | None = None,
     announce: Callable[[str], None] | None = None,
 ) -> None:
     """Show a map in the browser until interrupted.
 
     Parameters
     ----------
-    source, compute : as for `make_app`
+    source, compute, folder : as for `make_app`
     port : int, default=0
         0 takes a free one.
     open_browser : bool, default=True
@@ -49,7 +51,7 @@ def serve(
     from prismap.explorer.app import make_app
 
     token = secrets.token_urlsafe(24)
-    app = make_app(source, compute, token=token)
+    app = make_app(source, compute, folder=folder, token=token)
     listener = _listen(port)
     address = f"http://{HOST}:{listener.getsockname()[1]}/?token={token}"
     config = uvicorn.Config(
