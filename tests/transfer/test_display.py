@@ -6,7 +6,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 from prismap.exceptions import InputError
-from prismap.inspection.transfer import TransferDisplay
+from prismap.inspection import TransferDisplay
 from prismap.transfer import SharedEmbedding
 
 mpl.use("Agg")

@@ -1,5 +1,7 @@
 """EM without correspondences: against the thesis' formulas, its law, and gradients by finite differences."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from scipy.optimize import check_grad
@@ -9,7 +11,7 @@ from prismap.transfer.agreement import agreement
 from prismap.transfer.families import AffineFamily, KernelFamily
 from prismap.transfer.matching import Model, expect, maximise, responsibility_blocks
 from prismap.transfer.search import sample, take_rows
-from prismap.transfer.starts import couplings, distortion, sinkhorn, structure, turns
+from prismap.transfer.starts import couplings, distortion, exchanges, sinkhorn, structure, turns, way
 from reference.transfer_reference import (
     coupling_distortion,
     kernel_positions,
@@ -176,6 +178,23 @@ def test_coupling_has_uniform_margins_and_finds_a_permutation():
     found = couplings(C, D, 4, rng)
     assert [value for value, _ in found] == sorted(value for value, _ in found)
     assert (found[0][1].argmax(axis=0) == order).mean() == 1.0
+
+
+def test_an_exchange_of_two_clusters_is_found_beside_the_best_coupling():
+    rng = np.random.default_rng(0)
+    label = np.repeat([0, 1, 2], 20)
+    X = np.array([[0.0, 0.0], [4.0, 0.0], [2.0, 6.0]])[label] + 0.4 * rng.normal(size=(60, 2))
+    C = structure(X)
+    found = couplings(C, C, 2, rng)
+    member = np.eye(3)[label]
+    partner = [tuple((member.T @ T @ member).argmax(axis=0)) for _, T in found]
+    assert partner[0] == (0, 1, 2)
+    assert (1, 0, 2) in partner
+    assert [value for value, _ in found] == sorted(value for value, _ in found)
+    assert min(way(C, S, T) for (_, S), (_, T) in combinations(found, 2)) > 0.1
+    assert way(C, found[0][1], found[0][1]) == pytest.approx(0, abs=1e-12)
+    for T in exchanges(C, C, found[0][1]):
+        np.testing.assert_allclose(T.sum(axis=0), 1 / 60, rtol=1e-6)
 
 
 def test_distortion_by_loops():

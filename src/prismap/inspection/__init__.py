@@ -6,5 +6,14 @@ from prismap.inspection.model import ModelDisplay
 from prismap.inspection.model_view import ModelView
 from prismap.inspection.quality import QualityDisplay
 from prismap.inspection.relevance import RelevanceDisplay
+from prismap.inspection.transfer import TransferDisplay
 
-__all__ = ["MapDisplay", "MixtureDisplay", "ModelDisplay", "ModelView", "QualityDisplay", "RelevanceDisplay"]
+__all__ = [
+    "MapDisplay",
+    "MixtureDisplay",
+    "ModelDisplay",
+    "ModelView",
+    "QualityDisplay",
+    "RelevanceDisplay",
+    "TransferDisplay",
+]
