@@ -11,9 +11,9 @@ import pytest
 
 from cli.flowers import tree, write_flowers
 from prismap.bundle import read_bundle, write_bundle
-from prismap.cli import apply
 from prismap.cli.main import main
 from prismap.map import PrisMap
+from prismap.scale import files
 
 pa = pytest.importorskip("pyarrow")
 from pyarrow import parquet  # noqa: E402
@@ -50,7 +50,7 @@ def test_the_rows_of_the_map_fall_on_themselves(place, model):
     rows, said, err = place(model.parent / "flowers.csv", "--quiet")
     first = parquet.read_table(model / "map.parquet").to_pydict()
     np.testing.assert_allclose(positions(rows), positions(first), atol=1e-9)
-    assert list(rows) == ["id", "x", "y", "split", "far", "target"]
+    assert list(rows) == ["id", "x", "y", "split", "far", "row", "target"]
     assert rows["id"] == first["id"]
     assert rows["target"] == first["target"]
     assert set(rows["split"]) == {"new"}
@@ -74,7 +74,7 @@ def test_order_of_columns_and_target_do_not_matter(place, tmp_path):
 def test_batches_change_nothing(place, tmp_path, monkeypatch):
     path = write_flowers(tmp_path / "new.csv", n_rows=20, seed=3, soil=["sand", "", "peat", "clay"] * 5)
     rows, _, err = place(path)
-    monkeypatch.setattr(apply, "BATCH_ROWS", 7)
+    monkeypatch.setattr(files, "batch_rows", lambda n_features: 7)
     pieces, said, err_pieces = place(path, out="pieces.parquet")
     assert pieces.pop("x") == pytest.approx(rows.pop("x"), rel=1e-12)
     assert pieces.pop("y") == pytest.approx(rows.pop("y"), rel=1e-12)
@@ -86,7 +86,7 @@ def test_batches_change_nothing(place, tmp_path, monkeypatch):
 
 
 def test_rows_without_ids_are_numbered_through(place, tmp_path, monkeypatch):
-    monkeypatch.setattr(apply, "BATCH_ROWS", 7)
+    monkeypatch.setattr(files, "batch_rows", lambda n_features: 7)
     rows, _, _ = place(write_flowers(tmp_path / "new.csv", n_rows=20, key=None))
     assert rows["id"] == list(range(20))
 
@@ -100,7 +100,7 @@ def test_parquet_in_csv_out(place, tmp_path):
     parquet.write_table(pa.table({"soil": columns["soil"], **numbers}), tmp_path / "new.parquet")
     place(tmp_path / "new.parquet", out="placed.csv")
     header, *rows = (tmp_path / "placed.csv").read_text().splitlines()
-    assert header == "id,x,y,split,far"
+    assert header == "id,x,y,split,far,row"
     found = np.array([[float(value) for value in row.split(",")[1:3]] for row in rows])
     np.testing.assert_allclose(found, positions(expected), atol=1e-12)
 
@@ -180,7 +180,7 @@ def test_missing_values_are_refused_unless_the_map_fills_them(refused, run, tmp_
 
 
 def test_a_fault_late_in_the_file_leaves_nothing(refused, model, tmp_path, monkeypatch):
-    monkeypatch.setattr(apply, "BATCH_ROWS", 4)
+    monkeypatch.setattr(files, "batch_rows", lambda n_features: 4)
     path = write_flowers(tmp_path / "new.csv", n_rows=9)
     with path.open("a", encoding="utf-8") as file:
         file.write("f9,1,2\n")

@@ -1,1 +1,17 @@
-"""Maps of files of any size."""
+"""Maps of files of any size: one pure function for one file, and a pool or a Dask cluster around it."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_HOME = {"map_file": "files", "map_files": "run", "Mapped": "records", "Progress": "records"}
+
+__all__ = ["Mapped", "Progress", "map_file", "map_files"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is asked for: the command line's --help can do without."""
+    if name in _HOME:
+        return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
