@@ -304,6 +304,7 @@ def test_only_so_much_work_is_taken(client):
     ['{"kind": "reembed", "supervision": 2}', '{"kind": "reembed", "supervision": "1"}', '{"kind": "delete"}', "[1]",
      "{", '{"kind": "relevance", "rows": []}', '{"kind": "reembed", "supervision": true}',
      '{"kind": "reembed", "supervision": 1, "layer": "../x"}', "[" * 100_000],
+    ids=lambda body: body[:60],
 )  # fmt: skip
 def test_work_that_makes_no_sense_is_refused(client, body):
     answer = client.post("/api/jobs", content=body)
