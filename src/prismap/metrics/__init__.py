@@ -5,6 +5,7 @@ from prismap.metrics.dissimilarities import DISSIMILARITIES, dissimilarity, regi
 from prismap.metrics.fisher import FisherMetric
 from prismap.metrics.geometry import repair_similarity
 from prismap.metrics.mixture import MixtureMetric
+from prismap.metrics.models import PredictedLabels
 
 __all__ = [
     "DISSIMILARITIES",
@@ -12,6 +13,7 @@ __all__ = [
     "MixtureMetric",
     "NamedMetric",
     "PrecomputedMetric",
+    "PredictedLabels",
     "dissimilarity",
     "fit_metric",
     "register_dissimilarity",

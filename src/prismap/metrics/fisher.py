@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import WORKING_BYTES, require_memory, row_blocks
@@ -25,8 +25,18 @@ from prismap.metrics.base import check_n_neighbors, smallest
 from prismap.metrics.gaussian_process import GaussianProcess, most_support, real_targets, target_bins
 from prismap.metrics.geometry import DissimilarityGeometry, FittedIndex, SimilarityGeometry, VectorGeometry
 from prismap.metrics.graph import GRAPH_NEIGHBORS, connected_graph, shortest_paths, shortest_paths_of_new
+from prismap.metrics.models import SEGMENT_FOLDS, PredictedLabels, check_model, is_fitted, is_model
 from prismap.metrics.segments import blend
-from prismap.metrics.sources import GaussianProcessSource, MachineSource, ModelSource, ParzenSource, choose_source
+from prismap.metrics.sources import (
+    GaussianProcessSource,
+    MachineSource,
+    ModelSource,
+    ParzenSource,
+    RegressorSource,
+    SegmentModelSource,
+    choose_source,
+    predicted_source,
+)
 from prismap.metrics.support import mean_bandwidth, stratified_folds, stratified_support
 from prismap.metrics.target import resolve_target
 from prismap.metrics.tiles import fill_pairs
@@ -47,19 +57,21 @@ class FisherMetric(BaseEstimator):
         What y is; "auto" looks (`prismap.metrics.target`). Real targets may be several, one a column of y.
     data : "vectors", "similarity" or "dissimilarity"
         What X is: rows of features, or a square matrix between rows.
-    posterior : "auto", "parzen", "lssvm" or a classifier; "gp" for a real target
+    posterior : "auto", "parzen", "lssvm" or a classifier; "gp" or a regressor for a real target; `PredictedLabels`
         The estimate of the class posterior: Gaussian kernels on support rows, a least-squares support vector machine on
         the profiles, or any classifier with ``predict_proba`` (vectors only; an unfitted one is cloned and fitted in
         folds, so that no row is judged by a model that saw it; a fitted one is used as it is, in-sample). "auto" takes
         the better of the first two by out-of-fold log-loss; with supervision 1 it is "parzen", because the others do
         not see what lies between rows, and without a Euclidean part would merge all clusters of a class.
         A real target has a Gaussian process: "auto" and "gp" find its hyper-parameters by marginal likelihood,
-        `prismap.metrics.gaussian_process.GaussianProcess` gives them.
+        `prismap.metrics.gaussian_process.GaussianProcess` gives them; or a regressor, as classifiers
+        (`prismap.metrics.models`). ``PredictedLabels(model)`` puts a model's predictions in the place of y.
     path : "chord", "tangent" or "graph"
         Arcs between posteriors at nodes of the straight segment (the default), speeds at nodes as published, or
         shortest paths over a neighbour graph whose edges are chords.
     n_segments : int or "auto"
-        Sub-segments of a straight segment; "auto" is 2 for "parzen" and "gp", 1 for the others, which know rows only.
+        Sub-segments of a straight segment; "auto" is 2 for "parzen" and "gp", 1 for the others. More than one asks a
+        model at points between rows, in `kneighbors` for candidates only; "lssvm" knows rows only.
     symmetric : bool
         For ``path="tangent"``: nodes mirrored about the middle; False takes left nodes, as in the thesis.
     supervision : float in [0, 1]
@@ -106,7 +118,7 @@ class FisherMetric(BaseEstimator):
     _parameter_constraints = {
         "target": [StrOptions({"auto", "class", "real"})],
         "data": [StrOptions({"vectors", "similarity", "dissimilarity"})],
-        "posterior": [StrOptions({"auto", "parzen", "lssvm", "gp"}), BaseEstimator],
+        "posterior": [StrOptions({"auto", "parzen", "lssvm", "gp"}), BaseEstimator, HasMethods("predict")],
         "path": [StrOptions({"chord", "tangent", "graph"})],
         "n_segments": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "symmetric": ["boolean"],
@@ -151,12 +163,13 @@ class FisherMetric(BaseEstimator):
                 "supervision=0, which gives Euclidean distances over the bandwidth."
             )
         values, codes = self._read_target(y)
-        most = most_support(self.n_rows_) if self.target_ == "real" else MOST_SUPPORT
-        self.support_ = stratified_support(codes, self.n_support or most, rng)
+        self.support_ = stratified_support(codes, self.n_support or self._most_support(), rng)
         self.bandwidth_ = self._fit_bandwidth(rng)
         self.folds_ = np.full(self.n_rows_, -1, dtype=np.intp)
-        if self.cross_fit and y is not None:
-            n_folds = min(N_FOLDS, max(3, len(self.support_) // 2))
+        fitted_before = is_model(self.posterior) and is_fitted(self.posterior)
+        if self.cross_fit and y is not None and not fitted_before:
+            n_folds = SEGMENT_FOLDS if is_model(self.posterior) and self.n_segments not in (1, "auto") else N_FOLDS
+            n_folds = min(n_folds, max(3, len(self.support_) // 2))
             self.folds_[self.support_] = stratified_folds(codes[self.support_], n_folds, rng)
         self._prepare(values, rng)
         return self
@@ -173,6 +186,12 @@ class FisherMetric(BaseEstimator):
             return values, target_bins(values)
         self.classes_, codes = encode_classes(y, self.n_rows_)
         return codes, codes
+
+    def _most_support(self):
+        """Support rows when no number is given: a model is fitted to all there are."""
+        if is_model(self.posterior):
+            return self.n_rows_
+        return most_support(self.n_rows_) if self.target_ == "real" else MOST_SUPPORT
 
     def _fit_geometry(self, X):
         if self.data == "vectors":
@@ -226,16 +245,18 @@ class FisherMetric(BaseEstimator):
             )
         if self.path == "tangent" or (state is not None and kind == "auto"):
             kind = "parzen" if kind == "auto" else kind
-        if self.n_segments == "auto" and kind in ("auto", "parzen"):
+        if self.n_segments == "auto" and (kind in ("auto", "parzen") or not is_model(self.posterior)):
             self.n_segments_ = ParzenSource.default_segments
+        if isinstance(self.posterior, PredictedLabels):
+            return predicted_source(self, codes, rng)
+        if is_model(self.posterior):
+            return self._make_model_source(codes)
         if kind == "auto":
             if self.n_segments not in ("auto", 1) or self.supervision == 1:
                 return ParzenSource(self, codes)
             source, self.log_losses_ = choose_source(self, codes, rng)
-        elif kind == "parzen":
-            source = ParzenSource(self, codes)
         else:
-            source = MachineSource(self, codes, rng) if kind == "lssvm" else ModelSource(self, codes, self.posterior)
+            source = ParzenSource(self, codes) if kind == "parzen" else MachineSource(self, codes, rng)
         self.n_segments_ = min(self.n_segments_, source.most_segments or self.n_segments_)
         if self.n_segments not in ("auto", self.n_segments_) or (self.path == "tangent" and source.most_segments):
             raise InputError(
@@ -244,15 +265,27 @@ class FisherMetric(BaseEstimator):
             )
         return source
 
+    def _make_model_source(self, values):
+        """A classifier or regressor, at the rows or along segments."""
+        check_model(self.posterior, self.data, classes=self.target_ == "class")
+        if self.path == "tangent":
+            raise InputError("a model as posterior has no derivative: path must be 'chord' or 'graph', not 'tangent'.")
+        at_rows = ModelSource if self.target_ == "class" else RegressorSource
+        return (SegmentModelSource if self.n_segments_ > 1 else at_rows)(self, values, self.posterior)
+
     def _make_real_source(self, values, rng, state):
-        """The Gaussian process: its hyper-parameters found, given, or from stored arrays."""
-        if self.posterior not in ("auto", "gp") and not isinstance(self.posterior, GaussianProcess):
+        """The Gaussian process, its hyper-parameters found, given, or from stored arrays; or a regressor."""
+        if isinstance(self.posterior, str) and self.posterior not in ("auto", "gp"):
             raise InputError(
                 f"posterior={self.posterior!r} is for classes and y is a real target; use 'auto' or 'gp', or set "
                 "target='class'."
             )
+        if is_model(self.posterior):
+            return self._make_model_source(values)
         if self.n_segments == "auto":
             self.n_segments_ = GaussianProcessSource.default_segments
+        if isinstance(self.posterior, PredictedLabels):
+            return predicted_source(self, values, rng)
         return GaussianProcessSource(self, values, rng, state)
 
     def _profiles(self, A, self_similarity=None):
@@ -283,6 +316,8 @@ class FisherMetric(BaseEstimator):
         require_memory(
             float(self.geometry_.dtype.itemsize) * n_a * n_b, "The matrix of all distances", "Use kneighbors."
         )
+        if hasattr(self._source, "require_evaluations"):
+            self._source.require_evaluations(n_a * n_b // (2 if A is None and B is None else 1))
         if self._graph is None:
             return self._straight(A, B, self_similarity)
         if A is None and B is not None:
@@ -304,9 +339,13 @@ class FisherMetric(BaseEstimator):
         check_is_fitted(self, "bandwidth_")
         A = self._new_rows(A)
         n_neighbors = check_n_neighbors(n_neighbors, self.n_rows_, own=A is None)
-        return self._neighbors(A, n_neighbors, self._straight if self._graph is None else self._along_graph)
+        if self._graph is None:
+            return self._straight_neighbors(A, n_neighbors)
+        return self._neighbors(A, n_neighbors, self._along_graph)
 
     def _straight_neighbors(self, A, n_neighbors):
+        if hasattr(self._source, "neighbors"):
+            return self._source.neighbors(A, n_neighbors)
         return self._neighbors(A, n_neighbors, self._straight)
 
     def _neighbors(self, A, n_neighbors, distances_of):
@@ -456,6 +495,9 @@ class FisherMetric(BaseEstimator):
 
     def state(self):
         """What, with the fitted rows and their target, makes this metric again: arrays by name."""
+        if is_model(self.posterior) or isinstance(self.posterior, PredictedLabels):
+            # A model is code; a file without pickle cannot hold it.
+            raise InputError("a metric whose posterior is a model object cannot be saved; use a named posterior.")
         own = {} if self._source is None else self._source.state()
         return {"support": self.support_, "folds": self.folds_, "bandwidth": np.array(self.bandwidth_), **own}
 

@@ -9,6 +9,8 @@ source                  posterior
 `ParzenSource`          Gaussian kernels on the support, along the whole segment
 `MachineSource`         a least-squares support vector machine on the profiles, at the rows
 `ModelSource`           any classifier with ``predict_proba``, at the rows (vectors only)
+`RegressorSource`       any regressor, at the rows (vectors only)
+`SegmentModelSource`    any classifier or regressor, along the whole segment (vectors only)
 `GaussianProcessSource` a Gaussian process for each real target, along the whole segment
 ======================  ==========================================================================================
 """
@@ -16,9 +18,6 @@ source                  posterior
 from __future__ import annotations
 
 import numpy as np
-from sklearn.base import clone, is_classifier
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import require_memory
 from prismap.exceptions import InputError
@@ -32,6 +31,16 @@ from prismap.metrics.gaussian_process import (
 )
 from prismap.metrics.geometry import FittedIndex
 from prismap.metrics.lssvm import LeastSquaresSVM, fit_lssvm, log_loss
+from prismap.metrics.model_segments import (
+    MOST_EVALUATIONS,
+    EndPosterior,
+    ModelRows,
+    SegmentPosterior,
+    dense,
+    make_reading,
+    refined_neighbors,
+)
+from prismap.metrics.models import fold_model, model_name, predicted_target
 from prismap.metrics.parzen import ParzenPosterior
 from prismap.metrics.rowwise import RowwisePosterior
 from prismap.metrics.segments import SegmentRule
@@ -41,6 +50,22 @@ def cross_fitted_words(folds):
     """How the fitted rows were judged."""
     n_folds = int(folds.max()) + 1
     return f"cross-fitted in {n_folds} folds" if n_folds else "in-sample"
+
+
+def model_words(metric, folded):
+    """How a model judged the fitted rows."""
+    return "in-sample, by a model that was fitted before" if folded.fitted_before else cross_fitted_words(metric.folds_)
+
+
+def predicted_source(metric, values, rng):
+    """The usual posterior of what a model predicts instead of the target."""
+    model = metric.posterior.model
+    predicted, folded = predicted_target(metric, values, model)
+    source = (
+        GaussianProcessSource(metric, predicted, rng) if metric.target_ == "real" else ParzenSource(metric, predicted)
+    )
+    source.judged = f"on what {model_name(model)} predicts ({model_words(metric, folded)})"
+    return source
 
 
 class ParzenSource:
@@ -136,42 +161,71 @@ class MachineSource(_RowwiseSource):
 
 
 class ModelSource(_RowwiseSource):
-    """Any classifier: an unfitted one is cloned and fitted in the folds, a fitted one used as it is (in-sample)."""
+    """A classifier, asked at the rows."""
 
-    def __init__(self, metric, codes, model):
-        if metric.data != "vectors":
-            raise InputError("posterior as a classifier needs data='vectors'; use 'parzen' or 'lssvm' for matrix data.")
-        if not is_classifier(model) or not hasattr(model, "predict_proba"):
-            raise InputError(
-                f"posterior={model!r} must be a classifier with predict_proba. Wrap one without probabilities in "
-                "sklearn.calibration.CalibratedClassifierCV."
-            )
-        X = metric.raw_rows_
-        labelled = np.flatnonzero(codes >= 0)
-        if is_fitted(model):
-            self.judged, self.model = "in-sample, by a model that was fitted before", model
-            P = aligned_probabilities(model, X, metric.classes_)
-        else:
-            self.judged = cross_fitted_words(metric.folds_)
-            y = metric.classes_[codes[labelled]]
-            self.model = clone(model).fit(X[labelled], y)
-            P = aligned_probabilities(self.model, X, metric.classes_)
-            for fold in range(metric.folds_.max() + 1):
-                kept = labelled[metric.folds_[labelled] != fold]
-                out = np.flatnonzero(metric.folds_ == fold)
-                part = clone(model).fit(X[kept], metric.classes_[codes[kept]])
-                P[out] = aligned_probabilities(part, X[out], metric.classes_)
-        name = type(model).__name__
+    def __init__(self, metric, values, model):
+        folded = fold_model(metric, values, model)
+        reading = make_reading(metric, values, folded)
+        self.judged = model_words(metric, folded)
 
         def predict(rows, self_similarity):
-            return aligned_probabilities(self.model, metric.uncentred(rows), metric.classes_)
+            return reading(folded.whole, metric.uncentred(rows)) ** 2
 
-        self.posterior = RowwisePosterior(name, predict, len(metric.classes_))
-        self._hold(metric, P)
+        self.posterior = RowwisePosterior(model_name(model), predict, len(metric.classes_))
+        self._hold(metric, folded.each_row(reading, metric.raw_rows_, metric.folds_) ** 2)
 
-    def state(self):
-        """A model is code; a file without pickle cannot hold it."""
-        raise InputError("a metric whose posterior is a classifier object cannot be saved; use a named posterior.")
+
+class RegressorSource:
+    """A regressor, asked at the rows."""
+
+    most_segments = None
+    default_segments = 1
+
+    def __init__(self, metric, values, model):
+        self.metric, self.folded = metric, fold_model(metric, values, model)
+        self.judged, self.order = model_words(metric, self.folded), np.arange(metric.n_rows_)
+        self.posterior = EndPosterior(model_name(model), make_reading(metric, values, self.folded))
+        self.rows = self.posterior.rows(self.folded.each_row(self.posterior.reading, metric.raw_rows_, metric.folds_))
+
+    def new(self, rows, self_similarity=None):
+        """State of new rows."""
+        return self.posterior.rows(self.posterior.reading(self.folded.whole, self.metric.uncentred(rows)))
+
+
+class SegmentModelSource:
+    """A classifier or a regressor, asked along segments; the rows are sorted by fold."""
+
+    most_segments = None
+    default_segments = 1
+
+    def __init__(self, metric, values, model):
+        self.metric = metric
+        folded = fold_model(metric, values, model, pairs=True)
+        reading = make_reading(metric, values, folded)
+        rule = SegmentRule("chord", metric.n_segments_)
+        self.judged = model_words(metric, folded)
+        self.posterior = SegmentPosterior(model_name(model), folded, reading, rule)
+        self.order = np.argsort(metric.folds_, kind="stable")
+        self.fitted = ModelRows(dense(metric.raw_rows_), metric.folds_)
+        self.rows = self.fitted.take(self.order)
+
+    def new(self, rows, self_similarity=None):
+        """State of new rows."""
+        X = dense(self.metric.uncentred(rows))
+        return ModelRows(X, np.full(len(X), -1, dtype=np.intp))
+
+    def neighbors(self, A, n_neighbors):
+        """Nearest fitted rows, evaluated along the segments to candidates only."""
+        return refined_neighbors(self.metric, self, A, n_neighbors)
+
+    def require_evaluations(self, n_pairs):
+        """Refuse a matrix of distances that would ask the model too often."""
+        wanted = n_pairs * (self.metric.n_segments_ - 1)
+        if wanted > MOST_EVALUATIONS:
+            raise InputError(
+                f"all distances along segments would ask the model {wanted:,} times, more than {MOST_EVALUATIONS:,}; "
+                "use kneighbors, fewer rows, n_segments=1, or posterior=PredictedLabels(model)."
+            )
 
 
 class GaussianProcessSource:
@@ -219,35 +273,6 @@ class GaussianProcessSource:
     def state(self):
         """The hyper-parameters; support and folds are the metric's."""
         return {"process": self.hyper}
-
-
-def is_fitted(model):
-    """Whether a model has been fitted."""
-    try:
-        check_is_fitted(model)
-    except NotFittedError:
-        return False
-    return True
-
-
-def aligned_probabilities(model, X, classes):
-    """The model's probabilities in the order of `classes`; a class it does not know gets none."""
-    try:
-        found = np.asarray(model.predict_proba(X), dtype=np.float64)
-    except ValueError as error:
-        raise InputError(f"the classifier {type(model).__name__} refused these rows: {error}") from error
-    known = [str(name) for name in model.classes_]
-    P = np.zeros((len(found), len(classes)))
-    for k, name in enumerate(classes):
-        if str(name) in known:
-            P[:, k] = found[:, known.index(str(name))]
-    total = P.sum(axis=1, keepdims=True)
-    if not total.all():
-        raise InputError(
-            f"the classifier {type(model).__name__} knows the classes {known[:8]} and gives some rows to none of y's "
-            f"classes {[str(name) for name in classes[:8]]}: it was fitted on another target."
-        )
-    return P / total
 
 
 def choose_source(metric, codes, rng):

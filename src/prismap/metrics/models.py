@@ -1,0 +1,275 @@
+"""Models that a user trained, or wants trained, as what is known about the target: folds, columns, classes, answers.
+
+An unfitted model is cloned and fitted in folds. With one sub-segment a row is judged by the clone that never saw its
+fold; with more, a pair is judged all along by the clone that saw neither row's fold. A fitted model is used as it is,
+which is in-sample if it saw the rows. `prismap.metrics.model_segments` measures segments with them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from itertools import combinations_with_replacement
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from prismap.exceptions import InputError
+from prismap.metrics.gaussian_process import GaussianProcess
+
+#: Folds of an unfitted model that is asked along segments: a clone is fitted for each pair of folds.
+SEGMENT_FOLDS = 5
+
+
+class PredictedLabels(BaseEstimator):
+    """A model's predictions instead of the target, for ``FisherMetric(posterior=PredictedLabels(model))``.
+
+    They go through the usual posterior (Parzen, or a Gaussian process for a regressor), so that the metric is smooth
+    and needs no evaluation a pair. An unfitted model predicts out of fold, a fitted one as it is.
+
+    Parameters
+    ----------
+    model : a classifier (``predict`` is enough) or a regressor, fitted or not.
+    """
+
+    def __init__(self, model):
+        self.model = model
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------
+
+
+def aligned_probabilities(model, X, classes):
+    """The model's probabilities in the order of `classes`; a class it does not know gets none."""
+    found = np.asarray(ask(model, "predict_proba", X), dtype=np.float64)
+    known = [str(name) for name in model.classes_]
+    P = np.zeros((len(found), len(classes)))
+    for k, name in enumerate(classes):
+        if str(name) in known:
+            P[:, k] = found[:, known.index(str(name))]
+    total = P.sum(axis=1, keepdims=True)
+    if not total.all():
+        raise InputError(
+            f"the classifier {model_name(model)} knows the classes {known[:8]} and gives some rows to none of y's "
+            f"classes {[str(name) for name in classes[:8]]}: it was fitted on another target."
+        )
+    return P / total
+
+
+def predicted_moments(model, X):
+    """Means (n, targets) and standard deviations of the same shape, or None if the model states none."""
+    deviation = None
+    if states_deviation(model):
+        mean, deviation = ask(model, "predict", X, return_std=True)
+        mean, deviation = np.asarray(mean, dtype=np.float64), np.asarray(deviation, dtype=np.float64)
+        deviation = np.broadcast_to(deviation.reshape(len(mean), -1), mean.reshape(len(mean), -1).shape)
+    else:
+        mean = np.asarray(ask(model, "predict", X), dtype=np.float64)
+    return mean.reshape(len(mean), -1), deviation
+
+
+def states_deviation(model):
+    """Whether ``predict`` knows ``return_std``."""
+    predict = getattr(getattr(model, "model", model), "predict", None)
+    return predict is not None and "return_std" in inspect.signature(predict).parameters
+
+
+def ask(model, method, X, **options):
+    """A model's answer; its refusal is the user's to know."""
+    try:
+        return getattr(model, method)(X, **options)
+    except (ValueError, TypeError) as error:
+        wanted = getattr(model, "n_features_in_", None)
+        other = f" It was trained on {wanted} columns and asked about {X.shape[1]}." if wanted else ""
+        if wanted == X.shape[1]:
+            other = ""
+        raise InputError(f"the model {model_name(model)} refused these rows: {error}{other}") from error
+
+
+# --- models and folds -------------------------------------------------------------------------------------------------
+
+
+def is_fitted(model):
+    """Whether a model has been fitted."""
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        return False
+    except TypeError:  # no estimator, so nothing that could be fitted
+        return True
+    return True
+
+
+def model_name(model):
+    """The model's kind, without the wrappings."""
+    while isinstance(getattr(model, "model", None), BaseEstimator):
+        model = model.model
+    return type(model).__name__
+
+
+def check_model(model, data, *, classes):
+    """A model that can say what is needed of it."""
+    what, way = ("classifier", "'parzen' or 'lssvm'") if classes else ("regressor", "'gp'")
+    if data != "vectors":
+        raise InputError(f"posterior as a {what} needs data='vectors'; use {way} for matrix data.")
+    if classes and not hasattr(model, "predict_proba"):
+        raise InputError(
+            f"posterior={model!r} must be a classifier with predict_proba. Wrap one without probabilities in "
+            "sklearn.calibration.CalibratedClassifierCV, or use PredictedLabels."
+        )
+    if not classes and (not hasattr(model, "predict") or hasattr(model, "predict_proba")):
+        raise InputError(f"posterior={model!r} must be a regressor with predict: y is a real target.")
+
+
+class BoundModel(BaseEstimator):
+    """A model that was trained on named columns and named classes, asked with arrays and answering with codes.
+
+    Parameters
+    ----------
+    model : classifier or regressor, fitted or not; a fitted one stays itself when cloned.
+    columns : names that the rows are given to the model with; None for plain arrays.
+    classes : the classes by code; None for a regressor.
+    """
+
+    def __init__(self, model, *, columns=None, classes=None):
+        self.model = model
+        self.columns = columns
+        self.classes = classes
+
+    def fit(self, X, y):
+        """Fit a clone of the model."""
+        self.model = clone(self.model).fit(self._rows(X), y if self.classes is None else np.asarray(self.classes)[y])
+        return self
+
+    @available_if(lambda self: hasattr(self.model, "predict_proba"))
+    def predict_proba(self, X):
+        """The model's probabilities."""
+        return self.model.predict_proba(self._rows(X))
+
+    @available_if(lambda self: hasattr(self.model, "predict"))
+    def predict(self, X, **options):
+        """The model's predictions, classes by their codes."""
+        found = self.model.predict(self._rows(X), **options)
+        return found if self.classes is None else self._codes(found)
+
+    @property
+    def classes_(self):
+        """The model's classes by their codes."""
+        return self._codes(self.model.classes_)
+
+    def _codes(self, labels):
+        known = {str(name): str(code) for code, name in enumerate(self.classes)}
+        return [known.get(str(label), f"class {label}") for label in labels]
+
+    def _rows(self, X):
+        names = getattr(self.model, "feature_names_in_", self.columns)
+        if self.columns is None or list(names) != list(self.columns):
+            return X if self.columns is None or not is_fitted(self.model) else self._refuse(names)
+        try:
+            import pandas as pd
+        except ImportError:
+            return X
+        return pd.DataFrame(X, columns=list(self.columns))
+
+    def _refuse(self, names):
+        other = [str(name) for name in names if name not in set(self.columns)][:8] or "the same in another order"
+        raise InputError(
+            f"the model {model_name(self)} was trained on other columns than these: it wants {other}, and X has "
+            f"{[str(name) for name in self.columns[:8]]}."
+        )
+
+    def __sklearn_is_fitted__(self):
+        return is_fitted(self.model)
+
+    def __sklearn_clone__(self):
+        return (
+            self if is_fitted(self.model) else BoundModel(clone(self.model), columns=self.columns, classes=self.classes)
+        )
+
+
+def bind_model(posterior, columns, classes):
+    """What a user gave as posterior, with its model bound to the columns and classes; names stay names."""
+    if isinstance(posterior, PredictedLabels):
+        return PredictedLabels(bind_model(posterior.model, columns, classes))
+    return BoundModel(posterior, columns=columns, classes=classes) if is_model(posterior) else posterior
+
+
+def is_model(posterior):
+    """Whether a posterior is a trained or trainable model, and not a name or one of our own."""
+    return not isinstance(posterior, (str, GaussianProcess, PredictedLabels))
+
+
+class FoldedModel:
+    """A fitted model, or clones of an unfitted one by the folds they never saw.
+
+    Parameters
+    ----------
+    model : fitted or not.
+    X, y : rows and their targets as the model takes them.
+    folds : fold of each row, -1 for none; rows without a target are not in `known`.
+    known : indices of the rows with a target.
+    pairs : whether clones for pairs of folds are wanted.
+    """
+
+    def __init__(self, model, X, y, folds, known, *, pairs):
+        self.fitted_before = is_fitted(model)
+        self._clones = {}
+        self.whole = model if self.fitted_before else clone(model).fit(X[known], y)
+        n_folds = 0 if self.fitted_before else int(folds.max()) + 1
+        kinds = combinations_with_replacement(range(n_folds), 2) if pairs else ((k, k) for k in range(n_folds))
+        for one, two in kinds:
+            kept = (folds[known] != one) & (folds[known] != two)
+            self._clones[one, two] = clone(model).fit(X[known[kept]], y[kept])
+
+    def without(self, one, two):
+        """The clone that saw neither of two folds."""
+        one, two = sorted((int(one), int(two)))
+        if one == -1:
+            one = two
+        return self._clones.get((one, two), self.whole)
+
+    def each_row(self, read, X, folds):
+        """``read(model, rows)`` of every row by the clone that never saw its fold."""
+        parts = {fold: np.flatnonzero(folds == fold) for fold in np.unique(folds)}
+        answers = {fold: read(self.without(fold, fold), X[rows]) for fold, rows in parts.items()}
+        out = np.empty((len(folds), *next(iter(answers.values())).shape[1:]))
+        for fold, rows in parts.items():
+            out[rows] = answers[fold]
+        return out
+
+
+def fold_model(metric, values, model, *, pairs=False):
+    """The `FoldedModel` of a metric's rows; values are class codes, or (n, targets) numbers."""
+    real = metric.target_ == "real"
+    known = metric.support_
+    y = values[known] if real else metric.classes_[values[known]]
+    if real and y.shape[1] == 1:
+        y = y[:, 0]
+    return FoldedModel(model, metric.raw_rows_, y, metric.folds_, known, pairs=pairs)
+
+
+def predicted_target(metric, values, model):
+    """The target that a model predicts for every row, out of fold if it was not fitted, and the `FoldedModel`."""
+    if metric.target_ == "real":
+        check_model(model, metric.data, classes=False)
+    if metric.data != "vectors" or not hasattr(model, "predict"):
+        raise InputError(f"PredictedLabels({model!r}) needs a model with predict, and data='vectors'.")
+    folded = fold_model(metric, values, model)
+    X, folds = metric.raw_rows_, metric.folds_
+    if metric.target_ == "real":
+        return folded.each_row(lambda one, rows: predicted_moments(one, rows)[0], X, folds), folded
+    names = [str(name) for name in metric.classes_]
+
+    def codes(one, rows):
+        found = [str(label) for label in ask(one, "predict", rows)]
+        unknown = sorted(set(found) - set(names))
+        if unknown:
+            raise InputError(
+                f"the model {model_name(model)} predicts {unknown[:8]}, which are none of y's classes {names[:8]}: it "
+                "was fitted on another target."
+            )
+        return np.array([names.index(label) for label in found])
+
+    return folded.each_row(codes, X, folds).astype(np.intp), folded
