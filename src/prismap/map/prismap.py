@@ -8,19 +8,20 @@ from numbers import Integral, Real
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._random import as_generator, as_seed
 from prismap._validation import check_dissimilarity, check_rows, check_similarity, encode_classes
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.map.build import METHODS, Recipe, build
+from prismap.map.drift import drift_of
 from prismap.map.judge import judge
+from prismap.map.lazy import drawn, is_lazy, is_stream, placed_later
 from prismap.map.page import page_of
 from prismap.map.store import load_map, save_map
 from prismap.metrics.support import shares
 from prismap.metrics.target import known_targets, resolve_target
-from prismap.metrics.models import bind_model
 
 
 class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -38,7 +39,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     supervision : float in [0, 1]
         How much the target counts: 1 is the pure Fisher metric, 0 exactly the unsupervised map. The default leaves
         the Euclidean metric a share, so that structure inside a class survives.
-    posterior : "auto", "parzen", "lssvm", "gp", a classifier, a regressor or `PredictedLabels`
+    posterior : "auto", "parzen", "lssvm", "gp" or a classifier
         How the target's distribution is estimated; see `FisherMetric`.
     cross_fit : bool
         Whether no row is judged by its own label (and its fold's). Leave it on unless you need the published estimate.
@@ -81,7 +82,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         "data": [StrOptions({"vectors", "similarity", "dissimilarity"})],
         "target": [StrOptions({"auto", "class", "real", "none"})],
         "supervision": [Interval(Real, 0, 1, closed="both")],
-        "posterior": [str, BaseEstimator, HasMethods("predict")],
+        "posterior": [str, BaseEstimator],
         "cross_fit": ["boolean"],
         "fit_rows": [Interval(Integral, 2, None, closed="left")],
         "mapping": [StrOptions({"fisher", "euclidean"})],
@@ -113,8 +114,12 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         Unlabelled rows (-1 beside other codes, None, NaN) are mapped like all others. `callback` follows the
         embedding: ``callback(iteration, error, positions)``, True stops.
+
+        Of a Dask array or data frame a sample of `fit_rows` rows is drawn in one pass, and the rest is not looked at
+        again; `sampled_rows_` tells which.
         """
         self._validate_params()
+        X, y, self.sampled_rows_ = drawn(X, y, self)
         rows = self._check_fit_rows(X)
         n_rows = rows.shape[0]
         self.target_, self._y = self._check_target(y, n_rows)
@@ -148,8 +153,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _recipe(self, callback=None):
         return Recipe(
             method=self.method, data=self.data, target=self.target_, supervision=self.supervision,
-            posterior=self._bound_posterior(), cross_fit=self.cross_fit, mapping=self.mapping,
-            perplexity=self.perplexity, repair=self.repair, seed=self.seed_, n_jobs=self.n_jobs, callback=callback,
+            posterior=self.posterior, cross_fit=self.cross_fit, mapping=self.mapping, perplexity=self.perplexity,
+            repair=self.repair, seed=self.seed_, n_jobs=self.n_jobs, callback=callback,
         )  # fmt: skip
 
     def _fitted_part(self):
@@ -158,13 +163,6 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _fitted_target(self):
         return None if self._y is None else self._y[self.fit_rows_]
-    def _bound_posterior(self):
-        """The posterior; a model is bound to the columns and classes, which the metric only knows by number."""
-        if isinstance(self.posterior, str):
-            return self.posterior
-        columns = getattr(self, "feature_names_in_", None)
-        return bind_model(self.posterior, columns, self.classes_ if self.target_ == "class" else None)
-
 
     embedding_ = property(lambda self: self._built.positions)
     metric_ = property(lambda self: self._built.metric)
@@ -172,7 +170,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def fit_transform(self, X, y=None):
         """Fit the map and return the positions of all rows: embedded where they were fitted, placed where not."""
-        return self.fit(X, y).positions()
+        self.fit(X, y)
+        return self.transform(X) if is_lazy(X) else self.positions()
 
     def positions(self):
         """Positions of all rows given to `fit`, in their order."""
@@ -194,8 +193,12 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def transform(self, X):
         """Positions of rows X, each by itself: deterministic, in linear time.
 
-        Matrix data: entries of the new rows against all rows given to `fit`.
+        Matrix data: entries of the new rows against all rows given to `fit`. An iterator of batches gives an iterator
+        of their positions; a Dask array or data frame gives a Dask array, and nothing is computed yet.
         """
+        if is_lazy(X) or is_stream(X):
+            check_is_fitted(self, "seed_")
+            return placed_later(self, X)
         return self._place(X)[0]
 
     def place(self, X):
@@ -210,6 +213,11 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def is_far(self, X):
         """Which rows are farther from the data than 99 % of the fitted rows are from each other."""
         return self._place(X)[1] > self._built.far_threshold
+
+    def drift(self, X):
+        """Whether rows X are still what the map was made of: a `Drift`, whose words say if to refit."""
+        check_is_fitted(self, "seed_")
+        return drift_of(self, self._entries(check_rows(self, X, reset=False, sparse=self.data == "vectors")))
 
     def _place(self, X):
         check_is_fitted(self, "seed_")

@@ -1,0 +1,56 @@
+"""`drift`: quiet on rows like the fitted ones, loud on new regions and other shares of the classes."""
+
+import numpy as np
+import pytest
+
+from prismap.map import PrisMap
+from prismap.map.drift import class_shift, real_shift
+from scale.conftest import make_rows
+
+
+def test_rows_like_the_fitted_ones_call_for_nothing(model):
+    found = model.drift(make_rows(400, 5)[0])
+    assert not found.refit
+    assert found.far_share < 0.06
+    assert found.shift < 0.1
+    assert str(found).endswith("no need to refit.")
+    assert "of 400 rows are far from the map's (1% expected)" in str(found)
+
+
+def test_a_new_region_and_other_shares_are_told_apart(model):
+    X, y = make_rows(400, 5)
+    moved = X.copy()
+    moved[:80] += 30
+    found = model.drift(moved)
+    assert found.new_region
+    assert found.far_share == pytest.approx(0.2, abs=0.05)
+    assert "partial_refit adds them" in str(found)
+    one_class = model.drift(X[y == 0])
+    assert (one_class.new_region, one_class.moved) == (False, True)
+    assert one_class.shift > 0.5
+    assert "distributed otherwise; fit anew" in str(one_class)
+    assert str(model.drift(X[y == 0] + 30)).endswith("fit anew.")
+
+
+def test_real_targets_and_none():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    real = PrisMap(perplexity=8, random_state=0).fit(X, X[:, 0] + 0.1 * rng.normal(size=80))
+    assert real.drift(rng.normal(size=(100, 3))).moved is False
+    shifted = real.drift(X[X[:, 0] > 0.8])
+    assert shifted.moved
+    assert shifted.shift > 1
+    none = PrisMap(perplexity=8, random_state=0).fit(X).drift(X)
+    assert (none.shift, none.moved, none.far_share) == (None, False, 0.0)
+    assert "posterior" not in str(none)
+
+
+def test_shifts_and_their_noise_by_hand():
+    fitted, new = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[0.75, 0.25]])
+    shift, _ = class_shift(fitted, new)
+    assert shift == pytest.approx(0.25)
+    assert real_shift(np.array([[0.0], [2.0]]), np.array([[3.0]]))[0] == pytest.approx(2.0)
+    rng = np.random.default_rng(0)
+    draws = [rng.dirichlet([1, 2, 3], size=(2, 200)) for _ in range(200)]
+    found = np.array([class_shift(*draw) for draw in draws])
+    assert found[:, 0].mean() == pytest.approx(found[:, 1].mean(), rel=0.1)
