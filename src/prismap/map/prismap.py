@@ -8,7 +8,7 @@ from numbers import Integral, Real
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._random import as_generator, as_seed
@@ -20,6 +20,7 @@ from prismap.map.judge import judge
 from prismap.map.lazy import drawn, is_lazy, is_stream, placed_later
 from prismap.map.page import page_of
 from prismap.map.store import load_map, save_map
+from prismap.metrics.models import bind_model
 from prismap.metrics.support import shares
 from prismap.metrics.target import known_targets, resolve_target
 
@@ -39,7 +40,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     supervision : float in [0, 1]
         How much the target counts: 1 is the pure Fisher metric, 0 exactly the unsupervised map. The default leaves
         the Euclidean metric a share, so that structure inside a class survives.
-    posterior : "auto", "parzen", "lssvm", "gp" or a classifier
+    posterior : "auto", "parzen", "lssvm", "gp", a classifier, a regressor or `PredictedLabels`
         How the target's distribution is estimated; see `FisherMetric`.
     cross_fit : bool
         Whether no row is judged by its own label (and its fold's). Leave it on unless you need the published estimate.
@@ -82,7 +83,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         "data": [StrOptions({"vectors", "similarity", "dissimilarity"})],
         "target": [StrOptions({"auto", "class", "real", "none"})],
         "supervision": [Interval(Real, 0, 1, closed="both")],
-        "posterior": [str, BaseEstimator],
+        "posterior": [str, BaseEstimator, HasMethods("predict")],
         "cross_fit": ["boolean"],
         "fit_rows": [Interval(Integral, 2, None, closed="left")],
         "mapping": [StrOptions({"fisher", "euclidean"})],
@@ -153,9 +154,16 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _recipe(self, callback=None):
         return Recipe(
             method=self.method, data=self.data, target=self.target_, supervision=self.supervision,
-            posterior=self.posterior, cross_fit=self.cross_fit, mapping=self.mapping, perplexity=self.perplexity,
-            repair=self.repair, seed=self.seed_, n_jobs=self.n_jobs, callback=callback,
+            posterior=self._bound_posterior(), cross_fit=self.cross_fit, mapping=self.mapping,
+            perplexity=self.perplexity, repair=self.repair, seed=self.seed_, n_jobs=self.n_jobs, callback=callback,
         )  # fmt: skip
+
+    def _bound_posterior(self):
+        """The posterior; a model is bound to the columns and classes, which the metric only knows by number."""
+        if isinstance(self.posterior, str):
+            return self.posterior
+        columns = getattr(self, "feature_names_in_", None)
+        return bind_model(self.posterior, columns, self.classes_ if self.target_ == "class" else None)
 
     def _fitted_part(self):
         part = self._rows[self.fit_rows_]
