@@ -11,13 +11,15 @@ their folds only.
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import StandardScaler
 
 from prismap import PrisMap
+from prismap.inspection import MapDisplay
 from prismap.quality import chance_error, knn_error
 
-X, y = load_digits(return_X_y=True)
-X, y = X[:500], y[:500]
+X, y = load_wine(return_X_y=True)
+X = StandardScaler().fit_transform(X)
 labels = {"true labels": y, "permuted labels": np.random.default_rng(0).permutation(y)}
 published = {"cross_fit": False, "supervision": 1.0, "posterior": "parzen"}
 methods = {"without the target": {"supervision": 0}, "as published": published, "prismap": {}}
@@ -25,15 +27,15 @@ methods = {"without the target": {"supervision": 0}, "as published": published, 
 figure, axes = plt.subplots(2, 3, figsize=(11, 7.5), layout="constrained")
 for row, (name, target) in zip(axes, labels.items(), strict=True):
     for ax, (method, options) in zip(row, methods.items(), strict=True):
-        Y = PrisMap(random_state=0, **options).fit(X, target).embedding_
+        Y = PrisMap(perplexity=10, random_state=0, **options).fit(X, target).embedding_
         error = knn_error(Y, target)
-        ax.scatter(*Y.T, c=target, cmap="tab10", s=9, linewidths=0)
-        ax.set(title=f"{method}, {name}\n1-NN error {100 * error:.0f} %", xticks=[], yticks=[])
+        title = f"{method}, {name}\n1-NN error {100 * error:.0f} %"
+        MapDisplay(Y, target, np.unique(y), title=title).plot(ax, legend=False)
 
 # %%
-# With ten classes, a neighbour picked at random has another label with probability
+# With three classes of these sizes, a neighbour picked at random has another label with probability
 
-print(f"{chance_error(y):.3f}")
+print(f"{chance_error(y):.2f}")
 
 # %%
 # The published map of permuted labels is far below that. It shows the labels because it was told them. Figures for

@@ -9,6 +9,8 @@ compared by the n-grams they share. The matrix of similarities is all the method
 placed by its similarities to those that were.
 """
 
+import textwrap
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.utils import all_estimators
@@ -45,13 +47,13 @@ for k in range(0, len(names), 12):
 
 unseen = ["SparseLogisticClassifier", "KernelSVR", "RobustQuantileScaler", "FuzzyKMeans"]
 Y = m.transform(similarity(unseen, names))
-ax = m.plot(legend=True)
+ax = m.plot()
 ax.scatter(*Y.T, c="black", marker="*", s=60)
 for name, place in zip(unseen, Y, strict=True):
-    ax.annotate(name, place, fontsize=8, weight="bold")
+    ax.annotate(name, place, (0, 6), textcoords="offset points", ha="center", fontsize=8, weight="bold")
 
 # %%
 # How much of it is true? The names say something, not everything:
 
-print(m.report(n_permutations=2).verdict)
+print(textwrap.fill(m.report(n_permutations=2).verdict, 100))
 plt.show()

@@ -46,4 +46,4 @@ plt.show()
 
 print("shown by the map:", ", ".join(data.feature_names[np.argsort(-shown.relevance_)[:5]]))
 for level, meaning in [(2, "needed"), (1, "replaceable"), (0, "not needed")]:
-    print(f"{meaning}:", int((needed.relevance_classes_ == level).sum()), "features")
+    print(f"{meaning}:", int((needed.relevance_classes_ == level).sum()), "of", X.shape[1])
