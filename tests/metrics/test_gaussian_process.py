@@ -7,7 +7,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric, gaussian_process
-from prismap.metrics.gaussian_process import GaussianProcess, fisher_rao, fit_process, real_targets, target_bins
+from prismap.metrics.gaussian_process import GaussianProcess, fisher_rao, fit_process, target_bins
+from prismap.metrics.target import known_targets, real_targets, resolve_target
 from reference import gaussian_process_reference as slow
 
 PAIRS = [(0, 5), (3, 17), (24, 2), (11, 12), (8, 20)]
@@ -392,3 +393,8 @@ def test_real_targets_are_columns():
     assert real_targets([1.0, 2.5, 4.0], 3).shape == (3, 1)
     Y = real_targets([[1.0, 2.0], [2.5, np.nan], [4.0, 1.0], [5.0, 7.5]], 4)
     assert np.isnan(Y).all(axis=1).tolist() == [False, True, False, False]
+    assert known_targets(Y).tolist() == [True, False, True, True]
+    kind, same = resolve_target([[1, 2], [2, 3], [4, 1], [5, 7]], 4)
+    assert (kind, same.shape) == ("real", (4, 2))
+    with pytest.raises(InputError, match="y has 4 entries and X has 5 rows"):
+        resolve_target(same, 5)

@@ -39,7 +39,7 @@ class MapDisplay:
     @classmethod
     def from_map(cls, model):
         """From a fitted `PrisMap`: all rows it was given."""
-        return cls(model.positions(), model._y, model.classes_ if model.target_ == "class" else None)
+        return cls(model.positions(), model.shown_target(), model.classes_ if model.target_ == "class" else None)
 
     def plot(self, ax=None, *, size=None, legend=True):
         """Draw the points: classes by colour with a legend, a real target with a colour bar, no target in grey."""

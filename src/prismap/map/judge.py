@@ -176,7 +176,12 @@ def min_class(y):
 
 
 def error_of(target, n_neighbors, positions, y, fitted_positions=None, fitted_y=None):
-    """1-NN or k-NN error of classes, nRMSE of a real target."""
+    """1-NN or k-NN error of classes, nRMSE of a real target, mean nRMSE of several."""
+    if y.ndim == 2:
+        columns = zip(y.T, [None] * y.shape[1] if fitted_y is None else fitted_y.T, strict=True)
+        parts = [error_of(target, n_neighbors, positions, one, fitted_positions, other) for one, other in columns]
+        # The same rows were judged for every target: their errors are not independent.
+        return Estimate(float(np.mean([float(part) for part in parts])), float(np.mean([p.spread for p in parts])))
     measure = knn_error if target == "class" else knn_nrmse
     return measure(positions, y, n_neighbors=n_neighbors, Y_fit=fitted_positions, y_fit=fitted_y)
 
@@ -193,6 +198,8 @@ def score_cases(target, built, y, permuted, cases, *, folded):
     """The scores of the report, and how many rows they were judged on."""
     on_map, on_unsupervised, on_permuted = cases
     names = {1: "1-NN error", 5: "5-NN error"} if target == "class" else {5: "nRMSE"}
+    if y.ndim == 2:
+        names = {5: f"mean nRMSE of {y.shape[1]} targets"}
     scores = []
     for k, name in names.items():
         k = min(k, *(len(p.fitted_target) - 1 for p in on_map))

@@ -64,7 +64,7 @@ def page_target(model):
     if model.target_ == "none":
         return Target()
     if model.target_ == "real":
-        return Target(kind="real", values=model._y)
+        return Target(kind="real", values=model.shown_target())
     return Target(kind="class", classes=[str(name) for name in model.classes_], codes=model._y)
 
 

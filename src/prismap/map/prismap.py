@@ -36,7 +36,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     data : "vectors", "similarity" or "dissimilarity"
         What X is: rows of features, or a square matrix between rows.
     target : "auto", "class", "real" or "none"
-        What y is. "auto" looks; "none" ignores it.
+        What y is. "auto" looks; "none" ignores it. Several real targets, a column each, count alike; pictures show the
+        first.
     supervision : float in [0, 1]
         How much the target counts: 1 is the pure Fisher metric, 0 exactly the unsupervised map. The default leaves
         the Euclidean metric a share, so that structure inside a class survives.
@@ -192,6 +193,10 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return Y
 
     def known(self):
+    def shown_target(self):
+        """The target that pictures are coloured by: of several the first; None without one."""
+        return self._y[:, 0] if self._y is not None and self._y.ndim == 2 else self._y
+
         """Which of the rows given to `fit` have a target."""
         check_is_fitted(self, "seed_")
         if self.target_ == "none":

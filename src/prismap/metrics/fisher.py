@@ -22,7 +22,7 @@ from prismap._random import as_generator
 from prismap._validation import check_dissimilarity, check_rows, check_similarity, encode_classes
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics.base import check_n_neighbors, smallest
-from prismap.metrics.gaussian_process import GaussianProcess, most_support, real_targets, target_bins
+from prismap.metrics.gaussian_process import GaussianProcess, most_support, target_bins
 from prismap.metrics.geometry import DissimilarityGeometry, FittedIndex, SimilarityGeometry, VectorGeometry
 from prismap.metrics.graph import GRAPH_NEIGHBORS, connected_graph, shortest_paths, shortest_paths_of_new
 from prismap.metrics.models import SEGMENT_FOLDS, PredictedLabels, check_model, is_fitted, is_model
@@ -179,10 +179,9 @@ class FisherMetric(BaseEstimator):
         self.classes_, self.target_ = np.empty(0), "none"
         if y is None:
             return None, np.zeros(self.n_rows_, dtype=np.intp)
-        several = self.target != "class" and np.ndim(y) == 2 and np.shape(y)[1] > 1
-        self.target_ = "real" if several else resolve_target(y, self.n_rows_, self.target)[0]
+        self.target_, values = resolve_target(y, self.n_rows_, self.target)
         if self.target_ == "real":
-            values = real_targets(y, self.n_rows_)
+            values = values.reshape(self.n_rows_, -1)
             return values, target_bins(values)
         self.classes_, codes = encode_classes(y, self.n_rows_)
         return codes, codes

@@ -35,7 +35,6 @@ from sklearn.base import BaseEstimator
 from prismap._blocks import row_blocks
 from prismap.exceptions import InputError
 from prismap.metrics.geometry import FittedIndex, SimilarityGeometry, VectorGeometry
-from prismap.metrics.target import resolve_target
 
 #: Support rows when the user names no number (fewer for many rows, whose pairs cost |S|^2 each), and rows that the
 #: hyper-parameters are found on: no silent O(n^3).
@@ -71,15 +70,6 @@ class GaussianProcess(BaseEstimator):
 
 
 # --- targets ----------------------------------------------------------------------------------------------------------
-
-
-def real_targets(y, n_rows):
-    """Real targets as (n, number of targets); rows in which one is missing are NaN throughout."""
-    y = np.asarray(y)
-    columns = list(y.T) if y.ndim == 2 else [y]
-    Y = np.stack([resolve_target(column, n_rows, "real")[1] for column in columns], axis=1)
-    Y[np.isnan(Y).any(axis=1)] = np.nan
-    return Y
 
 
 def most_support(n_rows):

@@ -12,11 +12,13 @@ MOST_INTEGER_CLASSES = 50
 
 
 def resolve_target(y, n_rows, target="auto"):
-    """("class" or "real", y as an array with one entry a row).
+    """("class" or "real", y as an array with one entry a row, or (n, targets) for several real targets).
 
     "auto": text and booleans are classes; numbers with fractions are real; whole numbers are classes unless there are
-    more than 50 different ones with fewer than five rows each.
+    more than 50 different ones with fewer than five rows each. Several columns are several real targets.
     """
+    if target != "class" and np.ndim(y) == 2 and np.shape(y)[1] > 1:
+        return "real", real_targets(y, n_rows)
     values = check_target_length(y, n_rows)
     kind = target if target != "auto" else guess_target(values)
     return kind, values if kind == "class" else real_values(values)
@@ -42,8 +44,20 @@ def guess_target(values):
 
 
 def known_targets(y):
-    """Which entries of a resolved target are known: codes from 0 on, or numbers."""
-    return ~np.isnan(y) if y.dtype.kind == "f" else y >= 0
+    """Which rows of a resolved target are known: codes from 0 on, or numbers throughout."""
+    if y.dtype.kind != "f":
+        return y >= 0
+    missing = np.isnan(y)
+    return ~(missing.any(axis=1) if y.ndim == 2 else missing)
+
+
+def real_targets(y, n_rows):
+    """Real targets as (n, number of targets); rows in which one is missing are NaN throughout."""
+    y = np.asarray(y)
+    columns = list(y.T) if y.ndim == 2 else [y]
+    Y = np.stack([real_values(check_target_length(column, n_rows)) for column in columns], axis=1)
+    Y[np.isnan(Y).any(axis=1)] = np.nan
+    return Y
 
 
 def real_values(values):
