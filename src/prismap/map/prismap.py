@@ -19,6 +19,7 @@ from prismap.map.drift import drift_of
 from prismap.map.judge import judge
 from prismap.map.lazy import drawn, is_lazy, is_stream, placed_later
 from prismap.map.page import page_of
+from prismap.map.refit import extended, new_landmarks, target_of
 from prismap.map.store import load_map, save_map
 from prismap.metrics.models import bind_model
 from prismap.metrics.support import shares
@@ -231,6 +232,29 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Whether rows X are still what the map was made of: a `Drift`, whose words say if to refit."""
         check_is_fitted(self, "seed_")
         return drift_of(self, self._entries(check_rows(self, X, reset=False, sparse=self.data == "vectors")))
+
+    def partial_refit(self, X, y=None, *, most=500):
+        """Add at most `most` of the rows X that lie where the map has none; all that is on the map stays in place.
+
+        `embedding_` gets their positions at its end, and `added_rows_` tells which they are. The metric is not learnt
+        anew: y serves pictures and reports only. Vectors only.
+        """
+        check_is_fitted(self, "seed_")
+        if self.data != "vectors":
+            raise InputError("partial_refit needs data='vectors': distances between new rows are not known otherwise.")
+        rows = check_rows(self, X, reset=False, sparse=True).astype(self._rows.dtype, copy=False)
+        target = target_of(self, y, rows.shape[0])
+        self.added_rows_ = added = new_landmarks(self._built, rows, most)
+        if not len(added):
+            return self
+        rows, target = rows[added], None if target is None else target[added]
+        self._built = extended(self._built, self._fitted_part(), self._fitted_target(), rows, target)
+        first = self._rows.shape[0]
+        self._rows = sp.vstack([self._rows, rows], format="csr") if sp.issparse(rows) else np.vstack([self._rows, rows])
+        self._y = None if target is None else np.concatenate([self._y, target])
+        self.fit_rows_ = np.concatenate([self.fit_rows_, np.arange(first, first + len(added))])
+        self._report, self._twins, self._inverse = None, None, None
+        return self
 
     def _place(self, X):
         check_is_fitted(self, "seed_")
