@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
+from functools import cache
 from importlib.metadata import distribution
 from pathlib import Path
 from types import ModuleType
@@ -29,14 +30,15 @@ extensions = [
 ]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
-exclude_patterns = ["_build", "_templates", "gallery/**/*.ipynb", "gallery/*.ipynb"]
+# sphinx-gallery's tables of times ask a CDN for scripts.
+exclude_patterns = ["_build", "_templates", "gallery/*.ipynb", "**/sg_execution_times.rst", "sg_execution_times.rst"]
 templates_path = ["_templates"]
 
 # Names in single quotes are code, and links where they are names of ours.
 default_role = "py:obj"
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
-napoleon_use_ivar = True
+napoleon_custom_sections = [("Attributes", "params_style")]
 napoleon_use_rtype = False
 napoleon_preprocess_types = False
 
@@ -90,6 +92,7 @@ ROOMS = {
 }
 
 
+@cache
 def public_names(room: str) -> list[str]:
     """What a room exports and no other room explains: its `__all__`, or what it defines."""
     module = importlib.import_module(room)
@@ -162,9 +165,19 @@ def plain_text(lines: list[str]) -> None:
             literal = indent
 
 
+def link_by_name(app: Any, env: Any, node: Any, text: Any) -> Any:
+    """`FisherMetric` in a docstring of another room leads to `prismap.metrics.FisherMetric`."""
+    rooms = [room for room in ROOMS if node.get("reftarget") in public_names(room)]
+    if node.get("refdomain") != "py" or len(rooms) != 1:
+        return None
+    target = f"{rooms[0]}.{node['reftarget']}"
+    return env.domains["py"].resolve_xref(env, node["refdoc"], app.builder, "obj", target, node, text)
+
+
 def setup(app: Any) -> None:
     """Connect what Sphinx asks on the way."""
     app.connect("autodoc-process-docstring", lambda *event: plain_text(event[-1]), priority=900)
+    app.connect("missing-reference", link_by_name)
     app.connect("autodoc-skip-member", lambda *event: True if re.fullmatch(r"set_\w+_request", event[2]) else None)
 
 
