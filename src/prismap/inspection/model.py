@@ -64,7 +64,7 @@ class ModelDisplay:
         pyplot = import_extra("matplotlib.pyplot", extra="plot", feature="drawing a model")
         if ax is None:
             figure = pyplot.figure(
-                figsize=(8.5, 6.5 if surface else figure_height(self.view.grid)), layout="constrained"
+                figsize=(9.5, 6.5 if surface else figure_height(self.view.grid)), layout="constrained"
             )
             ax = figure.add_subplot(projection="3d" if surface else None)
         size = size or float(np.clip(16000 / max(len(self.view.positions), 1), 6, 34))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,6 +21,7 @@ from prismap._validation import check_rows, check_target_length
 from prismap.exceptions import InputError
 from prismap.inspection.exemplars import Exemplars, exemplars_of
 from prismap.inspection.held_out import cross_validate, judge_view, shown_wrongly
+from prismap.inspection.model_posterior import ModelPosterior
 from prismap.inspection.responses import Responder, dense
 from prismap.inspection.surface import Grid, frozen, inverse_of, make_grid, positions_of, region_codes
 from prismap.metrics.target import real_values
@@ -91,8 +93,9 @@ class ModelView:
             A fitted one is used as it is, an unfitted one is cloned and fitted. None: a `PrisMap` of the rows, behind
             the scalers that lead a pipeline of the model.
         supervision_from : "labels" or "model"
-            What the map is supervised by: y, which shows the model before the true structure, or the model's own
-            answers, which shows the data as the model sees it (thesis 3.5.4).
+            What the map is supervised by: y, which shows the model before the true structure, or the model itself,
+            which shows the data as the model sees it (thesis 3.5.4): a `PrisMap` with posterior="auto" then measures
+            by the model's probabilities or output, any other map is fitted with the model's answers as its target.
         grid_resolution : places along each side of the picture.
         """
         check_options(supervision_from, grid_resolution)
@@ -105,6 +108,8 @@ class ModelView:
         answer = responder(rows)
         target = supervision_target(responder, answer.value, truth, supervision_from)
         recipe = default_map(model, len(rows)) if map is None else map
+        if supervision_from == "model" and not is_fitted(recipe):
+            recipe = supervised_by_model(recipe, responder, X)
         start = perf_counter()
         fitted = recipe if is_fitted(recipe) else clone(recipe).fit(X, target)
         positions = positions_of(fitted, X)
@@ -178,12 +183,34 @@ def supervision_target(responder, said, truth, supervision_from):
 
 
 def default_map(model, n_rows):
-    """A `PrisMap`, behind clones of the scalers that lead the model's pipeline: the geometry the model works in."""
+    """A `PrisMap`, behind the scalers that lead the model's pipeline: the geometry the model works in."""
     # The public face, not the room `map`: that room draws its pages with this one.
     plane = prismap.PrisMap(perplexity=min(30, max(1, (n_rows - 1) // 3)), random_state=0)
+    scalers = leading_scalers(model)
+    return make_pipeline(*[FrozenEstimator(own) for own in scalers], plane) if scalers else plane
+
+
+def leading_scalers(model):
+    """The fitted steps at the head of a pipeline that only move and stretch columns."""
     steps = [own for _, own in model.steps[:-1]] if isinstance(model, Pipeline) else []
-    scalers = list(takewhile(lambda own: hasattr(own, "inverse_transform") and hasattr(own, "scale_"), steps))
-    return make_pipeline(*[clone(own) for own in scalers], plane) if scalers else plane
+    return list(takewhile(lambda own: hasattr(own, "inverse_transform") and hasattr(own, "scale_"), steps))
+
+
+def supervised_by_model(recipe, responder, X):
+    """The recipe of a map with the model itself as its posterior, if it is a `PrisMap` that does not know better.
+
+    Behind the model's own scalers the posterior is the rest of the model's pipeline.
+    """
+    plane = recipe.steps[-1][1] if isinstance(recipe, Pipeline) else recipe
+    if not isinstance(plane, prismap.PrisMap) or plane.posterior != "auto":
+        return recipe
+    if plane is recipe:
+        return clone(plane).set_params(posterior=ModelPosterior(responder))
+    scalers = [own for _, own in recipe.steps[:-1]]
+    if not all(isinstance(own, FrozenEstimator) for own in scalers):
+        return recipe
+    rest = Responder(responder.model[len(scalers) :], recipe[:-1].transform(X), None)
+    return make_pipeline(*scalers, clone(plane).set_params(posterior=ModelPosterior(rest)))
 
 
 def placed_exemplars(model, fitted, responder):

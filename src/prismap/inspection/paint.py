@@ -20,6 +20,7 @@ VIRIDIS = (
 RAMP_END = 0.93
 #: How deep the colour is at a boundary and at full certainty, and in places far from the data.
 FAINT, DEEP, FAR = 0.12, 0.62, 0.18
+OUTPUT_DEPTH = 0.75
 FAR_GREY = (226, 228, 232)
 
 
@@ -31,19 +32,19 @@ def class_palette(n_classes):
     return [to_hex(oklch((0.58, 0.72, 0.44)[i % 3], 0.14, (i * 137.508 + 20) % 360)) for i in range(n_classes)]
 
 
-def paint(grid: Grid, kind: str, *, scale, n_classes: int = 0) -> np.ndarray:
-    """The picture as RGBA bytes, line 0 at the lowest y.
+def paint(grid: Grid, kind: str, *, scale, n_classes: int = 0, opaque: bool = True) -> np.ndarray:
+    """The picture as RGBA bytes, line 0 at the lowest y; opaque on white, or see-through for any background.
 
     `scale`: for classes the certainty that gets the full colour, for output its (low, high) ends.
     """
     if kind == "class":
         colours = np.array([from_hex(colour) for colour in class_palette(n_classes)], dtype=np.float64)
-        rgb = colours[grid.value]
-        depth = class_depth(grid, scale)
+        rgb, depth = colours[grid.value], class_depth(grid, scale)
     else:
-        rgb = ramp(grid.value, *scale)
-        depth = np.full(grid.value.shape, 0.75)
+        rgb, depth = ramp(grid.value, *scale), np.full(grid.value.shape, OUTPUT_DEPTH)
     depth = np.where(grid.far, FAR, depth)[..., None]
+    if not opaque:
+        return np.concatenate([rgb, 255 * depth], axis=-1).round().astype(np.uint8)
     ground = np.where(grid.far[..., None], np.array(FAR_GREY, dtype=np.float64), 255.0)
     painted = depth * rgb + (1 - depth) * ground
     return np.concatenate([painted, np.full((*grid.value.shape, 1), 255.0)], axis=-1).round().astype(np.uint8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib.util
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, NuSVC
 
+from prismap._optional import import_extra
 from prismap._validation import missing_mask, refuse_other_columns
 from prismap.exceptions import InputError
 from prismap.metrics.target import guess_target
@@ -54,7 +56,7 @@ class Responder:
         self.model = model
         check_columns(model, X)
         self.as_given = frame_maker(X)
-        self._frame = self.as_given if hasattr(model, "feature_names_in_") else np.asarray
+        self._frame = frame_for(model, X)
         predicted = self._predict(dense(X))
         self.kind = kind_of(model, predicted, y)
         self.classes = _classes(model, predicted, y) if self.kind == "class" else np.empty(0)
@@ -78,6 +80,11 @@ class Responder:
         place = np.minimum(np.searchsorted(self.classes, found), len(self.classes) - 1)
         codes[known] = np.where(self.classes[place] == found, place, -1)
         return codes
+
+    def ask(self, question: Any, rows: np.ndarray) -> Any:
+        """``question(self, rows as the model takes them)``, its failures told like all others."""
+        with self._failures():
+            return question(self, self._frame(rows))
 
     def _ask(self, rows):
         values = self._predict(rows)
@@ -214,6 +221,17 @@ def _classes(model, predicted, y):
 def dense(X):
     """Rows as one plain array."""
     return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+
+
+def frame_for(model: Any, X: Any) -> Any:
+    """The form that a model takes rows in: frames if it learned names, named by X or (with pandas) by the model."""
+    if not hasattr(model, "feature_names_in_"):
+        return np.asarray
+    if hasattr(X, "columns") or not importlib.util.find_spec("pandas"):
+        return frame_maker(X)
+    return partial(
+        import_extra("pandas", extra="io", feature="named columns").DataFrame, columns=model.feature_names_in_
+    )
 
 
 def frame_maker(X: Any) -> Any:

@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 from scipy import ndimage
 from scipy.spatial import cKDTree
+from sklearn.pipeline import Pipeline
 
+import prismap
 from prismap.exceptions import InputError
+from prismap.inspection.local_surface import LocalSurface
 from prismap.inspection.responses import Answer
 
 #: The grid reaches this share of the plane's width beyond the rows.
@@ -84,11 +87,11 @@ def far_places(places: np.ndarray, positions: np.ndarray) -> np.ndarray:
     return tree.query(places)[0] > limit
 
 
-def make_grid(inverse: Any, responder: Any, positions: np.ndarray, resolution: int, rows: Any = None) -> Grid:
+def make_grid(inverse: Any, responder: Any, positions: np.ndarray, resolution: int) -> Grid:
     """The model's picture around the positions: ``responder(inverse(place))`` for each place of a grid."""
     x, y = plane_axes(positions, resolution)
     places = np.column_stack([axis.ravel() for axis in np.meshgrid(x, y)])
-    answer: Answer = responder(inverse(places) if rows is None else rows)
+    answer: Answer = responder(inverse(places))
     shape = (len(y), len(x))
     sure = None if answer.certainty is None else answer.certainty.reshape(shape)
     return Grid(
@@ -98,12 +101,15 @@ def make_grid(inverse: Any, responder: Any, positions: np.ndarray, resolution: i
 
 
 def inverse_of(fitted: Any, positions: np.ndarray, rows: np.ndarray) -> Any:
-    """The map's own way from places to rows, or an `InverseMap` of its rows when it has none."""
-    if callable(getattr(fitted, "inverse_transform", None)):
-        return fitted.inverse_transform
-    from prismap.mappings import InverseMap
+    """The map's own way from places to rows (PCA, SOM, GTM have one), or the surface of means through the rows.
 
-    return InverseMap().fit(positions, rows).transform
+    A `PrisMap` learns its inverse from the same pairs, for smooth reconstructions; the means are nearer to rows left
+    out and do not extrapolate (docs/methods/model_view.md).
+    """
+    own = fitted.steps[-1][1] if isinstance(fitted, Pipeline) else fitted
+    if isinstance(own, prismap.PrisMap) or not callable(getattr(fitted, "inverse_transform", None)):
+        return LocalSurface(positions, rows).transform
+    return fitted.inverse_transform
 
 
 def positions_of(fitted: Any, X: Any) -> np.ndarray:

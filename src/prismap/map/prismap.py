@@ -23,6 +23,7 @@ from prismap.map.refit import extended, new_landmarks, target_of
 from prismap.map.store import load_map, save_map
 from prismap.metrics.models import bind_model
 from prismap.metrics.support import shares
+from prismap.metrics.symmetry import symmetrized
 from prismap.metrics.target import known_targets, resolve_target
 
 
@@ -137,6 +138,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _check_fit_rows(self, X):
         rows = check_rows(self, X, reset=True, sparse=self.data == "vectors", min_rows=2)
+        if self.data != "vectors":
+            rows = symmetrized(rows, self.data, stacklevel=3)
         if self.data == "similarity":
             check_similarity(rows)
         elif self.data == "dissimilarity":

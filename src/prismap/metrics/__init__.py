@@ -1,6 +1,7 @@
 """Distances: the Fisher metric, fifteen dissimilarities and their mixtures, named and ready-made metrics."""
 
 from prismap.metrics.base import NamedMetric, PrecomputedMetric, fit_metric
+from prismap.metrics.callables import pairwise_similarity, similarity_to
 from prismap.metrics.dissimilarities import DISSIMILARITIES, dissimilarity, register_dissimilarity
 from prismap.metrics.fisher import FisherMetric
 from prismap.metrics.geometry import repair_similarity
@@ -16,6 +17,8 @@ __all__ = [
     "PredictedLabels",
     "dissimilarity",
     "fit_metric",
+    "pairwise_similarity",
     "register_dissimilarity",
     "repair_similarity",
+    "similarity_to",
 ]  # fmt: skip

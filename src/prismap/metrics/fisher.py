@@ -38,6 +38,7 @@ from prismap.metrics.sources import (
     predicted_source,
 )
 from prismap.metrics.support import mean_bandwidth, stratified_folds, stratified_support
+from prismap.metrics.symmetry import symmetrized
 from prismap.metrics.target import resolve_target
 from prismap.metrics.tiles import fill_pairs
 
@@ -195,7 +196,7 @@ class FisherMetric(BaseEstimator):
     def _fit_geometry(self, X):
         if self.data == "vectors":
             return VectorGeometry(check_rows(self, X, reset=True, sparse=True, min_rows=2))
-        matrix = check_rows(self, X, reset=True, min_rows=2)
+        matrix = symmetrized(check_rows(self, X, reset=True, min_rows=2), self.data, stacklevel=3)
         if self.data == "similarity":
             check_similarity(matrix)
             return SimilarityGeometry(matrix, self.repair)
