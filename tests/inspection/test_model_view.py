@@ -152,7 +152,7 @@ def test_the_models_scalers_set_the_geometry():
     model = make_pipeline(StandardScaler(), SVC()).fit(X * scales, Y)
     frame = pd.DataFrame(X * scales, columns=list("abcde"))
     view = ModelView.from_estimator(model, frame, Y, map=None, grid_resolution=10)
-    assert [type(step).__name__ for _, step in view.map.steps] == ["StandardScaler", "PrisMap"]
+    assert [type(step).__name__ for _, step in view.map.steps] == ["FrozenEstimator", "PrisMap"]
     assert view.misshown.mean() < 0.1
     assert view.exemplars.name == "support vector"
     assert len(view.exemplars.rows) == len(model[-1].support_)

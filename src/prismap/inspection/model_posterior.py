@@ -75,7 +75,7 @@ def class_scores(model: Any, rows: Any) -> np.ndarray | None:
 
 
 def least_margins(margins: np.ndarray) -> np.ndarray:
-    """Twice the smallest value that a class's one-versus-one machines give it: equal for two classes at their border."""
+    """Twice the smallest value that a class's one-versus-one machines give it: equal for two classes at a border."""
     n_classes = int((1 + np.sqrt(1 + 8 * margins.shape[1])) / 2)
     first, second = np.triu_indices(n_classes, 1)
     least = np.full((len(margins), n_classes), np.inf)

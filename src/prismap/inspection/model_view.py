@@ -107,7 +107,8 @@ class ModelView:
             truth = real_values(truth)
         answer = responder(rows)
         target = supervision_target(responder, answer.value, truth, supervision_from)
-        recipe = default_map(model, len(rows)) if map is None else map
+        recipe, form = (default_map(model, len(rows)), responder.frame) if map is None else (map, responder.as_given)
+        X = X if map is not None else form(rows)
         if supervision_from == "model" and not is_fitted(recipe):
             recipe = supervised_by_model(recipe, responder, X)
         start = perf_counter()
@@ -127,7 +128,7 @@ class ModelView:
         return cls(
             responder.kind, frozen(responder.classes), frozen(positions), frozen(codes), frozen(answer.value),
             frozen(answer.certainty), frozen(responder(behind).value), grid, frozen(region_codes(grid, positions)),
-            placed_exemplars(model, fitted, responder), type(model).__name__, times, fitted,
+            placed_exemplars(fitted, responder, form), type(model).__name__, times, fitted,
             partial(held_out, recipe, responder, X, rows, target),
         )  # fmt: skip
 
@@ -213,13 +214,13 @@ def supervised_by_model(recipe, responder, X):
     return make_pipeline(*scalers, clone(plane).set_params(posterior=ModelPosterior(rest)))
 
 
-def placed_exemplars(model, fitted, responder):
+def placed_exemplars(fitted, responder, form):
     """Prototypes or support vectors of the model as positions on the map, with codes as labels."""
-    inner = exemplars_of(model)
+    inner = exemplars_of(responder.model)
     if inner is None or inner.rows.shape[1] != getattr(fitted, "n_features_in_", inner.rows.shape[1]):
         return None
     codes = None if inner.labels is None else responder.encode(inner.labels)
-    return Exemplars(inner.name, frozen(positions_of(fitted, responder.as_given(inner.rows))), frozen(codes))
+    return Exemplars(inner.name, frozen(positions_of(fitted, form(inner.rows))), frozen(codes))
 
 
 def held_out(recipe, responder, X, rows, target, view, *, n_folds, seed):

@@ -48,6 +48,7 @@ class Responder:
     ----------
     kind : "class" or "real".
     classes : the labels, sorted; empty for a regressor.
+    frame, as_given : functions that give an array of rows the form the model takes, or the form of X.
     """
 
     def __init__(self, model: Any, X: Any, y: Any = None):
@@ -56,7 +57,7 @@ class Responder:
         self.model = model
         check_columns(model, X)
         self.as_given = frame_maker(X)
-        self._frame = frame_for(model, X)
+        self.frame = frame_for(model, X)
         predicted = self._predict(dense(X))
         self.kind = kind_of(model, predicted, y)
         self.classes = _classes(model, predicted, y) if self.kind == "class" else np.empty(0)
@@ -84,7 +85,7 @@ class Responder:
     def ask(self, question: Any, rows: np.ndarray) -> Any:
         """``question(self, rows as the model takes them)``, its failures told like all others."""
         with self._failures():
-            return question(self, self._frame(rows))
+            return question(self, self.frame(rows))
 
     def _ask(self, rows):
         values = self._predict(rows)
@@ -95,12 +96,12 @@ class Responder:
                                  "are not finite; a picture cannot show them.")  # fmt: skip
             return Answer(values)
         with self._failures():
-            sure = certainty(self.model, self._frame(rows), values)
+            sure = certainty(self.model, self.frame(rows), values)
         return Answer(self.encode(values), sure)
 
     def _predict(self, rows):
         with self._failures():
-            values = np.asarray(self.model.predict(self._frame(rows)))
+            values = np.asarray(self.model.predict(self.frame(rows)))
         if values.ndim == 2 and values.shape[1] == 1:
             values = values[:, 0]
         if values.shape != (len(rows),):

@@ -20,7 +20,7 @@ def with_model(page: PageData, fitted: Any, model: Any) -> PageData:
     """The page of a fitted `PrisMap` with what a trained model says at every place and of every row."""
     y = fitted.shown_target()
     if fitted.target_ == "class":
-        y = np.append(fitted.classes_.astype(object), None)[y]
+        y = np.array([*fitted.classes_, None], dtype=object)[y]
     return with_view(page, ModelView.from_estimator(model, fitted._rows, y, map=fitted, grid_resolution=RESOLUTION))
 
 
