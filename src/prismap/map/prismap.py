@@ -297,11 +297,16 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         return MapDisplay.from_map(self).plot(ax=ax, **options).ax_
 
-    def to_html(self, path, *, title="prismap", columns=None, images=None, row_ids=None):
-        """Write the self-contained page: the map, its twins and the verdict. Judges the map if that is still to do."""
-        from prismap.explorer.page import write_html
+    def to_html(self, path, *, title="prismap", columns=None, images=None, row_ids=None, model=None):
+        """Write the self-contained page: the map, its twins and the verdict. Judges the map if that is still to do.
 
-        return write_html(page_of(self, title=title, columns=columns, images=images, row_ids=row_ids), path)
+        `model`: a trained classifier or regressor, whose decisions are shown behind the points.
+        """
+        from prismap.explorer.page import write_html
+        from prismap.map.view_page import with_model
+
+        page = page_of(self, title=title, columns=columns, images=images, row_ids=row_ids)
+        return write_html(page if model is None else with_model(page, self, model), path)
 
     def explore(self, **options):
         """The page as a notebook widget with a two-way `selection`; the static page where anywidget is missing."""
