@@ -18,6 +18,9 @@ CHUNK_PAIRS = 500
 #: Seconds of work left from which on starting processes pays.
 WORTH_PROCESSES = 2.0
 
+#: What joblib calls them.
+BACKENDS = {"processes": "loky", "threads": "threading"}
+
 Function = Callable[[Any, Any], float]
 Progress = Callable[[int, int], Any]
 
@@ -73,7 +76,7 @@ def similarity_to(
 
 def _evaluate(left, right, rows, columns, function, n_jobs, prefer, progress):
     """Values of pairs by index, a chunk at a time; in parallel once the first chunk has shown that this pays."""
-    if prefer not in ("processes", "threads"):
+    if prefer not in BACKENDS:
         raise InputError(f"prefer must be 'processes' or 'threads'; got {prefer!r}.")
     values, total, done, start = np.empty(len(rows)), len(rows), 0, perf_counter()
     chunks = [slice(first, min(first + CHUNK_PAIRS, total)) for first in range(0, total, CHUNK_PAIRS)]
@@ -89,7 +92,7 @@ def _evaluate(left, right, rows, columns, function, n_jobs, prefer, progress):
     while chunks:
         left_over = (perf_counter() - start) / max(done, 1) * (total - done)
         if done and workers > 1 and left_over > WORTH_PROCESSES:
-            parallel = Parallel(n_jobs=workers, prefer=prefer, return_as="generator")
+            parallel = Parallel(n_jobs=workers, backend=BACKENDS[prefer], return_as="generator")
             found = parallel(delayed(work)(pairs(chunk)) for chunk in chunks)
             now, chunks = chunks, []
         else:
