@@ -15,7 +15,7 @@ from prismap.scale.records import Part
 from prismap.tables import ENDINGS
 
 #: A parquet file is split, between its row groups, into parts of about so many rows.
-PART_ROWS = 500_000
+PART_ROWS = 250_000
 _ASIDE = re.compile(r"\..+\.[0-9a-f]{8}\.parquet")
 
 
