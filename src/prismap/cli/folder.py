@@ -13,8 +13,10 @@ from prismap.bundle import sync_folder
 from prismap.exceptions import InputError
 
 MODEL, REPORT, PAGE, PICTURE = "model.prismap", "report.json", "map.html", "map.png"
-#: Everything that `prismap map` writes, and where the explorer keeps its last view.
-NAMES = frozenset({MODEL, REPORT, PAGE, PICTURE, "map.parquet", "map.csv", "explorer.json"})
+#: Everything that `prismap map` and `prismap view` write, and where the explorer keeps its last view.
+NAMES = frozenset({
+    MODEL, REPORT, PAGE, PICTURE, "map.parquet", "map.csv", "explorer.json", "view.html", "view.png", "fidelity.json",
+})  # fmt: skip
 
 
 def check_folder(out: Path, *, force: bool) -> None:

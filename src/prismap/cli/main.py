@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from prismap._version import __version__
-from prismap.cli import apply, demo, explore, map, relevance, report
+from prismap.cli import apply, demo, explore, map, relevance, report, view
 from prismap.cli.console import Console, in_options
 from prismap.exceptions import InputError, MissingExtraError, PrismapWarning
 
-COMMANDS = (demo, map, apply, relevance, report, explore)
+COMMANDS = (demo, map, apply, view, relevance, report, explore)
 
 
 class Parser(argparse.ArgumentParser):

@@ -61,8 +61,8 @@ class ModelDisplay:
             raise InputError("surface=True draws the output of a regressor; this model is a classifier.")
         if points == "true" and self.view.truth is None:
             points = "predicted"
-        pyplot = import_extra("matplotlib.pyplot", extra="plot", feature="drawing a model")
         if ax is None:
+            pyplot = import_extra("matplotlib.pyplot", extra="plot", feature="drawing a model")
             figure = pyplot.figure(
                 figsize=(9.5, 6.5 if surface else figure_height(self.view.grid)), layout="constrained"
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import takewhile
@@ -107,8 +108,10 @@ class ModelView:
             truth = real_values(truth)
         answer = responder(rows)
         target = supervision_target(responder, answer.value, truth, supervision_from)
-        recipe, form = (default_map(model, len(rows)), responder.frame) if map is None else (map, responder.as_given)
-        X = X if map is not None else form(rows)
+        recipe = default_map(model, len(rows)) if map is None else map
+        # Our own pipelines take arrays: scalers without names.
+        form = np.asarray if map is None and isinstance(recipe, Pipeline) else responder.as_given
+        X = rows if form is np.asarray else X
         if supervision_from == "model" and not is_fitted(recipe):
             recipe = supervised_by_model(recipe, responder, X)
         start = perf_counter()
@@ -183,7 +186,7 @@ def supervision_target(responder, said, truth, supervision_from):
     return responder.classes[said]
 
 
-def default_map(model, n_rows):
+def default_map(model: Any, n_rows: int) -> Any:
     """A `PrisMap`, behind the scalers that lead the model's pipeline: the geometry the model works in."""
     # The public face, not the room `map`: that room draws its pages with this one.
     plane = prismap.PrisMap(perplexity=min(30, max(1, (n_rows - 1) // 3)), random_state=0)
@@ -191,10 +194,14 @@ def default_map(model, n_rows):
     return make_pipeline(*[FrozenEstimator(own) for own in scalers], plane) if scalers else plane
 
 
-def leading_scalers(model):
-    """The fitted steps at the head of a pipeline that only move and stretch columns."""
+def leading_scalers(model: Any) -> list[Any]:
+    """The fitted steps at the head of a pipeline that only move and stretch columns, as nameless copies."""
     steps = [own for _, own in model.steps[:-1]] if isinstance(model, Pipeline) else []
-    return list(takewhile(lambda own: hasattr(own, "inverse_transform") and hasattr(own, "scale_"), steps))
+    scalers = takewhile(lambda own: hasattr(own, "inverse_transform") and hasattr(own, "scale_"), steps)
+    copies = [copy(own) for own in scalers]
+    for own in copies:
+        vars(own).pop("feature_names_in_", None)
+    return copies
 
 
 def supervised_by_model(recipe, responder, X):
