@@ -99,15 +99,18 @@ def study(name, folder, quick):
     X, y, images = load(name, folder, quick)
     matrices = tuple(np.maximum(dissimilarity(measure, X), 0.0) for measure in NAMES)
     n_random = 2 if quick else 5
-    common = {"n_init": 1 + n_random, "random_state": 0, **({"n_epochs": 3, "n_iter": 40} if quick else {})}
+    common = {"random_state": 0, **({"n_epochs": 3, "n_iter": 40} if quick else {})}
     plain = ElasticMDS(metric="precomputed", n_init=1 + n_random, random_state=0).fit(matrices[0])
+    paper = {"scale": None, "solver": "scg", "n_weight_iter": 1, "init": "eigenvalues", "n_init": 1 + n_random}
     runs = {
-        "as published (raw matrices, SCG)": MixtureMetric(
-            matrices, scale=None, solver="scg", n_weight_iter=1, **common
-        ),
-        "ours (mean 1, L-BFGS)": MixtureMetric(matrices, **common),
+        "as published (raw matrices, SCG)": MixtureMetric(matrices, **paper, **common),
+        "ours": MixtureMetric(matrices, **common),
         "ours, no negative weights": MixtureMetric(matrices, allow_negative=False, **common),
-        "ours, random weights at the start": MixtureMetric(matrices, init="random", **common),
+        "eigenvalues alone": MixtureMetric(matrices, init="eigenvalues", n_init=1, **common),
+        "random starts": MixtureMetric(matrices, init="random", n_init=n_random, **common),
+        "random starts, no negative weights": MixtureMetric(
+            matrices, init="random", n_init=n_random, allow_negative=False, **common
+        ),
     }
     runs = {title: metric.fit(X) for title, metric in runs.items()}
     return X, y, images, plain, runs
@@ -132,7 +135,12 @@ def figures(name, y, plain, runs):
         gap = np.abs(metric.weights_ - metric.start_weights_).max()
         note = f"{metric.stress_ / plain.stress_:.2f} of plain; {metric.history_[0]:.0f} before the weights moved"
         yield row(f"stress, {title}", "-", f"{metric.stress_:.0f}", note)
-        yield row("  spread of random starts", "same map" if published else "-", spread(metric.start_stress_[1:]))
+        if len(metric.start_stress_) > 1:
+            every = ", ".join(f"{value:.0f}" for value in metric.start_stress_)
+            drawn = metric.start_stress_[1:] if published else metric.start_stress_
+            yield row(
+                "  spread of its starts", "same map" if published else "-", spread(drawn), f"every start: {every}"
+            )
         yield row("  largest |lambda - alpha|", deviation if published else "-", f"{gap:.2f}")
         yield row("  largest weights", dominant if published else "-", leading(metric.weights_))
         if published:
@@ -144,15 +152,19 @@ def figures(name, y, plain, runs):
 
 def run(data_folder, quick=False, out=None):
     """Rows of the table, one dict each: table, data, figure, paper, ours, note. Draws a picture into `out` if given."""
-    rows, pictures = [], []
+    return list(rows_as_they_come(data_folder, quick, out))
+
+
+def rows_as_they_come(data_folder, quick=False, out=None):
+    """The rows of one data set after the other, then the picture."""
+    pictures = []
     for name in PAPER:
         X, y, images, plain, runs = study(name, data_folder, quick)
-        rows += figures(name, y, plain, runs)
+        yield from figures(name, y, plain, runs)
         colour = X[:, -1] if y is None else np.asarray(y, dtype=float).reshape(len(X), -1)[:, 0]
         pictures.append((name, plain, runs, images, colour))
     if out is not None:
         draw(pictures, Path(out))
-    return rows
 
 
 def draw(pictures, path):
@@ -186,9 +198,16 @@ def main():
     parser.add_argument("--data", required=True, help="folder of the data sets")
     parser.add_argument("--quick", action="store_true", help="fewer starts, epochs and faces")
     parser.add_argument("--out", help="where to write the picture (PNG)")
+    parser.add_argument("--markdown", help="where to write the table as a page")
     options = parser.parse_args()
-    for row in run(options.data, options.quick, options.out):
-        print(f"{row['data']:12} | {row['figure']:40} | {row['paper']!s:34} | {row['ours']!s:55} | {row['note']}")
+    lines = ["| data | figure | paper | ours | note |", "|---|---|---|---|---|"]
+    for row in rows_as_they_come(options.data, options.quick, options.out):
+        cells = [str(row[key]).strip() for key in ("data", "figure", "paper", "ours", "note")]
+        lines.append(f"| {' | '.join(cells)} |")
+        print(lines[-1], flush=True)
+    if options.markdown:
+        head = ["# Table H: mixtures of dissimilarities", "", *(__doc__ or "").strip().splitlines()[4:], ""]
+        Path(options.markdown).write_text("\n".join([*head, *lines]) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

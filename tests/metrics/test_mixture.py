@@ -20,7 +20,7 @@ from reference.dissimilarities_reference import elastic_stress
 FAST = {"n_epochs": 4, "n_iter": 25, "random_state": 0}
 
 
-@parametrize_with_checks([MixtureMetric(n_epochs=1, n_iter=3)])
+@parametrize_with_checks([MixtureMetric(n_init=2, n_epochs=1, n_iter=3)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -87,7 +87,7 @@ def test_stress_is_that_of_positions_and_mixture(fitted):
 @pytest.mark.parametrize("allow_negative", [True, False])
 @pytest.mark.parametrize("init", ["eigenvalues", "random"])
 def test_stress_never_rises_and_weights_stay_normalised(rows, solver, allow_negative, init):
-    metric = MixtureMetric(solver=solver, allow_negative=allow_negative, init=init, **FAST).fit(rows)
+    metric = MixtureMetric(solver=solver, allow_negative=allow_negative, init=init, n_init=1, **FAST).fit(rows)
     assert (np.diff(metric.history_) <= 0).all()
     assert metric.history_[-1] < 0.9 * metric.history_[0]
     assert metric.weights_.sum() == pytest.approx(1)
@@ -120,11 +120,29 @@ def test_one_measure_is_plain_elastic_scaling(rows):
 
 def test_start_weights_are_the_normalised_largest_eigenvalues(rows):
     names = ("euclidean", "cosine", "max_norm")
-    metric = MixtureMetric(names, scale=None, n_epochs=0).fit(rows)
+    metric = MixtureMetric(names, scale=None, init="eigenvalues", n_init=1, n_epochs=0).fit(rows)
     values = np.array([np.linalg.eigvalsh(dissimilarity(name, rows))[-1] for name in names])
     np.testing.assert_allclose(metric.start_weights_, values / values.sum(), rtol=1e-9)
     np.testing.assert_array_equal(metric.weights_, metric.start_weights_)  # no epochs: nothing learnt
     assert len(metric.history_) == 1
+
+
+@pytest.mark.parametrize("scale", ["mean", None])
+@pytest.mark.parametrize("allow_negative", [True, False])
+def test_leaning_starts_find_the_measure_that_fits_and_are_never_worse_than_the_eigenvalues(scale, allow_negative):
+    rng = np.random.default_rng(0)
+    plane = cdist(flat := rng.normal(size=(30, 2)), flat)
+    others = [cdist(X, X, "cityblock") for X in rng.normal(size=(5, 30, 8))]
+    measures = (*others[:3], 0.01 * plane, *others[3:])
+    options = {"scale": scale, "allow_negative": allow_negative, "n_epochs": 3, "n_iter": 40, "random_state": 0}
+    alone = MixtureMetric(measures, init="eigenvalues", n_init=1, **options).fit(flat)
+    metric = MixtureMetric(measures, n_init=2, **options).fit(flat)
+    assert metric.start_stress_[0] == alone.stress_
+    assert metric.stress_ < 0.25 * alone.stress_
+    by_mean = metric.weights_ * [D.mean() for D in measures] / metric.scales_
+    assert by_mean.argmax() == 3
+    # Once every measure has had its turn, chance goes on.
+    assert len(MixtureMetric(measures[:2], n_init=5, n_epochs=0, n_iter=5).fit(flat).start_stress_) == 5
 
 
 def test_scaling_to_equal_means_forgets_the_units_of_a_measure(rows):
@@ -133,7 +151,7 @@ def test_scaling_to_equal_means_forgets_the_units_of_a_measure(rows):
     other = MixtureMetric((D, 1000 * E), **FAST).fit(rows)
     np.testing.assert_allclose(one.weights_, other.weights_, rtol=1e-6)
     np.testing.assert_allclose(one.pairwise(), other.pairwise(), rtol=1e-6)
-    raw = MixtureMetric((D, 1000 * E), scale=None, **FAST).fit(rows)
+    raw = MixtureMetric((D, 1000 * E), scale=None, init="eigenvalues", **FAST).fit(rows)
     assert raw.start_weights_[1] > 0.99
 
 
@@ -209,7 +227,7 @@ def test_neighbours_are_the_smallest_entries(fitted, rows):
 def test_objects_that_are_no_vectors(monkeypatch):
     monkeypatch.setattr("prismap.metrics.dissimilarities.DISSIMILARITIES", dict(DISSIMILARITIES))
     register_dissimilarity("edit", edit_distance, metric=True)
-    metric = MixtureMetric(("edit", length_difference), **FAST).fit(WORDS)
+    metric = MixtureMetric(("edit", length_difference), init="eigenvalues", **FAST).fit(WORDS)
     assert metric.measures_ == ["edit", "length_difference"]
     assert metric.positions_.shape == (len(WORDS), 2)
     D = metric.pairwise(["maps", "embeddings"])

@@ -36,6 +36,8 @@ from prismap.metrics.stress import (
 
 #: The measures of the paper's table.
 TABLE = tuple(DISSIMILARITIES)
+#: Part of one measure in a start that leans to it, and steps of the positions before such starts are compared.
+LEAN, SCREEN_ITER = 0.7, 30
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,30 @@ def eigenvalue_weights(matrices):
     return values / values.sum()
 
 
+def leaning_starts(matrices, weights, n_components, rng):
+    """Starts (weights, positions) that lean towards one measure each, those of the lowest stress first.
+
+    The mixture at a start owes `LEAN` of its mean to one measure and the rest to all by `weights`. The stress is that
+    of the positions after a few steps from classical scaling: a measure that alone fits well into the map leads the
+    descent to a minimum that a start in the middle of all measures mostly misses.
+    """
+    means = matrices.mean(axis=1)
+    found = []
+    for one in np.eye(len(means)):
+        leaning = _shares(((1 - LEAN) * _shares(weights * means) + LEAN * one) / means)
+        D, positions = first_positions(matrices, leaning, n_components, rng)
+        objective = position_objective(D, elastic_weights(D, FLOOR), n_components)
+        found.append((minimize(objective, positions, max_iter=SCREEN_ITER).value, leaning, positions))
+    return [(leaning, positions) for _, leaning, positions in sorted(found, key=lambda start: start[0])]
+
+
+def first_positions(matrices, weights, n_components, rng):
+    """The mixture with mean 1, square, and its classical scaling, a little shaken so that no two rows coincide."""
+    D = squareform(mix(weights, matrices))
+    D /= D.sum() / (D.size - len(D))
+    return D, classical_positions(D, n_components) + JITTER * rng.normal(size=(len(D), n_components))
+
+
 class MixtureMetric(BaseEstimator):
     """A weighted sum of dissimilarities whose weights are learnt, without labels, together with a map.
 
@@ -96,9 +122,10 @@ class MixtureMetric(BaseEstimator):
     slower time scale than its positions: up to `n_weight_iter` steps of the weights, then `n_iter` of the positions,
     `n_epochs` times (algorithm 1 of the paper).
 
-    A lower stress means that D fits better into `n_components` dimensions, and no more than that. The stress has many
-    minima; `start_stress_` shows how far the starts lie apart. Weights that may be negative go on growing against each
-    other when they are given more steps; with ``allow_negative=False`` they settle.
+    A lower stress means that D fits better into `n_components` dimensions, and no more than that: a measure that has no
+    more dimensions than the map fits best of all and takes all the weight. The stress has many minima; `start_stress_`
+    shows how far the starts lie apart. Weights that may be negative go on growing against each other when they are
+    given more steps; with ``allow_negative=False`` they settle.
 
     Cost: the matrices (seconds at n = 700 and 1,000 features), held as L n^2 / 2 numbers; then little more than elastic
     MDS. A few thousand rows are sensible; further rows are measured by `pairwise` and `kneighbors` as they come.
@@ -114,11 +141,13 @@ class MixtureMetric(BaseEstimator):
         Dimensions of the map that the weights are learnt with.
     scale : {"mean", None}, default="mean"
         None leaves the matrices as they are, as in the paper: measures with large values then dominate the start.
-    init : {"eigenvalues", "random"} or array (L,), default="eigenvalues"
-        Weights at the start: normalised largest eigenvalues, uniform random numbers, or given ones.
-    n_init : int, default=1
-        Number of starts; the lowest stress wins. With weights that are not random the first start places the positions
-        by classical scaling, the others at random; with random weights all are random.
+    init : {"measures", "eigenvalues", "random"} or array (L,), default="measures"
+        Weights at the start. "eigenvalues" takes normalised largest eigenvalues, as the paper proposes; "measures" has
+        them in the first start and leans towards one measure in each further one, the most promising measures first;
+        "random" draws uniform numbers; an array holds given ones.
+    n_init : int, default=4
+        Number of starts; the lowest stress wins. Positions start from classical scaling, but at random with random
+        weights, from the second start on with "eigenvalues" and given ones, and once all measures have had their turn.
     n_epochs, n_iter, n_weight_iter : int, default=10, 75 and 5
         Epochs, and the most steps of the positions and of the weights in each. The paper has 10, 75 and 1.
     solver : {"lbfgs", "scg"}, default="lbfgs"
@@ -154,7 +183,7 @@ class MixtureMetric(BaseEstimator):
         "measures": [StrOptions({"auto"}), list, tuple],
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "scale": [StrOptions({"mean"}), None],
-        "init": [StrOptions({"eigenvalues", "random"}), "array-like"],
+        "init": [StrOptions({"measures", "eigenvalues", "random"}), "array-like"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "n_epochs": [Interval(Integral, 0, None, closed="left")],
         "n_iter": [Interval(Integral, 1, None, closed="left")],
@@ -165,7 +194,7 @@ class MixtureMetric(BaseEstimator):
     }
 
     def __init__(
-        self, measures="auto", *, n_components=2, scale="mean", init="eigenvalues", n_init=1, n_epochs=10, n_iter=75,
+        self, measures="auto", *, n_components=2, scale="mean", init="measures", n_init=4, n_epochs=10, n_iter=75,
         n_weight_iter=5, solver="lbfgs", allow_negative=True, random_state=None,
     ):  # fmt: skip
         self.measures = measures
@@ -248,13 +277,8 @@ class MixtureMetric(BaseEstimator):
             raise InputError("All dissimilarities between all rows are zero: there is nothing to map.")
         rng = as_generator(self.random_state)
         runs = []
-        for start in range(self.n_init):
-            weights = self._start_weights(matrices, alive, rng)
+        for weights, positions in self._starts(matrices, alive, rng):
             size = float(mix(weights, matrices).mean())
-            D = squareform(mix(weights, matrices)) / size
-            positions = rng.normal(size=(len(D), self.n_components))
-            if start == 0 and not (isinstance(self.init, str) and self.init == "random"):
-                positions = classical_positions(D, self.n_components) + JITTER * positions
             run = learn_mixture(
                 matrices / size, weights, positions, n_epochs=self.n_epochs, n_iter=self.n_iter,
                 n_weight_iter=self.n_weight_iter, solver=self.solver, allow_negative=self.allow_negative,
@@ -264,9 +288,24 @@ class MixtureMetric(BaseEstimator):
         best = Mixture(best.weights, best.positions * size, best.history, best.n_iter, best.stop_reason)
         return (weights, best.weights), best, np.array([run.history[-1] for _, run, _ in runs])
 
-    def _start_weights(self, matrices, alive, rng):
-        if isinstance(self.init, str):
-            return eigenvalue_weights(matrices) if self.init == "eigenvalues" else _shares(rng.random(len(matrices)))
+    def _starts(self, matrices, alive, rng):
+        """`n_init` pairs of weights and positions."""
+        is_word = isinstance(self.init, str)
+        n_rows = len(squareform(matrices[0]))
+        starts = []
+        if not is_word or self.init != "random":
+            weights = eigenvalue_weights(matrices) if is_word else self._given_weights(matrices, alive)
+            starts.append((weights, first_positions(matrices, weights, self.n_components, rng)[1]))
+        if is_word and self.init == "measures" and self.n_init > 1:
+            starts += leaning_starts(matrices, weights, self.n_components, rng)
+        while len(starts) < self.n_init:
+            drawn = is_word and self.init != "eigenvalues"
+            start = _shares(rng.random(len(matrices))) if drawn else weights
+            starts.append((start, rng.normal(size=(n_rows, self.n_components))))
+        return starts[: self.n_init]
+
+    def _given_weights(self, matrices, alive):
+        """`init` as an array, checked."""
         weights = np.asarray(self.init, dtype=np.float64)
         if weights.shape != alive.shape:
             raise InputError(f"init must hold one weight a measure, {len(alive)} in all; got shape {weights.shape}.")
