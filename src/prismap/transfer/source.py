@@ -15,6 +15,9 @@ from prismap.exceptions import InputError
 from prismap.mappings import KernelMap
 from prismap.metrics import FisherMetric
 
+#: Kernels, at most, of the map that places new source rows: its bandwidth is sought with systems of so many equations.
+MOST_LANDMARKS = 1_000
+
 
 def embed_source(source, X, y, *, n_components, perplexity, rng):
     """``(positions, map)`` of the source rows X; the map has ``transform`` for new rows.
@@ -72,4 +75,5 @@ def _given_estimator(source, X, y, rng):
 
 
 def _learnt_map(X, Y, rng, metric="euclidean"):
-    return KernelMap(metric=metric, random_state=as_seed(rng)).fit(X, Y)
+    n_landmarks = MOST_LANDMARKS if len(X) > MOST_LANDMARKS else None
+    return KernelMap(metric=metric, n_landmarks=n_landmarks, random_state=as_seed(rng)).fit(X, Y)
