@@ -1,6 +1,6 @@
 """Table H: mixtures of dissimilarities (Rice 2016) on the open box, the swiss roll, mnist 0/1/6 and the isomap faces.
 
-    python -m experiments.table_h --data FOLDER [--quick] [--out table_h.png]
+    python -m experiments.table_h --data FOLDER [--quick] [--out table_h.png] [--markdown table_h.md] [--only NAME ...]
 
 The paper prints no stress, only pictures, weights as bars and the largest |lambda - alpha|; our stress figures stand
 beside plain elastic MDS instead. Where data or protocol differ from the paper a note says so.
@@ -150,15 +150,15 @@ def figures(name, y, plain, runs):
             yield row("  map judged by what it was not shown", "-", judge(name, metric.positions_, y))
 
 
-def run(data_folder, quick=False, out=None):
+def run(data_folder, quick=False, out=None, only=tuple(PAPER)):
     """Rows of the table, one dict each: table, data, figure, paper, ours, note. Draws a picture into `out` if given."""
-    return list(rows_as_they_come(data_folder, quick, out))
+    return list(rows_as_they_come(data_folder, quick, out, only))
 
 
-def rows_as_they_come(data_folder, quick=False, out=None):
+def rows_as_they_come(data_folder, quick, out, only):
     """The rows of one data set after the other, then the picture."""
     pictures = []
-    for name in PAPER:
+    for name in only:
         X, y, images, plain, runs = study(name, data_folder, quick)
         yield from figures(name, y, plain, runs)
         colour = X[:, -1] if y is None else np.asarray(y, dtype=float).reshape(len(X), -1)[:, 0]
@@ -176,7 +176,9 @@ def draw(pictures, path):
 
     from prismap.inspection.mixture import MixtureDisplay
 
-    figure, axes = plt.subplots(len(pictures), 4, figsize=(22, 5.5 * len(pictures)), layout="constrained")
+    figure, axes = plt.subplots(
+        len(pictures), 4, figsize=(22, 5.5 * len(pictures)), layout="constrained", squeeze=False
+    )
     for line, (name, plain, runs, images, colour) in zip(axes, pictures, strict=True):
         title, metric = next(iter(runs.items()))
         display = MixtureDisplay(NAMES, metric.weights_, metric.start_weights_, metric.positions_, metric.history_)
@@ -198,11 +200,12 @@ def main():
     parser.add_argument("--data", required=True, help="folder of the data sets")
     parser.add_argument("--quick", action="store_true", help="fewer starts, epochs and faces")
     parser.add_argument("--out", help="where to write the picture (PNG)")
+    parser.add_argument("--only", nargs="+", choices=tuple(PAPER), default=tuple(PAPER), help="data sets")
     parser.add_argument("--markdown", help="where to write the table as a page")
     options = parser.parse_args()
     lines = ["| data | figure | paper | ours | note |", "|---|---|---|---|---|"]
-    for row in rows_as_they_come(options.data, options.quick, options.out):
-        cells = [str(row[key]).strip() for key in ("data", "figure", "paper", "ours", "note")]
+    for row in rows_as_they_come(options.data, options.quick, options.out, options.only):
+        cells = [str(row[key]).strip().replace("|", r"\|") for key in ("data", "figure", "paper", "ours", "note")]
         lines.append(f"| {' | '.join(cells)} |")
         print(lines[-1], flush=True)
     if options.markdown:
