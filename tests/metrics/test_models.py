@@ -231,6 +231,8 @@ def test_a_model_of_named_columns_and_classes_serves_a_map(toy):
     assert "LogisticRegression, cross-fitted" in unfitted.metric_.describe()
     with pytest.raises(InputError, match=r"trained on other columns than these: it wants \['d'\]"):
         PrisMap(posterior=model, perplexity=8).fit(frame.rename(columns={"d": "e"}), names)
+    with pytest.raises(InputError, match=r"posterior=LinearSVC\(\) must be a classifier with predict_proba"):
+        PrisMap(posterior=LinearSVC(), perplexity=8).fit(frame, names)
     predicted = PrisMap(posterior=PredictedLabels(model), perplexity=8, random_state=0).fit(frame, names)
     assert "on what LogisticRegression predicts" in predicted.metric_.describe()
 

@@ -35,13 +35,13 @@ def test_closed_form_folds_equal_refitted_machines(toy):
 def test_machine_probabilities_are_calibrated_and_honest(toy):
     X, y = toy
     rng = np.random.default_rng(0)
-    _, honest = fit_lssvm(squared(X, X), y, 3, np.arange(90) % 10, rng)
-    _, in_sample = fit_lssvm(squared(X, X), y, 3, None, rng)
+    _, honest = fit_lssvm(squared(X, X), y, 3, np.arange(90) % 10, rng, np.arange(90))
+    _, in_sample = fit_lssvm(squared(X, X), y, 3, None, rng, np.arange(90))
     np.testing.assert_allclose(honest.sum(axis=1), 1)
     assert log_loss(honest, y) < np.log(3)
     assert (in_sample.argmax(axis=1) == y).mean() > (honest.argmax(axis=1) == y).mean()
     shuffled = rng.permutation(y)
-    _, null = fit_lssvm(squared(X, X), shuffled, 3, np.arange(90) % 10, rng)
+    _, null = fit_lssvm(squared(X, X), shuffled, 3, np.arange(90) % 10, rng, np.arange(90))
     assert (null.argmax(axis=1) == shuffled).mean() < 0.55
 
 
@@ -159,3 +159,6 @@ def test_useless_real_targets_are_refused():
     ]:
         with pytest.raises(InputError, match=words):
             resolve_target(y, len(y), "real")
+    for kind in ("auto", "class"):  # whole numbers and infinity are no classes
+        with pytest.raises(InputError, match="2 infinite values"):
+            resolve_target([1.0, np.inf, 2.0, np.inf], 4, kind)

@@ -180,6 +180,9 @@ class BoundModel(BaseEstimator):
             f"{[str(name) for name in self.columns[:8]]}."
         )
 
+    def __repr__(self, N_CHAR_MAX=700):
+        return repr(self.model)
+
     def __sklearn_is_fitted__(self):
         return is_fitted(self.model)
 

@@ -20,6 +20,7 @@ def resolve_target(y, n_rows, target="auto"):
     if target != "class" and np.ndim(y) == 2 and np.shape(y)[1] > 1:
         return "real", real_targets(y, n_rows)
     values = check_target_length(y, n_rows)
+    refuse_infinite(values)
     kind = target if target != "auto" else guess_target(values)
     return kind, values if kind == "class" else real_values(values)
 
@@ -66,13 +67,18 @@ def real_values(values):
         numbers = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError("target='real' needs numbers in y; text was found. Use target='class'.") from error
-    if np.isinf(numbers).any():
-        raise InputError(
-            f"y holds {int(np.isinf(numbers).sum())} infinite values; drop those rows or mark them as NaN."
-        )
+    refuse_infinite(numbers)
     known = numbers[~np.isnan(numbers)]
     distinct = len(np.unique(known))
     if distinct < 3:
         what = "no value" if not len(known) else "one constant value" if distinct == 1 else "only two distinct values"
-        raise InputError(f"y as a real target holds {what}; at least three are needed. Use target='class' or 'none'.")
+        way_out = "target='class'" if distinct == 2 else "target='none' (supervision=0 in FisherMetric)"
+        raise InputError(f"y as a real target holds {what}; at least three are needed. Use {way_out}.")
     return numbers
+
+
+def refuse_infinite(values):
+    """No target, real or by class, is infinite."""
+    infinite = int(np.isinf(values).sum()) if values.dtype.kind == "f" else 0
+    if infinite:
+        raise InputError(f"y holds {infinite} infinite values; drop those rows or mark them as NaN.")
