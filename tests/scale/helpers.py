@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from pathlib import Path
 
 from prismap.scale.records import Mapped
@@ -23,3 +24,9 @@ def dies_on_b(part):
     if part.source.stem == "b":
         os.kill(os.getpid(), signal.SIGKILL)
     return Mapped(str(part.source), str(part.out), rows=1)
+
+
+def sleeps(part):
+    """Say who works on the part, and do not end."""
+    part.out.write_text(str(os.getpid()))
+    time.sleep(60)

@@ -7,7 +7,9 @@ from scipy.spatial.distance import cdist
 
 from prismap.exceptions import InputError
 from prismap.map import PrisMap
+from prismap.map.build import Kernels
 from prismap.map.islands import free_place, groups_of, neighbor_spacing, own_shape
+from prismap.map.refit import extended_kernels
 from scale.conftest import make_rows
 
 
@@ -61,6 +63,15 @@ def test_rows_of_known_regions_change_nothing(model):
     before = model._built
     assert len(model.partial_refit(make_rows(90, 0)[0]).added_rows_) == 0
     assert model._built is before
+
+
+def test_new_kernels_send_the_new_landmarks_to_their_positions():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(12, 2)), rng.normal(size=(12, 2)) + 3
+    old = Kernels(np.arange(8), np.full(8, 0.6), rng.normal(size=(8, 2)), np.array([5.0, -2.0]), np.array([1.0, 0.0]))
+    new = extended_kernels(old, cdist(X[8:], X), np.arange(8, 12), Y[8:])
+    np.testing.assert_array_equal(new.coefficients[:8], old.coefficients)
+    np.testing.assert_allclose(new.transform(cdist(X[8:], X)), Y[8:], atol=1e-9)
 
 
 def test_islands_by_hand():

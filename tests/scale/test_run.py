@@ -77,6 +77,37 @@ def test_a_run_that_is_killed_is_completed_by_the_next(model_file, tmp_path):
     np.testing.assert_array_equal(rows, np.arange(60_000))
 
 
+@pytest.mark.skipif(not Path("/proc").exists(), reason="looks at processes through /proc")
+def test_workers_end_with_a_killed_parent(tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from prismap.scale.engines import run_pool\n"
+        "from prismap.scale.records import Part; from scale.helpers import sleeps\n"
+        "parts = [Part(Path(name), Path(sys.argv[1]) / name) for name in 'ab']\n"
+        "if __name__ == '__main__': list(run_pool(parts, sleeps, 2))"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent.parent), *sys.path])}
+    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], env=environment) as process:
+        pids = wait_for(
+            lambda: [int(path.read_text() or 0) for path in tmp_path.iterdir()], lambda pids: len(pids) == 2
+        )
+        process.send_signal(signal.SIGKILL)
+    alive = wait_for(lambda: [pid for pid in pids if is_alive(pid)], lambda alive: not alive)
+    assert alive == []
+
+
+def wait_for(look, good, seconds=20.0):
+    end = time.monotonic() + seconds
+    while not good(found := look()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return found
+
+
+def is_alive(pid):
+    """Whether a process runs; one that has ended may still be listed until its new parent looks."""
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
 def test_dask_gives_the_same(folder, model, undisturbed, tmp_path):
     distributed = pytest.importorskip("distributed")
     options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
