@@ -285,7 +285,7 @@ export class App {
     this.undoButton.disabled = !this.store.canUndo;
     this.redoButton.disabled = !this.store.canRedo;
     replace(this.ringKey, ...ringKey(this.scene.rings));
-    this.about.textContent = layerNote(this.scene.layer);
+    this.about.textContent = this.about.title = layerNote(this.scene.layer);
     this.supervision?.follow(state.layer, state.layer === this.page.layers[0].id);
     this.status.textContent = this.statusText();
   }
