@@ -124,6 +124,11 @@ def _target(table: Table, args: argparse.Namespace, console: Console) -> NDArray
         raise InputError(f"the target column {args.target!r} is empty.")
     if missing.any():
         console.note(f"{int(missing.sum())} rows have no target; they are placed without one")
+    if args.task == "auto":
+        from prismap.metrics.target import guess_target
+
+        if guess_target(table.target) == "real":
+            console.note("the target is taken as a quantity (--task class takes its values as classes)")
     return table.target
 
 
