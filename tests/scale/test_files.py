@@ -89,3 +89,15 @@ def test_a_file_that_lost_rows_gets_no_name(model, tmp_path, monkeypatch):
     with pytest.raises(OSError, match="40 rows were placed and 20 are in the file"):
         map_file(tmp_path / "in.parquet", tmp_path / "out.parquet", model)
     assert os.listdir(tmp_path) == ["in.parquet"]
+
+
+def test_columns_are_found_by_name_without_a_warning(tmp_path):
+    pd = pytest.importorskip("pandas")
+    X, y = make_rows(60, 0)
+    model = PrisMap(perplexity=8, random_state=0).fit(pd.DataFrame(X, columns=["x3", "x2", "x1", "x0"]), y)
+    rows = write_rows(tmp_path / "in.parquet", 9, 1)
+    map_file(tmp_path / "in.parquet", tmp_path / "out.parquet", model)
+    table = parquet.read_table(tmp_path / "out.parquet")
+    expected = model.transform(pd.DataFrame(rows[:, ::-1], columns=["x3", "x2", "x1", "x0"]))
+    np.testing.assert_array_equal(np.transpose([table["x"], table["y"]]), expected)
+    assert list(model.feature_names_in_) == ["x3", "x2", "x1", "x0"]

@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from copy import copy
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -193,9 +194,11 @@ def _placed(part: Part, model, tally: Tally) -> Iterator[dict[str, Any]]:
     """The columns of the output, a batch at a time; ids and target as the source has them."""
     encoding = encoding_of(model)
     n_features = sum(len(column.center) for column in encoding.columns)
+    nameless = copy(model)  # the encoding has found the columns by name, and hands over an array
+    vars(nameless).pop("feature_names_in_", None)
     for table, ids, target in _batches(part, encoding, model.data, batch_rows(n_features)):
         encoded = encoding.apply(table)
-        Y, far = model.place(encoded.X)
+        Y, far = nameless.place(encoded.X)
         first = part.start + tally.rows
         rows = np.arange(first, first + table.n_rows)
         tally.add(far, encoded, table.target)
