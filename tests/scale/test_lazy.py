@@ -103,3 +103,5 @@ def test_targets_divided_otherwise_are_refused_or_redivided():
         lazy.drawn(rows, da.from_array(y[:50], chunks=20), model)
     with pytest.raises(InputError, match="2 Dask partitions and X has 3"):
         lazy.drawn(rows, dd.from_pandas(pd.Series(y), npartitions=2), model)
+    with pytest.raises(InputError, match="cannot be sampled by rows"):
+        PrisMap(data="similarity").fit(rows)

@@ -112,6 +112,8 @@ def drawn(X, y, model):
     """
     if not is_lazy(X):
         return X, y, None
+    if model.data != "vectors":
+        raise InputError(f"data={model.data!r} is a matrix of all pairs and cannot be sampled by rows; pass an array.")
     seed = as_seed(model.random_state)
     dask = import_extra("dask", extra="distributed", feature="Fitting Dask rows")
     blocks, targets = delayed_blocks(X, y, dask)

@@ -38,6 +38,9 @@ NOTE = b"prismap.mapped"
 #: A batch has at most so many rows, and at most so many bytes as numbers.
 BATCH_ROWS, BATCH_BYTES = 50_000, 64 * 2**20
 
+#: Bytes read at a time of each column: without it a whole row group is read at once.
+READ_BYTES = 2**20
+
 
 def map_file(source, out, model, *, resume=True, progress=None) -> Mapped:
     """Place the rows of a file on a map and write their positions.
@@ -231,7 +234,7 @@ def open_parquet(path: Path):
     """A parquet file; what pyarrow raises on damaged bytes, said as one kind of error."""
     parquet = import_extra("pyarrow.parquet", extra="io", feature="Reading parquet files")
     try:
-        with parquet.ParquetFile(path, page_checksum_verification=True) as file:
+        with parquet.ParquetFile(path, buffer_size=READ_BYTES, page_checksum_verification=True) as file:
             yield file
     except (InputError, MissingExtraError):
         raise
