@@ -196,11 +196,11 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             Y[others] = self._built.place(self._entries(self._rows[others]))[0]
         return Y
 
-    def known(self):
     def shown_target(self):
         """The target that pictures are coloured by: of several the first; None without one."""
         return self._y[:, 0] if self._y is not None and self._y.ndim == 2 else self._y
 
+    def known(self):
         """Which of the rows given to `fit` have a target."""
         check_is_fitted(self, "seed_")
         if self.target_ == "none":
