@@ -79,8 +79,8 @@ def extended_metric(built: Built, rows, all_rows, all_targets):
     """The same metric, by the same support and bandwidth, over more rows."""
     state = built.metric.state()
     state["folds"] = np.concatenate([state["folds"], np.full(rows.shape[0], -1)])
-    if "probabilities" in state:
-        state["probabilities"] = np.vstack([state["probabilities"], built.metric.class_probabilities(rows)])
+    for name in {"probabilities", "local_probabilities"} & set(state):
+        state[name] = np.vstack([state[name], built.metric.class_probabilities(rows)])
     return FisherMetric.restore(all_rows, all_targets, state, built.recipe.metric_options())
 
 
