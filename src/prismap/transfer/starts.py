@@ -15,7 +15,7 @@ from scipy.stats import ortho_group
 
 #: Entropy of a coupling from soft to sharp, without and with a start, in units of the mean distance squared.
 _FROM_NOTHING, _FROM_ANCHORS = np.geomspace(0.1, 0.001, 12), np.geomspace(0.02, 0.001, 8)
-_FROM_EXCHANGE = np.geomspace(0.02, 0.002, 3)
+_FROM_EXCHANGE, _SHARP = np.geomspace(0.02, 0.002, 3), np.geomspace(0.005, 0.001, 5)
 _COUPLING_STEPS, _SINKHORN_STEPS = 4, 30
 #: Rows that pin down a random start of a coupling.
 _N_ANCHORS = 4
@@ -63,7 +63,10 @@ def couplings(C, D, n_starts, rng, most=6):
     for _ in range(n_starts - 1):
         found.append(_lower(C, D, _anchored(C, D, rng), _FROM_ANCHORS))
     best = different_couplings(C, D, found, 1)[0][1]
-    return different_couplings(C, D, found + exchanges(C, D, best), most)
+    exchanged = different_couplings(C, D, exchanges(C, D, best), most)
+    # Sharp from the start, so that an exchange is not undone on the way down.
+    found += [_lower(C, D, T, _SHARP) for _, T in exchanged]
+    return different_couplings(C, D, found, most)
 
 
 def exchanges(C, D, T):
