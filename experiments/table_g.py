@@ -84,7 +84,12 @@ def one_run(X, y, Z, y_target, seed, params):
 
 def study(data, title, load, params, folder, n_runs):
     """One row of the table."""
-    runs = np.array([one_run(*load(seed, folder), seed, params) for seed in range(n_runs)], dtype=float)
+    runs = [one_run(*load(seed, folder), seed, params) for seed in range(n_runs)]
+    return summary(data, title, params, np.array(runs, dtype=float))
+
+
+def summary(data, title, params, runs):
+    """The row of some runs."""
     sure = runs[runs[:, 2] == 0]
     unnoticed = int((sure[:, 1] < WRONG * sure[:, 0]).sum())
     paper = PAPER[data, params["kind"]]
@@ -94,7 +99,7 @@ def study(data, title, load, params, folder, n_runs):
         "figure": f"{params['kind']}, {title}",
         "paper": f"{paper[0]} / {paper[1]}",
         "ours": " / ".join(f"{runs[:, k].mean():.1f} +- {runs[:, k].std():.1f}" for k in (0, 1)),
-        "note": f"{int(runs[:, 2].sum())} of {n_runs} called ambiguous, the others "
+        "note": f"{int(runs[:, 2].sum())} of {len(runs)} called ambiguous, the others "
         + (f"{sure[:, 1].mean():.1f}, {unnoticed} of them wrong" if len(sure) else "none")
         + f"; median {np.median(runs[:, 1]):.1f}, lowest {runs[:, 1].min():.1f}; agreement {runs[:, 3].mean():.2f}",
     }
