@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.datasets import load_diabetes
+from sklearn.ensemble import RandomForestRegressor
 
 from experiments.common import load
 from experiments.parts import main
@@ -78,6 +79,8 @@ def kinds(X):
     yield "honest, supervision 1", True, {}
     yield "honest, supervision 0.95", False, {"supervision": 0.95}
     yield "honest, supervision 0.8", False, {"supervision": 0.8}
+    forest = RandomForestRegressor(random_state=0)
+    yield "honest, random forest as posterior, supervision 0.8", False, {"posterior": forest, "supervision": 0.8}
     yield "as published, marginal likelihood", True, PUBLISHED
     # A process that follows single rows: a length scale of the typical distance, a hundredth of noise.
     follows = GaussianProcess(0.5 / X.shape[1], signal=1.0, noise=0.01)
