@@ -17,6 +17,7 @@ from prismap.embeddings.affinities import joint_affinities, lower_perplexity
 from prismap.embeddings.base import Embedding, EmbeddingResult
 from prismap.embeddings.costs import tsne_cost
 from prismap.exceptions import InputError
+from prismap.neighbors import Neighbors, kneighbors
 
 #: Up to here all pairs are visited, without approximation; then Barnes-Hut; from the second figure on the FFT grid.
 EXACT_ROWS, FFT_ROWS = 300, 10_000
@@ -49,9 +50,9 @@ class TSNE(Embedding):
         Iterations after those with exaggeration, which are half as many and come on top.
     learning_rate : float or "auto", default="auto"
         "auto" is n divided by the exaggeration in force.
-    neighbors : (distances, indices), default=None
-        Ready-made neighbours, as `kneighbors` returns them (a row is not its own neighbour), instead of asking the
-        metric.
+    neighbors : {"auto", "exact", "partition", "vptree"} or (distances, indices), default="auto"
+        How neighbours are searched beyond 300 rows, see `prismap.neighbors.kneighbors`; or ready-made ones, as that
+        function returns them (a row is not its own neighbour).
     callback : callable, default=None
         ``callback(iteration, error, embedding)``, every 50 iterations counted from the start; returning True ends the
         run and keeps the positions. (Ctrl-C is passed on and keeps nothing.)
@@ -70,6 +71,8 @@ class TSNE(Embedding):
     perplexity_ : float
         The perplexity used.
     metric_ : the fitted metric
+    neighbors_ : str
+        How the neighbours were found, and their recall, in words.
     """
 
     _parameter_constraints = {
@@ -80,7 +83,7 @@ class TSNE(Embedding):
         "early_exaggeration": [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
         "n_iter": [Interval(Integral, 1, None, closed="left")],
         "learning_rate": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
-        "neighbors": [tuple, list, None],
+        "neighbors": [StrOptions({"auto", "exact", "partition", "vptree"}), tuple, list],
         "callback": [callable, None],
         "random_state": ["random_state", np.random.Generator],
         "n_jobs": [Integral, None],
@@ -96,7 +99,7 @@ class TSNE(Embedding):
         early_exaggeration="auto",
         n_iter=500,
         learning_rate="auto",
-        neighbors=None,
+        neighbors="auto",
         callback=None,
         random_state=None,
         n_jobs=None,
@@ -116,10 +119,15 @@ class TSNE(Embedding):
     def _embed(self, metric, n_rows, rng):
         perplexity = lower_perplexity(self.perplexity, n_rows)
         engine = choose_engine(n_rows, self.n_components)
-        if self.neighbors is None:
+        if isinstance(self.neighbors, str):
             exact = engine is exact_engine
-            distances, indices = metric.kneighbors(None, n_rows - 1 if exact else min(n_rows - 1, int(3 * perplexity)))
+            found = kneighbors(
+                None, n_rows - 1 if exact else min(n_rows - 1, int(3 * perplexity)), metric=metric,
+                method="exact" if exact else self.neighbors, random_state=rng, n_jobs=self.n_jobs,
+            )  # fmt: skip
+            words, (distances, indices) = repr(found), found
         else:
+            words = repr(self.neighbors) if isinstance(self.neighbors, Neighbors) else "given"
             distances, indices = check_neighbors(self.neighbors, n_rows)
             perplexity = min(perplexity, indices.shape[1])
         P = joint_affinities(distances, indices, perplexity)
@@ -128,7 +136,7 @@ class TSNE(Embedding):
             P, rescale(self._start(metric, P, rng), rng), engine=engine, exaggeration=exaggeration, n_iter=self.n_iter,
             learning_rate=self.learning_rate, callback=self.callback, n_jobs=effective_n_jobs(self.n_jobs),
         )  # fmt: skip
-        extra = {"kl_divergence_": run.kl_divergence, "perplexity_": perplexity}
+        extra = {"kl_divergence_": run.kl_divergence, "perplexity_": perplexity, "neighbors_": words}
         return EmbeddingResult(run.embedding, run.kl_divergence, run.n_iter, run.stop_reason, extra)
 
     def _start(self, metric, P, rng):

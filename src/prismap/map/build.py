@@ -19,6 +19,7 @@ from prismap.mappings import KernelMap
 from prismap.mappings.kernels import kernel_matrix
 from prismap.metrics import FisherMetric
 from prismap.metrics.geometry import FittedIndex
+from prismap.neighbors import kneighbors
 
 #: Methods by the name `PrisMap` and the command line take.
 METHODS = {
@@ -29,6 +30,8 @@ METHODS = {
 FAR_QUANTILE = 0.99
 #: Rows that the search for the mapping's smoothness looks at.
 SMOOTHNESS_ROWS = 500
+#: Up to so many rows all distances are computed; beyond, neighbours are searched and this many rows carry the mapping.
+DENSE_ROWS, N_LANDMARKS = 10_000, 4000
 #: Nearer than this to a fitted row, in units of the typical distance, a row is that row.
 SAME = 1e-6
 
@@ -154,8 +157,8 @@ class Built:
 
     @property
     def anchors(self):
-        """Indices of the fitted rows that new rows are compared with."""
-        return np.arange(len(self.positions))
+        """Indices of the fitted rows that new rows are compared with: all, on a large map the landmarks."""
+        return np.arange(len(self.positions)) if len(self.positions) <= DENSE_ROWS else self.mapping.landmarks
 
     @property
     def maps_by_fisher(self):
@@ -179,20 +182,42 @@ def build(recipe: Recipe, X, y=None) -> Built:
     """Fit metric, embedding and mapping to rows X (vectors or a square matrix) with target y."""
     start = perf_counter()
     metric = fit_metric_of(recipe, X, y)
-    D = np.asarray(metric.pairwise(), dtype=np.float64) if recipe.target != "none" else geometry_distances(metric)
+    large = X.shape[0] > DENSE_ROWS
+    D = None if large else distances_to_embed(recipe, metric)
     after_metric = perf_counter()
-    embedding = embed(recipe, D, X)
+    embedding = embed_many(recipe, metric, X) if large else embed(recipe, D, X)
     after_embedding = perf_counter()
     positions = np.asarray(embedding.embedding_, dtype=np.float64)
-    by_fisher = recipe.mapping == "fisher" or recipe.target == "none"
-    mapping = Kernels.fit(D if by_fisher else geometry_distances(metric), positions, recipe.seed, recipe.smoothness)
+    landmarks = sample_landmarks(X.shape[0], recipe.seed) if large else np.arange(X.shape[0])
+    if D is None or (recipe.mapping == "euclidean" and recipe.target != "none"):
+        by_fisher = recipe.mapping == "fisher" and recipe.target != "none"
+        D = distances_among(metric, landmarks, by_fisher=by_fisher)
+    mapping = Kernels.fit(D, positions[landmarks], recipe.seed, recipe.smoothness)
+    mapping = replace(mapping, landmarks=landmarks[mapping.landmarks])
     times = {
         "metric": after_metric - start,
         "embedding": after_embedding - after_metric,
         "mapping": perf_counter() - after_embedding,
     }
-    story = {name: getattr(embedding, name + "_", None) for name in ("objective", "n_iter", "stop_reason")}
-    return Built(recipe, metric, positions, mapping, nearest_distances(metric.geometry_), story, times)
+    story = {name: getattr(embedding, name + "_", None) for name in ("objective", "n_iter", "stop_reason", "neighbors")}
+    return Built(recipe, metric, positions, mapping, nearest_distances(metric.geometry_, landmarks), story, times)
+
+
+def sample_landmarks(n_rows, seed):
+    """The rows that carry the mapping of a large map."""
+    return np.sort(np.random.default_rng(seed).choice(n_rows, N_LANDMARKS, replace=False))
+
+
+def embed_many(recipe, metric, X):
+    """t-SNE of more rows than all distances have room for: from neighbours, found by partition."""
+    if recipe.method != "tsne" and not isinstance(recipe.method, embeddings.TSNE):
+        raise InputError(
+            f"method={recipe.method!r} needs all distances, and {X.shape[0]} rows have too many: above {DENSE_ROWS} "
+            f"only method='tsne' embeds. Set fit_rows={DENSE_ROWS} or less: the other rows are placed on the map."
+        )
+    found = kneighbors(None, int(3 * recipe.perplexity), metric=metric, random_state=recipe.seed, n_jobs=recipe.n_jobs)
+    embedding = make_embedding(recipe, metric="euclidean" if recipe.data == "vectors" else "precomputed")
+    return embedding.set_params(neighbors=found).fit(X)
 
 
 def fit_metric_of(recipe, X, y):
@@ -225,19 +250,28 @@ def make_embedding(recipe, *, metric):
     return make(**{name: value for name, value in wanted.items() if name in known})
 
 
-def geometry_distances(metric):
-    """Distances between all fitted rows in the data's own geometry, exactly symmetric."""
-    D = np.sqrt(np.maximum(metric.geometry_.squared_to(None, slice(None)), 0)).astype(np.float64)
+def distances_to_embed(recipe, metric):
+    """All distances between the fitted rows: Fisher ones, the data's own without a target."""
+    if recipe.target == "none":
+        return distances_among(metric, np.arange(metric.n_rows_), by_fisher=False)
+    return np.asarray(metric.pairwise(), dtype=np.float64)
+
+
+def distances_among(metric, rows, *, by_fisher):
+    """Distances between some of the fitted rows, Fisher ones or in the data's own geometry; exactly symmetric."""
+    if by_fisher:
+        D = np.array(metric.between(rows, rows), dtype=np.float64)
+    else:
+        D = np.sqrt(np.maximum(metric.geometry_.squared_to(FittedIndex(rows), rows), 0)).astype(np.float64)
     np.fill_diagonal(D, 0)
     return (D + D.T) / 2
 
 
-def nearest_distances(geometry):
-    """Distance of each fitted row to its nearest other one."""
-    nearest = np.empty(geometry.n_rows)
-    for block in row_blocks(geometry.n_rows, 24.0 * geometry.n_rows):
-        index = np.arange(block.start, block.stop)
-        D2 = geometry.squared_to(FittedIndex(index), slice(None)).astype(np.float64)
-        D2[np.arange(len(index)), index] = np.inf
+def nearest_distances(geometry, rows):
+    """Distance of each of some fitted rows to the nearest other one of them."""
+    nearest = np.empty(len(rows))
+    for block in row_blocks(len(rows), 24.0 * len(rows)):
+        D2 = geometry.squared_to(FittedIndex(rows[block]), rows).astype(np.float64)
+        D2[np.arange(len(D2)), np.arange(block.start, block.stop)] = np.inf
         nearest[block] = np.sqrt(np.maximum(D2.min(axis=1), 0))
     return nearest

@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from prismap._random import as_generator
-from prismap.map.build import Built, build, geometry_distances
+from prismap.map.build import DENSE_ROWS, Built, build, distances_among
 from prismap.metrics.target import known_targets
 from prismap.metrics.tiles import n_threads
 from prismap.quality import (
@@ -157,8 +157,14 @@ def judged_folds(y, target, rng):
     known = np.flatnonzero(known_targets(y))
     kind = StratifiedKFold if target == "class" and min_class(y[known]) >= 5 else KFold
     split = kind(5, shuffle=True, random_state=int(rng.integers(2**31))).split(known, y[known])
-    folds = [(np.setdiff1d(np.arange(len(y)), known[out]), known[out]) for _, out in split]
+    folds = [(kept_rows(len(y), known[out], rng), known[out]) for _, out in split]
     return folds[:1] if len(known) / 5 >= FEWEST_IN_ONE_FOLD else folds
+
+
+def kept_rows(n_rows, out, rng):
+    """All rows but `out`; of a large map a draw that is fitted in a fraction of the time, and errs on the safe side."""
+    kept = np.setdiff1d(np.arange(n_rows), out)
+    return np.sort(rng.choice(kept, DENSE_ROWS, replace=False)) if len(kept) > DENSE_ROWS else kept
 
 
 def refit(recipe, X, y, kept, out):
@@ -226,11 +232,24 @@ def map_overlaps(placed, classes):
 
 def structure_curves(built, unsupervised):
     """Neighbourhood preservation of the map against the data, of its twin, and against the Fisher metric."""
-    D = geometry_distances(built.metric)
+    if built.geometry.n_rows > DENSE_ROWS:
+        return sampled_curves(built, unsupervised)
+    D = distances_among(built.metric, np.arange(built.geometry.n_rows), by_fisher=False)
     curves = {"map against data": r_nx(D, built.positions, metric="precomputed")}
     if built.recipe.target != "none":
         curves["map against Fisher metric"] = r_nx(built.metric.pairwise(), built.positions, metric="precomputed")
         curves["unsupervised map against data"] = r_nx(D, unsupervised.positions, metric="precomputed")
+    return curves
+
+
+def sampled_curves(built, unsupervised):
+    """The same curves of a large map, each from the neighbourhoods of a sample of rows among all rows."""
+    seed = built.recipe.seed
+    own = unsupervised.metric  # supervision 0: the data's own geometry
+    curves = {"map against data": r_nx(None, built.positions, metric=own, random_state=seed)}
+    if built.recipe.target != "none":
+        curves["map against Fisher metric"] = r_nx(None, built.positions, metric=built.metric, random_state=seed)
+        curves["unsupervised map against data"] = r_nx(None, unsupervised.positions, metric=own, random_state=seed)
     return curves
 
 
@@ -264,6 +283,12 @@ def notes_of(model):
         repair = model.metric_.geometry_.repair
         notes.append(
             f"{100 * repair.negative_mass:.1f} % of the similarity's mass was negative; repair: {repair.method}."
+        )
+    if n_fit > DENSE_ROWS:
+        notes.append(
+            f"Large map: neighbours by {model._built.story.get('neighbors')}; new rows are placed by "
+            f"{len(model._built.anchors)} landmarks; structure is judged on a sample of rows, and refits for judging "
+            f"take {DENSE_ROWS} rows."
         )
     if not model.cross_fit and model.target_ != "none":
         notes.append("cross_fit=False: rows were judged with their own labels in the density, as published.")

@@ -44,8 +44,9 @@ class Distances:
             self.rows = self.geometry.rows[self.anchors].astype(self.dtype)
             self.norms = self.geometry.squared_norms[self.anchors].astype(self.dtype)
         self.machine = by_fisher and isinstance(metric._source, MachineSource) and metric._graph is None
-        self.profile_known = every and np.array_equal(metric.support_, anchors)
         if self.machine:
+            landmarks = metric._source.machine.landmarks
+            self.profile_known = every and np.array_equal(landmarks, anchors)
             self.anchor_rows = metric.posterior_.rows(metric._source.fitted_probabilities[self.anchors], self.dtype)
 
     @property
@@ -60,8 +61,9 @@ class Distances:
             return np.sqrt(D2), D2
         if not self.machine:
             return self.metric.distances_to(rows, FittedIndex(np.arange(self.geometry.n_rows)[self.anchors])), D2
-        profile = D2 if self.profile_known else np.maximum(self.geometry.squared_to(rows, self.metric.support_), 0)
-        P = self.metric._source.machine.probabilities(profile)
+        machine = self.metric._source.machine
+        profile = D2 if self.profile_known else np.maximum(self.geometry.squared_to(rows, machine.landmarks), 0)
+        P = machine.probabilities(profile)
         block = self.metric.posterior_.block(self.metric.posterior_.rows(P, self.dtype), self.anchor_rows)
         w, every = self.metric.supervision, slice(None)
         steps = D2 / self.dtype.type(self.metric.bandwidth_**2) if w < 1 else None

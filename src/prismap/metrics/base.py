@@ -5,7 +5,9 @@ A *metric* is an estimator that, once fitted, answers
 - ``pairwise(A=None, B=None)``: the distances between rows A and rows B, shape (n_A, n_B); None stands for the fitted
   rows;
 - ``kneighbors(A=None, n_neighbors=90)``: ``(distances, indices)`` of the nearest fitted rows, each of shape
-  (n_A, n_neighbors), nearest first. For ``A=None`` a row is not its own neighbour.
+  (n_A, n_neighbors), nearest first. For ``A=None`` a row is not its own neighbour;
+- ``between(a, b)``: the distances between fitted rows by their indices, which approximate searches ask for. A metric
+  without it is searched exactly.
 
 `FisherMetric` and `MixtureMetric` keep it with a target; the two classes here keep it for scikit-learn's named metrics
 and for ready-made distances. `fit_metric` turns what a user may pass as ``metric=`` into a fitted one.
@@ -46,6 +48,10 @@ class NamedMetric(BaseEstimator):
         require_memory(8.0 * A.shape[0] * B.shape[0], "The matrix of all distances", "Use kneighbors, or fewer rows.")
         return pairwise_distances(A, B, metric=self.name, n_jobs=self.n_jobs)
 
+    def between(self, a, b):
+        """Distances between fitted rows, by index."""
+        return pairwise_distances(self.rows_[a], self.rows_[b], metric=self.name)
+
     def kneighbors(self, A=None, n_neighbors=90):
         """Nearest fitted rows of A: (distances, indices)."""
         if A is not None:
@@ -72,6 +78,10 @@ class PrecomputedMetric(BaseEstimator):
         if B is not None:
             raise InputError("metric='precomputed' knows distances to the fitted rows only; leave B out.")
         return self.distances_ if A is None else check_rows(self, A, reset=False)
+
+    def between(self, a, b):
+        """Distances between fitted rows, by index."""
+        return self.distances_[np.ix_(a, b)]
 
     def kneighbors(self, A=None, n_neighbors=90):
         """Nearest fitted rows of A: (distances, indices)."""

@@ -35,6 +35,7 @@ from prismap.metrics.sources import (
     RegressorSource,
     SegmentModelSource,
     choose_source,
+    parzen_source,
     predicted_source,
 )
 from prismap.metrics.support import mean_bandwidth, stratified_folds, stratified_support
@@ -253,10 +254,13 @@ class FisherMetric(BaseEstimator):
             return self._make_model_source(codes)
         if kind == "auto":
             if self.n_segments not in ("auto", 1) or self.supervision == 1:
-                return ParzenSource(self, codes)
+                source = parzen_source(self, codes, rng, state)
+                self.n_segments_ = min(self.n_segments_, source.most_segments or self.n_segments_)
+                return source
             source, self.log_losses_ = choose_source(self, codes, rng)
         else:
-            source = ParzenSource(self, codes) if kind == "parzen" else MachineSource(self, codes, rng)
+            parzen = kind == "parzen"
+            source = parzen_source(self, codes, rng, state) if parzen else MachineSource(self, codes, rng)
         self.n_segments_ = min(self.n_segments_, source.most_segments or self.n_segments_)
         if self.n_segments not in ("auto", self.n_segments_) or (self.path == "tangent" and source.most_segments):
             raise InputError(
@@ -330,6 +334,10 @@ class FisherMetric(BaseEstimator):
         """Distances of rows A, new ones or a `FittedIndex`, to the fitted rows of the `FittedIndex` B, unchecked."""
         D = self._straight(A, B)
         return D if self._graph is None else np.minimum(D, self._along_graph(A)[:, B.index])
+
+    def between(self, a, b):
+        """Distances between fitted rows by their indices, cross-fitted."""
+        return self.distances_to(FittedIndex(np.asarray(a)), FittedIndex(np.asarray(b)))
 
     def kneighbors(self, A=None, n_neighbors=90):
         """Nearest fitted rows of A: (distances, indices), nearest first; exact, in blocks.

@@ -32,9 +32,10 @@ class LeastSquaresSVM:
     mean: np.ndarray
     gamma: float
     temperature: float
+    landmarks: np.ndarray
 
     def probabilities(self, Q):
-        """Class probabilities of rows from their squared profiles against the support."""
+        """Class probabilities of rows from their squared profiles against the landmarks."""
         return softmax(self.temperature * self.scores(Q))
 
     def scores(self, Q):
@@ -42,17 +43,18 @@ class LeastSquaresSVM:
         return np.exp(Q * Q.dtype.type(-self.gamma)) @ self.coefficients.astype(Q.dtype) + self.mean
 
 
-def fit_lssvm(Q, codes, n_classes, folds, rng):
-    """The machine fitted on all support rows, and the out-of-fold probabilities of these rows.
+def fit_lssvm(Q, codes, n_classes, folds, rng, support):
+    """The machine fitted on all support rows, its landmarks, and the out-of-fold probabilities of these rows.
 
-    Q : squared distances between the support rows. folds : fold of each, or None for in-sample probabilities.
+    Q : squared distances between the support rows. folds : fold of each, or None for in-sample probabilities. support :
+    indices of the support among the fitted rows.
     """
     Q = np.maximum(Q.astype(np.float64), 0)
     judged = folds if folds is not None else np.arange(len(codes)) % 10
     gamma, ridge = search(Q, codes, n_classes, judged, rng)
     coefficients, mean, scores = solve(Q, codes, n_classes, judged, gamma, ridge)
     temperature = best_temperature(scores, codes)
-    machine = LeastSquaresSVM(coefficients, mean, gamma, temperature)
+    machine = LeastSquaresSVM(coefficients, mean, gamma, temperature, support)
     return machine, softmax(temperature * scores) if folds is not None else machine.probabilities(Q)
 
 

@@ -7,6 +7,7 @@ fitted rows in the order the posterior wants them, and makes the state of new ro
 source                  posterior
 ======================  ==========================================================================================
 `ParzenSource`          Gaussian kernels on the support, along the whole segment
+`LocalParzenSource`     the same on each row's nearest labelled rows, at the rows, where these are many
 `MachineSource`         a least-squares support vector machine on the profiles, at the rows
 `ModelSource`           any classifier with ``predict_proba``, at the rows (vectors only)
 `RegressorSource`       any regressor, at the rows (vectors only)
@@ -30,6 +31,7 @@ from prismap.metrics.gaussian_process import (
     fit_process,
 )
 from prismap.metrics.geometry import FittedIndex
+from prismap.metrics.local import local_probabilities, probabilities_of_new
 from prismap.metrics.lssvm import LeastSquaresSVM, fit_lssvm, log_loss
 from prismap.metrics.model_segments import (
     MOST_EVALUATIONS,
@@ -41,6 +43,7 @@ from prismap.metrics.model_segments import (
     refined_neighbors,
 )
 from prismap.metrics.models import fold_model, model_name, predicted_target
+from prismap.metrics.nystroem import fit_on_all_rows
 from prismap.metrics.parzen import ParzenPosterior
 from prismap.metrics.rowwise import RowwisePosterior
 from prismap.metrics.segments import SegmentRule
@@ -92,6 +95,10 @@ class ParzenSource:
         """State of new rows."""
         return self.posterior.rows(self.geometry.squared_to(rows, self.support, self_similarity))
 
+    def probabilities_of_fitted(self):
+        """Class probabilities of the fitted rows, in their order."""
+        return self.posterior.probabilities(self.rows)[np.argsort(self.order)]
+
     def state(self):
         """Support, folds and bandwidth, which the metric keeps, are all there is."""
         return {}
@@ -110,6 +117,10 @@ class _RowwiseSource:
         self.fitted_probabilities = P
         self.rows = self.posterior.rows(P, self.dtype)
 
+    def probabilities_of_fitted(self):
+        """Class probabilities of the fitted rows, in their order."""
+        return self.fitted_probabilities
+
     def new(self, rows, self_similarity=None):
         """State of new rows."""
         return self.posterior.rows(self.posterior.predict(rows, self_similarity), self.dtype)
@@ -120,9 +131,14 @@ class MachineSource(_RowwiseSource):
 
     def __init__(self, metric, codes, rng):
         support, n_classes = metric.support_, len(metric.classes_)
+        if metric.n_support is None and np.count_nonzero(codes >= 0) > len(support):
+            machine, P = fit_on_all_rows(metric.geometry_, codes, n_classes, rng, cross_fit=metric.cross_fit)
+            self._set(metric, machine)
+            self._hold(metric, P)
+            return
         folds = metric.folds_[support] if metric.cross_fit else None
         Q = metric.geometry_.squared_to(FittedIndex(support), support)
-        machine, of_support = fit_lssvm(Q, codes[support], n_classes, folds, rng)
+        machine, of_support = fit_lssvm(Q, codes[support], n_classes, folds, rng, support)
         self._set(metric, machine)
         P = np.empty((metric.n_rows_, n_classes))
         P[support] = of_support
@@ -132,11 +148,11 @@ class MachineSource(_RowwiseSource):
         self._hold(metric, P)
 
     def _set(self, metric, machine):
-        geometry, support = metric.geometry_, metric.support_
+        geometry, landmarks = metric.geometry_, machine.landmarks
         self.machine, self.judged = machine, cross_fitted_words(metric.folds_)
 
         def predict(rows, self_similarity):
-            return machine.probabilities(np.maximum(geometry.squared_to(rows, support, self_similarity), 0))
+            return machine.probabilities(np.maximum(geometry.squared_to(rows, landmarks, self_similarity), 0))
 
         self.posterior = RowwisePosterior("lssvm", predict, len(metric.classes_))
 
@@ -153,11 +169,35 @@ class MachineSource(_RowwiseSource):
             metric,
             LeastSquaresSVM(
                 state["machine_coefficients"], state["machine_mean"], float(state["machine_gamma"]),
-                float(state["machine_temperature"]),
+                float(state["machine_temperature"]), state["machine_landmarks"],
             ),
         )  # fmt: skip
         self._hold(metric, state["probabilities"])
         return self
+
+
+class LocalParzenSource(_RowwiseSource):
+    """Each row judged by its own nearest labelled rows, for more rows than a support holds."""
+
+    def __init__(self, metric, codes, rng, state=None):
+        geometry, n_classes, perplexity = metric.geometry_, len(metric.classes_), metric.perplexity
+        self.judged = f"local supports, {cross_fitted_words(metric.folds_)}"
+
+        def predict(rows, self_similarity):
+            return probabilities_of_new(geometry, rows, rows.shape[0], codes, n_classes, perplexity, self_similarity)
+
+        self.posterior = RowwisePosterior("parzen", predict, n_classes)
+        if state is None:
+            P = local_probabilities(
+                geometry, codes, n_classes, perplexity, rng, cross_fit=metric.cross_fit, n_jobs=metric.n_jobs
+            )
+        else:
+            P = state["local_probabilities"]
+        self._hold(metric, P)
+
+    def state(self):
+        """The fitted rows' own probabilities; the rest follows from rows and labels."""
+        return {"local_probabilities": self.fitted_probabilities}
 
 
 class ModelSource(_RowwiseSource):
@@ -275,14 +315,20 @@ class GaussianProcessSource:
         return {"process": self.hyper}
 
 
+def parzen_source(metric, codes, rng, state=None):
+    """Kernels on the support, or each row's own local support where there are more labelled rows than that."""
+    whole = np.count_nonzero(codes >= 0) <= len(metric.support_) or metric.n_support is not None
+    if whole or metric.n_segments not in ("auto", 1) or metric.path == "tangent":
+        return ParzenSource(metric, codes)
+    return LocalParzenSource(metric, codes, rng, state)
+
+
 def choose_source(metric, codes, rng):
     """Parzen or the support vector machine, by out-of-fold log-loss on the support: (source, both losses)."""
     support = metric.support_
-    machine = MachineSource(metric, codes, rng)
-    parzen = ParzenSource(metric, codes)
-    place = np.argsort(parzen.order)
+    machine, parzen = MachineSource(metric, codes, rng), parzen_source(metric, codes, rng)
     losses = {
-        "parzen": log_loss(parzen.posterior.probabilities(parzen.rows)[place][support], codes[support]),
-        "lssvm": log_loss(machine.fitted_probabilities[support], codes[support]),
+        "parzen": log_loss(parzen.probabilities_of_fitted()[support], codes[support]),
+        "lssvm": log_loss(machine.probabilities_of_fitted()[support], codes[support]),
     }
     return (machine if losses["lssvm"] < losses["parzen"] else parzen), losses

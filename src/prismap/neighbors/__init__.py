@@ -1,5 +1,6 @@
 """Nearest neighbours over any metric."""
 
-from prismap.neighbors.exact import kneighbors
+from prismap.metrics.found import Neighbors
+from prismap.neighbors.search import kneighbors
 
-__all__ = ["kneighbors"]
+__all__ = ["Neighbors", "kneighbors"]

@@ -1,0 +1,126 @@
+"""Posteriors of more rows than the support holds: a machine on landmarks, and local supports."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+from prismap import PrisMap
+from prismap.embeddings import TSNE
+from prismap.metrics import FisherMetric, fisher, nystroem
+from prismap.metrics.geometry import VectorGeometry
+from prismap.metrics.local import class_shares, local_probabilities, probabilities_of_new
+from prismap.metrics.lssvm import log_loss, softmax, solve
+from prismap.metrics.nystroem import fit_on_all_rows, normal_equations, solve_normal
+
+X, CLASSES = make_blobs(400, 4, centers=3, cluster_std=3.0, random_state=0)
+
+
+def squared(A, B):
+    return ((A[:, None] - B[None]) ** 2).sum(axis=2)
+
+
+def test_landmarks_that_are_all_rows_give_the_machine_itself():
+    rows, codes = X[:120], CLASSES[:120]
+    Q = squared(rows, rows)
+    folds = np.arange(120) % nystroem.N_FOLDS
+    gamma, ridge = 0.02, 0.1
+    coefficients, mean, scores = solve(Q, codes, 3, folds, gamma, ridge)
+    K = np.exp(-gamma * Q)
+    products, moments = normal_equations(lambda index: K[index], codes, folds, mean, 120)
+    penalty = ridge * K
+    whole = solve_normal(products.sum(axis=0), moments.sum(axis=0), penalty)
+    np.testing.assert_allclose(K @ whole, K @ coefficients, atol=1e-6)
+    seen = np.arange(nystroem.N_FOLDS) != 4
+    without = solve_normal(products[seen].sum(axis=0), moments[seen].sum(axis=0), penalty)
+    judged = folds == 4
+    # The machine without a fold has no kernels there either, this one has: alike, not equal.
+    np.testing.assert_allclose((K @ without + mean)[judged], scores[judged], atol=0.02)
+
+
+def test_no_row_is_judged_by_its_own_label(monkeypatch):
+    monkeypatch.setattr(nystroem, "N_LANDMARKS", 60)
+    noise = np.random.default_rng(0).permutation(CLASSES)
+    _, honest = fit_on_all_rows(VectorGeometry(X), noise, 3, np.random.default_rng(0))
+    assert abs((honest.argmax(axis=1) == noise).mean() - 1 / 3) < 0.08
+    machine, true = fit_on_all_rows(VectorGeometry(X), CLASSES, 3, np.random.default_rng(0))
+    assert log_loss(true, CLASSES) < 0.6
+    Q = squared(X - X.mean(axis=0), (X - X.mean(axis=0))[machine.landmarks])
+    _, in_sample = fit_on_all_rows(VectorGeometry(X), CLASSES, 3, np.random.default_rng(0), cross_fit=False)
+    np.testing.assert_allclose(in_sample, machine.probabilities(Q), atol=0.05)
+    assert softmax(machine.scores(Q)).shape == (400, 3)
+
+
+def test_local_probabilities_equal_a_loop_over_neighbours():
+    geometry = VectorGeometry(X)
+    P = local_probabilities(geometry, CLASSES, 3, 10, np.random.default_rng(0), cross_fit=False)
+    D2 = squared(X, X)
+    np.fill_diagonal(D2, np.inf)
+    for i in (0, 57, 311):
+        near = np.argsort(D2[i])[:30]
+        expected = class_shares(D2[i, near][None], CLASSES[near][None], 3, 10)[0]
+        np.testing.assert_allclose(P[i], expected, atol=1e-4)
+        weights = np.exp(-(D2[i, near] - D2[i, near].min()) / (2 * width_of(D2[i, near], 10) ** 2))
+        slow = [weights[CLASSES[near] == c].sum() / weights.sum() for c in range(3)]
+        np.testing.assert_allclose(expected, slow, atol=1e-4)
+
+
+def width_of(d2, perplexity):
+    """The width by plain search."""
+    widths = np.geomspace(1e-2, 1e2, 200_000)
+    for low, high in [(0, len(widths) - 1)]:
+        while high - low > 1:
+            middle = (low + high) // 2
+            p = np.exp(-(d2 - d2.min()) / (2 * widths[middle] ** 2))
+            p /= p.sum()
+            entropy = -(p[p > 0] * np.log(p[p > 0])).sum()
+            low, high = (middle, high) if entropy < np.log(perplexity) else (low, middle)
+    return widths[low]
+
+
+def test_local_probabilities_of_noise_are_at_chance_and_unlabelled_rows_get_theirs():
+    geometry = VectorGeometry(X)
+    noise = np.random.default_rng(1).permutation(CLASSES)
+    P = local_probabilities(geometry, noise, 3, 10, np.random.default_rng(0))
+    assert abs((P.argmax(axis=1) == noise).mean() - 1 / 3) < 0.08
+    codes = np.where(np.arange(400) % 4 == 0, -1, CLASSES)
+    P = local_probabilities(geometry, codes, 3, 10, np.random.default_rng(0))
+    new = probabilities_of_new(geometry, X[::4], 100, codes, 3, 10)
+    np.testing.assert_allclose(P[::4], new, atol=1e-6)
+    assert (P[::4].argmax(axis=1) == CLASSES[::4]).mean() > 0.7
+
+
+@pytest.mark.parametrize("posterior", ["parzen", "lssvm", "auto"])
+def test_a_metric_beyond_its_support_sees_every_label(monkeypatch, posterior):
+    monkeypatch.setattr(fisher, "MOST_SUPPORT", 100)
+    monkeypatch.setattr(nystroem, "N_LANDMARKS", 100)
+    metric = FisherMetric(posterior=posterior, supervision=0.8, random_state=0).fit(X, CLASSES)
+    P = metric.class_probabilities()
+    assert P.shape == (400, 3)
+    assert log_loss(P, CLASSES) < 0.6
+    np.testing.assert_allclose(metric.pairwise(), metric.pairwise().T)
+    again = FisherMetric.restore(X, CLASSES, metric.state(), metric.get_params())
+    np.testing.assert_array_equal(again.pairwise(X[:5] + 0.1), metric.pairwise(X[:5] + 0.1))
+
+
+def test_a_large_map_is_made_from_neighbours_and_landmarks(monkeypatch, tmp_path):
+    from prismap.map import build, judge
+
+    for module in (build, judge):
+        monkeypatch.setattr(module, "DENSE_ROWS", 200)
+    monkeypatch.setattr(build, "N_LANDMARKS", 80)
+    monkeypatch.setattr(judge, "FEWEST_IN_ONE_FOLD", 40)
+    model = PrisMap(TSNE(n_iter=100, perplexity=10), random_state=0, perplexity=10).fit(X, CLASSES)
+    assert model.embedding_.shape == (400, 2)
+    assert len(model._built.anchors) <= 80
+    placed = model.transform(X)
+    assert np.median(np.linalg.norm(placed - model.embedding_, axis=1)) < 0.2 * np.ptp(model.embedding_)
+    report = model.report(n_permutations=1)
+    assert any("landmarks" in note for note in report.notes)
+    assert float(report.scores[0].value) < 0.45
+    named = PrisMap(random_state=0, perplexity=10).fit(X, CLASSES)
+    named.save(tmp_path / "m.prismap")
+    np.testing.assert_array_equal(PrisMap.load(tmp_path / "m.prismap").transform(X[:9]), named.transform(X[:9]))
+    with pytest.raises(ValueError, match="only method='tsne'"):
+        PrisMap("mds", random_state=0).fit(X, CLASSES)
