@@ -36,6 +36,8 @@ class FakeCompute:
         return Placed(positions, np.abs(positions[:, 0]) > 11.5, None, ["1 missing value of 'x' was filled"])
 
     def relevance(self, rows, *, progress, cancel):
+        while not self.go.wait(0.05):
+            progress(0.5)
         return ["noise", "height"], np.array([0.1, len(rows) / 90])
 
     def reembed(self, supervision, *, start, progress, cancel):
@@ -107,6 +109,11 @@ def test_what_sets_a_selection_apart_needs_no_server_but_relevance_does(open_app
     bars.first.get_by_role("button").click()
     expect(page.get_by_label("Colour by", exact=True)).to_have_value("column:0")
     keep("live-relevance")
+    compute.go.clear()
+    page.get_by_role("button", name="Local relevance").click()
+    expect(page.get_by_role("progressbar", name="Local relevance")).to_have_attribute("value", "0.5")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_text("Stopped.", exact=True)).to_be_visible()
 
 
 def test_supervision_moves_the_points_and_can_be_stopped(open_app, data, compute, keep):

@@ -184,7 +184,11 @@ export class App {
       export: (rows) => this.exportRows(rows),
       relevance:
         live && this.page.live?.relevance
-          ? async (rows) => (await live.follow(await live.startJob({ kind: "relevance", rows }), () => undefined)).result!
+          ? async (rows, watch) => {
+              const job = await live.startJob({ kind: "relevance", rows });
+              watch.started(() => void live.stopJob(job.id).catch(() => undefined));
+              return (await live.follow(job, (now) => watch.progress(now.share))).result ?? null;
+            }
           : null,
     });
   }

@@ -18,8 +18,14 @@ export interface SelectionActions {
   peek: (row: number | null) => void;
   colour: (id: string) => void;
   export: (rows: readonly number[]) => Promise<void>;
-  /** Local relevance from the live server, when there is one. */
-  relevance: ((rows: readonly number[]) => Promise<{ names: string[]; values: number[] }>) | null;
+  /** Local relevance from the live server, when there is one; null once it was stopped. */
+  relevance: ((rows: readonly number[], watch: Watch) => Promise<{ names: string[]; values: number[] } | null>) | null;
+}
+
+/** Who follows long work: told how far it is, and handed the way to stop it. */
+export interface Watch {
+  progress: (share: number) => void;
+  started: (stop: () => void) => void;
 }
 
 export class SelectionPanel {
@@ -73,10 +79,29 @@ export class SelectionPanel {
 
   /** Ask the server what arranges these rows, and show it under the page's own comparison. */
   private async askRelevance(rows: readonly number[]): Promise<void> {
-    replace(this.extra, h("p", { class: "pm-note", role: "status" }, "Computing the local relevance …"));
+    const bar = h("progress", { max: 1, "aria-label": "Local relevance" });
+    const stop = h("button", { type: "button", class: "pm-button", disabled: true }, "Stop");
+    const status = h("p", { class: "pm-note", role: "status" }, "Computing the local relevance …");
+    replace(this.extra, status, h("div", { class: "pm-working" }, bar, stop));
+    const watch: Watch = {
+      progress: (share) => share > 0 && (bar.value = share),
+      started: (end) => {
+        stop.disabled = false;
+        stop.addEventListener("click", () => {
+          stop.disabled = true;
+          status.textContent = "Stopping …";
+          end();
+        });
+      },
+    };
     try {
-      const { names, values } = await this.actions.relevance!(rows);
+      const found = await this.actions.relevance!(rows, watch);
       if (this.store.state.selection !== rows) return;
+      if (found === null) {
+        replace(this.extra, h("p", { class: "pm-note", role: "status" }, "Stopped."));
+        return;
+      }
+      const { names, values } = found;
       const most = Math.max(1e-12, ...values);
       const order = names.map((_, i) => i).sort((a, b) => values[b] - values[a]).slice(0, 8);
       replace(
