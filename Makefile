@@ -59,7 +59,7 @@ docs: $(VENV)/.docs
 	@echo "docs/_build/html/index.html"
 
 pictures: docs
-	cp docs/gallery/images/sphx_glr_plot_01_start_001.png docs/images/digits.png
+	$(BIN)/python tools/pictures.py
 
 release-check:
 	PYTHON=$(PYTHON) bash tools/smoke_release.sh

@@ -31,7 +31,7 @@ figure, axes = plt.subplots(1, 3, figsize=(12, 4.2), layout="constrained")
 for ax, Y, labels, title in [
     (axes[0], without.embedding_, y[fitted], "without the target"),
     (axes[1], m.embedding_, y[fitted], "PrisMap"),
-    (axes[2], chance.embedding_, permuted, "PrisMap of permuted labels: nothing invented"),
+    (axes[2], chance.embedding_, permuted, "permuted labels: nothing invented"),
 ]:
     points = ax.scatter(*Y.T, c=labels, cmap="tab10", s=7, linewidths=0)
     ax.set(title=title, xticks=[], yticks=[])
