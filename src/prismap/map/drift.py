@@ -68,10 +68,11 @@ def drift_of(model, rows) -> Drift:
     new_region = far >= FAR_FACTOR * expected and far > expected + STANDARD_ERRORS * noise
     shift = by_chance = None
     moved = False
-    if model.target_ == "class":
+    kind = model.target_ if hasattr(built.metric, "posterior_") else "none"
+    if kind == "class":
         shift, by_chance = class_shift(built.metric.class_probabilities(), posterior_of(built.metric, rows))
         moved = shift > CLASS_MOVE + STANDARD_ERRORS * by_chance
-    elif model.target_ == "real":
+    elif kind == "real":
         shift, by_chance = real_shift(built.metric.target_moments()[0], posterior_of(built.metric, rows))
         moved = shift > REAL_MOVE + STANDARD_ERRORS * by_chance
     return Drift(n_new, far, expected, noise, shift, by_chance, new_region, moved)

@@ -33,6 +33,8 @@ def new_landmarks(built: Built, rows, most):
 
     Costs O(rows x landmarks) distances.
     """
+    if getattr(built, "own", None) is not None or not isinstance(built.mapping, Kernels):
+        raise InputError("partial_refit extends the Fisher metric and kernel maps only; fit anew.")
     distance = built.place(rows)[1]
     far = np.flatnonzero(distance > built.far_threshold)
     nearest = distance[far] * built.typical_distance
@@ -53,7 +55,7 @@ def extended(built: Built, old_rows, old_target, rows, target) -> Built:
     all_targets = None if old_target is None else np.concatenate([old_target, target])
     metric = extended_metric(built, rows, all_rows, all_targets)
     added = np.arange(len(built.positions), all_rows.shape[0])
-    if built.maps_by_fisher or built.recipe.target == "none":
+    if built.maps_by_fisher:
         D = metric.pairwise(rows)
     else:
         D = np.sqrt(np.maximum(metric.geometry_.squared_to(rows, slice(None)), 0))
@@ -69,7 +71,8 @@ def new_positions(built: Built, old_rows, rows):
     cost = COSTS.get(method, "tsne")
     if cost == "tsne" and len(built.positions) > MOST_PAIRED:
         cost = "nerv"
-    placement = DirectPlacement(cost, metric=built.metric, perplexity=built.recipe.perplexity)
+    metric = "euclidean" if built.recipe.target == "none" else built.metric
+    placement = DirectPlacement(cost, metric=metric, perplexity=built.recipe.perplexity)
     medoids = [group[medoid(D[np.ix_(group, group)])] for group in groups]
     anchors = placement.fit(old_rows, built.positions).transform(rows[medoids])
     return place_islands(anchors, groups, D, built.positions)
