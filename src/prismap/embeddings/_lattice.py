@@ -182,7 +182,7 @@ def lattice(columns, rows):
 class LatticeEmbedding(Embedding):
     """Base of SOM and GTM: new rows find their place through their distances to the prototypes.
 
-    A subclass writes `_positions`, from squared distances to the prototypes, and `_keep_points`, which is given the
+    A subclass writes `_positions`, from squared distances to the prototypes, and `keep_points`, which is given the
     rows (None where they have no coordinates) and keeps what its inverse map needs.
     """
 
@@ -190,7 +190,7 @@ class LatticeEmbedding(Embedding):
         """Fit the map to the rows of X and return their positions."""
         super().fit_transform(X, y)
         pairwise = get_tags(self).input_tags.pairwise
-        self._keep_points(None if pairwise else check_rows(self, X, reset=False, sparse=True))
+        self.keep_points(None if pairwise else check_rows(self, X, reset=False, sparse=True))
         return self.embedding_
 
     def transform(self, X):
@@ -212,8 +212,9 @@ class LatticeEmbedding(Embedding):
     def _positions(self, D2):
         raise NotImplementedError(f"{type(self).__name__} has no _positions")
 
-    def _keep_points(self, rows):
-        raise NotImplementedError(f"{type(self).__name__} has no _keep_points")
+    def keep_points(self, rows):
+        """Learn from the fitted rows' coordinates where the nodes lie in the data space; None: they have none."""
+        raise NotImplementedError(f"{type(self).__name__} has no keep_points")
 
 
 def data_points(prototypes, mixing, rows):

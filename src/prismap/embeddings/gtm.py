@@ -227,7 +227,8 @@ class GTM(LatticeEmbedding):
     def _positions(self, D2):
         return responsibilities(D2, self.precision_)[0] @ self.nodes_
 
-    def _keep_points(self, rows):
+    def keep_points(self, rows):
+        """Learn from the fitted rows' coordinates where the nodes lie in the data space; None: they have none."""
         self.weights_ = data_points(self.prototypes_, self.mixing_, rows)
         self.codebook_ = None if self.weights_ is None else self.basis_(self.nodes_) @ self.weights_
 

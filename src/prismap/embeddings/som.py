@@ -221,7 +221,8 @@ class SOM(LatticeEmbedding):
     def _positions(self, D2):
         return interpolate(D2, self.prototypes_.between(), self.nodes_)
 
-    def _keep_points(self, rows):
+    def keep_points(self, rows):
+        """Learn from the fitted rows' coordinates where the nodes lie in the data space; None: they have none."""
         self.codebook_ = data_points(self.prototypes_, self.prototypes_.mixing, rows)
 
     def inverse_transform(self, Y):

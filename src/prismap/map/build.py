@@ -13,11 +13,14 @@ from sklearn.base import clone
 
 from prismap import embeddings
 from prismap._blocks import row_blocks
+from prismap.embeddings._lattice import LatticeEmbedding
+from prismap.embeddings.base import all_distances
 from prismap.exceptions import InputError
 from prismap.map.placing import Distances, each_block
 from prismap.mappings import KernelMap
 from prismap.mappings.kernels import kernel_matrix
 from prismap.metrics import FisherMetric
+from prismap.metrics.base import fit_metric
 from prismap.metrics.geometry import FittedIndex
 from prismap.neighbors import kneighbors
 
@@ -46,7 +49,7 @@ class Recipe:
     supervision: float
     posterior: Any
     cross_fit: bool
-    mapping: str
+    mapping: Any
     perplexity: float
     repair: str
     seed: int
@@ -54,14 +57,20 @@ class Recipe:
     callback: Any = None
     smoothness: tuple[float, float] | None = None
     n_iter: int = 500
+    metric: Any = "fisher"
 
     def unsupervised(self):
-        """The same map without a target."""
-        return replace(self, target="none", mapping="euclidean", callback=None, smoothness=None)
+        """The same map without a target, of the data's own distances."""
+        return replace(self, target="none", mapping="euclidean", callback=None, smoothness=None, metric="fisher")
 
     def quick(self):
         """The same map in half the iterations: enough to be judged, and all that are compared get as many."""
         return replace(self, n_iter=250)
+
+    @property
+    def maps_by_fisher(self):
+        """Whether new rows are placed by Fisher distances."""
+        return self.target != "none" and not (isinstance(self.mapping, str) and self.mapping == "euclidean")
 
     def metric_options(self):
         """Arguments of the recipe's `FisherMetric`."""
@@ -74,7 +83,8 @@ class Recipe:
 
     def twin_of(self, built):
         """The same map once more, without progress reports and without a new search for the mapping's smoothness."""
-        return replace(self, callback=None, smoothness=tuple(built.mapping.smoothness))
+        smoothness = tuple(built.mapping.smoothness) if isinstance(built.mapping, Kernels) else None
+        return replace(self, callback=None, smoothness=smoothness)
 
 
 @dataclass(frozen=True)
@@ -112,16 +122,33 @@ class Kernels:
 
 
 @dataclass(frozen=True)
+class FittedMap:
+    """A map for new rows that is an object of its own: one of `prismap.mappings`, or the embedding's own."""
+
+    model: Any
+
+    def transform(self, D):
+        """Positions of new rows from their distances to the fitted rows."""
+        return np.asarray(self.model.transform(D.astype(np.float64)), dtype=np.float64)
+
+
+@dataclass(frozen=True)
 class Built:
-    """A map of some rows: what `build` made, and how long it took."""
+    """A map of some rows: what `build` made, and how long it took.
+
+    `own` is the user's metric, fitted, where the map is not made by the Fisher metric; `metric` then only knows the
+    data's own geometry.
+    """
 
     recipe: Recipe
     metric: FisherMetric
     positions: np.ndarray
-    mapping: Kernels
+    mapping: Any
     nearest: np.ndarray
     story: dict[str, Any]
     times: dict[str, float]
+    own: Any = None
+    embedding: Any = None
 
     @property
     def geometry(self):
@@ -137,23 +164,25 @@ class Built:
         Y = np.empty((rows.shape[0], self.positions.shape[1]))
         nearest = np.empty(rows.shape[0])
         distances, positions = self.distances, self.positions[self.anchors]
+        by_kernels = isinstance(self.mapping, Kernels)
 
         def place_block(block, filled):
             D, D2 = distances(filled)
             n = block.stop - block.start
             closest = D2[:n].argmin(axis=1)
             nearest[block] = np.sqrt(D2[np.arange(n), closest]) / self.typical_distance
-            Y[block] = self.mapping.transform(D)[:n]
+            Y[block] = self.mapping.transform(D)[:n] if by_kernels else self.mapping.transform(D[:n])
             same = np.flatnonzero(nearest[block] < SAME)
             Y[block][same] = positions[closest[same]]
 
-        each_block(place_block, rows, len(self.anchors), parallel=distances.parallel, n_jobs=self.recipe.n_jobs)
+        parallel = distances.parallel and by_kernels
+        each_block(place_block, rows, len(self.anchors), parallel=parallel, n_jobs=self.recipe.n_jobs)
         return Y, nearest
 
     @cached_property
     def distances(self):
         """How far new rows are from the anchors."""
-        return Distances(self.metric, self.anchors, self.maps_by_fisher, self.typical_distance)
+        return Distances(self.metric, self.anchors, self.maps_by_fisher, self.typical_distance, own=self.own)
 
     @property
     def anchors(self):
@@ -163,7 +192,7 @@ class Built:
     @property
     def maps_by_fisher(self):
         """Whether new rows are placed by Fisher distances; by the data's own otherwise."""
-        return self.recipe.mapping == "fisher" and self.recipe.target != "none"
+        return self.recipe.maps_by_fisher
 
     @property
     def typical_distance(self):
@@ -182,25 +211,55 @@ def build(recipe: Recipe, X, y=None) -> Built:
     """Fit metric, embedding and mapping to rows X (vectors or a square matrix) with target y."""
     start = perf_counter()
     metric = fit_metric_of(recipe, X, y)
+    own = fit_own_metric(recipe, X, y)
     large = X.shape[0] > DENSE_ROWS
-    D = None if large else distances_to_embed(recipe, metric)
+    D = None if large else distances_to_embed(recipe, metric, own)
     after_metric = perf_counter()
-    embedding = embed_many(recipe, metric, X) if large else embed(recipe, D, X)
+    embedding = embed_many(recipe, own or metric, X) if large else embed(recipe, D, X)
     after_embedding = perf_counter()
     positions = np.asarray(embedding.embedding_, dtype=np.float64)
     landmarks = sample_landmarks(X.shape[0], recipe.seed) if large else np.arange(X.shape[0])
-    if D is None or (recipe.mapping == "euclidean" and recipe.target != "none"):
-        by_fisher = recipe.mapping == "fisher" and recipe.target != "none"
-        D = distances_among(metric, landmarks, by_fisher=by_fisher)
-    mapping = Kernels.fit(D, positions[landmarks], recipe.seed, recipe.smoothness)
-    mapping = replace(mapping, landmarks=landmarks[mapping.landmarks])
+    if large and own is not None:
+        D = np.asarray(own.between(landmarks, landmarks), dtype=np.float64)
+    elif D is None or (recipe.target != "none" and not recipe.maps_by_fisher):
+        D = distances_among(metric, landmarks, by_fisher=recipe.maps_by_fisher)
+    mapping = make_mapping(recipe, embedding, D, positions[landmarks], landmarks)
     times = {
         "metric": after_metric - start,
         "embedding": after_embedding - after_metric,
         "mapping": perf_counter() - after_embedding,
     }
     story = {name: getattr(embedding, name + "_", None) for name in ("objective", "n_iter", "stop_reason", "neighbors")}
-    return Built(recipe, metric, positions, mapping, nearest_distances(metric.geometry_, landmarks), story, times)
+    nearest = nearest_distances(metric.geometry_, landmarks)
+    return Built(recipe, metric, positions, mapping, nearest, story, times, own, embedding)
+
+
+def fit_own_metric(recipe, X, y):
+    """The user's own metric, fitted; None where the Fisher metric (or the data's own distances) is wanted."""
+    if isinstance(recipe.metric, str) and recipe.metric == "fisher":
+        return None
+    if recipe.data != "vectors":
+        raise InputError(
+            f"metric={recipe.metric!r} needs data='vectors'; a matrix of distances has its metric already."
+        )
+    return fit_metric(recipe.metric, X, y, n_jobs=recipe.n_jobs)
+
+
+def make_mapping(recipe, embedding, D, Y, landmarks):
+    """The map for new rows: our kernels, a map object of the user's, or the embedding's own."""
+    if isinstance(recipe.mapping, str) and recipe.mapping == "own":
+        if not hasattr(embedding, "transform"):
+            raise InputError(
+                f"mapping='own' needs a method that can place new rows itself, 'som' or 'gtm'; "
+                f"{type(embedding).__name__} cannot. Use mapping='fisher'."
+            )
+        return FittedMap(embedding)
+    if not isinstance(recipe.mapping, str):
+        if len(landmarks) < len(embedding.embedding_):
+            raise InputError(f"a mapping object serves up to {DENSE_ROWS} fitted rows; use mapping='fisher'.")
+        return FittedMap(clone(recipe.mapping).set_params(metric="precomputed").fit(D, Y))
+    mapping = Kernels.fit(D, Y, recipe.seed, recipe.smoothness)
+    return replace(mapping, landmarks=landmarks[mapping.landmarks])
 
 
 def sample_landmarks(n_rows, seed):
@@ -227,9 +286,14 @@ def fit_metric_of(recipe, X, y):
 
 def embed(recipe, D, X):
     """The fitted embedding: of the vectors themselves without a target, of the distances otherwise."""
-    if recipe.target == "none" and recipe.data == "vectors":
+    plain = isinstance(recipe.metric, str) and recipe.metric == "fisher" and recipe.target == "none"
+    own_map = isinstance(recipe.mapping, str) and recipe.mapping == "own"
+    if plain and recipe.data == "vectors" and not own_map:
         return make_embedding(recipe, metric="euclidean").fit(X)
-    return make_embedding(recipe, metric="precomputed").fit(D)
+    embedding = make_embedding(recipe, metric="precomputed").fit(D)
+    if recipe.data == "vectors" and isinstance(embedding, LatticeEmbedding):
+        embedding.keep_points(X)
+    return embedding
 
 
 def make_embedding(recipe, *, metric):
@@ -250,8 +314,10 @@ def make_embedding(recipe, *, metric):
     return make(**{name: value for name, value in wanted.items() if name in known})
 
 
-def distances_to_embed(recipe, metric):
-    """All distances between the fitted rows: Fisher ones, the data's own without a target."""
+def distances_to_embed(recipe, metric, own=None):
+    """All distances between the fitted rows: by the user's metric, Fisher ones, the data's own without a target."""
+    if own is not None:
+        return all_distances(own, metric.n_rows_, method="PrisMap", n_matrices=2)
     if recipe.target == "none":
         return distances_among(metric, np.arange(metric.n_rows_), by_fisher=False)
     return np.asarray(metric.pairwise(), dtype=np.float64)

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from prismap.explorer.page import Curve, Layer, PageData, Target
+from prismap.map.build import DENSE_ROWS, distances_to_embed
 from prismap.quality import local_quality
 from prismap.relevance import FeatureRelevance
 
@@ -93,9 +94,10 @@ def fitted_quality(model, n_rows):
     """Share of each fitted row's ten nearest neighbours that the map keeps; NaN for placed rows."""
     built = model._built
     n_neighbors = min(10, len(built.positions) - 2)
-    if n_neighbors < 1:
+    if n_neighbors < 1 or len(built.positions) > DENSE_ROWS:
         return None
-    kept = local_quality(built.metric.pairwise(), built.positions, n_neighbors=n_neighbors, metric="precomputed")
+    D = distances_to_embed(built.recipe, built.metric, built.own)
+    kept = local_quality(D, built.positions, n_neighbors=n_neighbors, metric="precomputed")
     quality = np.full(n_rows, np.nan)
     quality[model.fit_rows_] = kept
     return quality

@@ -20,6 +20,8 @@ from prismap.metrics.tiles import n_threads
 
 #: Bytes of one block of squared distances where each thread has its own: a few of them stay in cache.
 BLOCK_BYTES = 2 * 2**20
+#: Blocks have a multiple of so many rows.
+ROW_STEP = 32
 #: Single precision serves where its rounding is below this share of the typical squared distance to the nearest row.
 ROUNDING_SHARE = 1e-4
 
@@ -33,10 +35,11 @@ class Distances:
     anchors : indices of the fitted rows that distances are wanted to.
     by_fisher : whether the map's distances are the Fisher ones.
     typical : typical distance of a fitted row to its nearest neighbour; decides on the precision.
+    own : the user's metric, whose distances are then those of the map.
     """
 
-    def __init__(self, metric, anchors, by_fisher, typical):
-        self.metric, self.geometry, self.by_fisher = metric, metric.geometry_, by_fisher
+    def __init__(self, metric, anchors, by_fisher, typical, own=None):
+        self.metric, self.geometry, self.by_fisher, self.own = metric, metric.geometry_, by_fisher, own
         every = len(anchors) == self.geometry.n_rows
         self.anchors = slice(None) if every else anchors
         self.dtype = precision(self.geometry, typical)
@@ -52,11 +55,13 @@ class Distances:
     @property
     def parallel(self):
         """Whether blocks may be computed by several threads at once."""
-        return self.machine or not self.by_fisher
+        return self.own is None and (self.machine or not self.by_fisher)
 
     def __call__(self, rows):
         """``(D, D2)`` of a block of rows."""
         D2 = np.maximum(self._squared(rows), 0)
+        if self.own is not None:
+            return np.asarray(self.own.pairwise(rows))[:, self.anchors], D2
         if not self.by_fisher:
             return np.sqrt(D2), D2
         if not self.machine:
@@ -88,16 +93,17 @@ def precision(geometry, typical):
 def each_block(work, rows, n_anchors, *, parallel, n_jobs=None):
     """Call ``work(slice, block)`` for blocks of rows, on all cores where `parallel`; a block never depends on another.
 
-    Every block has the same number of rows, the last one filled up with copies, so that matrix products sum in the same
-    order wherever a row stands: alone or among others, it gets the same position.
+    A block that is no multiple of `ROW_STEP` rows is filled up with copies of its last one, so that matrix products sum
+    in the same order wherever a row stands: alone or among others, it gets the same position.
     """
     n_rows = rows.shape[0]
-    width = BLOCK_BYTES / 4 if parallel else WORKING_BYTES / 64
-    size = min(max(32, int(width // n_anchors)), 4096)
+    size = int((BLOCK_BYTES / 4 if parallel else WORKING_BYTES / 64) // n_anchors)
+    size = ROW_STEP * max(1, min(size, 4096) // ROW_STEP)
 
     def run(start):
-        index = np.minimum(np.arange(start, start + size), n_rows - 1)
-        work(slice(start, min(start + size, n_rows)), rows[index])
+        stop = min(start + size, n_rows)
+        filled = ROW_STEP * -(-(stop - start) // ROW_STEP)
+        work(slice(start, stop), rows[np.minimum(np.arange(start, start + filled), stop - 1)])
 
     if not parallel:
         for start in range(0, n_rows, size):

@@ -49,8 +49,13 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Whether no row is judged by its own label (and its fold's). Leave it on unless you need the published estimate.
     fit_rows : int
         At most so many rows, drawn with equal shares of the classes, are embedded; the others are placed on the map.
-    mapping : "fisher" or "euclidean"
-        The distance by which new rows are placed.
+    metric : "fisher", a name scikit-learn knows, or a metric object
+        The distances of the map. Another metric than Fisher's, a learnt `MixtureMetric` say, makes an unsupervised
+        map: the target then only colours and judges it. Vectors only.
+    mapping : "fisher", "euclidean", "own" or a map of `prismap.mappings`
+        How new rows are placed: by a kernel map on Fisher distances (the map's own metric) or on the data's own
+        distances, by the method itself ("som", "gtm"), or by an object such as ``KernelMap("elm")`` or
+        ``DirectPlacement()``.
     perplexity : float
         Effective number of neighbours.
     repair : "clip", "flip", "shift" or "none"
@@ -64,7 +69,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     fit_rows_ : indices of the fitted rows among those given to `fit`.
     target_ : "class", "real" or "none".
     classes_ : the classes, with a class target.
-    metric_ : the fitted `FisherMetric`.
+    metric_ : the fitted metric, a `FisherMetric` unless another was given.
     times_ : seconds by stage.
     seed_ : the seed in force.
 
@@ -89,7 +94,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         "posterior": [str, BaseEstimator, HasMethods("predict")],
         "cross_fit": ["boolean"],
         "fit_rows": [Interval(Integral, 2, None, closed="left")],
-        "mapping": [StrOptions({"fisher", "euclidean"})],
+        "metric": [str, HasMethods(["fit", "pairwise"])],
+        "mapping": [StrOptions({"fisher", "euclidean", "own"}), HasMethods(["fit", "transform"])],
         "perplexity": [Interval(Real, 1, None, closed="left")],
         "repair": [StrOptions({"clip", "flip", "shift", "none"})],
         "random_state": ["random_state"],
@@ -98,7 +104,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def __init__(
         self, method="tsne", *, data="vectors", target="auto", supervision=0.8, posterior="auto", cross_fit=True,
-        fit_rows=5000, mapping="fisher", perplexity=30, repair="clip", random_state=None, n_jobs=None,
+        fit_rows=5000, metric="fisher", mapping="fisher", perplexity=30, repair="clip", random_state=None, n_jobs=None,
     ):  # fmt: skip
         self.method = method
         self.data = data
@@ -107,6 +113,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.posterior = posterior
         self.cross_fit = cross_fit
         self.fit_rows = fit_rows
+        self.metric = metric
         self.mapping = mapping
         self.perplexity = perplexity
         self.repair = repair
@@ -157,10 +164,12 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return kind, values
 
     def _recipe(self, callback=None):
+        by_fisher = isinstance(self.metric, str) and self.metric == "fisher"
         return Recipe(
-            method=self.method, data=self.data, target=self.target_, supervision=self.supervision,
-            posterior=self._bound_posterior(), cross_fit=self.cross_fit, mapping=self.mapping,
-            perplexity=self.perplexity, repair=self.repair, seed=self.seed_, n_jobs=self.n_jobs, callback=callback,
+            method=self.method, data=self.data, target=self.target_ if by_fisher else "none",
+            supervision=self.supervision, posterior=self._bound_posterior(), cross_fit=self.cross_fit,
+            mapping=self.mapping, perplexity=self.perplexity, repair=self.repair, seed=self.seed_, n_jobs=self.n_jobs, callback=callback,
+            metric=self.metric,
         )  # fmt: skip
 
     def _bound_posterior(self):
@@ -178,7 +187,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return None if self._y is None else self._y[self.fit_rows_]
 
     embedding_ = property(lambda self: self._built.positions)
-    metric_ = property(lambda self: self._built.metric)
+    metric_ = property(lambda self: self._built.metric if self._built.own is None else self._built.own)
     times_ = property(lambda self: self._built.times)
 
     def fit_transform(self, X, y=None):
@@ -269,10 +278,16 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return rows if self.data == "vectors" else rows[:, self._entry_columns]
 
     def inverse_transform(self, Y):
-        """Rows for positions Y: a smooth 2-D surface through the fitted rows. Vectors only."""
+        """Rows for positions Y: a smooth 2-D surface through the fitted rows. Vectors only.
+
+        SOM and GTM have a surface of their own, which a saved map does not keep; all others, and loaded maps, get an
+        `InverseMap`.
+        """
         check_is_fitted(self, "seed_")
         if self.data != "vectors":
             raise InputError("inverse_transform needs data='vectors': matrix data has no rows to give back.")
+        if hasattr(self._built.embedding, "inverse_transform") and self._built.embedding.codebook_ is not None:
+            return self._built.embedding.inverse_transform(Y)
         if self._inverse is None:
             from prismap.mappings import InverseMap
 

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from prismap.bundle import read_bundle, write_bundle
 from prismap.exceptions import FileFormatError, InputError
-from prismap.map.build import Built, Kernels
+from prismap.map.build import Built, Kernels, fit_own_metric
 from prismap.metrics import FisherMetric
 from prismap.quality import MapReport
 
@@ -17,10 +17,12 @@ KIND = "prismap.PrisMap"
 def save_map(model, path, extra_header):
     """Write a fitted `PrisMap`: its fitted rows, positions, metric and mapping, and the report if there is one."""
     params = model.get_params(deep=False)
-    for name in ("method", "posterior"):
+    for name in ("method", "posterior", "metric", "mapping"):
         if not isinstance(params[name], str):
             raise InputError(f"{name}={params[name]!r} is an object, which a file cannot hold; use a name.")
     built = model._built
+    if not isinstance(built.mapping, Kernels):
+        raise InputError(f"mapping={params['mapping']!r} is an object, which a file cannot hold; use mapping='fisher'.")
     arrays = {
         "positions": built.positions, "nearest": built.nearest, "fit_rows": model.fit_rows_,
         **{f"mapping/{name}": value for name, value in vars(built.mapping).items()},
@@ -70,8 +72,9 @@ def _restore(cls, header, arrays):
     )  # fmt: skip
     mapping = Kernels(**{name[8:]: value for name, value in arrays.items() if name.startswith("mapping/")})
     model._built = Built(
-        recipe, metric, arrays["positions"], mapping, arrays["nearest"], header["story"], header["times"]
-    )
+        recipe, metric, arrays["positions"], mapping, arrays["nearest"], header["story"], header["times"],
+        fit_own_metric(recipe, rows, target),
+    )  # fmt: skip
     # Only the fitted rows are in the file: they are now all the rows there are.
     model._rows, model._y, model._n_given = rows, target, header["n_given"]
     model.fit_rows_ = np.arange(rows.shape[0])

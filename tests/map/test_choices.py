@@ -1,0 +1,83 @@
+"""Every method, metric and mapping that `PrisMap` offers: new rows land near their kind, positions give rows back."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from prismap import PrisMap
+from prismap.exceptions import InputError, PrismapWarning
+from prismap.map.build import METHODS
+from prismap.mappings import DirectPlacement, KernelMap
+from prismap.metrics import MixtureMetric
+
+ROWS, LABELS = load_iris(return_X_y=True)
+ROWS = ROWS + np.random.default_rng(1).normal(scale=0.05, size=ROWS.shape)
+FITTED, HELD = np.arange(150) % 3 != 0, np.arange(150) % 3 == 0
+
+
+def error_of_new_rows(model):
+    Y = model.transform(ROWS[HELD])
+    nearest = np.argmin(((Y[:, None] - model.embedding_[None]) ** 2).sum(axis=2), axis=1)
+    return (LABELS[FITTED][nearest] != LABELS[HELD]).mean()
+
+
+def fit(**options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrismapWarning)
+        return PrisMap(random_state=0, perplexity=10, **options).fit(ROWS[FITTED], LABELS[FITTED])
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+@pytest.mark.parametrize("target", ["class", "none"])
+def test_every_method_places_new_rows_and_gives_rows_back(method, target):
+    model = fit(method=method, target=target)
+    assert error_of_new_rows(model) < 0.15
+    back = model.inverse_transform(model.embedding_)
+    assert np.corrcoef(back.ravel(), ROWS[FITTED].ravel())[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("method", ["som", "gtm"])
+def test_lattices_place_new_rows_by_themselves(method):
+    model = fit(method=method, mapping="own")
+    assert error_of_new_rows(model) < 0.15
+    D = model.metric_.pairwise(ROWS[HELD])
+    np.testing.assert_allclose(model.transform(ROWS[HELD]), model._built.embedding.transform(D), atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "mapping", ["euclidean", KernelMap("elm"), KernelMap(fit="svr"), DirectPlacement("tsne", n_starts=1)], ids=str
+)
+def test_every_mapping_places_new_rows(mapping):
+    model = fit(mapping=mapping)
+    assert error_of_new_rows(model) < 0.15
+    np.testing.assert_array_equal(model.transform(ROWS[FITTED]), model.embedding_)
+
+
+@pytest.mark.parametrize("metric", ["manhattan", MixtureMetric(["euclidean", "city_block"])], ids=str)
+def test_another_metric_makes_the_map(metric, tmp_path):
+    model = fit(metric=metric)
+    assert model.target_ == "class"
+    assert error_of_new_rows(model) < 0.15
+    if isinstance(metric, str):
+        assert model.report(n_permutations=1).scores
+        model.save(tmp_path / "m.prismap")
+        again = PrisMap.load(tmp_path / "m.prismap")
+        np.testing.assert_array_equal(again.transform(ROWS[HELD]), model.transform(ROWS[HELD]))
+    else:
+        with pytest.raises(InputError, match="metric=.*is an object"):
+            model.save(tmp_path / "m.prismap")
+
+
+def test_choices_that_cannot_be_are_refused():
+    with pytest.raises(InputError, match="mapping='own' needs"):
+        fit(mapping="own")
+    with pytest.raises(InputError, match="needs data='vectors'"):
+        PrisMap(data="dissimilarity", metric="manhattan", perplexity=2).fit(
+            np.ones((9, 9)) - np.eye(9), np.arange(9) % 2
+        )
+    with pytest.raises(InputError, match="is not known"):
+        fit(metric="nonsense")
