@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from prismap.metrics import FisherMetric, NamedMetric
-from prismap.neighbors.vptree import fitted_distances, vptree_neighbors
+from prismap.neighbors.vptree import vptree_neighbors
 
 
 def cases(data_folder=None):
@@ -22,7 +22,7 @@ def cases(data_folder=None):
     X = X.astype(np.float32)
     published = FisherMetric(posterior="parzen", cross_fit=False, random_state=0).fit(X, y)
     yield case("digits, Fisher as published, 60 neighbours", published, len(X), 60)
-    rough = vptree_neighbors(fitted_distances(published), len(X), 60, slack=1.0, random_state=0)[2]
+    rough = vptree_neighbors(published.between, len(X), 60, slack=1.0, random_state=0)[2]
     print(f"  the same with slack=1: {rough}", flush=True)
     folded = FisherMetric(posterior="parzen", random_state=0).fit(X, y)
     yield case("digits, Fisher cross-fitted, 60 neighbours", folded, len(X), 60)
@@ -32,7 +32,7 @@ def cases(data_folder=None):
 
 def case(name, metric, n_rows, n_neighbors):
     """One comparison; both sides must find the same neighbours up to what the recall says."""
-    block = fitted_distances(metric)
+    block = metric.between
     report = vptree_neighbors(block, n_rows, n_neighbors, random_state=0)[2]
 
     def agree(ours, theirs):

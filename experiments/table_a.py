@@ -19,7 +19,7 @@ from prismap.embeddings import TSNE
 from prismap.embeddings.discriminant import KernelDiscriminant, KernelPCA
 from prismap.exceptions import PrismapWarning
 from prismap.metrics import FisherMetric
-from prismap.neighbors.vptree import fitted_distances, vptree_neighbors
+from prismap.neighbors.vptree import vptree_neighbors
 from prismap.quality import chance_error, knn_error
 
 #: Errors of 000_ Table 1 and, for the sets both have, of the thesis' Table 2.1 (clipped similarities), by method.
@@ -108,7 +108,7 @@ def fisher(S, kind, labels, cross_fit, n_seeds):
     D = metric.fit(S, labels).pairwise().astype(np.float64)
     D = (D + D.T) / 2
     distances, indices, report = vptree_neighbors(
-        fitted_distances(metric), len(D), min(3 * PERPLEXITY, len(D) - 1), leaf_rows=16, random_state=0
+        metric.between, len(D), min(3 * PERPLEXITY, len(D) - 1), leaf_rows=16, random_state=0
     )
     trees = [tsne(D, seed, (distances, indices)) for seed in range(n_seeds)]
     return {
@@ -144,7 +144,7 @@ def centred_gram(D):
     return -0.5 * (D2 - D2.mean(axis=0) - D2.mean(axis=1)[:, None] + D2.mean())
 
 
-def tsne(D, seed, neighbors=None):
+def tsne(D, seed, neighbors="exact"):
     """A map of distances."""
     options = {"metric": "precomputed", "perplexity": PERPLEXITY, "random_state": seed}
     return TSNE(neighbors=neighbors, **options).fit_transform(D)

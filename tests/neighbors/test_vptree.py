@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from prismap.exceptions import InputError
-from prismap.metrics import FisherMetric, NamedMetric, PrecomputedMetric
-from prismap.neighbors.vptree import build_tree, fitted_distances, vptree_neighbors
+from prismap.metrics import FisherMetric
+from prismap.neighbors import kneighbors
+from prismap.neighbors.vptree import build_tree, vptree_neighbors
 
 
 class Counted:
@@ -94,7 +95,7 @@ def test_fisher_metric_of_similarities(options):
     X = np.random.default_rng(4).normal(size=(90, 4))
     y = (X[:, 0] > 0) + (X[:, 1] > 0)
     metric = FisherMetric(data="similarity", perplexity=10, random_state=0, **options).fit(X @ X.T, y)
-    distances, _, report = vptree_neighbors(fitted_distances(metric), 90, 8, leaf_rows=16, n_checked=90, random_state=0)
+    distances, _, report = vptree_neighbors(metric.between, 90, 8, leaf_rows=16, n_checked=90, random_state=0)
     exact, _ = metric.kneighbors(None, 8)
     if options:  # the angle between two posteriors is a true metric
         np.testing.assert_allclose(distances, exact, atol=1e-7)
@@ -102,11 +103,13 @@ def test_fisher_metric_of_similarities(options):
     assert report.recall > 0.8
 
 
-def test_every_metric_gives_its_fitted_distances(blobs):
-    rows, columns = np.array([5, 2, 9]), np.array([1, 2])
-    expected = Counted(blobs)(rows, columns)
-    for metric in (NamedMetric().fit(blobs), PrecomputedMetric().fit(Counted(blobs)(np.arange(600), np.arange(600)))):
-        np.testing.assert_allclose(fitted_distances(metric)(rows, columns), expected, atol=1e-7)
+@pytest.mark.parametrize("metric", ["euclidean", "precomputed"])
+def test_it_is_a_method_of_kneighbors(blobs, metric):
+    rows = blobs if metric == "euclidean" else Counted(blobs)(np.arange(600), np.arange(600))
+    found = kneighbors(rows, 5, metric=metric, method="vptree", random_state=0)
+    np.testing.assert_allclose(found.distances, brute_force(Counted(blobs), 600, 5)[0], atol=1e-6)
+    assert (found.method, found.recall) == ("vptree", 1.0)
+    assert found.n_distances < 600**2
 
 
 def test_impossible_numbers_are_refused(blobs):

@@ -20,7 +20,6 @@ import numpy as np
 
 from prismap._random import as_generator
 from prismap.metrics.base import check_n_neighbors, smallest
-from prismap.metrics.geometry import FittedIndex
 from prismap.metrics.tiles import n_threads
 
 #: Rows of a leaf at most: as many queries ask together.
@@ -105,7 +104,8 @@ def vptree_neighbors(
 
     Parameters
     ----------
-    distance_block : ``distance_block(rows, columns)``, distances (len(rows), len(columns)) of rows by index.
+    distance_block : ``distance_block(rows, columns)``, distances (len(rows), len(columns)) of rows by index; a fitted
+        metric's ``between``.
     n_rows : how many rows there are.
     n_neighbors : how many neighbours; a row is not its own.
     leaf_rows : rows of a leaf at most.
@@ -140,15 +140,6 @@ def vptree_neighbors(
     recall = measured_recall(distance_block, distances, checked)
     report = VPTreeReport(n_rows, n_neighbors, n_evaluations, recall, len(checked), tree.depth, len(leaves))
     return distances, indices, report
-
-
-def fitted_distances(metric) -> Block:
-    """The `distance_block` of a fitted metric: distances between its fitted rows by index, cross-fitted if it is."""
-    if hasattr(metric, "distances_to"):
-        return lambda rows, columns: metric.distances_to(FittedIndex(rows), FittedIndex(columns))
-    if hasattr(metric, "distances_"):
-        return lambda rows, columns: metric.distances_[np.ix_(rows, columns)]
-    return lambda rows, columns: metric.pairwise(metric.rows_[rows], metric.rows_[columns])
 
 
 def build_tree(distance_block: Block, n_rows: int, leaf_rows: int, rng: np.random.Generator) -> VPTree:
