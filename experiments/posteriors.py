@@ -55,7 +55,7 @@ def problem(data_folder, name, quick):
     return split_rows(X, y, n_fit, MOST_TEST, 0)
 
 
-def rows_of(data_folder, name, quick):
+def rows_of(data_folder, name, quick, done=()):
     """Ceiling, then true and permuted figures of each posterior."""
     warnings.simplefilter("ignore", PrismapWarning)
     parts = problem(data_folder, name, quick)

@@ -58,7 +58,7 @@ What the as-published column shows for permuted labels is what it invents; chanc
 """
 
 
-def rows_of(data_folder, name, quick):
+def rows_of(data_folder, name, quick, done=()):
     """One row a method."""
     warnings.simplefilter("ignore", PrismapWarning)
     data = load(data_folder, name)
