@@ -84,8 +84,8 @@ def prototypes():
 def clouds():
     """A smooth regressor and a tree on two clouds with an outlier between them."""
     X, y = toys.two_clouds()
-    plane = PrisMap("gtm", random_state=0).fit(X, y)
-    smooth, tree = SVR(C=30, gamma=0.7).fit(X, y), DecisionTreeRegressor(min_samples_split=10, random_state=0).fit(X, y)
+    plane = PrisMap(supervision=0.3, random_state=0).fit(X, y)  # enough of the rows themselves to keep the clouds apart
+    smooth, tree = SVR(C=30, gamma=1.0).fit(X, y), DecisionTreeRegressor(min_samples_split=10, random_state=0).fit(X, y)
     return [
         ("SVR", ModelView.from_estimator(smooth, X, y, map=plane)),
         ("decision tree", ModelView.from_estimator(tree, X, y, map=plane)),

@@ -192,7 +192,7 @@ def regressors(args):
     X1, y1 = toys.three_plates()
     X2, y2 = toys.two_clouds()
     X3, y3 = load_diabetes(return_X_y=True)
-    svr1, svr2 = SVR(C=100, gamma=0.5).fit(X1, y1), SVR(C=30, gamma=0.7).fit(X2, y2)
+    svr1, svr2 = SVR(C=100, gamma=0.5).fit(X1, y1), SVR(C=30, gamma=1.0).fit(X2, y2)
     tree, svr3 = (
         DecisionTreeRegressor(min_samples_split=10, random_state=0).fit(X2, y2),
         make_pipeline(StandardScaler(), SVR(C=50, gamma=0.02)).fit(X3, y3),

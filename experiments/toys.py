@@ -73,4 +73,4 @@ def two_clouds(seed=0, n=200):
     left, right = rng.uniform(-0.5, 0.5, size=(2, n, 3))
     y = np.concatenate([20 + 30 * (left[:, 0] + left[:, 1]), 100 * (right[:, 0] ** 2 + right[:, 1] ** 2) * 2])
     X = np.vstack([left - [1.2, 0, 0], right + [1.2, 0, 0], [[0.0, 0.0, 0.0]]])
-    return X, np.append(y, 90.0)
+    return X, np.append(y, -40.0)

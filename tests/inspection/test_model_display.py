@@ -78,7 +78,7 @@ def test_prototypes_are_placed_on_the_map():
 def test_output_as_contours_and_as_a_surface():
     y = X[:, 0] ** 2
     view = ModelView.from_estimator(SVR(C=100).fit(X, y), X, y, map=PCA(2), grid_resolution=30)
-    assert any("target" in ax.get_ylabel() for ax in view.plot().figure.axes)
+    assert any("points: the target" in ax.get_ylabel() for ax in view.plot().figure.axes)
     ax = view.plot(surface=True)
     assert ax.name == "3d"
     assert ax.get_zlabel() == "output"

@@ -70,7 +70,7 @@ class FirstTwo(TransformerMixin, BaseEstimator):
 
 def test_regression_set_2_shows_steps_of_a_tree_and_smoothness_of_a_machine():
     X, y = toys.two_clouds()
-    tree, smooth = DecisionTreeRegressor(min_samples_split=10, random_state=0).fit(X, y), SVR(C=30, gamma=0.7).fit(X, y)
+    tree, smooth = DecisionTreeRegressor(min_samples_split=10, random_state=0).fit(X, y), SVR(C=30, gamma=1.0).fit(X, y)
     steps = {}
     for name, model in (("tree", tree), ("smooth", smooth)):
         view = ModelView.from_estimator(model, X, y, map=FirstTwo(), grid_resolution=120)

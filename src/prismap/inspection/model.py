@@ -16,6 +16,8 @@ from prismap.inspection.paint import FAR_GREY, RAMP_END, VIRIDIS, class_palette,
 FEW_SUPPORT_VECTORS = 0.25
 #: Beyond this many classes the legend would be larger than the picture.
 MOST_NAMES = 40
+#: What a regressor's points show.
+POINTS = {"true": "the target", "predicted": "its output at the row", "none": "none"}
 
 
 class ModelDisplay:
@@ -107,9 +109,11 @@ class ModelDisplay:
         view, grid = self.view, self.view.grid
         low, high = output_scale(view)
         colormap = view_colormap()
-        levels = np.linspace(low, high, 13)
+        levels = (
+            import_extra("matplotlib.ticker", extra="plot", feature="drawing").MaxNLocator(12).tick_values(low, high)
+        )
         shades = ax.contourf(
-            grid.x, grid.y, np.clip(grid.value, low, high), levels, cmap=colormap, alpha=0.75, zorder=0
+            grid.x, grid.y, np.clip(grid.value, levels[0], levels[-1]), levels, cmap=colormap, alpha=0.75, zorder=0
         )
         ax.contour(grid.x, grid.y, grid.value, levels, colors="white", linewidths=0.5, alpha=0.8, zorder=1)
         grey = tuple(channel / 255 for channel in FAR_GREY)
@@ -123,9 +127,10 @@ class ModelDisplay:
         self._rings(ax, points, size)
         drawn = self._exemplars(ax, exemplars, size, None)
         bar = ax.figure.colorbar(shades, ax=ax, shrink=0.7)
-        bar.set_label(f"output of {view.model_name}; points: {'target' if points == 'true' else 'output at the row'}")
+        bar.set_label(f"output of {view.model_name}; points: {POINTS[points]}")
         if legend:
-            ax.legend(handles=self._key(points, drawn), loc="upper left", bbox_to_anchor=(1.2, 1), frameon=False)
+            place = {"loc": "upper left", "bbox_to_anchor": (0, -0.01), "borderaxespad": 0}
+            ax.legend(handles=self._key(points, drawn), frameon=False, fontsize=8, ncols=2, **place)
 
     def _surface(self, ax, points, size):
         view, grid = self.view, self.view.grid
@@ -133,10 +138,10 @@ class ModelDisplay:
         colormap = view_colormap()
         x, y = np.meshgrid(grid.x, grid.y)
         height = np.where(grid.far, np.nan, grid.value)
-        step = max(1, len(grid.x) // 80)
+        step = max(1, len(grid.x) // 100)
         drawn = ax.plot_surface(
-            x, y, height, cmap=colormap, vmin=low, vmax=high, rstride=step, cstride=step, alpha=0.75, linewidth=0.2,
-            edgecolor=(1, 1, 1, 0.3),
+            x, y, height, cmap=colormap, vmin=low, vmax=high, rstride=step, cstride=step, alpha=0.85, linewidth=0,
+            antialiased=False,
         )  # fmt: skip
         if points != "none":
             values = view.truth if points == "true" else view.said
@@ -144,7 +149,7 @@ class ModelDisplay:
                 *view.positions.T, values, s=size, c=values, cmap=colormap, vmin=low, vmax=high, edgecolors="#3a3f4a",
                 linewidths=0.4, depthshade=False,
             )  # fmt: skip
-        ax.figure.colorbar(drawn, ax=ax, shrink=0.6, label=f"output of {view.model_name}; points: {points} values")
+        ax.figure.colorbar(drawn, ax=ax, shrink=0.6, label=f"output of {view.model_name}; points: {POINTS[points]}")
         ax.set_zlabel("output")
 
     def _rings(self, ax, points, size):
@@ -230,7 +235,8 @@ class ModelDisplay:
             if surface:
                 ax.figure.supxlabel(words, fontsize=8, color="#555b66")
             else:
-                ax.set_xlabel(words, fontsize=8, color="#555b66")
+                below = 46 if self.view.kind == "real" and ax.get_legend() else 4
+                ax.set_xlabel(words, fontsize=8, color="#555b66", labelpad=below)
 
 
 def figure_height(grid) -> float:
