@@ -56,6 +56,10 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     fit.add_argument(
         "--supervision", type=options.share, metavar="W", help="weight of the target from 0 to 1 (default)"
     )
+    fit.add_argument("--metric", metavar="NAME", help="distances of the map (default: fisher): manhattan, cosine, ...")
+    fit.add_argument(
+        "--mapping", choices=("fisher", "euclidean"), help="distances by which new rows are placed (default: fisher)"
+    )
     fit.add_argument("--fit-rows", type=options.rows, metavar="N", help="rows to fit; the others are placed by the map")
     fit.add_argument("--perplexity", type=options.from_one, metavar="P", help="effective number of neighbours")
     fit.add_argument("--seed", type=options.seed, default=0, metavar="N", help="random seed (default: 0)")
@@ -140,6 +144,8 @@ def _options(args: argparse.Namespace, kind: str, table: Table) -> dict[str, Any
         "target": "none" if table.target is None else args.task,
         "supervision": args.supervision,
         "fit_rows": args.fit_rows,
+        "metric": args.metric,
+        "mapping": args.mapping,
         "perplexity": args.perplexity,
         "random_state": args.seed,
         "n_jobs": args.jobs,

@@ -168,8 +168,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return Recipe(
             method=self.method, data=self.data, target=self.target_ if by_fisher else "none",
             supervision=self.supervision, posterior=self._bound_posterior(), cross_fit=self.cross_fit,
-            mapping=self.mapping, perplexity=self.perplexity, repair=self.repair, seed=self.seed_, n_jobs=self.n_jobs, callback=callback,
-            metric=self.metric,
+            mapping=self.mapping, perplexity=self.perplexity, repair=self.repair, seed=self.seed_, n_jobs=self.n_jobs,
+            callback=callback, metric=self.metric,
         )  # fmt: skip
 
     def _bound_posterior(self):

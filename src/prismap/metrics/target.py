@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from prismap._validation import check_target_length, missing_mask
@@ -25,7 +27,7 @@ def resolve_target(y, n_rows, target="auto"):
     return kind, values if kind == "class" else real_values(values)
 
 
-def guess_target(values):
+def guess_target(values: Any) -> str:
     """ "class" or "real" from the values alone.
 
     >>> guess_target(np.array([0.5, 1.25, 3.0])), guess_target(np.array([1, 2, 2])), guess_target(np.array(["a"]))
