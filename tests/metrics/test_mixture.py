@@ -127,8 +127,7 @@ def test_start_weights_are_the_normalised_largest_eigenvalues(rows):
     assert len(metric.history_) == 1
 
 
-@pytest.mark.parametrize("scale", ["mean", None])
-@pytest.mark.parametrize("allow_negative", [True, False])
+@pytest.mark.parametrize(("scale", "allow_negative"), [("mean", True), (None, False)])
 def test_leaning_starts_find_the_measure_that_fits_and_are_never_worse_than_the_eigenvalues(scale, allow_negative):
     rng = np.random.default_rng(0)
     plane = cdist(flat := rng.normal(size=(30, 2)), flat)
