@@ -21,7 +21,7 @@ from prismap.tables import Roles, Table, TextColumn, read_table
 PICTURE, PAGE, FIDELITY = "view.png", "view.html", "fidelity.json"
 #: Bytes that a model may take once it is unpacked.
 MODEL_BYTES = 2**32
-#: Columns whose scales differ by more than this are worth a note.
+#: A column so many times wider than the usual one is worth a note.
 UNEQUAL_SCALES = 100.0
 #: Types beyond those that skops trusts by itself. A file says what it holds, never what is to be trusted.
 TRUSTED = frozenset({
@@ -89,7 +89,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
         console.note(note)
     X, names = model_rows(model, table, console)
     view = make_view(model, X, table, args, console)
-    with console.stage(f"judging it in {args.folds} folds"):
+    with console.stage(f"judging the picture in {args.folds} folds"):
         fidelity = view.cross_validate(args.folds)
     vars(view)["fidelity_"] = fidelity  # where the property keeps it: the caption tells it too
     page = make_page(view, X, names, table, args, console)
@@ -188,7 +188,7 @@ def make_view(model: Any, X: NDArray[np.float64], table: Table, args: argparse.N
     elif not leading_scalers(model):
         spread = X.std(axis=0)
         spread = spread[spread > 0]
-        if len(spread) and spread.max() > UNEQUAL_SCALES * spread.min():
+        if len(spread) and spread.max() > UNEQUAL_SCALES * np.median(spread):
             console.note("the columns have very different scales and the widest ones rule the map: see --standardize")
     plane_of(recipe).set_params(**settings)
     with console.stage(f"picturing {type(model).__name__} on {len(X)} rows, {X.shape[1]} columns"):
