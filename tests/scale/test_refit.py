@@ -26,7 +26,7 @@ def test_new_regions_are_added_and_old_positions_kept(options, tmp_path):
     placed = model.transform(old)
     new = far_rows()
     assert model.is_far(new).all()
-    model.partial_refit(np.vstack([old, new]), None if options else np.zeros(110, dtype=int))
+    model.partial_refit(np.vstack([old, new]), np.zeros(110, dtype=int))
     np.testing.assert_array_equal(model.embedding_[:90], before)
     assert 5 <= len(model.added_rows_) <= 60
     assert (model.added_rows_ >= 40).all()
