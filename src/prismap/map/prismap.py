@@ -249,7 +249,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Add at most `most` of the rows X that lie where the map has none; all that is on the map stays in place.
 
         `embedding_` gets their positions at its end, and `added_rows_` tells which they are. The metric is not learnt
-        anew: y serves pictures and reports only. Vectors only.
+        anew: y serves pictures and reports only (a Parzen posterior leaves these rows unlabelled). Vectors only.
         """
         check_is_fitted(self, "seed_")
         if self.data != "vectors":
