@@ -85,6 +85,8 @@ def main(run, description):
     parser.add_argument("--peers", help="Python of an environment with umap-learn and openTSNE, for the peers' columns")
     args = parser.parse_args()
     options = {"peers": args.peers} if args.peers else {}
+    if args.out and "out" in run.__code__.co_varnames[: run.__code__.co_argcount]:
+        options["out"] = args.out  # an experiment that draws
     rows, seconds = timed(lambda: run(args.data, args.quick, **options))
     print(markdown(rows), f"\n\n{seconds:.0f} s")
     if args.out:
