@@ -55,7 +55,8 @@ rows); *recall* of its neighbours, as published / honest. Made by `python -m exp
 The papers' Java programs and our 64 (public release, unit-cost tree edit distance) are not the same, nor is the fifth
 class of the 226 proteins; cat cortex, protein 226 and chicken pieces (made symmetric) have no published figure.
 What the as-published column shows for permuted labels is what it invents; chance stands beside it. On sets this small
-the honest map of a Parzen density is no better than t-SNE: most of what is gained as published are the rows' own labels.
+the honest map of a Parzen density is hardly better than t-SNE, or worse: most of what is gained as published are the
+rows' own labels.
 """
 
 
