@@ -49,6 +49,8 @@ def test_view_writes_picture_page_and_figures(run, tmp_path):
     page = read_page(tmp_path / "out" / "view.html")
     assert page.raster.rgba.shape == (40, 40, 4)
     assert list(page.target.classes) == ["setosa", "versicolor", "virginica"]
+    assert page.target.name == "species"
+    assert "labels agree on" in page.notes[-1]
     assert page.row_ids[0] == "f0"
     assert set(page.columns) == set(MEASURES)
     code, _, err = run(*words)

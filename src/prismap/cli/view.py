@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -212,7 +213,9 @@ def make_page(view: Any, X: Any, names: list[str], table: Table, args: argparse.
     plane = plane_of(view.map)
     judge_map(plane, console)
     columns = {name: X[:, j] for j, name in enumerate(names[:MOST_COLUMNS])}
-    return with_view(page_of(plane, title=args.title or args.data.stem, columns=columns, row_ids=table.ids), view)
+    page = with_view(page_of(plane, title=args.title or args.data.stem, columns=columns, row_ids=table.ids), view)
+    told = f"The picture of {view.model_name} behind the points: {view.fidelity_}."
+    return replace(page, target=replace(page.target, name=args.target or "target"), notes=(*page.notes, told))
 
 
 def draw(view: Any, path: Path) -> None:
