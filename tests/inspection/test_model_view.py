@@ -159,6 +159,13 @@ def test_the_models_scalers_set_the_geometry():
     np.testing.assert_allclose(view.exemplars.rows, view.positions[model[-1].support_], atol=1e-6)
 
 
+def test_the_kind_of_target_is_the_models_not_a_guess():
+    """Grades 1, 2, 3 are quantities to a regressor."""
+    grades = CODES + 1
+    view = ModelView.from_estimator(Ridge().fit(X, grades), X, grades, map=PrisMap(random_state=0, perplexity=10))
+    assert view.map.target_ == view.kind == "real"
+
+
 def test_fitted_maps_and_maps_with_their_own_inverse_are_used_as_they_are():
     som = SOM(grid=(6, 5), random_state=0).fit(X)
     view = ModelView.from_estimator(SVC().fit(X, Y), X, Y, map=som, grid_resolution=12)

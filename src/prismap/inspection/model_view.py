@@ -112,8 +112,9 @@ class ModelView:
         # Our own pipelines take arrays: scalers without names.
         form = np.asarray if map is None and isinstance(recipe, Pipeline) else responder.as_given
         X = rows if form is np.asarray else X
-        if supervision_from == "model" and not is_fitted(recipe):
-            recipe = supervised_by_model(recipe, responder, X)
+        if not is_fitted(recipe):
+            recipe = of_kind(recipe, responder.kind)
+            recipe = recipe if supervision_from == "labels" else supervised_by_model(recipe, responder, X)
         start = perf_counter()
         fitted = recipe if is_fitted(recipe) else clone(recipe).fit(X, target)
         positions = positions_of(fitted, X)
@@ -202,6 +203,15 @@ def leading_scalers(model: Any) -> list[Any]:
     for own in copies:
         vars(own).pop("feature_names_in_", None)
     return copies
+
+
+def of_kind(recipe, kind):
+    """The recipe with the model's kind of target, where a `PrisMap` would have to guess it from the values."""
+    plane = recipe.steps[-1][1] if isinstance(recipe, Pipeline) else recipe
+    if not isinstance(plane, prismap.PrisMap) or plane.target != "auto":
+        return recipe
+    told = clone(plane).set_params(target=kind)
+    return told if plane is recipe else Pipeline([*recipe.steps[:-1], (recipe.steps[-1][0], told)])
 
 
 def supervised_by_model(recipe, responder, X):
