@@ -180,3 +180,16 @@ def test_links_between_pages_lead_somewhere():
                 wrong.append(f"{page.relative_to(ROOT)}: {link}")
     assert n_checked > 50
     assert not wrong, "\n".join(wrong)
+
+
+def test_accuracies_on_front_pages_stand_in_the_results():
+    """Percentages with a decimal, in sentences and tables; ratios come from `make bench`."""
+    results = "\n".join(path.read_text("utf-8") for path in (ROOT / "docs" / "results").glob("*.md"))
+    measured = set(re.findall(r"\d+\.\d+", results))
+    pages = [
+        ROOT / "README.md",
+        *(ROOT / "docs" / f"{name}.md" for name in ("index", "guide/trust", "guide/which_metric")),
+    ]
+    stated = [number for page in pages for number in re.findall(r"(\d+\.\d)(?= %| \|)", page.read_text("utf-8"))]
+    assert len(stated) > 10
+    assert not set(stated) - measured
