@@ -8,6 +8,7 @@ from sklearn.datasets import make_blobs
 
 from prismap import PrisMap
 from prismap.embeddings import TSNE
+from prismap.map.cells import nearest_of
 from prismap.metrics import FisherMetric, fisher, nystroem
 from prismap.metrics.geometry import VectorGeometry
 from prismap.metrics.local import class_shares, local_probabilities, probabilities_of_new
@@ -104,9 +105,21 @@ def test_a_metric_beyond_its_support_sees_every_label(monkeypatch, posterior):
     np.testing.assert_array_equal(again.pairwise(X[:5] + 0.1), metric.pairwise(X[:5] + 0.1))
 
 
-def test_a_large_map_is_made_from_neighbours_and_landmarks(monkeypatch, tmp_path):
-    from prismap.map import build, judge
+def check_nearest_rows(model, new):
+    """The rows that decide are the nearest of all fitted ones, when all cells are looked into."""
+    cells, distances = model._built.cells, model._built.distances
+    D, _, state = distances(new)
+    candidates, real = cells._candidates(D)
+    D2 = np.where(real, cells._squared(distances.centred(new), state.root, candidates)[0], np.inf)
+    found = nearest_of(D2, candidates)
+    exact = np.sort(model.metric_.pairwise(new), axis=1)[:, :5]
+    np.testing.assert_allclose(np.sqrt(found[0]), exact, atol=1e-3)  # single precision: arcs to about 3e-4
 
+
+def test_a_large_map_is_made_from_neighbours_and_landmarks(monkeypatch, tmp_path):
+    from prismap.map import build, cells, judge
+
+    monkeypatch.setattr(cells, "N_PROBED", 80)
     for module in (build, judge):
         monkeypatch.setattr(module, "DENSE_ROWS", 200)
     monkeypatch.setattr(build, "N_LANDMARKS", 80)
@@ -114,8 +127,12 @@ def test_a_large_map_is_made_from_neighbours_and_landmarks(monkeypatch, tmp_path
     model = PrisMap(TSNE(n_iter=100, perplexity=10), random_state=0, perplexity=10).fit(X, CLASSES)
     assert model.embedding_.shape == (400, 2)
     assert len(model._built.anchors) <= 80
-    placed = model.transform(X)
-    assert np.median(np.linalg.norm(placed - model.embedding_, axis=1)) < 0.2 * np.ptp(model.embedding_)
+    np.testing.assert_array_equal(model.transform(X), model.embedding_)
+    new = X[:40] + 0.01
+    np.testing.assert_array_equal(
+        np.vstack([model.transform(new[i : i + 1]) for i in range(3)]), model.transform(new)[:3]
+    )
+    check_nearest_rows(model, new)
     report = model.report(n_permutations=1)
     assert any("landmarks" in note for note in report.notes)
     assert float(report.scores[0].value) < 0.45

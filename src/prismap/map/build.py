@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import clone
 
 from prismap import embeddings
@@ -16,12 +17,13 @@ from prismap._blocks import row_blocks
 from prismap.embeddings._lattice import LatticeEmbedding
 from prismap.embeddings.base import all_distances
 from prismap.exceptions import InputError
+from prismap.map.cells import Cells
 from prismap.map.placing import Distances, each_block
 from prismap.mappings import KernelMap
 from prismap.mappings.kernels import kernel_matrix
 from prismap.metrics import FisherMetric
 from prismap.metrics.base import fit_metric
-from prismap.metrics.geometry import FittedIndex
+from prismap.metrics.geometry import FittedIndex, VectorGeometry
 from prismap.neighbors import kneighbors
 
 #: Methods by the name `PrisMap` and the command line take.
@@ -163,17 +165,25 @@ class Built:
         """
         Y = np.empty((rows.shape[0], self.positions.shape[1]))
         nearest = np.empty(rows.shape[0])
-        distances, positions = self.distances, self.positions[self.anchors]
+        distances = self.distances
         by_kernels = isinstance(self.mapping, Kernels)
 
+        cells = self.cells
+
         def place_block(block, filled):
-            D, D2 = distances(filled)
+            D, D2, state = distances(filled)
             n = block.stop - block.start
-            closest = D2[:n].argmin(axis=1)
-            nearest[block] = np.sqrt(D2[np.arange(n), closest]) / self.typical_distance
-            Y[block] = self.mapping.transform(D)[:n] if by_kernels else self.mapping.transform(D[:n])
+            closest = self.anchors[D2.argmin(axis=1)]
+            squared = D2.min(axis=1)
+            if cells is not None:
+                root = None if state is None else state.root
+                placed, closest, squared = cells.place(distances.centred(filled), root, D)
+            else:
+                placed = self.mapping.transform(D if by_kernels else D[:n])
+            nearest[block] = np.sqrt(squared[:n]) / self.typical_distance
+            Y[block] = placed[:n]
             same = np.flatnonzero(nearest[block] < SAME)
-            Y[block][same] = positions[closest[same]]
+            Y[block][same] = self.positions[closest[same]]
 
         parallel = distances.parallel and by_kernels
         each_block(place_block, rows, len(self.anchors), parallel=parallel, n_jobs=self.recipe.n_jobs)
@@ -183,6 +193,15 @@ class Built:
     def distances(self):
         """How far new rows are from the anchors."""
         return Distances(self.metric, self.anchors, self.maps_by_fisher, self.typical_distance, own=self.own)
+
+    @cached_property
+    def cells(self):
+        """The fitted rows of a large map by their landmarks, where distances to single rows are cheap; else None."""
+        known = self.distances.rowwise or not self.maps_by_fisher
+        vectors = isinstance(self.geometry, VectorGeometry) and not sp.issparse(self.geometry.rows)
+        if len(self.positions) <= DENSE_ROWS or self.own is not None or not (known and vectors):
+            return None
+        return Cells(self.distances, self.positions, self.recipe.seed)
 
     @property
     def anchors(self):

@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from prismap._blocks import WORKING_BYTES
 from prismap.metrics.geometry import FittedIndex, VectorGeometry, squared_distances
 from prismap.metrics.segments import blend
 from prismap.metrics.sources import MachineSource
@@ -20,8 +19,8 @@ from prismap.metrics.tiles import n_threads
 
 #: Bytes of one block of squared distances where each thread has its own: a few of them stay in cache.
 BLOCK_BYTES = 2 * 2**20
-#: Blocks have a multiple of so many rows.
-ROW_STEP = 32
+#: Rows of a block where the metric's own threads share it.
+BLOCK_ROWS = 256
 #: Single precision serves where its rounding is below this share of the typical squared distance to the nearest row.
 ROUNDING_SHARE = 1e-4
 
@@ -46,11 +45,15 @@ class Distances:
         if isinstance(self.geometry, VectorGeometry):
             self.rows = self.geometry.rows[self.anchors].astype(self.dtype)
             self.norms = self.geometry.squared_norms[self.anchors].astype(self.dtype)
-        self.machine = by_fisher and isinstance(metric._source, MachineSource) and metric._graph is None
+        source = metric._source
+        self.rowwise = bool(
+            own is None and by_fisher and hasattr(source, "fitted_probabilities") and metric._graph is None
+        )
+        self.machine = self.rowwise and isinstance(source, MachineSource)
+        if self.rowwise:
+            self.anchor_rows = metric.posterior_.rows(source.fitted_probabilities[self.anchors], self.dtype)
         if self.machine:
-            landmarks = metric._source.machine.landmarks
-            self.profile_known = every and np.array_equal(landmarks, anchors)
-            self.anchor_rows = metric.posterior_.rows(metric._source.fitted_probabilities[self.anchors], self.dtype)
+            self.profile_known = every and np.array_equal(source.machine.landmarks, anchors)
 
     @property
     def parallel(self):
@@ -58,27 +61,51 @@ class Distances:
         return self.own is None and (self.machine or not self.by_fisher)
 
     def __call__(self, rows):
-        """``(D, D2)`` of a block of rows."""
-        D2 = np.maximum(self._squared(rows), 0)
+        """``(D, D2, state)`` of a block of rows; state is what the posterior says of them, None where not rowwise."""
+        D2 = self._squared(rows)
         if self.own is not None:
-            return np.asarray(self.own.pairwise(rows))[:, self.anchors], D2
+            return np.asarray(self.own.pairwise(rows))[:, self.anchors], D2, None
         if not self.by_fisher:
-            return np.sqrt(D2), D2
+            return np.sqrt(D2), D2, None
+        if not self.rowwise:
+            columns = FittedIndex(np.arange(self.geometry.n_rows)[self.anchors])
+            return self.metric.distances_to(rows, columns), D2, None
+        state = self._state(rows, D2)
+        return self._blended(state, D2), D2, state
+
+    def of_fitted(self, block):
+        """The same of a slice of the fitted rows, each with its own honest posterior."""
+        rows = FittedIndex(np.arange(self.geometry.n_rows)[block])
+        D2 = self._squared(rows)
+        if not self.rowwise:
+            return np.sqrt(D2), D2, None
+        state = self.metric.posterior_.rows(self.metric._source.fitted_probabilities[block], self.dtype)
+        return self._blended(state, D2), D2, state
+
+    def _state(self, rows, D2):
+        source = self.metric._source
         if not self.machine:
-            return self.metric.distances_to(rows, FittedIndex(np.arange(self.geometry.n_rows)[self.anchors])), D2
-        machine = self.metric._source.machine
+            return source.new(rows)
+        machine = source.machine
         profile = D2 if self.profile_known else np.maximum(self.geometry.squared_to(rows, machine.landmarks), 0)
-        P = machine.probabilities(profile)
-        block = self.metric.posterior_.block(self.metric.posterior_.rows(P, self.dtype), self.anchor_rows)
-        w, every = self.metric.supervision, slice(None)
+        return self.metric.posterior_.rows(machine.probabilities(profile), self.dtype)
+
+    def _blended(self, state, D2):
+        block, every, w = self.metric.posterior_.block(state, self.anchor_rows), slice(None), self.metric.supervision
         steps = D2 / self.dtype.type(self.metric.bandwidth_**2) if w < 1 else None
-        return blend(block.sub_lengths(every, every), 1, w, steps), D2
+        return blend(block.sub_lengths(every, every), 1, w, steps)
+
+    def centred(self, rows):
+        """Vectors as the geometry keeps them, in this precision."""
+        return self.geometry._side(rows)[0].astype(self.dtype, copy=False)
 
     def _squared(self, rows):
+        """Squared distances to the anchors in the data's own geometry, not negative."""
         if not isinstance(self.geometry, VectorGeometry):
-            return self.geometry.squared_to(rows, self.anchors)
-        centred, norms = self.geometry._side(rows)
-        return squared_distances(centred.astype(self.dtype), norms.astype(self.dtype), self.rows, self.norms)
+            return np.maximum(self.geometry.squared_to(rows, self.anchors), 0)
+        side, norms = self.geometry._side(rows)
+        side, norms = side.astype(self.dtype, copy=False), norms.astype(self.dtype, copy=False)
+        return np.maximum(squared_distances(side, norms, self.rows, self.norms), 0)
 
 
 def precision(geometry, typical):
@@ -93,17 +120,15 @@ def precision(geometry, typical):
 def each_block(work, rows, n_anchors, *, parallel, n_jobs=None):
     """Call ``work(slice, block)`` for blocks of rows, on all cores where `parallel`; a block never depends on another.
 
-    A block that is no multiple of `ROW_STEP` rows is filled up with copies of its last one, so that matrix products sum
-    in the same order wherever a row stands: alone or among others, it gets the same position.
+    All blocks of a map have the same number of rows, the last one filled up with copies: matrix products of one shape
+    sum in the same order, so a row gets the same position, to the last bit, alone and among others.
     """
     n_rows = rows.shape[0]
-    size = int((BLOCK_BYTES / 4 if parallel else WORKING_BYTES / 64) // n_anchors)
-    size = ROW_STEP * max(1, min(size, 4096) // ROW_STEP)
+    size = int(np.clip(BLOCK_BYTES / 4 // n_anchors, 64, 1024)) if parallel else BLOCK_ROWS
 
     def run(start):
-        stop = min(start + size, n_rows)
-        filled = ROW_STEP * -(-(stop - start) // ROW_STEP)
-        work(slice(start, stop), rows[np.minimum(np.arange(start, start + filled), stop - 1)])
+        index = np.minimum(np.arange(start, start + size), n_rows - 1)
+        work(slice(start, min(start + size, n_rows)), rows[index])
 
     if not parallel:
         for start in range(0, n_rows, size):

@@ -119,7 +119,4 @@ def target_of(model, y, n_rows):
             f"y holds classes the map does not know ({', '.join(strangers[:8])}). partial_refit keeps its classes: "
             "pass None for these rows, or fit anew."
         )
-    if not {"probabilities", "local_probabilities"} & set(model.metric_.state()):
-        # To a posterior that is all support, labelled rows outside it would mean that it was meant to be local.
-        return np.full(n_rows, -1)
     return np.array([-1 if name is None else codes.get(name, -1) for name in names])

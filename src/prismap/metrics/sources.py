@@ -318,6 +318,8 @@ class GaussianProcessSource:
 def parzen_source(metric, codes, rng, state=None):
     """Kernels on the support, or each row's own local support where there are more labelled rows than that."""
     whole = np.count_nonzero(codes >= 0) <= len(metric.support_) or metric.n_support is not None
+    if state is not None:
+        whole = "local_probabilities" not in state
     if whole or metric.n_segments not in ("auto", 1) or metric.path == "tangent":
         return ParzenSource(metric, codes)
     return LocalParzenSource(metric, codes, rng, state)

@@ -1,0 +1,112 @@
+"""The last step of placing on a large map: from landmarks to the fitted rows themselves.
+
+A large map has more islands than its landmarks show, and a smooth map between landmarks falls between them. So the
+fitted rows are kept by their nearest landmark; a new row looks into the cells of its nearest landmarks, finds its
+nearest fitted rows there, and goes to the weighted mean of those that the map shows beside the very nearest one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from prismap._blocks import row_blocks
+from prismap.metrics.segments import arc
+
+#: Cells that a row looks into, and fitted rows that decide where it goes.
+N_PROBED, N_DECIDING = 24, 5
+#: Rows beside each other on the map: within the typical distance to so many neighbours.
+BESIDE_NEIGHBORS = 10
+#: Rows of the map that tell the typical distance.
+SPACING_ROWS = 1000
+
+
+class Cells:
+    """The fitted rows by their nearest landmark.
+
+    Parameters
+    ----------
+    distances : the `Distances` of the map to its landmarks; it knows rows by vectors and, by Fisher, by posterior.
+    positions : of all fitted rows.
+    seed : of the sample that tells the map's spacing.
+    """
+
+    def __init__(self, distances, positions, seed):
+        self.distances, self.positions = distances, positions
+        geometry = distances.geometry
+        self.rows = geometry.rows.astype(distances.dtype)
+        self.norms = geometry.squared_norms.astype(distances.dtype)
+        self.roots = None
+        if distances.rowwise:
+            self.roots = np.sqrt(distances.metric._source.fitted_probabilities).astype(distances.dtype)
+        cell = np.empty(len(positions), dtype=np.intp)
+        for block in row_blocks(len(positions), 64.0 * len(distances.rows)):
+            D, _, _ = distances.of_fitted(block)
+            cell[block] = D.argmin(axis=1)
+        self.members = np.argsort(cell, kind="stable")
+        self.edges = np.searchsorted(cell[self.members], np.arange(len(distances.rows) + 1))
+        self.radius = spacing(positions, seed)
+
+    def place(self, centred, root, D):
+        """Positions of rows (centred vectors, and roots of their posteriors), and the nearest fitted row of each.
+
+        D : their distances to the landmarks. Returns (positions, nearest rows, squared distances to these).
+        """
+        candidates, real = self._candidates(D)
+        D2, steps = self._squared(centred, root, candidates)
+        D2[~real] = np.inf
+        squared, near = nearest_of(D2, candidates)
+        Y = self.positions[near]
+        beside = ((Y - Y[:, :1]) ** 2).sum(axis=2) <= self.radius**2
+        widest = np.max(squared, axis=1, keepdims=True, where=np.isfinite(squared), initial=np.finfo(D2.dtype).tiny)
+        weights = np.exp(-0.5 * (squared - squared[:, :1]) / widest) * beside
+        mean = np.einsum("ij,ijk->ik", weights, Y) / weights.sum(axis=1, keepdims=True)
+        closest = np.take_along_axis(candidates, steps.argmin(axis=1)[:, None], axis=1)[:, 0]
+        # Once more by differences: a row that is a fitted one must find itself at distance zero.
+        step = centred - self.rows[closest]
+        return mean, closest, np.einsum("ij,ij->i", step, step)
+
+    def _candidates(self, D):
+        """Fitted rows in the nearest cells (n, most), and which entries are real: cells differ in size."""
+        probed = np.argpartition(D, min(N_PROBED, D.shape[1]) - 1, axis=1)[:, :N_PROBED]
+        starts, sizes = self.edges[probed], self.edges[probed + 1] - self.edges[probed]
+        ends = sizes.cumsum(axis=1)
+        slots = np.arange(int(ends[:, -1].max()))
+        which = (slots[None, :, None] >= ends[:, None, :]).sum(axis=2)
+        real = which < probed.shape[1]
+        which = np.minimum(which, probed.shape[1] - 1)
+        before = np.take_along_axis(ends - sizes, which, axis=1)
+        place = np.take_along_axis(starts, which, axis=1) + slots - before
+        return self.members[np.where(real, place, 0)], real
+
+    def _squared(self, centred, root, candidates):
+        """Squared distances of the map, and of the data's own geometry, to each row's candidates."""
+        norms = np.einsum("ij,ij->i", centred, centred)
+        steps = norms[:, None] + self.norms[candidates]
+        steps -= 2 * np.einsum("icd,id->ic", self.rows[candidates], centred)
+        np.maximum(steps, 0, out=steps)
+        if self.roots is None:
+            return steps.copy(), steps
+        metric = self.distances.metric
+        gap = 2 - 2 * np.einsum("icd,id->ic", self.roots[candidates], root.astype(steps.dtype))
+        D2 = arc(np.maximum(gap, 0)) ** 2
+        D2 *= metric.supervision
+        D2 += (1 - metric.supervision) / metric.bandwidth_**2 * steps
+        return D2, steps
+
+
+def nearest_of(D2, candidates):
+    """The deciding rows, nearest first and ties by index: squared distances and rows."""
+    order = np.argpartition(D2, min(N_DECIDING, D2.shape[1]) - 1, axis=1)[:, :N_DECIDING]
+    squared, near = np.take_along_axis(D2, order, axis=1), np.take_along_axis(candidates, order, axis=1)
+    order = np.lexsort((near, squared), axis=1)
+    return np.take_along_axis(squared, order, axis=1), np.take_along_axis(near, order, axis=1)
+
+
+def spacing(positions, seed):
+    """The typical distance of a row to its tenth neighbour on the map."""
+    sample = np.random.default_rng(seed).choice(len(positions), min(SPACING_ROWS, len(positions)), replace=False)
+    tenth = np.empty(len(sample))
+    for block in row_blocks(len(sample), 48.0 * len(positions)):
+        D2 = ((positions[sample[block], None] - positions[None]) ** 2).sum(axis=2)
+        tenth[block] = np.sqrt(np.partition(D2, BESIDE_NEIGHBORS, axis=1)[:, BESIDE_NEIGHBORS])
+    return float(np.median(tenth))
