@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from prismap.embeddings import TSNE
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
 from prismap.neighbors import kneighbors
@@ -115,3 +116,16 @@ def test_it_is_a_method_of_kneighbors(blobs, metric):
 def test_impossible_numbers_are_refused(blobs):
     with pytest.raises(InputError, match="n_neighbors must lie between 1 and 599"):
         vptree_neighbors(Counted(blobs), 600, 600)
+
+
+def test_barnes_hut_fisher_tsne_takes_its_neighbours(blobs):
+    """Beyond 300 rows the gradient is Barnes and Hut's; neighbours that are all found make the same map."""
+    X, y = blobs[:320], (blobs[:320, 0] > 12).astype(int)
+    metric = FisherMetric(posterior="parzen", cross_fit=False, n_segments=1, supervision=0.8, random_state=0)
+    options = {"metric": metric, "perplexity": 5, "n_iter": 20, "random_state": 0}
+    maps = []
+    for method in ("vptree", "exact"):
+        found = kneighbors(X, 15, metric=metric, y=y, method=method, random_state=0)
+        maps.append(TSNE(neighbors=found, **options).fit_transform(X, y))
+    np.testing.assert_allclose(*maps, atol=1e-6)
+    assert "vptree, recall 1.000" in TSNE(neighbors="vptree", **options).fit(X, y).neighbors_
