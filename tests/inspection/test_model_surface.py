@@ -29,7 +29,11 @@ def mean_row(positions, rows, place, k):
     among = np.linalg.norm(positions[:, None] - positions[None], axis=2)
     s = np.median(np.sort(among, axis=1)[:, 1])
     w = (1 - d[:k] / d[k]) / np.sqrt(d[:k] ** 2 + s**2)
-    return (w[:, None] * rows[order[:k]]).sum(axis=0) / w.sum()
+    near = rows[order[:k]]
+    h = 1.5 * np.median(np.sort(np.linalg.norm(rows[:, None] - rows[None], axis=2), axis=1)[:, 5])
+    together = np.exp(-(np.linalg.norm(near[:, None] - near[None], axis=2) ** 2) / (2 * h**2))
+    w = w * together[np.argmax(together @ w)]
+    return (w[:, None] * near).sum(axis=0) / w.sum()
 
 
 def test_surface_is_the_weighted_mean_of_the_rows_nearby():
@@ -52,6 +56,14 @@ def test_surface_is_continuous_stays_among_the_rows_and_follows_a_plane():
     inside = rng.uniform(0.2, 0.8, size=(50, 2))
     slope = np.linalg.lstsq(positions, rows, rcond=None)[0]
     assert np.abs(surface.transform(inside) - inside @ slope).max() < 0.1 * np.ptp(rows)
+
+
+def test_rows_from_two_parts_of_the_data_at_one_place_are_not_averaged():
+    """The mean of two far clouds lies in neither; the place shows the one that most of its rows are from."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(90, 3)) + np.repeat([[0, 0, 0], [40, 0, 0]], [60, 30], axis=0)
+    found = LocalSurface(rng.normal(size=(90, 2)), rows).transform(rng.normal(size=(20, 2)))
+    assert ((np.abs(found[:, 0]) < 5) | (np.abs(found[:, 0] - 40) < 5)).all()
 
 
 def test_surface_of_coinciding_and_few_rows():
