@@ -28,7 +28,7 @@ def run(data_folder=None, quick=False, out=None, methods=None):
     """One row a method and metric."""
     warnings.simplefilter("ignore", PrismapWarning)
     if quick or data_folder is None:
-        parts = split_rows(*load_digits(return_X_y=True), 300, 500, SEED)
+        parts = split_rows(*load_digits(return_X_y=True), 150, 300, SEED)
     else:
         data = load(data_folder, "usps11000")
         parts = split_rows(data["X"], data["y"], N_FIT, N_TEST, SEED)
