@@ -8,6 +8,7 @@ go on. Without --data only those run that live on generated data or on scikit-le
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 import time
@@ -63,10 +64,11 @@ def run_table(table, args):
 
 
 def page_text(table, command, output, seconds):
-    """A page of results: the tables of the output as they are, all other lines as code."""
+    """A page of results: the tables of the output as they are, other lines (but those of progress) as code."""
     lines = [f"# {table.title}", "", f"`python {command}`, {seconds:.0f} s.", ""]
     code: list[str] = []
-    for line in [*output.splitlines(), "|"]:
+    told = [line for line in output.splitlines() if not re.match(r"\{|\s*\d+ s$", line)]
+    for line in [*told, "|"]:
         if line.startswith("|"):
             if code and any(text.strip() for text in code):
                 lines += ["```text", *code, "```", ""]
