@@ -12,6 +12,11 @@ from sklearn.utils.validation import validate_data
 
 from prismap.exceptions import InputError
 
+#: Magnitudes whose distances single precision can still tell; larger or smaller rows must be rescaled.
+SMALLEST, LARGEST = 1e-35, 1e35
+#: Magnitudes whose squares single precision can hold; rows outside are computed with in double.
+SINGLE_SMALLEST, SINGLE_LARGEST = 1e-9, 1e15
+
 
 def check_rows(
     estimator: Any,
@@ -30,12 +35,29 @@ def check_rows(
     if not reset:
         refuse_other_columns(X, getattr(estimator, "feature_names_in_", None))
     try:
-        return validate_data(
+        rows = validate_data(
             estimator, X, reset=reset, dtype=list(dtype) if isinstance(dtype, tuple) else dtype,
             accept_sparse="csr" if sparse else False, ensure_min_samples=min_rows,
         )  # fmt: skip
     except ValueError as error:
         raise InputError(explain_bad_values(X, str(error))) from error
+    return check_magnitude(rows, "X", smallest=SMALLEST if reset else 0.0)
+
+
+def check_magnitude(rows: Any, name: str, *, smallest: float = 0.0, largest: float = LARGEST) -> Any:
+    """Rows whose squared distances are numbers: in double precision where single cannot hold them, refused beyond.
+
+    New rows may be as small as they like: the fitted ones set the scale.
+    """
+    values = rows.data if sp.issparse(rows) else rows
+    found = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+    if found > largest or 0 < found < smallest:
+        raise InputError(
+            f"the values of {name} reach up to {found:.3g} in magnitude: squared distances between such rows are "
+            "beyond floating-point numbers. Rescale them, for instance with sklearn.preprocessing.StandardScaler."
+        )
+    single = rows.dtype == np.float32 and found > 0
+    return rows.astype(np.float64) if single and not SINGLE_SMALLEST <= found <= SINGLE_LARGEST else rows
 
 
 def refuse_text_columns(X: Any) -> None:

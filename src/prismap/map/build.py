@@ -19,7 +19,7 @@ from prismap.embeddings.base import all_distances
 from prismap.exceptions import InputError
 from prismap.map.cells import Cells
 from prismap.map.placing import Distances, each_block
-from prismap.mappings import KernelMap
+from prismap.mappings import InverseMap, KernelMap
 from prismap.mappings.kernels import kernel_matrix
 from prismap.metrics import FisherMetric
 from prismap.metrics.base import fit_metric
@@ -171,6 +171,7 @@ class Built:
         cells = self.cells
 
         def place_block(block, filled):
+            filled = distances.within_reach(filled)
             D, D2, state = distances(filled)
             n = block.stop - block.start
             closest = self.anchors[D2.argmin(axis=1)]
@@ -331,6 +332,19 @@ def make_embedding(recipe, *, metric):
     }  # fmt: skip
     known = inspect.signature(make).parameters
     return make(**{name: value for name, value in wanted.items() if name in known})
+
+
+def inverse_of(built, rows, target):
+    """The map from positions to rows: weighted by the Fisher tensors of a class target, plain least squares else.
+
+    The tensors are those of a Parzen posterior, which has them whatever the map was made with.
+    """
+    rows = rows.toarray() if sp.issparse(rows) else rows
+    metric = None
+    if built.recipe.target == "class" and len(rows) <= DENSE_ROWS:
+        options = {**built.recipe.metric_options(), "posterior": "parzen", "supervision": 1.0}
+        metric = FisherMetric(**options).fit(rows, target)
+    return InverseMap(metric).fit(built.positions, rows)
 
 
 def distances_to_embed(recipe, metric, own=None):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from prismap.metrics.geometry import FittedIndex, VectorGeometry, squared_distances
@@ -23,6 +24,10 @@ BLOCK_BYTES = 2 * 2**20
 BLOCK_ROWS = 256
 #: Single precision serves where its rounding is below this share of the typical squared distance to the nearest row.
 ROUNDING_SHARE = 1e-4
+#: ... and where squares of this size are numbers: the fitted rows' squared norms, and 1/size for the smallest.
+SINGLE_RANGE = 1e20
+#: New rows beyond so many times the radius of the fitted ones are drawn in, where placing is in single precision.
+FARTHEST = 1e6
 
 
 class Distances:
@@ -99,6 +104,23 @@ class Distances:
         """Vectors as the geometry keeps them, in this precision."""
         return self.geometry._side(rows)[0].astype(self.dtype, copy=False)
 
+    def within_reach(self, rows):
+        """Rows, those too far for single precision drawn in on the line to the centre of the data.
+
+        Their position is that of the direction, and they are far all the same. Double precision reaches all rows.
+        """
+        if not isinstance(self.geometry, VectorGeometry) or np.float32 not in (self.dtype, self.geometry.dtype):
+            return rows
+        norms = np.asarray(self.geometry._side(rows)[1], dtype=np.float64)
+        most = FARTHEST**2 * (float(self.geometry.squared_norms.max()) or 1.0)
+        if norms.max(initial=0.0) <= most:
+            return rows
+        share = np.sqrt(most / np.maximum(norms, most))[:, None]
+        if sp.issparse(rows):
+            return rows.multiply(share).tocsr()
+        center = self.geometry.center
+        return np.where(share < 1, center + share * (rows - center), rows)
+
     def _squared(self, rows):
         """Squared distances to the anchors in the data's own geometry, not negative."""
         if not isinstance(self.geometry, VectorGeometry):
@@ -111,8 +133,9 @@ class Distances:
 def precision(geometry, typical):
     """The floating-point type that placing works in."""
     if isinstance(geometry, VectorGeometry):
-        rounding = np.finfo(np.float32).eps * float(geometry.squared_norms.max())
-        if rounding <= ROUNDING_SHARE * typical**2:
+        largest = float(geometry.squared_norms.max())
+        exact = float(np.finfo(np.float32).eps) * largest <= ROUNDING_SHARE * typical**2
+        if exact and 1 / SINGLE_RANGE <= largest <= SINGLE_RANGE:
             return np.dtype(np.float32)
     return np.dtype(geometry.dtype)
 

@@ -21,6 +21,7 @@ from itertools import pairwise
 import numpy as np
 
 from prismap._blocks import WORKING_BYTES, row_blocks
+from prismap.exceptions import InputError
 from prismap.metrics.segments import arc, between_class_deviation, root_masses, squared_gap
 
 #: Below this a sum of products of two factors may have lost terms to underflow, and its pairs are done again.
@@ -98,6 +99,11 @@ class ParzenPosterior:
     def kept(self, fold_a, fold_b):
         """Ranges of the sorted support that a pair of rows from two folds may see, and where each class starts."""
         visible = (self.folds != fold_a) & (self.folds != fold_b)
+        if not visible.any():
+            raise InputError(
+                f"cross_fit=True judges a pair of rows by the labels of others, and {len(self.codes)} labelled rows "
+                "leave none: at least 3 are needed. Set cross_fit=False, or label more rows."
+            )
         edges = np.flatnonzero(np.diff(np.r_[False, visible, False].astype(np.int8)))
         ranges = [slice(start, stop) for start, stop in zip(edges[::2], edges[1::2], strict=True)]
         starts = np.searchsorted(self.codes[visible], np.arange(self.n_classes + 1))

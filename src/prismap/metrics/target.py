@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from prismap._validation import check_target_length, missing_mask
+from prismap._validation import check_magnitude, check_target_length, missing_mask
 from prismap.exceptions import InputError
 
 #: Whole numbers with more distinct values than this (and fewer than two rows a value, on average five) are quantities.
@@ -70,6 +70,7 @@ def real_values(values):
     except (TypeError, ValueError) as error:
         raise InputError("target='real' needs numbers in y; text was found. Use target='class'.") from error
     refuse_infinite(numbers)
+    check_magnitude(np.nan_to_num(numbers), "y")
     known = numbers[~np.isnan(numbers)]
     distinct = len(np.unique(known))
     if distinct < 3:

@@ -151,6 +151,8 @@ def _inverse_distance(seats, distances):
 def _n_judged(Y: Any, y: Any, metric: Any) -> int:
     if Y is None and isinstance(metric, str):
         raise InputError("Y is None, which stands for the fitted rows of a metric object; pass positions, or metric=.")
+    if Y is not None and np.ndim(Y) == 0:
+        raise InputError(f"Y must hold positions, rows by columns; got {type(Y).__name__}.")
     return np.size(y) if Y is None else np.shape(Y)[0]
 
 
