@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from prismap._random import as_generator, as_seed
 from prismap._validation import check_dissimilarity, check_rows, check_similarity, encode_classes
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.map.build import METHODS, Recipe, build
+from prismap.map.build import METHODS, Recipe, build, inverse_of
 from prismap.map.drift import drift_of
 from prismap.map.judge import judge
 from prismap.map.lazy import drawn, is_lazy, is_stream, placed_later
@@ -281,7 +281,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Rows for positions Y: a smooth 2-D surface through the fitted rows. Vectors only.
 
         SOM and GTM have a surface of their own, which a saved map does not keep; all others, and loaded maps, get an
-        `InverseMap`.
+        `InverseMap`, with classes the one that is weighted by the Fisher tensors (thesis eq. 3.3).
         """
         check_is_fitted(self, "seed_")
         if self.data != "vectors":
@@ -289,10 +289,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if hasattr(self._built.embedding, "inverse_transform") and self._built.embedding.codebook_ is not None:
             return self._built.embedding.inverse_transform(Y)
         if self._inverse is None:
-            from prismap.mappings import InverseMap
-
-            rows = self._fitted_part()
-            self._inverse = InverseMap().fit(self.embedding_, rows.toarray() if sp.issparse(rows) else rows)
+            self._inverse = inverse_of(self._built, self._fitted_part(), self._fitted_target())
         return self._inverse.transform(Y)
 
     def report(self, *, n_permutations=None, callback=None):
