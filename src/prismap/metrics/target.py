@@ -19,7 +19,8 @@ def resolve_target(y, n_rows, target="auto"):
     "auto": text and booleans are classes; numbers with fractions are real; whole numbers are classes unless there are
     more than 50 different ones with fewer than five rows each. Several columns are several real targets.
     """
-    if target != "class" and np.ndim(y) == 2 and np.shape(y)[1] > 1:
+    shape = np.asarray(y).shape
+    if target != "class" and len(shape) == 2 and shape[1] > 1:
         return "real", real_targets(y, n_rows)
     values = check_target_length(y, n_rows)
     refuse_infinite(values)
