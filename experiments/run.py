@@ -35,6 +35,7 @@ TABLES = (
     Table("posteriors", "Posteriors: Parzen, support vector machine, automatic", writes_page=True),
     Table("table_d", "D. The out-of-sample family"),
     Table("methods", "Every embedding, plain and Fisher", needs_data=False),
+    Table("lattices", "SOM and GTM beside outside implementations", needs_data=False, takes_peers=True),
     Table("table_e", "E. Pictures of trained models"),
     Table("table_f", "F. Which features matter"),
     Table("table_g", "G. Transfer between spaces", writes_page=True),

@@ -1,0 +1,69 @@
+"""SOM and GTM beside outside implementations: `python -m experiments.lattices --peers PYTHON` (minisom and ugtm there).
+
+Digits, 1,000 rows in 10 principal components, a 15 x 15 lattice. SOM: mean distance of a row to its prototype, and the
+share of rows whose two nearest prototypes are neighbours on the lattice. GTM: mean distance of a row to the sheet's
+nearest node. Both: 1-NN error of the positions (in-sample).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
+
+from experiments.common import accuracy, main, run_peer, timed
+from prismap.embeddings import GTM, SOM
+
+SIDE = 15
+
+MINISOM = """
+from minisom import MiniSom
+start = time.time()
+som = MiniSom(side, side, X.shape[1], sigma=side / 2, learning_rate=0.5, random_seed=0)
+som.pca_weights_init(X); som.train_batch(X, 40 * len(X))
+out = {"codebook": som.get_weights().reshape(side * side, -1), "seconds": np.array(time.time() - start)}
+"""
+UGTM = """
+import ugtm
+start = time.time()
+gtm = ugtm.runGTM(X, k=int(side), m=int(side) // 2, s=1.0, regul=0.1, niter=200)
+out = {"codebook": gtm.matY.T, "Y": gtm.matMeans, "seconds": np.array(time.time() - start)}
+"""
+
+
+def run(data_folder=None, quick=False, peers=None):
+    """One row a model."""
+    X, y = load_digits(return_X_y=True)
+    X = PCA(10, random_state=0).fit_transform(X[:1000])
+    y, nodes = y[:1000], np.stack(np.meshgrid(np.arange(SIDE), np.arange(SIDE), indexing="ij"), axis=-1).reshape(-1, 2)
+    som, seconds = timed(lambda: SOM((SIDE, SIDE), random_state=0).fit(X))
+    rows = [figures("SOM, prismap", X, y, som.codebook_, som.nodes_, som.embedding_, seconds)]
+    gtm, seconds = timed(lambda: GTM((SIDE, SIDE), random_state=0).fit(X))
+    rows.append(figures("GTM, prismap", X, y, gtm.codebook_, gtm.nodes_ * (SIDE - 1) / 2, gtm.embedding_, seconds))
+    if peers:
+        out = run_peer(peers, MINISOM, X=X, side=SIDE)
+        winners = nearest(X, out["codebook"])[:, 0]
+        rows.append(figures("SOM, minisom", X, y, out["codebook"], nodes, nodes[winners], float(out["seconds"])))
+        out = run_peer(peers, UGTM, X=X, side=SIDE)
+        codebook = out["codebook"] if out["codebook"].shape[1] == X.shape[1] else out["codebook"].T
+        rows.append(figures("GTM, ugtm", X, y, codebook, nodes, out["Y"], float(out["seconds"])))
+    return rows
+
+
+def nearest(X, codebook):
+    """Nodes from near to far."""
+    return np.argsort(((X[:, None] - codebook[None]) ** 2).sum(axis=2), axis=1)
+
+
+def figures(name, X, y, codebook, nodes, Y, seconds):
+    """The figures of one model."""
+    first, second = nearest(X, codebook)[:, :2].T
+    return {
+        "model": name, "distance to the nearest node": float(np.linalg.norm(X - codebook[first], axis=1).mean()),
+        "next node adjacent, %": 100 * float((np.abs(nodes[first] - nodes[second]).max(axis=1) <= 1.01).mean()),
+        "1-NN error, %": 100 - accuracy(Y, y), "seconds": seconds,
+    }  # fmt: skip
+
+
+if __name__ == "__main__":
+    main(run, "SOM and GTM beside outside implementations")
