@@ -17,6 +17,7 @@ from prismap.embeddings.affinities import joint_affinities, lower_perplexity
 from prismap.embeddings.base import Embedding, EmbeddingResult
 from prismap.embeddings.costs import tsne_cost
 from prismap.exceptions import InputError
+from prismap.metrics.tiles import n_threads
 from prismap.neighbors import Neighbors, kneighbors
 
 #: Up to here all pairs are visited, without approximation; then Barnes-Hut; from the second figure on the FFT grid.
@@ -58,7 +59,7 @@ class TSNE(Embedding):
         run and keeps the positions. (Ctrl-C is passed on and keeps nothing.)
     random_state : int, Generator, RandomState or None
     n_jobs : int, default=None
-        Threads. The result is the same, bit by bit, for any number.
+        Threads; None is one below 10,000 rows and all cores above. The result is the same, bit by bit, for any number.
 
     Attributes
     ----------
@@ -134,10 +135,14 @@ class TSNE(Embedding):
         exaggeration = 12.0 if self.early_exaggeration == "auto" else float(self.early_exaggeration)
         run = optimise_tsne(
             P, rescale(self._start(metric, P, rng), rng), engine=engine, exaggeration=exaggeration, n_iter=self.n_iter,
-            learning_rate=self.learning_rate, callback=self.callback, n_jobs=effective_n_jobs(self.n_jobs),
+            learning_rate=self.learning_rate, callback=self.callback, n_jobs=self._n_threads(n_rows),
         )  # fmt: skip
         extra = {"kl_divergence_": run.kl_divergence, "perplexity_": perplexity, "neighbors_": words}
         return EmbeddingResult(run.embedding, run.kl_divergence, run.n_iter, run.stop_reason, extra)
+
+    def _n_threads(self, n_rows):
+        """Threads of the descent: small maps gain nothing from a second one, large ones take all cores by default."""
+        return n_threads(self.n_jobs) if n_rows >= FFT_ROWS else effective_n_jobs(self.n_jobs)
 
     def _start(self, metric, P, rng):
         """Positions before rescaling."""
