@@ -52,13 +52,55 @@ def load_map(cls, path):
     if header.get("kind") != KIND:
         raise FileFormatError(f"{path} holds no map but {header.get('kind')!r}.")
     try:
-        return _restore(cls, header, arrays)
-    except (KeyError, TypeError, IndexError) as error:
+        _check_arrays(header, arrays)
+        with np.errstate(all="ignore"):
+            model = _restore(cls, header, arrays)
+            _check_placing(model)
+    # What the rest of the library does with values that no map has: it may raise nearly everything.
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise FileFormatError(f"{path} is not a complete map: {error}.") from error
+    return model
+
+
+def _check_arrays(header, arrays):
+    """Shapes that belong together, numbers where there must be some, and indices of rows that exist."""
+    for name, kind in (("params", dict), ("extra", dict), ("times", dict), ("report", (dict, type(None)))):
+        if not isinstance(header[name], kind):
+            raise ValueError(f"{name} in its header is a {type(header[name]).__name__}")
+    for name, array in arrays.items():
+        allowed = "US" if name == "feature_names" else "iufbU" if name in ("classes", "target") else "iuf"
+        if array.dtype.kind not in allowed or (array.dtype.kind == "f" and name != "target" and np.isnan(array).any()):
+            raise ValueError(f"{name} holds {array.dtype} values, or NaN")
+    (n, n_components), (k,) = arrays["positions"].shape, arrays["mapping/landmarks"].shape
+    wanted = {
+        "mapping/bandwidth": (k,), "mapping/coefficients": (k, n_components), "mapping/center": (n_components,),
+        "fit_rows": (n,), "metric/folds": (n,),
+    }  # fmt: skip
+    for name, shape in wanted.items():
+        if arrays[name].shape != shape:
+            raise ValueError(f"{name} has shape {arrays[name].shape} and not {shape}")
+    for name in ("mapping/landmarks", "metric/support", "metric/machine_landmarks", "metric/folds"):
+        index, least = arrays.get(name, np.zeros(1, dtype=np.intp)), -1 if name == "metric/folds" else 0
+        if index.dtype.kind not in "iu" or index.ndim != 1 or index.min() < least or index.max() >= n:
+            raise ValueError(f"{name} holds other numbers than those of its {n} rows")
+
+
+def _check_placing(model):
+    """A row between two fitted ones must get a position, or the values of the file are none a map can have."""
+    rows = model._fitted_part()
+    n_columns = model.n_features_in_ if model.data == "vectors" else len(model.embedding_)
+    if rows.shape != (len(model.embedding_), n_columns):
+        raise ValueError(f"{rows.shape[0]} x {rows.shape[1]} rows do not go with {len(model.embedding_)} positions")
+    Y, distance = model._built.place((rows[:1] + rows[1:2]) * 0.5)
+    if not (np.isfinite(Y).all() and np.isfinite(distance).all() and np.isfinite(model.embedding_).all()):
+        raise ValueError("its positions are not finite")
 
 
 def _restore(cls, header, arrays):
     model = cls(**header["params"])
+    model._validate_params()
+    if not isinstance(model.posterior, str):
+        raise TypeError(f"posterior={model.posterior!r} is no name")
     model.n_features_in_ = header["n_features"]
     if "feature_names" in arrays:
         model.feature_names_in_ = arrays["feature_names"].astype(object)
