@@ -81,3 +81,8 @@ def test_choices_that_cannot_be_are_refused():
         )
     with pytest.raises(InputError, match="is not known"):
         fit(metric="nonsense")
+
+
+def test_the_report_warns_of_nothing_that_the_fit_did_not():
+    model = PrisMap(random_state=0, perplexity=30).fit(ROWS[FITTED], LABELS[FITTED])
+    model.report(n_permutations=1)  # refits on fewer rows lower the perplexity, which is nobody's business

@@ -119,6 +119,13 @@ def test_the_unsupervised_map_is_compared(plain, words):
     assert "A map made without the target does better (50.0%)" in better.verdict
 
 
+def test_a_visible_difference_that_few_rows_cannot_prove_is_not_called_about_as_well():
+    few = TargetScore("1-NN error", error(0.05, 30), 0.67, unsupervised=error(0.15, 30))
+    words = report(few, n_judged=30).verdict
+    assert "Without the target the error is 15.0%; on 30 judged rows that may be chance" in words
+    assert "about as well" not in words
+
+
 def test_structure_is_compared_with_that_of_the_unsupervised_map():
     found = report(score(), structure={"map": curve(), "unsupervised map": curve(1)})
     areas = [f"{kept.auc_log_k:.2f}" for kept in found.structure.values()]

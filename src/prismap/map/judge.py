@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from time import perf_counter
@@ -12,6 +13,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from prismap._random import as_generator
+from prismap.exceptions import PrismapWarning
 from prismap.map.build import DENSE_ROWS, Built, build, distances_among
 from prismap.metrics.target import known_targets
 from prismap.metrics.tiles import n_threads
@@ -105,7 +107,13 @@ def run_side_by_side(jobs, n_jobs, callback=None):
     `callback(done, all)` counts the maps.
     """
     done = []
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_threads(n_jobs)) as pool:
+    with (
+        warnings.catch_warnings(),
+        threadpool_limits(1, user_api="blas"),
+        ThreadPoolExecutor(n_threads(n_jobs)) as pool,
+    ):
+        # What there is to say of these rows and settings, the map itself has said.
+        warnings.simplefilter("ignore", PrismapWarning)
         pending = [pool.submit(*job) for job in jobs]
         try:
             for result in pending:

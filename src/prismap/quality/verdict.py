@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 SIGNIFICANT = 3.0
 HELPFUL = 2.0
+#: A difference of this share is seen by a reader, whether it is beyond chance or not.
+VISIBLE = 0.25
 INVENTED = 0.85
 FLATTERED = 0.05
 #: Share of the reference error that is gone, from here on, and how that is called.
@@ -121,6 +123,8 @@ def _helped(report: MapReport, score: TargetScore) -> list[str]:
         return [f"Supervision sharpened the map: without it the error is {plain}."]
     if gain < -noise:
         return [f"A map made without the target does better ({plain}): supervision does not help here."]
+    if abs(gain) > VISIBLE * score.unsupervised:
+        return [f"Without the target the error is {plain}; on {report.n_judged} judged rows that may be chance."]
     return [f"A map made without the target does about as well ({plain})."]
 
 
