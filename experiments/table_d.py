@@ -256,11 +256,9 @@ def main():
     parser.add_argument("--repeats", type=int, help="random splits (10)")
     options = parser.parse_args()
     sets = options.sets and [name for name in options.sets.split(",") if name != "none"]
+    print("| data | figure | paper | ours | note |\n|---|---|---|---|---|")
     for row in rows_of(options.data, options.quick, options.out, sets, options.repeats):
-        print(
-            f"{row['data']:9} | {row['figure']:45} | {row['paper']!s:8} | {row['ours']!s:40} | {row['note']}",
-            flush=True,
-        )
+        print(f"| {row['data']} | {row['figure']} | {row['paper']} | {row['ours']} | {row['note']} |", flush=True)
 
 
 if __name__ == "__main__":
