@@ -36,7 +36,8 @@ N_RUNS, N_PERMUTED = 10, 3
 PAGE = """# Table B: real-valued targets
 
 nRMSE of leave-one-out 5-nearest-neighbour regression (1: no better than the mean), thesis Table 2.2 beside ours: mean
-and standard deviation of ten runs (seeds of folds and of the map), permuted targets three runs. Made by
+and standard deviation of ten runs (seeds of folds and of the map; "+- 0.000" is a single run), permuted targets three
+runs. Made by
 `python -m experiments.table_b --data FOLDER`, whose first lines say what *honest*, *as published* and *over-fitted*
 mean. *data kept*: area under R_NX of the map against the rows themselves; *plane kept* (sphere): against the two of
 three dimensions that the target depends on (thesis Fig. 2.8).
