@@ -23,7 +23,7 @@ from prismap.exceptions import InputError
 from prismap.inspection.exemplars import Exemplars, exemplars_of
 from prismap.inspection.held_out import cross_validate, judge_view, shown_wrongly
 from prismap.inspection.model_posterior import ModelPosterior
-from prismap.inspection.responses import Responder, dense
+from prismap.inspection.responses import Responder, dense, model_name
 from prismap.inspection.surface import Grid, frozen, inverse_of, make_grid, positions_of, region_codes
 from prismap.metrics.target import real_values
 from prismap.quality.fidelity import HeldOutFidelity
@@ -132,7 +132,7 @@ class ModelView:
         return cls(
             responder.kind, frozen(responder.classes), frozen(positions), frozen(codes), frozen(answer.value),
             frozen(answer.certainty), frozen(responder(behind).value), grid, frozen(region_codes(grid, positions)),
-            placed_exemplars(fitted, responder, form), type(model).__name__, times, fitted,
+            placed_exemplars(fitted, responder, form), model_name(model), times, fitted,
             partial(held_out, recipe, responder, X, rows, target),
         )  # fmt: skip
 

@@ -53,7 +53,7 @@ class Responder:
 
     def __init__(self, model: Any, X: Any, y: Any = None):
         if not callable(getattr(model, "predict", None)):
-            raise InputError(f"model must be a trained classifier or regressor with predict; got {_name(model)}.")
+            raise InputError(f"model must be a trained classifier or regressor with predict; got {model_name(model)}.")
         self.model = model
         check_columns(model, X)
         self.as_given = frame_maker(X)
@@ -143,7 +143,7 @@ def check_columns(model: Any, X: Any) -> None:
     found = np.shape(X)[1]
     if expected is not None and expected != found:
         raise InputError(
-            f"model {_name(model)} was trained on {expected} columns and X has {found}: pass the rows the model "
+            f"model {model_name(model)} was trained on {expected} columns and X has {found}: pass the rows the model "
             "knows, for instance those it was trained on."
         )
 
@@ -199,7 +199,7 @@ def _classes(model, predicted, y):
     known = np.asarray(getattr(model, "classes_", np.unique(predicted)))
     if len(known) < 2:
         raise InputError(
-            f"model {_name(model)} knows one class only ({str(known[0])!r}): there is no boundary to show. Train it on "
+            f"model {model_name(model)} knows one class only ({str(known[0])!r}): there is no boundary to show. Train it on "
             "rows of at least two classes."
         )
     if y is None:
@@ -213,7 +213,7 @@ def _classes(model, predicted, y):
     if not np.isin(labels, known).any():
         shown = ", ".join(str(value) for value in known[:4]), ", ".join(str(v) for v in np.unique(labels)[:4])
         raise InputError(
-            f"model {_name(model)} says {shown[0]}, ... and y holds {shown[1]}, ...: they share no label. Pass y as "
+            f"model {model_name(model)} says {shown[0]}, ... and y holds {shown[1]}, ...: they share no label. Pass y as "
             "the model was given it."
         )
     return np.unique(np.concatenate([known, labels]))
@@ -244,5 +244,8 @@ def frame_maker(X: Any) -> Any:
     return partial(make, **{label: list(X.columns)})
 
 
-def _name(model):
+def model_name(model):
+    """What a reader calls the model: its class, of a pipeline that of the last step."""
+    while hasattr(model, "steps"):
+        model = model.steps[-1][1]
     return type(model).__name__
