@@ -92,7 +92,7 @@ class Responder:
         if self.kind == "real":
             values = np.asarray(values, dtype=np.float64)
             if not np.isfinite(values).all():
-                raise InputError(f"model {_name(self.model)} predicts {int((~np.isfinite(values)).sum())} values that "
+                raise InputError(f"model {model_name(self.model)} predicts {int((~np.isfinite(values)).sum())} values that "
                                  "are not finite; a picture cannot show them.")  # fmt: skip
             return Answer(values)
         with self._failures():
@@ -106,7 +106,7 @@ class Responder:
             values = values[:, 0]
         if values.shape != (len(rows),):
             raise InputError(
-                f"model {_name(self.model)} must predict one value a row; it gave the shape {values.shape} for "
+                f"model {model_name(self.model)} must predict one value a row; it gave the shape {values.shape} for "
                 f"{len(rows)} rows. Models with several outputs are shown one output at a time."
             )
         return values
@@ -122,7 +122,7 @@ class Responder:
                 raise
             except Exception as error:
                 raise InputError(
-                    f"model {_name(self.model)} raised {type(error).__name__} when asked about rows: {error} "
+                    f"model {model_name(self.model)} raised {type(error).__name__} when asked about rows: {error} "
                     "A view needs a fitted model that takes the columns of X."
                 ) from error
 
@@ -199,8 +199,8 @@ def _classes(model, predicted, y):
     known = np.asarray(getattr(model, "classes_", np.unique(predicted)))
     if len(known) < 2:
         raise InputError(
-            f"model {model_name(model)} knows one class only ({str(known[0])!r}): there is no boundary to show. Train it on "
-            "rows of at least two classes."
+            f"model {model_name(model)} knows one class only ({str(known[0])!r}): there is no boundary to show. Train it "
+            "on rows of at least two classes."
         )
     if y is None:
         return known
@@ -213,8 +213,8 @@ def _classes(model, predicted, y):
     if not np.isin(labels, known).any():
         shown = ", ".join(str(value) for value in known[:4]), ", ".join(str(v) for v in np.unique(labels)[:4])
         raise InputError(
-            f"model {model_name(model)} says {shown[0]}, ... and y holds {shown[1]}, ...: they share no label. Pass y as "
-            "the model was given it."
+            f"model {model_name(model)} says {shown[0]}, ... and y holds {shown[1]}, ...: they share no label. Pass y "
+            "as the model was given it."
         )
     return np.unique(np.concatenate([known, labels]))
 
