@@ -92,8 +92,8 @@ class Responder:
         if self.kind == "real":
             values = np.asarray(values, dtype=np.float64)
             if not np.isfinite(values).all():
-                raise InputError(f"model {model_name(self.model)} predicts {int((~np.isfinite(values)).sum())} values that "
-                                 "are not finite; a picture cannot show them.")  # fmt: skip
+                raise InputError(f"model {model_name(self.model)} predicts {int((~np.isfinite(values)).sum())} values "
+                                 "that are not finite; a picture cannot show them.")  # fmt: skip
             return Answer(values)
         with self._failures():
             sure = certainty(self.model, self.frame(rows), values)
@@ -199,8 +199,8 @@ def _classes(model, predicted, y):
     known = np.asarray(getattr(model, "classes_", np.unique(predicted)))
     if len(known) < 2:
         raise InputError(
-            f"model {model_name(model)} knows one class only ({str(known[0])!r}): there is no boundary to show. Train it "
-            "on rows of at least two classes."
+            f"model {model_name(model)} knows one class only ({str(known[0])!r}): there is no boundary to show. Train "
+            "it on rows of at least two classes."
         )
     if y is None:
         return known
