@@ -54,7 +54,7 @@ def read_text(path: Path, roles: Roles) -> Table:
 def text_batches(path: Path, columns: Collection[str], roles: Roles, n_rows: int) -> Iterator[Table]:
     """The chosen columns, `n_rows` rows at a time."""
     layout = find_layout(path)
-    keep = chosen_names(layout.names, columns, roles)
+    keep = set(chosen_names(layout.names, columns, roles))
     for rows in _row_chunks(path, layout, n_rows):
         yield make_table(_typed_columns(rows, layout, roles, keep), len(rows), roles, layout.notes)
 

@@ -173,7 +173,11 @@ def _load_numpy(path: Path) -> dict[str, NDArray[Any]]:
         n_bytes = 2.0 * sum(entry.file_size for entry in entries.infolist())
     require_memory(n_bytes, f"Reading {path}", "Use fewer rows or columns.")
     with np.load(path, allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files if name.isidentifier()}
+        arrays = {name: archive[name] for name in archive.files if name.isidentifier()}
+    for name, array in arrays.items():
+        if array.size and not array.dtype.itemsize:  # entries without bytes: a short file may claim any number
+            raise FileFormatError(f"{path}: the array {name} has {array.size} entries of no bytes.")
+    return arrays
 
 
 def _matrix(path: Path, arrays: dict[str, NDArray[Any]], kind: str | None) -> NDArray[Any]:
@@ -191,6 +195,8 @@ def _matrix(path: Path, arrays: dict[str, NDArray[Any]], kind: str | None) -> ND
         raise InputError(
             f"{path}: {name} must be a matrix of numbers, rows by columns; got {X.dtype}, shape {X.shape}."
         )
+    if not len(X) and X.shape[1] > 10**6:  # no rows need no bytes: a short file may claim any number of columns
+        raise InputError(f"{path}: {name} has {X.shape[1]} columns and no rows.")
     return X
 
 

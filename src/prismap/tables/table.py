@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -91,7 +92,8 @@ def chosen_names(names: Iterable[str], columns: Collection[str], roles: Roles) -
     names = list(names)
     if not set(columns) <= set(names):
         return names
-    return [name for name in names if name in columns or roles.is_label(name)]
+    wanted = set(columns)
+    return [name for name in names if name in wanted or roles.is_label(name)]
 
 
 def describe_names(wanted: str, names: Iterable[str]) -> str:
@@ -115,7 +117,7 @@ def _label_values(column: Column | None) -> NDArray[Any] | None:
     """Text with None where missing; whole numbers as integers; other numbers with NaN where missing."""
     if isinstance(column, TextColumn):
         return column.values()
-    if column is not None and column.dtype.kind == "f" and np.isfinite(column).all():
+    if column is not None and column.dtype.kind == "f" and (np.abs(column) < 2.0**63).all():
         whole = column.astype(np.int64)
         return whole if (whole == column).all() else column
     return column
@@ -224,6 +226,6 @@ def column_from_arrow(array: Any, *, as_text: bool, as_label: bool = False) -> C
 
 def refuse_double_names(names: Sequence[str]) -> None:
     """Two columns of one name cannot be told apart."""
-    double = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    double = sorted(name for name, times in Counter(names).items() if times > 1)
     if double:
         raise InputError(f"column names occur more than once: {quoted(double)}. Give every column its own name.")
