@@ -167,12 +167,15 @@ def test_a_target_of_another_length_is_refused(refused, tmp_path):
     assert "y must have one entry for each of the 5 rows" in refused("map", tmp_path / "d.npz", "-o", tmp_path / "out")
 
 
-@pytest.mark.parametrize("stage", ["fit", "report", "save", "to_html", "plot"])
+@pytest.mark.parametrize("stage", ["fit", "report", "save", "page", "plot"])
 def test_an_interrupted_run_leaves_nothing(run, flowers, tmp_path, monkeypatch, stage):
     def interrupted(*args, **options):
         os.kill(os.getpid(), signal.SIGTERM if stage == "save" else signal.SIGINT)
 
-    monkeypatch.setattr(PrisMap, stage, interrupted)
+    if stage == "page":
+        monkeypatch.setattr("prismap.cli.job.write_html", interrupted)
+    else:
+        monkeypatch.setattr(PrisMap, stage, interrupted)
     before = tree(tmp_path)
     words = ("map", flowers, "--task", "none", "--id", "key", "--quiet", "-o", tmp_path / "out")
     assert run(*words) == (130, "", "prismap: stopped\n")

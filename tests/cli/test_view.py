@@ -45,7 +45,7 @@ def test_view_writes_picture_page_and_figures(run, tmp_path):
     written = json.loads((tmp_path / "out" / "fidelity.json").read_text())
     assert written["agreement"] > 0.8
     assert written["n_folds"] == 2
-    assert written["model"] == "Pipeline"
+    assert written["model"] == "SVC"
     page = read_page(tmp_path / "out" / "view.html")
     assert page.raster.rgba.shape == (40, 40, 4)
     assert list(page.target.classes) == ["setosa", "versicolor", "virginica"]
