@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 
@@ -12,7 +13,29 @@ WORKING_BYTES = 256 * 2**20
 
 
 def available_bytes() -> int:
-    """Memory the machine can still give without swapping (an estimate; physical memory if unknown)."""
+    """Memory this process can still have without swapping: what the machine has left, or its own limit if that is less.
+
+    An estimate; physical memory if unknown.
+    """
+    return int(min(_machine_bytes(), _limit_bytes()))
+
+
+def _limit_bytes() -> float:
+    """What a limit on the address space of this process leaves (``ulimit -v``); infinite without one."""
+    try:
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if limit == resource.RLIM_INFINITY:
+            return math.inf
+        with open("/proc/self/statm", encoding="ascii") as file:
+            used = int(file.read().split()[0]) * resource.getpagesize()
+        return max(0, limit - used)
+    except (ImportError, OSError, ValueError):  # not a system with such limits
+        return math.inf
+
+
+def _machine_bytes() -> int:
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             for line in lines:

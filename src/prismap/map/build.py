@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from prismap import embeddings
-from prismap._blocks import row_blocks
+from prismap._blocks import require_memory, row_blocks
 from prismap.embeddings._lattice import LatticeEmbedding
 from prismap.embeddings.base import all_distances
 from prismap.exceptions import InputError
@@ -229,6 +229,10 @@ class Built:
 
 def build(recipe: Recipe, X, y=None) -> Built:
     """Fit metric, embedding and mapping to rows X (vectors or a square matrix) with target y."""
+    require_memory(
+        fit_bytes(X.shape[0], recipe.perplexity), f"A map of {X.shape[0]} fitted rows",
+        "Set a smaller fit_rows: the other rows are placed on the map.",
+    )  # fmt: skip
     start = perf_counter()
     metric = fit_metric_of(recipe, X, y)
     own = fit_own_metric(recipe, X, y)
@@ -252,6 +256,16 @@ def build(recipe: Recipe, X, y=None) -> Built:
     story = {name: getattr(embedding, name + "_", None) for name in ("objective", "n_iter", "stop_reason", "neighbors")}
     nearest = nearest_distances(metric.geometry_, landmarks)
     return Built(recipe, metric, positions, mapping, nearest, story, times, own, embedding)
+
+
+def fit_bytes(n_rows, perplexity):
+    """Memory of a fit at its peak: all distances and the kernels on them, of a large map the landmarks' and neighbours.
+
+    (The arrays of pairs that exist at once are those of the kernel map, four and the distances.)
+    """
+    if n_rows <= DENSE_ROWS:
+        return 40.0 * n_rows**2
+    return 40.0 * N_LANDMARKS**2 + 100.0 * perplexity * n_rows
 
 
 def fit_own_metric(recipe, X, y):
