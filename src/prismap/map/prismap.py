@@ -138,7 +138,11 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.seed_ = as_seed(self.random_state)
         self.fit_rows_ = sample_rows(codes, self.fit_rows, as_generator(self.seed_))
         self._rows, self._entry_columns = rows, self.fit_rows_
-        self._built = build(self._recipe(callback), self._fitted_part(), self._fitted_target())
+        try:
+            self._built = build(self._recipe(callback), self._fitted_part(), self._fitted_target())
+        except BaseException:  # Ctrl-C too: not fitted, rather than half of a former map and half of this one
+            del self.seed_
+            raise
         self._report, self._twins, self._inverse = None, None, None
         self._n_features_out = self.embedding_.shape[1]
         return self
