@@ -109,7 +109,7 @@ def test_forged_arrays_are_refused_or_usable(maps, tmp_path, kind, forgery):
     assert refused >= 3
 
 
-@pytest.mark.parametrize("value", [None, 3, "x", [1], {"a": 1}, -1.5], ids=repr)
+@pytest.mark.parametrize("value", [None, 3, "x", {"a": 1}], ids=repr)
 def test_forged_headers_are_refused_or_usable(maps, tmp_path, value):
     bundle = read_bundle(maps / "parzen.prismap")
     path = tmp_path / "m.prismap"

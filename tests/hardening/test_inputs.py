@@ -15,7 +15,7 @@ from prismap.quality import knn_error, knn_nrmse, q_nx
 
 pytestmark = pytest.mark.filterwarnings("ignore::prismap.exceptions.PrismapWarning")
 
-few = settings(max_examples=15, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+few = settings(max_examples=12, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 seeds = st.integers(0, 10**6)
 
 
