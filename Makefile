@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DATA ?=
 
-.PHONY: demo test lint format bench experiments docs pictures release-check web clean help
+.PHONY: demo test lint format bench experiments docs pictures release-check lowest web clean help
 
 help:
 	@echo "make demo         fit, report and draw the digits demo into demo/"
@@ -15,6 +15,7 @@ help:
 	@echo "make docs         the documentation, into docs/_build/html"
 	@echo "make pictures     the README's pictures anew, from the gallery"
 	@echo "make release-check  build wheel and sdist, try both in clean environments"
+	@echo "make lowest       the heart of the tests with the lowest versions that pyproject.toml allows"
 	@echo "make web          rebuild the page from web/ (needs node)"
 
 $(VENV)/.user: pyproject.toml
@@ -63,6 +64,9 @@ pictures: docs
 
 release-check:
 	PYTHON=$(PYTHON) bash tools/smoke_release.sh
+
+lowest:
+	PYTHON=$(PYTHON) bash tools/check_lowest.sh
 
 web:
 	cd web && npm ci --no-audit --no-fund && npm run build
