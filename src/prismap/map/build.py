@@ -18,9 +18,9 @@ from prismap.embeddings._lattice import LatticeEmbedding
 from prismap.embeddings.base import all_distances
 from prismap.exceptions import InputError
 from prismap.map.cells import Cells
+from prismap.map.mapping import Kernels, make_mapping
 from prismap.map.placing import Distances, each_block
-from prismap.mappings import InverseMap, KernelMap
-from prismap.mappings.kernels import kernel_matrix
+from prismap.mappings import InverseMap
 from prismap.metrics import FisherMetric
 from prismap.metrics.base import fit_metric
 from prismap.metrics.geometry import FittedIndex, VectorGeometry
@@ -33,8 +33,6 @@ METHODS = {
 }  # fmt: skip
 #: A new row is far when it is farther from the data than this share of the fitted rows are from each other.
 FAR_QUANTILE = 0.99
-#: Rows that the search for the mapping's smoothness looks at.
-SMOOTHNESS_ROWS = 500
 #: Up to so many rows all distances are computed; beyond, neighbours are searched and this many rows carry the mapping.
 DENSE_ROWS, N_LANDMARKS = 10_000, 4000
 #: Nearer than this to a fitted row, in units of the typical distance, a row is that row.
@@ -87,51 +85,6 @@ class Recipe:
         """The same map once more, without progress reports and without a new search for the mapping's smoothness."""
         smoothness = tuple(built.mapping.smoothness) if isinstance(built.mapping, Kernels) else None
         return replace(self, callback=None, smoothness=smoothness)
-
-
-@dataclass(frozen=True)
-class Kernels:
-    """A fitted kernel map, down to its arrays: ``y(x) = sum_j alpha_j k_j(x) / sum_l k_l(x) + center``."""
-
-    landmarks: np.ndarray
-    bandwidth: np.ndarray
-    coefficients: np.ndarray
-    center: np.ndarray
-    smoothness: np.ndarray
-
-    @classmethod
-    def fit(cls, D, Y, seed, smoothness=None):
-        """Learn it from the distances between the fitted rows and their positions.
-
-        `smoothness`, bandwidth factor and ridge, is found by cross-validation on a sample unless it is given: both are
-        relative to the rows' own spacing, and a sample shows them as well as all rows would.
-        """
-        if smoothness is None:
-            sample = np.sort(np.random.default_rng(seed).permutation(len(D))[:SMOOTHNESS_ROWS])
-            trial = KernelMap(metric="precomputed", random_state=seed).fit(D[np.ix_(sample, sample)], Y[sample])
-            smoothness = trial.factor_, trial.ridge_
-        factor, ridge = (float(value) for value in smoothness)
-        fitted = KernelMap(metric="precomputed", bandwidth=factor, ridge=ridge).fit(D, Y)
-        arrays = fitted.landmarks_, fitted.bandwidth_, fitted.coefficients_, fitted.center_
-        return cls(*arrays, np.array([factor, ridge]))
-
-    def transform(self, D):
-        """Positions of new rows from their distances to the anchors, in the precision of these distances."""
-        if len(self.landmarks) < D.shape[1]:
-            D = D[:, self.landmarks]
-        K = kernel_matrix(D, self.bandwidth.astype(D.dtype), normalize=True)
-        return K @ np.ascontiguousarray(self.coefficients, dtype=D.dtype) + self.center
-
-
-@dataclass(frozen=True)
-class FittedMap:
-    """A map for new rows that is an object of its own: one of `prismap.mappings`, or the embedding's own."""
-
-    model: Any
-
-    def transform(self, D):
-        """Positions of new rows from their distances to the fitted rows."""
-        return np.asarray(self.model.transform(D.astype(np.float64)), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -247,7 +200,7 @@ def build(recipe: Recipe, X, y=None) -> Built:
         D = np.asarray(own.between(landmarks, landmarks), dtype=np.float64)
     elif D is None or (recipe.target != "none" and not recipe.maps_by_fisher):
         D = distances_among(metric, landmarks, by_fisher=recipe.maps_by_fisher)
-    mapping = make_mapping(recipe, embedding, D, positions[landmarks], landmarks)
+    mapping = make_mapping(recipe, embedding, D, landmarks)
     times = {
         "metric": after_metric - start,
         "embedding": after_embedding - after_metric,
@@ -277,23 +230,6 @@ def fit_own_metric(recipe, X, y):
             f"metric={recipe.metric!r} needs data='vectors'; a matrix of distances has its metric already."
         )
     return fit_metric(recipe.metric, X, y, n_jobs=recipe.n_jobs)
-
-
-def make_mapping(recipe, embedding, D, Y, landmarks):
-    """The map for new rows: our kernels, a map object of the user's, or the embedding's own."""
-    if isinstance(recipe.mapping, str) and recipe.mapping == "own":
-        if not hasattr(embedding, "transform"):
-            raise InputError(
-                f"mapping='own' needs a method that can place new rows itself, 'som' or 'gtm'; "
-                f"{type(embedding).__name__} cannot. Use mapping='fisher'."
-            )
-        return FittedMap(embedding)
-    if not isinstance(recipe.mapping, str):
-        if len(landmarks) < len(embedding.embedding_):
-            raise InputError(f"a mapping object serves up to {DENSE_ROWS} fitted rows; use mapping='fisher'.")
-        return FittedMap(clone(recipe.mapping).set_params(metric="precomputed").fit(D, Y))
-    mapping = Kernels.fit(D, Y, recipe.seed, recipe.smoothness)
-    return replace(mapping, landmarks=landmarks[mapping.landmarks])
 
 
 def sample_landmarks(n_rows, seed):

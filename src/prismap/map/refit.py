@@ -16,8 +16,9 @@ import scipy.sparse as sp
 
 from prismap._validation import check_target_length, missing_mask
 from prismap.exceptions import InputError
-from prismap.map.build import Built, Kernels
+from prismap.map.build import Built
 from prismap.map.islands import groups_of, medoid, place_islands
+from prismap.map.mapping import Kernels
 from prismap.mappings import DirectPlacement
 from prismap.mappings.kernels import kernel_matrix
 from prismap.mappings.solve import interpolate

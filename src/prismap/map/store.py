@@ -7,7 +7,8 @@ import scipy.sparse as sp
 
 from prismap.bundle import read_bundle, write_bundle
 from prismap.exceptions import FileFormatError, InputError
-from prismap.map.build import Built, Kernels, fit_own_metric
+from prismap.map.build import Built, fit_own_metric
+from prismap.map.mapping import Kernels
 from prismap.metrics import FisherMetric
 from prismap.quality import MapReport
 

@@ -292,9 +292,6 @@ class FisherMetric(BaseEstimator):
             return predicted_source(self, values, rng)
         return GaussianProcessSource(self, values, rng, state)
 
-    def _profiles(self, A, self_similarity=None):
-        return self.geometry_.squared_to(A, self.support_, self_similarity)
-
     @property
     def raw_rows_(self):
         """The fitted vectors as they were given."""
