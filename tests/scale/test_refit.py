@@ -7,8 +7,8 @@ from scipy.spatial.distance import cdist
 
 from prismap.exceptions import InputError
 from prismap.map import PrisMap
-from prismap.map.mapping import Kernels
 from prismap.map.islands import free_place, groups_of, neighbor_spacing, own_shape
+from prismap.map.mapping import Kernels
 from prismap.map.refit import extended_kernels
 from scale.conftest import make_rows
 
