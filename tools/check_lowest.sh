@@ -20,7 +20,7 @@ import tomllib
 
 project = tomllib.load(open(sys.argv[1], "rb"))["project"]
 extras = project["optional-dependencies"]
-testers = [line for line in extras["dev"] if line.startswith(("pytest>=", "hypothesis>="))]
+testers = [line for line in extras["dev"] if line.startswith(("pytest>=", "hypothesis>=", "pandas>=", "polars>="))]
 print(" ".join(line.replace(">=", "==") for line in (*project["dependencies"], *extras["plot"], *extras["io"], *testers)))
 PY
 )
