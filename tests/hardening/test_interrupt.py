@@ -62,7 +62,8 @@ def test_the_command_says_that_it_stopped_and_leaves_nothing(tmp_path):
         time.sleep(0.5)
 
     code, err, seconds = interrupted([str(word) for word in words], begun)
-    assert code == 130
+    # A shell shows both as 130; Python ends by the signal itself where it came during an import that evaluates text.
+    assert code in (130, -signal.SIGINT)
     assert err.endswith("prismap: stopped\n")
     assert "Traceback" not in err
     assert seconds < 10
