@@ -195,7 +195,8 @@ def test_any_bandwidth_is_survived(toy, dtype, scale, path):
     metric = metric_of((X, y), path=path)
     # The bandwidth follows the data; to starve the kernels it is narrowed by hand.
     metric.bandwidth_ = metric.posterior_.bandwidth = float(metric.bandwidth_ * 0.02)
-    metric._source.rows = metric.posterior_.rows(metric._profiles(slow_index(metric)), metric.folds_[metric._order])
+    profiles = metric.geometry_.squared_to(slow_index(metric), metric.support_)
+    metric._source.rows = metric.posterior_.rows(profiles, metric.folds_[metric._order])
     D = metric.pairwise()
     assert np.isfinite(D).all()
     X64 = X.astype(np.float64)
