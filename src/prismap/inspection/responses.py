@@ -19,6 +19,7 @@ from sklearn.svm import SVC, NuSVC
 from prismap._optional import import_extra
 from prismap._validation import missing_mask, refuse_other_columns
 from prismap.exceptions import InputError
+from prismap.metrics.models import model_name
 from prismap.metrics.target import guess_target
 
 #: Rows that the model is asked for at a time.
@@ -242,10 +243,3 @@ def frame_maker(X: Any) -> Any:
     label = "schema" if type(X).__module__.startswith("polars") else "columns"
     make: Any = type(X)
     return partial(make, **{label: list(X.columns)})
-
-
-def model_name(model):
-    """What a reader calls the model: its class, of a pipeline that of the last step."""
-    while hasattr(model, "steps"):
-        model = model.steps[-1][1]
-    return type(model).__name__

@@ -192,7 +192,7 @@ def build(recipe: Recipe, X, y=None) -> Built:
     large = X.shape[0] > DENSE_ROWS
     D = None if large else distances_to_embed(recipe, metric, own)
     after_metric = perf_counter()
-    embedding = embed_many(recipe, own or metric, X) if large else embed(recipe, D, X)
+    embedding = embed_many(recipe, metric if own is None else own, X) if large else embed(recipe, D, X)
     after_embedding = perf_counter()
     positions = np.asarray(embedding.embedding_, dtype=np.float64)
     landmarks = sample_landmarks(X.shape[0], recipe.seed) if large else np.arange(X.shape[0])

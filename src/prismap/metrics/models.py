@@ -103,10 +103,14 @@ def is_fitted(model):
 
 
 def model_name(model):
-    """The model's kind, without the wrappings."""
-    while isinstance(getattr(model, "model", None), BaseEstimator):
-        model = model.model
-    return type(model).__name__
+    """The model's kind as a reader calls it: without the wrappings, of a pipeline the last step."""
+    while True:
+        if isinstance(getattr(model, "model", None), BaseEstimator):
+            model = model.model
+        elif hasattr(model, "steps"):
+            model = model.steps[-1][1]
+        else:
+            return type(model).__name__
 
 
 def check_model(model, data, *, classes):
