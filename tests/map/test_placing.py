@@ -7,6 +7,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from prismap import PrisMap
+from prismap.embeddings import TSNE
 from prismap.map.placing import precision
 from prismap.metrics.geometry import VectorGeometry
 
@@ -51,3 +52,14 @@ def test_far_apart_clusters_are_placed_as_exactly_as_near_ones():
     X = np.vstack([ROWS[:60], ROWS[60:120] + 1e5])
     m = PrisMap(random_state=0, target="none", perplexity=10).fit(X)
     np.testing.assert_array_equal(m.transform(X), m.embedding_)
+
+
+def test_the_same_bits_where_products_of_few_rows_take_another_path():
+    """Libraries sum small matrix products in another order; blocks of one size are what keeps a row's bits."""
+    rng = np.random.default_rng(2)
+    classes = np.arange(900) % 5
+    X = rng.normal(size=(5, 20))[classes] + rng.normal(size=(900, 20))
+    model = PrisMap(TSNE(n_iter=20, perplexity=10), posterior="lssvm", random_state=0).fit(X, classes)
+    new = X[:700] + 0.1
+    alone = np.vstack([model.transform(new[i : i + 1]) for i in range(12)])
+    np.testing.assert_array_equal(alone, model.transform(new)[:12])
