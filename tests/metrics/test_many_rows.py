@@ -141,3 +141,15 @@ def test_a_large_map_is_made_from_neighbours_and_landmarks(monkeypatch, tmp_path
     np.testing.assert_array_equal(PrisMap.load(tmp_path / "m.prismap").transform(X[:9]), named.transform(X[:9]))
     with pytest.raises(ValueError, match="only method='tsne'"):
         PrisMap("mds", random_state=0).fit(X, CLASSES)
+
+
+def test_no_row_of_the_own_fold_is_asked(monkeypatch):
+    folds = np.arange(400) % 4
+    monkeypatch.setattr("prismap.metrics.local.stratified_folds", lambda codes, n_folds, rng: folds)
+    P = local_probabilities(VectorGeometry(X), CLASSES, 3, 10, np.random.default_rng(0))
+    D2 = squared(X, X)
+    np.fill_diagonal(D2, np.inf)
+    for i in (3, 118, 260):
+        near = np.argsort(D2[i])[:30]
+        near = near[folds[near] != folds[i]]
+        np.testing.assert_allclose(P[i], class_shares(D2[i, near][None], CLASSES[near][None], 3, 10)[0], atol=1e-4)
