@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DATA ?=
+PEERS ?=
+RESUME ?=
 
 .PHONY: demo test lint format bench experiments docs pictures release-check lowest web clean help
 
@@ -11,7 +13,7 @@ help:
 	@echo "make test         run the test suite"
 	@echo "make lint         ruff and mypy"
 	@echo "make bench        ratios against peers and limits (benchmarks/)"
-	@echo "make experiments  the papers' tables; DATA=folder of the data sets"
+	@echo "make experiments  the papers' tables; DATA=folder of the data sets, PEERS=python with umap-learn and others, RESUME=1"
 	@echo "make docs         the documentation, into docs/_build/html"
 	@echo "make pictures     the README's pictures anew, from the gallery"
 	@echo "make release-check  build wheel and sdist, try both in clean environments"
@@ -52,7 +54,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.run $(if $(DATA),--data $(DATA))
 
 experiments: $(VENV)/.dev
-	$(BIN)/python -m experiments.run $(if $(DATA),--data $(DATA))
+	$(BIN)/python -m experiments.run $(if $(DATA),--data $(DATA)) $(if $(PEERS),--peers $(PEERS)) $(if $(RESUME),--resume)
 
 # Warnings are errors. Examples that did not change are not run again.
 docs: $(VENV)/.docs

@@ -1,9 +1,7 @@
-"""What the experiments share: data sets from a folder, scores, tables as text."""
+"""What the experiments share: data sets from a folder, scores, peers in an environment of their own."""
 
 from __future__ import annotations
 
-import argparse
-import json
 import subprocess
 import tempfile
 import time
@@ -61,36 +59,7 @@ def timed(work):
     return result, time.perf_counter() - start
 
 
-def markdown(rows):
-    """Rows (dicts) as a Markdown table; floats with one decimal."""
-    names = list(dict.fromkeys(key for row in rows for key in row))
-    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
-    lines += ["| " + " | ".join(cell(row.get(name, "")) for name in names) + " |" for row in rows]
-    return "\n".join(lines)
-
-
-def cell(value):
-    """A table cell."""
-    return f"{value:.1f}" if isinstance(value, float) else str(value)
-
-
-def main(run, description):
-    """The command line of an experiment: --data, --quick, --out, --peers."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--data", help="folder of the data sets")
-    parser.add_argument(
-        "--quick", action="store_true", help="smaller, on generated or scikit-learn data where possible"
-    )
-    parser.add_argument("--out", help="folder for the table (Markdown and JSON)")
-    parser.add_argument("--peers", help="Python of an environment with umap-learn and openTSNE, for the peers' columns")
-    args = parser.parse_args()
-    options = {"peers": args.peers} if args.peers else {}
-    if args.out and "out" in run.__code__.co_varnames[: run.__code__.co_argcount]:
-        options["out"] = args.out  # an experiment that draws
-    rows, seconds = timed(lambda: run(args.data, args.quick, **options))
-    print(markdown(rows), f"\n\n{seconds:.0f} s")
-    if args.out:
-        name = run.__module__.split(".")[-1] if run.__module__ != "__main__" else Path(run.__code__.co_filename).stem
-        Path(args.out).mkdir(parents=True, exist_ok=True)
-        (Path(args.out) / f"{name}.md").write_text(f"# {description}\n\n{markdown(rows)}\n", encoding="utf-8")
-        (Path(args.out) / f"{name}.json").write_text(json.dumps(rows, indent=1), encoding="utf-8")
+def spread(values, digits=1):
+    """Mean and standard deviation as text; the mean alone if there is one value."""
+    mean = f"{np.mean(values):.{digits}f}"
+    return f"{mean} +- {np.std(values):.{digits}f}" if len(values) > 1 else mean

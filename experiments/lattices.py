@@ -1,4 +1,4 @@
-"""SOM and GTM beside outside implementations: `python -m experiments.lattices --peers PYTHON` (minisom and ugtm there).
+"""SOM and GTM beside outside implementations (minisom and ugtm, with `--peers`).
 
 Digits, 1,000 rows in 10 principal components, a 15 x 15 lattice. SOM: mean distance of a row to its prototype, and the
 share of rows whose two nearest prototypes are neighbours on the lattice. GTM: mean distance of a row to the sheet's
@@ -7,11 +7,14 @@ nearest node. Both: 1-NN error of the positions (in-sample).
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 
-from experiments.common import accuracy, main, run_peer, timed
+from experiments.common import accuracy, run_peer, timed
+from experiments.ledger import main
 from prismap.embeddings import GTM, SOM
 
 SIDE = 15
@@ -31,23 +34,22 @@ out = {"codebook": gtm.matY.T, "Y": gtm.matMeans, "seconds": np.array(time.time(
 """
 
 
-def run(data_folder=None, quick=False, peers=None):
+def digits(options):
     """One row a model."""
     X, y = load_digits(return_X_y=True)
     X = PCA(10, random_state=0).fit_transform(X[:1000])
     y, nodes = y[:1000], np.stack(np.meshgrid(np.arange(SIDE), np.arange(SIDE), indexing="ij"), axis=-1).reshape(-1, 2)
     som, seconds = timed(lambda: SOM((SIDE, SIDE), random_state=0).fit(X))
-    rows = [figures("SOM, prismap", X, y, som.codebook_, som.nodes_, som.embedding_, seconds)]
+    yield figures("SOM, prismap", X, y, som.codebook_, som.nodes_, som.embedding_, seconds)
     gtm, seconds = timed(lambda: GTM((SIDE, SIDE), random_state=0).fit(X))
-    rows.append(figures("GTM, prismap", X, y, gtm.codebook_, gtm.nodes_ * (SIDE - 1) / 2, gtm.embedding_, seconds))
-    if peers:
-        out = run_peer(peers, MINISOM, X=X, side=SIDE)
+    yield figures("GTM, prismap", X, y, gtm.codebook_, gtm.nodes_ * (SIDE - 1) / 2, gtm.embedding_, seconds)
+    if options.peers:
+        out = run_peer(options.peers, MINISOM, X=X, side=SIDE)
         winners = nearest(X, out["codebook"])[:, 0]
-        rows.append(figures("SOM, minisom", X, y, out["codebook"], nodes, nodes[winners], float(out["seconds"])))
-        out = run_peer(peers, UGTM, X=X, side=SIDE)
+        yield figures("SOM, minisom", X, y, out["codebook"], nodes, nodes[winners], float(out["seconds"]))
+        out = run_peer(options.peers, UGTM, X=X, side=SIDE)
         codebook = out["codebook"] if out["codebook"].shape[1] == X.shape[1] else out["codebook"].T
-        rows.append(figures("GTM, ugtm", X, y, codebook, nodes, out["Y"], float(out["seconds"])))
-    return rows
+        yield figures("GTM, ugtm", X, y, codebook, nodes, out["Y"], float(out["seconds"]))
 
 
 def nearest(X, codebook):
@@ -65,5 +67,8 @@ def figures(name, X, y, codebook, nodes, Y, seconds):
     }  # fmt: skip
 
 
+PARTS = {"digits": digits}
+WITHOUT_DATA = ("digits",)
+
 if __name__ == "__main__":
-    main(run, "SOM and GTM beside outside implementations")
+    main(sys.modules[__name__])

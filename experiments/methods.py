@@ -1,4 +1,4 @@
-"""Every embedding, plain and by the Fisher metric, on the same rows: one table and one picture.
+"""Every embedding, plain and by the Fisher metric.
 
 usps (11,000), 1,500 rows in 30 principal components, 2,000 others placed on each map. 1-NN errors in %: of the placed
 rows by the nearest fitted one, once with the labels as they are and once with labels permuted before the fit (chance:
@@ -8,13 +8,13 @@ are placed by the same kernel map everywhere.
 
 from __future__ import annotations
 
+import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
-from sklearn.datasets import load_digits
 
-from experiments.common import accuracy, load, main, split_rows, timed
+from experiments.common import accuracy, load, split_rows, timed
+from experiments.ledger import main
 from prismap import PrisMap
 from prismap.exceptions import PrismapWarning
 from prismap.map.build import METHODS
@@ -24,23 +24,23 @@ N_FIT, N_TEST, SEED = 1500, 2000, 0
 NAMES = {"tsne": "t-SNE", "nerv": "NeRV", "mds": "MDS", "elastic": "elastic MDS", "isomap": "Isomap", "lle": "LLE"}
 
 
-def run(data_folder=None, quick=False, out=None, methods=None):
+def usps(options):
+    """The full table."""
+    data = load(options.data, "usps11000")
+    n_fit, n_test = (150, 300) if options.quick else (N_FIT, N_TEST)
+    return table(split_rows(data["X"], data["y"], n_fit, n_test, SEED), options)
+
+
+def table(parts, options):
     """One row a method and metric."""
     warnings.simplefilter("ignore", PrismapWarning)
-    if quick or data_folder is None:
-        parts = split_rows(*load_digits(return_X_y=True), 150, 300, SEED)
-    else:
-        data = load(data_folder, "usps11000")
-        parts = split_rows(data["X"], data["y"], N_FIT, N_TEST, SEED)
-    rows, maps = [], {}
-    for method in methods or METHODS:
+    maps = {}
+    for method in METHODS:
         for target in ("none", "class"):
             row, maps[method, target] = one_map(method, target, parts)
-            print(row, flush=True)
-            rows.append(row)
-    if out:
-        draw(maps, parts[1], Path(out))
-    return rows
+            yield row
+    if options.out:
+        draw(maps, parts[1], options.out)
 
 
 def one_map(method, target, parts):
@@ -86,5 +86,7 @@ def draw(maps, y, folder):
     plt.close(figure)
 
 
+PARTS = {"usps": usps}
+
 if __name__ == "__main__":
-    main(run, "Every embedding, plain and by the Fisher metric: usps, 1,500 rows")
+    main(sys.modules[__name__])

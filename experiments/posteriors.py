@@ -1,21 +1,24 @@
-"""Which posterior makes the better honest map: Parzen, the out-of-fold support vector machine, or auto.
+"""Posteriors: what the map is made of.
 
-    python -m experiments.posteriors --data FOLDER [--sets ...] [--quick] [--out DIR]
-
-The map is fitted on some rows and all test rows are placed (table C's protocol and code); *inside* is the 1-NN accuracy
-among the placed rows, *fit to test* that of the nearest fitted row. Permuted: labels of both parts shuffled.
+1-NN accuracy in % of rows that took no part (30 principal components of the fitted rows, letter and phoneme as they
+are; at most 5,000 test rows; one seed), with supervision 0.8, the default. *Inside*: nearest neighbour among the placed
+test rows; *fit to test*: nearest fitted row. *Permuted*: labels shuffled before anything is fitted. `lssvm` is the
+least-squares support vector machine, judged out of fold; "auto" takes it or Parzen by out-of-fold log-loss. The ceiling
+is an RBF support vector machine (C = 10) on the rows themselves.
 """
 
 from __future__ import annotations
 
+import sys
 import warnings
+from functools import partial
 
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 from experiments.common import load, split_rows
-from experiments.parts import main
+from experiments.ledger import main
 from experiments.table_c import our_row
 from prismap.exceptions import PrismapWarning
 
@@ -26,20 +29,8 @@ ROWS = {
 }  # fmt: skip
 MOST_TEST = 5000
 
-PAGE = """# Posteriors: what the map is made of
 
-1-NN accuracy in % of rows that took no part (one seed; 30 principal components of the fitted rows, letter and phoneme
-as they are; at most 5,000 test rows), with supervision 0.8, the default. *Inside*: nearest neighbour among the placed
-test rows; *fit to test*: nearest fitted row. *Permuted*: labels shuffled before anything is fitted. `lssvm` is the
-least-squares support vector machine, judged out of fold; "auto" takes it or Parzen by out-of-fold log-loss. The ceiling
-is an RBF support vector machine (C = 10) on the rows themselves. Made by
-`python -m experiments.posteriors --data FOLDER`.
-
-{table}
-"""
-
-
-def problem(data_folder, name, quick):
+def problem(data_folder, name, quick, seed=0):
     """(X, y, X_test, y_test), prepared as the set needs."""
     if name == "digits":
         X, y = load_digits(return_X_y=True)
@@ -52,44 +43,40 @@ def problem(data_folder, name, quick):
             X = X.astype(np.float64)
             X = np.log1p(X / X.sum(axis=1, keepdims=True) * np.median(X.sum(axis=1)))
     n_fit = ROWS[name] // (3 if quick else 1)
-    return split_rows(X, y, n_fit, MOST_TEST, 0)
+    return split_rows(X, y, n_fit, MOST_TEST, seed)
 
 
-def rows_of(data_folder, name, quick, done=()):
+def rows_of(name, options):
     """Ceiling, then true and permuted figures of each posterior."""
     warnings.simplefilter("ignore", PrismapWarning)
-    parts = problem(data_folder, name, quick)
+    parts = problem(options.data, name, options.quick)
     X, y, X_test, y_test = parts
     rng = np.random.default_rng(1)
     shuffled = (X, rng.permutation(y), X_test, rng.permutation(y_test))
     ceiling = SVC(C=10).fit(X, y).score(X_test, y_test)
     size = f"{len(X)} / {len(X_test)}"
-    yield {
-        "set": name,
-        "fitted / test": size,
-        "posterior": "SVM on the rows (ceiling)",
-        "inside": "",
-        "fit to test": 100 * ceiling,
-    }
-    yield figures(name, size, "no target", parts, None, {"target": "none"})
-    chosen = figures(name, size, "auto", parts, shuffled, {})
+    yield {"fitted / test": size, "posterior": "SVM on the rows (ceiling)", "inside": "", "fit to test": 100 * ceiling}
+    yield figures(size, "no target", parts, None, {"target": "none"})
+    chosen = figures(size, "auto", parts, shuffled, {})
     yield chosen
     other = "parzen" if "lssvm" in chosen["posterior"] else "lssvm"
-    yield figures(name, size, other, parts, shuffled, {"posterior": other})
+    yield figures(size, other, parts, shuffled, {"posterior": other})
 
 
-def figures(name, size, method, parts, shuffled, options):
+def figures(size, method, parts, shuffled, options):
     """One row of the table."""
-    found = our_row(name, method, parts, options, 0)
-    row = {"set": name, "fitted / test": size, "posterior": found["method"]}
+    found = our_row(method, parts, options, 0)
+    row = {"fitted / test": size, "posterior": found["method"]}
     row |= {key: found[key] for key in ("inside", "fit to test")}
     if shuffled is not None:
-        twin = our_row(name, method, shuffled, options, 0)
+        twin = our_row(method, shuffled, options, 0)
         row |= {"inside, permuted": twin["inside"], "fit to test, permuted": twin["fit to test"]}
         row["chance"] = 100 * float(np.sum((np.unique(parts[3], return_counts=True)[1] / len(parts[3])) ** 2))
-    print(row, flush=True)
     return row
 
 
+PARTS = {name: partial(rows_of, name) for name in ROWS}
+WITHOUT_DATA = ("digits",)
+
 if __name__ == "__main__":
-    main(rows_of, tuple(ROWS), PAGE)
+    main(sys.modules[__name__])

@@ -1,20 +1,23 @@
-"""Table A: similarity data (000_ Table 1, thesis Table 2.1), 1-NN error in % with true and with permuted labels.
+"""Table A: similarity data (000_ Table 1, thesis Table 2.1).
 
-    python -m experiments.table_a --data FOLDER [--sets ...] [--quick] [--out DIR]
-
-Perplexity 20. *As published*: speeds at T = 5 nodes, each row's own label in the density (``cross_fit=False``).
-*Honest*: the same, judged by the support outside a pair's folds; kernel discriminant positions are held-out ones too.
-Maps: mean over seeds. Permuted: labels shuffled before anything is fitted, mean over shuffles.
+1-NN error in %, perplexity 20, T = 5; 000_ Table 1 / thesis Table 2.1 (clipped similarities) beside ours. *As
+published*: a row's own label is in the density that judges it (``cross_fit=False``). *Honest*: it is not (folds; kernel
+discriminant positions are held-out). Means over five seeds and five permutations. Similarities are clipped; *original*
+is the nearest neighbour under the data's own distance. BH Fisher t-SNE: from the 60 neighbours that the vantage-point
+tree found, gradient by Barnes-Hut beyond 300 rows. *Evaluations*: distances the tree computed, in % of n^2 (leaves of
+16 rows); *recall* of its neighbours, as published / honest.
 """
 
 from __future__ import annotations
 
+import sys
 import warnings
+from functools import partial
 
 import numpy as np
 
 from experiments.common import load
-from experiments.parts import main
+from experiments.ledger import main
 from prismap.embeddings import TSNE
 from prismap.embeddings.discriminant import KernelDiscriminant, KernelPCA
 from prismap.exceptions import PrismapWarning
@@ -41,17 +44,7 @@ PAPER = {
 PERPLEXITY = 20
 PUBLISHED = {"posterior": "parzen", "path": "tangent", "n_segments": 5}
 
-PAGE = """# Table A: similarity data
-
-1-NN error in %, perplexity 20, T = 5; 000_ Table 1 / thesis Table 2.1 (clipped similarities) beside ours. *As
-published*: a row's own label is in the density that judges it. *Honest*: it is not (folds; kernel discriminant
-positions are held-out). Means over five seeds and five permutations. Similarities are clipped; *original* is the
-nearest neighbour under the data's own distance. BH Fisher t-SNE: from the 60 neighbours that the vantage-point tree
-found, gradient by Barnes-Hut beyond 300 rows. *evaluations*: distances the tree computed, in % of n^2 (leaves of 16
-rows); *recall* of its neighbours, as published / honest. Made by `python -m experiments.table_a --data FOLDER`.
-
-{table}
-
+READING = """
 The papers' Java programs and our 64 (public release, unit-cost tree edit distance) are not the same, nor is the fifth
 class of the 226 proteins; cat cortex, protein 226 and chicken pieces (made symmetric) have no published figure.
 What the as-published column shows for permuted labels is what it invents; chance stands beside it. On sets this small
@@ -60,21 +53,21 @@ rows' own labels.
 """
 
 
-def rows_of(data_folder, name, quick, done=()):
+def rows_of(name, options):
     """One row a method."""
     warnings.simplefilter("ignore", PrismapWarning)
-    data = load(data_folder, name)
+    data = load(options.data, name)
     S, y = data["S"].astype(np.float64), data["y"]
     S = (S + S.T) / 2
     kind = "similarity" if name.startswith("sim") else "dissimilarity"
-    n = 1 if quick else 5
+    n = 1 if options.quick else 5
     rng = np.random.default_rng(0)
     shuffles = [rng.permutation(y) for _ in range(n)]
     paper, chance = PAPER[name], 100 * float(chance_error(y))
     D = own_distances(S, kind)
 
     def row(method, **figures):
-        return {"set": name, "method": method, "paper": paper.get(method, ""), **figures, "chance": chance}
+        return {"method": method, "paper": paper.get(method, ""), **figures, "chance": chance}
 
     yield row("original", **{"as published": error(D, y, "precomputed"), "honest": error(D, y, "precomputed")})
     kernel = centred_gram(D)
@@ -169,5 +162,7 @@ def average(found):
     return mean(found)
 
 
+PARTS = {name: partial(rows_of, name) for name in PAPER}
+
 if __name__ == "__main__":
-    main(rows_of, tuple(PAPER), PAGE)
+    main(sys.modules[__name__])

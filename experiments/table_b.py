@@ -1,9 +1,10 @@
-"""Table B: real-valued targets (thesis section 2.6.4, Table 2.2), paper against ours.
-
-    python -m experiments.table_b --data FOLDER [--sets sphere housing diabetes] [--quick] [--out DIR]
+"""Table B: real-valued targets (thesis section 2.6.4, Table 2.2).
 
 nRMSE of leave-one-out 5-nearest-neighbour regression, in the original space and in maps; 1 is no better than the mean.
-Fisher maps come in three kinds, each with its twin whose targets were permuted before anything was fitted:
+Mean and standard deviation of ten runs (seeds of the map and of the folds), permuted targets three runs. *Data kept*:
+area under R_NX of the map against the rows themselves; *plane kept* (sphere): against the two of three dimensions that
+the target depends on (thesis Fig. 2.8). Fisher maps come in three kinds, each with its twin whose targets were permuted
+before anything was fitted:
 
 - *honest*: each pair of rows is judged by a process that saw neither of their folds, hyper-parameters by marginal
   likelihood;
@@ -13,17 +14,20 @@ Fisher maps come in three kinds, each with its twin whose targets were permuted 
   twin shows what they are worth.
 
 Differences: the thesis' sphere is not published, so ours is drawn anew (500 points, a polynomial of second degree in
-the first two dimensions, no noise); features are standardised; ten runs differ in the seed of the map and of the folds.
+the first two dimensions, no noise); features are standardised.
 """
 
 from __future__ import annotations
+
+import sys
+from functools import partial
 
 import numpy as np
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import RandomForestRegressor
 
-from experiments.common import load
-from experiments.parts import main
+from experiments.common import load, spread
+from experiments.ledger import main
 from prismap.embeddings import TSNE
 from prismap.metrics import FisherMetric
 from prismap.metrics.gaussian_process import GaussianProcess
@@ -33,17 +37,7 @@ PAPER = {"sphere": (0.255, 0.357, 0.099), "housing": (0.440, 0.471, 0.207), "dia
 PUBLISHED = {"cross_fit": False, "path": "tangent", "n_segments": 4}
 N_RUNS, N_PERMUTED = 10, 3
 
-PAGE = """# Table B: real-valued targets
-
-nRMSE of leave-one-out 5-nearest-neighbour regression (1: no better than the mean), thesis Table 2.2 beside ours: mean
-and standard deviation of ten runs (seeds of folds and of the map; "+- 0.000" is a single run), permuted targets three
-runs. Made by
-`python -m experiments.table_b --data FOLDER`, whose first lines say what *honest*, *as published* and *over-fitted*
-mean. *data kept*: area under R_NX of the map against the rows themselves; *plane kept* (sphere): against the two of
-three dimensions that the target depends on (thesis Fig. 2.8).
-
-{table}
-
+READING = """
 The as-published rows judge each row by a process that saw its target: with permuted targets, which nothing can
 predict, the over-fitted one still "predicts" them. That is what figures below the honest ones are made of. Nearest
 neighbours in an honest map can hardly do better than sqrt(1 + 1/5) times the process's own out-of-fold error.
@@ -102,43 +96,34 @@ def nrmse(Y, y):
     return float(knn_nrmse(Y, y, n_neighbors=5))
 
 
-def spread(values):
-    """Mean and standard deviation as text."""
-    return f"{np.mean(values):.3f} +- {np.std(values):.3f}"
-
-
 def row(name, what, paper, X, y, maps):
     """One kind of map."""
-    found = {"set": name, "what": what, "paper": str(paper), "ours": spread([nrmse(Y, y) for Y in maps])}
-    found |= {"permuted": "", "data kept": spread([float(auc_log_k(X, Y)) for Y in maps])}
+    found = {"what": what, "paper": str(paper), "ours": spread([nrmse(Y, y) for Y in maps], 3)}
+    found |= {"permuted": "", "data kept": spread([float(auc_log_k(X, Y)) for Y in maps], 3)}
     if name == "sphere":
-        found["plane kept"] = spread([float(auc_log_k(X[:, :2], Y)) for Y in maps])
+        found["plane kept"] = spread([float(auc_log_k(X[:, :2], Y)) for Y in maps], 3)
     return found
 
 
-def rows_of(data_folder, name, quick, done=()):
-    """Every figure of one data set; rows that are done are not made again."""
-    X, y = problem(data_folder, name)
-    n_runs, n_permuted = (1, 1) if quick else (N_RUNS, N_PERMUTED)
-    known = {found["what"]: found for found in done}
-    yield {"set": name, "what": "original space", "paper": str(PAPER[name][0]), "ours": f"{nrmse(X, y):.3f}"}
-    if "t-SNE" not in known:
-        plain = [TSNE(random_state=seed).fit_transform(X) for seed in range(n_runs)]
-        known["t-SNE"] = row(name, "t-SNE", PAPER[name][1], X, y, plain)
-    yield known["t-SNE"]
-    for kind, published, options in kinds(X):
-        what = f"Fisher t-SNE, {kind}"
-        if what not in known:
-            maps = list(fisher_maps(X, y, range(n_runs), options))
-            found = row(name, what, PAPER[name][2] if published else "", X, y, maps)
-            twins = []
-            for seed in range(n_permuted):
-                shuffled = np.random.default_rng(seed).permutation(y)
-                twins += [nrmse(Y, shuffled) for Y in fisher_maps(X, shuffled, [seed], options)]
-            known[what] = {**found, "permuted": spread(twins)}
-            print(known[what], flush=True)
-        yield known[what]
+def rows_of(name, options):
+    """Every figure of one data set."""
+    X, y = problem(options.data, name)
+    n_runs, n_permuted = (1, 1) if options.quick else (N_RUNS, N_PERMUTED)
+    yield {"what": "original space", "paper": str(PAPER[name][0]), "ours": f"{nrmse(X, y):.3f}"}
+    plain = [TSNE(random_state=seed).fit_transform(X) for seed in range(n_runs)]
+    yield row(name, "t-SNE", PAPER[name][1], X, y, plain)
+    for kind, published, metric in kinds(X):
+        maps = list(fisher_maps(X, y, range(n_runs), metric))
+        found = row(name, f"Fisher t-SNE, {kind}", PAPER[name][2] if published else "", X, y, maps)
+        twins = []
+        for seed in range(n_permuted):
+            shuffled = np.random.default_rng(seed).permutation(y)
+            twins += [nrmse(Y, shuffled) for Y in fisher_maps(X, shuffled, [seed], metric)]
+        yield {**found, "permuted": spread(twins, 3)}
 
+
+PARTS = {name: partial(rows_of, name) for name in PAPER}
+WITHOUT_DATA = ("sphere", "diabetes")
 
 if __name__ == "__main__":
-    main(rows_of, tuple(PAPER), PAGE)
+    main(sys.modules[__name__])

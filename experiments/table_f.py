@@ -1,9 +1,7 @@
-"""Table F: relevance of features (thesis chapter 4), paper against ours.
-
-    python -m experiments.table_f --data FOLDER [--quick] [--out DIR]
+"""Table F: which features matter (thesis chapter 4).
 
 Supervised figures stand with their permuted-label twin, and as held-out figures where rows can be spared: the metric is
-learned on one half of the rows and judged on the other. "as published" means a Fisher metric that has seen the labels
+learned on one half of the rows and judged on the other. "As published" means a Fisher metric that has seen the labels
 of the rows it judges (``cross_fit=False``). Where the data or the protocol differ from the thesis, the note says so.
 
 What was settled with the paper's figures in view, so that agreement there is no independent evidence: the made sets
@@ -15,9 +13,8 @@ penalty 10 for Omega (best of four by the in-sample error). The bounds themselve
 
 from __future__ import annotations
 
-import argparse
 import copy
-import json
+import sys
 import warnings
 from functools import partial
 from itertools import pairwise
@@ -31,6 +28,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.preprocessing import StandardScaler
 
+from experiments.ledger import main
 from prismap.embeddings import TSNE
 from prismap.exceptions import PrismapWarning
 from prismap.learners import GMLVQ, LMNN
@@ -369,33 +367,27 @@ def metric_rows(name, X, y, X_test, y_test, model, dim, paper, quick):
 
 # --- all of it --------------------------------------------------------------------------------------------------------
 
-PARTS = (rankings, multimodal, diabetes_quality, imprinting, regression_bounds, metric_bounds)
+
+def quietly(work):
+    """A part whose small sets are not to warn of their perplexities and ranks."""
+
+    def part(options):
+        warnings.simplefilter("ignore", PrismapWarning)
+        for found in work(options.data and Path(options.data), options.quick):
+            yield {key.replace("_", " "): value for key, value in found.items() if key != "part"}
+
+    return part
 
 
-def run(data_folder, quick=False):
-    """Every figure of the table as a list of rows (dicts with part, data, what, paper, ours and more)."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrismapWarning)  # perplexities of small sets, ranks below the asked dimension
-        return [found for part in PARTS for found in part(Path(data_folder), quick)]
-
-
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", required=True, type=Path, help="folder of the data sets")
-    parser.add_argument("--quick", action="store_true", help="smaller sets, minutes instead of a quarter of an hour")
-    parser.add_argument("--out", type=Path, help="folder for table_f.json")
-    options = parser.parse_args(arguments)
-    rows = run(options.data, options.quick)
-    for found in rows:
-        extra = [
-            f"[{key} {found[key]}]" for key in ("permuted", "held_out", "held_out_permuted", "note") if key in found
-        ]
-        head = f"{found['part']:6} {found['data']:11} {found['what']:70}"
-        print(f"{head} {found['paper']!s:>40} | {found['ours']!s:24} {' '.join(extra)}")
-    if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "table_f.json").write_text(json.dumps(rows, indent=1), encoding="utf-8")
-
+PARTS = {
+    "4.1 rankings": quietly(rankings),
+    "4.1 multimodal": quietly(multimodal),
+    "quality of diabetes": quietly(diabetes_quality),
+    "4.2 relevance as a change of data": quietly(imprinting),
+    "4.3 bounds of regressions": quietly(regression_bounds),
+    "4.3.5 bounds of metrics": quietly(metric_bounds),
+}
+WITHOUT_DATA = ("4.1 rankings", "4.1 multimodal", "quality of diabetes")
 
 if __name__ == "__main__":
-    main()
+    main(sys.modules[__name__])

@@ -1,6 +1,4 @@
-"""Table H: mixtures of dissimilarities (Rice 2016) on the open box, the swiss roll, mnist 0/1/6 and the isomap faces.
-
-    python -m experiments.table_h --data FOLDER [--quick] [--out table_h.png] [--markdown table_h.md] [--only NAME ...]
+"""Table H: mixtures of dissimilarities (Rice 2016).
 
 The paper prints no stress, only pictures, weights as bars and the largest |lambda - alpha|; our stress figures stand
 beside plain elastic MDS instead. Where data or protocol differ from the paper a note says so.
@@ -8,11 +6,13 @@ beside plain elastic MDS instead. Where data or protocol differ from the paper a
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
+import sys
+from functools import partial
 
 import numpy as np
 
+from experiments.common import load
+from experiments.ledger import file_name, main
 from prismap.embeddings.elastic import ElasticMDS
 from prismap.metrics.dissimilarities import DISSIMILARITIES, dissimilarity, smallest_connected
 from prismap.metrics.mixture import MixtureMetric
@@ -58,20 +58,20 @@ def swiss_roll(n=300, seed=0):
     return X - X.min(axis=0), np.column_stack([t, height])
 
 
-def load(name, folder, quick):
+def rows_and_images(name, folder, quick):
     """Rows, targets to judge the map with (never shown to it), and thumbnails where rows are images."""
     if name == "open box":
         return open_box(), None, None
     if name == "swiss roll":
         return *swiss_roll(), None
     if name == "mnist 0/1/6":
-        with np.load(Path(folder) / "mnist.npz") as file:
-            X, y = file["X"][:20_000], file["y"][:20_000]
+        data = load(folder, "mnist")
+        X, y = data["X"][:20_000], data["y"][:20_000]
         chosen = np.concatenate([np.flatnonzero(y == digit)[:50] for digit in (0, 1, 6)])
         return X[chosen] / 255.0, y[chosen], X[chosen].reshape(-1, 28, 28)
-    with np.load(Path(folder) / "isomap_faces_32.npz") as file:
-        step = 4 if quick else 1
-        X, y = file["X"][::step].astype(np.float64), file["y"][::step]
+    data = load(folder, "isomap_faces_32")
+    step = 4 if quick else 1
+    X, y = data["X"][::step].astype(np.float64), data["y"][::step]
     return X, y, X.reshape(-1, 32, 32).transpose(0, 2, 1)
 
 
@@ -96,7 +96,7 @@ def leading(weights, most=3):
 
 def study(name, folder, quick):
     """All figures of one data set, and what its picture needs."""
-    X, y, images = load(name, folder, quick)
+    X, y, images = rows_and_images(name, folder, quick)
     matrices = tuple(np.maximum(dissimilarity(measure, X), 0.0) for measure in NAMES)
     n_random = 2 if quick else 5
     common = {"random_state": 0, **({"n_epochs": 3, "n_iter": 40} if quick else {})}
@@ -121,7 +121,7 @@ def figures(name, y, plain, runs):
     deviation, dominant, (k_plain, k_learnt) = PAPER[name]
 
     def row(figure, paper, ours, note=""):
-        return {"table": "H", "data": name, "figure": figure, "paper": paper, "ours": ours, "note": note}
+        return {"figure": figure, "paper": paper, "ours": ours, "note": note}
 
     n = len(plain.embedding_)
     error = f"mean relative error {100 * np.sqrt(2 * plain.stress_ / (n * (n - 1))):.1f} %"
@@ -150,25 +150,17 @@ def figures(name, y, plain, runs):
             yield row("  map judged by what it was not shown", "-", judge(name, metric.positions_, y))
 
 
-def run(data_folder, quick=False, out=None, only=tuple(PAPER)):
-    """Rows of the table, one dict each: table, data, figure, paper, ours, note. Draws a picture into `out` if given."""
-    return list(rows_as_they_come(data_folder, quick, out, only))
-
-
-def rows_as_they_come(data_folder, quick, out, only):
-    """The rows of one data set after the other, then the picture."""
-    pictures = []
-    for name in only:
-        X, y, images, plain, runs = study(name, data_folder, quick)
-        yield from figures(name, y, plain, runs)
+def rows_of(name, options):
+    """The rows of one data set, then its picture."""
+    X, y, images, plain, runs = study(name, options.data, options.quick)
+    yield from figures(name, y, plain, runs)
+    if options.out:
         colour = X[:, -1] if y is None else np.asarray(y, dtype=float).reshape(len(X), -1)[:, 0]
-        pictures.append((name, plain, runs, images, colour))
-    if out is not None:
-        draw(pictures, Path(out))
+        draw(name, plain, runs, images, colour, options.out / f"table_h_{file_name(name)}.png")
 
 
-def draw(pictures, path):
-    """A line of panels for each data set: plain map, learnt map, weights, stress by epoch."""
+def draw(name, plain, runs, images, colour, path):
+    """Plain map, learnt map, weights, stress by epoch."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -176,42 +168,22 @@ def draw(pictures, path):
 
     from prismap.inspection.mixture import MixtureDisplay
 
-    figure, axes = plt.subplots(
-        len(pictures), 4, figsize=(22, 5.5 * len(pictures)), layout="constrained", squeeze=False
-    )
-    for line, (name, plain, runs, images, colour) in zip(axes, pictures, strict=True):
-        title, metric = next(iter(runs.items()))
-        display = MixtureDisplay(NAMES, metric.weights_, metric.start_weights_, metric.positions_, metric.history_)
-        flat = MixtureDisplay([], [], [], plain.embedding_, [])
-        flat.plot_positions(line[0], images=images, c=colour)
-        display.plot_positions(line[1], images=images, c=colour)
-        display.plot_weights(line[2])
-        display.plot_stress(line[3])
-        line[0].set_title(f"{name}: plain elastic MDS, stress {plain.stress_:.0f}")
-        line[1].set_title(f"{title}, stress {metric.stress_:.0f}")
-    path = path / "table_h.png" if path.is_dir() else path
-    path.parent.mkdir(parents=True, exist_ok=True)
+    figure, axes = plt.subplots(1, 4, figsize=(22, 5.5), layout="constrained")
+    metric = runs["ours"]
+    display = MixtureDisplay(NAMES, metric.weights_, metric.start_weights_, metric.positions_, metric.history_)
+    flat = MixtureDisplay([], [], [], plain.embedding_, [])
+    flat.plot_positions(axes[0], images=images, c=colour)
+    display.plot_positions(axes[1], images=images, c=colour)
+    display.plot_weights(axes[2])
+    display.plot_stress(axes[3])
+    axes[0].set_title(f"{name}: plain elastic MDS, stress {plain.stress_:.0f}")
+    axes[1].set_title(f"mixture, stress {metric.stress_:.0f}")
     figure.savefig(path, dpi=70)
+    plt.close(figure)
 
 
-def main():
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", required=True, help="folder of the data sets")
-    parser.add_argument("--quick", action="store_true", help="fewer starts, epochs and faces")
-    parser.add_argument("--out", help="where to write the picture (PNG)")
-    parser.add_argument("--only", nargs="+", choices=tuple(PAPER), default=tuple(PAPER), help="data sets")
-    parser.add_argument("--markdown", help="where to write the table as a page")
-    options = parser.parse_args()
-    lines = ["| data | figure | paper | ours | note |", "|---|---|---|---|---|"]
-    for row in rows_as_they_come(options.data, options.quick, options.out, options.only):
-        cells = [str(row[key]).strip().replace("|", r"\|") for key in ("data", "figure", "paper", "ours", "note")]
-        lines.append(f"| {' | '.join(cells)} |")
-        print(lines[-1], flush=True)
-    if options.markdown:
-        head = ["# Table H: mixtures of dissimilarities", "", *(__doc__ or "").strip().splitlines()[4:], ""]
-        Path(options.markdown).write_text("\n".join([*head, *lines]) + "\n", encoding="utf-8")
-
+PARTS = {name: partial(rows_of, name) for name in PAPER}
+WITHOUT_DATA = ("open box", "swiss roll")
 
 if __name__ == "__main__":
-    main()
+    main(sys.modules[__name__])

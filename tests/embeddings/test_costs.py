@@ -5,10 +5,10 @@ import pytest
 from sklearn.metrics import pairwise_distances
 
 import reference.embedding_costs_reference as slow
-from prismap.embeddings import costs
+from prismap import _costs as costs
+from prismap._costs import nerv_cost, sammon_weights, stress_cost, tsne_cost
 from prismap.embeddings._optimise import minimise
 from prismap.embeddings.affinities import calibrate, joint_affinities, lower_perplexity
-from prismap.embeddings.costs import nerv_cost, sammon_weights, stress_cost, tsne_cost
 from prismap.exceptions import InputError, PrismapWarning
 
 GAMMAS = [0.0, 0.3, 1.0]

@@ -10,10 +10,11 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from prismap._costs import tsne_cost
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.mappings import KernelMap
 from prismap.mappings.bandwidth import cross_validate, local_quality, neighbor_ranks
-from prismap.mappings.costs import joint_affinities, tsne_cost
+from prismap.mappings.costs import joint_affinities
 from prismap.mappings.kernels import ElmKernel, kernel_matrix, merge_duplicates
 from prismap.mappings.streaming import EuclideanExponents
 from prismap.metrics import FisherMetric

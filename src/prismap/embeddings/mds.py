@@ -13,11 +13,11 @@ import numpy as np
 from scipy.linalg import eigvalsh
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from prismap._costs import sammon_weights, stress_cost
 from prismap.embeddings._optimise import minimise
 from prismap.embeddings._spectra import double_centre
 from prismap.embeddings._starts import distance_start
 from prismap.embeddings.base import Embedding, EmbeddingResult, all_distances
-from prismap.embeddings.costs import sammon_weights, stress_cost
 from prismap.embeddings.isomap import classical_scaling
 from prismap.exceptions import InputError, PrismapWarning
 

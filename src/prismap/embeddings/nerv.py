@@ -11,11 +11,11 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from prismap._costs import nerv_cost, tsne_cost
 from prismap.embeddings._optimise import minimise
 from prismap.embeddings._starts import distance_start
 from prismap.embeddings.affinities import calibrate, lower_perplexity, row_affinities
 from prismap.embeddings.base import Embedding, EmbeddingResult, all_distances
-from prismap.embeddings.costs import nerv_cost, tsne_cost
 from prismap.embeddings.isomap import classical_scaling
 from prismap.exceptions import InputError
 

@@ -12,10 +12,10 @@ from openTSNE.tsne import OptimizationInterrupt, TSNEEmbedding, kl_divergence_bh
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._blocks import require_memory
+from prismap._costs import tsne_cost
 from prismap.embeddings._starts import given_start, principal_start, rescale, spectral_start
 from prismap.embeddings.affinities import joint_affinities, lower_perplexity
 from prismap.embeddings.base import Embedding, EmbeddingResult
-from prismap.embeddings.costs import tsne_cost
 from prismap.exceptions import InputError
 from prismap.metrics.tiles import n_threads
 from prismap.neighbors import Neighbors, kneighbors

@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 
+from prismap._costs import tsne_cost
 from prismap.metrics.support import calibrated_bandwidths
 
 _TINY = np.finfo(np.float64).tiny
@@ -30,19 +31,6 @@ def conditional_affinities(D2, sigma):
     E = -0.5 * D2 / np.square(sigma)[:, None]
     P = np.exp(E - E.max(axis=1, keepdims=True))
     return P / P.sum(axis=1, keepdims=True)
-
-
-def tsne_cost(Y, P):
-    """KL(P || Q) of positions Y and its gradient ``4 sum_j (p_ij - q_ij) w_ij (y_i - y_j)``, w = 1 / (1 + |.|^2)."""
-    W = cdist(Y, Y, "sqeuclidean")
-    W += 1
-    pull = np.vdot(P, np.log(W))
-    np.reciprocal(W, out=W)
-    np.fill_diagonal(W, 0)
-    total = W.sum()
-    F = 4 * (P - W / total) * W
-    cost = np.vdot(P, np.log(np.maximum(P, _TINY))) + pull + P.sum() * np.log(total)
-    return float(cost), F.sum(axis=1)[:, None] * Y - F @ Y
 
 
 def minimize_tsne_cost(K, A, P, max_iter):

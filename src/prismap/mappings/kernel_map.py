@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from prismap._blocks import require_memory
+from prismap._costs import tsne_cost
 from prismap._random import as_generator
 from prismap._validation import check_rows
 from prismap.exceptions import InputError
@@ -35,7 +36,7 @@ from prismap.mappings.bandwidth import (
     make_kernels,
     representable_kernel,
 )
-from prismap.mappings.costs import joint_affinities, minimize_tsne_cost, tsne_cost
+from prismap.mappings.costs import joint_affinities, minimize_tsne_cost
 from prismap.mappings.kernels import GaussianKernel, merge_duplicates, nearest_distances
 from prismap.mappings.solve import interpolate
 from prismap.mappings.streaming import EuclideanExponents, evaluate

@@ -1,7 +1,7 @@
 """A metric on the data whose neighbourhoods are those of a given map: the NeRV cost by weights or by a matrix.
 
 The map is fixed and the data's metric moves, d^2 = sum_l s_l (x_l - x'_l)^2 with s_l = lambda_l^2 >= 0, or
-||Omega (x - x')||^2 (thesis 4.2.3, 4.2.4). `prismap.embeddings.costs.nerv_cost` holds the same cost as a function of
+||Omega (x - x')||^2 (thesis 4.2.3, 4.2.4). `prismap._costs.nerv_cost` holds the same cost as a function of
 positions; here it is a function of squared distances, so that every step is matrix products whatever the number of
 columns, and the cost may be restricted to some rows' neighbourhoods.
 """
@@ -14,8 +14,8 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from prismap._blocks import require_memory, row_blocks
+from prismap._costs import SMALLEST_AFFINITY
 from prismap.embeddings.affinities import calibrate
-from prismap.embeddings.costs import SMALLEST_AFFINITY
 from prismap.learners._omega import first_omega
 from prismap.learners._prototypes import run_lbfgs, squared_distances
 

@@ -14,8 +14,8 @@ from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
 from prismap._blocks import row_blocks
+from prismap._costs import tsne_cost
 from prismap.embeddings.affinities import calibrate
-from prismap.embeddings.costs import tsne_cost
 from prismap.mappings.kernels import kernel_matrix
 
 #: Principal directions with less than this share of the largest standard deviation are left out.

@@ -6,10 +6,14 @@ all pairs, in blocks of rows that fit in the processor's cache: time O(n^2 q), m
 
 from __future__ import annotations
 
+from typing import Any, TypeAlias
+
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from prismap._blocks import row_blocks
+
+Array: TypeAlias = Any
 
 #: Bytes of one temporary array; a few of them fit in a cache.
 _BLOCK_BYTES = 2**20
@@ -18,7 +22,7 @@ _BLOCK_BYTES = 2**20
 SMALLEST_AFFINITY = 1e-12
 
 
-def tsne_cost(Y, P, *, gamma=1.0, want_cost=True):
+def tsne_cost(Y: Array, P: Array, *, gamma: float = 1.0, want_cost: bool = True) -> tuple[float, Array]:
     """t-SNE, exact, over all pairs: KL(P || Q), and t-NeRV: gamma KL(P || Q) + (1 - gamma) KL(Q || P).
 
     q_ij = w_ij / Z, w_ij = (1 + |y_i - y_j|^2)^-1, Z the sum of all w (thesis 2.2.1; gamma as in eq. 4.3). P is
@@ -49,7 +53,7 @@ def tsne_cost(Y, P, *, gamma=1.0, want_cost=True):
     return cost if want_cost else np.nan, 4.0 * pull
 
 
-def nerv_cost(Y, P, sigma, *, gamma=0.5):
+def nerv_cost(Y: Array, P: Array, sigma: Array, *, gamma: float = 0.5) -> tuple[float, Array]:
     """NeRV: gamma sum_i KL(p_.|i || q_.|i) + (1 - gamma) sum_i KL(q_.|i || p_.|i) (thesis eq. 4.3).
 
     q_{j|i} is proportional to exp(-|y_i - y_j|^2 / 2 sigma_i^2) (eq. 4.2); the rows of P sum to one, with a zero
@@ -78,7 +82,7 @@ def nerv_cost(Y, P, sigma, *, gamma=0.5):
     return cost, gradient
 
 
-def stress_cost(Y, D, W=None):
+def stress_cost(Y: Array, D: Array, W: Array | None = None) -> tuple[float, Array]:
     """Weighted raw stress: sum_{i<j} w_ij (d_ij - |y_i - y_j|)^2, all weights one where W is None.
 
     D and W are symmetric. The gradient is -2 sum_j w_ij (d_ij / |y_i - y_j| - 1) (y_i - y_j); a pair of coincident
@@ -95,7 +99,7 @@ def stress_cost(Y, D, W=None):
     return cost, gradient
 
 
-def sammon_weights(D, smallest=0.0):
+def sammon_weights(D: Array, smallest: float = 0.0) -> Array:
     """Weights that turn the stress into Sammon's: 1 / (d_ij sum_{k<l} d_kl), and zero on the diagonal.
 
     Distances below `smallest` count as that; pairs at distance 0, if it is 0, have the weight zero.
@@ -106,11 +110,11 @@ def sammon_weights(D, smallest=0.0):
     return W
 
 
-def _pull(F, A, B):
+def _pull(F: Array, A: Array, B: Array) -> Array:
     """sum_j F_ij (a_i - b_j), as a matrix product."""
     return F.sum(axis=1)[:, None] * A - F @ B
 
 
-def _clear_diagonal(block, rows, value=0.0):
+def _clear_diagonal(block: Array, rows: slice, value: float = 0.0) -> None:
     """Set the entries of a row with itself, in a block of rows."""
     block[np.arange(len(block)), np.arange(rows.start, rows.stop)] = value

@@ -1,0 +1,131 @@
+"""An experiment is a script of parts; a part yields rows; the page is written from the rows of all parts done.
+
+A script has `PARTS`, functions by name from `Options` to rows (dicts), the names of those that need no data set in
+`WITHOUT_DATA`, if any, and `READING`, what we see in the figures. Its docstring opens the page, and it ends with
+``main(sys.modules[__name__])``. Parts can be run one by one, side by side or again: each leaves a file of rows, and
+pictures called `SCRIPT*.png` beside the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from prismap import __version__
+
+RESULTS = Path("docs/results")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a part is told: folder of the data sets, whether small sizes do, Python of the peers, folder of pictures."""
+
+    data: str | None = None
+    quick: bool = False
+    peers: str | None = None
+    out: Path | None = None
+
+
+def main(script):
+    """The command line of one experiment."""
+    name = script_name(script)
+    parser = argparse.ArgumentParser(description=title(script), epilog=explanation(script))
+    add_options(parser)
+    parser.add_argument("--parts", nargs="+", choices=list(script.PARTS), help="some of the parts (all)")
+    args = parser.parse_args()
+    for part in args.parts or feasible(script, args.data):
+        seconds = do_part(script, part, Options(args.data, args.quick, args.peers, args.out))
+        print(f"{name}, {part}: {seconds:.0f} s", flush=True)
+        if args.out:
+            write_page(script, args.out)
+
+
+def add_options(parser):
+    """The options that one experiment and all of them share."""
+    parser.add_argument("--data", help="folder of the data sets; without it, parts on generated or bundled data only")
+    parser.add_argument("--quick", action="store_true", help="smaller sizes, fewer runs")
+    parser.add_argument("--peers", help="Python of an environment with umap-learn, openTSNE, minisom and ugtm")
+    parser.add_argument("--out", type=Path, help="folder for the page, its rows and its pictures")
+
+
+def feasible(script, data):
+    """The parts that can run: all of them with a folder of data sets."""
+    return [part for part in script.PARTS if data or part in getattr(script, "WITHOUT_DATA", ())]
+
+
+def do_part(script, part, options):
+    """Make the rows of one part, show them as they come and keep them; seconds."""
+    rows, start = [], time.perf_counter()
+    for row in script.PARTS[part](options):
+        rows.append(row)
+        print("  ".join(f"{key}={cell(value)}" for key, value in row.items()), flush=True)
+    seconds = time.perf_counter() - start
+    if options.out:
+        kept = {"rows": rows, "seconds": round(seconds), "quick": options.quick, "version": __version__}
+        path = rows_path(script, part, options.out)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(kept, indent=1, default=lambda value: value.item()) + "\n", encoding="utf-8")
+    return seconds
+
+
+def write_page(script, out):
+    """The page of an experiment from the parts that are done, and what they left."""
+    paths = {part: rows_path(script, part, out) for part in script.PARTS}
+    found = {part: json.loads(path.read_text(encoding="utf-8")) for part, path in paths.items() if path.exists()}
+    name, blocks = script_name(script), [f"# {title(script)}", explanation(script)]
+    if any(kept["quick"] for kept in found.values()):
+        blocks.append("**Small sizes: a trial of the script.**")
+    blocks.append(getattr(script, "READING", "").strip())
+    for part, kept in found.items():
+        blocks += [f"## {part}", markdown(kept["rows"])]
+    blocks += [f"![{path.stem.replace('_', ' ')}]({path.name})" for path in sorted(out.glob(f"{name}*.png"))]
+    seconds = ", ".join(f"{part} {kept['seconds']}" for part, kept in found.items())
+    version = ", ".join(sorted({kept["version"] for kept in found.values()}))
+    blocks.append(f"`python -m experiments.{name} --data FOLDER`, prismap {version}; seconds of each part: {seconds}.")
+    if missing := [part for part in script.PARTS if part not in found]:
+        blocks.append(f"Not done: {', '.join(missing)}.")
+    if found:
+        (out / f"{name}.md").write_text("\n\n".join(filter(None, blocks)) + "\n", encoding="utf-8")
+    return found
+
+
+def rows_path(script, part, out):
+    """Where the rows of a part are kept."""
+    return out / "rows" / f"{script_name(script)}.{file_name(part)}.json"
+
+
+def file_name(part):
+    """The name of a part as that of a file."""
+    return re.sub(r"[^a-z0-9]+", "_", part.lower())
+
+
+def script_name(script):
+    """Name of the script's file."""
+    return Path(script.__file__).stem
+
+
+def title(script):
+    """First line of the docstring."""
+    return script.__doc__.strip().split("\n")[0].rstrip(".")
+
+
+def explanation(script):
+    """The docstring without its first line."""
+    return script.__doc__.strip().partition("\n")[2].strip()
+
+
+def markdown(rows):
+    """Rows (dicts) as a Markdown table; floats with one decimal."""
+    names = list(dict.fromkeys(key for row in rows for key in row))
+    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+    lines += ["| " + " | ".join(cell(row.get(name, "")) for name in names) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def cell(value):
+    """A table cell."""
+    return f"{value:.1f}" if isinstance(value, float) else str(value).strip().replace("|", r"\|")
