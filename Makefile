@@ -51,7 +51,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 bench: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.run $(if $(DATA),--data $(DATA))
+	$(BIN)/python -m benchmarks.run $(if $(DATA),--data $(DATA)) --page docs/results/speed.md
 
 experiments: $(VENV)/.dev
 	$(BIN)/python -m experiments.run $(if $(DATA),--data $(DATA)) $(if $(PEERS),--peers $(PEERS)) $(if $(RESUME),--resume)

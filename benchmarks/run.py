@@ -1,17 +1,25 @@
-"""`python -m benchmarks.run [NAME ...] [--data FOLDER] [--repeat N] [--json FILE]`: run the bench modules by name."""
+"""`python -m benchmarks.run [NAME ...] [--data FOLDER] [--repeat N] [--page FILE]`: run the bench modules by name."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import os
 import pkgutil
 import platform
-from dataclasses import asdict
+from pathlib import Path
+
+from experiments.ledger import markdown
 
 import benchmarks
 from benchmarks.harness import run_cases
+
+PAGE = """# Speed: ratios against peers and limits
+
+Both sides in turn in one process, ratio of the medians (range of the single pairs): theirs / ours, so above 1 we are
+faster, and against "its products alone" 1 is the limit. Equal answers are checked where both sides give one. Peak:
+memory of Python and numpy that our side held. Large maps and files: [large](large.md).
+"""
 
 
 def bench_names() -> list[str]:
@@ -25,18 +33,29 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help=f"among {', '.join(bench_names())}; all by default")
     parser.add_argument("--data", help="folder of the data sets, for the cases that want one")
     parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--json", help="also write the figures to this file")
+    parser.add_argument("--page", type=Path, help="also write the figures to this Markdown file")
     args = parser.parse_args()
     names = [name if name.startswith("bench_") else f"bench_{name}" for name in args.names] or bench_names()
-    results = {}
-    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}", flush=True)
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    blocks = [PAGE.strip()]
+    print(machine, flush=True)
     for name in names:
         print(f"\n{name}", flush=True)
-        module = importlib.import_module(f"benchmarks.{name}")
-        results[name] = [asdict(one) for one in run_cases(module.cases(args.data), args.repeat)]
-    if args.json:
-        with open(args.json, "w", encoding="utf-8") as file:
-            json.dump(results, file, indent=1)
+        cases = importlib.import_module(f"benchmarks.{name}").cases(args.data)
+        rows = [as_row(one) for one in run_cases(cases, args.repeat)]
+        blocks += [f"## {name}", markdown(rows)] if rows else []
+    if args.page:
+        blocks.append(f"`python -m benchmarks.run --data FOLDER` on {machine}.")
+        args.page.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
+
+
+def as_row(found):
+    """A comparison as a row of the page."""
+    return {
+        "what": found.name, "theirs / ours": f"{found.ratio:.3g} ({found.low:.3g} .. {found.high:.3g})",
+        "our seconds": f"{found.ours_seconds:.2g}", "peak MiB": f"{found.peak_bytes / 2**20:.0f}",
+        "answer": "same" if found.equal else "OTHER", "note": found.note,
+    }  # fmt: skip
 
 
 if __name__ == "__main__":

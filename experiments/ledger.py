@@ -17,7 +17,7 @@ from pathlib import Path
 
 from prismap import __version__
 
-RESULTS = Path("docs/results")
+RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
 
 
 @dataclass(frozen=True)

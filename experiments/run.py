@@ -59,7 +59,7 @@ def write_index(out):
             minutes = sum(kept["seconds"] for kept in found.values()) / 60
             link = f"[{ledger.title(script)}]({out.name}/{name}.md)"
             lines.append(f"| {link} | {len(found)} of {len(script.PARTS)} | {minutes:.0f} |")
-    out.with_suffix(".md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (out.parent / f"{out.name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def main():

@@ -1,0 +1,118 @@
+"""The ledger of experiments: rows of parts become pages, parts can be left out, resumed and fail alone."""
+
+import json
+import sys
+from types import SimpleNamespace
+
+import pytest
+from experiments import ledger, run
+
+SCRIPT = '''"""Squares of numbers.
+
+What a square is.
+"""
+import sys
+
+def small(options):
+    for k in (1, 2):
+        yield {"n": k, "square": float(k * k), "quick": options.quick}
+
+def large(options):
+    yield {"n": 10, "square": f"{options.data} | 100"}
+
+def broken(options):
+    yield {"n": 0}
+    raise ValueError("no such square")
+
+READING = "They grow."
+PARTS = {"small": small, "large, with data": large, "broken": broken}
+WITHOUT_DATA = ("small",)
+
+if __name__ == "__main__":
+    from experiments.ledger import main
+    main(sys.modules[__name__])
+'''
+
+
+@pytest.fixture
+def squares(tmp_path, monkeypatch):
+    """An experiment of three parts, the last of which fails, as the only one there is."""
+    (tmp_path / "experiments_squares.py").write_text(SCRIPT, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    import experiments_squares
+
+    monkeypatch.setattr(run, "NAMES", ("squares",))
+    monkeypatch.setattr(run.importlib, "import_module", lambda name: experiments_squares)
+    yield experiments_squares
+    sys.modules.pop("experiments_squares")
+
+
+def run_all(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["run", "--jobs", "2", *arguments])
+    return run.main()
+
+
+def test_a_page_has_docstring_reading_rows_and_what_is_missing(squares, tmp_path):
+    seconds = ledger.do_part(squares, "small", ledger.Options(out=tmp_path))
+    assert seconds >= 0
+    assert list(ledger.write_page(squares, tmp_path)) == ["small"]
+    text = (tmp_path / "experiments_squares.md").read_text(encoding="utf-8")
+    assert text.startswith(
+        "# Squares of numbers\n\nWhat a square is.\n\nThey grow.\n\n## small\n\n| n | square | quick |"
+    )
+    assert "| 2 | 4.0 | False |" in text
+    assert "Not done: large, with data, broken." in text
+    assert "trial" not in text
+
+
+def test_small_sizes_are_called_a_trial(squares, tmp_path):
+    ledger.do_part(squares, "small", ledger.Options(quick=True, out=tmp_path))
+    ledger.write_page(squares, tmp_path)
+    assert "trial of the script" in (tmp_path / "experiments_squares.md").read_text(encoding="utf-8")
+
+
+def test_a_failing_part_is_named_and_leaves_no_rows(squares, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "results"
+    assert run_all(monkeypatch, "--data", "FOLDER", "--out", str(out)) == 1
+    told = capsys.readouterr().out
+    assert "no such square" in told
+    assert "failed: experiments_squares, broken" in told
+    assert sorted(path.name for path in (out / "rows").iterdir()) == [
+        "experiments_squares.large_with_data.json", "experiments_squares.small.json",
+    ]  # fmt: skip
+    assert "2 of 3" in (tmp_path / "results.md").read_text(encoding="utf-8")
+    assert r"FOLDER \| 100" in (out / "experiments_squares.md").read_text(encoding="utf-8")
+
+
+def test_resume_leaves_out_what_is_done_in_the_same_size(squares, tmp_path):
+    ledger.do_part(squares, "small", ledger.Options(out=tmp_path))
+    assert run.is_done(squares, "small", SimpleNamespace(out=tmp_path, quick=False))
+    assert not run.is_done(squares, "small", SimpleNamespace(out=tmp_path, quick=True))
+    assert not run.is_done(squares, "broken", SimpleNamespace(out=tmp_path, quick=False))
+
+
+def test_without_data_only_the_parts_that_need_none(squares):
+    assert ledger.feasible(squares, None) == ["small"]
+    assert ledger.feasible(squares, "FOLDER") == list(squares.PARTS)
+
+
+def test_every_experiment_has_what_a_page_needs():
+    import importlib
+
+    for name in run.NAMES:
+        script = importlib.import_module(f"experiments.{name}")
+        assert script.PARTS
+        assert ledger.title(script)
+        assert ledger.explanation(script)
+        assert set(getattr(script, "WITHOUT_DATA", ())) <= set(script.PARTS)
+        files = [ledger.file_name(part) for part in script.PARTS]
+        assert len(set(files)) == len(files)
+
+
+def test_committed_rows_are_those_of_the_committed_pages():
+    for path in sorted((ledger.RESULTS / "rows").glob("*.json")):
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        page = (ledger.RESULTS / f"{path.name.split('.')[0]}.md").read_text(encoding="utf-8")
+        assert ledger.markdown(kept["rows"]) in page, path.name
+        assert not kept["quick"], path.name
