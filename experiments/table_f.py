@@ -343,7 +343,7 @@ def metric_rows(name, X, y, X_test, y_test, model, dim, paper, quick):
 
     shuffled = copy.deepcopy(model).fit(X, np.random.default_rng(0).permutation(y))
     own = "{:.2f} / {:.2f}".format(*errors(model.fit(X, y)))
-    yield add(f"{kind}: train / test error", paper[0], own, permuted=round(errors(shuffled)[1], 2))
+    yield add(f"{kind}: train / test error", paper[0], own, permuted=f"{errors(shuffled)[1]:.2f}")
 
     dims = np.arange(1, min(X.shape[1], len(X) * 2 // 3 - 2, 8 if quick else 25) + 1)
     for label, kept in (("the thesis'", dim), ("chosen inside the training rows", inner_choice(model, X, y, dims))):

@@ -1,0 +1,80 @@
+"""Placing by the fitted rows of the nearest cells, against the same said row by row."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from prismap.map.cells import N_DECIDING, N_PROBED, Cells, spacing
+
+N_CELLS = 40
+
+
+@pytest.fixture
+def line():
+    """Landmarks on a line, with 4, 5, 6, ... fitted rows around each: cells of every size, more than are probed."""
+    rng = np.random.default_rng(0)
+    landmarks = np.column_stack([np.arange(N_CELLS) * 10.0, np.zeros(N_CELLS)])
+    cell = np.repeat(np.arange(N_CELLS), np.arange(4, N_CELLS + 4))
+    rows = landmarks[cell] + rng.normal(size=(len(cell), 2))
+    rows = rows[rng.permutation(len(rows))]
+    distances = SimpleNamespace(
+        geometry=SimpleNamespace(rows=rows, squared_norms=(rows**2).sum(axis=1)),
+        dtype=np.float64, rowwise=False, rows=np.arange(N_CELLS),
+        of_fitted=lambda block: (to(rows[block], landmarks), None, None),
+    )  # fmt: skip
+    cells = Cells(distances, rows / 10, 0)
+    cells.radius = 0.15  # some of a cell's rows are beside each other, and not all
+    return SimpleNamespace(cells=cells, rows=rows, landmarks=landmarks, positions=rows / 10)
+
+
+def to(A, B):
+    return np.sqrt(((A[:, None] - B[None]) ** 2).sum(axis=2))
+
+
+def slow_place(x, line):
+    """The weighted mean of the nearest rows in the nearest cells, those beside the very nearest one on the map."""
+    probed = np.argsort(to(x[None], line.landmarks)[0])[:N_PROBED]
+    own = to(line.rows, line.landmarks).argmin(axis=1)
+    candidates = [j for j in range(len(line.rows)) if own[j] in probed]
+    nearest = sorted(candidates, key=lambda j: np.sum((x - line.rows[j]) ** 2))[:N_DECIDING]
+    squared = np.array([np.sum((x - line.rows[j]) ** 2) for j in nearest])
+    total, weight = np.zeros(2), 0.0
+    for d2, j in zip(squared, nearest, strict=True):
+        if np.linalg.norm(line.positions[j] - line.positions[nearest[0]]) <= line.cells.radius:
+            w = np.exp(-0.5 * (d2 - squared[0]) / squared.max())
+            total, weight = total + w * line.positions[j], weight + w
+    return total / weight, nearest[0], squared[0]
+
+
+def test_equals_the_slow_twin_where_cells_differ_in_size(line):
+    # Near the first landmark there are few rows to look at, near the last one many: the first needs filling up.
+    new = np.random.default_rng(1).normal(size=(60, 2)) + np.repeat(
+        [[0.0, 0.0], [390.0, 0.0], [200.0, 3.0]], 20, axis=0
+    )
+    Y, nearest, squared = line.cells.place(new, None, to(new, line.landmarks))
+    for x, y, row, d2 in zip(new, Y, nearest, squared, strict=True):
+        expected, expected_row, expected_d2 = slow_place(x, line)
+        np.testing.assert_allclose(y, expected)
+        assert row == expected_row
+        assert d2 == pytest.approx(expected_d2)
+
+
+def test_filling_up_counts_for_nothing(line):
+    # The filling is a true row, that of the first cell: beside it, a row alone and one in large company must agree.
+    first = line.rows[line.cells.members[0]][None] + 0.01
+    company = np.vstack([first, line.landmarks[-1:]])
+    alone = line.cells.place(first, None, to(first, line.landmarks))[0]
+    among = line.cells.place(company, None, to(company, line.landmarks))[0]
+    np.testing.assert_allclose(among[0], alone[0], rtol=1e-12)
+
+
+def test_a_fitted_row_finds_itself(line):
+    _, nearest, squared = line.cells.place(line.rows[:50], None, to(line.rows[:50], line.landmarks))
+    assert nearest.tolist() == list(range(50))
+    assert not squared.any()
+
+
+def test_spacing_is_the_median_distance_to_the_tenth_neighbour(line):
+    D = np.sort(to(line.positions, line.positions), axis=1)
+    assert spacing(line.positions, 0) == pytest.approx(np.median(D[:, 10]))
