@@ -207,6 +207,19 @@ def test_without_the_extras_there_is_a_csv_and_no_picture(quick, flowers, tmp_pa
     assert len(lines) == 91
 
 
+def test_the_demo_tables_can_be_mapped_and_placed(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, said, _ = run("demo", "--tables")
+    assert code == 0
+    assert "flowers.csv: 120 rows" in said
+    assert run("map", "flowers.csv", "--target", "species", "--supervision", "0", "-o", "flowers", "--quiet")[0] == 0
+    assert run("apply", "flowers", "more.csv", "-o", "placed.csv", "--quiet")[0] == 0
+    assert len((tmp_path / "placed.csv").read_text(encoding="utf-8").splitlines()) == 31
+    code, _, err = run("demo", "--tables")
+    assert code == 2
+    assert "flowers.csv is there already" in err
+
+
 def test_the_demo_is_the_digits(run, tmp_path, monkeypatch):
     job = demo.digits_job()
     assert job.X.shape == (1797, 64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from prismap.cli.console import Console
 from prismap.cli.folder import check_folder
 from prismap.cli.job import Job, run_job
+from prismap.exceptions import InputError
 from prismap.tables import Roles, Table, learn_encoding
 
 
@@ -23,13 +25,41 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--out", type=Path, default=Path("prismap-demo"), metavar="OUT", help="folder to write (./prismap-demo)"
     )
+    parser.add_argument(
+        "--tables", action="store_true", help="only write flowers.csv and more.csv here, to try the other commands with"
+    )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, console: Console) -> None:
     """Fit and write; an earlier demo is replaced."""
+    if args.tables:
+        write_tables(Path(), console)
+        return
     check_folder(args.out, force=True)
     run_job(digits_job(), args.out, console)
+
+
+def write_tables(folder: Path, console: Console) -> None:
+    """Fisher's irises: 120 flowers with their species to map, and 30 without to be placed."""
+    from sklearn.datasets import load_iris
+
+    iris = load_iris()
+    names = [name.removesuffix(" (cm)").replace(" ", "_") for name in iris.feature_names]
+    order = np.random.default_rng(0).permutation(len(iris.data))
+    species = iris.target_names[iris.target][:, None]
+    written = {}
+    for name, header, rows in (
+        ("flowers.csv", [*names, "species"], np.hstack([iris.data, species])[order[:120]]),
+        ("more.csv", names, iris.data[order[120:]]),
+    ):
+        path = folder / name
+        if path.exists():
+            raise InputError(f"{path} is there already: move it away, or go to another folder.")
+        with path.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([header, *rows.tolist()])
+        written[name] = len(rows)
+    console.result("\n".join(f"{name}: {n} rows" for name, n in written.items()), {"rows": written})
 
 
 def digits_job() -> Job:
