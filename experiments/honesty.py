@@ -23,6 +23,12 @@ from prismap.exceptions import PrismapWarning
 from prismap.metrics import FisherMetric
 from prismap.quality import chance_error, knn_error
 
+READING = """
+With a row's own label in the density, permuted labels seem to be learnt: on digits 15.1 % error where chance has 90.0.
+Leave-one-out is at chance under the metric and leaks in the maps of voting (25.1 for 47.4) and of the Java programs
+(35.0 for 49.6). Folds are within three standard errors of chance under the metric everywhere. In the map of voting a
+Parzen density stays a little below (42.9 +- 1.2 for 47.4): labels still pull through labelled neighbours.
+"""
 SETS = {"sim_voting": "similarity", "sim_aural_sonar": "similarity", "dis_java_sorting_trees": "dissimilarity"}
 N_PERMUTATIONS = 5
 

@@ -17,6 +17,9 @@ from experiments.common import accuracy, run_peer, timed
 from experiments.ledger import main
 from prismap.embeddings import GTM, SOM
 
+READING = """
+The outside implementations run with the settings above and defaults otherwise; they were not tuned.
+"""
 SIDE = 15
 
 MINISOM = """

@@ -27,6 +27,10 @@ ROWS = {
     "usps11000": 1000, "letter": 2000, "mnist": 2000, "phoneme_lvqpak": 1500, "sc_zeisel": 1500,
     "fashion_mnist_40k": 2000, "digits": 600,
 }  # fmt: skip
+READING = """
+"auto" takes the support vector machine on all of them. Its map stays within two points of the ceiling, but for fashion
+(8.5): where classes overlap, the nearest neighbour errs up to twice as often as the best classifier.
+"""
 MOST_TEST = 5000
 
 

@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 from prismap import PrisMap
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.map.build import METHODS
-from prismap.mappings import DirectPlacement, KernelMap
+from prismap.mappings import DirectPlacement, KernelMap, VoteMap
 from prismap.metrics import MixtureMetric
 
 ROWS, LABELS = load_iris(return_X_y=True)
@@ -55,6 +55,33 @@ def test_every_mapping_places_new_rows(mapping):
     model = fit(mapping=mapping)
     assert error_of_new_rows(model) < 0.15
     np.testing.assert_array_equal(model.transform(ROWS[FITTED]), model.embedding_)
+
+
+@pytest.mark.parametrize("mapping", ["svr", "cost", "elm", "direct", "vote"])
+def test_mappings_by_name_are_those_of_the_room_and_can_be_kept(mapping, tmp_path):
+    model = fit(mapping=mapping)
+    assert error_of_new_rows(model) < 0.15
+    np.testing.assert_array_equal(model.transform(ROWS[FITTED]), model.embedding_)
+    placed = model.transform(ROWS[HELD])
+    objects = {"elm": KernelMap("elm", random_state=0), "direct": DirectPlacement(perplexity=10), "vote": VoteMap()}
+    if mapping in objects:
+        np.testing.assert_array_equal(fit(mapping=objects[mapping]).transform(ROWS[HELD]), placed)
+    else:
+        assert not np.allclose(fit().transform(ROWS[HELD]), placed)
+    model.save(tmp_path / "m.prismap")
+    np.testing.assert_allclose(PrisMap.load(tmp_path / "m.prismap").transform(ROWS[HELD]), placed, rtol=1e-9)
+
+
+def test_the_map_without_a_target_is_compared_at_its_best():
+    assert fit()._recipe().unsupervised().mapping == "vote"
+    assert fit(mapping="direct")._recipe().unsupervised().mapping == "direct"
+
+
+def test_the_command_line_offers_the_mappings_that_files_can_hold():
+    from prismap.cli.map import MAPPINGS
+    from prismap.map.mapping import KERNEL_FITS, PLACEMENTS
+
+    assert sorted(MAPPINGS) == sorted({**KERNEL_FITS, **PLACEMENTS})
 
 
 @pytest.mark.parametrize("metric", ["manhattan", MixtureMetric(["euclidean", "city_block"])], ids=str)

@@ -19,6 +19,9 @@ from prismap.tables import Roles, Table, TableEncoding, TextColumn, learn_encodi
 
 KINDS = ("vectors", "similarity", "dissimilarity")
 
+#: Mappings of `PrisMap` by name; "own" has no name for files.
+MAPPINGS = ("fisher", "euclidean", "svr", "cost", "elm", "direct", "vote")
+
 
 def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     """Add the sub-command."""
@@ -58,7 +61,9 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     )
     fit.add_argument("--metric", metavar="NAME", help="distances of the map (default: fisher): manhattan, cosine, ...")
     fit.add_argument(
-        "--mapping", choices=("fisher", "euclidean"), help="distances by which new rows are placed (default: fisher)"
+        "--mapping",
+        choices=MAPPINGS,
+        help="how new rows are placed (default: fisher, a kernel map on Fisher distances)",
     )
     fit.add_argument("--fit-rows", type=options.rows, metavar="N", help="rows to fit; the others are placed by the map")
     fit.add_argument("--perplexity", type=options.from_one, metavar="P", help="effective number of neighbours")

@@ -18,7 +18,7 @@ from prismap.embeddings._lattice import LatticeEmbedding
 from prismap.embeddings.base import all_distances
 from prismap.exceptions import InputError
 from prismap.map.cells import Cells
-from prismap.map.mapping import Kernels, make_mapping
+from prismap.map.mapping import PLACEMENTS, Kernels, make_mapping
 from prismap.map.placing import Distances, each_block
 from prismap.mappings import InverseMap
 from prismap.metrics import FisherMetric
@@ -60,8 +60,13 @@ class Recipe:
     metric: Any = "fisher"
 
     def unsupervised(self):
-        """The same map without a target, of the data's own distances."""
-        return replace(self, target="none", mapping="euclidean", callback=None, smoothness=None, metric="fisher")
+        """The same map without a target, of the data's own distances, to be compared with.
+
+        Such a map is often torn, where kernels place new rows badly: by their vote it is judged at its best.
+        """
+        placed_already = not isinstance(self.mapping, str) or self.mapping in PLACEMENTS
+        mapping = self.mapping if placed_already else "vote"
+        return replace(self, target="none", mapping=mapping, callback=None, smoothness=None, metric="fisher")
 
     def quick(self):
         """The same map in half the iterations: enough to be judged, and all that are compared get as many."""
@@ -196,11 +201,7 @@ def build(recipe: Recipe, X, y=None) -> Built:
     after_embedding = perf_counter()
     positions = np.asarray(embedding.embedding_, dtype=np.float64)
     landmarks = sample_landmarks(X.shape[0], recipe.seed) if large else np.arange(X.shape[0])
-    if large and own is not None:
-        D = np.asarray(own.between(landmarks, landmarks), dtype=np.float64)
-    elif D is None or (recipe.target != "none" and not recipe.maps_by_fisher):
-        D = distances_among(metric, landmarks, by_fisher=recipe.maps_by_fisher)
-    mapping = make_mapping(recipe, embedding, D, landmarks)
+    mapping = make_mapping(recipe, embedding, distances_to_map(recipe, metric, own, D, landmarks), landmarks)
     times = {
         "metric": after_metric - start,
         "embedding": after_embedding - after_metric,
@@ -209,6 +210,15 @@ def build(recipe: Recipe, X, y=None) -> Built:
     story = {name: getattr(embedding, name + "_", None) for name in ("objective", "n_iter", "stop_reason", "neighbors")}
     nearest = nearest_distances(metric.geometry_, landmarks)
     return Built(recipe, metric, positions, mapping, nearest, story, times, own, embedding)
+
+
+def distances_to_map(recipe, metric, own, D, landmarks):
+    """Distances between the landmarks by which new rows are placed; D are those that were embedded, if all were."""
+    if D is None and own is not None:
+        return np.asarray(own.between(landmarks, landmarks), dtype=np.float64)
+    if D is None or (recipe.target != "none" and not recipe.maps_by_fisher):
+        return distances_among(metric, landmarks, by_fisher=recipe.maps_by_fisher)
+    return D
 
 
 def fit_bytes(n_rows, perplexity):

@@ -9,9 +9,13 @@ import numpy as np
 from sklearn.base import clone
 
 from prismap.exceptions import InputError
-from prismap.mappings import KernelMap
+from prismap.mappings import DirectPlacement, KernelMap, VoteMap
 from prismap.mappings.kernels import kernel_matrix
 
+#: How the coefficients of the kernel map are found, by the name of the mapping.
+KERNEL_FITS = {"fisher": "interpolate", "euclidean": "interpolate", "svr": "svr", "cost": "cost"}
+#: Other maps by name. They are made anew from the fitted rows when a map is loaded.
+PLACEMENTS = {"elm": KernelMap("elm"), "direct": DirectPlacement(), "vote": VoteMap()}
 #: Rows that the search for the mapping's smoothness looks at.
 SMOOTHNESS_ROWS = 500
 
@@ -27,7 +31,7 @@ class Kernels:
     smoothness: np.ndarray
 
     @classmethod
-    def fit(cls, D, Y, seed, smoothness=None):
+    def fit(cls, D, Y, seed, smoothness=None, fit="interpolate", perplexity=30):
         """Learn it from the distances between the fitted rows and their positions.
 
         `smoothness`, bandwidth factor and ridge, is found by cross-validation on a sample unless it is given: both are
@@ -38,7 +42,8 @@ class Kernels:
             trial = KernelMap(metric="precomputed", random_state=seed).fit(D[np.ix_(sample, sample)], Y[sample])
             smoothness = trial.factor_, trial.ridge_
         factor, ridge = (float(value) for value in smoothness)
-        fitted = KernelMap(metric="precomputed", bandwidth=factor, ridge=ridge).fit(D, Y)
+        options = {"metric": "precomputed", "bandwidth": factor, "ridge": ridge, "perplexity": perplexity}
+        fitted = KernelMap(fit=fit, **options).fit(D, Y)
         arrays = fitted.landmarks_, fitted.bandwidth_, fitted.coefficients_, fitted.center_
         return cls(*arrays, np.array([factor, ridge]))
 
@@ -62,7 +67,7 @@ class FittedMap:
 
 
 def make_mapping(recipe, embedding, D, landmarks):
-    """The map for new rows: our kernels, a map object of the user's, or the embedding's own.
+    """The map for new rows: our kernels, another map by name or as an object, or the embedding's own.
 
     D : distances between the landmarks, which are all fitted rows unless the map is large.
     """
@@ -74,9 +79,24 @@ def make_mapping(recipe, embedding, D, landmarks):
                 f"{type(embedding).__name__} cannot. Use mapping='fisher'."
             )
         return FittedMap(embedding)
-    if not isinstance(recipe.mapping, str):
-        if len(landmarks) < len(embedding.embedding_):
-            raise InputError("a mapping object needs all distances; on a large map use mapping='fisher'.")
-        return FittedMap(clone(recipe.mapping).set_params(metric="precomputed").fit(D, Y))
-    mapping = Kernels.fit(D, Y, recipe.seed, recipe.smoothness)
+    large = len(landmarks) < len(embedding.embedding_)
+    by_vote = isinstance(recipe.mapping, str) and recipe.mapping == "vote"
+    if large and by_vote:  # `Cells` let the nearest rows decide there, on top of kernels
+        recipe = replace(recipe, mapping="fisher")
+    if not isinstance(recipe.mapping, str) or recipe.mapping in PLACEMENTS:
+        if large:
+            raise InputError(
+                f"mapping={recipe.mapping!r} needs all distances; on a large map use mapping='fisher', or set fit_rows."
+            )
+        return FittedMap(placement(recipe).fit(D, Y))
+    mapping = Kernels.fit(D, Y, recipe.seed, recipe.smoothness, KERNEL_FITS[recipe.mapping], recipe.perplexity)
     return replace(mapping, landmarks=landmarks[mapping.landmarks])
+
+
+def placement(recipe):
+    """The map that the recipe asks for by name or by an object, to be fitted to distances."""
+    if not isinstance(recipe.mapping, str):
+        return clone(recipe.mapping).set_params(metric="precomputed")
+    model = clone(PLACEMENTS[recipe.mapping]).set_params(metric="precomputed")
+    own = {"perplexity": recipe.perplexity, "random_state": recipe.seed}
+    return model.set_params(**{name: value for name, value in own.items() if name in model.get_params()})

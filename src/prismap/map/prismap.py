@@ -18,6 +18,7 @@ from prismap.map.build import METHODS, Recipe, build, inverse_of
 from prismap.map.drift import drift_of
 from prismap.map.judge import judge
 from prismap.map.lazy import drawn, is_lazy, is_stream, placed_later
+from prismap.map.mapping import KERNEL_FITS, PLACEMENTS
 from prismap.map.page import page_of
 from prismap.map.refit import extended, new_landmarks, target_of
 from prismap.map.store import load_map, save_map
@@ -52,10 +53,11 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     metric : "fisher", a name scikit-learn knows, or a metric object
         The distances of the map. Another metric than Fisher's, a learnt `MixtureMetric` say, makes an unsupervised
         map: the target then only colours and judges it. Vectors only.
-    mapping : "fisher", "euclidean", "own" or a map of `prismap.mappings`
+    mapping : "fisher", "euclidean", "svr", "cost", "elm", "direct", "vote", "own" or a map of `prismap.mappings`
         How new rows are placed: by a kernel map on Fisher distances (the map's own metric) or on the data's own
-        distances, by the method itself ("som", "gtm"), or by an object such as ``KernelMap("elm")`` or
-        ``DirectPlacement()``.
+        distances; by the same with its coefficients from support vector regression or from the t-SNE cost, or with the
+        extreme learning kernel; each where the t-SNE cost is lowest (`DirectPlacement`, slow); where most of its
+        nearest fitted rows are (`VoteMap`); by the method itself ("som", "gtm"); or by an object.
     perplexity : float
         Effective number of neighbours.
     repair : "clip", "flip", "shift" or "none"
@@ -95,7 +97,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         "cross_fit": ["boolean"],
         "fit_rows": [Interval(Integral, 2, None, closed="left")],
         "metric": [str, HasMethods(["fit", "pairwise"])],
-        "mapping": [StrOptions({"fisher", "euclidean", "own"}), HasMethods(["fit", "transform"])],
+        "mapping": [StrOptions({*KERNEL_FITS, *PLACEMENTS, "own"}), HasMethods(["fit", "transform"])],
         "perplexity": [Interval(Real, 1, None, closed="left")],
         "repair": [StrOptions({"clip", "flip", "shift", "none"})],
         "random_state": ["random_state"],

@@ -7,8 +7,8 @@ import scipy.sparse as sp
 
 from prismap.bundle import read_bundle, write_bundle
 from prismap.exceptions import FileFormatError, InputError
-from prismap.map.build import Built, fit_own_metric
-from prismap.map.mapping import Kernels
+from prismap.map.build import Built, distances_to_embed, distances_to_map, fit_own_metric
+from prismap.map.mapping import PLACEMENTS, FittedMap, Kernels, placement
 from prismap.metrics import FisherMetric
 from prismap.quality import MapReport
 
@@ -22,11 +22,12 @@ def save_map(model, path, extra_header):
         if not isinstance(params[name], str):
             raise InputError(f"{name}={params[name]!r} is an object, which a file cannot hold; use a name.")
     built = model._built
-    if not isinstance(built.mapping, Kernels):
+    by_kernels = isinstance(built.mapping, Kernels)
+    if not by_kernels and params["mapping"] not in PLACEMENTS:
         raise InputError(f"mapping={params['mapping']!r} is an object, which a file cannot hold; use mapping='fisher'.")
     arrays = {
         "positions": built.positions, "nearest": built.nearest, "fit_rows": model.fit_rows_,
-        **{f"mapping/{name}": value for name, value in vars(built.mapping).items()},
+        **({f"mapping/{name}": value for name, value in vars(built.mapping).items()} if by_kernels else {}),
         **pack_rows(model._fitted_part()),
         **{f"metric/{name}": value for name, value in built.metric.state().items()},
     }  # fmt: skip
@@ -72,11 +73,12 @@ def _check_arrays(header, arrays):
         allowed = "US" if name == "feature_names" else "iufbU" if name in ("classes", "target") else "iuf"
         if array.dtype.kind not in allowed or (array.dtype.kind == "f" and name != "target" and np.isnan(array).any()):
             raise ValueError(f"{name} holds {array.dtype} values, or NaN")
-    (n, n_components), (k,) = arrays["positions"].shape, arrays["mapping/landmarks"].shape
-    wanted = {
-        "mapping/bandwidth": (k,), "mapping/coefficients": (k, n_components), "mapping/center": (n_components,),
-        "fit_rows": (n,), "metric/folds": (n,),
-    }  # fmt: skip
+    n, n_components = arrays["positions"].shape
+    wanted: dict[str, tuple[int, ...]] = {"fit_rows": (n,), "metric/folds": (n,)}
+    if not _follows_from_rows(header["params"].get("mapping"), arrays):
+        (k,) = arrays["mapping/landmarks"].shape
+        wanted |= {"mapping/bandwidth": (k,), "mapping/coefficients": (k, n_components)}
+        wanted |= {"mapping/center": (n_components,)}
     for name, shape in wanted.items():
         if arrays[name].shape != shape:
             raise ValueError(f"{name} has shape {arrays[name].shape} and not {shape}")
@@ -113,11 +115,11 @@ def _restore(cls, header, arrays):
         rows, target, {name[7:]: value for name, value in arrays.items() if name.startswith("metric/")},
         recipe.metric_options(),
     )  # fmt: skip
-    mapping = Kernels(**{name[8:]: value for name, value in arrays.items() if name.startswith("mapping/")})
+    own = fit_own_metric(recipe, rows, target)
+    mapping = _restore_mapping(recipe, metric, own, arrays)
     model._built = Built(
-        recipe, metric, arrays["positions"], mapping, arrays["nearest"], header["story"], header["times"],
-        fit_own_metric(recipe, rows, target),
-    )  # fmt: skip
+        recipe, metric, arrays["positions"], mapping, arrays["nearest"], header["story"], header["times"], own
+    )
     # Only the fitted rows are in the file: they are now all the rows there are.
     model._rows, model._y, model._n_given = rows, target, header["n_given"]
     model.fit_rows_ = np.arange(rows.shape[0])
@@ -127,6 +129,19 @@ def _restore(cls, header, arrays):
     model._report = MapReport.from_dict(header["report"]) if header["report"] else None
     model._twins, model._inverse, model._n_features_out = None, None, arrays["positions"].shape[1]
     return model
+
+
+def _follows_from_rows(mapping, arrays):
+    """Whether the file holds no kernels because the map for new rows has none."""
+    return mapping in PLACEMENTS and "mapping/landmarks" not in arrays
+
+
+def _restore_mapping(recipe, metric, own, arrays):
+    """The kernels of the file; or the named map, which follows from the fitted rows and their positions."""
+    if not _follows_from_rows(recipe.mapping, arrays):
+        return Kernels(**{name[8:]: value for name, value in arrays.items() if name.startswith("mapping/")})
+    D, rows = distances_to_embed(recipe, metric, own), np.arange(len(arrays["positions"]))
+    return FittedMap(placement(recipe).fit(distances_to_map(recipe, metric, own, D, rows), arrays["positions"]))
 
 
 def pack_rows(rows):

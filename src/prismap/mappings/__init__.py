@@ -3,5 +3,6 @@
 from prismap.mappings.inverse import InverseMap
 from prismap.mappings.kernel_map import KernelMap
 from prismap.mappings.placement import DirectPlacement
+from prismap.mappings.vote_map import VoteMap
 
-__all__ = ["DirectPlacement", "InverseMap", "KernelMap"]
+__all__ = ["DirectPlacement", "InverseMap", "KernelMap", "VoteMap"]

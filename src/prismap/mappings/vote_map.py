@@ -1,0 +1,113 @@
+"""`VoteMap`: new rows go where most of their nearest fitted rows are."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import _safe_indexing
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from prismap._blocks import row_blocks
+from prismap.exceptions import InputError
+from prismap.mappings._inputs import as_positions, metric_tags, n_fitted_rows, resolve_metric, take_columns
+from prismap.mappings.bandwidth import typical_spacing
+from prismap.metrics.base import smallest
+
+#: Positions are beside each other within the typical distance to so many neighbours on the map.
+SPACING_NEIGHBORS = 10
+#: Steps down from the best voter; each halves what is left, or better.
+N_STEPS = 8
+
+
+class VoteMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Place a new row where most of its nearest fitted rows are, whatever the others say.
+
+    An embedding tears neighbourhoods: of the nearest rows of a new one, some lie on one island of the map and some on
+    another, and every weighted mean of them lies in the sea between. So the position minimises a cost that counts rows
+    far off as far off and no more (Geman and McClure's robust mean),
+
+        y(x) = argmin_y sum_j w_j r_j^2 / (1 + r_j^2),   r_j = |y - y_j| / s,
+        w_j  = exp(-2 (d_j^2 - d_1^2) / (d_k^2 - d_1^2)),
+
+    over the k nearest rows at distances d_1 <= ... <= d_k. The best of their own positions is the start, from which
+    reweighted means go down.
+
+    Parameters
+    ----------
+    n_neighbors : int
+        Rows that vote, at most all of them.
+    reach : float
+        s, in units of the typical distance of a position to its tenth neighbour on the map.
+    metric : str or metric
+        As in `KernelMap`; a fitted metric is used as it is.
+
+    Attributes
+    ----------
+    metric_ : the fitted metric.
+    embedding_ : the positions of the fitted rows.
+    scale_ : s.
+    """
+
+    _parameter_constraints: dict = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "reach": [Interval(Real, 0, None, closed="neither")],
+        "metric": [str, object],
+    }
+
+    def __init__(self, n_neighbors=10, *, reach=1.0, metric="euclidean"):
+        self.n_neighbors = n_neighbors
+        self.reach = reach
+        self.metric = metric
+
+    def fit(self, X, Y):
+        """Keep rows X and their positions Y, shape (n, d)."""
+        self._validate_params()
+        self.metric_ = resolve_metric(self.metric, X)
+        take_columns(self, self.metric_)
+        n = n_fitted_rows(self.metric_)
+        self.embedding_ = as_positions(Y, n)
+        if n < 2:
+            raise InputError(f"X has n_samples={n}; a map needs at least 2 rows.")
+        self.scale_ = self.reach * typical_spacing(self.embedding_, SPACING_NEIGHBORS)
+        self._n_features_out = self.embedding_.shape[1]
+        return self
+
+    def transform(self, X):
+        """Positions of new rows X, each by itself."""
+        check_is_fitted(self, "embedding_")
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        n_new, n = _num_samples(X), len(self.embedding_)
+        positions = np.empty((n_new, self._n_features_out))
+        for rows in row_blocks(n_new, 24.0 * n):
+            D = np.asarray(self.metric_.pairwise(_safe_indexing(X, rows)), dtype=np.float64)
+            distances, near = smallest(D, min(self.n_neighbors, n))
+            positions[rows] = vote(np.square(distances), self.embedding_[near], self.scale_)
+        return positions
+
+    def __sklearn_tags__(self):
+        return metric_tags(super().__sklearn_tags__(), self.metric)
+
+
+def vote(D2, Y, scale):
+    """Where the voters of each row agree: squared distances (b, k), nearest first, and positions (b, k, d)."""
+    weights = vote_weights(D2)
+    places = np.take_along_axis(Y, vote_cost(Y, Y, weights, scale).argmin(axis=1)[:, None, None], axis=1)
+    for _ in range(N_STEPS):
+        pull = weights / np.square(1 + np.square((Y - places) / scale).sum(axis=2))
+        places = np.einsum("ij,ijk->ik", pull / pull.sum(axis=1, keepdims=True), Y)[:, None]
+    return places[:, 0]
+
+
+def vote_weights(D2):
+    """1 for the nearest row, falling to exp(-2) for the k-th; all alike where all are equally near."""
+    gap = D2 - D2[:, :1]
+    return np.exp(-2 * np.divide(gap, gap[:, -1:], out=np.zeros_like(gap), where=gap[:, -1:] > 0))
+
+
+def vote_cost(Z, Y, weights, scale):
+    """The cost of each of the places Z (b, m, d), for voters at Y (b, k, d) with weights (b, k): shape (b, m)."""
+    r2 = np.square((Z[:, :, None] - Y[:, None]) / scale).sum(axis=3)
+    return np.einsum("ij,imj->im", weights, r2 / (1 + r2))

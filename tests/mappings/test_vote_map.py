@@ -1,0 +1,115 @@
+"""VoteMap: against the formula said row by row, and its laws."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from prismap.exceptions import InputError
+from prismap.mappings import VoteMap
+from prismap.mappings.vote_map import vote, vote_cost, vote_weights
+from prismap.metrics import FisherMetric
+
+
+@parametrize_with_checks([VoteMap(3)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def islands():
+    """Rows of a square, torn by the map: its right half lies far away from its left half."""
+    X = np.random.default_rng(0).uniform(size=(300, 2))
+    return X, X + np.where(X[:, :1] > 0.5, 20.0, 0.0)
+
+
+def slow_place(x, X, Y, k, scale):
+    d2 = ((x - X) ** 2).sum(axis=1)
+    near = sorted(range(len(X)), key=lambda j: d2[j])[:k]
+    w = [np.exp(-2 * (d2[j] - d2[near[0]]) / (d2[near[-1]] - d2[near[0]])) for j in near]
+
+    def cost(y):
+        r2 = [((y - Y[j]) ** 2).sum() / scale**2 for j in near]
+        return sum(a * b / (1 + b) for a, b in zip(w, r2, strict=True))
+
+    start = min((Y[j] for j in near), key=cost)
+    return minimize(cost, start, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-13, "maxiter": 4000}).x, cost
+
+
+def test_equals_the_formula_minimised_row_by_row(islands):
+    X, Y = islands
+    new = np.random.default_rng(1).uniform(size=(25, 2))
+    model = VoteMap(8).fit(X, Y)
+    for x, y in zip(new, model.transform(new), strict=True):
+        expected, cost = slow_place(x, X, Y, 8, model.scale_)
+        assert cost(y) <= cost(expected) + 1e-5
+        np.testing.assert_allclose(y, expected, atol=0.05 * model.scale_)
+
+
+def test_no_row_falls_between_islands(islands):
+    X, Y = islands
+    new = np.column_stack([np.linspace(0.45, 0.55, 40), np.full(40, 0.5)])
+    placed = VoteMap().fit(X, Y).transform(new)[:, 0]
+    assert ((placed < 1) | (placed > 20)).all()
+    assert (placed[:5] < 1).all()
+    assert (placed[-5:] > 20).all()
+
+
+def test_steps_never_go_up():
+    rng = np.random.default_rng(2)
+    D2, Y = np.sort(rng.uniform(size=(50, 7)), axis=1), rng.normal(size=(50, 7, 2))
+    weights = vote_weights(D2)
+    best = vote_cost(Y, Y, weights, 0.8).min(axis=1)
+    assert (vote_cost(vote(D2, Y, 0.8)[:, None], Y, weights, 0.8)[:, 0] <= best + 1e-12).all()
+
+
+def test_one_voter_decides_alone_and_voters_of_one_mind_agree(islands):
+    X, Y = islands
+    new = np.random.default_rng(3).uniform(size=(20, 2))
+    np.testing.assert_array_equal(VoteMap(1).fit(X, Y).transform(new), Y[cdist(new, X).argmin(axis=1)])
+    far = VoteMap(10, reach=1e6).fit(X, Y)  # everything is beside everything: the weighted mean
+    D2, near = np.sort(cdist(new, X) ** 2, axis=1)[:, :10], np.argsort(cdist(new, X), axis=1)[:, :10]
+    weights = vote_weights(D2)
+    mean = (weights[:, :, None] * Y[near]).sum(axis=1) / weights.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(far.transform(new), mean, rtol=1e-6)
+
+
+def test_follows_a_turn_and_a_stretch_of_the_map(islands):
+    X, Y = islands
+    turn = 3.0 * np.array([[0.8, -0.6], [0.6, 0.8]])
+    new = np.random.default_rng(4).uniform(size=(20, 2))
+    np.testing.assert_allclose(VoteMap().fit(X, Y @ turn).transform(new), VoteMap().fit(X, Y).transform(new) @ turn)
+
+
+def test_a_row_is_placed_alike_alone_and_among_others(islands):
+    X, Y = islands
+    model, new = VoteMap().fit(X, Y), np.random.default_rng(5).uniform(size=(30, 2))
+    together = model.transform(new)
+    np.testing.assert_allclose(np.vstack([model.transform(new[i : i + 1]) for i in range(30)]), together, rtol=1e-12)
+
+
+def test_measures_by_any_metric(islands):
+    X, Y = islands
+    new, labels = np.random.default_rng(6).uniform(size=(15, 2)), (islands[0][:, 0] > 0.5).astype(int)
+    expected = VoteMap().fit(X, Y).transform(new)
+    given = VoteMap(metric="precomputed").fit(cdist(X, X), Y).transform(cdist(new, X))
+    np.testing.assert_allclose(given, expected, rtol=1e-9)
+    fisher = FisherMetric(random_state=0).fit(X, labels)
+    near = np.sort(np.argsort(fisher.pairwise(new), axis=1)[:, :10], axis=1)
+    placed = VoteMap(metric=fisher).fit(X, Y).transform(new)
+    low, high = Y[near].min(axis=1), Y[near].max(axis=1)
+    assert ((placed >= low - 1e-9) & (placed <= high + 1e-9)).all()
+
+
+def test_equal_rows_and_bad_input(islands):
+    X, Y = islands
+    same = np.zeros((12, 2))
+    assert np.isfinite(VoteMap().fit(same, Y[:12]).transform(same)).all()
+    assert np.isfinite(VoteMap().fit(X[:12], same).transform(X)).all()
+    with pytest.raises(InputError, match="at least 2 rows"):
+        VoteMap().fit(X[:1], Y[:1])
+    with pytest.raises(ValueError, match="reach"):
+        VoteMap(reach=0.0).fit(X, Y)
+    with pytest.raises(InputError, match="positions"):
+        VoteMap().fit(X, Y[:5])
