@@ -19,8 +19,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from experiments import ledger
 
 NAMES = (
-    "honesty", "supervised", "methods", "posteriors", "mappings", "lattices", "table_a", "table_b", "table_c", "table_d",
-    "table_e", "table_f", "table_g", "table_h",
+    "honesty", "supervised", "methods", "posteriors", "mappings", "lattices",
+    "table_a", "table_b", "table_c", "table_d", "table_e", "table_f", "table_g", "table_h",
 )  # fmt: skip
 #: Linear algebra of several processes gets in its own way with a thread a core in each of them.
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
