@@ -22,6 +22,13 @@ from experiments.ledger import main
 from prismap import PrisMap
 from prismap.exceptions import PrismapWarning
 
+READING = """
+Our default is above every entry of the paper and within three points of the support vector machine on the rows
+themselves, and permuted labels stay at chance. Placing 10,000 rows takes a fraction of a second; UMAP's `transform`
+takes 18 to 30. UMAP with labels separates its training rows whatever the labels are, and places new rows worse than
+prismap by 4 (mnist) to 19 (letter) points. Without a target our kernels lose to `mapping="vote"`
+([mappings](mappings.md)). norb is not among our sets.
+"""
 #: Accuracies of the paper on training and test rows.
 PAPER = {
     "letter": {"kernel t-SNE": (84.1, 80.1), "parametric t-SNE": (21.3, 27.8), "Fisher kernel t-SNE": (85.5, 80.4)},

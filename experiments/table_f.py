@@ -37,6 +37,15 @@ from prismap.quality import knn_error, q_nx
 from prismap.relevance import FeatureRelevance, RelevanceBounds
 from prismap.relevance.bounds import HELD_OUT_MARGIN, held_out_errors, leading_directions
 
+READING = """
+The same conclusions as the thesis on rankings of set2, the multimodal set, the toy and xor bounds, and diabetes, santa
+fe and boston (whose feature 9 is not weak here). Rankings of set3 agree by weights; forward and backward selection pick
+among its nearly equal copies. Relevance imprinted on usps lowers the in-sample error from 8.3 to 5.3 (2.2 in the
+thesis) and *raises* the held-out one: the gain is the labels'. Averaging over equivalent maps lowers the test error of
+wine (.42 to .19; with our noise .24 to .19) and of adrenal (.11 to .05, LMNN .15 to .08), to the thesis' level or a
+little above.
+"""
+
 
 def row(part, data, what, paper, ours, **more):
     return {"part": part, "data": data, "what": what, "paper": paper, "ours": ours, **more}

@@ -18,6 +18,11 @@ from prismap.metrics.dissimilarities import DISSIMILARITIES, dissimilarity, smal
 from prismap.metrics.mixture import MixtureMetric
 from prismap.quality import knn_error, knn_nrmse
 
+READING = """
+The learnt mixture has 0.07 to 0.36 of the stress of plain elastic MDS, and on all four sets less than eigenvalues alone
+and than the best of five random starts. The problem has many minima: starts of ours differ by 41 to 276 %, which is why
+there are several. As published, from raw matrices, the mixture does not beat plain elastic MDS on the faces.
+"""
 NAMES = tuple(DISSIMILARITIES)[:15]
 #: Largest |lambda - alpha|, dominant measures as the text names them, and the two neighbourhood sizes of Isomap.
 PAPER = {

@@ -64,6 +64,7 @@ def test_mappings_by_name_are_those_of_the_room_and_can_be_kept(mapping, tmp_pat
     np.testing.assert_array_equal(model.transform(ROWS[FITTED]), model.embedding_)
     placed = model.transform(ROWS[HELD])
     objects = {"elm": KernelMap("elm", random_state=0), "direct": DirectPlacement(perplexity=10), "vote": VoteMap()}
+    np.testing.assert_array_equal(np.vstack([model.transform(row[None]) for row in ROWS[HELD][:5]]), placed[:5])
     if mapping in objects:
         np.testing.assert_array_equal(fit(mapping=objects[mapping]).transform(ROWS[HELD]), placed)
     else:
