@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
+from prismap._threads import on_one_thread
+
 
 class Run(NamedTuple):
     """Positions, their cost, iterations done and why they ended: "converged", "max_iter" or "callback"."""
@@ -17,6 +19,7 @@ class Run(NamedTuple):
     stop_reason: str
 
 
+@on_one_thread
 def minimise(cost, Y, *, max_iter=300, tol=1e-6, callback=None, done=0):
     """Minimise ``cost(Y) -> (value, gradient)`` from Y by L-BFGS.
 

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import require_memory
+from prismap._threads import on_one_thread
 from prismap.embeddings._lattice import (
     LatticeEmbedding,
     check_grid,
@@ -85,6 +86,7 @@ def sheet_weights(R, Phi, penalty):
     return solve(A, np.eye(len(A)), assume_a="pos"), Phi.T @ R.T
 
 
+@on_one_thread
 def fit_sheet(space, nodes, Phi, R, penalty, *, variance, max_iter, tol, callback=None):
     """EM from responsibilities R: weights, precision, responsibilities, until the objective settles.
 

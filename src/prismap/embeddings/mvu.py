@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._blocks import require_memory
+from prismap._threads import on_one_thread
 from prismap.embeddings._graphs import bridged_edges, connected_neighbours, edge_graph, geodesics, neighbour_edges
 from prismap.embeddings._spectra import check_n_components, fix_signs
 from prismap.embeddings.base import Embedding, EmbeddingResult
@@ -64,6 +65,7 @@ def augmented_cost(R, edges, weights, penalty):
     return cost, 2.0 * (B_transposed @ pull) - 2.0 * centred
 
 
+@on_one_thread
 def unfold(edges, R, *, max_iter=20_000, tol=1e-3, callback=None):
     """Maximise ``sum |r_i - mean r|^2`` with |r_i - r_j| kept for all edges ``(i, j, length)``, starting from R.
 

@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from prismap._random import as_seed
+from prismap._threads import on_one_thread
 from prismap._validation import check_rows
 from prismap.exceptions import InputError
 
@@ -64,6 +65,7 @@ def nearest_of_class(D2, labels, n_classes):
     return np.column_stack([D2[:, labels == c].min(axis=1) for c in range(n_classes)])
 
 
+@on_one_thread
 def run_lbfgs(cost, x0, *, max_iter, tol, bounds=None):
     """Minimise ``cost(x) -> (value, gradient)``: x, value, iterations, and "converged" or "max_iter"."""
     options = {"maxiter": max_iter, "maxfun": 10 * max_iter, "ftol": tol, "gtol": 1e-8, "maxcor": 20}

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
+from prismap._threads import on_one_thread
 from prismap.exceptions import PrismapWarning
 from prismap.mappings.kernels import NEAREST_FLOOR, ElmKernel, GaussianKernel, nearest_distances, typical
 from prismap.mappings.solve import interpolate
@@ -53,6 +54,7 @@ def fifth_neighbor_kernel(D):
     return GaussianKernel(np.full(len(D), float(nearest_distances(D, 5).mean()) or 1.0)), np.nan
 
 
+@on_one_thread
 def cross_validate(D, Y, kernel, factors, ridges, *, normalize, rng):
     """The (factor, ridge) whose map places held-out rows best.
 

@@ -12,6 +12,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 
 from prismap._costs import tsne_cost
+from prismap._threads import on_one_thread
 from prismap.metrics.support import calibrated_bandwidths
 
 _TINY = np.finfo(np.float64).tiny
@@ -33,6 +34,7 @@ def conditional_affinities(D2, sigma):
     return P / P.sum(axis=1, keepdims=True)
 
 
+@on_one_thread
 def minimize_tsne_cost(K, A, P, max_iter):
     """Coefficients A of the map ``Y = K A`` with a lower t-SNE cost: ``(A, cost)`` (001_..., section 3, "k").
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize as scipy_minimize
-from threadpoolctl import ThreadpoolController
+
+from prismap._threads import on_one_thread
 
 #: The step, relative to the variables, over which a difference of gradients gives the curvature.
 CURVATURE_STEP = 1e-4
@@ -24,12 +24,7 @@ class Minimum:
     stop_reason: str
 
 
-@cache
-def _thread_pools():
-    """The libraries with threads, looked for once: the search takes longer than many a run here."""
-    return ThreadpoolController()
-
-
+@on_one_thread
 def minimize(fun, x, *, solver="lbfgs", max_iter=300, tol=1e-7, callback=None):
     """Minimise ``fun(x) -> (value, gradient)`` from x; the value returned never exceeds the one at the start.
 
@@ -38,9 +33,7 @@ def minimize(fun, x, *, solver="lbfgs", max_iter=300, tol=1e-7, callback=None):
     """
     x = np.asarray(x, dtype=np.float64)
     run = scaled_conjugate_gradients if solver == "scg" else lbfgs
-    # The products here are small: threads cost more than they bring, and one thread gives one result on any machine.
-    with _thread_pools().limit(limits=1, user_api="blas"):
-        return run(fun, x.ravel(), max_iter=max_iter, tol=tol, callback=callback)
+    return run(fun, x.ravel(), max_iter=max_iter, tol=tol, callback=callback)
 
 
 def lbfgs(fun, x, *, max_iter, tol, callback=None):

@@ -33,6 +33,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.base import BaseEstimator
 
 from prismap._blocks import row_blocks
+from prismap._threads import on_one_thread
 from prismap.exceptions import InputError
 from prismap.metrics.geometry import FittedIndex, SimilarityGeometry, VectorGeometry
 
@@ -94,6 +95,7 @@ def target_bins(Y):
 # --- hyper-parameters -------------------------------------------------------------------------------------------------
 
 
+@on_one_thread
 def fit_process(Q, y):
     """(signal, beta, noise) of the largest marginal likelihood, from squared distances Q (n, n) and targets y.
 
@@ -183,6 +185,7 @@ class Process:
         """Kernel values from squared distances."""
         return self.signal * np.exp(-self.beta * Q)
 
+    @on_one_thread
     def regression(self, fold_a, fold_b):
         """The process that sees the support outside two folds."""
         key = (int(min(fold_a, fold_b)), int(max(fold_a, fold_b)))

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from prismap._threads import on_one_thread
+
 #: Widths tried first, in units of 1 / (half the mean squared distance), and ridges tried with each.
 WIDTHS = (0.25, 1.0, 4.0)
 RIDGES = (0.01, 0.1, 1.0)
@@ -58,6 +60,7 @@ def fit_lssvm(Q, codes, n_classes, folds, rng, support):
     return machine, softmax(temperature * scores) if folds is not None else machine.probabilities(Q)
 
 
+@on_one_thread
 def search(Q, codes, n_classes, folds, rng):
     """Width and ridge with the smallest out-of-fold log-loss: a coarse grid, then half and double the best width."""
     rows = np.arange(len(codes))

@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from prismap._random import as_generator
+from prismap._threads import on_one_thread
 from prismap._validation import check_rows, check_target_length, encode_classes
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.transfer.agreement import DIFFERENT, EQUAL, agreement, standard_error
@@ -152,10 +152,7 @@ class SharedEmbedding(BaseEstimator):
             spread=spread,
             rng=rng,
         )
-        with threadpool_limits(
-            1, user_api="blas"
-        ):  # small products: waiting for a second thread costs more than it brings
-            self.starts_ = search.run(search.starts(first, self.n_init))
+        self.starts_ = on_one_thread(search.run)(search.starts(first, self.n_init))
         self._keep(self.starts_[0])
         return self
 
