@@ -27,7 +27,8 @@ ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "
 
 READING = """
 Paper and ours side by side, supervised figures beside their permuted twin. `make experiments DATA=FOLDER` makes all of
-it anew; `FOLDER` holds the benchmark sets as npz files. One core a part, so seconds are those of one thread.
+it anew; `FOLDER` holds the benchmark sets as npz files. One core a part, so seconds are those of one thread. Speed
+against peers and limits is measured apart (`make bench`): [ratios](results/speed.md), [large maps](results/large.md).
 """
 
 
