@@ -4,8 +4,8 @@ Local quality Q_local of rows that were not fitted, for training shares of 10, 5
 standard deviation of ten random splits; beside it the seconds to fit the map and place the rows, on one core. *direct*
 minimises the t-SNE cost of each new row; *itp* interpolates, *svm* is support vector regression, *k* trains by the
 t-SNE cost, each with Gaussian (rbf) and extreme learning (elm) kernels as published: no normalisation, the
-fifth-neighbour width. *representable*: the width of 003_. *ours*: the default, whose width is cross-validated; beside
-it the best printed figure of all maps. The paper does not print its perplexity; ours is 30.
+fifth-neighbour width. *representable*: the width of 003_. *vote*: `VoteMap`. *ours*: the default, whose width is
+cross-validated; beside it the best printed figure of all maps. The paper does not print its perplexity; ours is 30.
 
 usps: Fig. 1 to 3 of the kernel t-SNE paper (Gisbrecht, Schulz, Hammer 2015), 11,000 rows in 30 principal components:
 kernel maps of four embeddings fitted on 1,000 rows, quality and time against the training share (three splits), and the
@@ -27,7 +27,7 @@ from experiments.ledger import main
 from prismap.embeddings import LLE, MVU, TSNE, Isomap
 from prismap.exceptions import PrismapWarning
 from prismap.inspection import OutOfSampleDisplay
-from prismap.mappings import DirectPlacement, KernelMap
+from prismap.mappings import DirectPlacement, KernelMap, VoteMap
 from prismap.quality import q_local
 
 SHARES = (0.1, 0.5, 0.9)
@@ -72,6 +72,7 @@ METHODS = {
     "svm elm": lambda: KernelMap("elm", fit="svr", bandwidth=1.0, **PUBLISHED),
     "k elm": lambda: KernelMap("elm", fit="cost", bandwidth=1.0, **PUBLISHED),
     "representable": lambda: KernelMap(bandwidth="representable", ridge=1e-6),
+    "vote": VoteMap,
     "ours": KernelMap,
 }
 
@@ -121,7 +122,7 @@ def table(name, options):
         for method, row in rows.items():
             quality = [found[method][0] for found in runs]
             paper = PAPER[method][name][k] if method in PAPER else best
-            beside = "" if method == "representable" else f"{paper:.2f} / "
+            beside = "" if method in ("representable", "vote") else f"{paper:.2f} / "
             row[f"{share:.0%}"] = f"{beside}{spread(quality, 2)}"
             row[f"s, {share:.0%}"] = f"{np.mean([found[method][1] for found in runs]):.1f}"
     yield from rows.values()
