@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._blocks import require_memory
 from prismap._costs import tsne_cost
+from prismap.embeddings._interrupt import InterruptBetweenSteps
 from prismap.embeddings._starts import given_start, principal_start, rescale, spectral_start
 from prismap.embeddings.affinities import joint_affinities, lower_perplexity
 from prismap.embeddings.base import Embedding, EmbeddingResult
@@ -175,18 +176,19 @@ def optimise_tsne(P, Y, *, engine, exaggeration, n_iter, learning_rate="auto", c
     embedding = TSNEEmbedding(Y, PrecomputedAffinities(P, normalize=False), n_jobs=n_jobs)
     phases = [(n_iter // 2, exaggeration), (n_iter, 1.0)]
     done = 0
-    for steps, factor in phases:
-        watch = _Watch(callback, done)
-        try:
-            embedding.optimize(
-                steps, inplace=True, propagate_exception=True, exaggeration=factor, momentum=0.8, max_step_norm=5,
-                learning_rate=learning_rate, negative_gradient_method=engine,
-                callbacks=None if callback is None else [watch],
-            )  # fmt: skip
-        except OptimizationInterrupt:
-            return _finish(embedding, P, engine, watch.iteration, "callback")
-        done += steps
-    return _finish(embedding, P, engine, done, "max_iter")
+    with InterruptBetweenSteps() as interrupt:
+        for steps, factor in phases:
+            watch = _Watch(callback, done)
+            try:
+                embedding.optimize(
+                    steps, inplace=True, propagate_exception=True, exaggeration=factor, momentum=0.8, max_step_norm=5,
+                    learning_rate=learning_rate, negative_gradient_method=interrupt.between(engine),
+                    callbacks=None if callback is None else [watch],
+                )  # fmt: skip
+            except OptimizationInterrupt:
+                return _finish(embedding, P, engine, watch.iteration, "callback")
+            done += steps
+        return _finish(embedding, P, engine, done, "max_iter")
 
 
 def _finish(embedding, P, engine, n_iter, stop_reason):
