@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import tempfile
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -63,3 +64,13 @@ def spread(values, digits=1):
     """Mean and standard deviation as text; the mean alone if there is one value."""
     mean = f"{np.mean(values):.{digits}f}"
     return f"{mean} +- {np.std(values):.{digits}f}" if len(values) > 1 else mean
+
+
+def quietly(work, category=Warning):
+    """A part whose estimators are not to warn: of small perplexities and ranks, say."""
+
+    def part(options):
+        warnings.simplefilter("ignore", category)
+        return work(options)
+
+    return part

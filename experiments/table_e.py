@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import sys
 import time
-import warnings
 from functools import partial
 
 import numpy as np
@@ -30,7 +29,7 @@ from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from experiments import toys
-from experiments.common import load
+from experiments.common import load, quietly
 from experiments.ledger import main
 from prismap import PrisMap
 from prismap.inspection import ModelView
@@ -233,16 +232,6 @@ def view_time(options):
     seconds = time.perf_counter() - start
     row = {"set": f"usps, {len(X)} rows", **{f"{stage} s": value for stage, value in view.times.items()}}
     yield row | {"all s": seconds, "DeepView, 200 points (published) s": 71}
-
-
-def quietly(work):
-    """A part whose estimators are not to warn."""
-
-    def part(options):
-        warnings.simplefilter("ignore")
-        return work(options)
-
-    return part
 
 
 PARTS = {

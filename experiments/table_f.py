@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import copy
 import sys
-import warnings
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -28,6 +27,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.preprocessing import StandardScaler
 
+from experiments.common import quietly
 from experiments.ledger import main
 from prismap.embeddings import TSNE
 from prismap.exceptions import PrismapWarning
@@ -377,25 +377,21 @@ def metric_rows(name, X, y, X_test, y_test, model, dim, paper, quick):
 # --- all of it --------------------------------------------------------------------------------------------------------
 
 
-def quietly(work):
-    """A part whose small sets are not to warn of their perplexities and ranks."""
-
-    def part(options):
-        warnings.simplefilter("ignore", PrismapWarning)
-        for found in work(options.data and Path(options.data), options.quick):
-            yield {key.replace("_", " "): value for key, value in found.items() if key != "part"}
-
-    return part
+def rows_of(study, options):
+    """The rows of a study, without the section that the part's name tells."""
+    for found in study(options.data and Path(options.data), options.quick):
+        yield {key.replace("_", " "): value for key, value in found.items() if key != "part"}
 
 
-PARTS = {
-    "4.1 rankings": quietly(rankings),
-    "4.1 multimodal": quietly(multimodal),
-    "quality of diabetes": quietly(diabetes_quality),
-    "4.2 relevance as a change of data": quietly(imprinting),
-    "4.3 bounds of regressions": quietly(regression_bounds),
-    "4.3.5 bounds of metrics": quietly(metric_bounds),
+STUDIES = {
+    "4.1 rankings": rankings,
+    "4.1 multimodal": multimodal,
+    "quality of diabetes": diabetes_quality,
+    "4.2 relevance as a change of data": imprinting,
+    "4.3 bounds of regressions": regression_bounds,
+    "4.3.5 bounds of metrics": metric_bounds,
 }
+PARTS = {name: quietly(partial(rows_of, study), PrismapWarning) for name, study in STUDIES.items()}
 WITHOUT_DATA = ("4.1 rankings", "4.1 multimodal", "quality of diabetes")
 
 if __name__ == "__main__":

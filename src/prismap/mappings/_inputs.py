@@ -89,6 +89,18 @@ def take_columns(estimator, metric):
             setattr(estimator, name, getattr(metric, name))
 
 
+def keep_positions(estimator, X, Y, what):
+    """Give an estimator its fitted metric and the fixed positions of its rows; how many rows there are."""
+    estimator.metric_ = resolve_metric(estimator.metric, X)
+    take_columns(estimator, estimator.metric_)
+    n = n_fitted_rows(estimator.metric_)
+    estimator.embedding_ = as_positions(Y, n)
+    if n < 2:
+        raise InputError(f"X has n_samples={n}; {what} needs at least 2 rows.")
+    estimator._n_features_out = estimator.embedding_.shape[1]
+    return n
+
+
 def metric_tags(tags, metric):
     """scikit-learn's tags of an estimator that maps rows measured by `metric` to given positions."""
     inner = getattr(metric, "__sklearn_tags__", None)

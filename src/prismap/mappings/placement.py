@@ -12,15 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from prismap._blocks import require_memory, row_blocks
-from prismap.exceptions import InputError
-from prismap.mappings._inputs import (
-    as_positions,
-    lowered_perplexity,
-    metric_tags,
-    n_fitted_rows,
-    resolve_metric,
-    take_columns,
-)
+from prismap.mappings._inputs import as_positions, keep_positions, lowered_perplexity, metric_tags
 from prismap.mappings._minimize import minimize_rows
 from prismap.mappings.bandwidth import typical_spacing
 from prismap.mappings.costs import conditional_affinities, mds_placement, nerv_placement, tsne_placement
@@ -74,13 +66,7 @@ class DirectPlacement(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def fit(self, X, Y):
         """Keep rows X and their positions Y, shape (n, d)."""
         self._validate_params()
-        self.metric_ = resolve_metric(self.metric, X)
-        take_columns(self, self.metric_)
-        n = n_fitted_rows(self.metric_)
-        self.embedding_ = as_positions(Y, n)
-        if n < 2:
-            raise InputError(f"X has n_samples={n}; a placement needs at least 2 rows.")
-        self._n_features_out = self.embedding_.shape[1]
+        n = keep_positions(self, X, Y, "a placement")
         self._length = typical_spacing(self.embedding_)
         if self.cost != "mds":
             self._perplexity = lowered_perplexity(self.perplexity, n)

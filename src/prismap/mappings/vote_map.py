@@ -11,8 +11,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from prismap._blocks import row_blocks
-from prismap.exceptions import InputError
-from prismap.mappings._inputs import as_positions, metric_tags, n_fitted_rows, resolve_metric, take_columns
+from prismap.mappings._inputs import keep_positions, metric_tags
 from prismap.mappings.bandwidth import typical_spacing
 from prismap.metrics.base import smallest
 
@@ -65,14 +64,8 @@ class VoteMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def fit(self, X, Y):
         """Keep rows X and their positions Y, shape (n, d)."""
         self._validate_params()
-        self.metric_ = resolve_metric(self.metric, X)
-        take_columns(self, self.metric_)
-        n = n_fitted_rows(self.metric_)
-        self.embedding_ = as_positions(Y, n)
-        if n < 2:
-            raise InputError(f"X has n_samples={n}; a map needs at least 2 rows.")
+        keep_positions(self, X, Y, "a map")
         self.scale_ = self.reach * typical_spacing(self.embedding_, SPACING_NEIGHBORS)
-        self._n_features_out = self.embedding_.shape[1]
         return self
 
     def transform(self, X):

@@ -152,7 +152,7 @@ class SharedEmbedding(BaseEstimator):
             spread=spread,
             rng=rng,
         )
-        self.starts_ = on_one_thread(search.run)(search.starts(first, self.n_init))
+        self.starts_ = on_one_thread(lambda: search.run(search.starts(first, self.n_init)))()
         self._keep(self.starts_[0])
         return self
 
