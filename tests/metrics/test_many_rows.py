@@ -8,6 +8,7 @@ from sklearn.datasets import make_blobs
 
 from prismap import PrisMap
 from prismap.embeddings import TSNE
+from prismap.exceptions import InputError
 from prismap.map.cells import nearest_of
 from prismap.metrics import FisherMetric, fisher, nystroem
 from prismap.metrics.geometry import VectorGeometry
@@ -136,9 +137,12 @@ def test_a_large_map_is_made_from_neighbours_and_landmarks(monkeypatch, tmp_path
     report = model.report(n_permutations=1)
     assert any("landmarks" in note for note in report.notes)
     assert float(report.scores[0].value) < 0.45
-    named = PrisMap(random_state=0, perplexity=10).fit(X, CLASSES)
-    named.save(tmp_path / "m.prismap")
-    np.testing.assert_array_equal(PrisMap.load(tmp_path / "m.prismap").transform(X[:9]), named.transform(X[:9]))
+    for mapping in ("fisher", "vote"):  # cells let the nearest rows decide, whatever the name
+        named = PrisMap(random_state=0, perplexity=10, mapping=mapping).fit(X, CLASSES)
+        named.save(tmp_path / "m.prismap")
+        np.testing.assert_array_equal(PrisMap.load(tmp_path / "m.prismap").transform(new), named.transform(new))
+    with pytest.raises(InputError, match="mapping='direct' needs all distances"):
+        PrisMap(mapping="direct", random_state=0, perplexity=10).fit(X, CLASSES)
     with pytest.raises(ValueError, match="only method='tsne'"):
         PrisMap("mds", random_state=0).fit(X, CLASSES)
 
