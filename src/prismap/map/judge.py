@@ -64,7 +64,7 @@ class Placed:
 def judge(model, *, n_permutations=None, callback=None):
     """The report of a fitted `PrisMap`, and its twins."""
     start = perf_counter()
-    X, y = model._fitted_part(), model._fitted_target()
+    X, y = model.fitted_rows(), model.fitted_target()
     built = model._built
     recipe = model._recipe().twin_of(built)
     scores, overlaps, judged, n_judged = (), None, "in-sample", 0
@@ -150,8 +150,8 @@ def held_out_rows(model, rng):
 
 def held_out_cases(model, held_out, unsupervised, permuted, rng):
     """The judged rows on the map, on its unsupervised twin, and on the maps of permuted targets."""
-    rows, y = model._entries(model._rows[held_out]), model._y[held_out]
-    fitted = model._fitted_target()
+    rows, y = model.entries(model._rows[held_out]), model._y[held_out]
+    fitted = model.fitted_target()
     cases = [[Placed(one.place(rows)[0], y, one.positions, fitted)] for one in (model._built, unsupervised)]
     placed = []
     for one, shuffled, index in permuted:

@@ -49,5 +49,5 @@ def embed_again(model, supervision, fitted, start, progress, cancel):
     )
     changed = {"method": method, "supervision": supervision, "target": model.target_, "random_state": model.seed_}
     again = PrisMap(**{**model.get_params(deep=False), **changed})
-    Y[fitted] = again.fit(model._fitted_part(), model._fitted_target(), callback=follow).embedding_
+    Y[fitted] = again.fit(model.fitted_rows(), model.fitted_target(), callback=follow).embedding_
     return Y

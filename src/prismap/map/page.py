@@ -20,18 +20,18 @@ def page_of(model, *, title="prismap", columns=None, images=None, row_ids=None) 
     """The page of a fitted `PrisMap`: all rows on the map and on its twins, the verdict and its curves."""
     report = model.report()
     columns = columns or data_columns(model)
-    Y, distance = all_positions(model, model._built)
+    Y, distance = all_positions(model, model.parts_)
     layers = [Layer("map", "map", Y, "the map" if model.target_ == "none" else "coloured by the true target")]
     # A map read from a file has its report, but no longer its twins.
-    if model._twins is not None and model.target_ != "none":
-        unsupervised, _ = all_positions(model, model._twins.unsupervised)
+    if model.twins_ is not None and model.target_ != "none":
+        unsupervised, _ = all_positions(model, model.twins_.unsupervised)
         layers.append(Layer("unsupervised", "without target", unsupervised, "the same rows, the target left out"))
         layers.append(permuted_layer(model))
     split = np.full(len(Y), "placed", dtype=object)
     split[model.fit_rows_] = "fitted"
     return PageData(
         layers=layers, title=title, target=page_target(model), columns=columns,
-        split=split.tolist() if len(set(split)) > 1 else None, far=distance > model._built.far_threshold,
+        split=split.tolist() if len(set(split)) > 1 else None, far=distance > model.parts_.far_threshold,
         quality=fitted_quality(model, len(Y)), report=report.to_dict(),
         curves=[Curve(name, curve.k, curve.value) for name, curve in report.structure.items()],
         images=images, row_ids=row_ids, notes=report.notes, relevance=map_relevance(model, columns),
@@ -41,18 +41,18 @@ def page_of(model, *, title="prismap", columns=None, images=None, row_ids=None) 
 def all_positions(model, built, rows_fitted=None):
     """Positions of all rows given to `fit` on a map of some of them, and their distances to those."""
     fitted = model.fit_rows_ if rows_fitted is None else model.fit_rows_[rows_fitted]
-    Y, distance = np.empty((model._rows.shape[0], built.positions.shape[1])), np.zeros(model._rows.shape[0])
+    Y, distance = np.empty((model.rows_.shape[0], built.positions.shape[1])), np.zeros(model.rows_.shape[0])
     others = np.setdiff1d(np.arange(len(Y)), fitted)
     Y[fitted] = built.positions
     if len(others):
-        rows = model._rows[others]
+        rows = model.rows_[others]
         Y[others], distance[others] = built.place(rows if model.data == "vectors" else rows[:, fitted])
     return Y, distance
 
 
 def permuted_layer(model):
     """The map of a permuted target."""
-    twins = model._twins
+    twins = model.twins_
     Y, _ = all_positions(model, twins.permuted, twins.permuted_rows)
     return Layer(
         "permuted", "permuted target", Y,
@@ -66,14 +66,14 @@ def page_target(model):
         return Target()
     if model.target_ == "real":
         return Target(kind="real", values=model.shown_target())
-    return Target(kind="class", classes=[str(name) for name in model.classes_], codes=model._y)
+    return Target(kind="class", classes=[str(name) for name in model.classes_], codes=model.y_)
 
 
 def data_columns(model):
     """The first columns of vectors, by name."""
     if model.data != "vectors":
         return {}
-    rows = model._rows[:, :MOST_COLUMNS]
+    rows = model.rows_[:, :MOST_COLUMNS]
     rows = rows.toarray() if sp.issparse(rows) else rows
     names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(rows.shape[1])])
     return {str(name): rows[:, j] for j, name in enumerate(names[: rows.shape[1]])}
@@ -92,7 +92,7 @@ def map_relevance(model, columns):
 
 def fitted_quality(model, n_rows):
     """Share of each fitted row's ten nearest neighbours that the map keeps; NaN for placed rows."""
-    built = model._built
+    built = model.parts_
     n_neighbors = min(10, len(built.positions) - 2)
     if n_neighbors < 1 or len(built.positions) > DENSE_ROWS:
         return None

@@ -141,7 +141,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.fit_rows_ = sample_rows(codes, self.fit_rows, as_generator(self.seed_))
         self._rows, self._entry_columns = rows, self.fit_rows_
         try:
-            self._built = build(self._recipe(callback), self._fitted_part(), self._fitted_target())
+            self._built = build(self._recipe(callback), self.fitted_rows(), self.fitted_target())
         except BaseException:  # Ctrl-C too: not fitted, rather than half of a former map and half of this one
             del self.seed_
             raise
@@ -185,13 +185,19 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         columns = getattr(self, "feature_names_in_", None)
         return bind_model(self.posterior, columns, self.classes_ if self.target_ == "class" else None)
 
-    def _fitted_part(self):
+    def fitted_rows(self):
+        """The rows that were embedded: vectors, or the square matrix between them."""
         part = self._rows[self.fit_rows_]
         return part if self.data == "vectors" else part[:, self.fit_rows_]
 
-    def _fitted_target(self):
+    def fitted_target(self):
+        """The target of the rows that were embedded; None without one."""
         return None if self._y is None else self._y[self.fit_rows_]
 
+    parts_ = property(lambda self: self._built, doc="Metric, positions and mapping: what is saved, judged and served.")
+    rows_ = property(lambda self: self._rows, doc="The rows given to `fit`, as they were checked.")
+    y_ = property(lambda self: self._y, doc="The target of these rows: class codes, real values, or None.")
+    twins_ = property(lambda self: self._twins, doc="The maps that `report` compared this one with; None before.")
     embedding_ = property(lambda self: self._built.positions)
     metric_ = property(lambda self: self._built.metric if self._built.own is None else self._built.own)
     times_ = property(lambda self: self._built.times)
@@ -208,7 +214,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Y[self.fit_rows_] = self.embedding_
         others = np.setdiff1d(np.arange(len(Y)), self.fit_rows_)
         if len(others):
-            Y[others] = self._built.place(self._entries(self._rows[others]))[0]
+            Y[others] = self._built.place(self.entries(self._rows[others]))[0]
         return Y
 
     def shown_target(self):
@@ -249,7 +255,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def drift(self, X):
         """Whether rows X are still what the map was made of: a `Drift`, whose words say if to refit."""
         check_is_fitted(self, "seed_")
-        return drift_of(self, self._entries(check_rows(self, X, reset=False, sparse=self.data == "vectors")))
+        return drift_of(self, self.entries(check_rows(self, X, reset=False, sparse=self.data == "vectors")))
 
     def partial_refit(self, X, y=None, *, most=500):
         """Add at most `most` of the rows X that lie where the map has none; all that is on the map stays in place.
@@ -266,7 +272,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if not len(added):
             return self
         rows, target = rows[added], None if target is None else target[added]
-        self._built = extended(self._built, self._fitted_part(), self._fitted_target(), rows, target)
+        self._built = extended(self._built, self.fitted_rows(), self.fitted_target(), rows, target)
         first = self._rows.shape[0]
         self._rows = sp.vstack([self._rows, rows], format="csr") if sp.issparse(rows) else np.vstack([self._rows, rows])
         self._y = None if target is None else np.concatenate([self._y, target])
@@ -277,9 +283,9 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _place(self, X):
         check_is_fitted(self, "seed_")
         rows = check_rows(self, X, reset=False, sparse=self.data == "vectors")
-        return self._built.place(self._entries(rows))
+        return self._built.place(self.entries(rows))
 
-    def _entries(self, rows):
+    def entries(self, rows):
         """What the built map takes of given rows: vectors as they are, of matrix data the fitted columns."""
         return rows if self.data == "vectors" else rows[:, self._entry_columns]
 
@@ -295,7 +301,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if hasattr(self._built.embedding, "inverse_transform") and self._built.embedding.codebook_ is not None:
             return self._built.embedding.inverse_transform(Y)
         if self._inverse is None:
-            self._inverse = inverse_of(self._built, self._fitted_part(), self._fitted_target())
+            self._inverse = inverse_of(self._built, self.fitted_rows(), self.fitted_target())
         return self._inverse.transform(Y)
 
     def report(self, *, n_permutations=None, callback=None):

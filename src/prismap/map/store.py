@@ -28,10 +28,10 @@ def save_map(model, path, extra_header):
     arrays = {
         "positions": built.positions, "nearest": built.nearest, "fit_rows": model.fit_rows_,
         **({f"mapping/{name}": value for name, value in vars(built.mapping).items()} if by_kernels else {}),
-        **pack_rows(model._fitted_part()),
+        **pack_rows(model.fitted_rows()),
         **{f"metric/{name}": value for name, value in built.metric.state().items()},
     }  # fmt: skip
-    target = model._fitted_target()
+    target = model.fitted_target()
     if target is not None:
         arrays["target"] = target
     if model.target_ == "class":
@@ -90,7 +90,7 @@ def _check_arrays(header, arrays):
 
 def _check_placing(model):
     """A row between two fitted ones must get a position, or the values of the file are none a map can have."""
-    rows = model._fitted_part()
+    rows = model.fitted_rows()
     n_columns = model.n_features_in_ if model.data == "vectors" else len(model.embedding_)
     if rows.shape != (len(model.embedding_), n_columns):
         raise ValueError(f"{rows.shape[0]} x {rows.shape[1]} rows do not go with {len(model.embedding_)} positions")

@@ -21,7 +21,7 @@ def with_model(page: PageData, fitted: Any, model: Any) -> PageData:
     y = fitted.shown_target()
     if fitted.target_ == "class":
         y = np.array([*fitted.classes_, None], dtype=object)[y]
-    return with_view(page, ModelView.from_estimator(model, fitted._rows, y, map=fitted, grid_resolution=RESOLUTION))
+    return with_view(page, ModelView.from_estimator(model, fitted.rows_, y, map=fitted, grid_resolution=RESOLUTION))
 
 
 def with_view(page: PageData, view: ModelView) -> PageData:
