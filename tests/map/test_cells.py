@@ -18,14 +18,30 @@ def line():
     cell = np.repeat(np.arange(N_CELLS), np.arange(4, N_CELLS + 4))
     rows = landmarks[cell] + rng.normal(size=(len(cell), 2))
     rows = rows[rng.permutation(len(rows))]
-    distances = SimpleNamespace(
-        geometry=SimpleNamespace(rows=rows, squared_norms=(rows**2).sum(axis=1)),
-        dtype=np.float64, rowwise=False, rows=np.arange(N_CELLS),
-        of_fitted=lambda block: (to(rows[block], landmarks), None, None),
-    )  # fmt: skip
-    cells = Cells(distances, rows / 10, 0)
+    own = Landmarks(rows, landmarks)
+    cells = Cells(own, None, rows / 10, 0)
     cells.radius = 0.15  # some of a cell's rows are beside each other, and not all
-    return SimpleNamespace(cells=cells, rows=rows, landmarks=landmarks, positions=rows / 10)
+    return SimpleNamespace(cells=cells, own=own, rows=rows, landmarks=landmarks, positions=rows / 10)
+
+
+class Landmarks:
+    """Rows seen from the landmarks, by the plain formula."""
+
+    def __init__(self, rows, landmarks):
+        self.rows, self.landmarks, self.anchors = rows, landmarks, np.arange(len(landmarks))
+
+    def see(self, new):
+        seen = SimpleNamespace(distances=to(new, self.landmarks))
+        seen.among = lambda candidates: np.sqrt(((new[:, None] - self.rows[candidates]) ** 2).sum(axis=2))
+        return seen
+
+    def of_fitted(self, block):
+        return self.see(self.rows[block])
+
+
+def placed(line, new):
+    seen = line.own.see(new)
+    return line.cells.place(seen, seen)
 
 
 def to(A, B):
@@ -44,7 +60,7 @@ def slow_place(x, line):
         if np.linalg.norm(line.positions[j] - line.positions[nearest[0]]) <= line.cells.radius:
             w = np.exp(-0.5 * (d2 - squared[0]) / squared.max())
             total, weight = total + w * line.positions[j], weight + w
-    return total / weight, nearest[0], squared[0]
+    return total / weight, np.sqrt(squared[0])
 
 
 def test_equals_the_slow_twin_where_cells_differ_in_size(line):
@@ -52,27 +68,23 @@ def test_equals_the_slow_twin_where_cells_differ_in_size(line):
     new = np.random.default_rng(1).normal(size=(60, 2)) + np.repeat(
         [[0.0, 0.0], [390.0, 0.0], [200.0, 3.0]], 20, axis=0
     )
-    Y, nearest, squared = line.cells.place(new, None, to(new, line.landmarks))
-    for x, y, row, d2 in zip(new, Y, nearest, squared, strict=True):
-        expected, expected_row, expected_d2 = slow_place(x, line)
+    Y, nearest = placed(line, new)
+    for x, y, distance in zip(new, Y, nearest, strict=True):
+        expected, expected_distance = slow_place(x, line)
         np.testing.assert_allclose(y, expected)
-        assert row == expected_row
-        assert d2 == pytest.approx(expected_d2)
+        assert distance == pytest.approx(expected_distance)
 
 
 def test_filling_up_counts_for_nothing(line):
     # The filling is a true row, that of the first cell: beside it, a row alone and one in large company must agree.
     first = line.rows[line.cells.members[0]][None] + 0.01
     company = np.vstack([first, line.landmarks[-1:]])
-    alone = line.cells.place(first, None, to(first, line.landmarks))[0]
-    among = line.cells.place(company, None, to(company, line.landmarks))[0]
+    alone, among = placed(line, first)[0], placed(line, company)[0]
     np.testing.assert_allclose(among[0], alone[0], rtol=1e-12)
 
 
 def test_a_fitted_row_finds_itself(line):
-    _, nearest, squared = line.cells.place(line.rows[:50], None, to(line.rows[:50], line.landmarks))
-    assert nearest.tolist() == list(range(50))
-    assert not squared.any()
+    assert not placed(line, line.rows[:50])[1].any()
 
 
 def test_spacing_is_the_median_distance_to_the_tenth_neighbour(line):

@@ -1,15 +1,17 @@
-"""Placing: one product a block, the same position for a row wherever it stands."""
+"""Placing: a row gets the same position wherever it stands, and a fitted row its own."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import load_iris
+from threadpoolctl import threadpool_limits
 
 from prismap import PrisMap
 from prismap.embeddings import TSNE
-from prismap.map.placing import precision
-from prismap.metrics.geometry import VectorGeometry
+from prismap.map.known import KnownRows
+from prismap.metrics import FisherMetric
 
 ROWS, LABELS = load_iris(return_X_y=True)
 ROWS = ROWS + np.random.default_rng(1).normal(scale=0.3, size=ROWS.shape)
@@ -22,16 +24,43 @@ def fitted(request):
     return PrisMap(random_state=0, fit_rows=90, perplexity=10, **options).fit(ROWS, LABELS)
 
 
-def test_a_row_gets_the_same_bits_alone_and_among_others(fitted):
+#: Posteriors along segments are measured in double precision: equal to this share of the map's spread.
+BOUND = 1e-5
+
+
+def assert_same(model, one, two):
+    """The promise: the same bits, or the bound where the posterior is measured along segments."""
+    if model.target_ != "none" and model.metric_.posterior_.name == "parzen":
+        np.testing.assert_allclose(one, two, rtol=0, atol=BOUND * np.ptp(model.embedding_))
+    else:
+        np.testing.assert_array_equal(one, two)
+
+
+def test_a_row_is_placed_alike_alone_and_among_others(fitted):
     together = fitted.transform(NEW)
-    alone = np.vstack([fitted.transform(NEW[i : i + 1]) for i in (0, 13, 69)])
-    np.testing.assert_array_equal(alone, together[[0, 13, 69]])
-    np.testing.assert_array_equal(fitted.transform(np.asfortranarray(NEW[5:40])), together[5:40])
+    alone = np.vstack([fitted.transform(NEW[i : i + 1]) for i in range(70)])
+    assert_same(fitted, alone, together)
+    assert_same(fitted, fitted.transform(np.asfortranarray(NEW[5:40])), together[5:40])
+    assert_same(fitted, fitted.transform(NEW[::-1])[::-1], together)
+    with threadpool_limits(1):
+        assert_same(fitted, fitted.transform(np.tile(NEW, (40, 1)))[-70:], together)
+
+
+@pytest.mark.parametrize("mapping", ["vote", "direct", "elm", "svr", "cost", "euclidean"])
+def test_other_mappings_place_a_row_alike_alone_and_among_others(mapping):
+    # Rows on a lattice have many equal distances: a vote that rounding could turn would turn here.
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, size=(120, 3)).astype(float)
+    model = PrisMap(TSNE(n_iter=30, perplexity=10), mapping=mapping, perplexity=10, random_state=0).fit(X, X[:, 0] > 1)
+    new = rng.integers(0, 4, size=(50, 3)) + 0.5
+    alone = np.vstack([model.transform(new[i : i + 1]) for i in range(50)])
+    np.testing.assert_array_equal(alone, model.transform(new))
 
 
 def test_placing_is_the_mapping_of_the_metrics_own_distances(fitted):
     built = fitted._built
     D = built.metric.pairwise(NEW)
+    assert isinstance(built.metric, FisherMetric)
     if fitted.target_ == "none":
         D = D * built.metric.bandwidth_
     np.testing.assert_allclose(built.place(NEW)[0], built.mapping.transform(D), atol=1e-4 * np.ptp(fitted.embedding_))
@@ -39,13 +68,36 @@ def test_placing_is_the_mapping_of_the_metrics_own_distances(fitted):
 
 def test_fitted_rows_keep_their_positions(fitted):
     np.testing.assert_array_equal(fitted.transform(ROWS[fitted.fit_rows_]), fitted.embedding_)
+    assert not fitted.distance_to_data(ROWS[fitted.fit_rows_]).any()
 
 
-def test_single_precision_only_where_it_can_tell_neighbours_apart():
-    typical = 0.5
-    assert precision(VectorGeometry(ROWS), typical) == np.float32
-    split = np.vstack([ROWS[:75], ROWS[75:] + 1e3])
-    assert precision(VectorGeometry(split), typical) == np.float64
+def as_similarity(A, B):
+    return A @ B.T
+
+
+def as_dissimilarity(A, B):
+    return np.sqrt(((A[:, None] - B[None]) ** 2).sum(axis=2))
+
+
+@pytest.mark.parametrize("data", ["similarity", "dissimilarity", "sparse", "single"])
+def test_a_row_that_equals_a_fitted_one_gets_exactly_its_position(data):
+    kind = data if data in ("similarity", "dissimilarity") else "vectors"
+    X = {
+        "similarity": as_similarity(ROWS, ROWS), "dissimilarity": as_dissimilarity(ROWS, ROWS),
+        "sparse": sp.csr_array(np.where(ROWS > 2, ROWS, 0)), "single": ROWS.astype(np.float32),
+    }[data]  # fmt: skip
+    model = PrisMap(data=kind, random_state=0, perplexity=10, method=TSNE(n_iter=30)).fit(X, LABELS)
+    np.testing.assert_array_equal(model.transform(X), model.embedding_)
+    np.testing.assert_array_equal(model.transform(X[31:32]), model.embedding_[31:32])
+
+
+def test_known_rows_are_found_by_their_values_and_others_are_not():
+    X = np.array([[0.0, 1.0], [-0.0, 2.0], [3.0, 4.0], [3.0, 4.0]])
+    new = np.array([[3.0, 4.0], [0.0, 2.0], [1.0, 0.0], [3.0, np.nextafter(4.0, 5)]])
+    for form in (np.array, sp.csr_array):
+        found, fitted = KnownRows(form(X)).find(form(new))
+        assert found.tolist() == [0, 1]
+        assert fitted.tolist() == [2, 1]
 
 
 def test_far_apart_clusters_are_placed_as_exactly_as_near_ones():
@@ -55,7 +107,7 @@ def test_far_apart_clusters_are_placed_as_exactly_as_near_ones():
 
 
 def test_the_same_bits_where_products_of_few_rows_take_another_path():
-    """Libraries sum small matrix products in another order; blocks of one size are what keeps a row's bits."""
+    """Libraries sum small matrix products in another order; whole numbers do not feel it."""
     rng = np.random.default_rng(2)
     classes = np.arange(900) % 5
     X = rng.normal(size=(5, 20))[classes] + rng.normal(size=(900, 20))

@@ -18,12 +18,14 @@ from prismap.embeddings._lattice import LatticeEmbedding
 from prismap.embeddings.base import all_distances
 from prismap.exceptions import InputError
 from prismap.map.cells import Cells
+from prismap.map.known import KnownRows
 from prismap.map.mapping import PLACEMENTS, Kernels, make_mapping
-from prismap.map.placing import Distances, each_block
+from prismap.map.placing import each_block
 from prismap.mappings import InverseMap
 from prismap.metrics import FisherMetric
+from prismap.metrics.anchors import Anchors
 from prismap.metrics.base import fit_metric
-from prismap.metrics.geometry import FittedIndex, VectorGeometry
+from prismap.metrics.geometry import FittedIndex
 from prismap.neighbors import kneighbors
 
 #: Methods by the name `PrisMap` and the command line take.
@@ -35,8 +37,6 @@ METHODS = {
 FAR_QUANTILE = 0.99
 #: Up to so many rows all distances are computed; beyond, neighbours are searched and this many rows carry the mapping.
 DENSE_ROWS, N_LANDMARKS = 10_000, 4000
-#: Nearer than this to a fitted row, in units of the typical distance, a row is that row.
-SAME = 1e-6
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,7 @@ class Built:
     nearest: np.ndarray
     story: dict[str, Any]
     times: dict[str, float]
+    rows: Any
     own: Any = None
     embedding: Any = None
 
@@ -123,44 +124,45 @@ class Built:
         """
         Y = np.empty((rows.shape[0], self.positions.shape[1]))
         nearest = np.empty(rows.shape[0])
-        distances = self.distances
-        by_kernels = isinstance(self.mapping, Kernels)
 
-        cells = self.cells
-
-        def place_block(block, filled):
-            filled = distances.within_reach(filled)
-            D, D2, state = distances(filled)
-            n = block.stop - block.start
-            closest = self.anchors[D2.argmin(axis=1)]
-            squared = D2.min(axis=1)
-            if cells is not None:
-                root = None if state is None else state.root
-                placed, closest, squared = cells.place(distances.centred(filled), root, D)
+        def place_block(block):
+            own = self.own_anchors.see(rows[block])
+            seen = own if self.map_anchors is None else self.map_anchors.see(rows[block], own)
+            if self.cells is None:
+                Y[block] = self.mapping.transform(seen.distances)
+                nearest[block] = np.sqrt(own.squared.min(axis=1))
             else:
-                placed = self.mapping.transform(D if by_kernels else D[:n])
-            nearest[block] = np.sqrt(squared[:n]) / self.typical_distance
-            Y[block] = placed[:n]
-            same = np.flatnonzero(nearest[block] < SAME)
-            Y[block][same] = self.positions[closest[same]]
+                Y[block], nearest[block] = self.cells.place(seen, own)
 
-        parallel = distances.parallel and by_kernels
-        each_block(place_block, rows, len(self.anchors), parallel=parallel, n_jobs=self.recipe.n_jobs)
-        return Y, nearest
+        each_block(place_block, rows.shape[0], len(self.anchors), n_jobs=self.recipe.n_jobs)
+        found, fitted = self.known.find(rows)
+        Y[found], nearest[found] = self.positions[fitted], 0.0
+        return Y, nearest / self.typical_distance
 
     @cached_property
-    def distances(self):
-        """How far new rows are from the anchors."""
-        return Distances(self.metric, self.anchors, self.maps_by_fisher, self.typical_distance, own=self.own)
+    def known(self):
+        """The fitted rows, to be found again by their exact values."""
+        return KnownRows(self.rows)
+
+    @cached_property
+    def own_anchors(self):
+        """New rows seen by the data's own geometry."""
+        return self.geometry.to_anchors(self.anchors)
+
+    @cached_property
+    def map_anchors(self):
+        """New rows seen by the metric that places them; None where that is the data's own geometry."""
+        if self.own is not None:
+            return Anchors(self.own, self.anchors)
+        return self.metric.to_anchors(self.anchors) if self.maps_by_fisher else None
 
     @cached_property
     def cells(self):
         """The fitted rows of a large map by their landmarks, where distances to single rows are cheap; else None."""
-        known = self.distances.rowwise or not self.maps_by_fisher
-        vectors = isinstance(self.geometry, VectorGeometry) and not sp.issparse(self.geometry.rows)
-        if len(self.positions) <= DENSE_ROWS or self.own is not None or not (known and vectors):
+        by = self.own_anchors if self.map_anchors is None else self.map_anchors
+        if len(self.positions) <= DENSE_ROWS or not by.searchable or sp.issparse(self.rows):
             return None
-        return Cells(self.distances, self.positions, self.recipe.seed)
+        return Cells(self.own_anchors, self.map_anchors, self.positions, self.recipe.seed)
 
     @property
     def anchors(self):
@@ -209,7 +211,7 @@ def build(recipe: Recipe, X, y=None) -> Built:
     }
     story = {name: getattr(embedding, name + "_", None) for name in ("objective", "n_iter", "stop_reason", "neighbors")}
     nearest = nearest_distances(metric.geometry_, landmarks)
-    return Built(recipe, metric, positions, mapping, nearest, story, times, own, embedding)
+    return Built(recipe, metric, positions, mapping, nearest, story, times, X, own, embedding)
 
 
 def distances_to_map(recipe, metric, own, D, landmarks):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from prismap._blocks import row_blocks
-from prismap.metrics.segments import arc
 
 #: Cells that a row looks into, and fitted rows that decide where it goes.
 N_PROBED, N_DECIDING = 24, 5
@@ -25,45 +24,35 @@ class Cells:
 
     Parameters
     ----------
-    distances : the `Distances` of the map to its landmarks; it knows rows by vectors and, by Fisher, by posterior.
+    own : `VectorAnchors` of the data's own geometry to the landmarks.
+    metric : those of the map's metric, None where that is the data's own geometry.
     positions : of all fitted rows.
     seed : of the sample that tells the map's spacing.
     """
 
-    def __init__(self, distances, positions, seed):
-        self.distances, self.positions = distances, positions
-        geometry = distances.geometry
-        self.rows = geometry.rows.astype(distances.dtype)
-        self.norms = geometry.squared_norms.astype(distances.dtype)
-        self.roots = None
-        if distances.rowwise:
-            self.roots = np.sqrt(distances.metric._source.fitted_probabilities).astype(distances.dtype)
+    def __init__(self, own, metric, positions, seed):
+        self.positions = positions
+        n_landmarks = len(own.anchors)
         cell = np.empty(len(positions), dtype=np.intp)
-        for block in row_blocks(len(positions), 64.0 * len(distances.rows)):
-            D, _, _ = distances.of_fitted(block)
-            cell[block] = D.argmin(axis=1)
+        for block in row_blocks(len(positions), 64.0 * n_landmarks):
+            seen = own.of_fitted(block)
+            seen = seen if metric is None else metric.of_fitted(block, seen)
+            cell[block] = seen.distances.argmin(axis=1)
         self.members = np.argsort(cell, kind="stable")
-        self.edges = np.searchsorted(cell[self.members], np.arange(len(distances.rows) + 1))
+        self.edges = np.searchsorted(cell[self.members], np.arange(n_landmarks + 1))
         self.radius = spacing(positions, seed)
 
-    def place(self, centred, root, D):
-        """Positions of rows (centred vectors, and roots of their posteriors), and the nearest fitted row of each.
-
-        D : their distances to the landmarks. Returns (positions, nearest rows, squared distances to these).
-        """
-        candidates, real = self._candidates(D)
-        D2, steps = self._squared(centred, root, candidates)
-        D2[~real] = np.inf
+    def place(self, seen, own):
+        """Positions of rows seen by the map's metric and by the data's own, and their distances to the nearest row."""
+        candidates, real = self._candidates(seen.distances)
+        D2 = np.where(real, seen.among(candidates) ** 2, np.inf)
         squared, near = nearest_of(D2, candidates)
         Y = self.positions[near]
         beside = ((Y - Y[:, :1]) ** 2).sum(axis=2) <= self.radius**2
         widest = np.max(squared, axis=1, keepdims=True, where=np.isfinite(squared), initial=np.finfo(D2.dtype).tiny)
         weights = np.exp(-0.5 * (squared - squared[:, :1]) / widest) * beside
         mean = np.einsum("ij,ijk->ik", weights, Y) / weights.sum(axis=1, keepdims=True)
-        closest = np.take_along_axis(candidates, steps.argmin(axis=1)[:, None], axis=1)[:, 0]
-        # Once more by differences: a row that is a fitted one must find itself at distance zero.
-        step = centred - self.rows[closest]
-        return mean, closest, np.einsum("ij,ij->i", step, step)
+        return mean, np.where(real, own.among(candidates), np.inf).min(axis=1)
 
     def _candidates(self, D):
         """Fitted rows in the nearest cells (n, most), and which entries are real: cells differ in size."""
@@ -77,21 +66,6 @@ class Cells:
         before = np.take_along_axis(ends - sizes, which, axis=1)
         place = np.take_along_axis(starts, which, axis=1) + slots - before
         return self.members[np.where(real, place, 0)], real
-
-    def _squared(self, centred, root, candidates):
-        """Squared distances of the map, and of the data's own geometry, to each row's candidates."""
-        norms = np.einsum("ij,ij->i", centred, centred)
-        steps = norms[:, None] + self.norms[candidates]
-        steps -= 2 * np.einsum("icd,id->ic", self.rows[candidates], centred)
-        np.maximum(steps, 0, out=steps)
-        if self.roots is None:
-            return steps.copy(), steps
-        metric = self.distances.metric
-        gap = 2 - 2 * np.einsum("icd,id->ic", self.roots[candidates], root.astype(steps.dtype))
-        D2 = arc(np.maximum(gap, 0)) ** 2
-        D2 *= metric.supervision
-        D2 += (1 - metric.supervision) / metric.bandwidth_**2 * steps
-        return D2, steps
 
 
 def nearest_of(D2, candidates):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from prismap._grid import sum_products
 from prismap.exceptions import InputError
 from prismap.mappings import DirectPlacement, KernelMap, VoteMap
 from prismap.mappings.kernels import kernel_matrix
@@ -50,9 +51,9 @@ class Kernels:
     def transform(self, D):
         """Positions of new rows from their distances to the anchors, in the precision of these distances."""
         if len(self.landmarks) < D.shape[1]:
-            D = D[:, self.landmarks]
+            D = np.take(D, self.landmarks, axis=1)
         K = kernel_matrix(D, self.bandwidth.astype(D.dtype), normalize=True)
-        return K @ np.ascontiguousarray(self.coefficients, dtype=D.dtype) + self.center
+        return sum_products(K, self.coefficients) + self.center
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,8 @@ def extended(built: Built, old_rows, old_target, rows, target) -> Built:
     else:
         D = np.sqrt(np.maximum(metric.geometry_.squared_to(rows, slice(None)), 0))
     mapping = extended_kernels(built.mapping, np.asarray(D, dtype=np.float64), added, positions)
-    return replace(built, metric=metric, positions=np.vstack([built.positions, positions]), mapping=mapping)
+    positions = np.vstack([built.positions, positions])
+    return replace(built, metric=metric, positions=positions, mapping=mapping, rows=all_rows)
 
 
 def new_positions(built: Built, old_rows, rows):

@@ -118,7 +118,7 @@ def _restore(cls, header, arrays):
     own = fit_own_metric(recipe, rows, target)
     mapping = _restore_mapping(recipe, metric, own, arrays)
     model._built = Built(
-        recipe, metric, arrays["positions"], mapping, arrays["nearest"], header["story"], header["times"], own
+        recipe, metric, arrays["positions"], mapping, arrays["nearest"], header["story"], header["times"], rows, own
     )
     # Only the fitted rows are in the file: they are now all the rows there are.
     model._rows, model._y, model._n_given = rows, target, header["n_given"]

@@ -121,11 +121,8 @@ class InverseMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Rows for positions Y, shape (n, D)."""
         check_is_fitted(self, "coefficients_")
         Y = check_rows(self, Y, reset=False)
-        dtype = self.exponents_.working_dtype(Y.dtype)
-        rows = evaluate(
-            self.exponents_.evaluator(dtype), Y, self.coefficients_, normalize=True, dtype=dtype, n_jobs=self.n_jobs
-        )
-        return rows + self.center_.astype(dtype)
+        rows = evaluate(self.exponents_, Y, self.coefficients_, normalize=True, n_jobs=self.n_jobs)
+        return (rows + self.center_).astype(Y.dtype, copy=False)
 
     def distance_to_data(self, Y):
         """Distance of each position to the nearest fitted one, in units of the typical distance between those."""

@@ -21,6 +21,7 @@ from prismap._blocks import WORKING_BYTES, require_memory, row_blocks
 from prismap._random import as_generator
 from prismap._validation import check_dissimilarity, check_rows, check_similarity, encode_classes
 from prismap.exceptions import InputError, PrismapWarning
+from prismap.metrics.anchors import FisherAnchors, RowwiseAnchors
 from prismap.metrics.base import check_n_neighbors, smallest
 from prismap.metrics.gaussian_process import GaussianProcess, most_support, target_bins
 from prismap.metrics.geometry import DissimilarityGeometry, FittedIndex, SimilarityGeometry, VectorGeometry
@@ -331,6 +332,19 @@ class FisherMetric(BaseEstimator):
         """Distances of rows A, new ones or a `FittedIndex`, to the fitted rows of the `FittedIndex` B, unchecked."""
         D = self._straight(A, B)
         return D if self._graph is None else np.minimum(D, self._along_graph(A)[:, B.index])
+
+    def to_anchors(self, anchors):
+        """What measures the distances of new rows to some of the fitted ones."""
+        rowwise = hasattr(self._source, "fitted_probabilities") and self._graph is None
+        return (RowwiseAnchors if rowwise else FisherAnchors)(self, anchors)
+
+    def fitted_roots(self):
+        """Square roots of the fitted rows' class probabilities, where the posterior is known at the rows."""
+        return self._source.rows.root
+
+    def roots_of_new(self, rows, own=None):
+        """The same of new rows; `own` is what the data's own geometry saw of them."""
+        return self._source.new_roots(rows, own)
 
     def between(self, a, b):
         """Distances between fitted rows by their indices, cross-fitted."""

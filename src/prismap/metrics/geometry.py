@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from prismap.exceptions import InputError
+from prismap.metrics.anchors import FittedIndex, MatrixAnchors, VectorAnchors
 
 
 @dataclass(frozen=True)
@@ -101,19 +102,31 @@ class VectorGeometry:
 
     def __init__(self, rows):
         self.center = None if sp.issparse(rows) else rows.mean(axis=0, dtype=np.float64).astype(rows.dtype)
-        self.rows = self._centred(rows)
+        self.rows = self.centred(rows)
         self.squared_norms = row_norms(self.rows, squared=True)
         self.dtype = rows.dtype
 
     n_rows = property(lambda self: self.rows.shape[0])
 
-    def _centred(self, rows):
+    def centred(self, rows):
+        """New rows as the fitted ones are kept."""
         return rows if self.center is None else np.ascontiguousarray(rows - self.center)
 
+    def to_anchors(self, anchors):
+        """What measures the distances of new rows to some of the fitted ones."""
+        return VectorAnchors(self, anchors)
+
     def squared_to(self, A, columns, self_similarity=None):
-        """Squared distances of new rows A (the fitted rows where None or an index) to the fitted rows `columns`."""
+        """Squared distances of new rows A (the fitted rows where None or an index) to the fitted rows `columns`.
+
+        New rows are measured in double precision: their distances must not depend on their company.
+        """
         rows, norms = self._side(A)
-        return squared_distances(rows, norms, self.rows[columns], self.squared_norms[columns])
+        others, other_norms = self.rows[columns], self.squared_norms[columns]
+        if rows.dtype != others.dtype:
+            others = others.astype(rows.dtype)
+            other_norms = row_norms(others, squared=True)
+        return squared_distances(rows, norms, others, other_norms)
 
     def squared_between(self, A, B):
         """Squared distances between two sets of new rows."""
@@ -124,15 +137,8 @@ class VectorGeometry:
             return self.rows, self.squared_norms
         if isinstance(A, FittedIndex):
             return self.rows[A.index], self.squared_norms[A.index]
-        rows = self._centred(A)
+        rows = self.centred(A).astype(np.float64)
         return rows, row_norms(rows, squared=True)
-
-
-class FittedIndex:
-    """Some of the fitted rows, by index, where new rows could stand."""
-
-    def __init__(self, index):
-        self.index = index
 
 
 def squared_distances(A, norms_a, B, norms_b):
@@ -157,6 +163,10 @@ def squared_distances(A, norms_a, B, norms_b):
 
 class _MatrixGeometry:
     """Rows known by a square matrix; new rows by their entries against the fitted ones."""
+
+    def to_anchors(self, anchors):
+        """What measures the distances of new rows to some of the fitted ones."""
+        return MatrixAnchors(self, anchors)
 
     def squared_between(self, A, B):
         """Two sets of new rows: their mutual entries are not known."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from prismap._grid import sum_products
 from prismap._threads import on_one_thread
 
 #: Widths tried first, in units of 1 / (half the mean squared distance), and ridges tried with each.
@@ -41,8 +42,8 @@ class LeastSquaresSVM:
         return softmax(self.temperature * self.scores(Q))
 
     def scores(self, Q):
-        """One score a class; 1 for a sure member, 0 for a sure stranger."""
-        return np.exp(Q * Q.dtype.type(-self.gamma)) @ self.coefficients.astype(Q.dtype) + self.mean
+        """One score per class: 1 for a certain member, 0 for a certain non-member."""
+        return sum_products(np.exp(Q * Q.dtype.type(-self.gamma)), self.coefficients) + self.mean
 
 
 def fit_lssvm(Q, codes, n_classes, folds, rng, support):

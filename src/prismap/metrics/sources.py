@@ -18,6 +18,8 @@ source                  posterior
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from prismap._blocks import require_memory
@@ -125,6 +127,10 @@ class _RowwiseSource:
         """State of new rows."""
         return self.posterior.rows(self.posterior.predict(rows, self_similarity), self.dtype)
 
+    def new_roots(self, rows, own=None):
+        """Square roots of the class probabilities of new rows that are to be placed."""
+        return self.new(rows).root
+
 
 class MachineSource(_RowwiseSource):
     """A least-squares support vector machine on the support's profiles, cross-fitted in closed form."""
@@ -149,12 +155,23 @@ class MachineSource(_RowwiseSource):
 
     def _set(self, metric, machine):
         geometry, landmarks = metric.geometry_, machine.landmarks
-        self.machine, self.judged = machine, cross_fitted_words(metric.folds_)
+        self.geometry, self.machine, self.judged = geometry, machine, cross_fitted_words(metric.folds_)
 
         def predict(rows, self_similarity):
             return machine.probabilities(np.maximum(geometry.squared_to(rows, landmarks, self_similarity), 0))
 
         self.posterior = RowwisePosterior("lssvm", predict, len(metric.classes_))
+
+    def new_roots(self, rows, own=None):
+        """Square roots of the class probabilities of new rows, by the squared distances that place them."""
+        if own is None or not np.array_equal(own.anchors.anchors, self.machine.landmarks):
+            own = self.landmarks.see(rows)
+        return np.sqrt(self.machine.probabilities(own.squared).astype(np.float64))
+
+    @cached_property
+    def landmarks(self):
+        """The machine's landmarks, as new rows are compared with them."""
+        return self.geometry.to_anchors(self.machine.landmarks)
 
     def state(self):
         """The machine, and the fitted rows' own probabilities."""

@@ -1,0 +1,43 @@
+"""A row that equals a fitted one is recognised by its numbers, not by a distance that rounding could move."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+
+class KnownRows:
+    """The fitted rows (vectors, or entries against the fitted rows), to be found again by their exact values."""
+
+    def __init__(self, rows):
+        self.rows = rows
+        seed = np.random.default_rng(0)
+        self.keys = seed.integers(0, 2**63, size=rows.shape[1], dtype=np.uint64) * 2 + 1
+        marks = self._marks(rows)
+        self.order = np.argsort(marks, kind="stable")
+        self.marks = marks[self.order]
+
+    def find(self, rows):
+        """Which of some new rows equal a fitted one, and the first that each equals: (rows, fitted rows)."""
+        rows = rows.astype(self.rows.dtype, copy=False)
+        marks = self._marks(rows)
+        place = np.minimum(np.searchsorted(self.marks, marks), len(self.marks) - 1)
+        found = np.flatnonzero(self.marks[place] == marks)
+        fitted = self.order[place[found]]
+        if not len(found):
+            return found, fitted
+        other = rows[found] != self.rows[fitted]
+        same = np.asarray(other.sum(axis=1)).ravel() == 0
+        return found[same], fitted[same]
+
+    def _marks(self, rows):
+        """``sum_j key_j bits(x_j)`` modulo 2^64 of each row: equal rows have equal marks, others hardly ever."""
+        if sp.issparse(rows):
+            rows = sp.csr_array(rows)
+            return sp.csr_array((self._bits(rows.data), rows.indices, rows.indptr), shape=rows.shape) @ self.keys
+        return (self._bits(rows) * self.keys).sum(axis=1, dtype=np.uint64)
+
+    @staticmethod
+    def _bits(values):
+        """The bits of numbers as whole numbers; those of zero are zero, whatever its sign."""
+        return (values.astype(np.float64) + 0.0).view(np.uint64)

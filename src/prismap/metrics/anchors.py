@@ -1,0 +1,220 @@
+"""New rows seen from the fitted ones: the distances by which they are placed.
+
+`Metric.to_anchors` gives an `Anchors`, made once for a map; its `see` looks at a block of new rows. What a block needs
+more than once (rows on the grid, class probabilities) is kept in the `Seen` that it returns.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+
+from prismap._grid import Grid, as_numbers
+from prismap.metrics.segments import arc, blend
+
+#: Numbers that are looked at, at most, to find the typical distance between neighbours.
+SAMPLE_WORK = 2e8
+#: Typical distances for which the squares of all distances on the grid are numbers in single precision.
+SINGLE_RANGE = (1e-12, 1e4)
+
+
+class FittedIndex:
+    """Some of the fitted rows, by index, where new rows could stand."""
+
+    def __init__(self, index):
+        self.index = index
+
+
+class Seen:
+    """A block of new rows, as a metric sees it from its anchors.
+
+    Attributes
+    ----------
+    distances : (n, anchors).
+    squared : their squares in the data's own geometry, where the metric is that geometry.
+    """
+
+    def __init__(self, distances):
+        self.distances = distances
+
+    def among(self, candidates):
+        """Distances (n, c) of each row to fitted rows of its own choice, by index."""
+        raise NotImplementedError
+
+
+class Anchors:
+    """Any metric, asked for the distances of new rows to some of the fitted ones."""
+
+    #: Whether `Seen.among` is there: distances to single rows without a pass over all of them.
+    searchable = False
+
+    def __init__(self, metric, anchors):
+        self.metric, self.anchors = metric, anchors
+
+    def see(self, rows, own=None):
+        """Look at a block of rows; `own` is what the data's own geometry saw of them."""
+        return Seen(np.asarray(self.metric.pairwise(rows))[:, self.anchors])
+
+
+class VectorAnchors(Anchors):
+    """Vectors on a grid, where their distances come out the same on every machine and in any company."""
+
+    searchable = True
+
+    def __init__(self, geometry, anchors):
+        super().__init__(geometry, anchors)
+        typical = typical_neighbor_distance(geometry)
+        self.dtype = np.dtype(np.float32 if SINGLE_RANGE[0] < typical < SINGLE_RANGE[1] else np.float64)
+        self.grid = Grid.under(geometry.rows, typical)
+        self.rows = self.grid.lay(geometry.rows[anchors])
+
+    @cached_property
+    def all_rows(self):
+        """All fitted rows on the grid."""
+        return self.grid.lay(self.metric.rows)
+
+    def see(self, rows, own=None):
+        """Look at a block of rows."""
+        return SeenVectors(self, self.grid.lay(self.metric.centred(rows)))
+
+    def of_fitted(self, index):
+        """The same of fitted rows."""
+        return SeenVectors(self, self.all_rows.take(index))
+
+
+class SeenVectors(Seen):
+    """A block of vectors on the grid. Rounding exact numbers to single precision is safe, and halves the work."""
+
+    def __init__(self, anchors, rows):
+        self.anchors, self.rows = anchors, rows
+
+    @cached_property
+    def squared(self):
+        """Squared distances to the anchors."""
+        return self.anchors.grid.squared(self.rows, self.anchors.rows).astype(self.anchors.dtype)
+
+    @property
+    def distances(self):
+        """Distances to the anchors."""
+        return np.sqrt(self.squared)
+
+    def squared_among(self, candidates):
+        """Squared distances of each row to its candidates."""
+        D2 = squared_pairs(self.anchors.grid, self.rows, self.anchors.all_rows, candidates)
+        return D2.astype(self.anchors.dtype)
+
+    def among(self, candidates):
+        """Distances of each row to its candidates."""
+        return np.sqrt(self.squared_among(candidates))
+
+
+class MatrixAnchors(Anchors):
+    """Similarities or dissimilarities: a new row comes with its entries against the fitted ones."""
+
+    def see(self, rows, own=None):
+        """Look at a block of rows."""
+        return SeenEntries(self, np.maximum(self.metric.squared_to(rows, self.anchors), 0))
+
+
+class SeenEntries(Seen):
+    """A block of rows of entries."""
+
+    def __init__(self, anchors, squared):
+        super().__init__(np.sqrt(squared))
+        self.anchors, self.squared = anchors, squared
+
+
+class FisherAnchors(Anchors):
+    """The Fisher metric along segments, in double precision."""
+
+    def see(self, rows, own=None):
+        """Look at a block of rows."""
+        return Seen(self.metric.distances_to(rows, FittedIndex(self.anchors)))
+
+
+class RowwiseAnchors(Anchors):
+    """The Fisher metric of a posterior that is known at the rows: arcs between square roots of probabilities.
+
+    With supervision w the squared distance is ``w arc^2 + (1 - w) ||x - x'||^2 / sigma^2``.
+    """
+
+    def __init__(self, metric, anchors):
+        super().__init__(metric, anchors)
+        self.grid = unit_grid(len(metric.classes_))
+        self.roots = self.grid.lay(metric.fitted_roots()[anchors])
+        self.searchable = isinstance(metric.geometry_.to_anchors(anchors[:1]), VectorAnchors)
+
+    @cached_property
+    def all_roots(self):
+        """The square roots of all fitted rows' probabilities."""
+        return self.grid.lay(self.metric.fitted_roots())
+
+    def see(self, rows, own=None):
+        """Look at a block of rows."""
+        return SeenRowwise(self, self.grid.lay(self.metric.roots_of_new(rows, own)), own)
+
+    def of_fitted(self, index, own):
+        """The same of fitted rows, each with its own honest posterior."""
+        return SeenRowwise(self, self.all_roots.take(index), own)
+
+
+class SeenRowwise(Seen):
+    """A block of rows with their posteriors."""
+
+    def __init__(self, anchors, roots, own):
+        self.anchors, self.roots, self.own = anchors, roots, own
+
+    @cached_property
+    def distances(self):
+        """Distances to the anchors."""
+        gap = self.anchors.grid.squared(self.roots, self.anchors.roots).astype(np.float32)
+        return self._blended(gap, self.own.squared)
+
+    def among(self, candidates):
+        """Distances of each row to its candidates."""
+        gap = squared_pairs(self.anchors.grid, self.roots, self.anchors.all_roots, candidates).astype(np.float32)
+        return self._blended(gap, self.own.squared_among(candidates))
+
+    def _blended(self, gap, squared):
+        metric = self.anchors.metric
+        steps = squared / squared.dtype.type(metric.bandwidth_**2)
+        return blend([arc(gap)], 1, metric.supervision, steps)
+
+
+def unit_grid(n_columns):
+    """The finest grid on which numbers between 0 and 1, square roots of probabilities, have one digit."""
+    return Grid(1 / Grid(1.0, n_columns).base, n_columns)
+
+
+def squared_pairs(grid, A, B, candidates):
+    """Squared distances (n, c) of each row of A to its own rows of B, both on the grid."""
+    if len(A.digits) + len(B.digits) == 2:  # whole numbers: their inner products are exact
+        D2 = np.einsum("icd,id->ic", B.digits[0][candidates], A.digits[0])
+        D2 *= -2
+        D2 += A.norms[:, None]
+        D2 += B.norms[candidates]
+    else:
+        gap = as_numbers(B, grid.base)[candidates] - as_numbers(A, grid.base)[:, None]
+        D2 = np.einsum("icd,icd->ic", gap, gap)
+    D2 *= grid.step**2
+    return D2
+
+
+def typical_neighbor_distance(geometry):
+    """Median distance of a row to its nearest other one, on a sample of the rows; only its magnitude counts."""
+    n_rows, n_columns = geometry.rows.shape
+    most = int(np.clip(np.sqrt(SAMPLE_WORK / n_columns), 64, 512))
+    sample = np.unique(np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.intp))
+    rows = geometry.rows[sample].astype(np.float64)
+    if sp.issparse(rows):
+        products = (rows @ rows.T).toarray()
+        norms = np.diag(products)
+        D2 = np.maximum(norms[:, None] + norms[None, :] - 2 * products, 0)
+    else:
+        D2 = cdist(rows, rows, "sqeuclidean")
+    nearest = np.min(D2, axis=1, where=D2 > 0, initial=np.inf)
+    nearest = np.sqrt(nearest[np.isfinite(nearest)])
+    return float(np.median(nearest)) if len(nearest) else float(abs(rows).max()) or 1.0
