@@ -6,7 +6,10 @@ from pathlib import Path
 import prismap
 
 ROOT = Path(prismap.__file__).parent
-BASE = {"_validation", "_blocks", "_costs", "_threads", "_random", "_optional", "_version", "exceptions"}
+BASE = {
+    "_validation", "_blocks", "_costs", "_threads", "_random", "_optional", "_version", "exceptions", "_search",
+    "_partition",
+}  # fmt: skip
 BELOW = {
     "metrics": set(),
     "bundle": set(),

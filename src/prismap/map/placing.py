@@ -13,10 +13,10 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
+from prismap._threads import n_threads
 from prismap.metrics.geometry import FittedIndex, VectorGeometry, squared_distances
 from prismap.metrics.segments import blend
 from prismap.metrics.sources import MachineSource
-from prismap.metrics.tiles import n_threads
 
 #: Bytes of one block of squared distances where each thread has its own: a few of them stay in cache.
 BLOCK_BYTES = 2 * 2**20

@@ -12,11 +12,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from prismap._blocks import require_memory, row_blocks
+from prismap._search import smallest
 from prismap.mappings._inputs import as_positions, keep_positions, lowered_perplexity, metric_tags
 from prismap.mappings._minimize import minimize_rows
 from prismap.mappings.bandwidth import typical_spacing
 from prismap.mappings.costs import conditional_affinities, mds_placement, nerv_placement, tsne_placement
-from prismap.metrics.base import smallest
 from prismap.metrics.support import calibrated_bandwidths
 
 #: When a row's search ends: steps, or its gradient times the typical spacing of positions.

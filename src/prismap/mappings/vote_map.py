@@ -11,9 +11,9 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from prismap._blocks import row_blocks
+from prismap._search import smallest
 from prismap.mappings._inputs import keep_positions, metric_tags
 from prismap.mappings.bandwidth import typical_spacing
-from prismap.metrics.base import smallest
 
 #: Positions are beside each other within the typical distance to so many neighbours on the map.
 SPACING_NEIGHBORS = 10

@@ -24,6 +24,7 @@ from sklearn.metrics.pairwise import PAIRWISE_DISTANCE_FUNCTIONS
 from sklearn.neighbors import NearestNeighbors
 
 from prismap._blocks import require_memory, row_blocks
+from prismap._search import check_n_neighbors, smallest
 from prismap._validation import check_dissimilarity, check_rows
 from prismap.exceptions import InputError
 
@@ -96,25 +97,6 @@ class PrecomputedMetric(BaseEstimator):
                 block[np.arange(len(block)), np.arange(rows.start, rows.stop)] = np.inf
             distances[rows], indices[rows] = smallest(block, n_neighbors)
         return distances, indices
-
-
-def smallest(D, n_neighbors):
-    """The `n_neighbors` smallest entries of each row of D, ascending (ties by column): values and columns."""
-    if n_neighbors < D.shape[1]:
-        columns = np.sort(np.argpartition(D, n_neighbors - 1, axis=1)[:, :n_neighbors], axis=1)
-    else:
-        columns = np.broadcast_to(np.arange(D.shape[1]), D.shape)
-    values = np.take_along_axis(D, columns, axis=1)
-    order = np.argsort(values, axis=1, kind="stable")
-    return np.take_along_axis(values, order, axis=1), np.take_along_axis(columns, order, axis=1)
-
-
-def check_n_neighbors(n_neighbors: int, n_fitted: int, *, own: bool) -> int:
-    """A number of neighbours that exists: at most the fitted rows, less the row itself when it is one of them."""
-    most = n_fitted - 1 if own else n_fitted
-    if not 1 <= n_neighbors <= most:
-        raise InputError(f"n_neighbors must lie between 1 and {most} for {n_fitted} fitted rows; got {n_neighbors}.")
-    return int(n_neighbors)
 
 
 def fit_metric(metric: Any, X: Any, y: Any = None, *, n_jobs: int | None = None) -> Any:

@@ -14,9 +14,9 @@ from __future__ import annotations
 import numpy as np
 
 from prismap._blocks import WORKING_BYTES, row_blocks
-from prismap.metrics.base import smallest
+from prismap._partition import partition_neighbors
+from prismap._search import smallest
 from prismap.metrics.geometry import FittedIndex
-from prismap.metrics.partition import partition_neighbors
 from prismap.metrics.support import calibrated_bandwidths, stratified_folds
 
 #: Neighbours in units of the perplexity, and how many folds share them out.

@@ -18,10 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import require_memory, row_blocks
 from prismap._random import as_generator
+from prismap._search import check_n_neighbors, smallest
 from prismap._validation import check_dissimilarity, check_rows, check_square
 from prismap.exceptions import InputError
 from prismap.metrics._scg import minimize
-from prismap.metrics.base import check_n_neighbors, smallest
 from prismap.metrics.dissimilarities import DISSIMILARITIES, Dissimilarity, get_dissimilarity, learn_options
 from prismap.metrics.stress import (
     FLOOR,

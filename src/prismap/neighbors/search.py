@@ -7,10 +7,10 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from prismap._partition import partition_neighbors
+from prismap._search import Neighbors, check_n_neighbors
 from prismap.exceptions import InputError
-from prismap.metrics.base import check_n_neighbors, fit_metric
-from prismap.metrics.found import Neighbors
-from prismap.metrics.partition import partition_neighbors
+from prismap.metrics.base import fit_metric
 from prismap.neighbors.vptree import vptree_neighbors
 
 METHODS = ("auto", "exact", "partition", "vptree")
