@@ -10,7 +10,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from prismap.embeddings._spectra import double_centre
+from prismap._spectra import double_centre
 from prismap.embeddings.discriminant import (
     KernelDiscriminant,
     KernelPCA,

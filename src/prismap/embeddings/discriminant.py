@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import require_memory
 from prismap._random import as_generator
+from prismap._spectra import check_n_components, double_centre, fix_signs
 from prismap._validation import check_rows, check_similarity, check_target_length, encode_classes
-from prismap.embeddings._spectra import check_n_components, double_centre, fix_signs
 from prismap.embeddings.base import Embedding, all_distances, n_fitted_rows
 from prismap.exceptions import InputError
 from prismap.metrics.base import fit_metric

@@ -14,11 +14,10 @@ from scipy.linalg import eigvalsh
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._costs import sammon_weights, stress_cost
-from prismap.embeddings._optimise import minimise
-from prismap.embeddings._spectra import double_centre
+from prismap._optimise import minimize
+from prismap._spectra import classical_scaling, double_centre
 from prismap.embeddings._starts import distance_start
 from prismap.embeddings.base import Embedding, EmbeddingResult, all_distances
-from prismap.embeddings.isomap import classical_scaling
 from prismap.exceptions import InputError, PrismapWarning
 
 #: The whole spectrum, for the share of negative eigenvalues, is taken of this many rows at most.
@@ -116,8 +115,8 @@ class MDS(Embedding):
         if self.kind == "sammon":
             cost = partial(cost, W=sammon_weights(D, tolerable_distance(D)))
         start = distance_start(self.init, Y, D, rng)
-        run = minimise(cost, start, max_iter=self.max_iter, tol=self.tol, callback=self.callback)
-        return EmbeddingResult(run.embedding, run.objective, run.n_iter, run.stop_reason, extra)
+        run = minimize(cost, start, n_iter=self.max_iter, tol=self.tol, callback=self.callback)
+        return EmbeddingResult(run.x, run.value, run.n_iter, run.stop_reason, extra)
 
 
 def negative_mass(D, rng):

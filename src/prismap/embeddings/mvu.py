@@ -11,17 +11,17 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._blocks import require_memory
+from prismap._optimise import minimize
 from prismap._search import smallest
+from prismap._spectra import check_n_components, classical_scaling, fix_signs, triangulate
 from prismap._threads import on_one_thread
 from prismap.embeddings._graphs import bridged_edges, connected_neighbours, edge_graph, geodesics, neighbour_edges
-from prismap.embeddings._spectra import check_n_components, fix_signs
 from prismap.embeddings.base import Embedding, EmbeddingResult
-from prismap.embeddings.isomap import choose_landmarks, classical_scaling, triangulate
+from prismap.embeddings.isomap import choose_landmarks
 from prismap.embeddings.lle import gram_around_centre, reconstruction_weights
 from prismap.metrics.base import PrecomputedMetric
 
@@ -109,16 +109,11 @@ def unfold(edges, R, *, max_iter=20_000, tol=1e-3, callback=None):
 
 def minimise_factors(R, graph, weights, penalty, max_iter):
     """One minimisation of the augmented Lagrangian: new factors and the number of steps."""
-
-    def cost(x):
-        value, gradient = augmented_cost(x.reshape(R.shape), graph, weights, penalty)
-        return value, gradient.ravel()
-
-    result = minimize(
-        cost, R.ravel(), jac=True, method="L-BFGS-B",
-        options={"maxiter": max_iter, "maxfun": 2 * max_iter, "ftol": 1e-10, "gtol": 1e-5 * abs(weights).mean()},
+    found = minimize(
+        lambda R: augmented_cost(R, graph, weights, penalty), R, n_iter=max_iter, n_evaluations=2 * max_iter, tol=1e-10,
+        gradient_tol=1e-5 * abs(weights).mean(),
     )  # fmt: skip
-    return result.x.reshape(R.shape), max(int(result.nit), 1)
+    return found.x, max(found.n_iter, 1)
 
 
 def incidence(i, j, n_rows):

@@ -12,11 +12,11 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._costs import nerv_cost, tsne_cost
-from prismap.embeddings._optimise import minimise
+from prismap._optimise import minimize
+from prismap._spectra import classical_scaling
 from prismap.embeddings._starts import distance_start
 from prismap.embeddings.affinities import calibrate, lower_perplexity, row_affinities
 from prismap.embeddings.base import Embedding, EmbeddingResult, all_distances
-from prismap.embeddings.isomap import classical_scaling
 from prismap.exceptions import InputError
 
 #: Bandwidths tried on the way from half of the rows down to the perplexity, and the iterations spent on each.
@@ -135,8 +135,8 @@ class NeRV(Embedding):
         for neighbours in stages(n_rows, perplexity):
             max_iter = self.max_iter if neighbours == perplexity else min(self.max_iter, ANNEALING_ITER)
             cost = make_cost(neighbours)
-            run = minimise(cost, Y, max_iter=max_iter, tol=self.tol, callback=self.callback, done=done)
-            Y, done = run.embedding, done + run.n_iter
+            run = minimize(cost, Y, n_iter=max_iter, tol=self.tol, callback=self.callback, done=done)
+            Y, done = run.x, done + run.n_iter
             if run.stop_reason == "callback":
                 break
         objective = make_cost(perplexity, pull=0.0)(Y)[0]

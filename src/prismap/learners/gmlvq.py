@@ -9,13 +9,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeatures
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from prismap._optimise import minimize
 from prismap._validation import check_rows
 from prismap.learners._omega import canonical_omega, first_omega
 from prismap.learners._prototypes import (
+    LEARNING,
     check_labelled_rows,
     first_prototypes,
     nearest_of_class,
-    run_lbfgs,
     squared_distances,
 )
 
@@ -126,12 +127,12 @@ class GMLVQ(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, 
             )
             return value, np.concatenate([gradient.ravel() for gradient in gradients])
 
-        found, self.objective_, self.n_iter_, self.stop_reason_ = run_lbfgs(
-            cost, np.concatenate([W.ravel(), omega.ravel()]), max_iter=self.max_iter, tol=self.tol
-        )
-        omega = canonical_omega(found[W.size :].reshape(omega.shape))
+        start = np.concatenate([W.ravel(), omega.ravel()])
+        found = minimize(cost, start, n_iter=self.max_iter, tol=self.tol, **LEARNING)
+        self.objective_, self.n_iter_, self.stop_reason_ = found.value, found.n_iter, found.stop_reason
+        omega = canonical_omega(found.x[W.size :].reshape(omega.shape))
         self.omega_ = omega / (np.linalg.norm(omega) or 1.0)  # the cost does not depend on the scale
-        self.prototypes_ = found[: W.size].reshape(W.shape)
+        self.prototypes_ = found.x[: W.size].reshape(W.shape)
         self.prototype_labels_ = self.classes_[labels]
         return self
 

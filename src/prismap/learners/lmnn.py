@@ -12,10 +12,11 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import row_blocks
+from prismap._optimise import minimize
 from prismap._validation import check_rows
 from prismap.exceptions import InputError
 from prismap.learners._omega import canonical_omega, first_omega
-from prismap.learners._prototypes import check_labelled_rows, first_prototypes, run_lbfgs, squared_distances
+from prismap.learners._prototypes import LEARNING, check_labelled_rows, first_prototypes, squared_distances
 
 #: Bytes of one block of distances.
 _BLOCK_BYTES = 16 * 2**20
@@ -151,14 +152,13 @@ class LMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, B
 
         noise = self.noise * X.var(axis=0).mean()
 
-        def cost(flat):
-            value, gradient = lmnn_cost(flat.reshape(omega.shape), X, codes, targets, self.push, noise)
-            return value / len(X), gradient.ravel() / len(X)
+        def cost(omega):
+            value, gradient = lmnn_cost(omega, X, codes, targets, self.push, noise)
+            return value / len(X), gradient / len(X)
 
-        found, self.objective_, self.n_iter_, self.stop_reason_ = run_lbfgs(
-            cost, omega.ravel(), max_iter=self.max_iter, tol=self.tol
-        )
-        self.omega_ = canonical_omega(found.reshape(omega.shape))
+        found = minimize(cost, omega, n_iter=self.max_iter, tol=self.tol, **LEARNING)
+        self.objective_, self.n_iter_, self.stop_reason_ = found.value, found.n_iter, found.stop_reason
+        self.omega_ = canonical_omega(found.x)
         self.rows_, self.row_codes_ = X, codes
         return self
 

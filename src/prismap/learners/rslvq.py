@@ -10,8 +10,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from prismap._optimise import minimize
 from prismap._validation import check_rows
-from prismap.learners._prototypes import check_labelled_rows, first_prototypes, run_lbfgs, squared_distances
+from prismap.learners._prototypes import LEARNING, check_labelled_rows, first_prototypes, squared_distances
 
 
 def rslvq_cost(W, X, same, sigma):
@@ -108,15 +109,14 @@ class RSLVQ(ClassifierMixin, BaseEstimator):
         if self.sigma is None:
             self.sigma_ = typical_width(X - W[np.where(same, squared_distances(X, W), np.inf).argmin(axis=1)])
 
-        def cost(flat):
-            value, gradient = rslvq_cost(flat.reshape(W.shape), X, same, self.sigma_)
-            moved = (flat - W.ravel()) / self.sigma_
-            return value + self.penalty * (moved @ moved) / 2, gradient.ravel() + self.penalty * moved / self.sigma_
+        def cost(moved_to):
+            value, gradient = rslvq_cost(moved_to, X, same, self.sigma_)
+            moved = (moved_to - W) / self.sigma_
+            return value + self.penalty * np.vdot(moved, moved) / 2, gradient + self.penalty * moved / self.sigma_
 
-        found, self.objective_, self.n_iter_, self.stop_reason_ = run_lbfgs(
-            cost, W.ravel(), max_iter=self.max_iter, tol=self.tol
-        )
-        self.prototypes_ = found.reshape(W.shape)
+        found = minimize(cost, W, n_iter=self.max_iter, tol=self.tol, **LEARNING)
+        self.objective_, self.n_iter_, self.stop_reason_ = found.value, found.n_iter, found.stop_reason
+        self.prototypes_ = found.x
         self.prototype_labels_ = self.classes_[labels]
         return self
 

@@ -7,12 +7,11 @@ products where a row's result must not depend on its company.
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 
 from prismap._costs import tsne_cost
-from prismap._threads import on_one_thread
+from prismap._optimise import minimize
 from prismap.metrics.support import calibrated_bandwidths
 
 _TINY = np.finfo(np.float64).tiny
@@ -34,20 +33,18 @@ def conditional_affinities(D2, sigma):
     return P / P.sum(axis=1, keepdims=True)
 
 
-@on_one_thread
-def minimize_tsne_cost(K, A, P, max_iter):
+def minimize_tsne_cost(K, A, P, n_iter):
     """Coefficients A of the map ``Y = K A`` with a lower t-SNE cost: ``(A, cost)`` (001_..., section 3, "k").
 
     The gradient in A is K^T times that in Y, which is the paper's formula. L-BFGS never ends above its start.
     """
 
-    def of_coefficients(flat):
-        cost, gradient = tsne_cost(K @ flat.reshape(A.shape), P)
-        return cost, (K.T @ gradient).ravel()
+    def of_coefficients(A):
+        cost, gradient = tsne_cost(K @ A, P)
+        return cost, K.T @ gradient
 
-    options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "ftol": 1e-9, "gtol": 1e-8}
-    result = minimize(of_coefficients, A.ravel(), jac=True, method="L-BFGS-B", options=options)
-    return result.x.reshape(A.shape), float(result.fun)
+    found = minimize(of_coefficients, A, n_iter=n_iter, n_evaluations=2 * n_iter, tol=1e-9, gradient_tol=1e-8)
+    return found.x, found.value
 
 
 def _pull(F, Z, Y):

@@ -15,9 +15,10 @@ from scipy.spatial.distance import cdist
 
 from prismap._blocks import require_memory, row_blocks
 from prismap._costs import SMALLEST_AFFINITY
+from prismap._optimise import minimize
 from prismap.embeddings.affinities import calibrate
 from prismap.learners._omega import first_omega
-from prismap.learners._prototypes import run_lbfgs, squared_distances
+from prismap.learners._prototypes import LEARNING, squared_distances
 
 #: Bytes of one temporary array; a few of them fit in a cache.
 _BLOCK_BYTES = 2**21
@@ -104,25 +105,17 @@ def matrix_cost(omega, X, near, penalty):
 
 def learn_weights(X, near, *, penalty, start, max_iter, tol=1e-6):
     """lambda >= 0 from the first s = lambda^2: (lambda, cost, iterations, why it stopped)."""
-    s, cost, n_iter, reason = run_lbfgs(
-        lambda s: weights_cost(s, X, near, penalty),
-        start,
-        max_iter=max_iter,
-        tol=tol,
-        bounds=[(0.0, None)] * len(start),
-    )
-    return np.sqrt(s), cost, n_iter, reason
+    found = minimize(
+        lambda s: weights_cost(s, X, near, penalty), start, n_iter=max_iter, tol=tol, bounds=[(0.0, None)] * len(start),
+        **LEARNING,
+    )  # fmt: skip
+    return np.sqrt(found.x), found.value, found.n_iter, found.stop_reason
 
 
 def learn_matrix(X, near, *, penalty, start, max_iter, tol=1e-6):
     """Omega from a first one: (Omega, cost, iterations, why it stopped)."""
-
-    def cost(flat):
-        value, gradient = matrix_cost(flat.reshape(start.shape), X, near, penalty)
-        return value, gradient.ravel()
-
-    found, *story = run_lbfgs(cost, start.ravel(), max_iter=max_iter, tol=tol)
-    return found.reshape(start.shape), *story
+    found = minimize(lambda omega: matrix_cost(omega, X, near, penalty), start, n_iter=max_iter, tol=tol, **LEARNING)
+    return found.x, found.value, found.n_iter, found.stop_reason
 
 
 def first_matrix(X, Y, n_components):

@@ -10,11 +10,11 @@ from copy import copy
 
 import numpy as np
 from scipy.linalg import solve
-from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
 from prismap._blocks import row_blocks
 from prismap._costs import tsne_cost
+from prismap._optimise import minimize
 from prismap.embeddings.affinities import calibrate
 from prismap.mappings.kernels import kernel_matrix
 
@@ -135,12 +135,12 @@ class KernelFamily(Family):
         """A few steps of L-BFGS from W; it never ends above its start."""
         scale = float(mass.sum()) + self.n_source * self.strength + _TINY
 
-        def flat(w):
-            value, gradient = self.cost(w.reshape(W.shape), mass, moment)
-            return value / scale, gradient.ravel() / scale
+        def scaled(W):
+            value, gradient = self.cost(W, mass, moment)
+            return value / scale, gradient / scale
 
-        options = {"maxiter": M_STEPS, "maxfun": 2 * M_STEPS}
-        return minimize(flat, W.ravel(), jac=True, method="L-BFGS-B", options=options).x.reshape(W.shape)
+        # scipy's own tolerances: a few steps end by their number.
+        return minimize(scaled, W, n_iter=M_STEPS, n_evaluations=2 * M_STEPS, tol=2.2e-9, gradient_tol=1e-5).x
 
     def place(self, mass, moment):
         """Coefficients for first positions M_j / G_j of the rows with G_j > 0, by least squares with a small ridge."""
