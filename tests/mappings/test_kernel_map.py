@@ -10,11 +10,11 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from prismap._affinities import pair_affinities
 from prismap._costs import tsne_cost
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.mappings import KernelMap
 from prismap.mappings.bandwidth import cross_validate, local_quality, neighbor_ranks
-from prismap.mappings.costs import joint_affinities
 from prismap.mappings.kernels import ElmKernel, kernel_matrix, merge_duplicates
 from prismap.mappings.streaming import EuclideanExponents
 from prismap.metrics import FisherMetric
@@ -284,10 +284,16 @@ def test_local_quality_equals_the_definition():
     assert found == pytest.approx(slow.local_quality(X, Y))
 
 
+def squared_distances_of(X):
+    D2 = cdist(X, X, "sqeuclidean")
+    np.fill_diagonal(D2, np.inf)
+    return D2
+
+
 def test_the_tsne_cost_and_its_gradient_in_the_coefficients(curve):
     X, _ = curve
     X = X[:25]
-    P = joint_affinities(cdist(X, X), 5)
+    P = pair_affinities(squared_distances_of(X), 5)
     np.testing.assert_allclose(P, slow.tsne_affinities(cdist(X, X), 5), atol=1e-6)
     K = kernel_matrix(cdist(X, X[:10]), 0.4, normalize=True)
     A = np.random.default_rng(0).normal(size=(10, 2))
@@ -306,7 +312,7 @@ def test_training_by_the_cost_never_raises_it(curve, normalize):
     start = KernelMap(bandwidth=1.0, ridge=1e-3, normalize=normalize).fit(X, Y)
     model = KernelMap(bandwidth=1.0, ridge=1e-3, normalize=normalize, fit="cost", perplexity=10).fit(X, Y)
     before, after = model.cost_
-    P = joint_affinities(cdist(X, X), 10)
+    P = pair_affinities(squared_distances_of(X), 10)
     assert before == pytest.approx(tsne_cost(start.transform(X), P)[0], rel=1e-6)
     assert after == pytest.approx(tsne_cost(model.transform(X), P)[0], rel=1e-6)
     assert after < before

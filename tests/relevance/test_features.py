@@ -7,8 +7,8 @@ from scipy.optimize import approx_fprime
 from scipy.spatial.distance import cdist
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from prismap._affinities import calibrate
 from prismap._costs import nerv_cost
-from prismap.embeddings.affinities import calibrate
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.quality import q_nx
 from prismap.relevance import FeatureRelevance, features, neighborhoods, nerv, relevance_by_group, relevance_curve

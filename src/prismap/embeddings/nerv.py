@@ -11,11 +11,11 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from prismap._affinities import calibrate, lower_perplexity, pair_affinities, row_affinities
 from prismap._costs import nerv_cost, tsne_cost
 from prismap._optimise import minimize
 from prismap._spectra import classical_scaling
 from prismap.embeddings._starts import distance_start
-from prismap.embeddings.affinities import calibrate, lower_perplexity, row_affinities
 from prismap.embeddings.base import Embedding, EmbeddingResult, all_distances
 from prismap.exceptions import InputError
 
@@ -163,8 +163,7 @@ def gaussian_cost(D2, perplexity, *, gamma, pull=0.0):
 def student_cost(D2, perplexity, *, gamma, pull=PULL):
     """The cost of t-NeRV, with pull / n times the mean squared distance to the origin."""
     n_rows = len(D2)
-    P, _ = calibrate(D2, perplexity)
-    P = (P + P.T) / (2.0 * n_rows)
+    P = pair_affinities(D2, perplexity)
 
     def cost(Y):
         value, gradient = tsne_cost(Y, P, gamma=gamma)

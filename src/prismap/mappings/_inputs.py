@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import pairwise_distances
@@ -11,7 +9,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from prismap._validation import check_rows
-from prismap.exceptions import InputError, PrismapWarning
+from prismap.exceptions import InputError
 from prismap.mappings.kernels import typical
 from prismap.metrics.base import NamedMetric, fit_metric
 
@@ -71,15 +69,6 @@ def distances_to(metric, A, landmarks):
     else:
         D = metric.pairwise(A)[:, landmarks]
     return np.asarray(D, dtype=np.float64)
-
-
-def lowered_perplexity(perplexity, n_rows):
-    """The perplexity, or the (n - 1) / 3 that n rows allow, with a warning."""
-    most = max(1.0, (n_rows - 1) / 3)
-    if perplexity > most:
-        message = f"perplexity={perplexity:g} is too high for {n_rows} rows; {most:.3g} is used, (n - 1) / 3."
-        warnings.warn(message, PrismapWarning, stacklevel=4)
-    return min(float(perplexity), most)
 
 
 def take_columns(estimator, metric):

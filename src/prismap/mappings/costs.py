@@ -12,25 +12,8 @@ from scipy.special import logsumexp
 
 from prismap._costs import tsne_cost
 from prismap._optimise import minimize
-from prismap.metrics.support import calibrated_bandwidths
 
 _TINY = np.finfo(np.float64).tiny
-
-
-def joint_affinities(D, perplexity):
-    """Symmetric affinities p_ij that sum to one, of all pairs of rows with distances D (t-SNE)."""
-    D2 = np.square(D)
-    np.fill_diagonal(D2, np.inf)
-    sigma = calibrated_bandwidths(D2, perplexity)
-    P = conditional_affinities(D2, sigma)
-    return (P + P.T) / (2 * len(P))
-
-
-def conditional_affinities(D2, sigma):
-    """``p_{j|i} = exp(-d_ij^2 / 2 sigma_i^2) / sum_k``, rows summing to one."""
-    E = -0.5 * D2 / np.square(sigma)[:, None]
-    P = np.exp(E - E.max(axis=1, keepdims=True))
-    return P / P.sum(axis=1, keepdims=True)
 
 
 def minimize_tsne_cost(K, A, P, n_iter):

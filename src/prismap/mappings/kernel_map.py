@@ -12,6 +12,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from prismap._affinities import lower_perplexity, pair_affinities
 from prismap._blocks import require_memory
 from prismap._costs import tsne_cost
 from prismap._random import as_generator
@@ -20,7 +21,6 @@ from prismap.exceptions import InputError
 from prismap.mappings._inputs import (
     as_positions,
     distances_to,
-    lowered_perplexity,
     metric_tags,
     n_fitted_rows,
     relative_residual,
@@ -36,7 +36,7 @@ from prismap.mappings.bandwidth import (
     make_kernels,
     representable_kernel,
 )
-from prismap.mappings.costs import joint_affinities, minimize_tsne_cost
+from prismap.mappings.costs import minimize_tsne_cost
 from prismap.mappings.kernels import GaussianKernel, merge_duplicates, nearest_distances
 from prismap.mappings.solve import interpolate
 from prismap.mappings.streaming import EuclideanExponents, evaluate
@@ -254,7 +254,9 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         A, self.condition_ = interpolate(K, Y - self.center_, self.ridge_)
         if way == "cost":
             D = D if D.shape[0] == D.shape[1] else np.asarray(self.metric_.pairwise(None), dtype=np.float64)
-            P = joint_affinities(D, lowered_perplexity(self.perplexity, len(D)))
+            D2 = np.square(D)
+            np.fill_diagonal(D2, np.inf)
+            P = pair_affinities(D2, lower_perplexity(self.perplexity, len(D)))
             before = tsne_cost(K @ A, P)[0]
             A, after = minimize_tsne_cost(K, A, P, COST_ITERATIONS)
             self.cost_ = (before, after)

@@ -11,13 +11,13 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from prismap._affinities import calibrate, lower_perplexity
 from prismap._blocks import require_memory, row_blocks
 from prismap._search import smallest
-from prismap.mappings._inputs import as_positions, keep_positions, lowered_perplexity, metric_tags
+from prismap.mappings._inputs import as_positions, keep_positions, metric_tags
 from prismap.mappings._minimize import minimize_rows
 from prismap.mappings.bandwidth import typical_spacing
-from prismap.mappings.costs import conditional_affinities, mds_placement, nerv_placement, tsne_placement
-from prismap.metrics.support import calibrated_bandwidths
+from prismap.mappings.costs import mds_placement, nerv_placement, tsne_placement
 
 #: When a row's search ends: steps, or its gradient times the typical spacing of positions.
 MOST_STEPS, GRADIENT_TOLERANCE = 200, 1e-7
@@ -69,7 +69,7 @@ class DirectPlacement(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         n = keep_positions(self, X, Y, "a placement")
         self._length = typical_spacing(self.embedding_)
         if self.cost != "mds":
-            self._perplexity = lowered_perplexity(self.perplexity, n)
+            self._perplexity = lower_perplexity(self.perplexity, n)
         if self.cost == "tsne":
             self._prepare_tsne(n)
         return self
@@ -114,8 +114,7 @@ class DirectPlacement(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             near = 1 / np.maximum(np.square(D), 1e-12 * np.square(D).max(axis=1, keepdims=True) + 1e-300)
             return lambda Z, rows: mds_placement(Z, Y, D[rows]), near / near.sum(axis=1, keepdims=True)
         D2 = np.square(D)
-        sigma = calibrated_bandwidths(D2, self._perplexity, tol=0.0)
-        P = conditional_affinities(D2, sigma)
+        P, sigma = calibrate(D2, self._perplexity)
         if self.cost == "nerv":
             return lambda Z, rows: nerv_placement(Z, Y, P[rows], sigma[rows], self.trade_off), P
         of_others = expit(-(self._log_mass + 0.5 * D2 / np.square(self._sigma)))
@@ -127,7 +126,7 @@ class DirectPlacement(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         require_memory(32.0 * n * n, f"The affinities between {n} rows", "Fit on a sample of the rows.")
         D2 = np.square(np.asarray(self.metric_.pairwise(None), dtype=np.float64))
         np.fill_diagonal(D2, np.inf)
-        self._sigma = calibrated_bandwidths(D2, self._perplexity)
+        self._sigma = calibrate(D2, self._perplexity)[1]
         self._log_mass = logsumexp(-0.5 * D2 / np.square(self._sigma)[:, None], axis=1)
         Y = self.embedding_
         self._rest = sum(

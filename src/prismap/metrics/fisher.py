@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from prismap._affinities import mean_bandwidth
 from prismap._blocks import WORKING_BYTES, require_memory, row_blocks
 from prismap._random import as_generator
 from prismap._search import check_n_neighbors, smallest
@@ -38,7 +39,7 @@ from prismap.metrics.sources import (
     parzen_source,
     predicted_source,
 )
-from prismap.metrics.support import mean_bandwidth, stratified_folds, stratified_support
+from prismap.metrics.support import stratified_folds, stratified_support
 from prismap.metrics.symmetry import symmetrized
 from prismap.metrics.target import resolve_target
 from prismap.metrics.tiles import fill_pairs

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from prismap._affinities import calibrate
 from prismap._blocks import require_memory, row_blocks
 from prismap._costs import SMALLEST_AFFINITY
 from prismap._optimise import minimize
-from prismap.embeddings.affinities import calibrate
 from prismap.learners._omega import first_omega
 from prismap.learners._prototypes import LEARNING, squared_distances
 

@@ -12,10 +12,10 @@ import numpy as np
 from scipy.linalg import solve
 from scipy.spatial.distance import cdist
 
+from prismap._affinities import calibrate, pair_affinities
 from prismap._blocks import row_blocks
 from prismap._costs import tsne_cost
 from prismap._optimise import minimize
-from prismap.embeddings.affinities import calibrate
 from prismap.mappings.kernels import kernel_matrix
 
 #: Principal directions with less than this share of the largest standard deviation are left out.
@@ -99,8 +99,7 @@ class KernelFamily(Family):
         self.landmarks = rows[landmarks]
         D2 = cdist(self.landmarks, self.landmarks, "sqeuclidean")
         np.fill_diagonal(D2, np.inf)
-        P, _ = calibrate(D2, perplexity)
-        self.P = (P + P.T) / (2 * len(P))
+        self.P = pair_affinities(D2, perplexity)
         self.bandwidth = calibrate(D2, min(KERNEL_NEIGHBORS, max(1.5, len(D2) / 3)))[1]
         self.strength, self.zoom = strength * spread**2, zoom
         super().__init__(rows, n_source)
