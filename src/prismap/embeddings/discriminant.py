@@ -20,10 +20,10 @@ from sklearn.utils.validation import check_is_fitted
 from prismap._blocks import require_memory
 from prismap._random import as_generator
 from prismap._spectra import check_n_components, double_centre, fix_signs
-from prismap._validation import check_rows, check_similarity, check_target_length, encode_classes
-from prismap.embeddings.base import Embedding, all_distances, n_fitted_rows
+from prismap._validation import check_rows, check_similarity, check_target_length, encode_classes, take_columns
+from prismap.embeddings.base import Embedding, all_distances
 from prismap.exceptions import InputError
-from prismap.metrics.base import fit_metric
+from prismap.metrics.base import count_rows, fit_metric
 from prismap.metrics.support import stratified_folds
 
 N_FOLDS = 10
@@ -132,10 +132,8 @@ class KernelEmbedding(Embedding):
             check_size(len(S), name)
             return 0.5 * (S + S.T).astype(np.float64)
         self.metric_ = fit_metric(self.metric, X, y)
-        for attribute in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.metric_, attribute):
-                setattr(self, attribute, getattr(self.metric_, attribute))
-        n_rows = n_fitted_rows(self.metric_)
+        take_columns(self, self.metric_)
+        n_rows = count_rows(self.metric_)
         if n_rows < 2:
             raise InputError(f"X has n_samples={n_rows}; {name} needs at least 2 rows to place.")
         check_size(n_rows, name)

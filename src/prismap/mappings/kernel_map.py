@@ -16,18 +16,10 @@ from prismap._affinities import lower_perplexity, pair_affinities
 from prismap._blocks import require_memory
 from prismap._costs import tsne_cost
 from prismap._random import as_generator
-from prismap._validation import check_rows
+from prismap._spacing import far_threshold, nearest_distances, typical_distance
+from prismap._validation import check_rows, take_columns
 from prismap.exceptions import InputError
-from prismap.mappings._inputs import (
-    as_positions,
-    distances_to,
-    metric_tags,
-    n_fitted_rows,
-    relative_residual,
-    resolve_metric,
-    take_columns,
-    usual_distances,
-)
+from prismap.mappings._inputs import as_positions, distances_to, mapping_tags, relative_residual, resolve_metric
 from prismap.mappings.bandwidth import (
     FACTORS,
     RIDGES,
@@ -37,9 +29,10 @@ from prismap.mappings.bandwidth import (
     representable_kernel,
 )
 from prismap.mappings.costs import minimize_tsne_cost
-from prismap.mappings.kernels import GaussianKernel, merge_duplicates, nearest_distances
+from prismap.mappings.kernels import GaussianKernel, merge_duplicates
 from prismap.mappings.solve import interpolate
 from prismap.mappings.streaming import EuclideanExponents, evaluate
+from prismap.metrics.base import count_rows
 
 #: Rows that a metric gets at a time, the last of them repeated if need be: products of matrices of one shape give a row
 #: the same distances whatever its company.
@@ -154,7 +147,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self._check_parameters()
         self.metric_ = resolve_metric(self.metric, X, n_jobs=self.n_jobs)
         take_columns(self, self.metric_)
-        n = n_fitted_rows(self.metric_)
+        n = count_rows(self.metric_)
         Y = as_positions(Y, n)
         if n < 2:
             raise InputError(f"X has n_samples={n}; a map needs at least 2 rows.")
@@ -212,16 +205,19 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Every distinct row carries a kernel: distances between them, and the number of each row's kernel."""
         require_memory(32.0 * n * n, f"The kernels between {n} rows", "Set n_landmarks.")
         D = np.asarray(self.metric_.pairwise(None), dtype=np.float64)
-        self.typical_distance_, self.far_threshold_ = usual_distances(nearest_distances(D))
+        self._learn_distances(nearest_distances(D))
         groups = merge_duplicates(D)
         self.landmarks_ = np.unique(groups, return_index=True)[1]
         return D if len(self.landmarks_) == n else D[np.ix_(self.landmarks_, self.landmarks_)], groups
+
+    def _learn_distances(self, nearest):
+        self.typical_distance_, self.far_threshold_ = typical_distance(nearest), far_threshold(nearest)
 
     def _some_landmarks(self, n, rng):
         """Rows drawn at random carry the kernels: distances of all rows to them, and the number of each row."""
         if self.n_landmarks > n:
             raise InputError(f"n_landmarks={self.n_landmarks} is more than the {n} rows; lower it or leave it out.")
-        self.typical_distance_, self.far_threshold_ = usual_distances(self.metric_.kneighbors(None, 1)[0][:, 0])
+        self._learn_distances(self.metric_.kneighbors(None, 1)[0][:, 0])
         chosen = np.sort(rng.choice(n, self.n_landmarks, replace=False))
         require_memory(32.0 * n * len(chosen), f"The kernels of {n} rows", "Set a smaller n_landmarks.")
         D = distances_to(self.metric_, None, chosen)
@@ -292,7 +288,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 self.exponents_ = EuclideanExponents.of(self.metric_.rows_[self.landmarks_], self.bandwidth_)
 
     def __sklearn_tags__(self):
-        return metric_tags(super().__sklearn_tags__(), self.metric)
+        return mapping_tags(super().__sklearn_tags__(), self.metric)
 
 
 def group_means(groups, Y):

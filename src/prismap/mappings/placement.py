@@ -14,9 +14,9 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from prismap._affinities import calibrate, lower_perplexity
 from prismap._blocks import require_memory, row_blocks
 from prismap._search import smallest
-from prismap.mappings._inputs import as_positions, keep_positions, metric_tags
+from prismap._spacing import typical_spacing
+from prismap.mappings._inputs import as_positions, keep_positions, mapping_tags
 from prismap.mappings._minimize import minimize_rows
-from prismap.mappings.bandwidth import typical_spacing
 from prismap.mappings.costs import mds_placement, nerv_placement, tsne_placement
 
 #: When a row's search ends: steps, or its gradient times the typical spacing of positions.
@@ -135,4 +135,4 @@ class DirectPlacement(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self._rest -= n  # a row and itself are no pair
 
     def __sklearn_tags__(self):
-        return metric_tags(super().__sklearn_tags__(), self.metric)
+        return mapping_tags(super().__sklearn_tags__(), self.metric)

@@ -7,7 +7,8 @@ A *metric* is an estimator that, once fitted, answers
 - ``kneighbors(A=None, n_neighbors=90)``: ``(distances, indices)`` of the nearest fitted rows, each of shape
   (n_A, n_neighbors), nearest first. For ``A=None`` a row is not its own neighbour;
 - ``between(a, b)``: the distances between fitted rows by their indices, which approximate searches ask for. A metric
-  without it is searched exactly.
+  without it is searched exactly;
+- ``n_rows_``: how many rows it was fitted on.
 
 `FisherMetric` and `MixtureMetric` keep it with a target; the two classes here keep it for scikit-learn's named metrics
 and for ready-made distances. `fit_metric` turns what a user may pass as ``metric=`` into a fitted one.
@@ -36,6 +37,8 @@ class NamedMetric(BaseEstimator):
         self.name = name
         self.n_jobs = n_jobs
 
+    n_rows_ = property(lambda self: self.rows_.shape[0], doc="Number of fitted rows.")
+
     def fit(self, X, y=None):
         """Keep the rows."""
         self.rows_ = check_rows(self, X, reset=True, sparse=True)
@@ -57,11 +60,13 @@ class NamedMetric(BaseEstimator):
         """Nearest fitted rows of A: (distances, indices)."""
         if A is not None:
             A = check_rows(self, A, reset=False, sparse=True)
-        return self.index_.kneighbors(A, n_neighbors=check_n_neighbors(n_neighbors, self.rows_.shape[0], own=A is None))
+        return self.index_.kneighbors(A, n_neighbors=check_n_neighbors(n_neighbors, self.n_rows_, own=A is None))
 
 
 class PrecomputedMetric(BaseEstimator):
     """Distances that are known already: square at fit, (n_new, n_fitted) for new rows."""
+
+    n_rows_ = property(lambda self: self.distances_.shape[0], doc="Number of fitted rows.")
 
     def fit(self, X, y=None):
         """Keep the matrix of distances between the fitted rows."""
@@ -113,3 +118,10 @@ def fit_metric(metric: Any, X: Any, y: Any = None, *, n_jobs: int | None = None)
             f"metric must be a name, 'precomputed' or an object with fit, pairwise and kneighbors; got {metric!r}."
         )
     return clone(metric).fit(X, y)
+
+
+def count_rows(metric: Any) -> int:
+    """How many rows a metric was fitted on."""
+    if not hasattr(metric, "n_rows_"):
+        raise InputError(f"the metric {type(metric).__name__} does not say how many rows it was fitted on (n_rows_).")
+    return int(metric.n_rows_)
