@@ -12,8 +12,8 @@ from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 from sklearn.linear_model import Ridge
 
+from prismap._affinities import calibrate
 from prismap._costs import nerv_cost
-from prismap.embeddings.affinities import calibrate
 from prismap.relevance import RelevanceBounds
 from prismap.relevance.bounds import leading_directions
 from prismap.relevance.nerv import map_neighbors, matrix_cost

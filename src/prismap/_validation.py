@@ -3,19 +3,57 @@
 from __future__ import annotations
 
 import difflib
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.validation import validate_data
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from prismap.exceptions import InputError
+
+P = ParamSpec("P")
 
 #: Magnitudes whose distances single precision can still tell; larger or smaller rows must be rescaled.
 SMALLEST, LARGEST = 1e-35, 1e35
 #: Magnitudes whose squares single precision can hold; rows outside are computed with in double.
 SINGLE_SMALLEST, SINGLE_LARGEST = 1e-9, 1e15
+
+
+def renamed(**names: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
+    """An ``__init__`` that refuses the old names of its parameters, given as ``old="new"``, with the new ones."""
+
+    def refuse(init: Callable[P, None]) -> Callable[P, None]:
+        @wraps(init)
+        def checked(*args: P.args, **options: P.kwargs) -> None:
+            for old in names.keys() & options.keys():
+                raise TypeError(f"{type(args[0]).__name__} has no parameter {old!r}; it is called {names[old]!r} now.")
+            init(*args, **options)
+
+        return checked
+
+    return refuse
+
+
+def is_fitted(estimator: Any) -> bool:
+    """Whether an estimator is ready for use; an object without `fit` has nothing to learn, a class is no estimator yet.
+
+    >>> from sklearn.decomposition import PCA
+    >>> is_fitted(PCA()), is_fitted(PCA().fit([[0.0], [1.0]])), is_fitted(abs), is_fitted(PCA)
+    (False, True, True, False)
+    """
+    if isinstance(estimator, type):
+        return False
+    if not hasattr(estimator, "fit"):
+        return True
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return False
+    return True
 
 
 def check_rows(
@@ -58,6 +96,22 @@ def check_magnitude(rows: Any, name: str, *, smallest: float = 0.0, largest: flo
         )
     single = rows.dtype == np.float32 and found > 0
     return rows.astype(np.float64) if single and not SINGLE_SMALLEST <= found <= SINGLE_LARGEST else rows
+
+
+def take_columns(estimator: Any, metric: Any) -> None:
+    """The names and number of columns, as the metric of an estimator learned them."""
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(metric, name):
+            setattr(estimator, name, getattr(metric, name))
+
+
+def metric_tags(tags: Any, metric: Any) -> Any:
+    """scikit-learn's tags of an estimator, with those of the rows that its `metric` (a name or an object) takes."""
+    inner = getattr(metric, "__sklearn_tags__", None)
+    tags.input_tags.pairwise = metric == "precomputed" if inner is None else inner().input_tags.pairwise
+    tags.input_tags.sparse = inner is None and metric == "euclidean"
+    tags.target_tags.required = inner is not None and inner().target_tags.required
+    return tags
 
 
 def refuse_text_columns(X: Any) -> None:

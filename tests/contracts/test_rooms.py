@@ -6,7 +6,10 @@ from pathlib import Path
 import prismap
 
 ROOT = Path(prismap.__file__).parent
-BASE = {"_validation", "_blocks", "_costs", "_threads", "_random", "_optional", "_version", "exceptions"}
+BASE = {"_grid",
+    "_validation", "_blocks", "_costs", "_threads", "_random", "_optional", "_version", "exceptions", "_search",
+    "_partition", "_optimise", "_spectra", "_affinities", "_spacing",
+}  # fmt: skip
 BELOW = {
     "metrics": set(),
     "bundle": set(),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from prismap._threads import on_one_thread
+from prismap._threads import n_threads, on_one_thread, parallel_map
 
 
 def blas_threads():
@@ -28,3 +28,18 @@ def test_one_thread_inside_and_as_many_as_before_afterwards():
             inside(True)
         assert blas_threads() == before
     assert inside.__doc__ == "What it sees."
+
+
+def test_jobs_side_by_side_keep_their_order_and_use_one_thread_of_linear_algebra_each():
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        found = parallel_map(lambda job: (job, blas_threads()), range(20), n_jobs=2)
+        assert found == [(job, {1}) for job in range(20)]
+        with pytest.raises(ZeroDivisionError):
+            parallel_map(lambda job: 1 // job, [1, 0], n_jobs=2)
+        assert blas_threads() == before
+
+
+def test_number_of_threads(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
+    assert [n_threads(n_jobs) for n_jobs in (None, -1, 0, 1, 2, 50)] == [3, 3, 1, 1, 2, 3]

@@ -6,9 +6,8 @@ from sklearn.metrics import pairwise_distances
 
 import reference.embedding_costs_reference as slow
 from prismap import _costs as costs
+from prismap._affinities import calibrate, joint_affinities, lower_perplexity
 from prismap._costs import nerv_cost, sammon_weights, stress_cost, tsne_cost
-from prismap.embeddings._optimise import minimise
-from prismap.embeddings.affinities import calibrate, joint_affinities, lower_perplexity
 from prismap.exceptions import InputError, PrismapWarning
 
 GAMMAS = [0.0, 0.3, 1.0]
@@ -51,7 +50,7 @@ def test_affinities_have_the_perplexity_at_any_scale(data, perplexity, scale):
 
 
 def test_affinities_do_not_depend_on_blocks(data, monkeypatch):
-    monkeypatch.setattr("prismap.embeddings.affinities._BLOCK_BYTES", 300)
+    monkeypatch.setattr("prismap._affinities._BLOCK_BYTES", 300)
     P, sigma = calibrate(data["D2"], 5.0)
     np.testing.assert_array_equal(P, data["P"])
     np.testing.assert_array_equal(sigma, data["sigma"])
@@ -219,27 +218,3 @@ def test_sammon_weights_of_zero_distances():
 
 
 # The minimiser
-
-
-def bowl(Y):
-    return float((Y**2).sum()), 2 * Y
-
-
-def test_minimiser_says_why_it_stopped():
-    Y = np.ones((3, 2))
-    assert minimise(bowl, Y, tol=0).stop_reason == "converged"
-    np.testing.assert_allclose(minimise(bowl, Y, tol=0).embedding, 0, atol=1e-8)
-
-    def rosenbrock(Y):
-        a, b = Y[0]
-        return (1 - a) ** 2 + 100 * (b - a**2) ** 2, np.array([[-2 * (1 - a) - 400 * a * (b - a**2), 200 * (b - a**2)]])
-
-    far = np.array([[-1.2, 1.0]])
-    short = minimise(rosenbrock, far, max_iter=5, tol=0)
-    assert (short.stop_reason, short.n_iter) == ("max_iter", 5)
-    seen = []
-    run = minimise(rosenbrock, far, tol=0, done=100, callback=lambda *news: bool(seen.append(news)) or news[0] == 103)
-    assert (run.stop_reason, run.n_iter) == ("callback", 3)
-    assert [news[0] for news in seen] == [101, 102, 103]
-    np.testing.assert_array_equal(seen[-1][2], run.embedding)
-    assert seen[-1][1] == run.objective

@@ -8,8 +8,8 @@ from sklearn.manifold import trustworthiness
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from prismap._affinities import joint_affinities
 from prismap.embeddings import TSNE
-from prismap.embeddings.affinities import joint_affinities
 from prismap.embeddings.tsne import EXACT_ROWS, exact_engine
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics import FisherMetric

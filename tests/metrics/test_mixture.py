@@ -8,13 +8,13 @@ from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from prismap._costs import elastic_weights, stress_cost
 from prismap.embeddings import MDS, TSNE, ElasticMDS, Isomap, NeRV
 from prismap.exceptions import InputError
 from prismap.mappings import KernelMap
 from prismap.metrics.base import fit_metric
 from prismap.metrics.dissimilarities import DISSIMILARITIES, dissimilarity, register_dissimilarity
 from prismap.metrics.mixture import MixtureMetric
-from prismap.metrics.stress import elastic_weights, stress
 from reference.dissimilarities_reference import elastic_stress
 
 FAST = {"n_epochs": 4, "n_iter": 25, "random_state": 0}
@@ -113,7 +113,7 @@ def test_one_measure_is_plain_elastic_scaling(rows):
     metric = MixtureMetric(("euclidean",), scale=None, n_epochs=5, n_iter=400).fit(rows)
     assert metric.weights_.tolist() == [1.0]
     np.testing.assert_allclose(metric.pairwise(), cdist(rows, rows), atol=1e-12)
-    gradient = stress(metric.positions_, metric.pairwise(), elastic_weights(metric.pairwise()))[1]
+    gradient = stress_cost(metric.positions_, metric.pairwise(), elastic_weights(metric.pairwise()))[1]
     assert np.abs(gradient).max() < 0.1
     assert metric.stress_ < len(pdist(rows))
 
@@ -241,9 +241,9 @@ def test_objects_that_are_no_vectors(monkeypatch):
     "embedding",
     [
         TSNE(perplexity=8, n_iter=60, random_state=0),
-        NeRV(perplexity=8, max_iter=20, random_state=0),
+        NeRV(perplexity=8, n_iter=20, random_state=0),
         Isomap(random_state=0),
-        MDS(max_iter=20, random_state=0),
+        MDS(n_iter=20, random_state=0),
     ],
     ids=lambda embedding: type(embedding).__name__,
 )

@@ -1,23 +1,15 @@
-"""Elastic stress: values and gradients against the paper's formulas and finite differences; the two minimisers."""
-
-from itertools import pairwise
+"""Elastic stress: values and gradients against the paper's formulas and finite differences; classical scaling."""
 
 import numpy as np
 import pytest
-from scipy.optimize import approx_fprime, rosen, rosen_der
+from scipy.optimize import approx_fprime
 from scipy.spatial.distance import cdist, pdist, squareform
 
-from prismap.metrics import stress as module
-from prismap.metrics._scg import minimize
-from prismap.metrics.stress import (
-    classical_positions,
-    elastic_floor,
-    elastic_weights,
-    largest_eigenvalue,
-    mixture_stress,
-    stress,
-    weight_objective,
-)
+from prismap import _costs
+from prismap._costs import elastic_floor, elastic_weights, stress_cost
+from prismap._spectra import classical_scaling
+from prismap.metrics import mixture_stress as module
+from prismap.metrics.mixture_stress import largest_eigenvalue, mixture_stress, weight_objective
 from reference import dissimilarities_reference as reference
 
 
@@ -41,7 +33,9 @@ def condensed(matrices):
 
 def test_stress_equals_the_sum_over_pairs(problem):
     Y, (D, *_), _ = problem
-    assert stress(Y, D, elastic_weights(D, floor=1e-9))[0] == pytest.approx(reference.elastic_stress(Y, D), rel=1e-12)
+    assert stress_cost(Y, D, elastic_weights(D, floor=1e-9))[0] == pytest.approx(
+        reference.elastic_stress(Y, D), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("n_components", [1, 2, 3])
@@ -49,13 +43,13 @@ def test_position_gradient_equals_finite_differences(n_components):
     Y, D = np.random.default_rng(4).normal(size=(9, n_components)), dissimilarities_of(9, 5)
     D[2, 6] = D[6, 2] = 0.0  # below the floor
     W = elastic_weights(D)
-    numeric = approx_fprime(Y.ravel(), lambda flat: stress(flat.reshape(Y.shape), D, W)[0], 1e-7)
-    np.testing.assert_allclose(stress(Y, D, W)[1].ravel(), numeric, rtol=1e-4, atol=1e-6 * np.abs(numeric).max())
+    numeric = approx_fprime(Y.ravel(), lambda flat: stress_cost(flat.reshape(Y.shape), D, W)[0], 1e-7)
+    np.testing.assert_allclose(stress_cost(Y, D, W)[1].ravel(), numeric, rtol=1e-4, atol=1e-6 * np.abs(numeric).max())
 
 
 def test_printed_position_gradient_is_that_of_twice_the_stress(problem):
     Y, (D, *_), _ = problem
-    gradient = stress(Y, D, elastic_weights(D, floor=1e-9))[1]
+    gradient = stress_cost(Y, D, elastic_weights(D, floor=1e-9))[1]
     np.testing.assert_allclose(reference.printed_position_gradient(Y, D), 2 * gradient, rtol=1e-10)
 
 
@@ -100,15 +94,18 @@ def test_roots_keep_weights_from_falling_below_zero(problem):
 
 def test_elastic_stress_is_free_of_scale(problem):
     Y, (D, *_), _ = problem
-    assert stress(7 * Y, 7 * D, elastic_weights(7 * D))[0] == pytest.approx(stress(Y, D, elastic_weights(D))[0])
+    assert stress_cost(7 * Y, 7 * D, elastic_weights(7 * D))[0] == pytest.approx(
+        stress_cost(Y, D, elastic_weights(D))[0]
+    )
 
 
 def test_small_blocks_change_nothing(problem, monkeypatch):
     Y, matrices, a = problem
     D, rows, d = matrices[0], condensed(matrices), pdist(Y)
-    whole = stress(Y, D, elastic_weights(D)), mixture_stress(a, rows, d, 1e-3)
-    monkeypatch.setattr(module, "BLOCK_BYTES", 8 * len(Y) * 5)
-    blocks = stress(Y, D, elastic_weights(D)), mixture_stress(a, rows, d, 1e-3)
+    whole = stress_cost(Y, D, elastic_weights(D)), mixture_stress(a, rows, d, 1e-3)
+    for place, name in ((module, "BLOCK_BYTES"), (_costs, "_BLOCK_BYTES")):
+        monkeypatch.setattr(place, name, 8 * len(Y) * 5)
+    blocks = stress_cost(Y, D, elastic_weights(D)), mixture_stress(a, rows, d, 1e-3)
     for (value, gradient), (again, gradient_again) in zip(whole, blocks, strict=True):
         assert again == pytest.approx(value, rel=1e-13)
         np.testing.assert_allclose(gradient_again, gradient, rtol=1e-11)
@@ -116,7 +113,7 @@ def test_small_blocks_change_nothing(problem, monkeypatch):
 
 def test_points_that_coincide_have_a_finite_gradient():
     D = dissimilarities_of(5, 1)
-    value, gradient = stress(np.full((5, 2), 0.3), D, elastic_weights(D))
+    value, gradient = stress_cost(np.full((5, 2), 0.3), D, elastic_weights(D))
     assert value == pytest.approx(10)
     np.testing.assert_allclose(gradient, 0, atol=1e-12)
 
@@ -132,11 +129,22 @@ def test_floor_bounds_the_weights_of_equal_rows():
     assert elastic_floor(np.zeros((3, 3))) == 1.0
 
 
-def test_classical_scaling_recovers_a_plane():
-    X = np.random.default_rng(2).normal(size=(40, 2))
-    for n in (40, 8):
-        np.testing.assert_allclose(pdist(classical_positions(cdist(X[:n], X[:n]), 2)), pdist(X[:n]), rtol=1e-8)
-    assert classical_positions(np.array([[0.0, 1.0], [1.0, 0.0]]), 3).shape == (2, 3)
+@pytest.mark.parametrize("n", [400, 40, 8])
+def test_classical_scaling_recovers_a_plane(n):
+    X = np.random.default_rng(2).normal(size=(n, 2))
+    Y, values, missing = classical_scaling(np.square(cdist(X, X)), 2)
+    np.testing.assert_allclose(pdist(Y), pdist(X), rtol=1e-7)
+    np.testing.assert_allclose(values, np.square(Y).sum(axis=0), rtol=1e-7)
+    assert missing < 1e-6
+    np.testing.assert_array_equal(Y, classical_scaling(np.square(cdist(X, X)), 2)[0])
+
+
+def test_axes_beyond_the_number_of_rows_are_zero():
+    Y, values, missing = classical_scaling(np.array([[0.0, 1.0], [1.0, 0.0]]), 3)
+    np.testing.assert_allclose(np.abs(Y), [[0.5, 0, 0], [0.5, 0, 0]], atol=1e-12)
+    np.testing.assert_allclose(values, [0.5, 0, 0], atol=1e-12)
+    assert missing == pytest.approx(0, abs=1e-7)
+    assert classical_scaling(np.zeros((1, 1)), 2)[0].tolist() == [[0, 0]]
 
 
 @pytest.mark.parametrize("n", [2, 3, 30])
@@ -144,64 +152,3 @@ def test_largest_eigenvalue(n):
     D = dissimilarities_of(n, 3)
     assert largest_eigenvalue(D) == pytest.approx(np.linalg.eigvalsh(D)[-1], rel=1e-9)
     assert largest_eigenvalue(np.zeros((n, n))) == 0
-
-
-def rosenbrock(x):
-    return rosen(x), rosen_der(x)
-
-
-@pytest.mark.parametrize("solver", ["scg", "lbfgs"])
-def test_minimisers_find_the_minimum(solver):
-    result = minimize(rosenbrock, np.array([0.5, 1.2, 0.7, 2.0]), solver=solver, max_iter=3000, tol=0.0)
-    assert result.stop_reason == "converged"
-    np.testing.assert_allclose(result.x, 1, atol=2e-4)
-    assert result.value == pytest.approx(rosen(result.x))
-
-
-def test_scaled_conjugate_gradients_end_on_a_quadratic_in_as_many_steps_as_variables():
-    A = np.diag([1.0, 4.0, 9.0, 30.0, 50.0])
-    result = minimize(lambda x: (x @ A @ x / 2, A @ x), np.ones(5), solver="scg", max_iter=15, tol=0.0)
-    assert result.value < 1e-8
-
-
-@pytest.mark.parametrize("solver", ["scg", "lbfgs"])
-def test_minimisers_only_go_down_and_report_each_step(solver):
-    seen = []
-    start = np.array([-1.2, 1.0, 0.7])
-    result = minimize(rosenbrock, start, solver=solver, max_iter=25, callback=lambda i, v, x: seen.append((i, v)))
-    values = [rosen(start), *(value for _, value in seen)]
-    assert all(after <= before for before, after in pairwise(values))
-    assert [number for number, _ in seen] == list(range(1, 26))
-    assert (result.n_iter, result.stop_reason) == (25, "max_iter")
-    assert result.value == values[-1]
-
-
-@pytest.mark.parametrize("solver", ["scg", "lbfgs"])
-def test_minimisers_stop_when_asked(solver):
-    result = minimize(rosenbrock, np.array([-1.2, 1.0]), solver=solver, callback=lambda i, v, x: i == 3)
-    assert (result.n_iter, result.stop_reason) == (3, "callback")
-
-
-@pytest.mark.parametrize("solver", ["scg", "lbfgs"])
-def test_tolerance_is_a_share_of_the_value_whatever_its_size(solver):
-    start = np.array([-1.2, 1.0])
-    free = minimize(rosenbrock, start, solver=solver, tol=0.0)
-    for size in (1.0, 1e-6):
-        run = minimize(lambda x, size=size: (size * rosen(x), size * rosen_der(x)), start, solver=solver, tol=0.05)
-        assert run.stop_reason == "converged"
-        assert 1 < run.n_iter < free.n_iter
-        assert run.value > 1e-3 * size
-
-
-@pytest.mark.parametrize("solver", ["scg", "lbfgs"])
-def test_minimisers_stay_at_a_minimum(solver):
-    result = minimize(rosenbrock, np.ones(3), solver=solver)
-    assert (result.n_iter, result.value, result.stop_reason) == (0, 0.0, "converged")
-
-
-def test_a_step_into_the_infinite_is_taken_back():
-    def wall(x):
-        return (np.inf, np.zeros(1)) if x[0] > 2 else (float(-np.log(2.5 - x[0])) + x[0] ** 4, -x / x + 4 * x**3)
-
-    start = np.array([-1.9])
-    assert minimize(wall, start, solver="scg", max_iter=1).value < wall(start)[0]

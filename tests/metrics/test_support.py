@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from prismap._affinities import bandwidths, mean_bandwidth
 from prismap.exceptions import InputError
 from prismap.metrics import repair_similarity
-from prismap.metrics.support import calibrated_bandwidths, mean_bandwidth, shares, stratified_folds, stratified_support
+from prismap.metrics.support import shares, stratified_folds, stratified_support
 
 
 def test_support_keeps_class_shares_and_never_takes_unlabelled_rows():
@@ -42,7 +43,7 @@ def test_calibrated_bandwidths_have_the_perplexity():
     D2 = ((X[:, None] - X[None]) ** 2).sum(axis=2)
     np.fill_diagonal(D2, np.inf)
     for perplexity in (2, 10, 30):
-        sigma = calibrated_bandwidths(D2, perplexity)
+        sigma = bandwidths(D2, perplexity)
         P = np.exp(-D2 / (2 * sigma[:, None] ** 2))
         P /= P.sum(axis=1, keepdims=True)
         entropy = -np.sum(np.where(P > 0, P * np.log(np.where(P > 0, P, 1)), 0), axis=1)
@@ -54,7 +55,10 @@ def test_bandwidth_scales_with_the_data_and_survives_duplicates():
     D2 = rng.random((20, 20)) + 0.1
     assert mean_bandwidth(9 * D2, 5) == pytest.approx(3 * mean_bandwidth(D2, 5), rel=1e-4)
     assert mean_bandwidth(np.zeros((5, 5)), 3) == 1.0
-    assert np.isfinite(calibrated_bandwidths(np.where(rng.random((20, 20)) < 0.5, 0.0, D2), 3)).all()
+    assert np.isfinite(bandwidths(np.where(rng.random((20, 20)) < 0.5, 0.0, D2), 3)).all()
+    np.testing.assert_array_equal(bandwidths([[0.0, 0.0, np.inf], [8.0, 8.0, 8.0]], 2), [0, 2])
+    few = bandwidths([[1.0, 2.0, np.inf]], 30)  # two candidates cannot be thirty
+    assert 1 < few[0] < 100
 
 
 def indefinite(n=12, seed=0):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
+from prismap._partition import NeighborLists, partition_neighbors, random_groups
 from prismap.embeddings import TSNE
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
-from prismap.metrics.partition import NeighborLists, partition_neighbors, random_groups
 from prismap.neighbors import kneighbors
 
 X, CLASSES = make_blobs(3000, 8, centers=6, cluster_std=3.0, random_state=0)

@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree, shortest_path
 
 from prismap._blocks import require_memory
+from prismap._search import check_n_neighbors
 from prismap.exceptions import InputError
-from prismap.metrics.base import check_n_neighbors
 
 
 def neighbour_edges(distances, indices):

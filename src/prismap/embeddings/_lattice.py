@@ -19,8 +19,8 @@ from sklearn.utils import TransformerTags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._random import as_seed
+from prismap._spectra import double_centre, fix_signs, leading_eigenpairs
 from prismap._validation import check_rows
-from prismap.embeddings._spectra import double_centre, fix_signs, leading_eigenpairs
 from prismap.embeddings.base import Embedding, all_distances
 from prismap.exceptions import InputError
 from prismap.metrics.base import NamedMetric

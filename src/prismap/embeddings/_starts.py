@@ -10,6 +10,7 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from sklearn.decomposition import PCA
 
+from prismap._costs import JITTER
 from prismap._random import as_seed
 from prismap.exceptions import InputError
 
@@ -61,12 +62,12 @@ def given_start(init, n_rows, n_components):
 def distance_start(init, classical, D, rng):
     """Positions of the size of the distances D: "classical" ones, "random" ones, or those given.
 
-    Classical ones are moved by a ten-thousandth of the mean distance: rows that coincide would never part.
+    Classical ones are moved by `JITTER` of the mean distance: rows that coincide would never part.
     """
     if not isinstance(init, str):
         return given_start(init, *classical.shape)
     chance = rng.normal(size=classical.shape) * D.mean()
-    return chance if init == "random" else classical + 1e-4 * chance
+    return chance if init == "random" else classical + JITTER * chance
 
 
 def rescale(Y, rng, std=1e-4):

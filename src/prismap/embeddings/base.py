@@ -10,9 +10,9 @@ from sklearn.base import BaseEstimator
 
 from prismap._blocks import require_memory
 from prismap._random import as_generator
-from prismap._validation import check_target_length
+from prismap._validation import check_target_length, metric_tags, take_columns
 from prismap.exceptions import InputError
-from prismap.metrics.base import fit_metric
+from prismap.metrics.base import count_rows, fit_metric
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,8 @@ class Embedding(BaseEstimator):
         """Embed the rows of X and return their positions."""
         self._check_parameters()
         metric = fit_metric(self.metric, X, y, n_jobs=getattr(self, "n_jobs", None))
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(metric, name):
-                setattr(self, name, getattr(metric, name))
-        n_rows = n_fitted_rows(metric)
+        take_columns(self, metric)
+        n_rows = count_rows(metric)
         if n_rows < 2:
             raise InputError(f"X has n_samples={n_rows}; {type(self).__name__} needs at least 2 rows to place.")
         if y is not None:
@@ -70,20 +68,7 @@ class Embedding(BaseEstimator):
         raise NotImplementedError(f"{type(self).__name__} has no _embed")
 
     def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        inner = getattr(self.metric, "__sklearn_tags__", None)
-        tags.input_tags.pairwise = self.metric == "precomputed" if inner is None else inner().input_tags.pairwise
-        tags.input_tags.sparse = inner is None and self.metric == "euclidean"
-        tags.target_tags.required = inner is not None and inner().target_tags.required
-        return tags
-
-
-def n_fitted_rows(metric) -> int:
-    """How many rows a fitted metric holds."""
-    for name in ("rows_", "distances_"):
-        if hasattr(metric, name):
-            return getattr(metric, name).shape[0]
-    return metric.n_rows_
+        return metric_tags(super().__sklearn_tags__(), self.metric)
 
 
 def all_distances(metric, n_rows, *, method, n_matrices):

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from prismap._validation import check_square
+from prismap._costs import JITTER, elastic_weights, stress_cost
+from prismap._optimise import minimize
+from prismap._spectra import classical_scaling
+from prismap._validation import check_square, renamed
 from prismap.embeddings._starts import given_start
 from prismap.embeddings.base import Embedding, EmbeddingResult, all_distances
 from prismap.exceptions import InputError
-from prismap.metrics._scg import minimize
-from prismap.metrics.stress import JITTER, classical_positions, elastic_weights, position_objective
 
 
 class ElasticMDS(Embedding):
@@ -40,7 +42,7 @@ class ElasticMDS(Embedding):
         Number of starts, those after the first at random; the lowest stress wins.
     solver : {"lbfgs", "scg"}, default="lbfgs"
         L-BFGS, or the scaled conjugate gradients of the paper.
-    max_iter : int, default=750
+    n_iter : int, default=750
     tol : float, default=1e-7
         The run stops when an iteration lowers the stress by less than this share of it.
     callback : callable, default=None
@@ -67,15 +69,16 @@ class ElasticMDS(Embedding):
         "init": [StrOptions({"auto", "classical", "random"}), "array-like"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "solver": [StrOptions({"lbfgs", "scg"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "callback": [callable, None],
         "random_state": ["random_state", np.random.Generator],
     }
 
+    @renamed(max_iter="n_iter")
     def __init__(
         self, n_components=2, *, metric="euclidean", weights="elastic", init="auto", n_init=1, solver="lbfgs",
-        max_iter=750, tol=1e-7, callback=None, random_state=None,
+        n_iter=750, tol=1e-7, callback=None, random_state=None,
     ):  # fmt: skip
         self.n_components = n_components
         self.metric = metric
@@ -83,7 +86,7 @@ class ElasticMDS(Embedding):
         self.init = init
         self.n_init = n_init
         self.solver = solver
-        self.max_iter = max_iter
+        self.n_iter = n_iter
         self.tol = tol
         self.callback = callback
         self.random_state = random_state
@@ -94,7 +97,7 @@ class ElasticMDS(Embedding):
         size = float(D.mean()) or 1.0
         D /= size
         W = self._pair_weights(D)
-        objective = position_objective(D, W, self.n_components)
+        objective = partial(stress_cost, D=D, W=W)
         stress_unit = 1.0 if isinstance(self.weights, str) and self.weights == "elastic" else size**2
         runs = []
         for start in range(self.n_init):
@@ -102,12 +105,14 @@ class ElasticMDS(Embedding):
             Y = chance if start else self._start(metric, D, size, chance)
             report = self._reporter(size, stress_unit)
             runs.append(
-                minimize(objective, Y, solver=self.solver, max_iter=self.max_iter, tol=self.tol, callback=report)
+                minimize(
+                    objective, Y, solver=self.solver, n_iter=self.n_iter, tol=self.tol, callback=report, relative=True
+                )
             )
         best = min(runs, key=lambda run: run.value)
         stress = best.value * stress_unit
         extra = {"stress_": stress, "start_stress_": np.array([run.value for run in runs]) * stress_unit}
-        Y = best.x.reshape(n_rows, self.n_components) * size
+        Y = best.x * size
         return EmbeddingResult(Y - Y.mean(axis=0), stress, best.n_iter, best.stop_reason, extra)
 
     def _pair_weights(self, D):
@@ -132,10 +137,9 @@ class ElasticMDS(Embedding):
             return learnt / size
         if self.init == "random":
             return chance
-        return classical_positions(D, self.n_components) + JITTER * chance
+        return classical_scaling(np.square(D), self.n_components)[0] + JITTER * chance
 
     def _reporter(self, size, stress_unit):
         if self.callback is None:
             return None
-        shape = (-1, self.n_components)
-        return lambda iteration, value, x: self.callback(iteration, value * stress_unit, x.reshape(shape) * size)
+        return lambda iteration, value, x: self.callback(iteration, value * stress_unit, x * size)

@@ -12,31 +12,9 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._blocks import require_memory
+from prismap._spectra import check_n_components, classical_scaling, triangulate
 from prismap.embeddings._graphs import connected_neighbours, edge_graph, geodesics, neighbour_edges
-from prismap.embeddings._spectra import check_n_components, double_centre, leading_eigenpairs
 from prismap.embeddings.base import Embedding, EmbeddingResult
-
-
-def classical_scaling(D2, n_components, rng):
-    """Positions ``V sqrt(lambda)`` from squared distances (overwritten), the eigenvalues, and what they leave out.
-
-    G = -J D2 J / 2 = V diag(lambda) V^T. The last figure is ``||G - G_q||_F / n``, G_q the part that the positions
-    keep. Axes whose eigenvalue is not positive (distances that are not Euclidean) are zero.
-    """
-    G = double_centre(D2, overwrite=True)
-    total = float(np.vdot(G, G))
-    values, vectors = leading_eigenpairs(G, n_components, rng)
-    kept = np.maximum(values, 0.0)
-    missing = np.sqrt(max(total - float(np.sum(kept**2)), 0.0)) / len(G)
-    return vectors * np.sqrt(kept), values, missing
-
-
-def triangulate(D2, D2_landmarks, Y_landmarks):
-    """Positions of rows from squared distances to landmarks: ``-pinv(Y_L) (D2 - mean of D2_L) / 2`` (de Silva 2003).
-
-    D2 has shape (n_landmarks, n). Landmarks come out where classical scaling put them.
-    """
-    return (-0.5 * np.linalg.pinv(Y_landmarks) @ (D2 - D2_landmarks.mean(axis=1)[:, None])).T
 
 
 class Isomap(Embedding):

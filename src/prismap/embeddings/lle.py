@@ -14,8 +14,8 @@ from scipy.sparse.linalg import LinearOperator, eigsh, splu
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._blocks import row_blocks
+from prismap._spectra import DENSE_ROWS, check_n_components, fix_signs
 from prismap.embeddings._graphs import connected_neighbours
-from prismap.embeddings._spectra import DENSE_ROWS, check_n_components, fix_signs
 from prismap.embeddings.base import Embedding, EmbeddingResult, all_distances
 from prismap.metrics.base import NamedMetric
 

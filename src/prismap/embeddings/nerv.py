@@ -11,12 +11,13 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from prismap._affinities import calibrate, lower_perplexity, pair_affinities, row_affinities
 from prismap._costs import nerv_cost, tsne_cost
-from prismap.embeddings._optimise import minimise
+from prismap._optimise import minimize
+from prismap._spectra import classical_scaling
+from prismap._validation import renamed
 from prismap.embeddings._starts import distance_start
-from prismap.embeddings.affinities import calibrate, lower_perplexity, row_affinities
 from prismap.embeddings.base import Embedding, EmbeddingResult, all_distances
-from prismap.embeddings.isomap import classical_scaling
 from prismap.exceptions import InputError
 
 #: Bandwidths tried on the way from half of the rows down to the perplexity, and the iterations spent on each.
@@ -60,7 +61,7 @@ class NeRV(Embedding):
         A name scikit-learn knows, ``"precomputed"``, or an object such as `FisherMetric`.
     init : {"classical", "random"} or array (n, n_components), default="classical"
         Classical scaling, chance, or given positions.
-    max_iter : int, default=300
+    n_iter : int, default=300
         Iterations with the final bandwidths. Each of the six stages on the way takes 20 more (or this, if fewer).
     tol : float, default=1e-6
         Converged when a step changes the cost by less than this share of it.
@@ -88,12 +89,13 @@ class NeRV(Embedding):
         "perplexity": [Interval(Real, 0, None, closed="neither")],
         "metric": [str, object],
         "init": [StrOptions({"classical", "random"}), "array-like"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "callback": [callable, None],
         "random_state": ["random_state", np.random.Generator],
     }
 
+    @renamed(max_iter="n_iter")
     def __init__(
         self,
         n_components=2,
@@ -103,7 +105,7 @@ class NeRV(Embedding):
         perplexity=10,
         metric="euclidean",
         init="classical",
-        max_iter=300,
+        n_iter=300,
         tol=1e-6,
         callback=None,
         random_state=None,
@@ -114,7 +116,7 @@ class NeRV(Embedding):
         self.perplexity = perplexity
         self.metric = metric
         self.init = init
-        self.max_iter = max_iter
+        self.n_iter = n_iter
         self.tol = tol
         self.callback = callback
         self.random_state = random_state
@@ -133,10 +135,10 @@ class NeRV(Embedding):
         make_cost = partial(gaussian_cost if self.kernel == "gaussian" else student_cost, D2, gamma=self.gamma)
         done = 0
         for neighbours in stages(n_rows, perplexity):
-            max_iter = self.max_iter if neighbours == perplexity else min(self.max_iter, ANNEALING_ITER)
+            n_iter = self.n_iter if neighbours == perplexity else min(self.n_iter, ANNEALING_ITER)
             cost = make_cost(neighbours)
-            run = minimise(cost, Y, max_iter=max_iter, tol=self.tol, callback=self.callback, done=done)
-            Y, done = run.embedding, done + run.n_iter
+            run = minimize(cost, Y, n_iter=n_iter, tol=self.tol, callback=self.callback, done=done)
+            Y, done = run.x, done + run.n_iter
             if run.stop_reason == "callback":
                 break
         objective = make_cost(perplexity, pull=0.0)(Y)[0]
@@ -163,8 +165,7 @@ def gaussian_cost(D2, perplexity, *, gamma, pull=0.0):
 def student_cost(D2, perplexity, *, gamma, pull=PULL):
     """The cost of t-NeRV, with pull / n times the mean squared distance to the origin."""
     n_rows = len(D2)
-    P, _ = calibrate(D2, perplexity)
-    P = (P + P.T) / (2.0 * n_rows)
+    P = pair_affinities(D2, perplexity)
 
     def cost(Y):
         value, gradient = tsne_cost(Y, P, gamma=gamma)

@@ -11,14 +11,14 @@ from openTSNE.affinity import PrecomputedAffinities
 from openTSNE.tsne import OptimizationInterrupt, TSNEEmbedding, kl_divergence_bh, kl_divergence_fft
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from prismap._affinities import joint_affinities, lower_perplexity
 from prismap._blocks import require_memory
 from prismap._costs import tsne_cost
+from prismap._threads import n_threads
 from prismap.embeddings._interrupt import InterruptBetweenSteps
 from prismap.embeddings._starts import given_start, principal_start, rescale, spectral_start
-from prismap.embeddings.affinities import joint_affinities, lower_perplexity
 from prismap.embeddings.base import Embedding, EmbeddingResult
 from prismap.exceptions import InputError
-from prismap.metrics.tiles import n_threads
 from prismap.neighbors import Neighbors, kneighbors
 
 #: Up to here all pairs are visited, without approximation; then Barnes-Hut; from the second figure on the FFT grid.

@@ -12,13 +12,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.utils.validation import check_is_fitted
 
 import prismap
-from prismap._validation import check_rows, check_target_length
+from prismap._validation import check_rows, check_target_length, is_fitted
 from prismap.exceptions import InputError
 from prismap.inspection.exemplars import Exemplars, exemplars_of
 from prismap.inspection.held_out import cross_validate, judge_view, shown_wrongly
@@ -109,7 +107,7 @@ class ModelView:
             truth = real_values(truth)
         answer = responder(rows)
         target = supervision_target(responder, answer.value, truth, supervision_from)
-        recipe = default_map(model, len(rows)) if map is None else map
+        recipe = default_map(model, len(rows)) if map is None else check_map(map)
         # Our own pipelines take arrays: scalers without names.
         form = np.asarray if map is None and isinstance(recipe, Pipeline) else responder.as_given
         X = rows if form is np.asarray else X
@@ -249,14 +247,10 @@ def held_out(recipe, responder, X, rows, target, view, *, n_folds, seed):
     return judge_view(view, shown, behind, rows, folds)
 
 
-def is_fitted(estimator):
-    """Whether a map has been fitted."""
-    try:
-        check_is_fitted(estimator)
-    except NotFittedError:
-        return False
-    except TypeError as error:
+def check_map(estimator):
+    """A map that is given must be able to fit, or be fitted."""
+    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
         raise InputError(
             f"map must be a PrisMap or another 2-D transformer with fit and transform; got {type(estimator).__name__}."
-        ) from error
-    return True
+        )
+    return estimator

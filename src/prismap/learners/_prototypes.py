@@ -1,18 +1,19 @@
-"""What the prototype models share: class codes, first prototypes, distances, and an L-BFGS run with its story."""
+"""What the prototype models share: class codes, first prototypes, distances, and how they are learnt."""
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import minimize
 from sklearn.cluster import KMeans
 from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from prismap._random import as_seed
-from prismap._threads import on_one_thread
 from prismap._validation import check_rows
 from prismap.exceptions import InputError
+
+#: How `prismap._optimise.minimize` goes about the costs of prototypes and matrices.
+LEARNING = {"gradient_tol": 1e-8, "memory": 20}
 
 
 def check_labelled_rows(estimator, X, y):
@@ -63,12 +64,3 @@ def squared_distances(A, B):
 def nearest_of_class(D2, labels, n_classes):
     """The smallest distance to a prototype of each class, shape (n, n_classes)."""
     return np.column_stack([D2[:, labels == c].min(axis=1) for c in range(n_classes)])
-
-
-@on_one_thread
-def run_lbfgs(cost, x0, *, max_iter, tol, bounds=None):
-    """Minimise ``cost(x) -> (value, gradient)``: x, value, iterations, and "converged" or "max_iter"."""
-    options = {"maxiter": max_iter, "maxfun": 10 * max_iter, "ftol": tol, "gtol": 1e-8, "maxcor": 20}
-    found = minimize(cost, x0, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    # Status 2, a line search without progress, is convergence at the precision of the cost.
-    return found.x, float(found.fun), int(found.nit), "max_iter" if found.status == 1 else "converged"

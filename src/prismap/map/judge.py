@@ -13,10 +13,10 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from prismap._random import as_generator
+from prismap._threads import n_threads
 from prismap.exceptions import PrismapWarning
 from prismap.map.build import DENSE_ROWS, Built, build, distances_among
 from prismap.metrics.target import known_targets
-from prismap.metrics.tiles import n_threads
 from prismap.quality import (
     Estimate,
     MapReport,

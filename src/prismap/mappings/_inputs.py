@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
-from sklearn.exceptions import NotFittedError
 from sklearn.metrics import pairwise_distances
 from sklearn.utils import check_array
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples
 
-from prismap._validation import check_rows
-from prismap.exceptions import InputError, PrismapWarning
-from prismap.mappings.kernels import typical
-from prismap.metrics.base import NamedMetric, fit_metric
-
-#: A new row is far when it is farther from the data than this share of the fitted rows are from each other.
-FAR_QUANTILE = 0.99
+from prismap._validation import check_rows, is_fitted, metric_tags, take_columns
+from prismap.exceptions import InputError
+from prismap.metrics.base import NamedMetric, count_rows, fit_metric
 
 
 def as_positions(Y, n_rows, name="Y"):
@@ -35,8 +28,8 @@ def as_positions(Y, n_rows, name="Y"):
 
 def resolve_metric(metric, X, *, n_jobs=None):
     """The metric as it is if it is already fitted on as many rows as X has; otherwise fitted on X."""
-    if not isinstance(metric, str) and is_fitted(metric):
-        found, wanted = n_fitted_rows(metric), _num_samples(X)
+    if hasattr(metric, "fit") and is_fitted(metric):
+        found, wanted = count_rows(metric), _num_samples(X)
         if found != wanted:
             raise InputError(
                 f"metric is fitted on {found} rows and X has {wanted}: pass the rows it was fitted on, or an "
@@ -44,23 +37,6 @@ def resolve_metric(metric, X, *, n_jobs=None):
             )
         return metric
     return fit_metric(metric, X, n_jobs=n_jobs)
-
-
-def is_fitted(estimator) -> bool:
-    """Whether an estimator has been fitted."""
-    try:
-        check_is_fitted(estimator)
-    except (NotFittedError, TypeError):
-        return False
-    return True
-
-
-def n_fitted_rows(metric) -> int:
-    """How many rows a fitted metric holds."""
-    for name in ("rows_", "distances_"):
-        if hasattr(metric, name):
-            return getattr(metric, name).shape[0]
-    return metric.n_rows_
 
 
 def distances_to(metric, A, landmarks):
@@ -73,27 +49,11 @@ def distances_to(metric, A, landmarks):
     return np.asarray(D, dtype=np.float64)
 
 
-def lowered_perplexity(perplexity, n_rows):
-    """The perplexity, or the (n - 1) / 3 that n rows allow, with a warning."""
-    most = max(1.0, (n_rows - 1) / 3)
-    if perplexity > most:
-        message = f"perplexity={perplexity:g} is too high for {n_rows} rows; {most:.3g} is used, (n - 1) / 3."
-        warnings.warn(message, PrismapWarning, stacklevel=4)
-    return min(float(perplexity), most)
-
-
-def take_columns(estimator, metric):
-    """The names and number of columns, as the metric learned them."""
-    for name in ("n_features_in_", "feature_names_in_"):
-        if hasattr(metric, name):
-            setattr(estimator, name, getattr(metric, name))
-
-
 def keep_positions(estimator, X, Y, what):
     """Give an estimator its fitted metric and the fixed positions of its rows; how many rows there are."""
     estimator.metric_ = resolve_metric(estimator.metric, X)
     take_columns(estimator, estimator.metric_)
-    n = n_fitted_rows(estimator.metric_)
+    n = count_rows(estimator.metric_)
     estimator.embedding_ = as_positions(Y, n)
     if n < 2:
         raise InputError(f"X has n_samples={n}; {what} needs at least 2 rows.")
@@ -101,25 +61,12 @@ def keep_positions(estimator, X, Y, what):
     return n
 
 
-def metric_tags(tags, metric):
+def mapping_tags(tags, metric):
     """scikit-learn's tags of an estimator that maps rows measured by `metric` to given positions."""
-    inner = getattr(metric, "__sklearn_tags__", None)
-    tags.input_tags.pairwise = metric == "precomputed" if inner is None else inner().input_tags.pairwise
-    tags.input_tags.sparse = inner is None and metric == "euclidean"
+    tags = metric_tags(tags, metric)
     tags.target_tags.required = True
     tags.target_tags.multi_output = True
     return tags
-
-
-def usual_distances(nearest):
-    """The typical distance of a fitted row to its nearest other one, and the far threshold in units of it.
-
-    The threshold is the 99 % quantile of those distances (the largest, below 100 rows): of new rows like the fitted
-    ones, about one in a hundred is called far.
-    """
-    typical_distance = typical(nearest)
-    rank = min(len(nearest), int(np.ceil((len(nearest) + 1) * FAR_QUANTILE)))
-    return typical_distance, float(np.sort(nearest)[rank - 1] / typical_distance)
 
 
 def relative_residual(found, Y):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
+from prismap._spacing import nearest_distances, typical_distance, typical_spacing
 from prismap._threads import on_one_thread
 from prismap.exceptions import PrismapWarning
-from prismap.mappings.kernels import NEAREST_FLOOR, ElmKernel, GaussianKernel, nearest_distances, typical
+from prismap.mappings.kernels import NEAREST_FLOOR, ElmKernel, GaussianKernel
 from prismap.mappings.solve import interpolate
 
 #: What cross-validation tries: from "nearest row only" to very smooth, and from interpolation to regression.
@@ -33,7 +33,7 @@ def make_kernels(name, D, factors):
     """
     if name == "elm":
         return [ElmKernel.of(D, factor) for factor in factors]
-    width = typical(nearest_distances(D))
+    width = typical_distance(nearest_distances(D))
     return [GaussianKernel(np.full(len(D), factor * width)) for factor in factors]
 
 
@@ -44,7 +44,7 @@ def representable_kernel(D):
     all pairs gives ``f = max d_ij / n_j / sqrt(-2 log tiny)``.
     """
     nearest = nearest_distances(D)
-    nearest = np.maximum(nearest, NEAREST_FLOOR * typical(nearest))
+    nearest = np.maximum(nearest, NEAREST_FLOOR * typical_distance(nearest))
     factor = float((D / nearest).max(initial=0.0) / np.sqrt(-2 * LOWEST_REPRESENTABLE)) or 1.0
     return GaussianKernel(factor * nearest), factor
 
@@ -111,11 +111,3 @@ def neighbor_ranks(D):
     ranks = np.empty(D.shape, dtype=np.intp)
     np.put_along_axis(ranks, np.argsort(D, axis=1, kind="stable"), np.arange(len(D))[None], axis=1)
     return ranks
-
-
-def typical_spacing(Y, k=1):
-    """Median distance between a position and its k-th nearest other one."""
-    if len(Y) < 2:
-        return 1.0
-    spacing = cKDTree(Y).query(Y, k=[min(k, len(Y) - 1) + 1])[0][:, 0]
-    return float(np.median(spacing)) or float(spacing.max()) or 1.0

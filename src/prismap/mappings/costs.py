@@ -7,47 +7,27 @@ products where a row's result must not depend on its company.
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 
 from prismap._costs import tsne_cost
-from prismap._threads import on_one_thread
-from prismap.metrics.support import calibrated_bandwidths
+from prismap._optimise import minimize
 
 _TINY = np.finfo(np.float64).tiny
 
 
-def joint_affinities(D, perplexity):
-    """Symmetric affinities p_ij that sum to one, of all pairs of rows with distances D (t-SNE)."""
-    D2 = np.square(D)
-    np.fill_diagonal(D2, np.inf)
-    sigma = calibrated_bandwidths(D2, perplexity)
-    P = conditional_affinities(D2, sigma)
-    return (P + P.T) / (2 * len(P))
-
-
-def conditional_affinities(D2, sigma):
-    """``p_{j|i} = exp(-d_ij^2 / 2 sigma_i^2) / sum_k``, rows summing to one."""
-    E = -0.5 * D2 / np.square(sigma)[:, None]
-    P = np.exp(E - E.max(axis=1, keepdims=True))
-    return P / P.sum(axis=1, keepdims=True)
-
-
-@on_one_thread
-def minimize_tsne_cost(K, A, P, max_iter):
+def minimize_tsne_cost(K, A, P, n_iter):
     """Coefficients A of the map ``Y = K A`` with a lower t-SNE cost: ``(A, cost)`` (001_..., section 3, "k").
 
     The gradient in A is K^T times that in Y, which is the paper's formula. L-BFGS never ends above its start.
     """
 
-    def of_coefficients(flat):
-        cost, gradient = tsne_cost(K @ flat.reshape(A.shape), P)
-        return cost, (K.T @ gradient).ravel()
+    def of_coefficients(A):
+        cost, gradient = tsne_cost(K @ A, P)
+        return cost, K.T @ gradient
 
-    options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "ftol": 1e-9, "gtol": 1e-8}
-    result = minimize(of_coefficients, A.ravel(), jac=True, method="L-BFGS-B", options=options)
-    return result.x.reshape(A.shape), float(result.fun)
+    found = minimize(of_coefficients, A, n_iter=n_iter, n_evaluations=2 * n_iter, tol=1e-9, gradient_tol=1e-8)
+    return found.x, found.value
 
 
 def _pull(F, Z, Y):
@@ -69,8 +49,8 @@ def tsne_placement(Z, Y, P, rest):
     return scale * cost, _pull(4 * scale * W * (P - W / total[:, None]), Z, Y)
 
 
-def nerv_placement(Z, Y, P, sigma, trade_off):
-    """``t KL(p || q) + (1 - t) KL(q || p)`` of the new row's own neighbourhood, t the `trade_off`.
+def nerv_placement(Z, Y, P, sigma, gamma):
+    """``gamma KL(p || q) + (1 - gamma) KL(q || p)`` of the new row's own neighbourhood.
 
     q_j ~ exp(-|z - y_j|^2 / 2 sigma^2) with the row's sigma in the data space, as NeRV has it (thesis 2.2.2).
     """
@@ -82,8 +62,8 @@ def nerv_placement(Z, Y, P, sigma, trade_off):
     ratio = log_q - np.log(np.maximum(P, _TINY))
     recall = -np.einsum("ij,ij->i", P, ratio)
     precision = np.einsum("ij,ij->i", Q, ratio)
-    F = trade_off * (P - Q) - (1 - trade_off) * Q * (ratio - precision[:, None])
-    return trade_off * recall + (1 - trade_off) * precision, _pull(2 * half * F, Z, Y)
+    F = gamma * (P - Q) - (1 - gamma) * Q * (ratio - precision[:, None])
+    return gamma * recall + (1 - gamma) * precision, _pull(2 * half * F, Z, Y)
 
 
 def mds_placement(Z, Y, D):

@@ -17,11 +17,13 @@ from threadpoolctl import threadpool_limits
 
 from prismap._blocks import require_memory
 from prismap._random import as_generator, as_seed
-from prismap._validation import check_rows
+from prismap._spacing import far_threshold, position_spacing, typical_distance
+from prismap._validation import check_rows, is_fitted
 from prismap.exceptions import InputError
-from prismap.mappings._inputs import as_positions, is_fitted, n_fitted_rows, relative_residual, usual_distances
-from prismap.mappings.kernels import kernel_matrix, typical
+from prismap.mappings._inputs import as_positions, relative_residual
+from prismap.mappings.kernels import kernel_matrix
 from prismap.mappings.streaming import EuclideanExponents, evaluate
+from prismap.metrics.base import count_rows
 
 #: Widths that cross-validation tries, relative to the typical spacing of the landmarks.
 FACTORS = (0.5, 0.7, 1.0, 1.4, 2.0, 3.0)
@@ -102,7 +104,7 @@ class InverseMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         rng = as_generator(0 if self.random_state is None else self.random_state)
         self.landmarks_ = self._choose_landmarks(Y, rng)
         require_memory(24.0 * len(Y) * len(self.landmarks_), "The kernels", "Set a smaller n_landmarks.")
-        spacing = typical(nearest(self.landmarks_))
+        spacing = typical_distance(position_spacing(self.landmarks_))
         D = cdist(Y, self.landmarks_)
         self.center_ = X.mean(axis=0)
         centered = X - self.center_
@@ -135,7 +137,8 @@ class InverseMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _learn_distances(self, Y):
         self._tree = cKDTree(Y)
-        self.typical_distance_, self.far_threshold_ = usual_distances(nearest(Y))
+        nearest = position_spacing(Y)
+        self.typical_distance_, self.far_threshold_ = typical_distance(nearest), far_threshold(nearest)
 
     def _choose_landmarks(self, Y, rng):
         distinct = np.unique(Y, axis=0)
@@ -173,9 +176,9 @@ class InverseMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Lower the Fisher-weighted cost by conjugate gradients, from the Euclidean solution."""
         if not (is_fitted(self.metric) and hasattr(self.metric, "tensor_factor")):
             raise InputError("metric must be a fitted FisherMetric; fit it on these rows first.")
-        if n_fitted_rows(self.metric) != len(X):
+        if count_rows(self.metric) != len(X):
             raise InputError(
-                f"metric is fitted on {n_fitted_rows(self.metric)} rows and {len(X)} were given: fit it on these rows."
+                f"metric is fitted on {count_rows(self.metric)} rows and {len(X)} were given: fit it on these rows."
             )
         F = np.asarray(self.metric.tensor_factor(None), dtype=np.float64)
         weigh = tensor_weights(F, self.euclidean_share)
@@ -247,8 +250,3 @@ def weighted_solution(K, X, weigh, ridge, start):
     )  # fmt: skip
     A = flat.reshape(start.shape)
     return A, (cost(start), cost(A))
-
-
-def nearest(Y):
-    """Distance of each position to its nearest other one."""
-    return cKDTree(Y).query(Y, k=2)[0][:, 1] if len(Y) > 1 else np.ones(len(Y))

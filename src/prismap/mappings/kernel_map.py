@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from types import MethodType
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -12,22 +11,14 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from prismap._affinities import lower_perplexity, pair_affinities
 from prismap._blocks import require_memory, row_blocks
 from prismap._costs import tsne_cost
 from prismap._random import as_generator
-from prismap._validation import check_rows
+from prismap._spacing import far_threshold, nearest_distances, typical_distance
+from prismap._validation import check_rows, renamed, take_columns
 from prismap.exceptions import InputError
-from prismap.mappings._inputs import (
-    as_positions,
-    distances_to,
-    lowered_perplexity,
-    metric_tags,
-    n_fitted_rows,
-    relative_residual,
-    resolve_metric,
-    take_columns,
-    usual_distances,
-)
+from prismap.mappings._inputs import as_positions, distances_to, mapping_tags, relative_residual, resolve_metric
 from prismap.mappings.bandwidth import (
     FACTORS,
     RIDGES,
@@ -36,32 +27,16 @@ from prismap.mappings.bandwidth import (
     make_kernels,
     representable_kernel,
 )
-from prismap.mappings.costs import joint_affinities, minimize_tsne_cost
-from prismap.mappings.kernels import GaussianKernel, merge_duplicates, nearest_distances
+from prismap.mappings.costs import minimize_tsne_cost
+from prismap.mappings.kernels import GaussianKernel, merge_duplicates
 from prismap.mappings.solve import interpolate
 from prismap.mappings.streaming import EuclideanExponents, evaluate
+from prismap.metrics.base import count_rows
 
 #: Width of the tube of support vector regression, in units of the spread of the positions.
 SVR_TUBE = 0.01
 #: Iterations of L-BFGS on the t-SNE cost.
 COST_ITERATIONS = 300
-
-
-class _FitMethod:
-    """Lets a class have a method ``fit`` and a parameter of the same name: calling reads the method, setting the other.
-
-    A data descriptor goes before the instance's dictionary, where the parameter is kept.
-    """
-
-    def __init__(self, method):
-        self.method = method
-        self.__doc__ = method.__doc__
-
-    def __get__(self, instance, owner=None):
-        return self.method if instance is None else MethodType(self.method, instance)
-
-    def __set__(self, instance, value):
-        vars(instance)["fit"] = value
 
 
 class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -75,7 +50,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     ----------
     kernel : {"rbf", "elm"}
         ``exp(-d(x, x_j)^2 / 2 sigma_j^2)``, or the nearly parameterless kernel of extreme learning machines.
-    fit : {"interpolate", "svr", "cost"}
+    solver : {"interpolate", "svr", "cost"}
         How the coefficients are found: ``(K + ridge I) A = Y``; support vector regression of each coordinate; or the
         t-SNE cost of the fitted rows itself, started from the interpolation.
     normalize : bool
@@ -93,7 +68,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     n_landmarks : int, optional
         Number of kernels, at rows drawn at random; all distinct rows by default, which takes memory for n x n.
     perplexity : float
-        Of the t-SNE cost (``fit="cost"`` only).
+        Of the t-SNE cost (``solver="cost"`` only).
     random_state : int, optional
         Draws the landmarks and the folds of the cross-validation; None is a fixed draw.
     n_jobs : int, optional
@@ -109,14 +84,14 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     factor_, ridge_ : the factor (nan with "fifth") and ridge used.
     residual_ : root mean square of Y - y(X) over the fitted rows, relative to the spread of Y.
     condition_ : condition number of the system solved.
-    cost_ : t-SNE cost at the start and at the end (``fit="cost"``).
+    cost_ : t-SNE cost at the start and at the end (``solver="cost"``).
     typical_distance_ : median distance of a fitted row to its nearest neighbour.
     far_threshold_ : 99 % of the fitted rows are nearer than this to another one, in units of the typical distance.
     """
 
     _parameter_constraints: dict = {
         "kernel": [StrOptions({"rbf", "elm"})],
-        "fit": [StrOptions({"interpolate", "svr", "cost"})],
+        "solver": [StrOptions({"interpolate", "svr", "cost"})],
         "normalize": ["boolean"],
         "metric": [str, object],
         "bandwidth": [StrOptions({"cv", "representable", "fifth"}), Interval(Real, 0, None, closed="neither")],
@@ -127,12 +102,13 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         "n_jobs": [None, Integral],
     }
 
+    @renamed(fit="solver")
     def __init__(
-        self, kernel="rbf", *, fit="interpolate", normalize=True, metric="euclidean", bandwidth="cv", ridge="cv",
+        self, kernel="rbf", *, solver="interpolate", normalize=True, metric="euclidean", bandwidth="cv", ridge="cv",
         n_landmarks=None, perplexity=30, random_state=None, n_jobs=None,
     ):  # fmt: skip
         self.kernel = kernel
-        self.fit = fit
+        self.solver = solver
         self.normalize = normalize
         self.metric = metric
         self.bandwidth = bandwidth
@@ -142,17 +118,12 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def get_params(self, deep=True):
-        """Parameters by name; `fit` is the way of fitting, not the method."""
-        return super().get_params(deep) | {"fit": vars(self)["fit"]}
-
-    @_FitMethod
     def fit(self, X, Y):
         """Learn the map from rows X to their positions Y, shape (n, d)."""
         self._check_parameters()
         self.metric_ = resolve_metric(self.metric, X, n_jobs=self.n_jobs)
         take_columns(self, self.metric_)
-        n = n_fitted_rows(self.metric_)
+        n = count_rows(self.metric_)
         Y = as_positions(Y, n)
         if n < 2:
             raise InputError(f"X has n_samples={n}; a map needs at least 2 rows.")
@@ -204,16 +175,19 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Every distinct row carries a kernel: distances between them, and the number of each row's kernel."""
         require_memory(32.0 * n * n, f"The kernels between {n} rows", "Set n_landmarks.")
         D = np.asarray(self.metric_.pairwise(None), dtype=np.float64)
-        self.typical_distance_, self.far_threshold_ = usual_distances(nearest_distances(D))
+        self._learn_distances(nearest_distances(D))
         groups = merge_duplicates(D)
         self.landmarks_ = np.unique(groups, return_index=True)[1]
         return D if len(self.landmarks_) == n else D[np.ix_(self.landmarks_, self.landmarks_)], groups
+
+    def _learn_distances(self, nearest):
+        self.typical_distance_, self.far_threshold_ = typical_distance(nearest), far_threshold(nearest)
 
     def _some_landmarks(self, n, rng):
         """Rows drawn at random carry the kernels: distances of all rows to them, and the number of each row."""
         if self.n_landmarks > n:
             raise InputError(f"n_landmarks={self.n_landmarks} is more than the {n} rows; lower it or leave it out.")
-        self.typical_distance_, self.far_threshold_ = usual_distances(self.metric_.kneighbors(None, 1)[0][:, 0])
+        self._learn_distances(self.metric_.kneighbors(None, 1)[0][:, 0])
         chosen = np.sort(rng.choice(n, self.n_landmarks, replace=False))
         require_memory(32.0 * n * len(chosen), f"The kernels of {n} rows", "Set a smaller n_landmarks.")
         D = distances_to(self.metric_, None, chosen)
@@ -239,14 +213,15 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return make_kernels(self.kernel, D, [self.factor_])[0]
 
     def _coefficients(self, K, Y, D):
-        """The alpha by the way `fit` asks for, from kernels K and distances D of the rows to the landmarks."""
-        way = vars(self)["fit"]
-        if way == "svr":
+        """The alpha by the `solver`, from kernels K and distances D of the rows to the landmarks."""
+        if self.solver == "svr":
             return self._by_regression(K, Y)
         A, self.condition_ = interpolate(K, Y - self.center_, self.ridge_)
-        if way == "cost":
+        if self.solver == "cost":
             D = D if D.shape[0] == D.shape[1] else np.asarray(self.metric_.pairwise(None), dtype=np.float64)
-            P = joint_affinities(D, lowered_perplexity(self.perplexity, len(D)))
+            D2 = np.square(D)
+            np.fill_diagonal(D2, np.inf)
+            P = pair_affinities(D2, lower_perplexity(self.perplexity, len(D)))
             before = tsne_cost(K @ A, P)[0]
             A, after = minimize_tsne_cost(K, A, P, COST_ITERATIONS)
             self.cost_ = (before, after)
@@ -282,7 +257,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 self.exponents_ = EuclideanExponents.of(self.metric_.rows_[self.landmarks_], self.bandwidth_)
 
     def __sklearn_tags__(self):
-        return metric_tags(super().__sklearn_tags__(), self.metric)
+        return mapping_tags(super().__sklearn_tags__(), self.metric)
 
 
 def group_means(groups, Y):

@@ -20,20 +20,6 @@ NEAREST_FLOOR = 0.1
 DUPLICATE_SHARE = 1e-7
 
 
-def nearest_distances(D, k=1):
-    """Distance of each row to its k-th nearest other row, from the square matrix D."""
-    D = D.copy()
-    np.fill_diagonal(D, np.inf)
-    k = min(k, D.shape[1] - 1)
-    return np.partition(D, k - 1, axis=1)[:, k - 1] if k else np.ones(len(D))
-
-
-def typical(nearest):
-    """The median of nearest distances that are not zero; 1 if all are."""
-    positive = nearest[nearest > 0]
-    return float(np.median(positive)) if len(positive) else 1.0
-
-
 def merge_duplicates(D):
     """A group number for each row: rows at distance zero from each other share it (0, 1, ... by first appearance).
 

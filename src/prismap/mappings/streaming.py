@@ -7,13 +7,12 @@ another, ``k [A, 1]``. In between, each weight is touched a handful of times whi
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from threadpoolctl import ThreadpoolController
 
+from prismap._threads import parallel_map, thread_pools
 from prismap.mappings.kernels import weights_in_place
 
 #: Bytes of a block of weights: about a core's own cache.
@@ -72,12 +71,10 @@ def evaluate(exponents, rows, coefficients, *, normalize, n_jobs):
 
 def run_blocks(work, starts, n_jobs):
     """Call work(start) for all starts, on `n_jobs` threads with one BLAS thread each (None: as many as BLAS has)."""
+    if n_jobs is None:
+        n_jobs = max((entry["num_threads"] for entry in thread_pools().select(user_api="blas").info()), default=1)
     if len(starts) < 2 or n_jobs == 1:
         for start in starts:
             work(start)
         return
-    blas = ThreadpoolController().select(user_api="blas")
-    most = max((entry["num_threads"] for entry in blas.info()), default=1)
-    n_threads = min(len(starts), most if n_jobs is None else n_jobs)
-    with blas.limit(limits=1), ThreadPoolExecutor(n_threads) as pool:
-        list(pool.map(work, starts))
+    parallel_map(work, starts, n_jobs)

@@ -11,9 +11,9 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from prismap._blocks import row_blocks
-from prismap.mappings._inputs import keep_positions, metric_tags
-from prismap.mappings.bandwidth import typical_spacing
-from prismap.metrics.base import smallest
+from prismap._search import smallest
+from prismap._spacing import typical_spacing
+from prismap.mappings._inputs import keep_positions, mapping_tags
 
 #: Positions are beside each other within the typical distance to so many neighbours on the map.
 SPACING_NEIGHBORS = 10
@@ -81,7 +81,7 @@ class VoteMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return positions
 
     def __sklearn_tags__(self):
-        return metric_tags(super().__sklearn_tags__(), self.metric)
+        return mapping_tags(super().__sklearn_tags__(), self.metric)
 
 
 def vote(D2, Y, scale):

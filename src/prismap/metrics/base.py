@@ -7,7 +7,8 @@ A *metric* is an estimator that, once fitted, answers
 - ``kneighbors(A=None, n_neighbors=90)``: ``(distances, indices)`` of the nearest fitted rows, each of shape
   (n_A, n_neighbors), nearest first. For ``A=None`` a row is not its own neighbour;
 - ``between(a, b)``: the distances between fitted rows by their indices, which approximate searches ask for. A metric
-  without it is searched exactly.
+  without it is searched exactly;
+- ``n_rows_``: how many rows it was fitted on.
 
 `FisherMetric` and `MixtureMetric` keep it with a target; the two classes here keep it for scikit-learn's named metrics
 and for ready-made distances. `fit_metric` turns what a user may pass as ``metric=`` into a fitted one.
@@ -24,6 +25,7 @@ from sklearn.metrics.pairwise import PAIRWISE_DISTANCE_FUNCTIONS
 from sklearn.neighbors import NearestNeighbors
 
 from prismap._blocks import require_memory, row_blocks
+from prismap._search import check_n_neighbors, smallest
 from prismap._validation import check_dissimilarity, check_rows
 from prismap.exceptions import InputError
 
@@ -34,6 +36,8 @@ class NamedMetric(BaseEstimator):
     def __init__(self, name="euclidean", *, n_jobs=None):
         self.name = name
         self.n_jobs = n_jobs
+
+    n_rows_ = property(lambda self: self.rows_.shape[0], doc="Number of fitted rows.")
 
     def fit(self, X, y=None):
         """Keep the rows."""
@@ -56,11 +60,13 @@ class NamedMetric(BaseEstimator):
         """Nearest fitted rows of A: (distances, indices)."""
         if A is not None:
             A = check_rows(self, A, reset=False, sparse=True)
-        return self.index_.kneighbors(A, n_neighbors=check_n_neighbors(n_neighbors, self.rows_.shape[0], own=A is None))
+        return self.index_.kneighbors(A, n_neighbors=check_n_neighbors(n_neighbors, self.n_rows_, own=A is None))
 
 
 class PrecomputedMetric(BaseEstimator):
     """Distances that are known already: square at fit, (n_new, n_fitted) for new rows."""
+
+    n_rows_ = property(lambda self: self.distances_.shape[0], doc="Number of fitted rows.")
 
     def fit(self, X, y=None):
         """Keep the matrix of distances between the fitted rows."""
@@ -98,25 +104,6 @@ class PrecomputedMetric(BaseEstimator):
         return distances, indices
 
 
-def smallest(D, n_neighbors):
-    """The `n_neighbors` smallest entries of each row of D, ascending (ties by column): values and columns."""
-    if n_neighbors < D.shape[1]:
-        columns = np.sort(np.argpartition(D, n_neighbors - 1, axis=1)[:, :n_neighbors], axis=1)
-    else:
-        columns = np.broadcast_to(np.arange(D.shape[1]), D.shape)
-    values = np.take_along_axis(D, columns, axis=1)
-    order = np.argsort(values, axis=1, kind="stable")
-    return np.take_along_axis(values, order, axis=1), np.take_along_axis(columns, order, axis=1)
-
-
-def check_n_neighbors(n_neighbors: int, n_fitted: int, *, own: bool) -> int:
-    """A number of neighbours that exists: at most the fitted rows, less the row itself when it is one of them."""
-    most = n_fitted - 1 if own else n_fitted
-    if not 1 <= n_neighbors <= most:
-        raise InputError(f"n_neighbors must lie between 1 and {most} for {n_fitted} fitted rows; got {n_neighbors}.")
-    return int(n_neighbors)
-
-
 def fit_metric(metric: Any, X: Any, y: Any = None, *, n_jobs: int | None = None) -> Any:
     """A fitted metric from a name, ``"precomputed"`` or a metric object (cloned, then fitted on X and y)."""
     if isinstance(metric, str):
@@ -131,3 +118,10 @@ def fit_metric(metric: Any, X: Any, y: Any = None, *, n_jobs: int | None = None)
             f"metric must be a name, 'precomputed' or an object with fit, pairwise and kneighbors; got {metric!r}."
         )
     return clone(metric).fit(X, y)
+
+
+def count_rows(metric: Any) -> int:
+    """How many rows a metric was fitted on."""
+    if not hasattr(metric, "n_rows_"):
+        raise InputError(f"the metric {type(metric).__name__} does not say how many rows it was fitted on (n_rows_).")
+    return int(metric.n_rows_)

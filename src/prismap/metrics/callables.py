@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
+from prismap._threads import n_threads
 from prismap.exceptions import InputError
-from prismap.metrics.tiles import n_threads
 
 #: Pairs that one job evaluates, and that are evaluated first to see what they cost.
 CHUNK_PAIRS = 500

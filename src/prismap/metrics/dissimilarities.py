@@ -29,8 +29,8 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from prismap._blocks import require_memory, row_blocks
+from prismap._search import check_n_neighbors, smallest
 from prismap.exceptions import InputError
-from prismap.metrics.base import check_n_neighbors, smallest
 
 #: Bytes of one tile of differences: small enough to stay in the cache between the passes over it.
 TILE_BYTES = 2 * 2**20

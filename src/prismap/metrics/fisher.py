@@ -17,16 +17,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from prismap._affinities import mean_bandwidth
 from prismap._blocks import WORKING_BYTES, require_memory, row_blocks
 from prismap._random import as_generator
-from prismap._validation import check_dissimilarity, check_rows, check_similarity, encode_classes
+from prismap._search import check_n_neighbors, smallest
+from prismap._validation import check_dissimilarity, check_rows, check_similarity, encode_classes, is_fitted
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics.anchors import FisherAnchors, RowwiseAnchors
-from prismap.metrics.base import check_n_neighbors, smallest
 from prismap.metrics.gaussian_process import GaussianProcess, most_support, target_bins
 from prismap.metrics.geometry import DissimilarityGeometry, FittedIndex, SimilarityGeometry, VectorGeometry
 from prismap.metrics.graph import GRAPH_NEIGHBORS, connected_graph, shortest_paths, shortest_paths_of_new
-from prismap.metrics.models import SEGMENT_FOLDS, PredictedLabels, check_model, is_fitted, is_model
+from prismap.metrics.models import SEGMENT_FOLDS, PredictedLabels, check_model, is_model
 from prismap.metrics.segments import blend
 from prismap.metrics.sources import (
     GaussianProcessSource,
@@ -39,7 +40,7 @@ from prismap.metrics.sources import (
     parzen_source,
     predicted_source,
 )
-from prismap.metrics.support import mean_bandwidth, stratified_folds, stratified_support
+from prismap.metrics.support import stratified_folds, stratified_support
 from prismap.metrics.symmetry import symmetrized
 from prismap.metrics.target import resolve_target
 from prismap.metrics.tiles import fill_pairs

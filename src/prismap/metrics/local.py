@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from prismap._affinities import bandwidths
 from prismap._blocks import WORKING_BYTES, row_blocks
-from prismap.metrics.base import smallest
+from prismap._partition import partition_neighbors
+from prismap._search import smallest
 from prismap.metrics.geometry import FittedIndex
-from prismap.metrics.partition import partition_neighbors
-from prismap.metrics.support import calibrated_bandwidths, stratified_folds
+from prismap.metrics.support import stratified_folds
 
 #: Neighbours in units of the perplexity, and how many folds share them out.
 NEIGHBORS_FACTOR, N_FOLDS = 3, 10
@@ -63,7 +64,7 @@ def class_shares(D2, codes, n_classes, perplexity):
     D2 = D2.copy()
     blind = ~np.isfinite(D2).any(axis=1)
     D2[blind] = 0.0
-    sigma = calibrated_bandwidths(D2, perplexity)
+    sigma = bandwidths(D2, perplexity)
     sigma = np.where(sigma > 0, sigma, 1.0)
     W = np.exp((D2.min(axis=1, keepdims=True) - D2) / (2 * sigma[:, None] ** 2))
     shares = np.zeros((len(D2), n_classes))

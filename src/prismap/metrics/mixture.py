@@ -7,6 +7,7 @@ E = sum_{i<j} (D_ij - |y_i - y_j|)^2 / D_ij^2, the weights on the slower time sc
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -17,22 +18,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import require_memory, row_blocks
+from prismap._costs import FLOOR, JITTER, elastic_weights, stress_cost
+from prismap._optimise import minimize
 from prismap._random import as_generator
+from prismap._search import check_n_neighbors, smallest
+from prismap._spectra import classical_scaling
 from prismap._validation import check_dissimilarity, check_rows, check_square
 from prismap.exceptions import InputError
-from prismap.metrics._scg import minimize
-from prismap.metrics.base import check_n_neighbors, smallest
 from prismap.metrics.dissimilarities import DISSIMILARITIES, Dissimilarity, get_dissimilarity, learn_options
-from prismap.metrics.stress import (
-    FLOOR,
-    JITTER,
-    classical_positions,
-    elastic_weights,
-    largest_eigenvalue,
-    mix,
-    position_objective,
-    weight_objective,
-)
+from prismap.metrics.mixture_stress import largest_eigenvalue, mix, weight_objective
 
 #: The measures of the paper's table.
 TABLE = tuple(DISSIMILARITIES)
@@ -62,19 +56,18 @@ def learn_mixture(
     weights, so that at the end they belong to the weights.
     """
     weights = _shares(weights)
-    n_components = positions.shape[1]
     history: list[float] = []
     done, reason = 0, "n_epochs"
     for epoch in range(n_epochs + 1):
         if epoch:
             objective = weight_objective(matrices, pdist(positions), FLOOR, allow_negative)
             start = weights if allow_negative else np.sqrt(weights)
-            found = minimize(objective, start, solver=solver, max_iter=n_weight_iter, tol=tol).x
+            found = minimize(objective, start, solver=solver, n_iter=n_weight_iter, tol=tol, relative=True).x
             weights = _shares(found if allow_negative else found**2)
         D = squareform(mix(weights, matrices))
-        objective = position_objective(D, elastic_weights(D, FLOOR), n_components)
-        placed = minimize(objective, positions, solver=solver, max_iter=n_iter, tol=tol)
-        positions = placed.x.reshape(positions.shape)
+        objective = partial(stress_cost, D=D, W=elastic_weights(D, FLOOR))
+        placed = minimize(objective, positions, solver=solver, n_iter=n_iter, tol=tol, relative=True)
+        positions = placed.x
         done += placed.n_iter
         history.append(placed.value)
         if epoch and history[-2] - history[-1] <= tol * history[-2]:
@@ -101,8 +94,9 @@ def leaning_starts(matrices, weights, n_components, rng):
     for one in np.eye(len(means)):
         leaning = _shares(((1 - LEAN) * _shares(weights * means) + LEAN * one) / means)
         D, positions = first_positions(matrices, leaning, n_components, rng)
-        objective = position_objective(D, elastic_weights(D, FLOOR), n_components)
-        found.append((minimize(objective, positions, max_iter=SCREEN_ITER).value, leaning, positions))
+        objective = partial(stress_cost, D=D, W=elastic_weights(D, FLOOR))
+        lowest = minimize(objective, positions, n_iter=SCREEN_ITER, tol=1e-7, relative=True).value
+        found.append((lowest, leaning, positions))
     return [(leaning, positions) for _, leaning, positions in sorted(found, key=lambda start: start[0])]
 
 
@@ -110,7 +104,7 @@ def first_positions(matrices, weights, n_components, rng):
     """The mixture with mean 1, square, and its classical scaling, a little shaken so that no two rows coincide."""
     D = squareform(mix(weights, matrices))
     D /= D.sum() / (D.size - len(D))
-    return D, classical_positions(D, n_components) + JITTER * rng.normal(size=(len(D), n_components))
+    return D, classical_scaling(np.square(D), n_components)[0] + JITTER * rng.normal(size=(len(D), n_components))
 
 
 class MixtureMetric(BaseEstimator):

@@ -17,8 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from prismap._blocks import row_blocks
+from prismap._search import smallest
 from prismap.exceptions import InputError
-from prismap.metrics.base import smallest
 from prismap.metrics.gaussian_process import fisher_rao
 from prismap.metrics.geometry import FittedIndex
 from prismap.metrics.models import aligned_probabilities, model_name, predicted_moments

@@ -12,10 +12,9 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
+from prismap._validation import is_fitted
 from prismap.exceptions import InputError
 from prismap.metrics.gaussian_process import GaussianProcess
 
@@ -89,17 +88,6 @@ def ask(model, method, X, **options):
 
 
 # --- models and folds -------------------------------------------------------------------------------------------------
-
-
-def is_fitted(model):
-    """Whether a model has been fitted."""
-    try:
-        check_is_fitted(model)
-    except NotFittedError:
-        return False
-    except TypeError:  # no estimator, so nothing that could be fitted
-        return True
-    return True
 
 
 def model_name(model):

@@ -1,4 +1,4 @@
-"""The support of the posterior: which rows carry it, in which fold each lies, how wide its kernels are."""
+"""The support of the posterior: which rows carry it, and in which fold each lies."""
 
 from __future__ import annotations
 
@@ -49,39 +49,3 @@ def stratified_folds(codes, n_folds, rng):
         folds[rows] = (dealt + np.arange(len(rows))) % n_folds
         dealt += len(rows)
     return folds
-
-
-def calibrated_bandwidths(D2, perplexity, *, tol=1e-5, max_iter=100):
-    """A bandwidth sigma for each row of squared distances so that ``exp(-D2 / 2 sigma^2)`` has the given perplexity.
-
-    Infinite entries are left out (a row's distance to itself, say). All rows are bisected at once on
-    ``beta = 1 / 2 sigma^2``. Rows with no spread (all distances equal) get the bandwidth ``sqrt(D2 / 2)``.
-    """
-    D2 = np.asarray(D2, dtype=np.float64)
-    smallest = D2.min(axis=1)
-    D2 = D2 - smallest[:, None]
-    counted = np.isfinite(D2)
-    finite = np.where(counted, D2, 0.0)
-    mean = finite.sum(axis=1) / np.maximum(counted.sum(axis=1), 1)
-    mean = np.where(mean > 0, mean, 1.0)
-    target = np.log(np.minimum(perplexity, np.maximum(counted.sum(axis=1) - 1e-3, 1.0)))
-    beta = 1.0 / mean
-    low, high = np.zeros(len(D2)), np.full(len(D2), np.inf)
-    for _ in range(max_iter):
-        weights = np.exp(-beta[:, None] * D2)
-        total = weights.sum(axis=1)
-        entropy = np.log(total) + beta * np.einsum("ij,ij->i", weights, finite) / total
-        error = entropy - target
-        if np.all(np.abs(error) < tol):
-            break
-        low = np.where(error > 0, beta, low)
-        high = np.where(error > 0, high, beta)
-        # Ties at the smallest distance can make the target unreachable; beta then stays below 1e12 / mean.
-        beta = np.where(np.isinf(high), np.minimum(beta * 2, 1e12 / mean), (low + high) / 2)
-    return np.where(finite.any(axis=1), np.sqrt(0.5 / beta), np.sqrt(np.maximum(smallest, 0) / 2))
-
-
-def mean_bandwidth(D2, perplexity):
-    """The mean of the calibrated bandwidths, and 1 for data in which all rows are one point."""
-    mean = float(calibrated_bandwidths(D2, perplexity).mean())
-    return mean if mean > 0 else 1.0

@@ -6,22 +6,15 @@ same for any number of threads.
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+
+from prismap._threads import parallel_map
 
 #: Rows of a chunk (shared exponentials and gathered columns) and of a tile (arrays that should stay in cache).
 CHUNK = 1024
 TILE = 192
-
-
-def n_threads(n_jobs):
-    """Threads for `n_jobs`: None and -1 mean every core this process may use."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-    return cores if n_jobs is None or n_jobs < 0 else max(1, min(n_jobs, cores))
 
 
 def fold_chunks(fold):
@@ -63,7 +56,5 @@ def fill_pairs(out, A, B, make_block, lengths, *, same, n_jobs=None):
                 if same:
                     out[columns, rows] = tile.T
 
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_threads(n_jobs)) as pool:
-        for _ in pool.map(run, jobs):
-            pass
+    parallel_map(run, jobs, n_jobs)
     return out

@@ -7,10 +7,10 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from prismap._partition import partition_neighbors
+from prismap._search import Neighbors, check_n_neighbors
 from prismap.exceptions import InputError
-from prismap.metrics.base import check_n_neighbors, fit_metric
-from prismap.metrics.found import Neighbors
-from prismap.metrics.partition import partition_neighbors
+from prismap.metrics.base import count_rows, fit_metric
 from prismap.neighbors.vptree import vptree_neighbors
 
 METHODS = ("auto", "exact", "partition", "vptree")
@@ -87,12 +87,3 @@ def choose_method(method, metric, n_rows, queries):
         reason = "queries are new rows" if queries is not None else f"{type(metric).__name__} has no between(a, b)"
         raise InputError(f"method={method!r} is for neighbours among the fitted rows, and {reason}; use 'exact'.")
     return method
-
-
-def count_rows(metric):
-    """How many rows a metric was fitted on."""
-    for name in ("n_rows_", "rows_", "distances_"):
-        if hasattr(metric, name):
-            value = getattr(metric, name)
-            return int(value) if name == "n_rows_" else value.shape[0]
-    raise InputError(f"the metric {type(metric).__name__} does not say how many rows it was fitted on (n_rows_).")

@@ -13,14 +13,13 @@ neighbours can be missed: the recall is measured on a sample and stands in the r
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
 from prismap._random import as_generator
-from prismap.metrics.base import check_n_neighbors, smallest
-from prismap.metrics.tiles import n_threads
+from prismap._search import check_n_neighbors, smallest
+from prismap._threads import parallel_map
 
 #: Rows of a leaf at most: as many queries ask together.
 LEAF_ROWS = 64
@@ -132,10 +131,9 @@ def vptree_neighbors(
 
     distances, indices = np.empty((n_rows, n_neighbors)), np.empty((n_rows, n_neighbors), dtype=np.intp)
     n_evaluations = tree.n_evaluations
-    with ThreadPoolExecutor(n_threads(n_jobs)) as pool:
-        for found in pool.map(search, leaves):
-            distances[found.queries], indices[found.queries] = found.distances, found.indices
-            n_evaluations += found.n_evaluations
+    for found in parallel_map(search, leaves, n_jobs):
+        distances[found.queries], indices[found.queries] = found.distances, found.indices
+        n_evaluations += found.n_evaluations
     checked = np.sort(rng.permutation(n_rows)[:n_checked])
     recall = measured_recall(distance_block, distances, checked)
     report = VPTreeReport(n_rows, n_neighbors, n_evaluations, recall, len(checked), tree.depth, len(leaves))

@@ -23,10 +23,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from prismap._blocks import row_blocks
 from prismap._random import as_generator
+from prismap._threads import on_one_thread
 from prismap.exceptions import InputError
 from prismap.quality.distances import DistanceRows, distance_rows, shuffled
 from prismap.quality.estimates import Estimate, RankCurve
@@ -118,8 +118,7 @@ def _at(X, Y, kind, n_neighbors, metric, n_samples, random_state):
         k = int(sizes[0])
         shares = kept_shares(x, y, rows, k)
         return Estimate.over_rows(shares if kind == "q_nx" else _above_chance(shares, k, n))
-    with threadpool_limits(1, user_api="blas"):  # products of small blocks lose more by waiting for a second thread
-        counts, group_sizes = rank_counts(x, y, rows)
+    counts, group_sizes = rank_counts(x, y, rows)
     return curve_from_counts(counts, group_sizes, n, kind, sizes)
 
 
@@ -162,6 +161,7 @@ def _above_chance(Q, k, n):
     return ((n - 1) * Q - k) / (n - 1 - k)
 
 
+@on_one_thread  # products of small blocks lose more by waiting for a second thread
 def rank_counts(x: DistanceRows, y: DistanceRows, rows, budget: int = BLOCK_BYTES):
     """How often max(rho, r) is 1 .. n-1, for each of `N_GROUPS` groups of the given rows, and their sizes."""
     n, everyone = x.n_rows, np.arange(x.n_rows)

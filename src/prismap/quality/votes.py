@@ -16,8 +16,8 @@ from sklearn.neighbors import KDTree
 
 from prismap._blocks import row_blocks
 from prismap._random import as_generator
+from prismap._search import check_n_neighbors
 from prismap.exceptions import InputError
-from prismap.metrics.base import check_n_neighbors
 from prismap.quality.distances import FEW_COLUMNS, distance_rows, rounded
 
 #: A metric object is asked for so many neighbours at most when ties or unlabelled rows leave the k-th one open.

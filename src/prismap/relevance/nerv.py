@@ -13,11 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from prismap._affinities import calibrate
 from prismap._blocks import require_memory, row_blocks
 from prismap._costs import SMALLEST_AFFINITY
-from prismap.embeddings.affinities import calibrate
+from prismap._optimise import minimize
 from prismap.learners._omega import first_omega
-from prismap.learners._prototypes import run_lbfgs, squared_distances
+from prismap.learners._prototypes import LEARNING, squared_distances
 
 #: Bytes of one temporary array; a few of them fit in a cache.
 _BLOCK_BYTES = 2**21
@@ -102,27 +103,19 @@ def matrix_cost(omega, X, near, penalty):
     return cost + penalty * float((omega**2).sum()), 2.0 * (pull.T @ X + penalty * omega)
 
 
-def learn_weights(X, near, *, penalty, start, max_iter, tol=1e-6):
+def learn_weights(X, near, *, penalty, start, n_iter, tol=1e-6):
     """lambda >= 0 from the first s = lambda^2: (lambda, cost, iterations, why it stopped)."""
-    s, cost, n_iter, reason = run_lbfgs(
-        lambda s: weights_cost(s, X, near, penalty),
-        start,
-        max_iter=max_iter,
-        tol=tol,
-        bounds=[(0.0, None)] * len(start),
-    )
-    return np.sqrt(s), cost, n_iter, reason
+    found = minimize(
+        lambda s: weights_cost(s, X, near, penalty), start, n_iter=n_iter, tol=tol, bounds=[(0.0, None)] * len(start),
+        **LEARNING,
+    )  # fmt: skip
+    return np.sqrt(found.x), found.value, found.n_iter, found.stop_reason
 
 
-def learn_matrix(X, near, *, penalty, start, max_iter, tol=1e-6):
+def learn_matrix(X, near, *, penalty, start, n_iter, tol=1e-6):
     """Omega from a first one: (Omega, cost, iterations, why it stopped)."""
-
-    def cost(flat):
-        value, gradient = matrix_cost(flat.reshape(start.shape), X, near, penalty)
-        return value, gradient.ravel()
-
-    found, *story = run_lbfgs(cost, start.ravel(), max_iter=max_iter, tol=tol)
-    return found.reshape(start.shape), *story
+    found = minimize(lambda omega: matrix_cost(omega, X, near, penalty), start, n_iter=n_iter, tol=tol, **LEARNING)
+    return found.x, found.value, found.n_iter, found.stop_reason
 
 
 def first_matrix(X, Y, n_components):

@@ -10,12 +10,12 @@ from copy import copy
 
 import numpy as np
 from scipy.linalg import solve
-from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
+from prismap._affinities import calibrate, pair_affinities
 from prismap._blocks import row_blocks
 from prismap._costs import tsne_cost
-from prismap.embeddings.affinities import calibrate
+from prismap._optimise import minimize
 from prismap.mappings.kernels import kernel_matrix
 
 #: Principal directions with less than this share of the largest standard deviation are left out.
@@ -99,8 +99,7 @@ class KernelFamily(Family):
         self.landmarks = rows[landmarks]
         D2 = cdist(self.landmarks, self.landmarks, "sqeuclidean")
         np.fill_diagonal(D2, np.inf)
-        P, _ = calibrate(D2, perplexity)
-        self.P = (P + P.T) / (2 * len(P))
+        self.P = pair_affinities(D2, perplexity)
         self.bandwidth = calibrate(D2, min(KERNEL_NEIGHBORS, max(1.5, len(D2) / 3)))[1]
         self.strength, self.zoom = strength * spread**2, zoom
         super().__init__(rows, n_source)
@@ -135,12 +134,12 @@ class KernelFamily(Family):
         """A few steps of L-BFGS from W; it never ends above its start."""
         scale = float(mass.sum()) + self.n_source * self.strength + _TINY
 
-        def flat(w):
-            value, gradient = self.cost(w.reshape(W.shape), mass, moment)
-            return value / scale, gradient.ravel() / scale
+        def scaled(W):
+            value, gradient = self.cost(W, mass, moment)
+            return value / scale, gradient / scale
 
-        options = {"maxiter": M_STEPS, "maxfun": 2 * M_STEPS}
-        return minimize(flat, W.ravel(), jac=True, method="L-BFGS-B", options=options).x.reshape(W.shape)
+        # scipy's own tolerances: a few steps end by their number.
+        return minimize(scaled, W, n_iter=M_STEPS, n_evaluations=2 * M_STEPS, tol=2.2e-9, gradient_tol=1e-5).x
 
     def place(self, mass, moment):
         """Coefficients for first positions M_j / G_j of the rows with G_j > 0, by least squares with a small ridge."""

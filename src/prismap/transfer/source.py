@@ -7,10 +7,10 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
+from prismap._affinities import lower_perplexity
 from prismap._random import as_seed
 from prismap._validation import encode_classes
 from prismap.embeddings import TSNE
-from prismap.embeddings.affinities import lower_perplexity
 from prismap.exceptions import InputError
 from prismap.mappings import KernelMap
 from prismap.metrics import FisherMetric

@@ -13,16 +13,12 @@ number of threads: the groups of a round share no row, and each is one thread's 
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from prismap._blocks import row_blocks
 from prismap._random import as_generator
-from prismap.metrics.base import smallest
-from prismap.metrics.found import Neighbors
-from prismap.metrics.tiles import n_threads
+from prismap._search import Neighbors, smallest
+from prismap._threads import pool_of_threads
 
 #: Rows of a group at most, in units of the neighbours wanted, and at least.
 GROUP_FACTOR, FEWEST_IN_GROUP = 6, 256
@@ -59,7 +55,7 @@ def partition_neighbors(between, n_rows, n_neighbors, *, recall=0.97, random_sta
     exact = exact_of_sample(between, sample, n_rows, n_neighbors)
     lists.count(len(sample) * n_rows)
     reached, rounds = 0.0, 0
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_threads(n_jobs)) as pool:
+    with pool_of_threads(n_jobs) as pool:
         for rounds in range(1, MOST_ROUNDS + 1):
             groups = random_groups(between, np.arange(n_rows), size, rng, lists.count)
             for _ in pool.map(lists.measure_inside, groups):

@@ -22,12 +22,13 @@ _WIDEST = 1e6
 _BLOCK_BYTES = 2**20
 
 
-def calibrate(D2, perplexity, *, tol=1e-6, max_iter=100):
+def calibrate(D2, perplexity, *, tol=1e-6, n_iter=100):
     """Row affinities of the wanted perplexity from squared distances: ``(P, sigma)``.
 
-    D2 has shape (n, k): the squared distances of each row to its k candidates, the row itself left out or set to
-    infinity. Rows of P sum to one. All rows are solved together by Newton steps on log(1 / 2 sigma^2), kept inside a
-    shrinking bracket. Where no bandwidth reaches the perplexity (more than that many duplicates, fewer candidates, all
+    `perplexity` is one number, or one for each row. D2 has shape (n, k): the squared distances of each row to its k
+    candidates, the row itself left out or set to infinity. Rows of P sum to one. All rows are solved together by Newton
+    steps on log(1 / 2 sigma^2), kept inside a shrinking bracket, until each is done: a row's result does not depend on
+    the others. Where no bandwidth reaches the perplexity (more than that many duplicates, fewer candidates, all
     distances equal) the nearest distribution is taken: uniform over the duplicates or over all candidates.
 
     >>> P, sigma = calibrate(np.array([[1.0, 4.0, 9.0], [0.0, 0.0, 0.0]]), 2.0)
@@ -36,12 +37,30 @@ def calibrate(D2, perplexity, *, tol=1e-6, max_iter=100):
     """
     D2 = np.asarray(D2, dtype=np.float64)
     P, sigma = np.empty_like(D2), np.empty(len(D2))
+    entropy = np.broadcast_to(np.log(perplexity), len(D2))
     for rows in row_blocks(len(D2), 8.0 * D2.shape[1], _BLOCK_BYTES):
-        P[rows], sigma[rows] = _calibrate_block(D2[rows], np.log(perplexity), tol, max_iter)
+        P[rows], sigma[rows] = _calibrate_block(D2[rows], entropy[rows], tol, n_iter)
     return P, sigma
 
 
-def _calibrate_block(D2, entropy, tol, max_iter):
+def bandwidths(D2, perplexity):
+    """sigma for each row of squared distances (infinite ones are left out) so that its Gaussian has the perplexity.
+
+    As `calibrate` finds them, but finite where a row has fewer candidates than the perplexity asks for, and zero where
+    all its candidates are duplicates.
+    """
+    D2 = np.asarray(D2, dtype=np.float64)
+    n_candidates = np.isfinite(D2).sum(axis=1)
+    sigma = calibrate(D2, np.minimum(perplexity, np.maximum(n_candidates - 1e-3, 1.0)))[1]
+    return np.where(np.max(D2, axis=1, where=np.isfinite(D2), initial=0.0) > 0, sigma, 0.0)
+
+
+def mean_bandwidth(D2, perplexity):
+    """The mean of the `bandwidths`, and 1 for data in which all rows are one point."""
+    return float(bandwidths(D2, perplexity).mean()) or 1.0
+
+
+def _calibrate_block(D2, entropy, tol, n_iter):
     nearest = D2.min(axis=1, keepdims=True)
     if not np.isfinite(nearest).all():
         raise InputError("Each row needs a finite distance to at least one other row; some have none.")
@@ -54,11 +73,11 @@ def _calibrate_block(D2, entropy, tol, max_iter):
     low, high = np.full(len(D2), -2 * np.log(_WIDEST)), np.full(len(D2), 2 * np.log(_WIDEST))
     t = np.zeros(len(D2))  # log(scale / 2 sigma^2)
     active = np.flatnonzero(~flat)
-    for _ in range(max_iter):
+    for _ in range(n_iter):
         if not len(active):
             break
         H, slope = _entropy(E[active], np.exp(t[active]))
-        gap = H - entropy
+        gap = H - entropy[active]
         low[active] = np.where(gap > 0, t[active], low[active])
         high[active] = np.where(gap > 0, high[active], t[active])
         open_ = (np.abs(gap) > tol) & (high[active] - low[active] > 1e-12)
@@ -87,6 +106,16 @@ def row_affinities(D2, sigma):
     return P / P.sum(axis=1, keepdims=True)
 
 
+def symmetrised(P):
+    """Joint affinities that sum to one, from those of the rows, all with all: p_ij = (p_{j|i} + p_{i|j}) / 2n."""
+    return (P + P.T) / (2.0 * P.shape[0])
+
+
+def pair_affinities(D2, perplexity):
+    """Joint affinities of all pairs of rows from their squared distances, infinite on the diagonal."""
+    return symmetrised(calibrate(D2, perplexity)[0])
+
+
 def joint_affinities(distances, indices, perplexity):
     """Symmetric affinities that sum to one, sparse: p_ij = (p_{j|i} + p_{i|j}) / 2n (thesis 2.2.1).
 
@@ -96,17 +125,13 @@ def joint_affinities(distances, indices, perplexity):
     P = calibrate(np.square(distances, dtype=np.float64), perplexity)[0]
     rows = np.arange(0, n_rows * k + 1, k)
     P = sp.csr_matrix((P.ravel(), np.asarray(indices).ravel().astype(np.int32), rows), shape=(n_rows, n_rows))
-    return sp.csr_matrix((P + P.T) / (2.0 * n_rows))
+    return sp.csr_matrix(symmetrised(P))
 
 
-def lower_perplexity(perplexity, n_rows):
+def lower_perplexity(perplexity, n_rows, *, what="rows"):
     """The perplexity, or the (n - 1) / 3 that n rows allow, with a warning."""
     most = max(1.0, (n_rows - 1) / 3)
-    if perplexity <= most:
-        return float(perplexity)
-    warnings.warn(
-        f"perplexity={perplexity:g} is too high for {n_rows} rows; {most:.3g} is used, (n - 1) / 3.",
-        PrismapWarning,
-        stacklevel=3,
-    )
-    return most
+    if perplexity > most:
+        message = f"perplexity={perplexity:g} is too high for {n_rows} {what}; {most:.3g} is used, (n - 1) / 3."
+        warnings.warn(message, PrismapWarning, stacklevel=4)
+    return min(float(perplexity), most)

@@ -1,4 +1,7 @@
-"""Minimisers for smooth functions with gradients: scaled conjugate gradients (Moller 1993) and scipy's L-BFGS."""
+"""The one way to minimise smooth functions: scipy's L-BFGS, or scaled conjugate gradients (Moller 1993).
+
+Variables have any shape; the end of a run comes with its story.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ CURVATURE_STEP = 1e-4
 
 @dataclass(frozen=True)
 class Minimum:
-    """Where a run ended, at which value, after how many iterations and why."""
+    """Where a run ended, at which value, after how many iterations and why: "converged", "max_iter" or "callback"."""
 
     x: np.ndarray
     value: float
@@ -25,47 +28,71 @@ class Minimum:
 
 
 @on_one_thread
-def minimize(fun, x, *, solver="lbfgs", max_iter=300, tol=1e-7, callback=None):
-    """Minimise ``fun(x) -> (value, gradient)`` from x; the value returned never exceeds the one at the start.
+def minimize(fun, x, *, n_iter=300, tol=1e-6, callback=None, done=0, solver="lbfgs", **options):
+    """Minimise ``fun(x) -> (value, gradient)`` from x, an array of any shape, which the gradient has too.
 
-    The run stops when an iteration lowers the value by less than `tol` of it, when the gradient vanishes, after
-    `max_iter` iterations, or when ``callback(iteration, value, x)`` returns True.
+    The value never ends above that of the start. The run stops when an iteration lowers it by less than `tol` of it,
+    when the gradient vanishes, after `n_iter` iterations, or when ``callback(iteration, value, x)``, counted from
+    `done`, returns True.
+
+    solver : "lbfgs", with the options of `lbfgs`, or "scg", scaled conjugate gradients, which have none.
     """
     x = np.asarray(x, dtype=np.float64)
-    run = scaled_conjugate_gradients if solver == "scg" else lbfgs
-    return run(fun, x.ravel(), max_iter=max_iter, tol=tol, callback=callback)
+    shape = x.shape
+
+    def flat(x):
+        value, gradient = fun(x.reshape(shape))
+        return value, gradient.ravel()
+
+    def watch(iteration, value, x):
+        return callback is not None and callback(done + iteration, value, x.reshape(shape).copy())
+
+    if solver == "scg":
+        found = scaled_conjugate_gradients(flat, x.ravel(), n_iter=n_iter, tol=tol, callback=watch)
+    else:
+        found = lbfgs(flat, x.ravel(), n_iter=n_iter, tol=tol, callback=watch, **options)
+    return Minimum(found.x.reshape(shape), found.value, found.n_iter, found.stop_reason)
 
 
-def lbfgs(fun, x, *, max_iter, tol, callback=None):
-    """scipy's L-BFGS-B under the same contract (its own `ftol` is no share where the value is below 1)."""
-    n_iter, last, reason = 0, np.inf, ""
+def lbfgs(
+    fun, x, *, n_iter, tol, callback, gradient_tol=1e-12, relative=False, memory=10, n_evaluations=None, bounds=None
+):
+    """scipy's L-BFGS-B.
+
+    In its `tol` a value below 1 counts as 1, but not with `relative`, where the gradient must vanish too. `memory` is
+    the number of past steps that it remembers; `n_evaluations` of `fun` at most, 10 n_iter by default.
+    """
+    done, last, reason = 0, np.inf, ""
 
     def watch(intermediate_result):
-        nonlocal n_iter, last, reason
-        value, n_iter = float(intermediate_result.fun), n_iter + 1
+        nonlocal done, last, reason
+        value, done = float(intermediate_result.fun), done + 1
         gain, last = last - value, value
-        if callback is not None and callback(n_iter, value, intermediate_result.x):
+        if callback(done, value, intermediate_result.x):
             reason = "callback"
-        elif gain <= tol * abs(value):
+        elif relative and gain <= tol * abs(value):
             reason = "converged"
         if reason:
             raise StopIteration
 
-    options: dict[str, Any] = {"maxiter": max_iter, "ftol": 0.0, "gtol": 0.0, "maxfun": 10 * max_iter + 100}
-    result = scipy_minimize(fun, x, jac=True, method="L-BFGS-B", callback=watch, options=options)
-    reason = reason or ("max_iter" if n_iter >= max_iter else "converged")
-    return Minimum(result.x, float(result.fun), n_iter, reason)
+    options: dict[str, Any] = {
+        "maxiter": n_iter, "maxfun": n_evaluations or 10 * n_iter, "maxcor": memory,
+        "ftol": 0.0 if relative else tol, "gtol": 0.0 if relative else gradient_tol,
+    }  # fmt: skip
+    found = scipy_minimize(fun, x, jac=True, method="L-BFGS-B", callback=watch, bounds=bounds, options=options)
+    # Status 1 is the limit; 2 is a line search without progress, which at the precision of the value is convergence.
+    return Minimum(found.x, float(found.fun), done, reason or ("max_iter" if found.status == 1 else "converged"))
 
 
-def scaled_conjugate_gradients(fun, x, *, max_iter, tol, callback=None):
+def scaled_conjugate_gradients(fun, x, *, n_iter, tol, callback):
     """Moller's method: a conjugate direction, a step length from the curvature along it, no line search.
 
     step = -d.g / (d.H d + lambda |d|^2), with H d from a difference of gradients. A step that would raise the value is
     tried again, shorter, so that every iteration counted here lowers it; one costs two evaluations of `fun` or more.
     """
     value, gradient = fun(x)
-    direction, damping, reason, n_iter = -gradient, None, "max_iter", 0
-    while n_iter < max_iter:
+    direction, damping, reason, done = -gradient, None, "max_iter", 0
+    while done < n_iter:
         slope = float(direction @ gradient)
         if slope >= 0:  # no descent: start again along the gradient
             direction = -gradient
@@ -82,19 +109,19 @@ def scaled_conjugate_gradients(fun, x, *, max_iter, tol, callback=None):
         if step == 0:
             reason = "converged"
             break
-        n_iter += 1
+        done += 1
         gain, change = value - new_value, new_gradient - gradient
         x, value, gradient = x + step * direction, new_value, new_gradient
-        if callback is not None and callback(n_iter, value, x):
+        if callback(done, value, x):
             reason = "callback"
             break
         if gain <= tol * abs(value):
             reason = "converged"
             break
         # The gradient again after as many steps as there are variables, else a direction conjugate to the last.
-        beta = 0.0 if n_iter % len(x) == 0 else float(gradient @ change) / -slope
+        beta = 0.0 if done % len(x) == 0 else float(gradient @ change) / -slope
         direction = -gradient + beta * direction
-    return Minimum(x, float(value), n_iter, reason)
+    return Minimum(x, float(value), done, reason)
 
 
 def improving_step(fun, x, value, direction, slope, curvature, damping):
