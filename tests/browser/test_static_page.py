@@ -10,7 +10,8 @@ from playwright.sync_api import expect
 
 from browser.examples import BROWSER, CENTRES, EVIL, three_groups, with_model
 from browser.hands import count, lasso, on_screen, point_at
-from prismap.explorer.page import Layer, PageData, Target, write_html
+from prismap.explorer import write_html
+from prismap.page_data import Layer, PageData, Target
 
 pytestmark = BROWSER
 

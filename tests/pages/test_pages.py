@@ -5,8 +5,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from prismap import PrisMap
-from prismap.map.live import live_compute
-from prismap.map.page import page_of
+from prismap.pages import live_compute, page_of
 
 
 @pytest.fixture(scope="module")

@@ -1,15 +1,16 @@
-"""What the page of a map shows."""
+"""The page of a fitted `PrisMap`."""
 
 from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
 
-from prismap.explorer.page import Curve, Layer, PageData, Target
-from prismap.map.build import DENSE_ROWS, distances_to_embed
+from prismap.page_data import Curve, Layer, PageData, Target
 from prismap.quality import local_quality
 from prismap.relevance import FeatureRelevance
 
+#: Up to so many fitted rows it is told how well each keeps its neighbours: that takes all distances.
+MOST_JUDGED_ROWS = 10_000
 #: Columns of the data that hover cards and colours offer; a page is not a data base.
 MOST_COLUMNS = 40
 #: Rows that the relevance of the columns is judged on.
@@ -20,7 +21,7 @@ def page_of(model, *, title="prismap", columns=None, images=None, row_ids=None) 
     """The page of a fitted `PrisMap`: all rows on the map and on its twins, the verdict and its curves."""
     report = model.report()
     columns = columns or data_columns(model)
-    Y, distance = all_positions(model, model.parts_)
+    Y, far = all_positions(model, model.parts_)
     layers = [Layer("map", "map", Y, "the map" if model.target_ == "none" else "coloured by the true target")]
     # A map read from a file has its report, but no longer its twins.
     if model.twins_ is not None and model.target_ != "none":
@@ -31,23 +32,24 @@ def page_of(model, *, title="prismap", columns=None, images=None, row_ids=None) 
     split[model.fit_rows_] = "fitted"
     return PageData(
         layers=layers, title=title, target=page_target(model), columns=columns,
-        split=split.tolist() if len(set(split)) > 1 else None, far=distance > model.parts_.far_threshold,
+        split=split.tolist() if len(set(split)) > 1 else None, far=far,
         quality=fitted_quality(model, len(Y)), report=report.to_dict(),
         curves=[Curve(name, curve.k, curve.value) for name, curve in report.structure.items()],
         images=images, row_ids=row_ids, notes=report.notes, relevance=map_relevance(model, columns),
     )  # fmt: skip
 
 
-def all_positions(model, built, rows_fitted=None):
-    """Positions of all rows given to `fit` on a map of some of them, and their distances to those."""
+def all_positions(model, parts, rows_fitted=None):
+    """Positions of all rows given to `fit` on a map of some of them, and which of them are far from those."""
     fitted = model.fit_rows_ if rows_fitted is None else model.fit_rows_[rows_fitted]
-    Y, distance = np.empty((model.rows_.shape[0], built.positions.shape[1])), np.zeros(model.rows_.shape[0])
+    Y, far = np.empty((model.rows_.shape[0], parts.positions.shape[1])), np.zeros(model.rows_.shape[0], dtype=bool)
     others = np.setdiff1d(np.arange(len(Y)), fitted)
-    Y[fitted] = built.positions
+    Y[fitted] = parts.positions
     if len(others):
         rows = model.rows_[others]
-        Y[others], distance[others] = built.place(rows if model.data == "vectors" else rows[:, fitted])
-    return Y, distance
+        Y[others], distance = parts.place(rows if model.data == "vectors" else rows[:, fitted])
+        far[others] = distance > parts.far_threshold
+    return Y, far
 
 
 def permuted_layer(model):
@@ -92,12 +94,11 @@ def map_relevance(model, columns):
 
 def fitted_quality(model, n_rows):
     """Share of each fitted row's ten nearest neighbours that the map keeps; NaN for placed rows."""
-    built = model.parts_
-    n_neighbors = min(10, len(built.positions) - 2)
-    if n_neighbors < 1 or len(built.positions) > DENSE_ROWS:
+    Y = model.embedding_
+    n_neighbors = min(10, len(Y) - 2)
+    if n_neighbors < 1 or len(Y) > MOST_JUDGED_ROWS:
         return None
-    D = distances_to_embed(built.recipe, built.metric, built.own)
-    kept = local_quality(D, built.positions, n_neighbors=n_neighbors, metric="precomputed")
+    kept = local_quality(None, Y, n_neighbors=n_neighbors, metric=model.metric_)
     quality = np.full(n_rows, np.nan)
     quality[model.fit_rows_] = kept
     return quality
