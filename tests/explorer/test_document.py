@@ -136,6 +136,14 @@ def test_real_targets_and_huge_values_fit():
     [
         ({"layers": []}, "layers of PageData is empty"),
         ({"layers": [Layer("a", "A", np.zeros((5, 3)))]}, r"positions of layer 'a' must be \(5, 2\)"),
+        (
+            {"layers": [Layer("a", "A", np.zeros((5, 2)), own=Target("real", values=np.zeros(5)))]},
+            "own of layer 'a' must be a target of kind 'class' with 5 entries. Got kind 'real'",
+        ),
+        (
+            {"layers": [Layer("a", "A", np.zeros((5, 2)), own=Target("class", codes=[0, 1, 2, 0, 0]))]},
+            r"must lie in -1 .. 1, one per class. Got 0 to 2",
+        ),
         ({"far": [True]}, r"far of PageData must have one entry for each of the 5 rows. Got \(1,\)"),
         ({"columns": {"c": [1, 2]}}, r"columns\['c'\] of PageData"),
         (

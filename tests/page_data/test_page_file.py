@@ -46,11 +46,16 @@ def test_unpacking_undoes_packing(small_map):
         relevance=(["size"], np.array([0.5], np.float32)),
         row_ids=[f"r{i}" for i in range(12)],
         notes=("a note",),
+        layers=[
+            *small_map.layers,
+            replace(small_map.layers[0], id="p", own=Target("class", "q", codes=np.zeros(12, int)), own_note="why"),
+        ],
     )
     again = unpack_page(pack_page(full))
     assert pack_page(again) == pack_page(full)
     for name in ("title", "report", "row_ids", "notes"):
         assert getattr(again, name) == getattr(full, name)
+    assert (again.layers[1].own.name, again.layers[1].own_note, again.layers[0].own) == ("q", "why", None)
     assert again.columns["city"].tolist() == full.columns["city"]
     assert {field.name for field in fields(PageData) if getattr(again, field.name) is None} == set()
 

@@ -13,16 +13,6 @@ from prismap.exceptions import InputError
 
 
 @dataclass(frozen=True)
-class Layer:
-    """One set of positions of the same rows: the map itself, its unsupervised or permuted twin, ..."""
-
-    id: str
-    label: str
-    positions: NDArray[Any]
-    note: str = ""
-
-
-@dataclass(frozen=True)
 class Target:
     """What the map is about. Code -1 and value NaN mean unlabelled; `predicted` is a model's answer, coded alike."""
 
@@ -32,6 +22,22 @@ class Target:
     codes: ArrayLike | None = None
     values: ArrayLike | None = None
     predicted: ArrayLike | None = None
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One set of positions of the same rows: the map itself, its unsupervised or permuted twin, ...
+
+    `note` says what is seen. A layer that was made with another target than the page's, a shuffled one, has it in
+    `own` (of the same kind and classes) and is coloured by it first; `own_note` says what is seen then.
+    """
+
+    id: str
+    label: str
+    positions: NDArray[Any]
+    note: str = ""
+    own: Target | None = None
+    own_note: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,6 +93,8 @@ def check_page(page: PageData) -> None:
         if np.shape(layer.positions) != (n, 2):
             found = np.shape(layer.positions)
             raise InputError(f"positions of layer '{layer.id}' must be ({n}, 2) like the first layer's. Got {found}.")
+        if layer.own is not None:
+            _check_own(layer, page.target, n)
     target = page.target
     per_row = {
         "target.codes": target.codes if target.kind == "class" else None,
@@ -109,6 +117,20 @@ def check_page(page: PageData) -> None:
         _check_codes(target)
     if page.images is not None and (np.ndim(page.images) != 3 or np.asarray(page.images).dtype != np.uint8):
         raise InputError("images of PageData must be uint8 of shape (rows, height, width).")
+
+
+def _check_own(layer: Layer, target: Target, n: int) -> None:
+    """The target of a layer has the page's kind and classes, and an entry for each row."""
+    own = layer.own
+    assert own is not None
+    values: Any = own.codes if own.kind == "class" else own.values
+    if own.kind != target.kind or own.kind == "none" or np.shape(values) != (n,):
+        raise InputError(
+            f"own of layer '{layer.id}' must be a target of kind '{target.kind}' with {n} entries. Got kind "
+            f"'{own.kind}' with {np.shape(values)}."
+        )
+    if own.kind == "class":
+        _check_codes(Target("class", own.name, target.classes, codes=own.codes))
 
 
 def _check_codes(target: Target) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,15 +34,7 @@ def pack_page(
         "version": __version__,
         "title": page.title,
         "n": page.n_rows,
-        "layers": [
-            {
-                "id": layer.id,
-                "label": layer.label,
-                "note": layer.note,
-                "positions": packer.add(float32(layer.positions)),
-            }
-            for layer in page.layers
-        ],
+        "layers": [_pack_layer(layer, packer) for layer in page.layers],
         "target": _pack_target(page.target, packer),
         "report": page.report,
         "curves": [_pack_curve(curve, packer) for curve in page.curves],
@@ -83,21 +76,26 @@ def unpack_page(message: bytes) -> PageData:
             return array(about["values"])
         return np.array([*about["texts"], None], dtype=object)[array(about["codes"])]
 
-    target, raster, relevance = header["target"], header.get("raster"), header.get("relevance")
+    def target(about: Any) -> Target:
+        codes, values, predicted = (array(about.get(name)) for name in ("codes", "values", "predicted"))
+        return Target(about["kind"], about["name"], about.get("classes", ()), codes, values, predicted)
+
+    raster, relevance = header.get("raster"), header.get("relevance")
     far, misshown = array(header.get("far")), array(header.get("misshown"))
     page = PageData(
         layers=[
-            Layer(one["id"], one["label"], arrays[one["positions"]["offset"]], one["note"]) for one in header["layers"]
+            Layer(
+                one["id"],
+                one["label"],
+                arrays[one["positions"]["offset"]],
+                one["note"],
+                one.get("own") and target(one["own"]),
+                one.get("own_note", ""),
+            )
+            for one in header["layers"]
         ],
         title=header["title"],
-        target=Target(
-            target["kind"],
-            target["name"],
-            target.get("classes", ()),
-            array(target.get("codes")),
-            array(target.get("values")),
-            array(target.get("predicted")),
-        ),
+        target=target(header["target"]),
         columns={one["name"]: column(one) for one in header["columns"]},
         split=column(header["split"]) if "split" in header else None,
         far=None if far is None else far.astype(bool),
@@ -139,6 +137,18 @@ def _pack_images(page: PageData, header: dict[str, Any], packer: Packer, image_b
         header["notes"] = [*header["notes"], "The row images take too much room for this page and were left out."]
         return
     header["images"] = packer.add(images)
+
+
+def _pack_layer(layer: Layer, packer: Packer) -> dict[str, Any]:
+    packed = {
+        "id": layer.id,
+        "label": layer.label,
+        "note": layer.note,
+        "positions": packer.add(float32(layer.positions)),
+    }
+    if layer.own is not None:
+        packed |= {"own": _pack_target(replace(layer.own, classes=()), packer), "own_note": layer.own_note}
+    return packed
 
 
 def _pack_target(target: Target, packer: Packer) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -27,7 +29,7 @@ def page_of(model, *, title="prismap", columns=None, images=None, row_ids=None) 
     if model.twins_ is not None and model.target_ != "none":
         unsupervised, _ = all_positions(model, model.twins_.unsupervised)
         layers.append(Layer("unsupervised", "without target", unsupervised, "the same rows, the target left out"))
-        layers.append(permuted_layer(model))
+        layers.append(permuted_layer(model, report.scores[0]))
     split = np.full(len(Y), "placed", dtype=object)
     split[model.fit_rows_] = "fitted"
     return PageData(
@@ -52,23 +54,41 @@ def all_positions(model, parts, rows_fitted=None):
     return Y, far
 
 
-def permuted_layer(model):
-    """The map of a permuted target."""
+def permuted_layer(model, score):
+    """The map of a permuted target, coloured by that target first: by the true one it looks like a success."""
     twins = model.twins_
     Y, _ = all_positions(model, twins.permuted, twins.permuted_rows)
+    what, shown = ("labels", ".0%") if model.target_ == "class" else ("values", ".2f")
+    error, chance = (format(value, shown).replace("%", " %") for value in (score.permuted.mean, score.chance))
     return Layer(
         "permuted", "permuted target", Y,
-        "made with a shuffled target: whatever separates the true classes here, the target did not put there",
+        f"Made with shuffled {what}, coloured by the true ones: what separates here is in the data themselves, the "
+        "target did not put it there.",
+        replace(page_target(model, permuted_target(model)), name=f"shuffled {what}"),
+        f"Made with shuffled {what} and coloured by them: order among these colours would be invented. Their "
+        f"{score.name} is {error}, by chance {chance}.",
     )  # fmt: skip
 
 
-def page_target(model):
-    """The target in the page's terms."""
+def permuted_target(model):
+    """The shuffled target of the permuted map; rows that were placed on it have theirs shuffled among each other."""
+    twins = model.twins_
+    fitted = model.fit_rows_[twins.permuted_rows]
+    others = np.setdiff1d(np.arange(len(model.y_)), fitted)
+    shuffled = model.y_.copy()
+    shuffled[others] = model.y_[np.random.default_rng(model.seed_).permutation(others)]
+    shuffled[fitted] = twins.permuted_target
+    return shuffled
+
+
+def page_target(model, y=None):
+    """The target in the page's terms; `y` stands in for the map's own."""
     if model.target_ == "none":
         return Target()
+    y = model.y_ if y is None else y
     if model.target_ == "real":
-        return Target(kind="real", values=model.shown_target())
-    return Target(kind="class", classes=[str(name) for name in model.classes_], codes=model.y_)
+        return Target(kind="real", values=y[:, 0] if y.ndim == 2 else y)
+    return Target(kind="class", classes=[str(name) for name in model.classes_], codes=y)
 
 
 def data_columns(model):
