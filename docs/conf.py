@@ -87,6 +87,8 @@ ROOMS = {
     "prismap.scale": "Files of any size",
     "prismap.tables": "Data files",
     "prismap.bundle": "Our files",
+    "prismap.page_data": "The data of a page",
+    "prismap.pages": "Pages of maps",
     "prismap.explorer": "The page",
     "prismap.exceptions": "Errors and warnings",
 }

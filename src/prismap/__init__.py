@@ -14,7 +14,7 @@ from prismap._version import __version__
 _LAZY = {"PrisMap": "prismap.map", "MapReport": "prismap.quality", "InputError": "prismap.exceptions"}
 _ROOMS = (
     "bundle", "embeddings", "exceptions", "explorer", "inspection", "learners", "mappings", "metrics", "neighbors",
-    "quality", "relevance", "scale", "tables", "transfer",
+    "page_data", "pages", "quality", "relevance", "scale", "tables", "transfer",
 )  # fmt: skip
 
 __all__ = ["InputError", "MapReport", "PrisMap", "__version__"]

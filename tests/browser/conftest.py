@@ -10,7 +10,7 @@ import pytest
 import uvicorn
 from playwright.sync_api import expect
 
-from prismap.explorer.page import write_html
+from prismap.explorer import write_html
 
 FLAGS = [
     "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-quic", "--no-first-run",

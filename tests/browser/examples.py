@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from prismap.explorer.page import Layer, PageData, Raster, Target
+from prismap.page_data import Layer, PageData, Raster, Target
 
 # Every browser test on one worker; the last mark is for a fixture of a plugin, out of our reach.
 BROWSER = [

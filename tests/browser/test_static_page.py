@@ -10,7 +10,8 @@ from playwright.sync_api import expect
 
 from browser.examples import BROWSER, CENTRES, EVIL, three_groups, with_model
 from browser.hands import count, lasso, on_screen, point_at
-from prismap.explorer.page import Layer, PageData, Target, write_html
+from prismap.explorer import write_html
+from prismap.page_data import Layer, PageData, Target
 
 pytestmark = BROWSER
 
@@ -141,6 +142,39 @@ def test_layers_switch_and_say_what_they_are(show, keep):
     lasso(page)
     expect(count(page)).to_have_text(re.compile(r"^[678]\d rows$"))
     keep("static-permuted")
+
+
+def test_the_permuted_map_is_coloured_by_its_own_labels_first(show, keep):
+    codes = np.arange(90) % 3
+    own = Target("class", "shuffled labels", codes=np.random.default_rng(1).permutation(codes))
+    positions = three_groups().layers[0].positions
+    layers = [
+        Layer("map", "map", positions),
+        Layer("permuted", "permuted target", positions[::-1], "true colours", own, "shuffled colours"),
+    ]
+    page = show(three_groups(layers=layers))
+    labels = page.get_by_role("radiogroup", name="Which labels")
+    expect(labels).to_be_hidden()
+    page.get_by_role("radio", name="permuted target").click()
+    expect(page.locator(".pm-about")).to_have_text("shuffled colours")
+    expect(labels.get_by_role("radio", name="shuffled labels")).to_have_attribute("aria-checked", "true")
+    page.wait_for_timeout(800)
+    point_at(page, 88, three_groups(layers=layers[1:]))
+    names = ["a", "b", "c"]
+    expect(page.locator(".pm-card .pm-facts")).to_contain_text(f"shuffled labels{names[own.codes[88]]}")
+    keep("static-permuted-own")
+    swatch = "getComputedStyle(document.querySelector('.pm-card .pm-swatch')).backgroundColor"
+    shuffled = page.evaluate(swatch)
+    assert own.codes[88] != codes[88]
+    labels.get_by_role("radio", name="shuffled labels").press("ArrowRight")
+    expect(labels.get_by_role("radio", name="true group")).to_be_focused()
+    expect(page.locator(".pm-about")).to_have_text("true colours")
+    point_at(page, 85, three_groups(layers=layers[1:]))
+    point_at(page, 88, three_groups(layers=layers[1:]))
+    page.wait_for_function(f"{swatch} !== '{shuffled}'")
+    page.wait_for_function("location.hash.includes('own=0')")
+    page.get_by_label("Colour by", exact=True).select_option("column:0")
+    expect(labels).to_be_hidden()
 
 
 def test_colour_by_a_column_with_a_range(show, keep):

@@ -8,7 +8,8 @@ from playwright.sync_api import expect
 
 from browser.examples import BROWSER, CENTRES, three_groups
 from browser.hands import count, lasso, on_screen
-from prismap.explorer.page import pack_page, page_script
+from prismap.explorer.document import page_script
+from prismap.page_data import pack_page
 
 pytestmark = BROWSER
 

@@ -16,7 +16,7 @@ from prismap.quality import MapReport
 from prismap.tables import TableEncoding
 
 parquet = pytest.importorskip("pyarrow.parquet")
-FILES = ["map.html", "map.parquet", "map.png", "model.prismap", "report.json"]
+FILES = ["map.html", "map.page", "map.parquet", "map.png", "model.prismap", "report.json"]
 
 
 @pytest.fixture
@@ -172,14 +172,31 @@ def test_an_interrupted_run_leaves_nothing(run, flowers, tmp_path, monkeypatch, 
     def interrupted(*args, **options):
         os.kill(os.getpid(), signal.SIGTERM if stage == "save" else signal.SIGINT)
 
-    if stage == "page":
-        monkeypatch.setattr("prismap.cli.job.write_html", interrupted)
-    else:
-        monkeypatch.setattr(PrisMap, stage, interrupted)
+    elsewhere = {"page": "prismap.cli.job.write_html", "plot": "prismap.inspection.MapDisplay.plot"}
+    monkeypatch.setattr(elsewhere.get(stage, f"prismap.map.PrisMap.{stage}"), interrupted)
     before = tree(tmp_path)
     words = ("map", flowers, "--task", "none", "--id", "key", "--quiet", "-o", tmp_path / "out")
     assert run(*words) == (130, "", "prismap: stopped\n")
     assert tree(tmp_path) == before
+
+
+def test_rows_that_are_not_fitted_are_placed_once(quick, flowers, tmp_path, monkeypatch):
+    placed, fit = [], PrisMap.fit
+
+    def counted(self, *args, **options):
+        fitted = fit(self, *args, **options)
+        place = type(fitted.parts_).place
+        monkeypatch.setattr(
+            type(fitted.parts_), "place", lambda parts, rows: placed.append(rows.shape[0]) or place(parts, rows)
+        )
+        return fitted
+
+    monkeypatch.setattr(PrisMap, "fit", counted)
+    code, _, err = quick(flowers, "--id", "key", "--fit-rows", "30")
+    assert code == 0, err
+    rows = parquet.read_table(tmp_path / "out" / "map.parquet").to_pydict()
+    assert placed == [rows["split"].count("placed")]
+    assert placed[0] > 0
 
 
 def test_a_full_disk_leaves_nothing(run, flowers, tmp_path, monkeypatch):
@@ -200,7 +217,7 @@ def test_without_the_extras_there_is_a_csv_and_no_picture(quick, flowers, tmp_pa
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name in absent else find(name, *more))
     code, _, err = quick(flowers, "--id", "key")
     assert code == 0, err
-    assert sorted(os.listdir(tmp_path / "out")) == ["map.csv", "map.html", "model.prismap", "report.json"]
+    assert sorted(os.listdir(tmp_path / "out")) == ["map.csv", "map.html", "map.page", "model.prismap", "report.json"]
     assert "no map.png: that needs matplotlib" in err
     lines = (tmp_path / "out" / "map.csv").read_text().splitlines()
     assert lines[0] == "id,x,y,split,far"

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from prismap.bundle import write_map
-from prismap.explorer.page import Layer, PageData, Target, write_html
+from prismap.explorer import write_html
+from prismap.page_data import Layer, PageData, Target
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from prismap.exceptions import InputError
 from prismap.explorer.app import STATE_FILE, make_app
 from prismap.explorer.compute import ModelCompute, Placed
 from prismap.explorer.jobs import WAITING_AT_MOST
-from prismap.explorer.packing import unpack
+from prismap.page_data.packing import unpack
 
 
 class FakeCompute:
@@ -207,18 +207,18 @@ def test_a_model_places_rows_through_its_own_encoding(small_map):
         extra_header_ = {}
         feature_names_in_ = np.array(["size", "weight"])
 
-        def transform(self, X):
-            return X * 2
+        def place(self, X):
+            asked.append(len(X))
+            return X * 2, X[:, 0] > 5
 
-        def is_far(self, X):
-            return X[:, 0] > 5
-
+    asked = []
     with Client(make_app(small_map, ModelCompute(Model(), small_map))) as client:
         live = unpack(client.get("/api/page").content)[0]["live"]
         assert (live["transform"], live["relevance"], live["reembed"]) == (True, False, False)
         header, arrays = unpack(client.post("/api/place", content="weight,size\n1,9\n3,4\n").content)
         assert arrays[header["positions"]["offset"]].tolist() == [[18, 2], [8, 6]]
         assert arrays[header["far"]["offset"]].tolist() == [1, 0]
+        assert asked == [2], "the rows of a file are placed once"
         refused = client.post("/api/place", content="size\n1\n2\n")
         assert "'weight'" in refused.json()["error"]
         assert client.post("/api/place", content=b"\xff\xfe\x00\x01binary\x00").status_code == 422

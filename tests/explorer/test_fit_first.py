@@ -11,7 +11,7 @@ from prismap.cli.console import Console
 from prismap.cli.main import build_parser
 from prismap.exceptions import InputError
 from prismap.explorer.app import make_app
-from prismap.explorer.packing import unpack
+from prismap.page_data.packing import unpack
 
 
 @pytest.fixture

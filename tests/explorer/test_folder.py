@@ -2,48 +2,40 @@
 
 import base64
 import gzip
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from prismap.exceptions import FileFormatError, InputError
 from prismap.explorer import folder as folder_module
-from prismap.explorer.folder import load_folder, read_page, unpack_page
-from prismap.explorer.page import Curve, PageData, Raster, Target, pack_page
+from prismap.explorer.folder import load_folder, read_page
+from prismap.page_data import write_page_file
 
 
-def test_unpacking_undoes_packing(small_map):
-    full = replace(
-        small_map,
-        quality=np.linspace(0, 1, 12, dtype=np.float32),
-        misshown=np.arange(12) < 2,
-        curves=[Curve("map", np.array([1.0, 2.0], np.float32), np.array([0.5, 0.25], np.float32))],
-        images=np.zeros((12, 2, 2), np.uint8),
-        raster=Raster(np.zeros((3, 4, 4), np.uint8), (0.0, 1.0, 2.0, 3.0), "model", "fisher"),
-        relevance=(["size"], np.array([0.5], np.float32)),
-        row_ids=[f"r{i}" for i in range(12)],
-        notes=("a note",),
-    )
-    again = unpack_page(pack_page(full))
-    assert pack_page(again) == pack_page(full)
-    for name in ("title", "report", "row_ids", "notes"):
-        assert getattr(again, name) == getattr(full, name)
-    assert again.columns["city"].tolist() == full.columns["city"]
-    assert {field.name for field in fields(PageData) if getattr(again, field.name) is None} == set()
-
-
-def test_real_targets_come_back(small_map):
-    values = np.array([1.5, np.nan, *range(10)], np.float32)
-    again = unpack_page(pack_page(replace(small_map, target=Target("real", "price", values=values))))
-    np.testing.assert_array_equal(again.target.values, values)
-
-
-def test_a_whole_folder_gives_the_page_and_the_columns_it_had_no_room_for(folder, small_map):
+def test_a_folder_carries_the_data_of_its_page(folder, small_map, monkeypatch):
+    columns = {**small_map.columns, "more": np.arange(12.0)}
+    write_page_file(replace(small_map, columns=columns), folder / "map.page")
+    monkeypatch.setattr(folder_module, "read_page", None)  # nobody looks into the HTML
     shown = load_folder(folder)
     assert [layer.id for layer in shown.layers] == ["fisher", "permuted"]
-    assert list(shown.columns) == ["size", "city", "extra"]
+    assert list(shown.columns) == ["size", "city", "more"]
     assert shown.notes == ()
+
+
+def test_folders_without_that_file_still_open(folder):
+    shown = load_folder(folder)
+    assert [layer.id for layer in shown.layers] == ["fisher", "permuted"]
+    assert list(shown.columns) == ["size", "city"]
+    assert shown.notes == ()
+
+
+def test_the_html_stands_in_for_damaged_data(folder, small_map):
+    path = write_page_file(small_map, folder / "map.page")
+    path.write_bytes(path.read_bytes()[:-100])
+    shown = load_folder(folder)
+    assert [layer.id for layer in shown.layers] == ["fisher", "permuted"]
+    assert "map.page cannot be read" in shown.notes[0]
 
 
 def test_rows_and_report_stand_in_for_a_damaged_page(folder):
@@ -59,11 +51,11 @@ def test_rows_and_report_stand_in_for_a_damaged_page(folder):
     assert "map.html cannot be read" in shown.notes[0]
 
 
-def test_the_page_stands_in_for_damaged_rows(folder):
+def test_a_folder_of_which_nothing_can_be_read_says_so(folder):
+    (folder / "map.html").unlink()
     (folder / "map.parquet").write_bytes(b"PAR1 and then nonsense")
-    shown = load_folder(folder)
-    assert len(shown.layers) == 2
-    assert "map.parquet" in shown.notes[0]
+    with pytest.raises(FileFormatError, match="holds no map that can be shown: .*map.parquet"):
+        load_folder(folder)
 
 
 def test_a_damaged_report_is_a_note(folder):
@@ -110,7 +102,7 @@ def test_a_page_that_would_unpack_to_gigabytes_is_refused(tmp_path, monkeypatch,
 
 
 def test_an_empty_folder_and_none_at_all(tmp_path):
-    with pytest.raises(FileFormatError, match="neither map.html nor map.parquet"):
+    with pytest.raises(FileFormatError, match="neither map.page nor map.html nor map.parquet"):
         load_folder(tmp_path)
     with pytest.raises(InputError, match="there is no folder"):
         load_folder(tmp_path / "nowhere")

@@ -13,7 +13,7 @@ import pytest
 from prismap.exceptions import InputError, MissingExtraError
 from prismap.explorer import make_app, serve
 from prismap.explorer import serve as serve_function
-from prismap.explorer.packing import unpack
+from prismap.page_data.packing import unpack
 
 START = """
 import sys

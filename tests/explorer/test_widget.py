@@ -7,7 +7,7 @@ import pytest
 
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.explorer import show_in_notebook, widget
-from prismap.explorer.packing import unpack
+from prismap.page_data.packing import unpack
 
 
 def test_the_widget_carries_the_page_and_its_script(small_map):

@@ -78,7 +78,7 @@ export class App {
     this.theme = new ThemeSwitch(this.root, () => void this.rethemed());
     this.legend = new Legend(this.store);
     this.layerSwitch = new LayerSwitch(this.store);
-    this.colourMenu = new ColourMenu(colours, this.store);
+    this.colourMenu = new ColourMenu(colours, page.target.name, this.store);
     this.appearance = new Appearance(this.store, {
       raster: page.raster ? page.raster.legend : null,
       rings: page.far !== null || page.misshown !== null,
@@ -260,7 +260,7 @@ export class App {
       this.host.selectionChanged?.(state.selection);
       if (state.selection.length > 0) void this.preload(COMPARED_BYTES);
     }
-    if (changed("layer") || changed("colour")) {
+    if (changed("layer") || changed("colour") || changed("own")) {
       this.renderPanels();
       await scene.recolour(changed("layer"));
     } else if (changed("hidden") || changed("window")) await scene.refilter();
@@ -279,7 +279,7 @@ export class App {
   private renderPanels(): void {
     const { state } = this.store;
     this.layerSwitch.render(this.page.layers);
-    this.colourMenu.render(state.colour);
+    this.colourMenu.render(state, this.scene.layer.own);
     this.legend.render(this.scene.colour);
     this.appearance.render();
     this.tabs.render(state.tab, state.selection.length);
@@ -289,7 +289,7 @@ export class App {
     this.undoButton.disabled = !this.store.canUndo;
     this.redoButton.disabled = !this.store.canRedo;
     replace(this.ringKey, ...ringKey(this.scene.rings));
-    this.about.textContent = this.about.title = layerNote(this.scene.layer);
+    this.about.textContent = this.about.title = this.scene.own?.note || layerNote(this.scene.layer);
     this.supervision?.follow(state.layer, state.layer === this.page.layers[0].id);
     this.status.textContent = this.statusText();
   }

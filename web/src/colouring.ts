@@ -1,7 +1,7 @@
 /** What "colour by ..." means: every choice becomes one small code a row and a palette. */
 
 import { MISSING_DARK, MISSING_LIGHT, SAFE_CLASSES, categorical, sequential } from "./palette";
-import type { ColumnHandle, Page } from "./types";
+import type { ColumnHandle, OwnTarget, Page } from "./types";
 
 export const BINS = 64;
 
@@ -66,9 +66,11 @@ export function columnOf(page: Page, id: string): ColumnHandle | null {
   return match ? (page.columns[Number(match[1])] ?? null) : null;
 }
 
-/** The colouring of a choice; a column must have been loaded before. */
-export function colouring(page: Page, id: string, dark: boolean): Colouring {
+/** The colouring of a choice; a column must have been loaded before. `own` stands in for the page's target. */
+export function colouring(page: Page, id: string, dark: boolean, own: OwnTarget | null = null): Colouring {
   const { target } = page;
+  if (id === "target" && own?.codes) return byCodes(own.name, own.codes, target.classes, dark);
+  if (id === "target" && own?.values) return byValues(own.name, own.values, dark);
   if (id === "target" && target.codes) return byCodes(target.name, target.codes, target.classes, dark);
   if (id === "target" && target.values) return byValues(target.name, target.values, dark);
   if (id === "predicted" && target.predictedCodes) {

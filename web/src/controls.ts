@@ -3,8 +3,8 @@
 import type { Choice } from "./colouring";
 import { Changed, h, iconButton, replace, uniqueId } from "./dom";
 import type { Mode } from "./plot";
-import { type Store, TABS, type Tab } from "./state";
-import type { Layer } from "./types";
+import { type Store, TABS, type Tab, type ViewState } from "./state";
+import type { Layer, OwnTarget } from "./types";
 
 const LAYER_NOTES: Record<string, string> = {
   unsupervised: "The same rows drawn without looking at the target.",
@@ -92,7 +92,14 @@ export class ColourMenu {
   readonly element: HTMLElement;
   private readonly select: HTMLSelectElement;
 
-  constructor(choices: Choice[], store: Store) {
+  private readonly labels = h("div", { class: "pm-layers pm-which-labels", role: "radiogroup", "aria-label": "Which labels", hidden: true });
+  private readonly changed = new Changed();
+
+  constructor(
+    choices: Choice[],
+    private readonly targetName: string,
+    private readonly store: Store,
+  ) {
     const id = uniqueId("colour");
     this.select = h("select", { id, change: () => store.set({ colour: this.select.value }) });
     for (const group of ["Target", "Map", "Columns"] as const) {
@@ -101,11 +108,37 @@ export class ColourMenu {
         this.select.append(h("optgroup", { label: group }, ...own.map((choice) => h("option", { value: choice.id }, choice.label))));
       }
     }
-    this.element = h("div", { class: "pm-field" }, h("label", { for: id }, "Colour by"), this.select);
+    this.element = h("div", { class: "pm-field" }, h("label", { for: id }, "Colour by"), this.select, this.labels);
   }
 
-  render(colour: string): void {
+  /** `other` is the target that the layer was made with, where it is not the page's. */
+  render({ colour, own }: ViewState, other: OwnTarget | null): void {
     this.select.value = colour;
+    if (!this.changed.now(colour, own, other)) return;
+    this.labels.hidden = other === null || colour !== "target";
+    if (other === null) return;
+    const had = this.labels.contains(document.activeElement);
+    const choice = (label: string, name: string, chosen: boolean) =>
+      h(
+        "button",
+        {
+          type: "button",
+          role: "radio",
+          "aria-label": name,
+          "aria-checked": chosen === own ? "true" : "false",
+          tabindex: chosen === own ? 0 : -1,
+          click: () => this.store.set({ own: chosen }),
+          keydown: (event: KeyboardEvent) => {
+            if (!/^Arrow/.test(event.key)) return;
+            event.preventDefault();
+            event.stopPropagation();
+            this.store.set({ own: !own });
+          },
+        },
+        label,
+      );
+    replace(this.labels, choice("shuffled", other.name, true), choice("true", `true ${this.targetName}`, false));
+    if (had) this.labels.querySelector<HTMLElement>("[tabindex='0']")?.focus();
   }
 }
 

@@ -5,8 +5,8 @@ import { categorical } from "./palette";
 import type { Curve } from "./types";
 
 const WIDTH = 312;
-const HEIGHT = 148;
-const MARGIN = { left: 30, right: 8, top: 8, bottom: 26 };
+const HEIGHT = 152;
+const MARGIN = { left: 30, right: 8, top: 8, bottom: 30 };
 
 export function curveChart(curves: Curve[], dark: boolean): HTMLElement {
   const kMax = Math.max(2, ...curves.flatMap((curve) => Array.from(curve.k)));
@@ -25,7 +25,7 @@ export function curveChart(curves: Curve[], dark: boolean): HTMLElement {
       svg("text", { x: MARGIN.left - 5, y: y(tick) + 3.5, "text-anchor": "end" }, String(Number(tick.toFixed(2)))),
     ]),
     ...kTicks(kMax).map((k) => svg("text", { x: x(k), y: HEIGHT - MARGIN.bottom + 13, "text-anchor": "middle" }, String(k))),
-    svg("text", { x: (WIDTH + MARGIN.left) / 2, y: HEIGHT - 2, "text-anchor": "middle" }, "neighbourhood size k"),
+    svg("text", { x: (WIDTH + MARGIN.left) / 2, y: HEIGHT - 4, "text-anchor": "middle" }, "neighbourhood size k"),
     ...lines,
   );
   const key = h(

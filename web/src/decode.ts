@@ -1,7 +1,7 @@
 /** From bytes to arrays: the reading half of `packing.py`. */
 
 import { fitFrame, scaleInto } from "./geometry";
-import type { ArrayRef, Column, ColumnHandle, ColumnHeader, Header, NumberArray, Page, TextColumn } from "./types";
+import type { ArrayRef, Column, ColumnHandle, ColumnHeader, Header, Layer, NumberArray, Page, TextColumn } from "./types";
 
 const CONSTRUCTORS = {
   i1: Int8Array,
@@ -76,7 +76,12 @@ export function readPage(message: ArrayBuffer, loadColumn?: (index: number) => P
     version: header.version,
     title: header.title,
     n: header.n,
-    layers: header.layers.map((layer) => makeLayer(layer.id, layer.label, layer.note, array(layer.positions) as Float32Array)),
+    layers: header.layers.map(({ id, label, note, positions, own, own_note }) => ({
+      ...makeLayer(id, label, note, array(positions) as Float32Array),
+      own: own
+        ? { name: own.name, codes: optional<Int32Array>(own.codes), values: optional<Float32Array>(own.values), note: own_note ?? "" }
+        : null,
+    })),
     target: {
       kind,
       name: header.target.name,
@@ -120,9 +125,9 @@ export function readPage(message: ArrayBuffer, loadColumn?: (index: number) => P
   };
 }
 
-export function makeLayer(id: string, label: string, note: string, positions: Float32Array) {
+export function makeLayer(id: string, label: string, note: string, positions: Float32Array): Layer {
   const frame = fitFrame(positions);
-  return { id, label, note, positions, frame, ...scaleInto(positions, frame) };
+  return { id, label, note, positions, frame, own: null, ...scaleInto(positions, frame) };
 }
 
 function columnHandles(

@@ -2,7 +2,7 @@
 
 import { h, icon, replace } from "./dom";
 import { format, percent } from "./stats";
-import type { Column, Page } from "./types";
+import type { Column, Layer, Page } from "./types";
 
 const VALUES_AT_MOST = 10;
 
@@ -11,8 +11,8 @@ export class HoverCard {
 
   constructor(private readonly page: Page) {}
 
-  show(row: number, x: number, y: number, width: number, height: number, colour: string): void {
-    replace(this.element, ...rowCard(this.page, row, colour));
+  show(row: number, layer: Layer, x: number, y: number, width: number, height: number, colour: string): void {
+    replace(this.element, ...rowCard(this.page, row, layer, colour));
     this.put(x, y, width, height);
   }
 
@@ -40,7 +40,7 @@ export function rowName(page: Page, row: number): string {
 }
 
 /** The target of a row in words. */
-export function targetText(page: Page, row: number): string {
+export function targetText(page: Pick<Page, "target">, row: number): string {
   const { target } = page;
   if (target.codes) return target.codes[row] < 0 ? "unlabelled" : target.classes[target.codes[row]];
   if (target.values) return Number.isNaN(target.values[row]) ? "unlabelled" : format(target.values[row]);
@@ -58,9 +58,10 @@ export function valueText(column: Column, row: number): string {
   return column.codes[row] < 0 ? "missing" : column.texts[column.codes[row]];
 }
 
-export function rowCard(page: Page, row: number, colour: string): HTMLElement[] {
+export function rowCard(page: Page, row: number, layer: Layer, colour: string): HTMLElement[] {
   const facts: [string, string][] = [];
   if (page.target.kind !== "none") facts.push([page.target.name, targetText(page, row)]);
+  if (layer.own) facts.push([layer.own.name, targetText({ target: { ...page.target, ...layer.own } }, row)]);
   const predicted = predictedText(page, row);
   if (predicted !== "") facts.push(["predicted", predicted]);
   if (page.split && page.split.codes[row] >= 0) facts.push(["part", page.split.texts[page.split.codes[row]]]);

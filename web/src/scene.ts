@@ -10,7 +10,7 @@ import { type Label, type NewRow, Overlay, placeLabels } from "./overlay";
 import { DRAWN_AT_MOST, Plot, type PlotEvents } from "./plot";
 import type { Store } from "./state";
 import type { ThemeSwitch } from "./theme";
-import type { Layer, Page } from "./types";
+import type { Layer, OwnTarget, Page } from "./types";
 
 export interface SceneEvents extends Pick<PlotEvents, "click" | "area"> {
   /** The camera moved, or what is drawn changed. */
@@ -62,6 +62,12 @@ export class Scene {
     return this.page.layers.find((layer) => layer.id === this.store.state.layer) ?? this.page.layers[0];
   }
 
+  /** The target that the layer was made with and is coloured by; null where that is the page's. */
+  get own(): OwnTarget | null {
+    const { colour, own } = this.store.state;
+    return own && colour === "target" ? this.layer.own : null;
+  }
+
   /** The row under the keyboard's cursor. */
   get cursor(): number | null {
     return this.row;
@@ -81,7 +87,7 @@ export class Scene {
       // Another choice was made while the values were on their way.
       if (turn !== this.turn) return;
     }
-    this.colour = colouring(this.page, this.store.state.colour, this.theme.dark);
+    this.colour = colouring(this.page, this.store.state.colour, this.theme.dark, this.own);
     this.labels = [];
     // A card stands beside its point, and the point is about to move.
     if (animate) this.card.hide();
@@ -226,7 +232,7 @@ export class Scene {
   private showCard(row: number): void {
     const [x, y] = this.placeOf(this.layer.x[row], this.layer.y[row]);
     const { clientWidth, clientHeight } = this.element;
-    this.card.show(row, x, y, clientWidth, clientHeight, this.colour.colours[this.colour.codes[row]]);
+    this.card.show(row, this.layer, x, y, clientWidth, clientHeight, this.colour.colours[this.colour.codes[row]]);
   }
 
   private placeOf(x: number, y: number): [number, number] {

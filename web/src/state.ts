@@ -15,6 +15,8 @@ export interface ViewState {
   rings: boolean;
   density: boolean;
   labels: boolean;
+  /** Whether a layer made with another target is coloured by that one. */
+  own: boolean;
   tab: Tab;
 }
 
@@ -104,6 +106,7 @@ export function defaultState(n: number, layer: string, colour: string): ViewStat
     rings: true,
     density: true,
     labels: true,
+    own: true,
     tab: "verdict",
   };
 }

@@ -1,4 +1,4 @@
-/** What the packed header says; `packing.py` and `page.py` write it. */
+/** What the packed header says; `prismap/page_data` writes it. */
 
 export type NumberArray =
   | Int8Array
@@ -23,20 +23,22 @@ export interface ColumnHeader {
   codes?: ArrayRef;
 }
 
+export interface TargetHeader {
+  kind: "class" | "real" | "none";
+  name: string;
+  classes?: string[];
+  codes?: ArrayRef;
+  values?: ArrayRef;
+  predicted?: ArrayRef;
+}
+
 export interface Header {
   format: number;
   version: string;
   title: string;
   n: number;
-  layers: { id: string; label: string; note: string; positions: ArrayRef }[];
-  target: {
-    kind: "class" | "real" | "none";
-    name: string;
-    classes?: string[];
-    codes?: ArrayRef;
-    values?: ArrayRef;
-    predicted?: ArrayRef;
-  };
+  layers: { id: string; label: string; note: string; positions: ArrayRef; own?: TargetHeader; own_note?: string }[];
+  target: TargetHeader;
   report?: Record<string, unknown> | null;
   curves: { label: string; k: ArrayRef; r_nx: ArrayRef }[];
   notes: string[];
@@ -97,6 +99,15 @@ export interface Layer {
   x: Float32Array;
   y: Float32Array;
   frame: Frame;
+  /** The target this layer was made with, where it is not the page's: a shuffled one. */
+  own: OwnTarget | null;
+}
+
+export interface OwnTarget {
+  name: string;
+  codes: Int32Array | null;
+  values: Float32Array | null;
+  note: string;
 }
 
 /** position = centre + radius * scaled */

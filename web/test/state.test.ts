@@ -4,7 +4,7 @@ import { Store, type ViewState, toggled } from "../src/state";
 
 const base: ViewState = {
   layer: "fisher", colour: "target", hidden: new Set(), window: null, selection: [], size: 5, opacity: 0.8,
-  raster: true, rings: true, density: true, labels: true, tab: "verdict",
+  raster: true, rings: true, density: true, labels: true, own: true, tab: "verdict",
 };
 const known = { layers: ["fisher", "permuted"], colours: ["target", "column:0"], n: 100 };
 

@@ -57,7 +57,7 @@ def _opened(folder: Path, console: Console) -> Callable[..., Any]:
     page = load_folder(folder)
 
     def make(progress: Callable[..., None]) -> Any:
-        from prismap.map.live import live_compute
+        from prismap.pages import live_compute
 
         if not (folder / MODEL).is_file():
             return page
@@ -89,7 +89,7 @@ def _fitted(args: argparse.Namespace, console: Console) -> Callable[..., Any]:
 
 def _map_of(job: Job, console: _Watched) -> Any:
     """Page and abilities of a map made now."""
-    from prismap.map.live import live_compute
+    from prismap.pages import live_compute
 
     console.span = (_FITTING, _JUDGING)
     model = fit_map(job, console)

@@ -11,11 +11,13 @@ from pathlib import Path
 
 from prismap.bundle import sync_folder
 from prismap.exceptions import InputError
+from prismap.explorer.folder import DATA
 
 MODEL, REPORT, PAGE, PICTURE = "model.prismap", "report.json", "map.html", "map.png"
 #: Everything that `prismap map` and `prismap view` write, and where the explorer keeps its last view.
 NAMES = frozenset({
-    MODEL, REPORT, PAGE, PICTURE, "map.parquet", "map.csv", "explorer.json", "view.html", "view.png", "fidelity.json",
+    DATA, MODEL, REPORT, PAGE, PICTURE, "map.parquet", "map.csv", "explorer.json",
+    "view.html", "view.png", "fidelity.json",
 })  # fmt: skip
 
 

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from prismap.bundle import write_map, written_aside
 from prismap.cli.console import Console, to_json
-from prismap.cli.folder import MODEL, PAGE, PICTURE, REPORT, folder_aside
+from prismap.cli.folder import DATA, MODEL, PAGE, PICTURE, REPORT, folder_aside
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.explorer.page import PageData, write_html
+from prismap.explorer import write_html
+from prismap.page_data import PageData, write_page_file
 from prismap.tables import TableEncoding
 
 #: Columns of the file that the page shows; it is not a data base.
@@ -49,13 +50,15 @@ def run_job(job: Job, out: Path, console: Console) -> None:
     report = judge_map(model, console)
     report = replace(report, notes=(*report.notes, *console.notes))
     with console.stage("writing"), folder_aside(out) as folder:
+        page = map_page(job, model)
         name = "map.parquet" if importlib.util.find_spec("pyarrow") else "map.csv"
-        write_map(folder / name, map_rows(job, model))
+        write_map(folder / name, map_rows(job, page))
         model.save(folder / MODEL, extra_header=extra_header(job))
         with written_aside(folder / REPORT) as aside:
             aside.write_text(to_json(report.to_dict()), encoding="utf-8")
-        write_html(map_page(job, model), folder / PAGE)
-        draw(job, model, folder, console)
+        write_page_file(page, folder / DATA)
+        write_html(page, folder / PAGE)
+        draw(job, model, page, folder, console)
         files = sorted(path.name for path in folder.iterdir())
     console.result(
         f"{report}\n\n{out}: {', '.join(files)}", {"out": str(out), "files": files, "report": report.to_dict()}
@@ -69,7 +72,7 @@ def extra_header(job: Job) -> dict[str, Any]:
 
 def map_page(job: Job, model: Any) -> PageData:
     """The page of a map made of this job."""
-    from prismap.map.page import page_of
+    from prismap.pages import page_of
 
     columns = dict(itertools.islice(job.columns.items(), MOST_COLUMNS))
     page = page_of(model, title=job.title, columns=columns, images=job.images, row_ids=job.ids)
@@ -116,28 +119,23 @@ def judge_map(model: Any, console: Console) -> Any:
         )
 
 
-def map_rows(job: Job, model: Any) -> dict[str, NDArray[Any]]:
-    """The columns of map.parquet."""
-    n_rows = len(job.X)
-    placed = np.ones(n_rows, dtype=bool)
-    placed[model.fit_rows_] = False
-    far = np.zeros(n_rows, dtype=bool)
-    if placed.any():
-        far[placed] = model.is_far(job.X[placed])
-    Y = model.positions()
+def map_rows(job: Job, page: PageData) -> dict[str, NDArray[Any]]:
+    """The columns of map.parquet; the rows were placed when the page was made."""
+    Y = page.layers[0].positions
+    placed = np.zeros(page.n_rows, dtype=bool) if page.split is None else np.asarray(page.split) == "placed"
     columns = {
-        "id": np.arange(n_rows) if job.ids is None else job.ids,
+        "id": np.arange(page.n_rows) if job.ids is None else job.ids,
         "x": Y[:, 0],
         "y": Y[:, 1],
         "split": np.where(placed, "placed", "fit"),
-        "far": far,
+        "far": np.asarray(page.far, dtype=bool),
     }
     if job.y is not None:
         columns["target"] = job.y
     return columns
 
 
-def draw(job: Job, model: Any, folder: Path, console: Console) -> None:
+def draw(job: Job, model: Any, page: PageData, folder: Path, console: Console) -> None:
     """map.png, if matplotlib is there."""
     if not importlib.util.find_spec("matplotlib"):
         console.note(f"no {PICTURE}: that needs matplotlib (pip install 'prismap[plot]')")
@@ -145,10 +143,13 @@ def draw(job: Job, model: Any, folder: Path, console: Console) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
+    from prismap.inspection import MapDisplay
+
     figure = Figure(figsize=(8, 7), layout="constrained")  # without pyplot: no window, no global state
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    model.plot(ax=axes)
-    axes.set_title(job.title)
+    classes = model.classes_ if model.target_ == "class" else None
+    display: Any = MapDisplay(page.layers[0].positions, model.shown_target(), classes, job.title)
+    display.plot(axes)
     with written_aside(folder / PICTURE) as aside:
         figure.savefig(aside, dpi=150)

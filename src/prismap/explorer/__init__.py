@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from prismap._optional import import_extra
-from prismap.explorer.page import Curve, Layer, PageData, Raster, Target, render_html, write_html
+from prismap.explorer.document import render_html, write_html
 from prismap.explorer.serve import serve
 from prismap.explorer.widget import show_in_notebook
+from prismap.page_data import Curve, Layer, PageData, Raster, Target
 
 __all__ = [
     "Curve",

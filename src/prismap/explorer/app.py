@@ -23,22 +23,14 @@ from starlette.routing import Route
 from prismap.bundle import written_aside
 from prismap.exceptions import InputError
 from prismap.explorer.compute import Placed
+from prismap.explorer.document import content_policy, html_document, page_script
 from prismap.explorer.export import csv_chunks
 from prismap.explorer.folder import load_folder
 from prismap.explorer.jobs import Job, Jobs, TooManyJobs
-from prismap.explorer.packing import Packer
-from prismap.explorer.page import (
-    Layer,
-    PageData,
-    column_array,
-    content_policy,
-    html_document,
-    is_numeric,
-    pack_column,
-    pack_page,
-    page_script,
-)
 from prismap.explorer.security import MAX_BODY, Guard
+from prismap.page_data import Layer, PageData, pack_page
+from prismap.page_data.columns import column_array, is_numeric, pack_column
+from prismap.page_data.packing import Packer
 
 logger = logging.getLogger(__name__)
 

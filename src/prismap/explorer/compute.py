@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prismap.exceptions import InputError
-from prismap.explorer.page import PageData, column_array, is_numeric
+from prismap.page_data import PageData
+from prismap.page_data.columns import column_array, is_numeric
 from prismap.tables import encoding_of, read_table
 
 Progress = Callable[..., None]
@@ -54,7 +55,7 @@ class Compute(Protocol):
 
 
 class ModelCompute:
-    """`Compute` for a fitted map (anything with `transform` and `is_far`) and its page.
+    """`Compute` for a fitted map (anything with `place`) and its page.
 
     Parameters
     ----------
@@ -93,7 +94,8 @@ class ModelCompute:
         ]
         notes += [f"{count} rows have an unseen level of {name!r}" for name, count in encoded.unknown.items()]
         ids = None if table.ids is None else [str(value) for value in table.ids.tolist()]
-        return Placed(self._model.transform(encoded.X), np.asarray(self._model.is_far(encoded.X)), ids, notes)
+        positions, far = self._model.place(encoded.X)
+        return Placed(positions, np.asarray(far), ids, notes)
 
 
 def _column_relevance(

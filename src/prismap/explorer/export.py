@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prismap.explorer.packing import is_missing
-from prismap.explorer.page import Layer, PageData
+from prismap.page_data import Layer, PageData
+from prismap.page_data.columns import is_missing
 
 #: What spreadsheets take for a formula, also after spaces and in full-width form; a plain number is none.
 _RISKY = re.compile(r"^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]")

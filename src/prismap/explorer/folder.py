@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import re
 import zlib
@@ -15,14 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prismap.exceptions import FileFormatError, InputError
-from prismap.explorer.packing import unpack
-from prismap.explorer.page import Curve, Layer, PageData, Raster, Target
+from prismap.page_data import Layer, PageData, Target, read_page_file, unpack_page
+from prismap.page_data.file import DAMAGE
 from prismap.tables import Table, TextColumn, read_table
 
+#: The page's data in a folder of `prismap map`.
+DATA = "map.page"
+#: The largest self-contained page.
 PAGE_BYTES = 2**30
 _DATA = re.compile(rb'<script type="text/plain" id="prismap-data">([A-Za-z0-9+/=\s]*)</script>')
 _OWN = ("id", "x", "y", "split", "far", "target")
-_DAMAGE = (ValueError, KeyError, TypeError, IndexError, AttributeError, EOFError, OSError, zlib.error, binascii.Error)
 
 
 def load_folder(path: str | Path) -> PageData:
@@ -31,23 +32,23 @@ def load_folder(path: str | Path) -> PageData:
     if not path.is_dir():
         raise InputError(f"there is no folder {path}: name one written by prismap map.")
     troubles: list[str] = []
-    page = None
-    if (path / "map.html").is_file():
-        try:
-            page = read_page(path / "map.html")
-        except FileFormatError as error:
-            troubles.append(str(error))
-    rows = _read_rows(path, troubles)
-    if page is None and rows is None:
-        found = "; ".join(troubles) or "it has neither map.html nor map.parquet nor map.csv"
-        raise FileFormatError(f"{path.name} holds no map that can be shown: {found}.")
+    page = _read_data(path, troubles) or _read_rows(path, troubles)
     if page is None:
-        assert rows is not None
-        page = replace(_page_of_rows(rows, path.name), report=_read_report(path, troubles))
-    elif rows is not None and rows.n_rows == page.n_rows:
-        page = _with_columns(page, rows)
+        found = "; ".join(troubles) or f"it has neither {DATA} nor map.html nor map.parquet nor map.csv"
+        raise FileFormatError(f"{path.name} holds no map that can be shown: {found}.")
     notes = [f"A part of the folder could not be read: {trouble}." for trouble in troubles]
     return replace(page, notes=(*page.notes, *notes))
+
+
+def _read_data(path: Path, troubles: list[str]) -> PageData | None:
+    """The file of the page's data; folders that are older than it have the data in map.html only."""
+    for name, read in ((DATA, read_page_file), ("map.html", read_page)):
+        if (path / name).is_file():
+            try:
+                return read(path / name)
+            except FileFormatError as error:
+                troubles.append(str(error))
+    return None
 
 
 def read_page(path: Path) -> PageData:
@@ -59,56 +60,8 @@ def read_page(path: Path) -> PageData:
         if match is None:
             raise ValueError("it has no data of prismap inside")
         return unpack_page(_gunzip(base64.b64decode(match[1])))
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise FileFormatError(f"{path.name} cannot be read ({error})") from error
-
-
-def unpack_page(message: bytes) -> PageData:
-    """The inverse of `pack_page`."""
-    header, arrays = unpack(message)
-    if header["format"] != 1:
-        raise ValueError(f"its format is {header['format']}, which this version cannot read")
-
-    def array(reference: Any) -> Any:
-        return None if reference is None else arrays[reference["offset"]]
-
-    def column(about: Any) -> Any:
-        if about["kind"] == "number":
-            return array(about["values"])
-        return np.array([*about["texts"], None], dtype=object)[array(about["codes"])]
-
-    target, raster, relevance = header["target"], header.get("raster"), header.get("relevance")
-    far, misshown = array(header.get("far")), array(header.get("misshown"))
-    page = PageData(
-        layers=[
-            Layer(one["id"], one["label"], arrays[one["positions"]["offset"]], one["note"]) for one in header["layers"]
-        ],
-        title=header["title"],
-        target=Target(
-            target["kind"],
-            target["name"],
-            target.get("classes", ()),
-            array(target.get("codes")),
-            array(target.get("values")),
-            array(target.get("predicted")),
-        ),
-        columns={one["name"]: column(one) for one in header["columns"]},
-        split=column(header["split"]) if "split" in header else None,
-        far=None if far is None else far.astype(bool),
-        quality=array(header.get("quality")),
-        misshown=None if misshown is None else misshown.astype(bool),
-        report=header["report"],
-        curves=[Curve(one["label"], array(one["k"]), array(one["r_nx"])) for one in header["curves"]],
-        images=array(header.get("images")),
-        raster=raster
-        and Raster(arrays[raster["rgba"]["offset"]], tuple(raster["extent"]), raster["legend"], raster["layer"]),
-        relevance=relevance and (relevance["names"], array(relevance["values"])),
-        row_ids=header.get("ids"),
-        notes=tuple(header["notes"]),
-    )
-    if not page.layers or any(np.shape(layer.positions) != (header["n"], 2) for layer in page.layers):
-        raise ValueError("its positions do not fit its rows")
-    return page
 
 
 def _gunzip(data: bytes) -> bytes:
@@ -120,7 +73,8 @@ def _gunzip(data: bytes) -> bytes:
     return message
 
 
-def _read_rows(path: Path, troubles: list[str]) -> Table | None:
+def _read_rows(path: Path, troubles: list[str]) -> PageData | None:
+    """A page of the rows and the report alone."""
     for name in ("map.parquet", "map.csv"):
         if not (path / name).is_file():
             continue
@@ -128,9 +82,11 @@ def _read_rows(path: Path, troubles: list[str]) -> Table | None:
             table = read_table(path / name)
             if not {"x", "y"} <= set(table.columns):
                 raise InputError(f"{name} has no columns x and y")
-            return table
-        except (InputError, ImportError, *_DAMAGE) as error:
+            page = _page_of_rows(table, path.name)
+        except (InputError, ImportError, *DAMAGE) as error:
             troubles.append(str(error).rstrip("."))
+            continue
+        return replace(page, report=_read_report(path, troubles))
     return None
 
 
@@ -142,7 +98,7 @@ def _read_report(path: Path, troubles: list[str]) -> dict[str, Any] | None:
         return report
     except FileNotFoundError:
         return None
-    except (*_DAMAGE, RecursionError) as error:
+    except DAMAGE as error:
         troubles.append(f"report.json cannot be read ({error})")
         return None
 
@@ -163,12 +119,6 @@ def _page_of_rows(table: Table, title: str) -> PageData:
         far=None if "far" not in columns else np.asarray(columns["far"], dtype=bool),
         row_ids=None if ids is None else ids.tolist(),
     )
-
-
-def _with_columns(page: PageData, table: Table) -> PageData:
-    """Add the columns of map.parquet that the page was too small for."""
-    more = {name: _values(table, name) for name in table.columns if name not in _OWN and name not in page.columns}
-    return replace(page, columns={**page.columns, **more}) if more else page
 
 
 def _values(table: Table, name: str) -> NDArray[Any]:

@@ -10,7 +10,8 @@ import traitlets
 from numpy.typing import NDArray
 
 from prismap.exceptions import InputError
-from prismap.explorer.page import PageData, pack_page, page_script
+from prismap.explorer.document import page_script
+from prismap.page_data import PageData, pack_page
 
 
 class Rows(traitlets.TraitType[Any, Any]):  # type: ignore[misc]

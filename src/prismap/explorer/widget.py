@@ -8,7 +8,8 @@ from typing import Any
 
 from prismap._optional import import_extra
 from prismap.exceptions import MissingExtraError, PrismapWarning
-from prismap.explorer.page import PageData, render_html
+from prismap.explorer.document import render_html
+from prismap.page_data import PageData
 
 
 class StaticView:

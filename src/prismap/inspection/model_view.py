@@ -15,7 +15,6 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 
-import prismap
 from prismap._validation import check_rows, check_target_length, is_fitted
 from prismap.exceptions import InputError
 from prismap.inspection.exemplars import Exemplars, exemplars_of
@@ -23,6 +22,7 @@ from prismap.inspection.held_out import cross_validate, judge_view, shown_wrongl
 from prismap.inspection.model_posterior import ModelPosterior
 from prismap.inspection.responses import Responder, dense
 from prismap.inspection.surface import Grid, frozen, inverse_of, make_grid, positions_of, region_codes
+from prismap.map import PrisMap
 from prismap.metrics.models import model_name
 from prismap.metrics.target import real_values
 from prismap.quality.fidelity import HeldOutFidelity
@@ -188,8 +188,7 @@ def supervision_target(responder, said, truth, supervision_from):
 
 def default_map(model: Any, n_rows: int) -> Any:
     """A `PrisMap`, behind the scalers that lead the model's pipeline: the geometry the model works in."""
-    # The public face, not the room `map`: that room draws its pages with this one.
-    plane = prismap.PrisMap(perplexity=min(30, max(1, (n_rows - 1) // 3)), random_state=0)
+    plane = PrisMap(perplexity=min(30, max(1, (n_rows - 1) // 3)), random_state=0)
     scalers = leading_scalers(model)
     return make_pipeline(*[FrozenEstimator(own) for own in scalers], plane) if scalers else plane
 
@@ -207,7 +206,7 @@ def leading_scalers(model: Any) -> list[Any]:
 def of_kind(recipe, kind):
     """The recipe with the model's kind of target, where a `PrisMap` would have to guess it from the values."""
     plane = recipe.steps[-1][1] if isinstance(recipe, Pipeline) else recipe
-    if not isinstance(plane, prismap.PrisMap) or plane.target != "auto":
+    if not isinstance(plane, PrisMap) or plane.target != "auto":
         return recipe
     told = clone(plane).set_params(target=kind)
     return told if plane is recipe else Pipeline([*recipe.steps[:-1], (recipe.steps[-1][0], told)])
@@ -219,7 +218,7 @@ def supervised_by_model(recipe, responder, X):
     Behind the model's own scalers the posterior is the rest of the model's pipeline.
     """
     plane = recipe.steps[-1][1] if isinstance(recipe, Pipeline) else recipe
-    if not isinstance(plane, prismap.PrisMap) or plane.posterior != "auto":
+    if not isinstance(plane, PrisMap) or plane.posterior != "auto":
         return recipe
     if plane is recipe:
         return clone(plane).set_params(posterior=ModelPosterior(responder))

@@ -13,10 +13,10 @@ from scipy import ndimage
 from scipy.spatial import cKDTree
 from sklearn.pipeline import Pipeline
 
-import prismap
 from prismap.exceptions import InputError
 from prismap.inspection.local_surface import LocalSurface
 from prismap.inspection.responses import Answer
+from prismap.map import PrisMap
 
 #: The grid reaches this share of the plane's width beyond the rows.
 MARGIN = 0.06
@@ -107,7 +107,7 @@ def inverse_of(fitted: Any, positions: np.ndarray, rows: np.ndarray) -> Any:
     out and do not extrapolate (docs/methods/model_view.md).
     """
     own = fitted.steps[-1][1] if isinstance(fitted, Pipeline) else fitted
-    if isinstance(own, prismap.PrisMap) or not callable(getattr(fitted, "inverse_transform", None)):
+    if isinstance(own, PrisMap) or not callable(getattr(fitted, "inverse_transform", None)):
         return LocalSurface(positions, rows).transform
     return fitted.inverse_transform
 

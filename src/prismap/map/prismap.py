@@ -19,7 +19,6 @@ from prismap.map.drift import drift_of
 from prismap.map.judge import judge
 from prismap.map.lazy import drawn, is_lazy, is_stream, placed_later
 from prismap.map.mapping import KERNEL_FITS, PLACEMENTS
-from prismap.map.page import page_of
 from prismap.map.refit import extended, new_landmarks, target_of
 from prismap.map.store import load_map, save_map
 from prismap.metrics.models import bind_model
@@ -326,17 +325,15 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         `model`: a trained classifier or regressor, whose decisions are shown behind the points.
         """
-        from prismap.explorer.page import write_html
-        from prismap.map.view_page import with_model
+        from prismap.pages import write_page
 
-        page = page_of(self, title=title, columns=columns, images=images, row_ids=row_ids)
-        return write_html(page if model is None else with_model(page, self, model), path)
+        return write_page(self, path, model=model, title=title, columns=columns, images=images, row_ids=row_ids)
 
     def explore(self, **options):
         """The page as a notebook widget with a two-way `selection`; the static page where anywidget is missing."""
-        from prismap.explorer import show_in_notebook
+        from prismap.pages import show_page
 
-        return show_in_notebook(page_of(self, **options))
+        return show_page(self, **options)
 
     def save(self, path, *, extra_header=None):
         """Write the map to one file without pickle; `load` in a new process places rows alike."""

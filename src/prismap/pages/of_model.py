@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from prismap.explorer.page import PageData, Raster, Target
 from prismap.inspection.model import certainty_scale, output_scale
 from prismap.inspection.model_view import ModelView
 from prismap.inspection.paint import paint
+from prismap.page_data import PageData, Raster, Target
 
 #: Places along each side of the page's picture.
 RESOLUTION = 200

@@ -5,8 +5,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from prismap import PrisMap
-from prismap.map.live import live_compute
-from prismap.map.page import page_of
+from prismap.pages import live_compute, page_of
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +24,15 @@ def test_page_has_the_map_its_twins_and_all_rows(live):
     np.testing.assert_allclose(page.layers[0].positions, model.positions())
     assert np.isnan(page.quality).sum() == 60
     assert sorted(set(page.split)) == ["fitted", "placed"]
+    own = page.layers[2].own
+    assert own.name == "shuffled labels"
+    np.testing.assert_array_equal(own.codes[model.fit_rows_], model.twins_.permuted_target)
+    np.testing.assert_array_equal(np.bincount(own.codes), np.bincount(model.y_))
+    score = model.report().scores[0]
+    assert (
+        f"1-NN error is {100 * score.permuted.mean:.0f} %, by chance {100 * score.chance:.0f} %"
+        in page.layers[2].own_note
+    )
     names, values = page.relevance
     assert names == list(page.columns)
     assert np.isfinite(values).all()

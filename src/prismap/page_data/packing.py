@@ -57,6 +57,8 @@ def unpack(message: bytes) -> tuple[dict[str, Any], dict[int, NDArray[Any]]]:
     start = 8 + length
     arrays = {}
     for reference in _references(header):
+        if reference["dtype"] not in DTYPES:
+            raise ValueError(f"it holds arrays of type {reference['dtype']}")
         count = math.prod(reference["shape"])
         flat = np.frombuffer(message, f"<{reference['dtype']}", count, start + reference["offset"])
         arrays[reference["offset"]] = flat.reshape(reference["shape"])
@@ -90,20 +92,3 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, str)):
         return value
     return str(value)
-
-
-def dictionary_codes(values: Iterable[Any]) -> tuple[list[str], NDArray[np.int32]]:
-    """Text by its distinct values: the sorted list and the place of each row in it; -1 for missing.
-
-    >>> dictionary_codes(["b", None, "a"])
-    (['a', 'b'], array([ 1, -1,  0], dtype=int32))
-    """
-    texts = [None if is_missing(value) else str(value) for value in values]
-    distinct = sorted({text for text in texts if text is not None})
-    place = {text: position for position, text in enumerate(distinct)}
-    return distinct, np.fromiter((-1 if text is None else place[text] for text in texts), np.int32, len(texts))
-
-
-def is_missing(value: Any) -> bool:
-    """None, NaN and not-a-time."""
-    return value is None or (isinstance(value, (float, np.floating)) and math.isnan(value)) or str(value) == "NaT"

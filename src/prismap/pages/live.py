@@ -8,8 +8,8 @@ import numpy as np
 
 from prismap.embeddings import TSNE
 from prismap.explorer.compute import ModelCompute
-from prismap.explorer.page import PageData
-from prismap.map.prismap import PrisMap
+from prismap.map import PrisMap
+from prismap.page_data import PageData
 from prismap.relevance import FeatureRelevance
 
 #: Iterations of a map that is made anew from where the points are.

@@ -10,19 +10,11 @@ import numpy as np
 import pytest
 
 from prismap.exceptions import InputError
-from prismap.explorer import page as page_module
-from prismap.explorer.packing import unpack
-from prismap.explorer.page import (
-    Curve,
-    Layer,
-    PageData,
-    Raster,
-    Target,
-    pack_page,
-    page_script,
-    render_html,
-    write_html,
-)
+from prismap.explorer import document as page_module
+from prismap.explorer import render_html, write_html
+from prismap.explorer.document import page_script
+from prismap.page_data import Curve, Layer, PageData, Raster, Target, pack_page
+from prismap.page_data.packing import unpack
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 
@@ -114,9 +106,8 @@ def test_columns_beyond_the_budget_are_left_out_and_counted():
     assert header["columns_left_out"] == ["city"]
 
 
-def test_images_beyond_the_budget_are_left_out_with_a_note(monkeypatch):
-    monkeypatch.setattr(page_module, "IMAGE_BYTES", 10)
-    header, _ = unpack(pack_page(small_page(images=np.zeros((5, 2, 3), np.uint8))))
+def test_images_beyond_the_budget_are_left_out_with_a_note():
+    header, _ = unpack(pack_page(small_page(images=np.zeros((5, 2, 3), np.uint8)), image_bytes=10))
     assert "images" not in header
     assert "left out" in header["notes"][0]
 
@@ -145,6 +136,14 @@ def test_real_targets_and_huge_values_fit():
     [
         ({"layers": []}, "layers of PageData is empty"),
         ({"layers": [Layer("a", "A", np.zeros((5, 3)))]}, r"positions of layer 'a' must be \(5, 2\)"),
+        (
+            {"layers": [Layer("a", "A", np.zeros((5, 2)), own=Target("real", values=np.zeros(5)))]},
+            "own of layer 'a' must be a target of kind 'class' with 5 entries. Got kind 'real'",
+        ),
+        (
+            {"layers": [Layer("a", "A", np.zeros((5, 2)), own=Target("class", codes=[0, 1, 2, 0, 0]))]},
+            r"must lie in -1 .. 1, one per class. Got 0 to 2",
+        ),
         ({"far": [True]}, r"far of PageData must have one entry for each of the 5 rows. Got \(1,\)"),
         ({"columns": {"c": [1, 2]}}, r"columns\['c'\] of PageData"),
         (

@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from prismap.explorer.packing import ALIGNMENT, Packer, dictionary_codes, plain, unpack
+from prismap.page_data.columns import dictionary_codes
+from prismap.page_data.packing import ALIGNMENT, Packer, plain, unpack
 
 
 def test_arrays_come_back_with_their_shape_and_order():

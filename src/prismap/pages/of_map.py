@@ -1,15 +1,18 @@
-"""What the page of a map shows."""
+"""The page of a fitted `PrisMap`."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
 
-from prismap.explorer.page import Curve, Layer, PageData, Target
-from prismap.map.build import DENSE_ROWS, distances_to_embed
+from prismap.page_data import Curve, Layer, PageData, Target
 from prismap.quality import local_quality
 from prismap.relevance import FeatureRelevance
 
+#: Up to so many fitted rows it is told how well each keeps its neighbours: that takes all distances.
+MOST_JUDGED_ROWS = 10_000
 #: Columns of the data that hover cards and colours offer; a page is not a data base.
 MOST_COLUMNS = 40
 #: Rows that the relevance of the columns is judged on.
@@ -20,53 +23,72 @@ def page_of(model, *, title="prismap", columns=None, images=None, row_ids=None) 
     """The page of a fitted `PrisMap`: all rows on the map and on its twins, the verdict and its curves."""
     report = model.report()
     columns = columns or data_columns(model)
-    Y, distance = all_positions(model, model.parts_)
+    Y, far = all_positions(model, model.parts_)
     layers = [Layer("map", "map", Y, "the map" if model.target_ == "none" else "coloured by the true target")]
     # A map read from a file has its report, but no longer its twins.
     if model.twins_ is not None and model.target_ != "none":
         unsupervised, _ = all_positions(model, model.twins_.unsupervised)
         layers.append(Layer("unsupervised", "without target", unsupervised, "the same rows, the target left out"))
-        layers.append(permuted_layer(model))
+        layers.append(permuted_layer(model, report.scores[0]))
     split = np.full(len(Y), "placed", dtype=object)
     split[model.fit_rows_] = "fitted"
     return PageData(
         layers=layers, title=title, target=page_target(model), columns=columns,
-        split=split.tolist() if len(set(split)) > 1 else None, far=distance > model.parts_.far_threshold,
+        split=split.tolist() if len(set(split)) > 1 else None, far=far,
         quality=fitted_quality(model, len(Y)), report=report.to_dict(),
         curves=[Curve(name, curve.k, curve.value) for name, curve in report.structure.items()],
         images=images, row_ids=row_ids, notes=report.notes, relevance=map_relevance(model, columns),
     )  # fmt: skip
 
 
-def all_positions(model, built, rows_fitted=None):
-    """Positions of all rows given to `fit` on a map of some of them, and their distances to those."""
+def all_positions(model, parts, rows_fitted=None):
+    """Positions of all rows given to `fit` on a map of some of them, and which of them are far from those."""
     fitted = model.fit_rows_ if rows_fitted is None else model.fit_rows_[rows_fitted]
-    Y, distance = np.empty((model.rows_.shape[0], built.positions.shape[1])), np.zeros(model.rows_.shape[0])
+    Y, far = np.empty((model.rows_.shape[0], parts.positions.shape[1])), np.zeros(model.rows_.shape[0], dtype=bool)
     others = np.setdiff1d(np.arange(len(Y)), fitted)
-    Y[fitted] = built.positions
+    Y[fitted] = parts.positions
     if len(others):
         rows = model.rows_[others]
-        Y[others], distance[others] = built.place(rows if model.data == "vectors" else rows[:, fitted])
-    return Y, distance
+        Y[others], distance = parts.place(rows if model.data == "vectors" else rows[:, fitted])
+        far[others] = distance > parts.far_threshold
+    return Y, far
 
 
-def permuted_layer(model):
-    """The map of a permuted target."""
+def permuted_layer(model, score):
+    """The map of a permuted target, coloured by that target first: by the true one it looks like a success."""
     twins = model.twins_
     Y, _ = all_positions(model, twins.permuted, twins.permuted_rows)
+    what, shown = ("labels", ".0%") if model.target_ == "class" else ("values", ".2f")
+    error, chance = (format(value, shown).replace("%", " %") for value in (score.permuted.mean, score.chance))
     return Layer(
         "permuted", "permuted target", Y,
-        "made with a shuffled target: whatever separates the true classes here, the target did not put there",
+        f"Made with shuffled {what}, coloured by the true ones: what separates here is in the data themselves, the "
+        "target did not put it there.",
+        replace(page_target(model, permuted_target(model)), name=f"shuffled {what}"),
+        f"Made with shuffled {what} and coloured by them: order among these colours would be invented. Their "
+        f"{score.name} is {error}, by chance {chance}.",
     )  # fmt: skip
 
 
-def page_target(model):
-    """The target in the page's terms."""
+def permuted_target(model):
+    """The shuffled target of the permuted map; rows that were placed on it have theirs shuffled among each other."""
+    twins = model.twins_
+    fitted = model.fit_rows_[twins.permuted_rows]
+    others = np.setdiff1d(np.arange(len(model.y_)), fitted)
+    shuffled = model.y_.copy()
+    shuffled[others] = model.y_[np.random.default_rng(model.seed_).permutation(others)]
+    shuffled[fitted] = twins.permuted_target
+    return shuffled
+
+
+def page_target(model, y=None):
+    """The target in the page's terms; `y` stands in for the map's own."""
     if model.target_ == "none":
         return Target()
+    y = model.y_ if y is None else y
     if model.target_ == "real":
-        return Target(kind="real", values=model.shown_target())
-    return Target(kind="class", classes=[str(name) for name in model.classes_], codes=model.y_)
+        return Target(kind="real", values=y[:, 0] if y.ndim == 2 else y)
+    return Target(kind="class", classes=[str(name) for name in model.classes_], codes=y)
 
 
 def data_columns(model):
@@ -92,12 +114,11 @@ def map_relevance(model, columns):
 
 def fitted_quality(model, n_rows):
     """Share of each fitted row's ten nearest neighbours that the map keeps; NaN for placed rows."""
-    built = model.parts_
-    n_neighbors = min(10, len(built.positions) - 2)
-    if n_neighbors < 1 or len(built.positions) > DENSE_ROWS:
+    Y = model.embedding_
+    n_neighbors = min(10, len(Y) - 2)
+    if n_neighbors < 1 or len(Y) > MOST_JUDGED_ROWS:
         return None
-    D = distances_to_embed(built.recipe, built.metric, built.own)
-    kept = local_quality(D, built.positions, n_neighbors=n_neighbors, metric="precomputed")
+    kept = local_quality(None, Y, n_neighbors=n_neighbors, metric=model.metric_)
     quality = np.full(n_rows, np.nan)
     quality[model.fit_rows_] = kept
     return quality

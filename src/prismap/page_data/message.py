@@ -1,0 +1,179 @@
+"""A page in the binary form of `packing` and back: what the page's code, the live explorer and our files read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from prismap._version import __version__
+from prismap.page_data.columns import float32, pack_column
+from prismap.page_data.data import Curve, Layer, PageData, Raster, Target, check_page
+from prismap.page_data.packing import Packer, unpack
+
+FORMAT = 1
+COLUMN_BYTES = 24_000_000
+"""How much room hover values may take in a page; columns beyond it are left out, and the page says how many."""
+IMAGE_BYTES = 64_000_000
+
+
+def pack_page(
+    page: PageData,
+    *,
+    column_bytes: int = COLUMN_BYTES,
+    image_bytes: int = IMAGE_BYTES,
+    live: Mapping[str, Any] | None = None,
+) -> bytes:
+    """The page's data in the binary form of `packing`; with `live`, its columns are left to be asked for later."""
+    check_page(page)
+    packer = Packer()
+    header: dict[str, Any] = {
+        "format": FORMAT,
+        "version": __version__,
+        "title": page.title,
+        "n": page.n_rows,
+        "layers": [_pack_layer(layer, packer) for layer in page.layers],
+        "target": _pack_target(page.target, packer),
+        "report": page.report,
+        "curves": [_pack_curve(curve, packer) for curve in page.curves],
+        "notes": list(page.notes),
+    }
+    for name, values in (("far", page.far), ("misshown", page.misshown)):
+        if values is not None:
+            header[name] = packer.add(np.asarray(values, dtype=bool).astype(np.uint8))
+    if page.quality is not None:
+        header["quality"] = packer.add(float32(page.quality))
+    if page.split is not None:
+        header["split"] = pack_column("split", page.split, packer, as_text=True)
+    if page.row_ids is not None:
+        header["ids"] = [str(value) for value in page.row_ids]
+    if page.relevance is not None:
+        names, values = page.relevance
+        header["relevance"] = {"names": [str(name) for name in names], "values": packer.add(float32(values))}
+    if page.raster is not None:
+        header["raster"] = _pack_raster(page.raster, page.layers[0].id, packer)
+    _pack_images(page, header, packer, image_bytes)
+    if live is None:
+        _pack_columns(page, header, packer, column_bytes)
+    else:
+        header |= {"columns": [], "columns_left_out": [], "live": live}
+    return packer.finish(header)
+
+
+def unpack_page(message: bytes) -> PageData:
+    """The inverse of `pack_page`."""
+    header, arrays = unpack(message)
+    if header["format"] != FORMAT:
+        raise ValueError(f"its format is {header['format']}, which this version cannot read")
+
+    def array(reference: Any) -> Any:
+        return None if reference is None else arrays[reference["offset"]]
+
+    def column(about: Any) -> Any:
+        if about["kind"] == "number":
+            return array(about["values"])
+        return np.array([*about["texts"], None], dtype=object)[array(about["codes"])]
+
+    def target(about: Any) -> Target:
+        codes, values, predicted = (array(about.get(name)) for name in ("codes", "values", "predicted"))
+        return Target(about["kind"], about["name"], about.get("classes", ()), codes, values, predicted)
+
+    raster, relevance = header.get("raster"), header.get("relevance")
+    far, misshown = array(header.get("far")), array(header.get("misshown"))
+    page = PageData(
+        layers=[
+            Layer(
+                one["id"],
+                one["label"],
+                arrays[one["positions"]["offset"]],
+                one["note"],
+                one.get("own") and target(one["own"]),
+                one.get("own_note", ""),
+            )
+            for one in header["layers"]
+        ],
+        title=header["title"],
+        target=target(header["target"]),
+        columns={one["name"]: column(one) for one in header["columns"]},
+        split=column(header["split"]) if "split" in header else None,
+        far=None if far is None else far.astype(bool),
+        quality=array(header.get("quality")),
+        misshown=None if misshown is None else misshown.astype(bool),
+        report=header["report"],
+        curves=[Curve(one["label"], array(one["k"]), array(one["r_nx"])) for one in header["curves"]],
+        images=array(header.get("images")),
+        raster=raster
+        and Raster(arrays[raster["rgba"]["offset"]], tuple(raster["extent"]), raster["legend"], raster["layer"]),
+        relevance=relevance and (relevance["names"], array(relevance["values"])),
+        row_ids=header.get("ids"),
+        notes=tuple(header["notes"]),
+    )
+    check_page(page)
+    return page
+
+
+def _pack_columns(page: PageData, header: dict[str, Any], packer: Packer, column_bytes: int) -> None:
+    kept: list[dict[str, Any]] = []
+    left_out = []
+    room = column_bytes
+    for name, values in page.columns.items():
+        cost = 4 * page.n_rows
+        if cost > room:
+            left_out.append(str(name))
+            continue
+        room -= cost
+        kept.append(pack_column(name, values, packer))
+    header["columns"] = kept
+    header["columns_left_out"] = left_out
+
+
+def _pack_images(page: PageData, header: dict[str, Any], packer: Packer, image_bytes: int) -> None:
+    if page.images is None:
+        return
+    images = np.asarray(page.images)
+    if images.nbytes > image_bytes:
+        header["notes"] = [*header["notes"], "The row images take too much room for this page and were left out."]
+        return
+    header["images"] = packer.add(images)
+
+
+def _pack_layer(layer: Layer, packer: Packer) -> dict[str, Any]:
+    packed = {
+        "id": layer.id,
+        "label": layer.label,
+        "note": layer.note,
+        "positions": packer.add(float32(layer.positions)),
+    }
+    if layer.own is not None:
+        packed |= {"own": _pack_target(replace(layer.own, classes=()), packer), "own_note": layer.own_note}
+    return packed
+
+
+def _pack_target(target: Target, packer: Packer) -> dict[str, Any]:
+    packed: dict[str, Any] = {"kind": target.kind, "name": target.name}
+    if target.kind == "class":
+        packed["classes"] = [str(name) for name in target.classes]
+        packed["codes"] = packer.add(np.asarray(target.codes).astype(np.int32))
+        if target.predicted is not None:
+            packed["predicted"] = packer.add(np.asarray(target.predicted).astype(np.int32))
+    elif target.kind == "real":
+        packed["values"] = packer.add(float32(target.values))
+        if target.predicted is not None:
+            packed["predicted"] = packer.add(float32(target.predicted))
+    return packed
+
+
+def _pack_curve(curve: Curve | tuple[str, Any, Any], packer: Packer) -> dict[str, Any]:
+    label, k, r_nx = (curve.label, curve.k, curve.r_nx) if isinstance(curve, Curve) else curve
+    return {"label": str(label), "k": packer.add(float32(k)), "r_nx": packer.add(float32(r_nx))}
+
+
+def _pack_raster(raster: Raster, first_layer: str, packer: Packer) -> dict[str, Any]:
+    return {
+        "rgba": packer.add(np.asarray(raster.rgba, dtype=np.uint8)),
+        "extent": [float(bound) for bound in raster.extent],
+        "legend": raster.legend,
+        "layer": raster.layer or first_layer,
+    }

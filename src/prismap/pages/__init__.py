@@ -1,0 +1,25 @@
+"""Pages made of fitted maps: as data, as a file, in a notebook, and what the live explorer may ask of them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from prismap.explorer import show_in_notebook, write_html
+from prismap.pages.live import live_compute
+from prismap.pages.of_map import page_of
+from prismap.pages.of_model import with_model, with_view
+
+__all__ = ["live_compute", "page_of", "show_page", "with_model", "with_view", "write_page"]
+
+
+def write_page(fitted: Any, path: str | os.PathLike[str], *, model: Any = None, **options: Any) -> Path:
+    """Write the self-contained page of a fitted `PrisMap`; a trained `model` is shown behind its points."""
+    page = page_of(fitted, **options)
+    return write_html(page if model is None else with_model(page, fitted, model), path)
+
+
+def show_page(fitted: Any, **options: Any) -> Any:
+    """The page of a fitted `PrisMap` in a notebook."""
+    return show_in_notebook(page_of(fitted, **options))
