@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,10 +15,27 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from prismap.exceptions import InputError
 
+P = ParamSpec("P")
+
 #: Magnitudes whose distances single precision can still tell; larger or smaller rows must be rescaled.
 SMALLEST, LARGEST = 1e-35, 1e35
 #: Magnitudes whose squares single precision can hold; rows outside are computed with in double.
 SINGLE_SMALLEST, SINGLE_LARGEST = 1e-9, 1e15
+
+
+def renamed(**names: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
+    """An ``__init__`` that refuses the old names of its parameters, given as ``old="new"``, with the new ones."""
+
+    def refuse(init: Callable[P, None]) -> Callable[P, None]:
+        @wraps(init)
+        def checked(*args: P.args, **options: P.kwargs) -> None:
+            for old in names.keys() & options.keys():
+                raise TypeError(f"{type(args[0]).__name__} has no parameter {old!r}; it is called {names[old]!r} now.")
+            init(*args, **options)
+
+        return checked
+
+    return refuse
 
 
 def is_fitted(estimator: Any) -> bool:

@@ -96,7 +96,7 @@ def test_a_linear_kernel_without_ridge_is_linear_discriminant_analysis(iris):
 def test_kernel_pca_agrees_with_scikit_learn(iris):
     X, _ = iris
     gamma = 0.3
-    ours = KernelPCA(3, gamma=gamma).fit(X)
+    ours = KernelPCA(3, bandwidth=1 / np.sqrt(2 * gamma)).fit(X)
     theirs = TheirKernelPCA(3, kernel="rbf", gamma=gamma).fit(X)
     flip = np.sign(np.sum(ours.embedding_ * theirs.transform(X), axis=0))
     np.testing.assert_allclose(ours.embedding_ * flip, theirs.transform(X), atol=1e-9)
@@ -185,7 +185,7 @@ def test_any_metric_and_rows_without_labels(iris):
     partly[::3] = -1
     model = KernelDiscriminant(random_state=0).fit(X, partly)
     assert model.embedding_.shape == (150, 2)
-    alone = KernelDiscriminant(gamma=model.gamma_, random_state=0).fit(X[partly >= 0], y[partly >= 0])
+    alone = KernelDiscriminant(bandwidth=model.bandwidth_, random_state=0).fit(X[partly >= 0], y[partly >= 0])
     np.testing.assert_allclose(model.embedding_[partly >= 0], alone.embedding_, atol=1e-7)
     np.testing.assert_allclose(model.embedding_[::3], alone.transform(X[::3]), atol=1e-7)
 

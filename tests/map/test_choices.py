@@ -49,7 +49,7 @@ def test_lattices_place_new_rows_by_themselves(method):
 
 
 @pytest.mark.parametrize(
-    "mapping", ["euclidean", KernelMap("elm"), KernelMap(fit="svr"), DirectPlacement("tsne", n_starts=1)], ids=str
+    "mapping", ["euclidean", KernelMap("elm"), KernelMap(solver="svr"), DirectPlacement("tsne", n_init=1)], ids=str
 )
 def test_every_mapping_places_new_rows(mapping):
     model = fit(mapping=mapping)

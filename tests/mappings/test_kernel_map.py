@@ -22,7 +22,7 @@ from reference import mappings_reference as slow
 
 
 @parametrize_with_checks(
-    [KernelMap(), KernelMap("elm", fit="svr", normalize=False), KernelMap(fit="cost", perplexity=3)]
+    [KernelMap(), KernelMap("elm", solver="svr", normalize=False), KernelMap(solver="cost", perplexity=3)]
 )
 def test_is_a_scikit_learn_estimator(estimator, check):
     check(estimator)
@@ -310,7 +310,7 @@ def test_the_tsne_cost_and_its_gradient_in_the_coefficients(curve):
 def test_training_by_the_cost_never_raises_it(curve, normalize):
     X, Y = curve
     start = KernelMap(bandwidth=1.0, ridge=1e-3, normalize=normalize).fit(X, Y)
-    model = KernelMap(bandwidth=1.0, ridge=1e-3, normalize=normalize, fit="cost", perplexity=10).fit(X, Y)
+    model = KernelMap(bandwidth=1.0, ridge=1e-3, normalize=normalize, solver="cost", perplexity=10).fit(X, Y)
     before, after = model.cost_
     P = pair_affinities(squared_distances_of(X), 10)
     assert before == pytest.approx(tsne_cost(start.transform(X), P)[0], rel=1e-6)
@@ -321,26 +321,22 @@ def test_training_by_the_cost_never_raises_it(curve, normalize):
 @pytest.mark.parametrize("normalize", [True, False])
 def test_support_vector_regression_stays_in_its_tube(curve, normalize):
     X, Y = curve
-    model = KernelMap(fit="svr", bandwidth=1.0, ridge=1e-4, normalize=normalize).fit(X, Y)
+    model = KernelMap(solver="svr", bandwidth=1.0, ridge=1e-4, normalize=normalize).fit(X, Y)
     spread = np.sqrt(np.square(Y - Y.mean(axis=0)).mean())
     assert np.abs(model.transform(X) - Y).max() < 0.05 * spread
 
 
-def test_the_parameter_fit_and_the_method_fit_live_together(curve):
-    X, Y = curve
-    model = KernelMap(fit="svr")
-    assert model.get_params()["fit"] == "svr"
-    assert clone(model).set_params(fit="interpolate").get_params()["fit"] == "interpolate"
-    assert "fit='svr'" in repr(model)
-    assert callable(model.fit)
-    assert model.fit(X, Y) is model
+def test_the_old_name_of_the_solver_is_refused_with_the_new_one():
+    with pytest.raises(TypeError, match="KernelMap has no parameter 'fit'; it is called 'solver' now"):
+        KernelMap(fit="svr")
+    assert clone(KernelMap(solver="svr")).get_params()["solver"] == "svr"
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"kernel": "cubic"}, "kernel"),
-        ({"fit": "guess"}, "fit"),
+        ({"solver": "guess"}, "solver"),
         ({"bandwidth": -1.0}, "bandwidth"),
         ({"ridge": -1.0}, "ridge"),
         ({"kernel": "elm", "bandwidth": "fifth"}, "rule for kernel='rbf'"),

@@ -59,7 +59,7 @@ def _joint_with_new_row(D, d_new, perplexity):
 
 def test_the_nerv_cost_is_the_formula(plane):
     X, Y = plane
-    model = DirectPlacement("nerv", perplexity=8, trade_off=0.3).fit(X[:40], Y[:40])
+    model = DirectPlacement("nerv", perplexity=8, gamma=0.3).fit(X[:40], Y[:40])
     d = cdist(X[40:41], X[:40])[0]
     p = slow.conditional_affinities(d, 8)
     a, b = np.argsort(d)[[0, -1]]
@@ -121,7 +121,7 @@ def test_the_best_of_all_starts_wins(plane):
     """Positions that have nothing to do with the rows: every start ends somewhere else."""
     X, Y = plane
     Y = 30 * np.random.default_rng(1).permutation(Y)
-    few, many = (DirectPlacement("tsne", perplexity=8, n_starts=n).fit(X[:70], Y[:70]) for n in (1, 4))
+    few, many = (DirectPlacement("tsne", perplexity=8, n_init=n).fit(X[:70], Y[:70]) for n in (1, 4))
     costs = [model.placement_cost(X[70:], model.transform(X[70:])) for model in (few, many)]
     assert (costs[1] <= costs[0] + 1e-9).all()
     assert (costs[1] < costs[0] - 1e-3).sum() > 3
@@ -154,7 +154,7 @@ def test_side_by_side_minimisation_finds_what_scipy_finds():
         gradient = np.column_stack([-2 * (1 - u[:, 0]) - 80 * bend * u[:, 0], 40 * bend])
         return (1 - u[:, 0]) ** 2 + 20 * bend**2, gradient
 
-    found, costs = minimize_rows(cost_of, np.zeros((6, 2)), length=0.5, max_iter=300, tol=1e-9)
+    found, costs = minimize_rows(cost_of, np.zeros((6, 2)), length=0.5, n_iter=300, tol=1e-9)
     for row, center in enumerate(centers):
         expected = minimize(valley, np.zeros(2), args=(center,), options={"gtol": 1e-10})
         np.testing.assert_allclose(found[row], expected.x, atol=1e-4)

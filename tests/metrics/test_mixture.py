@@ -241,9 +241,9 @@ def test_objects_that_are_no_vectors(monkeypatch):
     "embedding",
     [
         TSNE(perplexity=8, n_iter=60, random_state=0),
-        NeRV(perplexity=8, max_iter=20, random_state=0),
+        NeRV(perplexity=8, n_iter=20, random_state=0),
         Isomap(random_state=0),
-        MDS(max_iter=20, random_state=0),
+        MDS(n_iter=20, random_state=0),
     ],
     ids=lambda embedding: type(embedding).__name__,
 )

@@ -17,7 +17,7 @@ from reference.relevance_reference import nerv_reference, q_nx_reference
 METHODS = ["forward", "backward", "weights", "matrix"]
 
 
-@parametrize_with_checks([FeatureRelevance(), FeatureRelevance("weights", n_permuted=0, max_iter=5)])
+@parametrize_with_checks([FeatureRelevance(), FeatureRelevance("weights", n_permuted=0, n_iter=5)])
 @pytest.mark.filterwarnings("ignore:n_neighbors=10 is too large")
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
@@ -214,7 +214,7 @@ def test_sorted_rows_and_binary_features_are_at_chance():
 
 def test_same_seed_same_result_and_starts_agree():
     X, Y = map_of_two(n=50)
-    model = FeatureRelevance("weights", n_starts=3, random_state=1)
+    model = FeatureRelevance("weights", n_init=3, random_state=1)
     one, two = (model.fit(X, Y).relevance_.copy() for _ in range(2))
     np.testing.assert_array_equal(one, two)
     assert model.relevances_.shape == (3, 5)

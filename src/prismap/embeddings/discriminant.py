@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from prismap._blocks import require_memory
 from prismap._random import as_generator
 from prismap._spectra import check_n_components, double_centre, fix_signs
-from prismap._validation import check_rows, check_similarity, check_target_length, encode_classes, take_columns
+from prismap._validation import check_rows, check_similarity, check_target_length, encode_classes, renamed, take_columns
 from prismap.embeddings.base import Embedding, all_distances
 from prismap.exceptions import InputError
 from prismap.metrics.base import count_rows, fit_metric
@@ -120,12 +120,12 @@ class KernelEmbedding(Embedding):
         if self.kernel == "precomputed":
             return check_rows(self, X, reset=False) @ self.coefficients_ - self.offset_
         D2 = np.square(self.metric_.pairwise(X), dtype=np.float64)
-        return self._from_distances(D2, self.gamma_) @ self.coefficients_ - self.offset_
+        return self._from_distances(D2, self.bandwidth_) @ self.coefficients_ - self.offset_
 
     def _gram(self, X, y):
         """The matrix of similarities between the fitted rows; keeps what `transform` needs."""
         name = type(self).__name__
-        self.metric_, self.gamma_ = None, None
+        self.metric_, self.bandwidth_ = None, None
         if self.kernel == "precomputed":
             S = check_rows(self, X, reset=True, min_rows=2)
             check_similarity(S)
@@ -139,12 +139,12 @@ class KernelEmbedding(Embedding):
         check_size(n_rows, name)
         D2 = np.square(all_distances(self.metric_, n_rows, method=name, n_matrices=4))
         if self.kernel == "rbf":
-            self.gamma_ = 1.0 / typical_square(D2) if self.gamma is None else float(self.gamma)
-        return self._from_distances(D2, self.gamma_)
+            self.bandwidth_ = np.sqrt(typical_square(D2) / 2) if self.bandwidth is None else float(self.bandwidth)
+        return self._from_distances(D2, self.bandwidth_)
 
-    def _from_distances(self, D2, gamma):
-        """``-D2 / 2``, which centring turns into inner products, or ``exp(-gamma D2)``."""
-        return -0.5 * D2 if self.kernel == "linear" else np.exp(-gamma * D2)
+    def _from_distances(self, D2, bandwidth):
+        """``-D2 / 2``, which centring turns into inner products, or ``exp(-D2 / 2 bandwidth^2)``."""
+        return -0.5 * D2 if self.kernel == "linear" else np.exp(-0.5 * D2 / bandwidth**2)
 
     def _keep(self, K, coefficients, centre, objective):
         """Set the fitted attributes; positions are centred on the rows `centre`."""
@@ -170,7 +170,7 @@ _KERNEL_CONSTRAINTS = {
     "n_components": [Interval(Integral, 1, None, closed="left")],
     "metric": [str, object],
     "kernel": [StrOptions({"rbf", "linear", "precomputed"})],
-    "gamma": [Interval(Real, 0, None, closed="neither"), None],
+    "bandwidth": [Interval(Real, 0, None, closed="neither"), None],
     "callback": [callable, None],
 }
 
@@ -191,10 +191,10 @@ class KernelDiscriminant(KernelEmbedding):
     n_components : int, default=2
     metric : str or metric object, default="euclidean"
     kernel : {"rbf", "linear", "precomputed"}, default="rbf"
-        ``exp(-gamma d^2)``, inner products from centred squared distances, or X is a matrix of similarities. Negative
-        eigenvalues are clipped.
-    gamma : float, default=None
-        None: 1 / median of the squared distances.
+        ``exp(-d^2 / 2 bandwidth^2)``, inner products from centred squared distances, or X is a matrix of similarities.
+        Negative eigenvalues are clipped.
+    bandwidth : float, default=None
+        None: the root of half the median squared distance.
     alpha : float, default=1.0
         Ridge, as a share of the mean eigenvalue (trace / n) of the centred Gram matrix.
     cross_fit : bool, default=True
@@ -214,7 +214,7 @@ class KernelDiscriminant(KernelEmbedding):
     classes_ : array
     negative_mass_ : float
         Share of negative eigenvalues that were clipped.
-    gamma_, coefficients_, offset_, metric_, n_iter_, stop_reason_
+    bandwidth_, coefficients_, offset_, metric_, n_iter_, stop_reason_
     """
 
     _parameter_constraints = {
@@ -224,13 +224,14 @@ class KernelDiscriminant(KernelEmbedding):
         "random_state": ["random_state", np.random.Generator],
     }
 
+    @renamed(gamma="bandwidth")
     def __init__(
         self,
         n_components=2,
         *,
         metric="euclidean",
         kernel="rbf",
-        gamma=None,
+        bandwidth=None,
         alpha=1.0,
         cross_fit=True,
         callback=None,
@@ -239,7 +240,7 @@ class KernelDiscriminant(KernelEmbedding):
         self.n_components = n_components
         self.metric = metric
         self.kernel = kernel
-        self.gamma = gamma
+        self.bandwidth = bandwidth
         self.alpha = alpha
         self.cross_fit = cross_fit
         self.callback = callback
@@ -298,7 +299,7 @@ class KernelPCA(KernelEmbedding):
     Parameters
     ----------
     n_components : int, default=2
-    metric, kernel, gamma, callback
+    metric, kernel, bandwidth, callback
         As in `KernelDiscriminant`.
 
     Attributes
@@ -308,16 +309,17 @@ class KernelPCA(KernelEmbedding):
         Share of the (positive) eigenvalues that the positions leave out.
     eigenvalues_ : array
         All positive eigenvalues, descending.
-    negative_mass_, gamma_, coefficients_, offset_, metric_, n_iter_, stop_reason_
+    negative_mass_, bandwidth_, coefficients_, offset_, metric_, n_iter_, stop_reason_
     """
 
     _parameter_constraints = _KERNEL_CONSTRAINTS
 
-    def __init__(self, n_components=2, *, metric="euclidean", kernel="rbf", gamma=None, callback=None):
+    @renamed(gamma="bandwidth")
+    def __init__(self, n_components=2, *, metric="euclidean", kernel="rbf", bandwidth=None, callback=None):
         self.n_components = n_components
         self.metric = metric
         self.kernel = kernel
-        self.gamma = gamma
+        self.bandwidth = bandwidth
         self.callback = callback
 
     def fit_transform(self, X, y=None):

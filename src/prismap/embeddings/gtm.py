@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import require_memory
 from prismap._threads import on_one_thread
+from prismap._validation import renamed
 from prismap.embeddings._lattice import (
     LatticeEmbedding,
     check_grid,
@@ -87,7 +88,7 @@ def sheet_weights(R, Phi, penalty):
 
 
 @on_one_thread
-def fit_sheet(space, nodes, Phi, R, penalty, *, variance, max_iter, tol, callback=None):
+def fit_sheet(space, nodes, Phi, R, penalty, *, variance, n_iter, tol, callback=None):
     """EM from responsibilities R: weights, precision, responsibilities, until the objective settles.
 
     `variance`, that of the data a dimension, is where the noise starts and sets its floor. The objective is the
@@ -95,7 +96,7 @@ def fit_sheet(space, nodes, Phi, R, penalty, *, variance, max_iter, tol, callbac
     """
     n_rows, n_nodes = R.shape
     noise, objective, reason = variance, -np.inf, "max_iter"
-    for step in range(1, max_iter + 1):
+    for step in range(1, n_iter + 1):
         inverse, sums = sheet_weights(R, Phi, penalty * noise)
         prototypes, D2 = space.prototypes(Phi @ inverse, sums)
         noise = max(float(np.vdot(R, D2)) / (n_rows * space.dimension), 1e-9 * variance)
@@ -139,7 +140,7 @@ class GTM(LatticeEmbedding):
     alpha : float, default=1.0
         Strength of the prior on the Gaussians' weights, in units of 1 / variance of the data. Large values flatten the
         sheet to a plane.
-    max_iter : int, default=200
+    n_iter : int, default=200
     tol : float, default=1e-4
         Change of the objective at which EM ends.
     callback : callable, default=None
@@ -170,12 +171,13 @@ class GTM(LatticeEmbedding):
         "metric": [str, object],
         "basis": [StrOptions({"auto"}), tuple, list],
         "alpha": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "callback": [callable, None],
         "random_state": ["random_state", np.random.Generator],
     }
 
+    @renamed(max_iter="n_iter")
     def __init__(
         self,
         grid="auto",
@@ -183,7 +185,7 @@ class GTM(LatticeEmbedding):
         metric="euclidean",
         basis="auto",
         alpha=1.0,
-        max_iter=200,
+        n_iter=200,
         tol=1e-4,
         callback=None,
         random_state=None,
@@ -192,7 +194,7 @@ class GTM(LatticeEmbedding):
         self.metric = metric
         self.basis = basis
         self.alpha = alpha
-        self.max_iter = max_iter
+        self.n_iter = n_iter
         self.tol = tol
         self.callback = callback
         self.random_state = random_state
@@ -212,7 +214,7 @@ class GTM(LatticeEmbedding):
         penalty = np.r_[0.0, 1e-6, 1e-6, np.full(len(basis.centres), self.alpha)] / variance
         sheet = fit_sheet(
             space, nodes, basis(nodes), start_responsibilities(axes, nodes, spacing(grid)), penalty,
-            variance=variance, max_iter=self.max_iter, tol=self.tol, callback=self.callback,
+            variance=variance, n_iter=self.n_iter, tol=self.tol, callback=self.callback,
         )  # fmt: skip
         extra = {
             "grid_": grid, "nodes_": nodes, "basis_": basis, "responsibilities_": sheet.responsibilities,

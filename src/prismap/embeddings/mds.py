@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from prismap._costs import sammon_weights, stress_cost
 from prismap._optimise import minimize
 from prismap._spectra import classical_scaling, double_centre
+from prismap._validation import renamed
 from prismap.embeddings._starts import distance_start
 from prismap.embeddings.base import Embedding, EmbeddingResult, all_distances
 from prismap.exceptions import InputError, PrismapWarning
@@ -47,7 +48,7 @@ class MDS(Embedding):
         A name scikit-learn knows, ``"precomputed"``, or an object such as `FisherMetric`.
     init : {"classical", "random"} or array (n, n_components), default="classical"
         Where the metric and Sammon's kind start.
-    max_iter : int, default=300
+    n_iter : int, default=300
     tol : float, default=1e-6
         Converged when a step changes the cost by less than this share of it.
     callback : callable, default=None
@@ -74,12 +75,13 @@ class MDS(Embedding):
         "kind": [StrOptions({"classical", "metric", "sammon"})],
         "metric": [str, object],
         "init": [StrOptions({"classical", "random"}), "array-like"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "callback": [callable, None],
         "random_state": ["random_state", np.random.Generator],
     }
 
+    @renamed(max_iter="n_iter")
     def __init__(
         self,
         n_components=2,
@@ -87,7 +89,7 @@ class MDS(Embedding):
         kind="metric",
         metric="euclidean",
         init="classical",
-        max_iter=300,
+        n_iter=300,
         tol=1e-6,
         callback=None,
         random_state=None,
@@ -96,7 +98,7 @@ class MDS(Embedding):
         self.kind = kind
         self.metric = metric
         self.init = init
-        self.max_iter = max_iter
+        self.n_iter = n_iter
         self.tol = tol
         self.callback = callback
         self.random_state = random_state
@@ -115,7 +117,7 @@ class MDS(Embedding):
         if self.kind == "sammon":
             cost = partial(cost, W=sammon_weights(D, tolerable_distance(D)))
         start = distance_start(self.init, Y, D, rng)
-        run = minimize(cost, start, n_iter=self.max_iter, tol=self.tol, callback=self.callback)
+        run = minimize(cost, start, n_iter=self.n_iter, tol=self.tol, callback=self.callback)
         return EmbeddingResult(run.x, run.value, run.n_iter, run.stop_reason, extra)
 
 

@@ -15,6 +15,7 @@ from prismap._affinities import calibrate, lower_perplexity, pair_affinities, ro
 from prismap._costs import nerv_cost, tsne_cost
 from prismap._optimise import minimize
 from prismap._spectra import classical_scaling
+from prismap._validation import renamed
 from prismap.embeddings._starts import distance_start
 from prismap.embeddings.base import Embedding, EmbeddingResult, all_distances
 from prismap.exceptions import InputError
@@ -60,7 +61,7 @@ class NeRV(Embedding):
         A name scikit-learn knows, ``"precomputed"``, or an object such as `FisherMetric`.
     init : {"classical", "random"} or array (n, n_components), default="classical"
         Classical scaling, chance, or given positions.
-    max_iter : int, default=300
+    n_iter : int, default=300
         Iterations with the final bandwidths. Each of the six stages on the way takes 20 more (or this, if fewer).
     tol : float, default=1e-6
         Converged when a step changes the cost by less than this share of it.
@@ -88,12 +89,13 @@ class NeRV(Embedding):
         "perplexity": [Interval(Real, 0, None, closed="neither")],
         "metric": [str, object],
         "init": [StrOptions({"classical", "random"}), "array-like"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "callback": [callable, None],
         "random_state": ["random_state", np.random.Generator],
     }
 
+    @renamed(max_iter="n_iter")
     def __init__(
         self,
         n_components=2,
@@ -103,7 +105,7 @@ class NeRV(Embedding):
         perplexity=10,
         metric="euclidean",
         init="classical",
-        max_iter=300,
+        n_iter=300,
         tol=1e-6,
         callback=None,
         random_state=None,
@@ -114,7 +116,7 @@ class NeRV(Embedding):
         self.perplexity = perplexity
         self.metric = metric
         self.init = init
-        self.max_iter = max_iter
+        self.n_iter = n_iter
         self.tol = tol
         self.callback = callback
         self.random_state = random_state
@@ -133,9 +135,9 @@ class NeRV(Embedding):
         make_cost = partial(gaussian_cost if self.kernel == "gaussian" else student_cost, D2, gamma=self.gamma)
         done = 0
         for neighbours in stages(n_rows, perplexity):
-            max_iter = self.max_iter if neighbours == perplexity else min(self.max_iter, ANNEALING_ITER)
+            n_iter = self.n_iter if neighbours == perplexity else min(self.n_iter, ANNEALING_ITER)
             cost = make_cost(neighbours)
-            run = minimize(cost, Y, n_iter=max_iter, tol=self.tol, callback=self.callback, done=done)
+            run = minimize(cost, Y, n_iter=n_iter, tol=self.tol, callback=self.callback, done=done)
             Y, done = run.x, done + run.n_iter
             if run.stop_reason == "callback":
                 break

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import require_memory
 from prismap._threads import on_one_thread
+from prismap._validation import renamed
 from prismap.embeddings._lattice import (
     LatticeEmbedding,
     check_positions,
@@ -83,10 +84,10 @@ def batch_som(space, nodes, winners, *, radii, callback=None):
     return prototypes, D2, cost, step, "max_iter"
 
 
-def shrinking_radii(start, end, max_iter):
+def shrinking_radii(start, end, n_iter):
     """Radii that shrink geometrically over the first two thirds of the steps and then stay."""
-    shrinking = max(1, 2 * max_iter // 3)
-    radii = start * (end / start) ** (np.arange(max_iter) / shrinking)
+    shrinking = max(1, 2 * n_iter // 3)
+    radii = start * (end / start) ** (np.arange(n_iter) / shrinking)
     radii[shrinking:] = end
     return radii
 
@@ -166,7 +167,7 @@ class SOM(LatticeEmbedding):
     metric : str or metric object, default="euclidean"
     radius : float, default=0.5
         Final radius of the neighbourhood, in units of the lattice; the first is half the longer side.
-    max_iter : int, default=60
+    n_iter : int, default=60
         Batch steps at most; the radius shrinks over the first two thirds of them.
     callback : callable, default=None
         ``callback(iteration, error, embedding)`` after each step, with the nodes of the winners as embedding; returning
@@ -192,16 +193,17 @@ class SOM(LatticeEmbedding):
         "grid": [StrOptions({"auto"}), tuple, list],
         "metric": [str, object],
         "radius": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
         "callback": [callable, None],
         "random_state": ["random_state", np.random.Generator],
     }
 
-    def __init__(self, grid="auto", *, metric="euclidean", radius=0.5, max_iter=60, callback=None, random_state=None):
+    @renamed(max_iter="n_iter")
+    def __init__(self, grid="auto", *, metric="euclidean", radius=0.5, n_iter=60, callback=None, random_state=None):
         self.grid = grid
         self.metric = metric
         self.radius = radius
-        self.max_iter = max_iter
+        self.n_iter = n_iter
         self.callback = callback
         self.random_state = random_state
 
@@ -212,7 +214,7 @@ class SOM(LatticeEmbedding):
         grid = choose_grid(self.grid, n_rows, ratio)
         nodes = lattice(*grid)
         require_memory(32.0 * n_rows * len(nodes), f"SOM of {n_rows} rows on {len(nodes)} nodes", "Use a smaller grid.")
-        radii = shrinking_radii(max(max(grid) / 2.0, self.radius), self.radius, self.max_iter)
+        radii = shrinking_radii(max(max(grid) / 2.0, self.radius), self.radius, self.n_iter)
         prototypes, D2, cost, steps, reason = batch_som(
             space, nodes, start_winners(axes, grid), radii=radii, callback=self.callback
         )

@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._optimise import minimize
-from prismap._validation import check_rows
+from prismap._validation import check_rows, renamed
 from prismap.learners._omega import canonical_omega, first_omega
 from prismap.learners._prototypes import (
     LEARNING,
@@ -63,7 +63,7 @@ class GMLVQ(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, 
         Variance of noise that the metric must bear in every column, as a share of their mean variance. Without any (0,
         as published) Omega finds directions of little variance that separate the training rows and nothing else; more
         is safer with few rows, less finds weak signals (spectra).
-    max_iter, tol : int and float
+    n_iter, tol : int and float
         Limits of the optimisation: iterations, and the relative change of the cost at which it ends.
     random_state : int, RandomState or None
         For k-means, with several prototypes a class.
@@ -99,16 +99,17 @@ class GMLVQ(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, 
         "n_prototypes": [Interval(Integral, 1, None, closed="left")],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "noise": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
     }
 
-    def __init__(self, n_prototypes=1, *, n_components=None, noise=0.01, max_iter=200, tol=1e-6, random_state=None):
+    @renamed(max_iter="n_iter")
+    def __init__(self, n_prototypes=1, *, n_components=None, noise=0.01, n_iter=200, tol=1e-6, random_state=None):
         self.n_prototypes = n_prototypes
         self.n_components = n_components
         self.noise = noise
-        self.max_iter = max_iter
+        self.n_iter = n_iter
         self.tol = tol
         self.random_state = random_state
 
@@ -128,7 +129,7 @@ class GMLVQ(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, 
             return value, np.concatenate([gradient.ravel() for gradient in gradients])
 
         start = np.concatenate([W.ravel(), omega.ravel()])
-        found = minimize(cost, start, n_iter=self.max_iter, tol=self.tol, **LEARNING)
+        found = minimize(cost, start, n_iter=self.n_iter, tol=self.tol, **LEARNING)
         self.objective_, self.n_iter_, self.stop_reason_ = found.value, found.n_iter, found.stop_reason
         omega = canonical_omega(found.x[W.size :].reshape(omega.shape))
         self.omega_ = omega / (np.linalg.norm(omega) or 1.0)  # the cost does not depend on the scale

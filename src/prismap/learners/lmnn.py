@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import row_blocks
 from prismap._optimise import minimize
-from prismap._validation import check_rows
+from prismap._validation import check_rows, renamed
 from prismap.exceptions import InputError
 from prismap.learners._omega import canonical_omega, first_omega
 from prismap.learners._prototypes import LEARNING, check_labelled_rows, first_prototypes, squared_distances
@@ -89,7 +89,7 @@ class LMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, B
     noise : float, default=0.01
         Variance of noise that the metric must bear in every column, as a share of their mean variance; 0 as published.
         More is safer with few rows, less finds weak signals (spectra).
-    max_iter, tol : int and float
+    n_iter, tol : int and float
         Limits of the optimisation: iterations, and the relative change of the cost at which it ends.
 
     Attributes
@@ -124,16 +124,17 @@ class LMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, B
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "push": [Interval(Real, 0, 1, closed="neither")],
         "noise": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
     }
 
-    def __init__(self, n_neighbors=3, *, n_components=None, push=0.5, noise=0.01, max_iter=100, tol=1e-5):
+    @renamed(max_iter="n_iter")
+    def __init__(self, n_neighbors=3, *, n_components=None, push=0.5, noise=0.01, n_iter=100, tol=1e-5):
         self.n_neighbors = n_neighbors
         self.n_components = n_components
         self.push = push
         self.noise = noise
-        self.max_iter = max_iter
+        self.n_iter = n_iter
         self.tol = tol
 
     def fit(self, X, y):
@@ -156,7 +157,7 @@ class LMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, B
             value, gradient = lmnn_cost(omega, X, codes, targets, self.push, noise)
             return value / len(X), gradient / len(X)
 
-        found = minimize(cost, omega, n_iter=self.max_iter, tol=self.tol, **LEARNING)
+        found = minimize(cost, omega, n_iter=self.n_iter, tol=self.tol, **LEARNING)
         self.objective_, self.n_iter_, self.stop_reason_ = found.value, found.n_iter, found.stop_reason
         self.omega_ = canonical_omega(found.x)
         self.rows_, self.row_codes_ = X, codes

@@ -43,7 +43,7 @@ class Kernels:
             smoothness = trial.factor_, trial.ridge_
         factor, ridge = (float(value) for value in smoothness)
         options = {"metric": "precomputed", "bandwidth": factor, "ridge": ridge, "perplexity": perplexity}
-        fitted = KernelMap(fit=fit, **options).fit(D, Y)
+        fitted = KernelMap(solver=fit, **options).fit(D, Y)
         arrays = fitted.landmarks_, fitted.bandwidth_, fitted.coefficients_, fitted.center_
         return cls(*arrays, np.array([factor, ridge]))
 

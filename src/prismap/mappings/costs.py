@@ -49,8 +49,8 @@ def tsne_placement(Z, Y, P, rest):
     return scale * cost, _pull(4 * scale * W * (P - W / total[:, None]), Z, Y)
 
 
-def nerv_placement(Z, Y, P, sigma, trade_off):
-    """``t KL(p || q) + (1 - t) KL(q || p)`` of the new row's own neighbourhood, t the `trade_off`.
+def nerv_placement(Z, Y, P, sigma, gamma):
+    """``gamma KL(p || q) + (1 - gamma) KL(q || p)`` of the new row's own neighbourhood.
 
     q_j ~ exp(-|z - y_j|^2 / 2 sigma^2) with the row's sigma in the data space, as NeRV has it (thesis 2.2.2).
     """
@@ -62,8 +62,8 @@ def nerv_placement(Z, Y, P, sigma, trade_off):
     ratio = log_q - np.log(np.maximum(P, _TINY))
     recall = -np.einsum("ij,ij->i", P, ratio)
     precision = np.einsum("ij,ij->i", Q, ratio)
-    F = trade_off * (P - Q) - (1 - trade_off) * Q * (ratio - precision[:, None])
-    return trade_off * recall + (1 - trade_off) * precision, _pull(2 * half * F, Z, Y)
+    F = gamma * (P - Q) - (1 - gamma) * Q * (ratio - precision[:, None])
+    return gamma * recall + (1 - gamma) * precision, _pull(2 * half * F, Z, Y)
 
 
 def mds_placement(Z, Y, D):

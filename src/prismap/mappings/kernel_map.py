@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from types import MethodType
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -17,7 +16,7 @@ from prismap._blocks import require_memory
 from prismap._costs import tsne_cost
 from prismap._random import as_generator
 from prismap._spacing import far_threshold, nearest_distances, typical_distance
-from prismap._validation import check_rows, take_columns
+from prismap._validation import check_rows, renamed, take_columns
 from prismap.exceptions import InputError
 from prismap.mappings._inputs import as_positions, distances_to, mapping_tags, relative_residual, resolve_metric
 from prismap.mappings.bandwidth import (
@@ -43,23 +42,6 @@ SVR_TUBE = 0.01
 COST_ITERATIONS = 300
 
 
-class _FitMethod:
-    """Lets a class have a method ``fit`` and a parameter of the same name: calling reads the method, setting the other.
-
-    A data descriptor goes before the instance's dictionary, where the parameter is kept.
-    """
-
-    def __init__(self, method):
-        self.method = method
-        self.__doc__ = method.__doc__
-
-    def __get__(self, instance, owner=None):
-        return self.method if instance is None else MethodType(self.method, instance)
-
-    def __set__(self, instance, value):
-        vars(instance)["fit"] = value
-
-
 class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Kernel map of 001_... and 003_...: ``y(x) = sum_j alpha_j k_j(x) / sum_l k_l(x)``, for any embedding (X, Y).
 
@@ -70,7 +52,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     ----------
     kernel : {"rbf", "elm"}
         ``exp(-d(x, x_j)^2 / 2 sigma_j^2)``, or the nearly parameterless kernel of extreme learning machines.
-    fit : {"interpolate", "svr", "cost"}
+    solver : {"interpolate", "svr", "cost"}
         How the coefficients are found: ``(K + ridge I) A = Y``; support vector regression of each coordinate; or the
         t-SNE cost of the fitted rows itself, started from the interpolation.
     normalize : bool
@@ -88,7 +70,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     n_landmarks : int, optional
         Number of kernels, at rows drawn at random; all distinct rows by default, which takes memory for n x n.
     perplexity : float
-        Of the t-SNE cost (``fit="cost"`` only).
+        Of the t-SNE cost (``solver="cost"`` only).
     random_state : int, optional
         Draws the landmarks and the folds of the cross-validation; None is a fixed draw.
     n_jobs : int, optional
@@ -104,14 +86,14 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     factor_, ridge_ : the factor (nan with "fifth") and ridge used.
     residual_ : root mean square of Y - y(X) over the fitted rows, relative to the spread of Y.
     condition_ : condition number of the system solved.
-    cost_ : t-SNE cost at the start and at the end (``fit="cost"``).
+    cost_ : t-SNE cost at the start and at the end (``solver="cost"``).
     typical_distance_ : median distance of a fitted row to its nearest neighbour.
     far_threshold_ : 99 % of the fitted rows are nearer than this to another one, in units of the typical distance.
     """
 
     _parameter_constraints: dict = {
         "kernel": [StrOptions({"rbf", "elm"})],
-        "fit": [StrOptions({"interpolate", "svr", "cost"})],
+        "solver": [StrOptions({"interpolate", "svr", "cost"})],
         "normalize": ["boolean"],
         "metric": [str, object],
         "bandwidth": [StrOptions({"cv", "representable", "fifth"}), Interval(Real, 0, None, closed="neither")],
@@ -122,12 +104,13 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         "n_jobs": [None, Integral],
     }
 
+    @renamed(fit="solver")
     def __init__(
-        self, kernel="rbf", *, fit="interpolate", normalize=True, metric="euclidean", bandwidth="cv", ridge="cv",
+        self, kernel="rbf", *, solver="interpolate", normalize=True, metric="euclidean", bandwidth="cv", ridge="cv",
         n_landmarks=None, perplexity=30, random_state=None, n_jobs=None,
     ):  # fmt: skip
         self.kernel = kernel
-        self.fit = fit
+        self.solver = solver
         self.normalize = normalize
         self.metric = metric
         self.bandwidth = bandwidth
@@ -137,11 +120,6 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def get_params(self, deep=True):
-        """Parameters by name; `fit` is the way of fitting, not the method."""
-        return super().get_params(deep) | {"fit": vars(self)["fit"]}
-
-    @_FitMethod
     def fit(self, X, Y):
         """Learn the map from rows X to their positions Y, shape (n, d)."""
         self._check_parameters()
@@ -243,12 +221,11 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return make_kernels(self.kernel, D, [self.factor_])[0]
 
     def _coefficients(self, K, Y, D):
-        """The alpha by the way `fit` asks for, from kernels K and distances D of the rows to the landmarks."""
-        way = vars(self)["fit"]
-        if way == "svr":
+        """The alpha by the `solver`, from kernels K and distances D of the rows to the landmarks."""
+        if self.solver == "svr":
             return self._by_regression(K, Y)
         A, self.condition_ = interpolate(K, Y - self.center_, self.ridge_)
-        if way == "cost":
+        if self.solver == "cost":
             D = D if D.shape[0] == D.shape[1] else np.asarray(self.metric_.pairwise(None), dtype=np.float64)
             D2 = np.square(D)
             np.fill_diagonal(D2, np.inf)

@@ -15,6 +15,7 @@ from prismap._affinities import calibrate, lower_perplexity
 from prismap._blocks import require_memory, row_blocks
 from prismap._search import smallest
 from prismap._spacing import typical_spacing
+from prismap._validation import renamed
 from prismap.mappings._inputs import as_positions, keep_positions, mapping_tags
 from prismap.mappings._minimize import minimize_rows
 from prismap.mappings.costs import mds_placement, nerv_placement, tsne_placement
@@ -31,15 +32,15 @@ class DirectPlacement(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     Parameters
     ----------
     cost : {"tsne", "nerv", "mds"}
-        KL(P || Q) of t-SNE with the new row included; ``t KL(p || q) + (1 - t) KL(q || p)`` of the row's own
+        KL(P || Q) of t-SNE with the new row included; ``gamma KL(p || q) + (1 - gamma) KL(q || p)`` of the row's own
         neighbourhood; or the stress against all fitted rows.
     metric : str or metric
         As in `KernelMap`; a fitted metric is used as it is.
     perplexity : float
         Effective neighbours, the same as that of the embedding ("tsne" and "nerv").
-    trade_off : float in [0, 1]
-        t of "nerv": 1 asks that neighbours are not missed, 0 that none are invented.
-    n_starts : int
+    gamma : float in [0, 1]
+        Of "nerv": 1 asks that neighbours are not missed, 0 that none are invented.
+    n_init : int
         The mean position of the row's neighbours, and those of its nearest fitted rows; the best end wins.
 
     Attributes
@@ -52,16 +53,17 @@ class DirectPlacement(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         "cost": [StrOptions({"tsne", "nerv", "mds"})],
         "metric": [str, object],
         "perplexity": [Interval(Real, 1, None, closed="left")],
-        "trade_off": [Interval(Real, 0, 1, closed="both")],
-        "n_starts": [Interval(Integral, 1, None, closed="left")],
+        "gamma": [Interval(Real, 0, 1, closed="both")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(self, cost="tsne", *, metric="euclidean", perplexity=30, trade_off=0.5, n_starts=3):
+    @renamed(trade_off="gamma", n_starts="n_init")
+    def __init__(self, cost="tsne", *, metric="euclidean", perplexity=30, gamma=0.5, n_init=3):
         self.cost = cost
         self.metric = metric
         self.perplexity = perplexity
-        self.trade_off = trade_off
-        self.n_starts = n_starts
+        self.gamma = gamma
+        self.n_init = n_init
 
     def fit(self, X, Y):
         """Keep rows X and their positions Y, shape (n, d)."""
@@ -97,12 +99,12 @@ class DirectPlacement(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _place(self, D):
         """The best of all starts, for rows at distances D from the fitted ones."""
         cost_of, weights = self._problem(D)
-        nearest = smallest(D, min(self.n_starts, D.shape[1]))[1]
+        nearest = smallest(D, min(self.n_init, D.shape[1]))[1]
         starts = [np.einsum("ij,jk->ik", weights, self.embedding_)]
-        starts += [self.embedding_[nearest[:, k]] for k in range(min(self.n_starts - 1, D.shape[1]))]
+        starts += [self.embedding_[nearest[:, k]] for k in range(min(self.n_init - 1, D.shape[1]))]
         best, lowest = np.empty_like(starts[0]), np.full(len(D), np.inf)
         for start in starts:
-            Z, cost = minimize_rows(cost_of, start, length=self._length, max_iter=MOST_STEPS, tol=GRADIENT_TOLERANCE)
+            Z, cost = minimize_rows(cost_of, start, length=self._length, n_iter=MOST_STEPS, tol=GRADIENT_TOLERANCE)
             better = cost < lowest
             best[better], lowest[better] = Z[better], cost[better]
         return best
@@ -116,7 +118,7 @@ class DirectPlacement(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         D2 = np.square(D)
         P, sigma = calibrate(D2, self._perplexity)
         if self.cost == "nerv":
-            return lambda Z, rows: nerv_placement(Z, Y, P[rows], sigma[rows], self.trade_off), P
+            return lambda Z, rows: nerv_placement(Z, Y, P[rows], sigma[rows], self.gamma), P
         of_others = expit(-(self._log_mass + 0.5 * D2 / np.square(self._sigma)))
         joint = (P + of_others) / (2 * (len(Y) + 1))
         return lambda Z, rows: tsne_placement(Z, Y, joint[rows], self._rest), P

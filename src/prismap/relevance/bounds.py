@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._blocks import require_memory, row_blocks
-from prismap._validation import check_rows, check_target_length
+from prismap._validation import check_rows, check_target_length, renamed
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.relevance.greedy import criterion_errors, greedy_bounds, regression_errors
 from prismap.relevance.linear_maps import linear_map, with_weights
@@ -160,7 +160,7 @@ class RelevanceBounds(BaseEstimator):
         columns on different scales, unless the model was fitted on scaled columns (a pipeline's scaler is honoured).
     criterion : callable or None, default=None
         For "greedy": ``criterion(X_subset, y)``, smaller is better. None: mean square error of the linear regression.
-    n_steps : int, default=6
+    n_iter : int, default=6
         Steps of the greedy search.
 
     Attributes
@@ -207,18 +207,19 @@ class RelevanceBounds(BaseEstimator):
         "slack": [Interval(Real, 0, None, closed="left")],
         "standardize": ["boolean"],
         "criterion": [callable, None],
-        "n_steps": [Interval(Integral, 1, None, closed="left")],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
+    @renamed(n_steps="n_iter")
     def __init__(
-        self, effective_dim=None, *, method="lp", slack=0.01, standardize=False, criterion=None, n_steps=6
+        self, effective_dim=None, *, method="lp", slack=0.01, standardize=False, criterion=None, n_iter=6
     ):  # fmt: skip
         self.effective_dim = effective_dim
         self.method = method
         self.slack = slack
         self.standardize = standardize
         self.criterion = criterion
-        self.n_steps = n_steps
+        self.n_iter = n_iter
 
     def fit(self, X, coef, y=None, *, held_out=None, error=None):
         """Bounds for the linear map `coef` on the rows X.
@@ -262,7 +263,7 @@ class RelevanceBounds(BaseEstimator):
             errors = regression_errors(rows, np.asarray(target, dtype=np.float64))
         else:
             errors = criterion_errors(self.criterion, rows, target)
-        self.interval_ = greedy_bounds(errors, rows.shape[1], self.n_steps)
+        self.interval_ = greedy_bounds(errors, rows.shape[1], self.n_iter)
         self.total_ = float(errors(np.empty((1, 0), dtype=np.intp))[0])
 
     def _fit_programs(self, rows, weights, names, error):

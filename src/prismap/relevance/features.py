@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from prismap._random import as_generator
-from prismap._validation import check_rows
+from prismap._validation import check_rows, renamed
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.learners._omega import canonical_omega
 from prismap.relevance.neighborhoods import backward_quality, forward_quality, map_neighborhoods
@@ -50,14 +50,14 @@ class FeatureRelevance(BaseEstimator):
         Weight of recall (neighbours in the map are neighbours in the data) against precision, for the NeRV cost.
     n_components : int or None, default=None
         Rows of Omega; None for all columns.
-    n_starts : int, default=1
+    n_init : int, default=1
         Starts of "weights" and "matrix": all ones, then random; the best is kept, `relevances_` holds all.
     n_permuted : int, default=20
         So many permuted copies of features, which can have no relevance, go through the same procedure; the largest
         relevance among them is `threshold_`. 0 for none.
     n_samples : int or None, default=None
         Rows whose neighbourhoods are judged, against all rows. None: all, or as many as keep the pairs below 6 million.
-    max_iter : int, default=200
+    n_iter : int, default=200
     random_state : int, RandomState or None
         For the permuted features, the sample and the random starts.
 
@@ -95,26 +95,27 @@ class FeatureRelevance(BaseEstimator):
         "penalty": [Interval(Real, 0, None, closed="left")],
         "gamma": [Interval(Real, 0, 1, closed="both")],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "n_starts": [Interval(Integral, 1, None, closed="left")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
         "n_permuted": [Interval(Integral, 0, None, closed="left")],
         "n_samples": [Interval(Integral, 2, None, closed="left"), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
     }
 
+    @renamed(max_iter="n_iter", n_starts="n_init")
     def __init__(
-        self, method="forward", *, n_neighbors=10, penalty=1.0, gamma=0.5, n_components=None, n_starts=1, n_permuted=20,
-        n_samples=None, max_iter=200, random_state=None,
+        self, method="forward", *, n_neighbors=10, penalty=1.0, gamma=0.5, n_components=None, n_init=1, n_permuted=20,
+        n_samples=None, n_iter=200, random_state=None,
     ):  # fmt: skip
         self.method = method
         self.n_neighbors = n_neighbors
         self.penalty = penalty
         self.gamma = gamma
         self.n_components = n_components
-        self.n_starts = n_starts
+        self.n_init = n_init
         self.n_permuted = n_permuted
         self.n_samples = n_samples
-        self.max_iter = max_iter
+        self.n_iter = n_iter
         self.random_state = random_state
 
     def fit(self, X, Y, *, subset=None):
@@ -164,7 +165,7 @@ class FeatureRelevance(BaseEstimator):
     def _fit_map(self, X, Y, rows, permuted, rng):
         X = X - X.mean(axis=0)
         near = map_neighbors(X, Y, self.n_neighbors_, rows, self.gamma)
-        runs = [self._learn(X, near, self._start(X, Y, rng if number else None)) for number in range(self.n_starts)]
+        runs = [self._learn(X, near, self._start(X, Y, rng if number else None)) for number in range(self.n_init)]
         self.objectives_ = np.array([run[1] for run in runs])
         self.relevances_ = np.array([(np.atleast_2d(run[0]) ** 2).sum(axis=0) for run in runs])
         best = int(self.objectives_.argmin())
@@ -188,7 +189,7 @@ class FeatureRelevance(BaseEstimator):
 
     def _learn(self, X, near, start):
         learn = learn_weights if self.method == "weights" else learn_matrix
-        return learn(X, near, penalty=self.penalty, start=start, max_iter=self.max_iter)
+        return learn(X, near, penalty=self.penalty, start=start, n_iter=self.n_iter)
 
     @available_if(_has_map)
     def transform(self, X):
