@@ -74,6 +74,13 @@ class PrecomputedMetric(BaseEstimator):
         check_dissimilarity(self.distances_)
         return self
 
+    @classmethod
+    def of(cls, distances):
+        """The fitted metric of distances that are known to be right: they are not looked at again."""
+        metric = cls()
+        metric.distances_, metric.n_features_in_ = distances, distances.shape[1]
+        return metric
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = True
@@ -105,7 +112,12 @@ class PrecomputedMetric(BaseEstimator):
 
 
 def fit_metric(metric: Any, X: Any, y: Any = None, *, n_jobs: int | None = None) -> Any:
-    """A fitted metric from a name, ``"precomputed"`` or a metric object (cloned, then fitted on X and y)."""
+    """A fitted metric from a name, ``"precomputed"`` or a metric object (cloned, then fitted on X and y).
+
+    The metric of ready-made distances that is fitted on this very matrix is returned as it is: X was looked at then.
+    """
+    if isinstance(metric, PrecomputedMetric) and getattr(metric, "distances_", None) is X:
+        return metric
     if isinstance(metric, str):
         if metric == "precomputed":
             return PrecomputedMetric().fit(X)
