@@ -22,6 +22,7 @@ from experiments import toys
 from prismap import PrisMap
 from prismap.inspection import ModelDisplay, ModelView
 from prismap.learners import RSLVQ
+from prismap.metrics import FisherMetric
 
 mpl.use("Agg")
 #: Colours that a picture is saved with; enough for its shades and small enough for a repository.
@@ -32,7 +33,7 @@ def modes():
     """Two discs of class 1 around a disc of class 2: one class, two regions."""
     X, y = toys.three_discs()
     model = SVC(gamma=1.0, C=100).fit(X, y)
-    pure = PrisMap(posterior="parzen", supervision=1.0, random_state=0)
+    pure = PrisMap(metric=FisherMetric(posterior="parzen"), supervision=1.0, random_state=0)
     return [
         ("PCA: three discs on top of each other", ModelView.from_estimator(model, X, y, map=PCA(2))),
         ("Fisher t-SNE: class 1 has two modes", ModelView.from_estimator(model, X, y, map=pure)),

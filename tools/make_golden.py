@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from prismap import PrisMap
+from prismap.metrics import FisherMetric
 
 FOLDER = Path(__file__).parent.parent / "tests" / "golden"
 
@@ -31,8 +32,8 @@ def cases():
     D_new = np.sqrt(((new[:, None] - X[None]) ** 2).sum(-1))
     thin, thin_new = (sp.csr_array(np.where(np.abs(rows) > 1, rows, 0)) for rows in (X, new))
     yield "default", {}, X, y, new
-    yield "parzen", {"posterior": "parzen", "supervision": 1.0}, X, y, new
-    yield "machine", {"posterior": "lssvm"}, X, y, new
+    yield "parzen", {"metric": FisherMetric(posterior="parzen", perplexity=10), "supervision": 1.0}, X, y, new
+    yield "machine", {"metric": FisherMetric(posterior="lssvm", perplexity=10)}, X, y, new
     yield "unsupervised", {"target": "none"}, X, None, new
     yield "real", {"target": "real"}, X, number, new
     yield "similarity", {"data": "similarity"}, X @ X.T, y, new @ X.T
@@ -48,7 +49,7 @@ def cases():
     yield "gtm", {"method": "gtm"}, X, y, new
     yield "manhattan", {"metric": "manhattan"}, X, y, new
     yield "sampled", {"fit_rows": 40}, X, y, new
-    yield "published", {"cross_fit": False, "posterior": "parzen"}, X, y, new
+    yield "published", {"metric": FisherMetric(cross_fit=False, posterior="parzen", perplexity=10)}, X, y, new
 
 
 def main(version):

@@ -21,6 +21,10 @@ R = TypeVar("R")
 Job = TypeVar("Job")
 
 
+#: The limits in force, the innermost last.
+_limit: list[int] = []
+
+
 @cache
 def thread_pools() -> ThreadpoolController:
     """The libraries with threads, looked for once: the search takes longer than many a loop."""
@@ -41,7 +45,25 @@ def on_one_thread(work: Callable[P, R]) -> Callable[P, R]:
 def n_threads(n_jobs: int | None) -> int:
     """Threads for `n_jobs`: None and -1 mean every core this process may use."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    cores = min(cores, _limit[-1]) if _limit else cores
     return cores if n_jobs is None or n_jobs < 0 else max(1, min(n_jobs, cores))
+
+
+@contextmanager
+def limit_threads(most: int | None) -> Iterator[None]:
+    """At most so many threads in this process, of ours and of linear algebra; None changes nothing.
+
+    For processes that share the cores, and for a command line that was told so.
+    """
+    if most is None:
+        yield
+        return
+    _limit.append(most)
+    try:
+        with thread_pools().limit(limits=most):
+            yield
+    finally:
+        _limit.pop()
 
 
 @contextmanager

@@ -25,17 +25,32 @@ SINGLE_SMALLEST, SINGLE_LARGEST = 1e-9, 1e15
 
 def renamed(**names: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
     """An ``__init__`` that refuses the old names of its parameters, given as ``old="new"``, with the new ones."""
+    return refusing({old: f"it is called {new!r} now" for old, new in names.items()})
+
+
+def moved(**places: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
+    """An ``__init__`` that refuses parameters that have moved, given as ``old="where it is now"``."""
+    return refusing({old: f"write {new}" for old, new in places.items()})
+
+
+def refusing(advice: dict[str, str]) -> Callable[[Callable[P, None]], Callable[P, None]]:
+    """An ``__init__`` that refuses some parameters, each with a word on what to do."""
 
     def refuse(init: Callable[P, None]) -> Callable[P, None]:
         @wraps(init)
         def checked(*args: P.args, **options: P.kwargs) -> None:
-            for old in names.keys() & options.keys():
-                raise TypeError(f"{type(args[0]).__name__} has no parameter {old!r}; it is called {names[old]!r} now.")
+            for old in advice.keys() & options.keys():
+                raise TypeError(f"{type(args[0]).__name__} has no parameter {old!r}; {advice[old]}.")
             init(*args, **options)
 
         return checked
 
     return refuse
+
+
+def changed(estimator: Any, **params: Any) -> Any:
+    """An unfitted copy with some parameters changed; unlike a clone it keeps models that are fitted as they are."""
+    return type(estimator)(**{**estimator.get_params(deep=False), **params})
 
 
 def is_fitted(estimator: Any) -> bool:

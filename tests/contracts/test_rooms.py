@@ -9,7 +9,8 @@ import pytest
 import prismap
 
 ROOT = Path(prismap.__file__).parent
-BASE = {"_grid",
+BASE = {
+    "_grid",
     "_validation", "_blocks", "_costs", "_threads", "_random", "_optional", "_version", "exceptions", "_search",
     "_partition", "_optimise", "_spectra", "_affinities", "_spacing",
 }  # fmt: skip
@@ -35,22 +36,6 @@ BELOW["cli"] = {*BELOW, "cli"}
 
 #: `PrisMap` is the public face of the house: its methods that draw and show call rooms above it, when they are called.
 FACE = {("map/prismap.py", "inspection"), ("map/prismap.py", "pages")}
-
-#: What still reads private names of other rooms. Entries may only go.
-KNOWN = {
-    ("embeddings/elastic.py", "metrics._scg"),
-    ("map/build.py", "embeddings._lattice"),
-    ("map/cells.py", "_source"),
-    ("map/placing.py", "_graph"),
-    ("map/placing.py", "_side"),
-    ("map/placing.py", "_source"),
-    ("map/store.py", "_n_given"),
-    ("relevance/features.py", "learners._omega"),
-    ("relevance/neighborhoods.py", "learners._prototypes"),
-    ("relevance/nerv.py", "learners._omega"),
-    ("relevance/nerv.py", "learners._prototypes"),
-    ("scale/files.py", "_built"),
-}
 
 #: Names with an underscore that are the contract of scikit-learn or Python, not the secret of a room.
 CONTRACTS = {"_n_features_out", "_validate_params", "_repr_html_", "_exit"}
@@ -167,7 +152,7 @@ def test_private_names_stay_in_their_room():
         for path in FILES
         for name in private_reads(ast.parse(path.read_text()), room_of(path), names[room_of(path)])
     }
-    assert found == KNOWN, f"new: {sorted(found - KNOWN)}; to be taken off the list: {sorted(KNOWN - found)}"
+    assert not found, sorted(found)
 
 
 @pytest.mark.parametrize(

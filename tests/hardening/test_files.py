@@ -13,6 +13,7 @@ import pytest
 from prismap import PrisMap
 from prismap.bundle import read_bundle, write_bundle
 from prismap.exceptions import InputError
+from prismap.metrics import FisherMetric
 from prismap.tables import Roles, read_batches, read_table
 
 pa = pytest.importorskip("pyarrow")
@@ -58,13 +59,11 @@ def maps(tmp_path_factory):
     folder = tmp_path_factory.mktemp("maps")
     y = (X[:, 0] > 0).astype(int)
     for kind, options, target in (
-        ("parzen", {"posterior": "parzen"}, y),
-        ("lssvm", {"posterior": "lssvm"}, y),
+        ("parzen", {"metric": FisherMetric(posterior="parzen", perplexity=5)}, y),
+        ("lssvm", {"metric": FisherMetric(posterior="lssvm", perplexity=5)}, y),
         ("real", {}, X[:, 0]),
     ):
-        PrisMap("mds", perplexity=5, random_state=0, n_jobs=1, **options).fit(X, target).save(
-            folder / f"{kind}.prismap"
-        )
+        PrisMap("mds", perplexity=5, random_state=0, **options).fit(X, target).save(folder / f"{kind}.prismap")
     return folder
 
 

@@ -28,7 +28,7 @@ def classes_of(n_rows):
 
 
 def quick_map(**options):
-    return PrisMap(TSNE(n_iter=10, perplexity=5, random_state=0), perplexity=5, random_state=0, n_jobs=1, **options)
+    return PrisMap(TSNE(n_iter=10, perplexity=5, random_state=0), perplexity=5, random_state=0, **options)
 
 
 def mapped(X, y, **options):
@@ -204,7 +204,9 @@ def test_units_do_not_matter(seed, power, posterior):
     """Powers of two are exact, and 2^20 is about a million: the map is the same, bit by bit or nearly so."""
     X = rows_of(seed)
     y = (X[:, 0] > 0).astype(int)
-    model, other = (quick_map(posterior=posterior).fit(rows, y) for rows in (X, X * 2.0**power))
+    model, other = (
+        quick_map(metric=FisherMetric(posterior=posterior, perplexity=5)).fit(rows, y) for rows in (X, X * 2.0**power)
+    )
     D = model.metric_.pairwise()
     np.testing.assert_allclose(other.metric_.pairwise(), D, atol=1e-9 * D.max())
     spread = np.abs(model.embedding_).max()
@@ -227,7 +229,7 @@ def test_repeated_rows_lie_together(seed, times):
 def test_new_rows_at_any_distance_get_a_finite_position(posterior, dtype):
     X = rows_of(0)
     target = X[:, 0] if posterior == "auto" else classes_of(len(X))
-    model = quick_map(posterior=posterior).fit(X.astype(dtype), target)
+    model = quick_map(metric=FisherMetric(posterior=posterior, perplexity=5)).fit(X.astype(dtype), target)
     for scale in (1e-40, 1e6, 1e18, 1e30):
         with np.errstate(under="ignore"):
             new = (X * scale).astype(dtype)

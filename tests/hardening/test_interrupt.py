@@ -76,7 +76,7 @@ def test_an_interrupted_map_can_be_fitted_again(method):
         raise KeyboardInterrupt
 
     def model():
-        return PrisMap(method, perplexity=5, random_state=0, n_jobs=1)
+        return PrisMap(method, perplexity=5, random_state=0)
 
     rows, target = X[:40], y[:40]
     again = model()
@@ -92,7 +92,7 @@ def test_after_an_interrupted_second_fit_there_is_no_map():
     def interrupt(*step):
         raise KeyboardInterrupt
 
-    model = PrisMap("mds", perplexity=5, random_state=0, n_jobs=1).fit(X[:40], y[:40])
+    model = PrisMap("mds", perplexity=5, random_state=0).fit(X[:40], y[:40])
     with pytest.raises(KeyboardInterrupt):
         model.fit(X[:30, :3], y[:30], callback=interrupt)
     with pytest.raises(NotFittedError):

@@ -40,7 +40,7 @@ used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 X = np.random.default_rng(0).normal(size=(6000, 2))
 resource.setrlimit(resource.RLIMIT_AS, (used + 150 * 2**20, resource.getrlimit(resource.RLIMIT_AS)[1]))
 try:
-    PrisMap(fit_rows=6000, n_jobs=1).fit(X, X[:, 0] > 0)
+    PrisMap(fit_rows=6000).fit(X, X[:, 0] > 0)
 except InputError as error:
     print("refused:", error)
 """
@@ -69,7 +69,7 @@ def test_neighbours_of_many_rows_are_found_in_blocks(monkeypatch):
 
 
 def test_placing_many_rows_takes_no_more_memory_than_few():
-    model = PrisMap(TSNE(n_iter=10, perplexity=5), perplexity=5, random_state=0, n_jobs=1).fit(X, y)
+    model = PrisMap(TSNE(n_iter=10, perplexity=5), perplexity=5, random_state=0).fit(X, y)
     new = rng.normal(size=(20_000, 4))
     model.transform(new[:2000])
     few = peak_bytes(lambda: model.transform(new[:2000]))

@@ -98,9 +98,9 @@ def test_a_map_supervised_by_the_model_measures_with_the_model(scaled):
     model = make_pipeline(StandardScaler(), SVC()).fit(X, Y) if scaled else SVC().fit(X, Y)
     view = ModelView.from_estimator(model, X, Y, supervision_from="model", grid_resolution=10)
     plane = view.map[-1] if scaled else view.map
-    assert isinstance(plane.posterior, ModelPosterior)
+    assert isinstance(plane.metric.posterior, ModelPosterior)
     rows = view.map[:-1].transform(X) if scaled else X
-    assert (plane.posterior.predict(rows) == model.predict(X)).all()
+    assert (plane.metric.posterior.predict(rows) == model.predict(X)).all()
     assert view.cross_validate(2).agreement > 0.95
 
 

@@ -13,6 +13,7 @@ from sklearn.tree import DecisionTreeRegressor
 from prismap import PrisMap
 from prismap.inspection import ModelView
 from prismap.inspection.held_out import region_values
+from prismap.metrics import FisherMetric
 
 PATH = Path(__file__).parents[2] / "experiments" / "toys.py"
 spec = importlib.util.spec_from_file_location("toys", PATH)
@@ -45,7 +46,10 @@ def test_set_2_is_hidden_by_pca(discs):
 
 @pytest.mark.parametrize(
     "recipe",
-    [PrisMap(target="none", random_state=0), PrisMap("som", posterior="parzen", supervision=1.0, random_state=0)],
+    [
+        PrisMap(target="none", random_state=0),
+        PrisMap("som", metric=FisherMetric(posterior="parzen"), supervision=1.0, random_state=0),
+    ],
     ids=["t-SNE", "Fisher SOM"],
 )
 def test_set_2_is_shown_with_two_modes_of_class_1_by(discs, recipe):

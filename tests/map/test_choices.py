@@ -10,7 +10,8 @@ from sklearn.datasets import load_iris
 
 from prismap import PrisMap
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.map.build import METHODS
+from prismap.map.judge import twins_of
+from prismap.map.make import MAPPINGS, METHODS
 from prismap.mappings import DirectPlacement, KernelMap, VoteMap
 from prismap.metrics import MixtureMetric
 
@@ -45,7 +46,7 @@ def test_lattices_place_new_rows_by_themselves(method):
     model = fit(method=method, mapping="own")
     assert error_of_new_rows(model) < 0.15
     D = model.metric_.pairwise(ROWS[HELD])
-    np.testing.assert_allclose(model.transform(ROWS[HELD]), model._built.embedding.transform(D), atol=1e-3)
+    np.testing.assert_allclose(model.transform(ROWS[HELD]), model.parts_.embedding.transform(D), atol=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -74,15 +75,14 @@ def test_mappings_by_name_are_those_of_the_room_and_can_be_kept(mapping, tmp_pat
 
 
 def test_the_map_without_a_target_is_compared_at_its_best():
-    assert fit()._recipe().unsupervised().mapping == "vote"
-    assert fit(mapping="direct")._recipe().unsupervised().mapping == "direct"
+    assert twins_of(fit())[1]["mapping"] == "vote"
+    assert "mapping" not in twins_of(fit(mapping="direct"))[1]
 
 
 def test_the_command_line_offers_the_mappings_that_files_can_hold():
-    from prismap.cli.map import MAPPINGS
-    from prismap.map.mapping import KERNEL_FITS, PLACEMENTS
+    from prismap.cli import map as command
 
-    assert sorted(MAPPINGS) == sorted({**KERNEL_FITS, **PLACEMENTS})
+    assert sorted(command.MAPPINGS) == sorted(MAPPINGS)
 
 
 @pytest.mark.parametrize("metric", ["manhattan", MixtureMetric(["euclidean", "city_block"])], ids=str)

@@ -15,6 +15,7 @@ from sklearn.datasets import load_digits
 
 from prismap import PrisMap
 from prismap.embeddings import TSNE
+from prismap.metrics import FisherMetric
 
 #: Names of the variable, and what OpenBLAS then calls itself.
 KERNELS = {"Haswell": "Haswell", "Sandybridge": "Sandybridge", "Prescott": "Katmai"}
@@ -45,7 +46,7 @@ def test_the_variable_took_effect():
 def saved(request, tmp_path_factory):
     X, y = load_digits(return_X_y=True)
     X = X[:, X[:500].std(axis=0) > 0]
-    options = {"mapping": "vote"} if request.param == "vote" else {"posterior": request.param}
+    options = {"mapping": "vote"} if request.param == "vote" else {"metric": FisherMetric(posterior=request.param)}
     model = PrisMap(TSNE(n_iter=50), random_state=0, **options).fit(X[:500], y[:500])
     folder = tmp_path_factory.mktemp(request.param)
     model.set_params(method="tsne").save(folder / "map.prismap")

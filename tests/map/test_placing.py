@@ -20,7 +20,9 @@ NEW = np.random.default_rng(0).permutation(ROWS)[:70] + 0.02
 
 @pytest.fixture(scope="module", params=["lssvm", "parzen", "none"])
 def fitted(request):
-    options = {"target": "none"} if request.param == "none" else {"posterior": request.param}
+    options = {"target": "none"}
+    if request.param != "none":
+        options = {"metric": FisherMetric(posterior=request.param, perplexity=10)}
     return PrisMap(random_state=0, fit_rows=90, perplexity=10, **options).fit(ROWS, LABELS)
 
 
@@ -58,12 +60,9 @@ def test_other_mappings_place_a_row_alike_alone_and_among_others(mapping):
 
 
 def test_placing_is_the_mapping_of_the_metrics_own_distances(fitted):
-    built = fitted._built
-    D = built.metric.pairwise(NEW)
-    assert isinstance(built.metric, FisherMetric)
-    if fitted.target_ == "none":
-        D = D * built.metric.bandwidth_
-    np.testing.assert_allclose(built.place(NEW)[0], built.mapping.transform(D), atol=1e-4 * np.ptp(fitted.embedding_))
+    parts = fitted.parts_
+    D = parts.metric.pairwise(NEW)
+    np.testing.assert_allclose(parts.place(NEW)[0], parts.mapping.place(D), atol=1e-4 * np.ptp(fitted.embedding_))
 
 
 def test_fitted_rows_keep_their_positions(fitted):
@@ -111,7 +110,8 @@ def test_the_same_bits_where_products_of_few_rows_take_another_path():
     rng = np.random.default_rng(2)
     classes = np.arange(900) % 5
     X = rng.normal(size=(5, 20))[classes] + rng.normal(size=(900, 20))
-    model = PrisMap(TSNE(n_iter=20, perplexity=10), posterior="lssvm", random_state=0).fit(X, classes)
+    model = PrisMap(TSNE(n_iter=20, perplexity=10), metric=FisherMetric(posterior="lssvm"), random_state=0)
+    model.fit(X, classes)
     new = X[:700] + 0.1
     alone = np.vstack([model.transform(new[i : i + 1]) for i in range(12)])
     np.testing.assert_array_equal(alone, model.transform(new)[:12])

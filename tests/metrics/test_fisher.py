@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.metrics import FisherMetric
+from prismap.metrics import FisherMetric, SimilarityMetric
 from reference import fisher_reference as slow
 
 
@@ -61,7 +61,7 @@ def test_three_kinds_of_data_agree(toy, options):
     X, y = toy
     D = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))
     vectors = metric_of(toy, **options)
-    similarity = metric_of((X @ X.T, y), data="similarity", repair="none", **options)
+    similarity = metric_of((X @ X.T, y), data=SimilarityMetric("none"), **options)
     dissimilarity = metric_of((D, y), data="dissimilarity", **options)
     np.testing.assert_allclose(similarity.pairwise(), vectors.pairwise(), atol=1e-10)
     np.testing.assert_allclose(dissimilarity.pairwise(), vectors.pairwise(), atol=1e-10)
@@ -332,7 +332,7 @@ def test_bad_input_is_named(toy):
 def test_questions_that_matrix_data_cannot_answer(toy):
     X, y = toy
     K = X @ X.T
-    metric = metric_of((K, y), data="similarity", repair="none", supervision=0.5)
+    metric = metric_of((K, y), data=SimilarityMetric("none"), supervision=0.5)
     with pytest.raises(InputError, match="pass self_similarity="):
         metric.pairwise(K[:3])
     with pytest.raises(InputError, match="distance between two new rows is not known"):

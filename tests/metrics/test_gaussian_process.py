@@ -6,7 +6,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from prismap.exceptions import InputError
-from prismap.metrics import FisherMetric, gaussian_process
+from prismap.metrics import FisherMetric, SimilarityMetric, gaussian_process
 from prismap.metrics.gaussian_process import GaussianProcess, fisher_rao, fit_process, target_bins
 from prismap.metrics.target import known_targets, real_targets, resolve_target
 from reference import gaussian_process_reference as slow
@@ -155,7 +155,7 @@ def test_chords_and_tangents_meet_in_the_limit(toy):
 def test_three_kinds_of_data_agree(toy, options):
     X, y = toy
     vectors = metric_of(toy, **options)
-    similarity = metric_of((X @ X.T, y), data="similarity", repair="none", **options)
+    similarity = metric_of((X @ X.T, y), data=SimilarityMetric("none"), **options)
     clipped = metric_of((X @ X.T, y), data="similarity", **options)
     dissimilarity = metric_of((np.sqrt(squared(X, X)), y), data="dissimilarity", **options)
     for other in (similarity, clipped, dissimilarity):
@@ -271,12 +271,12 @@ def test_rows_of_left_out_folds_do_not_matter(toy):
     other[own] += 5.0
     state = metric.state()
     options = {"perplexity": 4, "random_state": 0, "posterior": given}
-    changed = FisherMetric.restore(X, other, state, options).pairwise()
+    changed = FisherMetric(**options).restore(X, other, state).pairwise()
     assert changed[i, j] == pytest.approx(metric.pairwise()[i, j], rel=1e-9)
     assert abs(changed - metric.pairwise()).max() > 0.01
     other = y.copy()
     other[np.flatnonzero(~own)[0]] += 5.0
-    assert abs(FisherMetric.restore(X, other, state, options).pairwise()[i, j] - metric.pairwise()[i, j]) > 1e-4
+    assert abs(FisherMetric(**options).restore(X, other, state).pairwise()[i, j] - metric.pairwise()[i, j]) > 1e-4
 
 
 def test_irrelevant_directions_cost_little(toy):
@@ -337,7 +337,7 @@ def test_state_restores_the_metric(toy):
     X, y = toy
     options = {"perplexity": 4, "random_state": 0, "supervision": 0.7, "target": "real"}
     metric = FisherMetric(**options).fit(X, y)
-    again = FisherMetric.restore(X, y, metric.state(), options)
+    again = FisherMetric(**options).restore(X, y, metric.state())
     np.testing.assert_array_equal(again.pairwise(), metric.pairwise())
     np.testing.assert_array_equal(again.pairwise(X[:4] + 0.1), metric.pairwise(X[:4] + 0.1))
     assert (again.target_, again.describe()) == ("real", metric.describe())

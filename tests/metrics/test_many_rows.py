@@ -11,7 +11,7 @@ from prismap.embeddings import TSNE
 from prismap.exceptions import InputError
 from prismap.map.cells import nearest_of
 from prismap.metrics import FisherMetric, fisher, nystroem
-from prismap.metrics.geometry import VectorGeometry
+from prismap.metrics.geometry import VectorMetric
 from prismap.metrics.local import class_shares, local_probabilities, probabilities_of_new
 from prismap.metrics.lssvm import log_loss, softmax, solve
 from prismap.metrics.nystroem import fit_on_all_rows, normal_equations, solve_normal
@@ -44,18 +44,18 @@ def test_landmarks_that_are_all_rows_give_the_machine_itself():
 def test_no_row_is_judged_by_its_own_label(monkeypatch):
     monkeypatch.setattr(nystroem, "N_LANDMARKS", 60)
     noise = np.random.default_rng(0).permutation(CLASSES)
-    _, honest = fit_on_all_rows(VectorGeometry(X), noise, 3, np.random.default_rng(0))
+    _, honest = fit_on_all_rows(VectorMetric().over(X), noise, 3, np.random.default_rng(0))
     assert abs((honest.argmax(axis=1) == noise).mean() - 1 / 3) < 0.08
-    machine, true = fit_on_all_rows(VectorGeometry(X), CLASSES, 3, np.random.default_rng(0))
+    machine, true = fit_on_all_rows(VectorMetric().over(X), CLASSES, 3, np.random.default_rng(0))
     assert log_loss(true, CLASSES) < 0.6
     Q = squared(X - X.mean(axis=0), (X - X.mean(axis=0))[machine.landmarks])
-    _, in_sample = fit_on_all_rows(VectorGeometry(X), CLASSES, 3, np.random.default_rng(0), cross_fit=False)
+    _, in_sample = fit_on_all_rows(VectorMetric().over(X), CLASSES, 3, np.random.default_rng(0), cross_fit=False)
     np.testing.assert_allclose(in_sample, machine.probabilities(Q), atol=0.05)
     assert softmax(machine.scores(Q)).shape == (400, 3)
 
 
 def test_local_probabilities_equal_a_loop_over_neighbours():
-    geometry = VectorGeometry(X)
+    geometry = VectorMetric().over(X)
     P = local_probabilities(geometry, CLASSES, 3, 10, np.random.default_rng(0), cross_fit=False)
     D2 = squared(X, X)
     np.fill_diagonal(D2, np.inf)
@@ -82,7 +82,7 @@ def width_of(d2, perplexity):
 
 
 def test_local_probabilities_of_noise_are_at_chance_and_unlabelled_rows_get_theirs():
-    geometry = VectorGeometry(X)
+    geometry = VectorMetric().over(X)
     noise = np.random.default_rng(1).permutation(CLASSES)
     P = local_probabilities(geometry, noise, 3, 10, np.random.default_rng(0))
     assert abs((P.argmax(axis=1) == noise).mean() - 1 / 3) < 0.08
@@ -102,32 +102,31 @@ def test_a_metric_beyond_its_support_sees_every_label(monkeypatch, posterior):
     assert P.shape == (400, 3)
     assert log_loss(P, CLASSES) < 0.6
     np.testing.assert_allclose(metric.pairwise(), metric.pairwise().T)
-    again = FisherMetric.restore(X, CLASSES, metric.state(), metric.get_params())
+    again = FisherMetric(**metric.get_params()).restore(X, CLASSES, metric.state())
     np.testing.assert_array_equal(again.pairwise(X[:5] + 0.1), metric.pairwise(X[:5] + 0.1))
 
 
 def check_nearest_rows(model, new):
     """The rows that decide are the nearest of all fitted ones, when all cells are looked into."""
-    cells, distances = model._built.cells, model._built.distances
-    D, _, state = distances(new)
-    candidates, real = cells._candidates(D)
-    D2 = np.where(real, cells._squared(distances.centred(new), state.root, candidates)[0], np.inf)
-    found = nearest_of(D2, candidates)
+    parts = model.parts_
+    seen = parts.map_anchors.see(new, parts.data_anchors.see(new))
+    candidates, real = parts.cells._candidates(seen.distances)
+    found = nearest_of(np.where(real, seen.among(candidates) ** 2, np.inf), candidates)
     exact = np.sort(model.metric_.pairwise(new), axis=1)[:, :5]
-    np.testing.assert_allclose(np.sqrt(found[0]), exact, atol=1e-3)  # single precision: arcs to about 3e-4
+    np.testing.assert_allclose(np.sqrt(found[0]), exact, atol=1e-3)  # single precision
 
 
 def test_a_large_map_is_made_from_neighbours_and_landmarks(monkeypatch, tmp_path):
-    from prismap.map import build, cells, judge
+    from prismap.map import cells, judge, make, parts, prismap, store
 
     monkeypatch.setattr(cells, "N_PROBED", 80)
-    for module in (build, judge):
+    for module in (judge, make, parts, prismap, store):
         monkeypatch.setattr(module, "DENSE_ROWS", 200)
-    monkeypatch.setattr(build, "N_LANDMARKS", 80)
+    monkeypatch.setattr(make, "N_LANDMARKS", 80)
     monkeypatch.setattr(judge, "FEWEST_IN_ONE_FOLD", 40)
     model = PrisMap(TSNE(n_iter=100, perplexity=10), random_state=0, perplexity=10).fit(X, CLASSES)
     assert model.embedding_.shape == (400, 2)
-    assert len(model._built.anchors) <= 80
+    assert len(model.parts_.anchors) <= 80
     np.testing.assert_array_equal(model.transform(X), model.embedding_)
     new = X[:40] + 0.01
     np.testing.assert_array_equal(
@@ -150,7 +149,7 @@ def test_a_large_map_is_made_from_neighbours_and_landmarks(monkeypatch, tmp_path
 def test_no_row_of_the_own_fold_is_asked(monkeypatch):
     folds = np.arange(400) % 4
     monkeypatch.setattr("prismap.metrics.local.stratified_folds", lambda codes, n_folds, rng: folds)
-    P = local_probabilities(VectorGeometry(X), CLASSES, 3, 10, np.random.default_rng(0))
+    P = local_probabilities(VectorMetric().over(X), CLASSES, 3, 10, np.random.default_rng(0))
     D2 = squared(X, X)
     np.fill_diagonal(D2, np.inf)
     for i in (3, 118, 260):

@@ -223,17 +223,21 @@ def test_a_model_of_named_columns_and_classes_serves_a_map(toy):
     X, y = toy
     frame, names = pd.DataFrame(X, columns=list("abcd")), np.array(["ant", "bee", "cat"])[y]
     model = LogisticRegression().fit(frame, names)
-    m = PrisMap(posterior=model, perplexity=8, random_state=0).fit(frame, names)
+    m = PrisMap(metric=FisherMetric(posterior=model), perplexity=8, random_state=0).fit(frame, names)
     np.testing.assert_allclose(m.metric_.class_probabilities(), model.predict_proba(frame), atol=1e-12)
     assert "LogisticRegression, in-sample" in m.metric_.describe()
     assert clone(m.metric_).posterior is m.metric_.posterior
-    unfitted = PrisMap(posterior=LogisticRegression(), perplexity=8, random_state=0).fit(frame, names)
+    unfitted = PrisMap(metric=FisherMetric(posterior=LogisticRegression()), perplexity=8, random_state=0).fit(
+        frame, names
+    )
     assert "LogisticRegression, cross-fitted" in unfitted.metric_.describe()
     with pytest.raises(InputError, match=r"trained on other columns than these: it wants \['d'\]"):
-        PrisMap(posterior=model, perplexity=8).fit(frame.rename(columns={"d": "e"}), names)
+        PrisMap(metric=FisherMetric(posterior=model), perplexity=8).fit(frame.rename(columns={"d": "e"}), names)
     with pytest.raises(InputError, match=r"posterior=LinearSVC\(\) must be a classifier with predict_proba"):
-        PrisMap(posterior=LinearSVC(), perplexity=8).fit(frame, names)
-    predicted = PrisMap(posterior=PredictedLabels(model), perplexity=8, random_state=0).fit(frame, names)
+        PrisMap(metric=FisherMetric(posterior=LinearSVC()), perplexity=8).fit(frame, names)
+    predicted = PrisMap(metric=FisherMetric(posterior=PredictedLabels(model)), perplexity=8, random_state=0).fit(
+        frame, names
+    )
     assert "on what LogisticRegression predicts" in predicted.metric_.describe()
 
 

@@ -73,7 +73,7 @@ def test_state_restores_the_metric(toy):
     for posterior in ("lssvm", "parzen"):
         options = {"posterior": posterior, "supervision": 0.5, "perplexity": 10, "random_state": 0}
         metric = FisherMetric(**options).fit(X, y)
-        again = FisherMetric.restore(X, y, metric.state(), options)
+        again = FisherMetric(**options).restore(X, y, metric.state())
         np.testing.assert_array_equal(again.pairwise(), metric.pairwise())
         np.testing.assert_array_equal(again.pairwise(X[:4] + 0.1), metric.pairwise(X[:4] + 0.1))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from prismap.exceptions import InputError
-from prismap.metrics import FisherMetric
+from prismap.metrics import FisherMetric, PrecomputedMetric, fit_metric
 from prismap.neighbors import kneighbors
 
 X = np.random.default_rng(0).normal(size=(40, 3))
@@ -31,6 +31,19 @@ def test_fitted_and_unfitted_metric_objects_agree():
     fitted = metric.fit(X, y)
     for one, two in zip(kneighbors(X, 4, metric=metric, y=y), kneighbors(None, 4, metric=fitted), strict=True):
         np.testing.assert_array_equal(one, two)
+
+
+def test_distances_that_are_known_to_be_right_are_not_looked_at_again(monkeypatch):
+    ready = PrecomputedMetric.of(D)
+    for one, two in zip(kneighbors(D, 4, metric="precomputed"), kneighbors(None, 4, metric=ready), strict=True):
+        np.testing.assert_array_equal(one, two)
+    assert ready.n_rows_ == ready.n_features_in_ == 40
+    other = D.copy()
+    assert fit_metric(ready, other) is not ready
+    with pytest.raises(InputError, match="symmetric"):
+        fit_metric(ready, np.triu(D))
+    monkeypatch.setattr("prismap.metrics.base.check_dissimilarity", None)
+    assert fit_metric(ready, D) is ready
 
 
 def test_bad_questions_are_named():

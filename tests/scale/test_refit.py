@@ -5,11 +5,13 @@ import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
+from prismap._spacing import typical_spacing
 from prismap.exceptions import InputError
 from prismap.map import PrisMap
-from prismap.map.islands import free_place, groups_of, neighbor_spacing, own_shape
-from prismap.map.mapping import Kernels
-from prismap.map.refit import extended_kernels
+from prismap.map.islands import free_place, groups_of, own_shape
+from prismap.map.refit import extended_mapping
+from prismap.mappings import KernelMap
+from prismap.metrics import FisherMetric
 from scale.conftest import make_rows
 
 
@@ -18,7 +20,10 @@ def far_rows(n_rows=60, seed=9):
     return np.random.default_rng(seed).normal(size=(n_rows, 4)) + [0, 0, 0, 15]
 
 
-@pytest.mark.parametrize("options", [{}, {"posterior": "parzen"}, {"mapping": "euclidean"}, {"target": "none"}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"metric": FisherMetric(posterior="parzen", perplexity=8)}, {"mapping": "euclidean"}, {"target": "none"}],
+)
 def test_new_regions_are_added_and_old_positions_kept(options, tmp_path):
     X, y = make_rows(90, 0)
     model = PrisMap(perplexity=8, random_state=0, **options).fit(X, y)
@@ -40,8 +45,8 @@ def test_new_regions_are_added_and_old_positions_kept(options, tmp_path):
     np.testing.assert_allclose(near, model.embedding_[90:], atol=0.01 * spread)
     # The new cluster stays together and apart from the old rows.
     island = model.embedding_[90:][model.added_rows_ >= 50]
-    assert cdist(island, before).min() > 2 * neighbor_spacing(before)
-    assert cdist(model.transform(far_rows(seed=10)), island).min(axis=1).max() < 3 * neighbor_spacing(before)
+    assert cdist(island, before).min() > 2 * typical_spacing(before)
+    assert cdist(model.transform(far_rows(seed=10)), island).min(axis=1).max() < 3 * typical_spacing(before)
     assert not model.drift(far_rows(seed=11)).new_region
     # A file holds all of it.
     model.save(tmp_path / "m.prismap")
@@ -52,7 +57,7 @@ def test_new_regions_are_added_and_old_positions_kept(options, tmp_path):
 
 def test_landmarks_are_taken_farthest_first_and_spread(model):
     new = far_rows(100)
-    copy = PrisMap(perplexity=8, random_state=0, n_jobs=1).fit(*make_rows(90, 0))
+    copy = PrisMap(perplexity=8, random_state=0).fit(*make_rows(90, 0))
     few = copy.partial_refit(new, most=4).added_rows_
     assert len(few) == 4
     assert few[0] == model.distance_to_data(new).argmax()
@@ -60,23 +65,26 @@ def test_landmarks_are_taken_farthest_first_and_spread(model):
 
 
 def test_rows_of_known_regions_change_nothing(model):
-    before = model._built
+    before = model.parts_
     assert len(model.partial_refit(make_rows(90, 0)[0]).added_rows_) == 0
-    assert model._built is before
+    assert model.parts_ is before
 
 
 def test_new_kernels_send_the_new_landmarks_to_their_positions():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(12, 2)), rng.normal(size=(12, 2)) + 3
-    old = Kernels(np.arange(8), np.full(8, 0.6), rng.normal(size=(8, 2)), np.array([5.0, -2.0]), np.array([1.0, 0.0]))
-    new = extended_kernels(old, cdist(X[8:], X), np.arange(8, 12), Y[8:])
-    np.testing.assert_array_equal(new.coefficients[:8], old.coefficients)
-    np.testing.assert_allclose(new.transform(cdist(X[8:], X)), Y[8:], atol=1e-9)
+    old = {
+        "landmarks": np.arange(8), "bandwidth": np.full(8, 0.6), "coefficients": rng.normal(size=(8, 2)),
+        "center": np.array([5.0, -2.0]), "smoothness": np.array([1.0, 0.0]),
+    }  # fmt: skip
+    new = extended_mapping(KernelMap().restore(None, Y[:8], old), cdist(X[8:], X), Y[8:], Y)
+    np.testing.assert_array_equal(new.coefficients_[:8], old["coefficients"])
+    np.testing.assert_allclose(new.place(cdist(X[8:], X)), Y[8:], atol=1e-9)
 
 
 def test_islands_by_hand():
     Y = np.random.default_rng(0).normal(size=(20, 2))
-    shape = own_shape(cdist(Y, Y), 2, spacing=3 * neighbor_spacing(Y))
+    shape = own_shape(cdist(Y, Y), 2, spacing=3 * typical_spacing(Y))
     np.testing.assert_allclose(cdist(shape, shape), 3 * cdist(Y, Y), rtol=1e-9)
     np.testing.assert_allclose(shape.mean(axis=0), 0, atol=1e-12)
     assert own_shape(np.zeros((1, 1)), 2, 1.0).tolist() == [[0, 0]]
@@ -98,7 +106,7 @@ def test_other_kinds_and_bad_targets(model):
     assert len(sparse.partial_refit(sp.csr_array(np.maximum(far_rows(), 0))).added_rows_)
     real = PrisMap(perplexity=8, random_state=0).fit(X, X[:, 0])
     real.partial_refit(far_rows(), [*[None] * 30, *[2.5] * 30])
-    assert len(real.embedding_) == len(real._y) > 60
+    assert len(real.embedding_) == len(real.y_) > 60
     with pytest.raises(InputError, match="classes the map does not know .7."):
         model.partial_refit(far_rows(), np.full(60, 7))
     D = np.linalg.norm(X[:, None] - X[None], axis=2)

@@ -18,7 +18,7 @@ _LOG_SECONDS = 10.0
 #: Options by the arguments of `PrisMap` they stand for.
 _OPTIONS = {
     "data": "kind", "fit_rows": "fit-rows", "mapping": "mapping", "method": "method", "metric": "metric",
-    "n_jobs": "jobs", "perplexity": "perplexity", "random_state": "seed", "supervision": "supervision",
+    "perplexity": "perplexity", "random_state": "seed", "supervision": "supervision",
     "target": "task",
 }  # fmt: skip
 _ARGUMENT = re.compile(rf"\b({'|'.join(_OPTIONS)})=(['\"]?)(\w+(?:\.\d+)?)\2")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from prismap._threads import limit_threads
 from prismap.cli import options
 from prismap.cli.console import Console
 from prismap.cli.folder import check_folder
@@ -75,7 +76,8 @@ def run(args: argparse.Namespace, console: Console) -> None:
     """Read, encode, and do the job."""
     check_folder(args.out, force=args.force)
     job = read_job(args, console)
-    run_job(job, args.out, console)
+    with limit_threads(args.jobs if args.jobs is None or args.jobs > 0 else None):
+        run_job(job, args.out, console)
 
 
 def read_job(args: argparse.Namespace, console: Console) -> Job:
@@ -153,7 +155,6 @@ def _options(args: argparse.Namespace, kind: str, table: Table) -> dict[str, Any
         "mapping": args.mapping,
         "perplexity": args.perplexity,
         "random_state": args.seed,
-        "n_jobs": args.jobs,
     }
     return {name: value for name, value in given.items() if value is not None}
 

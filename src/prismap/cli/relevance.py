@@ -35,7 +35,7 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, console: Console) -> None:
     """Place the rows, judge the features, print them by relevance."""
     model = load_model(args.map, console)
-    if model.data != "vectors":
+    if model.parts_.data.is_matrix:
         raise InputError(f"{args.map} was made of a matrix of pairs ({model.data}): it has no features to judge.")
     encoding = encoding_of(model)
     with console.stage(f"reading {args.data}"):

@@ -12,7 +12,7 @@ from prismap._blocks import require_memory
 from prismap._random import as_generator
 from prismap._validation import check_target_length, metric_tags, take_columns
 from prismap.exceptions import InputError
-from prismap.metrics.base import count_rows, fit_metric
+from prismap.metrics.base import fit_metric
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Embedding(BaseEstimator):
         self._check_parameters()
         metric = fit_metric(self.metric, X, y, n_jobs=getattr(self, "n_jobs", None))
         take_columns(self, metric)
-        n_rows = count_rows(metric)
+        n_rows = metric.n_rows_
         if n_rows < 2:
             raise InputError(f"X has n_samples={n_rows}; {type(self).__name__} needs at least 2 rows to place.")
         if y is not None:

@@ -23,7 +23,7 @@ from prismap._spectra import check_n_components, double_centre, fix_signs
 from prismap._validation import check_rows, check_similarity, check_target_length, encode_classes, renamed, take_columns
 from prismap.embeddings.base import Embedding, all_distances
 from prismap.exceptions import InputError
-from prismap.metrics.base import count_rows, fit_metric
+from prismap.metrics.base import fit_metric
 from prismap.metrics.support import stratified_folds
 
 N_FOLDS = 10
@@ -133,7 +133,7 @@ class KernelEmbedding(Embedding):
             return 0.5 * (S + S.T).astype(np.float64)
         self.metric_ = fit_metric(self.metric, X, y)
         take_columns(self, self.metric_)
-        n_rows = count_rows(self.metric_)
+        n_rows = self.metric_.n_rows_
         if n_rows < 2:
             raise InputError(f"X has n_samples={n_rows}; {name} needs at least 2 rows to place.")
         check_size(n_rows, name)

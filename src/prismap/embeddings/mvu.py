@@ -223,7 +223,7 @@ class MVU(Embedding):
         if landmarks is not None:
             D = distances_to_landmarks(edges, n_rows, landmarks)
             weights = landmark_weights(D, landmarks, self._n_neighbors() + 1)
-            edges = bridged_edges(PrecomputedMetric().fit(D[:, landmarks]), len(landmarks), self._n_neighbors())
+            edges = bridged_edges(PrecomputedMetric.of(D[:, landmarks]), len(landmarks), self._n_neighbors())
 
         def positions(factors):
             Y = principal_positions(factors, self.n_components)[0]

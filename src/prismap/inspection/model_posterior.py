@@ -16,7 +16,7 @@ LABEL_PROBABILITY = 0.9
 
 
 class ModelPosterior(BaseEstimator):
-    """Probabilities (or output) of a trained model, for ``PrisMap(posterior=...)``; stays itself when cloned.
+    """Probabilities (or output) of a trained model, for ``FisherMetric(posterior=...)``; stays itself when cloned.
 
     Models without ``predict_proba`` get probabilities from what they have: ``softmax`` of their decision values, for a
     support vector machine of each class's smallest one-versus-one margin, else most of the mass on the label.

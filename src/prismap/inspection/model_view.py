@@ -23,6 +23,7 @@ from prismap.inspection.model_posterior import ModelPosterior
 from prismap.inspection.responses import Responder, dense
 from prismap.inspection.surface import Grid, frozen, inverse_of, make_grid, positions_of, region_codes
 from prismap.map import PrisMap
+from prismap.metrics import FisherMetric
 from prismap.metrics.models import model_name
 from prismap.metrics.target import real_values
 from prismap.quality.fidelity import HeldOutFidelity
@@ -94,7 +95,7 @@ class ModelView:
             the scalers that lead a pipeline of the model.
         supervision_from : "labels" or "model"
             What the map is supervised by: y, which shows the model before the true structure, or the model itself,
-            which shows the data as the model sees it (thesis 3.5.4): a `PrisMap` with posterior="auto" then measures
+            which shows the data as the model sees it (thesis 3.5.4): a `PrisMap` with metric="fisher" then measures
             by the model's probabilities or output, any other map is fitted with the model's answers as its target.
         grid_resolution : places along each side of the picture.
         """
@@ -218,15 +219,20 @@ def supervised_by_model(recipe, responder, X):
     Behind the model's own scalers the posterior is the rest of the model's pipeline.
     """
     plane = recipe.steps[-1][1] if isinstance(recipe, Pipeline) else recipe
-    if not isinstance(plane, PrisMap) or plane.posterior != "auto":
+    if not isinstance(plane, PrisMap) or plane.metric != "fisher":
         return recipe
     if plane is recipe:
-        return clone(plane).set_params(posterior=ModelPosterior(responder))
+        return clone(plane).set_params(metric=asks(responder))
     scalers = [own for _, own in recipe.steps[:-1]]
     if not all(isinstance(own, FrozenEstimator) for own in scalers):
         return recipe
     rest = Responder(responder.model[len(scalers) :], recipe[:-1].transform(X), None)
-    return make_pipeline(*scalers, clone(plane).set_params(posterior=ModelPosterior(rest)))
+    return make_pipeline(*scalers, clone(plane).set_params(metric=asks(rest)))
+
+
+def asks(responder):
+    """The Fisher metric that asks a model."""
+    return FisherMetric(posterior=ModelPosterior(responder))
 
 
 def placed_exemplars(fitted, responder, form):

@@ -5,14 +5,13 @@ from __future__ import annotations
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from prismap._optimise import minimize
-from prismap._validation import check_rows, renamed
-from prismap.learners._omega import canonical_omega, first_omega
-from prismap.learners._prototypes import (
+from prismap._validation import renamed
+from prismap.learners.omega import LinearMapMixin, canonical_omega, first_omega
+from prismap.learners.prototypes import (
     LEARNING,
     check_labelled_rows,
     first_prototypes,
@@ -47,7 +46,7 @@ def gmlvq_cost(W, omega, X, same, noise=0.0):
     return float(((d_right - d_wrong) / total).mean()), 2.0 * to_prototypes @ omega, grad_omega
 
 
-class GMLVQ(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
+class GMLVQ(LinearMapMixin, ClassifierMixin, BaseEstimator):
     """Generalised matrix LVQ: a nearest-prototype classifier under a learned metric ||Omega (x - w)||^2.
 
     Prototypes and Omega minimise the mean of (d+ - d-) / (d+ + d-): the distance to the nearest prototype of the own
@@ -136,20 +135,6 @@ class GMLVQ(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, 
         self.prototypes_ = found.x[: W.size].reshape(W.shape)
         self.prototype_labels_ = self.classes_[labels]
         return self
-
-    @property
-    def lambda_(self):
-        """The metric Omega^T Omega."""
-        return self.omega_.T @ self.omega_
-
-    @property
-    def _n_features_out(self):
-        return len(self.omega_)
-
-    def transform(self, X):
-        """Omega x for each row."""
-        check_is_fitted(self)
-        return check_rows(self, X, reset=False, dtype=np.float64) @ self.omega_.T
 
     def decision_function(self, X):
         """(d_others - d_c) / (d_others + d_c) of each class c, in [-1, 1]; for two classes that of the second."""

@@ -6,17 +6,16 @@ from numbers import Integral, Real
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import row_blocks
 from prismap._optimise import minimize
-from prismap._validation import check_rows, renamed
+from prismap._validation import renamed
 from prismap.exceptions import InputError
-from prismap.learners._omega import canonical_omega, first_omega
-from prismap.learners._prototypes import LEARNING, check_labelled_rows, first_prototypes, squared_distances
+from prismap.learners.omega import LinearMapMixin, canonical_omega, first_omega
+from prismap.learners.prototypes import LEARNING, check_labelled_rows, first_prototypes, squared_distances
 
 #: Bytes of one block of distances.
 _BLOCK_BYTES = 16 * 2**20
@@ -72,7 +71,7 @@ def lmnn_cost(omega, X, codes, targets, push, noise=0.0):
     return float(cost), 2.0 * (pull.T @ X + damping * omega)
 
 
-class LMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
+class LMNN(LinearMapMixin, ClassifierMixin, BaseEstimator):
     """Large margin nearest neighbours: a metric ||Omega (x - x')||^2 for a k-nearest-neighbour classifier.
 
     Omega pulls each row's nearest rows of its class towards it and pushes rows of other classes out of their reach by
@@ -162,20 +161,6 @@ class LMNN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, B
         self.omega_ = canonical_omega(found.x)
         self.rows_, self.row_codes_ = X, codes
         return self
-
-    @property
-    def lambda_(self):
-        """The metric Omega^T Omega."""
-        return self.omega_.T @ self.omega_
-
-    @property
-    def _n_features_out(self):
-        return len(self.omega_)
-
-    def transform(self, X):
-        """Omega x for each row."""
-        check_is_fitted(self)
-        return check_rows(self, X, reset=False, dtype=np.float64) @ self.omega_.T
 
     def predict_proba(self, X):
         """Shares of the nearest neighbours' votes, shape (n, n_classes)."""

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from prismap._optimise import minimize
 from prismap._validation import check_rows, renamed
-from prismap.learners._prototypes import LEARNING, check_labelled_rows, first_prototypes, squared_distances
+from prismap.learners.prototypes import LEARNING, check_labelled_rows, first_prototypes, squared_distances
 
 
 def rslvq_cost(W, X, same, sigma):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from prismap._blocks import row_blocks
+from prismap._spacing import position_spacing
 
 #: Cells that a row looks into, and fitted rows that decide where it goes.
 N_PROBED, N_DECIDING = 24, 5
@@ -79,8 +80,4 @@ def nearest_of(D2, candidates):
 def spacing(positions, seed):
     """The typical distance of a row to its tenth neighbour on the map."""
     sample = np.random.default_rng(seed).choice(len(positions), min(SPACING_ROWS, len(positions)), replace=False)
-    tenth = np.empty(len(sample))
-    for block in row_blocks(len(sample), 48.0 * len(positions)):
-        D2 = ((positions[sample[block], None] - positions[None]) ** 2).sum(axis=2)
-        tenth[block] = np.sqrt(np.partition(D2, BESIDE_NEIGHBORS, axis=1)[:, BESIDE_NEIGHBORS])
-    return float(np.median(tenth))
+    return float(np.median(position_spacing(positions, BESIDE_NEIGHBORS, rows=sample)))

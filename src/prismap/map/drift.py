@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from prismap._blocks import row_blocks
-from prismap.map.build import FAR_QUANTILE
+from prismap._spacing import FAR_QUANTILE
+from prismap.metrics import FisherMetric
 
 #: Far rows call for action from so many times the expected share on; the mean posterior from these moves on.
 FAR_FACTOR, CLASS_MOVE, REAL_MOVE = 3.0, 0.1, 0.5
@@ -57,23 +58,22 @@ class Drift:
         return f"{words}: no need to refit."
 
 
-def drift_of(model, rows) -> Drift:
-    """Compare new rows, as the built map takes them, with the fitted ones."""
-    built = model._built
-    n_new, n_fitted = rows.shape[0], len(built.nearest)
-    far = float((built.place(rows)[1] > built.far_threshold).mean())
+def drift_of(parts, target, rows) -> Drift:
+    """Compare new rows, as the parts take them, with the fitted ones."""
+    n_new, n_fitted = rows.shape[0], len(parts.nearest)
+    far = float((parts.place(rows)[1] > parts.far_threshold).mean())
     expected = 1 - FAR_QUANTILE
     # The threshold is itself a quantile of n_fitted distances.
     noise = float(np.sqrt(expected * (1 - expected) * (1 / n_new + 1 / n_fitted)))
     new_region = far >= FAR_FACTOR * expected and far > expected + STANDARD_ERRORS * noise
     shift = by_chance = None
     moved = False
-    kind = model.target_ if hasattr(built.metric, "posterior_") else "none"
+    kind = target if isinstance(parts.metric, FisherMetric) else "none"
     if kind == "class":
-        shift, by_chance = class_shift(built.metric.class_probabilities(), posterior_of(built.metric, rows))
+        shift, by_chance = class_shift(parts.metric.class_probabilities(), posterior_of(parts.metric, rows))
         moved = shift > CLASS_MOVE + STANDARD_ERRORS * by_chance
     elif kind == "real":
-        shift, by_chance = real_shift(built.metric.target_moments()[0], posterior_of(built.metric, rows))
+        shift, by_chance = real_shift(parts.metric.target_moments()[0], posterior_of(parts.metric, rows))
         moved = shift > REAL_MOVE + STANDARD_ERRORS * by_chance
     return Drift(n_new, far, expected, noise, shift, by_chance, new_region, moved)
 

@@ -12,6 +12,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
+from prismap._spacing import position_spacing
+from prismap._spectra import classical_scaling
+
 #: Water around an island, in typical distances between neighbours on the map.
 GAP = 4.0
 #: Places tried along each side of the map.
@@ -30,26 +33,10 @@ def medoid(D):
 
 
 def own_shape(D, n_components, spacing):
-    """Positions about zero with distances like D, scaled so that neighbours are `spacing` apart (median).
-
-    Classical scaling: ``-1/2 J D^2 J = V diag(lambda) V^T`` and ``Y = V sqrt(lambda)``, the largest `n_components`.
-    """
-    n = len(D)
-    Y = np.zeros((n, n_components))
-    if n == 1:
-        return Y
-    B = -0.5 * np.square(D)
-    B = B - B.mean(axis=0) - B.mean(axis=1)[:, None] + B.mean()
-    values, vectors = np.linalg.eigh((B + B.T) / 2)
-    kept = slice(-1, -min(n, n_components) - 1, -1)
-    Y[:, : min(n, n_components)] = vectors[:, kept] * np.sqrt(np.maximum(values[kept], 0))
-    now = neighbor_spacing(Y)
+    """Positions about zero with distances like D, scaled so that neighbours are `spacing` apart (median)."""
+    Y = classical_scaling(np.square(D), n_components)[0]
+    now = float(np.median(position_spacing(Y))) if len(Y) > 1 else 0.0
     return Y * (spacing / now) if now > 0 else Y
-
-
-def neighbor_spacing(Y):
-    """Median distance of a position to its nearest other one; 0 if most share theirs."""
-    return float(np.median(cKDTree(Y).query(Y, k=2)[0][:, 1])) if len(Y) > 1 else 0.0
 
 
 def free_place(anchor, radius, occupied):
@@ -65,7 +52,7 @@ def free_place(anchor, radius, occupied):
 
 def place_islands(anchors, groups, distances, occupied):
     """Positions of grouped rows: ``anchors[g]`` is where the medoid of ``groups[g]`` belongs."""
-    spacing = neighbor_spacing(occupied) or 1.0
+    spacing = float(np.median(position_spacing(occupied))) or 1.0
     Y = np.empty((len(distances), occupied.shape[1]))
     for anchor, rows in zip(anchors, groups, strict=True):
         shape = own_shape(distances[np.ix_(rows, rows)], occupied.shape[1], spacing)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
-from threadpoolctl import threadpool_limits
 
 from prismap._random import as_generator
-from prismap._threads import n_threads
+from prismap._threads import pool_of_threads
+from prismap._validation import changed
 from prismap.exceptions import PrismapWarning
-from prismap.map.build import DENSE_ROWS, Built, build, distances_among
+from prismap.map.make import MAPPINGS, QUICK_ITER, make_embedding, needs_target
+from prismap.map.parts import DENSE_ROWS, MapParts
+from prismap.mappings import KernelMap
+from prismap.metrics import FisherMetric, SimilarityMetric
 from prismap.metrics.target import known_targets
 from prismap.quality import (
     Estimate,
@@ -45,14 +47,14 @@ MOST_PERMUTED_ROWS = 2000
 class Twins:
     """Maps of the same rows without a target and with a permuted one, and that permuted target."""
 
-    unsupervised: Built
-    permuted: Built | None = None
+    unsupervised: MapParts
+    permuted: MapParts | None = None
     permuted_target: np.ndarray | None = None
     permuted_rows: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
-class Placed:
+class Judged:
     """Judged rows on a map: their positions and targets, and those of the rows that vote."""
 
     positions: np.ndarray
@@ -64,54 +66,88 @@ class Placed:
 def judge(model, *, n_permutations=None, callback=None):
     """The report of a fitted `PrisMap`, and its twins."""
     start = perf_counter()
-    X, y = model.fitted_rows(), model.fitted_target()
-    built = model._built
-    recipe = model._recipe().twin_of(built)
+    y, data = model.fitted_target(), model.parts_.data
     scores, overlaps, judged, n_judged = (), None, "in-sample", 0
-    twins = Twins(built)
+    twins = Twins(model.parts_)
     if model.target_ != "none":
         rng = as_generator(model.seed_ + 1)
-        n_permutations = n_permutations or (2 if built.geometry.n_rows > 600 else 5)
-        shuffles = [permuted_part(X, y, recipe.data, rng) for _ in range(n_permutations)]
+        n_permutations = n_permutations or (2 if data.n_rows_ > 600 else 5)
+        shuffles = [permuted_part(y, rng) for _ in range(n_permutations)]
         held_out = held_out_rows(model, rng)
         folds = [] if len(held_out) >= FEWEST_HELD_OUT else judged_folds(y, model.target_, rng)
         shuffled = [permute_known(y, rng) for _ in folds]
-        jobs: list[tuple[Any, ...]] = [(build, recipe.unsupervised(), X)]
-        jobs += [(build, recipe.quick(), part, target) for part, target, _ in shuffles]
+        quick, plain, quick_plain = twins_of(model)
+        jobs: list[tuple[Any, ...]] = [(fit_twin, model, plain, None, np.arange(data.n_rows_))]
+        jobs += [(fit_twin, model, quick, target, rows) for target, rows in shuffles]
         for (kept, out), target in zip(folds, shuffled, strict=True):
-            jobs.append((refit, recipe.quick(), X, y, kept, out))
-            jobs.append((refit, recipe.quick().unsupervised(), X, y, kept, out))
-            jobs.append((refit, recipe.quick(), X, target, kept, out))
-        done = run_side_by_side(jobs, model.n_jobs, callback)
-        permuted = [(one, target, rows) for one, (_, target, rows) in zip(done[1:], shuffles, strict=False)]
+            jobs.append((place_fold, model, quick, y, kept, out))
+            jobs.append((place_fold, model, quick_plain, y, kept, out))
+            jobs.append((place_fold, model, quick, target, kept, out))
+        done = run_side_by_side(jobs, callback)
+        permuted = [(one, *shuffle) for one, shuffle in zip(done[1:], shuffles, strict=False)]
         twins = Twins(done[0], *permuted[0])
         judged = "cross-validation" if folds else "held-out rows"
         cases = [done[1 + n_permutations + k :: 3] for k in range(3)]
         if not folds:
             cases = held_out_cases(model, held_out, twins.unsupervised, permuted, rng)
-        scores, n_judged = score_cases(model.target_, built, y, permuted, cases, folded=bool(folds))
+        scores, n_judged = score_cases(model.target_, model.embedding_, y, permuted, cases, folded=bool(folds))
         if model.target_ == "class":
             overlaps = map_overlaps(cases[0], model.classes_)
     report = MapReport(
-        target=model.target_, n_fitted=built.geometry.n_rows, n_judged=n_judged, judged=judged, scores=scores,
-        structure=structure_curves(built, twins.unsupervised), overlaps=overlaps, bandwidths=bandwidths(built),
-        posterior=posterior_words(built), seed=model.seed_, versions=current_versions(),
-        times={**built.times, "judging": perf_counter() - start}, settings=settings_of(model), notes=notes_of(model),
+        target=model.target_, n_fitted=data.n_rows_, n_judged=n_judged, judged=judged, scores=scores,
+        structure=structure_curves(model.parts_, twins.unsupervised), overlaps=overlaps, bandwidths=bandwidths(model),
+        posterior=posterior_words(model), seed=model.seed_, versions=current_versions(),
+        times={**model.times_, "judging": perf_counter() - start}, settings=settings_of(model), notes=notes_of(model),
     )  # fmt: skip
     return report, twins
 
 
-def run_side_by_side(jobs, n_jobs, callback=None):
+# --- twins: the same estimator with other parameters, fitted to other targets -----------------------------------------
+
+
+def twins_of(model):
+    """The map made again in half the iterations, without a target, and both: as parameters that change.
+
+    No twin searches for the smoothness of its kernels anew. Without a target a map is often torn, and kernels place new
+    rows badly on such a map; by votes it is judged at its best.
+    """
+    same = {"target": model.target_, "random_state": model.seed_, "fit_rows": len(model.fit_rows_)}
+    named = MAPPINGS.get(model.mapping) if isinstance(model.mapping, str) else None
+    by_kernels = isinstance(named, KernelMap) and named.kernel == "rbf"
+    if by_kernels:
+        found = model.parts_.mapping
+        options = {"bandwidth": found.factor_, "ridge": found.ridge_, "perplexity": model.perplexity}
+        same["mapping"] = changed(named, **options, random_state=model.seed_)
+    plain = {**same, "target": "none", "metric": "fisher"}
+    if by_kernels:
+        plain["mapping"] = "vote"
+    if needs_target(model.method):
+        plain["method"] = "tsne"
+    settings = {"perplexity": model.perplexity, "seed": model.seed_, "n_iter": QUICK_ITER}
+    quick = {**same, "method": make_embedding(model.method, **settings)}
+    quick_plain = {**plain, "method": make_embedding(plain.get("method", model.method), **settings)}
+    return quick, plain, quick_plain
+
+
+def fit_twin(model, params, target, rows):
+    """The parts of a twin that is fitted to some of the model's fitted rows."""
+    return changed(model, **params).fit(model.parts_.data.cut(model.fitted_rows(), rows), target).parts_
+
+
+def place_fold(model, params, y, kept, out):
+    """Rows `out` on a twin of the rows `kept`."""
+    data, rows = model.parts_.data, model.fitted_rows()
+    twin = changed(model, **params).fit(data.cut(rows, kept), y[kept])
+    return Judged(twin.parts_.place(data.entries(rows[out], kept))[0], y[out], twin.embedding_, y[kept])
+
+
+def run_side_by_side(jobs, callback=None):
     """Results of ``job[0](*job[1:])``, on all cores: one thread a map, none of which splits its matrix products.
 
     `callback(done, all)` counts the maps.
     """
     done = []
-    with (
-        warnings.catch_warnings(),
-        threadpool_limits(1, user_api="blas"),
-        ThreadPoolExecutor(n_threads(n_jobs)) as pool,
-    ):
+    with warnings.catch_warnings(), pool_of_threads() as pool:
         # What there is to say of these rows and settings, the map itself has said.
         warnings.simplefilter("ignore", PrismapWarning)
         pending = [pool.submit(*job) for job in jobs]
@@ -126,12 +162,12 @@ def run_side_by_side(jobs, n_jobs, callback=None):
     return done
 
 
-def permuted_part(X, y, data, rng):
-    """At most `MOST_PERMUTED_ROWS` of the rows with a permuted target: (rows of X, target, indices)."""
-    rows = np.arange(X.shape[0])
+def permuted_part(y, rng):
+    """A permuted target of at most `MOST_PERMUTED_ROWS` of the rows: (target, indices)."""
+    rows = np.arange(len(y))
     if len(rows) > MOST_PERMUTED_ROWS:
         rows = np.sort(rng.choice(rows, MOST_PERMUTED_ROWS, replace=False))
-    return X[rows] if data == "vectors" else X[np.ix_(rows, rows)], permute_known(y[rows], rng), rows
+    return permute_known(y[rows], rng), rows
 
 
 def permute_known(y, rng):
@@ -144,19 +180,19 @@ def permute_known(y, rng):
 
 def held_out_rows(model, rng):
     """Labelled rows that were given to `fit` and not fitted, at most `MOST_HELD_OUT`."""
-    others = np.setdiff1d(np.flatnonzero(known_targets(model._y)), model.fit_rows_)
+    others = np.setdiff1d(np.flatnonzero(known_targets(model.y_)), model.fit_rows_)
     return np.sort(rng.choice(others, MOST_HELD_OUT, replace=False)) if len(others) > MOST_HELD_OUT else others
 
 
 def held_out_cases(model, held_out, unsupervised, permuted, rng):
     """The judged rows on the map, on its unsupervised twin, and on the maps of permuted targets."""
-    rows, y = model.entries(model._rows[held_out]), model._y[held_out]
+    rows, y = model.entries(model.rows_[held_out]), model.y_[held_out]
     fitted = model.fitted_target()
-    cases = [[Placed(one.place(rows)[0], y, one.positions, fitted)] for one in (model._built, unsupervised)]
+    cases = [[Judged(one.place(rows)[0], y, one.positions, fitted)] for one in (model.parts_, unsupervised)]
     placed = []
     for one, shuffled, index in permuted:
-        part = rows if model.data == "vectors" else rows[:, index]
-        placed.append(Placed(one.place(part)[0], permute_known(y, rng), one.positions, shuffled))
+        part = model.parts_.data.entries(rows, index)
+        placed.append(Judged(one.place(part)[0], permute_known(y, rng), one.positions, shuffled))
     return cases[0], cases[1], placed
 
 
@@ -173,15 +209,6 @@ def kept_rows(n_rows, out, rng):
     """All rows but `out`; of a large map a draw that is fitted in a fraction of the time, and errs on the safe side."""
     kept = np.setdiff1d(np.arange(n_rows), out)
     return np.sort(rng.choice(kept, DENSE_ROWS, replace=False)) if len(kept) > DENSE_ROWS else kept
-
-
-def refit(recipe, X, y, kept, out):
-    """Rows `out` on a map of the rows `kept`."""
-    if recipe.data == "vectors":
-        built, rows = build(recipe, X[kept], y[kept]), X[out]
-    else:
-        built, rows = build(recipe, X[np.ix_(kept, kept)], y[kept]), X[np.ix_(out, kept)]
-    return Placed(built.place(rows)[0], y[out], built.positions, y[kept])
 
 
 def min_class(y):
@@ -208,7 +235,7 @@ def joint(target, n_neighbors, placed):
     return Estimate(float(np.average([float(part) for part in parts], weights=sizes)), float(spread))
 
 
-def score_cases(target, built, y, permuted, cases, *, folded):
+def score_cases(target, positions, y, permuted, cases, *, folded):
     """The scores of the report, and how many rows they were judged on."""
     on_map, on_unsupervised, on_permuted = cases
     names = {1: "1-NN error", 5: "5-NN error"} if target == "class" else {5: "nRMSE"}
@@ -224,7 +251,7 @@ def score_cases(target, built, y, permuted, cases, *, folded):
         inside = tuple(float(error_of(target, k, one.positions, shuffled)) for one, shuffled, _ in permuted)
         score = TargetScore(
             name=name, value=joint(target, k, on_map), chance=chance,
-            in_sample=error_of(target, k, built.positions, y), unsupervised=joint(target, k, on_unsupervised),
+            in_sample=error_of(target, k, positions, y), unsupervised=joint(target, k, on_unsupervised),
             permuted=NullResult(null, chance), permuted_in_sample=NullResult(inside, chance),
         )  # fmt: skip
         scores.append(score)
@@ -238,41 +265,27 @@ def map_overlaps(placed, classes):
     return overlapping_pairs(np.mean(shares, axis=0), [str(name) for name in classes])
 
 
-def structure_curves(built, unsupervised):
-    """Neighbourhood preservation of the map against the data, of its twin, and against the Fisher metric."""
-    if built.geometry.n_rows > DENSE_ROWS:
-        return sampled_curves(built, unsupervised)
-    D = distances_among(built.metric, np.arange(built.geometry.n_rows), by_fisher=False)
-    curves = {"map against data": r_nx(D, built.positions, metric="precomputed")}
-    if built.recipe.target != "none":
-        curves["map against Fisher metric"] = r_nx(built.metric.pairwise(), built.positions, metric="precomputed")
-        curves["unsupervised map against data"] = r_nx(D, unsupervised.positions, metric="precomputed")
+def structure_curves(parts, unsupervised):
+    """Neighbourhood preservation of the map against the data, of its twin, and against the Fisher metric.
+
+    Of a large map each curve is from the neighbourhoods of a sample of rows among all rows.
+    """
+    options = {"random_state": parts.seed} if parts.is_large else {}
+    curves = {"map against data": r_nx(None, parts.positions, metric=parts.data, **options)}
+    if isinstance(parts.metric, FisherMetric):
+        curves["map against Fisher metric"] = r_nx(None, parts.positions, metric=parts.metric, **options)
+        curves["unsupervised map against data"] = r_nx(None, unsupervised.positions, metric=parts.data, **options)
     return curves
 
 
-def sampled_curves(built, unsupervised):
-    """The same curves of a large map, each from the neighbourhoods of a sample of rows among all rows."""
-    seed = built.recipe.seed
-    own = unsupervised.metric  # supervision 0: the data's own geometry
-    curves = {"map against data": r_nx(None, built.positions, metric=own, random_state=seed)}
-    if built.recipe.target != "none":
-        curves["map against Fisher metric"] = r_nx(None, built.positions, metric=built.metric, random_state=seed)
-        curves["unsupervised map against data"] = r_nx(None, unsupervised.positions, metric=own, random_state=seed)
-    return curves
-
-
-def bandwidths(built):
+def bandwidths(model):
     """Kernel widths worth knowing."""
-    if built.recipe.target == "none":
-        return {}
-    return {"Fisher metric": built.metric.bandwidth_}
+    return {"Fisher metric": model.metric_.bandwidth_} if isinstance(model.metric_, FisherMetric) else {}
 
 
-def posterior_words(built):
+def posterior_words(model):
     """The estimate of the target's distribution, in words."""
-    if built.recipe.target == "none":
-        return None
-    return built.metric.describe()
+    return model.metric_.describe() if isinstance(model.metric_, FisherMetric) else None
 
 
 def settings_of(model):
@@ -283,21 +296,18 @@ def settings_of(model):
 
 def notes_of(model):
     """What a reader should know about how the map was made."""
-    n_given, n_fit = model._rows.shape[0], len(model.fit_rows_)
-    notes = []
+    n_given, n_fit = model.rows_.shape[0], len(model.fit_rows_)
+    parts, notes = model.parts_, []
     if n_fit < n_given:
         notes.append(f"{n_fit} of {n_given} rows were embedded; the others were placed on the map.")
-    if model.data == "similarity" and model.metric_.geometry_.repair.negative_mass > 1e-9:
-        repair = model.metric_.geometry_.repair
+    if isinstance(parts.data, SimilarityMetric) and parts.data.repaired_.negative_mass > 1e-9:
+        mass, method = parts.data.repaired_.negative_mass, parts.data.repair
+        notes.append(f"{100 * mass:.1f} % of the similarity's mass was negative; repair: {method}.")
+    if parts.is_large:
         notes.append(
-            f"{100 * repair.negative_mass:.1f} % of the similarity's mass was negative; repair: {repair.method}."
+            f"Large map: neighbours by {parts.story.get('neighbors')}; new rows are placed by {len(parts.anchors)} "
+            f"landmarks; structure is judged on a sample of rows, and refits for judging take {DENSE_ROWS} rows."
         )
-    if n_fit > DENSE_ROWS:
-        notes.append(
-            f"Large map: neighbours by {model._built.story.get('neighbors')}; new rows are placed by "
-            f"{len(model._built.anchors)} landmarks; structure is judged on a sample of rows, and refits for judging "
-            f"take {DENSE_ROWS} rows."
-        )
-    if not model.cross_fit and model.target_ != "none":
+    if isinstance(parts.metric, FisherMetric) and not parts.metric.cross_fit:
         notes.append("cross_fit=False: rows were judged with their own labels in the density, as published.")
     return tuple(notes)

@@ -19,6 +19,7 @@ from prismap._optional import import_extra
 from prismap._random import as_seed
 from prismap._validation import check_target_length, missing_mask
 from prismap.exceptions import InputError
+from prismap.metrics.geometry import data_metric
 from prismap.metrics.support import shares
 from prismap.metrics.target import guess_target
 
@@ -112,7 +113,7 @@ def drawn(X, y, model):
     """
     if not is_lazy(X):
         return X, y, None
-    if model.data != "vectors":
+    if data_metric(model.data).is_matrix:
         raise InputError(f"data={model.data!r} is a matrix of all pairs and cannot be sampled by rows; pass an array.")
     seed = as_seed(model.random_state)
     dask = import_extra("dask", extra="distributed", feature="Fitting Dask rows")

@@ -4,26 +4,44 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
+from time import perf_counter
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from prismap._blocks import require_memory
 from prismap._random import as_generator, as_seed
-from prismap._validation import check_dissimilarity, check_rows, check_similarity, encode_classes
+from prismap._threads import on_one_thread
+from prismap._validation import changed, encode_classes, moved
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.map.build import METHODS, Recipe, build, inverse_of
 from prismap.map.drift import drift_of
 from prismap.map.judge import judge
 from prismap.map.lazy import drawn, is_lazy, is_stream, placed_later
-from prismap.map.mapping import KERNEL_FITS, PLACEMENTS
+from prismap.map.make import (
+    MAPPINGS,
+    METHODS,
+    embed,
+    embed_many,
+    fit_bytes,
+    fit_mapping,
+    large_anchors,
+    make_embedding,
+    make_mapping,
+    needs_target,
+    story_of,
+)
+from prismap.map.parts import DENSE_ROWS, MapParts, nearest_anchors
 from prismap.map.refit import extended, new_landmarks, target_of
 from prismap.map.store import load_map, save_map
+from prismap.mappings import InverseMap
+from prismap.mappings.base import Mapping
+from prismap.metrics import FisherMetric, Metric, fit_metric
+from prismap.metrics.geometry import DATA, DataMetric, data_metric
 from prismap.metrics.models import bind_model
 from prismap.metrics.support import shares
-from prismap.metrics.symmetry import symmetrized
 from prismap.metrics.target import known_targets, resolve_target
 
 
@@ -32,37 +50,33 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    method : str or embedding
-        "tsne", or another embedding by name ("nerv", "mds", "elastic", "isomap", "lle", "mvu", "som", "gtm") or as an
-        object of `prismap.embeddings`.
-    data : "vectors", "similarity" or "dissimilarity"
-        What X is: rows of features, or a square matrix between rows.
-    target : "auto", "class", "real" or "none"
-        What y is. "auto" looks; "none" ignores it. Several real targets, a column each, count alike; pictures show the
-        first.
-    supervision : float in [0, 1]
-        How much the target counts: 1 is the pure Fisher metric, 0 exactly the unsupervised map. The default leaves
-        the Euclidean metric a share, so that structure inside a class survives.
-    posterior : "auto", "parzen", "lssvm", "gp", a classifier, a regressor or `PredictedLabels`
-        How the target's distribution is estimated; see `FisherMetric`.
-    cross_fit : bool
-        Whether no row is judged by its own label (and its fold's). Leave it on unless you need the published estimate.
-    fit_rows : int
-        At most so many rows, drawn with equal shares of the classes, are embedded; the others are placed on the map.
-    metric : "fisher", a name scikit-learn knows, or a metric object
-        The distances of the map. Another metric than Fisher's, a learnt `MixtureMetric` say, makes an unsupervised
-        map: the target then only colours and judges it. Vectors only.
-    mapping : "fisher", "euclidean", "svr", "cost", "elm", "direct", "vote", "own" or a map of `prismap.mappings`
-        How new rows are placed: by a kernel map on Fisher distances (the map's own metric) or on the data's own
-        distances; by the same with its coefficients from support vector regression or from the t-SNE cost, or with the
-        extreme learning kernel; each where the t-SNE cost is lowest (`DirectPlacement`, slow); where most of its
-        nearest fitted rows are (`VoteMap`); by the method itself ("som", "gtm"); or by an object.
-    perplexity : float
+    method : str or embedding, default="tsne"
+        "tsne", "nerv", "mds", "elastic", "isomap", "lle", "mvu", "som" or "gtm", or an object of `prismap.embeddings`.
+    metric : "fisher", str or metric, default="fisher"
+        The distances of the map. ``FisherMetric(posterior=..., cross_fit=...)`` says how the distribution of the target
+        is estimated; what both know (target, data, supervision, perplexity, seed) is said here. Another metric, by a
+        name of scikit-learn or as an object, makes an unsupervised map of vectors, which the target only colours and
+        judges.
+    mapping : str or mapping, default="fisher"
+        The out-of-sample projection. "fisher": a kernel map on the distances of the map. "euclidean": the same on the
+        data's own distances. "svr" and "cost": its coefficients from support vector regression or from the t-SNE cost.
+        "elm": the extreme learning kernel. "vote": where most of the nearest fitted samples are. "direct": where the
+        t-SNE cost is lowest (slow). "own": by the method itself ("som", "gtm"). Or an object of `prismap.mappings`.
+    supervision : float, default=0.8
+        How much the target counts, from 0 (exactly the unsupervised map) to 1 (the pure Fisher metric, as published).
+        The default leaves the Euclidean metric a share, so that structure inside a class survives.
+    target : {"auto", "class", "real", "none"}, default="auto"
+        What y is. "auto" looks at its values, "none" ignores it. Several real targets, one per column, count alike;
+        pictures show the first.
+    data : {"vectors", "similarity", "dissimilarity"} or a metric of the data, default="vectors"
+        What X is: samples of features, or a square matrix between samples. ``SimilarityMetric(repair=...)`` says what
+        is done about negative eigenvalues of a similarity matrix.
+    fit_rows : int, default=5000
+        At most so many samples, drawn with equal shares of the classes, are embedded. The others are projected.
+    perplexity : float, default=30
         Effective number of neighbours.
-    repair : "clip", "flip", "shift" or "none"
-        What is done about negative eigenvalues of a similarity matrix.
-    random_state : seed. The same seed gives the same map at any `n_jobs`.
-    n_jobs : threads; None takes all cores.
+    random_state : int, RandomState instance or None, default=None
+        Seed. The same seed gives the same map for any number of threads.
 
     Attributes
     ----------
@@ -70,7 +84,9 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     fit_rows_ : indices of the fitted rows among those given to `fit`.
     target_ : "class", "real" or "none".
     classes_ : the classes, with a class target.
-    metric_ : the fitted metric, a `FisherMetric` unless another was given.
+    metric_ : the fitted metric: a `FisherMetric`, the one that was given, or the data's own without a target.
+    parts_ : `prismap.map.parts.MapParts`, what is saved, judged and served.
+    rows_, y_ : the samples given to `fit` as they were checked, and their target (codes, numbers or None).
     times_ : seconds by stage.
     seed_ : the seed in force.
 
@@ -89,37 +105,33 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     _parameter_constraints = {
         "method": [StrOptions(set(METHODS)), BaseEstimator],
-        "data": [StrOptions({"vectors", "similarity", "dissimilarity"})],
-        "target": [StrOptions({"auto", "class", "real", "none"})],
+        "metric": [str, Metric],
+        "mapping": [StrOptions({*MAPPINGS, "own"}), Mapping],
         "supervision": [Interval(Real, 0, 1, closed="both")],
-        "posterior": [str, BaseEstimator, HasMethods("predict")],
-        "cross_fit": ["boolean"],
+        "target": [StrOptions({"auto", "class", "real", "none"})],
+        "data": [StrOptions(set(DATA)), DataMetric],
         "fit_rows": [Interval(Integral, 2, None, closed="left")],
-        "metric": [str, HasMethods(["fit", "pairwise"])],
-        "mapping": [StrOptions({*KERNEL_FITS, *PLACEMENTS, "own"}), HasMethods(["fit", "transform"])],
         "perplexity": [Interval(Real, 1, None, closed="left")],
-        "repair": [StrOptions({"clip", "flip", "shift", "none"})],
         "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
     }
 
+    @moved(
+        posterior="metric=FisherMetric(posterior=...)", cross_fit="metric=FisherMetric(cross_fit=...)",
+        repair="data=SimilarityMetric(repair=...)", n_jobs="metric=FisherMetric(n_jobs=...)",
+    )  # fmt: skip
     def __init__(
-        self, method="tsne", *, data="vectors", target="auto", supervision=0.8, posterior="auto", cross_fit=True,
-        fit_rows=5000, metric="fisher", mapping="fisher", perplexity=30, repair="clip", random_state=None, n_jobs=None,
+        self, method="tsne", *, metric="fisher", mapping="fisher", supervision=0.8, target="auto", data="vectors",
+        fit_rows=5000, perplexity=30, random_state=None,
     ):  # fmt: skip
         self.method = method
-        self.data = data
-        self.target = target
-        self.supervision = supervision
-        self.posterior = posterior
-        self.cross_fit = cross_fit
-        self.fit_rows = fit_rows
         self.metric = metric
         self.mapping = mapping
+        self.supervision = supervision
+        self.target = target
+        self.data = data
+        self.fit_rows = fit_rows
         self.perplexity = perplexity
-        self.repair = repair
         self.random_state = random_state
-        self.n_jobs = n_jobs
 
     def fit(self, X, y=None, *, callback=None):
         """Fit the map to rows X with target y.
@@ -132,33 +144,96 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         self._validate_params()
         X, y, self.sampled_rows_ = drawn(X, y, self)
-        rows = self._check_fit_rows(X)
-        n_rows = rows.shape[0]
-        self.target_, self._y = self._check_target(y, n_rows)
-        codes = self._y if self.target_ == "class" else np.zeros(n_rows, dtype=np.intp)
+        data = data_metric(self.data)
+        self.rows_ = data.read(self, X)
+        if not data.is_matrix:
+            warn_of_constant_columns(self.rows_, getattr(self, "feature_names_in_", None))
+        n_rows = self.rows_.shape[0]
+        self.target_, self.y_ = self._check_target(y, n_rows)
+        codes = self.y_ if self.target_ == "class" else np.zeros(n_rows, dtype=np.intp)
         self.seed_ = as_seed(self.random_state)
-        self.fit_rows_ = sample_rows(codes, self.fit_rows, as_generator(self.seed_))
-        self._rows, self._entry_columns = rows, self.fit_rows_
+        self.fit_rows_ = self.entry_columns_ = sample_rows(codes, self.fit_rows, as_generator(self.seed_))
         try:
-            self._built = build(self._recipe(callback), self.fitted_rows(), self.fitted_target())
+            self.parts_ = self._make(data, callback)
         except BaseException:  # Ctrl-C too: not fitted, rather than half of a former map and half of this one
             del self.seed_
             raise
-        self._report, self._twins, self._inverse = None, None, None
-        self._n_features_out = self.embedding_.shape[1]
+        self._forget()
         return self
 
-    def _check_fit_rows(self, X):
-        rows = check_rows(self, X, reset=True, sparse=self.data == "vectors", min_rows=2)
-        if self.data != "vectors":
-            rows = symmetrized(rows, self.data, stacklevel=3)
-        if self.data == "similarity":
-            check_similarity(rows)
-        elif self.data == "dissimilarity":
-            check_dissimilarity(rows)
+    @on_one_thread  # of linear algebra: another number of threads would be another map, by rounding
+    def _make(self, data, callback):
+        """A map is a metric, an embedding, a mapping; the verdict is `report`."""
+        rows, y = data.cut(self.rows_, self.fit_rows_), self.fitted_target()
+        n_rows, settings = rows.shape[0], {"perplexity": self.perplexity, "seed": self.seed_}
+        require_memory(
+            fit_bytes(n_rows, self.perplexity), f"A map of {n_rows} fitted rows",
+            "Set a smaller fit_rows: the other rows are placed on the map.",
+        )  # fmt: skip
+        large, laps = n_rows > DENSE_ROWS, [perf_counter()]
+
+        data = data.over(rows)
+        metric = self._fit_metric(data, rows, y)
+        D = None if large else np.asarray(metric.pairwise(), dtype=np.float64)
+        laps.append(perf_counter())
+
+        embedding = make_embedding(self.method, callback=callback, **settings)
+        if large:
+            embedding = embed_many(embedding, rows, data, metric, **settings)
         else:
-            warn_of_constant_columns(rows, getattr(self, "feature_names_in_", None))
-        return rows
+            target = y if needs_target(embedding) else None
+            embedding = embed(embedding, rows, data, metric, D, target=target, by_distances=self.mapping == "own")
+        positions = np.asarray(embedding.embedding_, dtype=np.float64)
+        laps.append(perf_counter())
+
+        anchors = large_anchors(n_rows, self.seed_) if large else np.arange(n_rows)
+        mapping = make_mapping(self.mapping, embedding, large=large, **settings)
+        placed_by_data = mapping.metric == "data"
+        if D is None or (placed_by_data and metric is not data):
+            D = distances_among(data if placed_by_data else metric, anchors)
+        mapping = fit_mapping(mapping, D, positions[anchors], self.seed_)
+        laps.append(perf_counter())
+
+        times = dict(zip(("metric", "embedding", "mapping"), np.diff(laps).tolist(), strict=True))
+        return MapParts(
+            rows=rows, data=data, metric=metric, positions=positions, mapping=mapping, anchors=anchors,
+            placed_by_data=placed_by_data, nearest=nearest_anchors(data, anchors), seed=self.seed_,
+            embedding=embedding, story=story_of(embedding), times=times,
+        )  # fmt: skip
+
+    def _fit_metric(self, data, rows, y):
+        """The metric of the map: Fisher's, another that was asked for, or the data's own."""
+        metric = self.map_metric()
+        if metric is None:
+            return data
+        if isinstance(metric, FisherMetric):
+            return metric.fit_on(data, y)
+        if data.is_matrix:
+            raise InputError(f"metric={metric!r} needs data='vectors'; a matrix of distances has its metric already.")
+        return fit_metric(metric, rows, y)
+
+    def map_metric(self):
+        """The metric that the map is made by, unfitted: None is the data's own.
+
+        What a map and its Fisher metric both know (target, data, supervision, perplexity, seed) is the map's to say. A
+        model as posterior is bound to the columns and classes, which the metric only knows by number.
+        """
+        fisher = FisherMetric() if self.metric == "fisher" else self.metric
+        if not isinstance(fisher, FisherMetric):
+            return fisher
+        if self.target_ == "none":
+            return None
+        columns = getattr(self, "feature_names_in_", None)
+        posterior = bind_model(fisher.posterior, columns, self.classes_ if self.target_ == "class" else None)
+        return changed(
+            fisher, target=self.target_, data=self.data, supervision=self.supervision, posterior=posterior,
+            perplexity=self.perplexity, random_state=self.seed_,
+        )  # fmt: skip
+
+    def _forget(self):
+        """What was derived from an earlier fit."""
+        self._report, self.twins_, self._inverse = None, None, None
+        self._n_features_out = self.parts_.positions.shape[1]
 
     def _check_target(self, y, n_rows):
         if y is None or self.target == "none" or self.supervision == 0:
@@ -168,38 +243,17 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self.classes_, values = encode_classes(values, n_rows)
         return kind, values
 
-    def _recipe(self, callback=None):
-        by_fisher = isinstance(self.metric, str) and self.metric == "fisher"
-        return Recipe(
-            method=self.method, data=self.data, target=self.target_ if by_fisher else "none",
-            supervision=self.supervision, posterior=self._bound_posterior(), cross_fit=self.cross_fit,
-            mapping=self.mapping, perplexity=self.perplexity, repair=self.repair, seed=self.seed_, n_jobs=self.n_jobs,
-            callback=callback, metric=self.metric,
-        )  # fmt: skip
-
-    def _bound_posterior(self):
-        """The posterior; a model is bound to the columns and classes, which the metric only knows by number."""
-        if isinstance(self.posterior, str):
-            return self.posterior
-        columns = getattr(self, "feature_names_in_", None)
-        return bind_model(self.posterior, columns, self.classes_ if self.target_ == "class" else None)
-
     def fitted_rows(self):
         """The rows that were embedded: vectors, or the square matrix between them."""
-        part = self._rows[self.fit_rows_]
-        return part if self.data == "vectors" else part[:, self.fit_rows_]
+        return self.parts_.rows
 
     def fitted_target(self):
         """The target of the rows that were embedded; None without one."""
-        return None if self._y is None else self._y[self.fit_rows_]
+        return None if self.y_ is None else self.y_[self.fit_rows_]
 
-    parts_ = property(lambda self: self._built, doc="Metric, positions and mapping: what is saved, judged and served.")
-    rows_ = property(lambda self: self._rows, doc="The rows given to `fit`, as they were checked.")
-    y_ = property(lambda self: self._y, doc="The target of these rows: class codes, real values, or None.")
-    twins_ = property(lambda self: self._twins, doc="The maps that `report` compared this one with; None before.")
-    embedding_ = property(lambda self: self._built.positions)
-    metric_ = property(lambda self: self._built.metric if self._built.own is None else self._built.own)
-    times_ = property(lambda self: self._built.times)
+    embedding_ = property(lambda self: self.parts_.positions, doc="Positions of the fitted rows.")
+    metric_ = property(lambda self: self.parts_.metric, doc="The fitted metric of the map.")
+    times_ = property(lambda self: self.parts_.times, doc="Seconds by stage.")
 
     def fit_transform(self, X, y=None):
         """Fit the map and return the positions of all rows: embedded where they were fitted, placed where not."""
@@ -209,26 +263,31 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def positions(self):
         """Positions of all rows given to `fit`, in their order."""
         check_is_fitted(self, "seed_")
-        Y = np.empty((self._rows.shape[0], self.embedding_.shape[1]))
+        Y = np.empty((self.rows_.shape[0], self.embedding_.shape[1]))
         Y[self.fit_rows_] = self.embedding_
         others = np.setdiff1d(np.arange(len(Y)), self.fit_rows_)
         if len(others):
-            Y[others] = self._built.place(self.entries(self._rows[others]))[0]
+            Y[others] = self.parts_.place(self.entries(self.rows_[others]))[0]
         return Y
 
     def shown_target(self):
         """The target that pictures are coloured by: of several the first; None without one."""
-        return self._y[:, 0] if self._y is not None and self._y.ndim == 2 else self._y
+        return self.y_[:, 0] if self.y_ is not None and self.y_.ndim == 2 else self.y_
 
     def known(self):
         """Which of the rows given to `fit` have a target."""
         check_is_fitted(self, "seed_")
         if self.target_ == "none":
-            return np.zeros(self._rows.shape[0], dtype=bool)
-        return known_targets(self._y)
+            return np.zeros(self.rows_.shape[0], dtype=bool)
+        return known_targets(self.y_)
 
     def transform(self, X):
-        """Positions of rows X, each by itself: deterministic, in linear time.
+        """Project rows X, each independently of the others, in linear time.
+
+        A row gets the same position alone and in any company, and a row that equals a fitted one gets exactly its
+        position. Where the posterior is known at the samples (the default for classes) positions agree to the last bit;
+        where it is measured along segments, or by a metric of the user's, to 1e-5 of the map's spread. Another
+        processor changes positions by no more than that.
 
         Matrix data: entries of the new rows against all rows given to `fit`. An iterator of batches gives an iterator
         of their positions; a Dask array or data frame gives a Dask array, and nothing is computed yet.
@@ -241,7 +300,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def place(self, X):
         """Positions of rows X and which of them are far from all fitted rows, in one pass."""
         Y, distance = self._place(X)
-        return Y, distance > self._built.far_threshold
+        return Y, distance > self.parts_.far_threshold
 
     def distance_to_data(self, X):
         """Distance of each row to the nearest fitted one, in units of the typical distance between fitted rows."""
@@ -249,12 +308,12 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def is_far(self, X):
         """Which rows are farther from the data than 99 % of the fitted rows are from each other."""
-        return self._place(X)[1] > self._built.far_threshold
+        return self._place(X)[1] > self.parts_.far_threshold
 
     def drift(self, X):
         """Whether rows X are still what the map was made of: a `Drift`, whose words say if to refit."""
         check_is_fitted(self, "seed_")
-        return drift_of(self, self.entries(check_rows(self, X, reset=False, sparse=self.data == "vectors")))
+        return drift_of(self.parts_, self.target_, self.entries(self._read(X)))
 
     def partial_refit(self, X, y=None, *, most=500):
         """Add at most `most` of the rows X that lie where the map has none; all that is on the map stays in place.
@@ -263,30 +322,33 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         anew: y serves pictures and reports only (a Parzen posterior leaves these rows unlabelled). Vectors only.
         """
         check_is_fitted(self, "seed_")
-        if self.data != "vectors":
+        if self.parts_.data.is_matrix:
             raise InputError("partial_refit needs data='vectors': distances between new rows are not known otherwise.")
-        rows = check_rows(self, X, reset=False, sparse=True).astype(self._rows.dtype, copy=False)
+        rows = self._read(X).astype(self.rows_.dtype, copy=False)
         target = target_of(self, y, rows.shape[0])
-        self.added_rows_ = added = new_landmarks(self._built, rows, most)
+        self.added_rows_ = added = new_landmarks(self.parts_, rows, most)
         if not len(added):
             return self
         rows, target = rows[added], None if target is None else target[added]
-        self._built = extended(self._built, self.fitted_rows(), self.fitted_target(), rows, target)
-        first = self._rows.shape[0]
-        self._rows = sp.vstack([self._rows, rows], format="csr") if sp.issparse(rows) else np.vstack([self._rows, rows])
-        self._y = None if target is None else np.concatenate([self._y, target])
+        first, old_target = self.rows_.shape[0], self.fitted_target()
+        self.parts_ = extended(self.parts_, self.method, self.perplexity, old_target, rows, target)
+        self.rows_ = sp.vstack([self.rows_, rows], format="csr") if sp.issparse(rows) else np.vstack([self.rows_, rows])
+        self.y_ = None if target is None else np.concatenate([self.y_, target])
         self.fit_rows_ = np.concatenate([self.fit_rows_, np.arange(first, first + len(added))])
-        self._report, self._twins, self._inverse = None, None, None
+        self._forget()
         return self
 
     def _place(self, X):
         check_is_fitted(self, "seed_")
-        rows = check_rows(self, X, reset=False, sparse=self.data == "vectors")
-        return self._built.place(self.entries(rows))
+        return self.parts_.place(self.entries(self._read(X)))
+
+    def _read(self, X):
+        check_is_fitted(self, "seed_")
+        return self.parts_.data.read(self, X, reset=False)
 
     def entries(self, rows):
-        """What the built map takes of given rows: vectors as they are, of matrix data the fitted columns."""
-        return rows if self.data == "vectors" else rows[:, self._entry_columns]
+        """What the parts take of given rows: vectors as they are, of matrix data the fitted columns."""
+        return self.parts_.data.entries(rows, self.entry_columns_)
 
     def inverse_transform(self, Y):
         """Rows for positions Y: a smooth 2-D surface through the fitted rows. Vectors only.
@@ -295,12 +357,12 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         `InverseMap`, with classes the one that is weighted by the Fisher tensors (thesis eq. 3.3).
         """
         check_is_fitted(self, "seed_")
-        if self.data != "vectors":
+        if self.parts_.data.is_matrix:
             raise InputError("inverse_transform needs data='vectors': matrix data has no rows to give back.")
-        if hasattr(self._built.embedding, "inverse_transform") and self._built.embedding.codebook_ is not None:
-            return self._built.embedding.inverse_transform(Y)
+        if getattr(self.parts_.embedding, "codebook_", None) is not None:
+            return self.parts_.embedding.inverse_transform(Y)
         if self._inverse is None:
-            self._inverse = inverse_of(self._built, self.fitted_rows(), self.fitted_target())
+            self._inverse = inverse_of(self)
         return self._inverse.transform(Y)
 
     def report(self, *, n_permutations=None, callback=None):
@@ -311,8 +373,17 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "seed_")
         if self._report is None:
-            self._report, self._twins = judge(self, n_permutations=n_permutations, callback=callback)
+            self._report, self.twins_ = judge(self, n_permutations=n_permutations, callback=callback)
         return self._report
+
+    def report_dict(self):
+        """The report in plain values if the map was judged; None otherwise."""
+        return None if self._report is None else self._report.to_dict()
+
+    def remember_report(self, report):
+        """Take a report that was made earlier, with the file that holds the map."""
+        self._forget()
+        self._report = report
 
     def plot(self, ax=None, **options):
         """Draw the map with matplotlib and return the axes; options go to `MapDisplay.plot`."""
@@ -347,10 +418,32 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.data == "vectors"
-        tags.input_tags.pairwise = self.data != "vectors"
+        is_matrix = data_metric(self.data).is_matrix
+        tags.input_tags.sparse = not is_matrix
+        tags.input_tags.pairwise = is_matrix
         tags.target_tags.required = False
         return tags
+
+
+def distances_among(metric, rows):
+    """Distances between some of the fitted rows, exactly symmetric."""
+    D = np.asarray(metric.between(rows, rows), dtype=np.float64)
+    D = (D + D.T) / 2
+    np.fill_diagonal(D, 0)
+    return D
+
+
+def inverse_of(model):
+    """The map from positions to rows: weighted by the Fisher tensors of a class target, plain least squares else.
+
+    The tensors are those of a Parzen posterior, which has them whatever the map was made with.
+    """
+    rows = model.fitted_rows()
+    rows = rows.toarray() if sp.issparse(rows) else rows
+    metric = None
+    if isinstance(model.metric_, FisherMetric) and model.target_ == "class" and len(rows) <= DENSE_ROWS:
+        metric = changed(model.metric_, posterior="parzen", supervision=1.0).fit(rows, model.fitted_target())
+    return InverseMap(metric).fit(model.embedding_, rows)
 
 
 def sample_rows(codes, most, rng):

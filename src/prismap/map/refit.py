@@ -13,94 +13,106 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 
-from prismap._validation import check_target_length, missing_mask
+from prismap._validation import changed, check_target_length, missing_mask
 from prismap.exceptions import InputError
-from prismap.map.build import Built
 from prismap.map.islands import groups_of, medoid, place_islands
-from prismap.map.mapping import Kernels
+from prismap.map.make import METHODS
+from prismap.map.parts import MapParts
 from prismap.mappings import DirectPlacement
 from prismap.mappings.kernels import kernel_matrix
 from prismap.mappings.solve import interpolate
 from prismap.metrics import FisherMetric
+from prismap.metrics.geometry import DataMetric
 
 #: The cost that places rows on maps of a method; that of t-SNE looks at all pairs, so not on large maps.
-COSTS = {"tsne": "tsne", "nerv": "nerv", "mds": "mds", "elastic": "mds", "isomap": "mds"}
+COSTS = {"TSNE": "tsne", "NeRV": "nerv", "MDS": "mds", "ElasticMDS": "mds", "Isomap": "mds"}
 MOST_PAIRED = 10_000
 
 
-def new_landmarks(built: Built, rows, most):
+def new_landmarks(parts: MapParts, rows, most):
     """Indices of the rows to add, farthest first; none if no row is far.
 
     Costs O(rows x landmarks) distances.
     """
-    if getattr(built, "own", None) is not None or not isinstance(built.mapping, Kernels):
+    if not isinstance(parts.metric, (FisherMetric, DataMetric)) or not parts.mapping.state():
         raise InputError("partial_refit extends the Fisher metric and kernel maps only; fit anew.")
-    distance = built.place(rows)[1]
-    far = np.flatnonzero(distance > built.far_threshold)
-    nearest = distance[far] * built.typical_distance
+    distance = parts.place(rows)[1]
+    far = np.flatnonzero(distance > parts.far_threshold)
+    nearest = distance[far] * parts.typical_distance
     chosen: list[int] = []
-    while len(chosen) < min(most, len(far)) and nearest.max() > built.typical_distance:
+    while len(chosen) < min(most, len(far)) and nearest.max() > parts.typical_distance:
         k = int(nearest.argmax())
         chosen.append(int(far[k]))
-        step = np.sqrt(np.maximum(built.geometry.squared_between(rows[far], rows[far[k : k + 1]]), 0))
-        nearest = np.minimum(nearest, step[:, 0])
+        nearest = np.minimum(nearest, new_distances(parts, rows[far], rows[far[k : k + 1]])[:, 0])
         nearest[k] = 0
     return np.array(chosen, dtype=np.intp)
 
 
-def extended(built: Built, old_rows, old_target, rows, target) -> Built:
+def new_distances(parts: MapParts, A, B):
+    """Distances between new rows in the data's own metric."""
+    return np.sqrt(np.maximum(parts.data.squared_between(A, B), 0)).astype(np.float64)
+
+
+def extended(parts: MapParts, method, perplexity, old_target, rows, target) -> MapParts:
     """The map with `rows` added to its fitted ones; old positions are kept to the last bit."""
-    positions = new_positions(built, old_rows, rows)
-    all_rows = sp.vstack([old_rows, rows], format="csr") if sp.issparse(old_rows) else np.vstack([old_rows, rows])
+    new = new_positions(parts, method, perplexity, rows)
+    old = parts.rows
+    all_rows = sp.vstack([old, rows], format="csr") if sp.issparse(old) else np.vstack([old, rows])
     all_targets = None if old_target is None else np.concatenate([old_target, target])
-    metric = extended_metric(built, rows, all_rows, all_targets)
-    added = np.arange(len(built.positions), all_rows.shape[0])
-    if built.maps_by_fisher:
-        D = metric.pairwise(rows)
-    else:
-        D = np.sqrt(np.maximum(metric.geometry_.squared_to(rows, slice(None)), 0))
-    mapping = extended_kernels(built.mapping, np.asarray(D, dtype=np.float64), added, positions)
-    positions = np.vstack([built.positions, positions])
-    return replace(built, metric=metric, positions=positions, mapping=mapping, rows=all_rows)
+    data = clone(parts.data).over(all_rows)
+    metric = data if parts.metric is parts.data else extended_metric(parts.metric, data, rows, all_targets)
+    added = np.arange(len(parts.positions), all_rows.shape[0])
+    anchors = np.concatenate([parts.anchors, added])
+    D = np.asarray((data if parts.placed_by_data else metric).pairwise(rows), dtype=np.float64)[:, anchors]
+    positions = np.vstack([parts.positions, new])
+    mapping = extended_mapping(parts.mapping, D, new, positions)
+    return replace(
+        parts, rows=all_rows, data=data, metric=metric, positions=positions, mapping=mapping, anchors=anchors
+    )
 
 
-def new_positions(built: Built, old_rows, rows):
+def new_positions(parts: MapParts, method, perplexity, rows):
     """Positions of the new rows: a medoid by the embedding's cost, its group around it."""
-    D = np.sqrt(np.maximum(built.geometry.squared_between(rows, rows), 0)).astype(np.float64)
-    groups = groups_of(D, 2 * built.far_threshold * built.typical_distance)
-    method = built.recipe.method if isinstance(built.recipe.method, str) else "tsne"
-    cost = COSTS.get(method, "tsne")
-    if cost == "tsne" and len(built.positions) > MOST_PAIRED:
+    D = new_distances(parts, rows, rows)
+    groups = groups_of(D, 2 * parts.far_threshold * parts.typical_distance)
+    cost = cost_of(method)
+    if cost == "tsne" and len(parts.positions) > MOST_PAIRED:
         cost = "nerv"
-    metric = "euclidean" if built.recipe.target == "none" else built.metric
-    placement = DirectPlacement(cost, metric=metric, perplexity=built.recipe.perplexity)
+    metric = "euclidean" if parts.metric is parts.data else parts.metric
+    placement = DirectPlacement(cost, metric=metric, perplexity=perplexity)
     medoids = [group[medoid(D[np.ix_(group, group)])] for group in groups]
-    anchors = placement.fit(old_rows, built.positions).transform(rows[medoids])
-    return place_islands(anchors, groups, D, built.positions)
+    anchors = placement.fit(parts.rows, parts.positions).transform(rows[medoids])
+    return place_islands(anchors, groups, D, parts.positions)
 
 
-def extended_metric(built: Built, rows, all_rows, all_targets):
-    """The same metric, by the same support and bandwidth, over more rows."""
-    state = built.metric.state()
+def cost_of(method):
+    """The cost that places rows on maps of a method, given by name or as an object."""
+    return COSTS.get(METHODS[method] if isinstance(method, str) else type(method).__name__, "tsne")
+
+
+def extended_metric(metric, data, rows, all_targets):
+    """The same Fisher metric, by the same support and bandwidth, over more rows."""
+    state = metric.state()
     state["folds"] = np.concatenate([state["folds"], np.full(rows.shape[0], -1)])
     for name in {"probabilities", "local_probabilities"} & set(state):
-        state[name] = np.vstack([state[name], built.metric.class_probabilities(rows)])
-    return FisherMetric.restore(all_rows, all_targets, state, built.recipe.metric_options())
+        state[name] = np.vstack([state[name], metric.class_probabilities(rows)])
+    return changed(metric).restore_on(data, all_targets, state)
 
 
-def extended_kernels(mapping: Kernels, D, added, positions) -> Kernels:
-    """Kernels with landmarks `added`, whose distances to all fitted rows are D, that send them to `positions`."""
-    old = len(mapping.landmarks)
-    landmarks = np.concatenate([mapping.landmarks, added])
-    width = np.broadcast_to(mapping.bandwidth, (old,))
-    bandwidth = np.concatenate([width, np.full(len(added), np.median(width))])
+def extended_mapping(mapping, D, new, positions):
+    """A kernel map with more landmarks, whose distances to all anchors are D, that sends them to `new`."""
+    state = mapping.state()
+    old, n_anchors = len(state["landmarks"]), D.shape[1]
+    landmarks = np.concatenate([state["landmarks"], np.arange(n_anchors - len(new), n_anchors)])
+    bandwidth = np.concatenate([state["bandwidth"], np.full(len(new), np.median(state["bandwidth"]))])
     K = kernel_matrix(D[:, landmarks], bandwidth, normalize=True)
-    rest = positions - mapping.center - K[:, :old] @ mapping.coefficients
-    coefficients = interpolate(K[:, old:], rest, float(mapping.smoothness[1]))[0]
-    return replace(
-        mapping, landmarks=landmarks, bandwidth=bandwidth, coefficients=np.vstack([mapping.coefficients, coefficients])
-    )
+    rest = new - state["center"] - K[:, :old] @ state["coefficients"]
+    coefficients = interpolate(K[:, old:], rest, float(state["smoothness"][1]))[0]
+    state |= {"landmarks": landmarks, "bandwidth": bandwidth}
+    state["coefficients"] = np.vstack([state["coefficients"], coefficients])
+    return changed(mapping).restore(None, positions, state)
 
 
 def target_of(model, y, n_rows):

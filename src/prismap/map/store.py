@@ -7,9 +7,12 @@ import scipy.sparse as sp
 
 from prismap.bundle import read_bundle, write_bundle
 from prismap.exceptions import FileFormatError, InputError
-from prismap.map.build import Built, distances_to_embed, distances_to_map, fit_own_metric
-from prismap.map.mapping import PLACEMENTS, FittedMap, Kernels, placement
-from prismap.metrics import FisherMetric
+from prismap.map.make import OwnPlacement, make_mapping
+from prismap.map.parts import DENSE_ROWS, MapParts
+from prismap.map.specs import from_spec, to_spec
+from prismap.metrics import FisherMetric, SimilarityMetric, fit_metric
+from prismap.metrics.base import PrecomputedMetric
+from prismap.metrics.geometry import data_metric
 from prismap.quality import MapReport
 
 KIND = "prismap.PrisMap"
@@ -17,20 +20,17 @@ KIND = "prismap.PrisMap"
 
 def save_map(model, path, extra_header):
     """Write a fitted `PrisMap`: its fitted rows, positions, metric and mapping, and the report if there is one."""
-    params = model.get_params(deep=False)
-    for name in ("method", "posterior", "metric", "mapping"):
-        if not isinstance(params[name], str):
-            raise InputError(f"{name}={params[name]!r} is an object, which a file cannot hold; use a name.")
-    built = model._built
-    by_kernels = isinstance(built.mapping, Kernels)
-    if not by_kernels and params["mapping"] not in PLACEMENTS:
-        raise InputError(f"mapping={params['mapping']!r} is an object, which a file cannot hold; use mapping='fisher'.")
+    params = {name: to_spec(value, name) for name, value in model.get_params(deep=False).items()}
+    parts = model.parts_
+    if isinstance(parts.mapping, OwnPlacement):
+        raise InputError("mapping='own' cannot be saved: a file cannot hold an embedding; use mapping='fisher'.")
     arrays = {
-        "positions": built.positions, "nearest": built.nearest, "fit_rows": model.fit_rows_,
-        **({f"mapping/{name}": value for name, value in vars(built.mapping).items()} if by_kernels else {}),
-        **pack_rows(model.fitted_rows()),
-        **{f"metric/{name}": value for name, value in built.metric.state().items()},
+        "positions": parts.positions, "nearest": parts.nearest, "fit_rows": model.fit_rows_, **pack_rows(parts.rows),
+        **{f"mapping/{name}": value for name, value in parts.mapping.state().items()},
+        **{f"metric/{name}": value for name, value in parts.metric.state().items()},
     }  # fmt: skip
+    if parts.is_large:
+        arrays["anchors"] = parts.anchors
     target = model.fitted_target()
     if target is not None:
         arrays["target"] = target
@@ -39,12 +39,18 @@ def save_map(model, path, extra_header):
     if hasattr(model, "feature_names_in_"):
         arrays["feature_names"] = np.array([str(name) for name in model.feature_names_in_])
     header = {
-        "kind": KIND, "params": plain(params), "target_kind": model.target_, "seed": model.seed_,
-        "n_features": model.n_features_in_, "n_given": int(model._rows.shape[0]), "times": built.times,
-        "story": plain(built.story), "extra": extra_header,
-        "report": model._report.to_dict() if model._report else None,
+        "kind": KIND, "params": params, "target_kind": model.target_, "seed": model.seed_,
+        "n_features": model.n_features_in_, "n_given": int(model.rows_.shape[0]), "times": parts.times,
+        "story": {name: to_plain(value) for name, value in parts.story.items()}, "extra": extra_header,
+        "report": model.report_dict(),
     }  # fmt: skip
     write_bundle(path, arrays, header)
+
+
+def to_plain(value):
+    """A value of a story for JSON: numbers of numpy as Python's own, objects in words."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
 
 
 def load_map(cls, path):
@@ -74,15 +80,17 @@ def _check_arrays(header, arrays):
         if array.dtype.kind not in allowed or (array.dtype.kind == "f" and name != "target" and np.isnan(array).any()):
             raise ValueError(f"{name} holds {array.dtype} values, or NaN")
     n, n_components = arrays["positions"].shape
-    wanted: dict[str, tuple[int, ...]] = {"fit_rows": (n,), "metric/folds": (n,)}
-    if not _follows_from_rows(header["params"].get("mapping"), arrays):
+    wanted: dict[str, tuple[int, ...]] = {"fit_rows": (n,)}
+    if "metric/folds" in arrays:
+        wanted["metric/folds"] = (n,)
+    if "mapping/landmarks" in arrays:
         (k,) = arrays["mapping/landmarks"].shape
         wanted |= {"mapping/bandwidth": (k,), "mapping/coefficients": (k, n_components)}
         wanted |= {"mapping/center": (n_components,)}
     for name, shape in wanted.items():
         if arrays[name].shape != shape:
             raise ValueError(f"{name} has shape {arrays[name].shape} and not {shape}")
-    for name in ("mapping/landmarks", "metric/support", "metric/machine_landmarks", "metric/folds"):
+    for name in ("anchors", "mapping/landmarks", "metric/support", "metric/machine_landmarks", "metric/folds"):
         index, least = arrays.get(name, np.zeros(1, dtype=np.intp)), -1 if name == "metric/folds" else 0
         if index.dtype.kind not in "iu" or index.ndim != 1 or index.min() < least or index.max() >= n:
             raise ValueError(f"{name} holds other numbers than those of its {n} rows")
@@ -91,57 +99,85 @@ def _check_arrays(header, arrays):
 def _check_placing(model):
     """A row between two fitted ones must get a position, or the values of the file are none a map can have."""
     rows = model.fitted_rows()
-    n_columns = model.n_features_in_ if model.data == "vectors" else len(model.embedding_)
+    n_columns = len(model.embedding_) if model.parts_.data.is_matrix else model.n_features_in_
     if rows.shape != (len(model.embedding_), n_columns):
         raise ValueError(f"{rows.shape[0]} x {rows.shape[1]} rows do not go with {len(model.embedding_)} positions")
-    Y, distance = model._built.place((rows[:1] + rows[1:2]) * 0.5)
+    Y, distance = model.parts_.place((rows[:1] + rows[1:2]) * 0.5)
     if not (np.isfinite(Y).all() and np.isfinite(distance).all() and np.isfinite(model.embedding_).all()):
         raise ValueError("its positions are not finite")
 
 
 def _restore(cls, header, arrays):
-    model = cls(**header["params"])
+    model = cls(**{name: from_spec(value) for name, value in current_params(header["params"]).items()})
     model._validate_params()
-    if not isinstance(model.posterior, str):
-        raise TypeError(f"posterior={model.posterior!r} is no name")
     model.n_features_in_ = header["n_features"]
     if "feature_names" in arrays:
         model.feature_names_in_ = arrays["feature_names"].astype(object)
     model.target_, model.seed_ = header["target_kind"], header["seed"]
-    rows, target = unpack_rows(arrays), arrays.get("target")
-    model.extra_header_ = header["extra"]
-    recipe = model._recipe()
-    metric = FisherMetric.restore(
-        rows, target, {name[7:]: value for name, value in arrays.items() if name.startswith("metric/")},
-        recipe.metric_options(),
-    )  # fmt: skip
-    own = fit_own_metric(recipe, rows, target)
-    mapping = _restore_mapping(recipe, metric, own, arrays)
-    model._built = Built(
-        recipe, metric, arrays["positions"], mapping, arrays["nearest"], header["story"], header["times"], rows, own
-    )
-    # Only the fitted rows are in the file: they are now all the rows there are.
-    model._rows, model._y, model._n_given = rows, target, header["n_given"]
-    model.fit_rows_ = np.arange(rows.shape[0])
-    model._entry_columns = arrays["fit_rows"] if model.data != "vectors" else None
     if model.target_ == "class":
         model.classes_ = arrays["classes"]
-    model._report = MapReport.from_dict(header["report"]) if header["report"] else None
-    model._twins, model._inverse, model._n_features_out = None, None, arrays["positions"].shape[1]
+    # Only the fitted rows are in the file: they are now all the rows there are.
+    rows, target = unpack_rows(arrays), arrays.get("target")
+    model.rows_, model.y_, model.fit_rows_ = rows, target, np.arange(rows.shape[0])
+    model.entry_columns_ = arrays["fit_rows"]
+    model.parts_ = _restore_parts(model, header, arrays, rows, target)
+    model.extra_header_ = header["extra"]
+    model.remember_report(MapReport.from_dict(header["report"]) if header["report"] else None)
     return model
 
 
-def _follows_from_rows(mapping, arrays):
-    """Whether the file holds no kernels because the map for new rows has none."""
-    return mapping in PLACEMENTS and "mapping/landmarks" not in arrays
+def _restore_parts(model, header, arrays, rows, target):
+    data = data_metric(model.data).over(rows)
+    metric = _restore_metric(model.map_metric(), data, rows, target, part_of(arrays, "metric/"))
+    positions, state = arrays["positions"], part_of(arrays, "mapping/")
+    anchors = np.arange(len(positions))
+    if len(positions) > DENSE_ROWS:
+        anchors = arrays.get("anchors")
+        if anchors is None:  # the first version numbered the landmarks among all rows, and kept no other anchors
+            anchors = state["landmarks"]
+            state["landmarks"] = np.arange(len(anchors))
+    settings = {"perplexity": model.perplexity, "seed": model.seed_, "large": len(positions) > DENSE_ROWS}
+    mapping = make_mapping(model.mapping, None, **settings)
+    placed_by_data = mapping.metric == "data"
+
+    def distances():
+        D = np.asarray((data if placed_by_data else metric).pairwise(), dtype=np.float64)
+        mapping.set_params(metric=PrecomputedMetric.of(D))
+        return D
+
+    return MapParts(
+        rows=rows, data=data, metric=metric, positions=positions, anchors=anchors, placed_by_data=placed_by_data,
+        mapping=mapping.restore(distances, positions, state), nearest=arrays["nearest"], seed=model.seed_,
+        story=header["story"], times=header["times"],
+    )  # fmt: skip
 
 
-def _restore_mapping(recipe, metric, own, arrays):
-    """The kernels of the file; or the named map, which follows from the fitted rows and their positions."""
-    if not _follows_from_rows(recipe.mapping, arrays):
-        return Kernels(**{name[8:]: value for name, value in arrays.items() if name.startswith("mapping/")})
-    D, rows = distances_to_embed(recipe, metric, own), np.arange(len(arrays["positions"]))
-    return FittedMap(placement(recipe).fit(distances_to_map(recipe, metric, own, D, rows), arrays["positions"]))
+def _restore_metric(metric, data, rows, target, state):
+    if metric is None:
+        return data
+    if isinstance(metric, FisherMetric):
+        return metric.restore_on(data, target, state)
+    return fit_metric(metric, rows, target) if isinstance(metric, str) else metric.restore(rows, target, state)
+
+
+def part_of(arrays, prefix):
+    """The arrays whose name starts so, without that start."""
+    return {name[len(prefix) :]: value for name, value in arrays.items() if name.startswith(prefix)}
+
+
+def current_params(params):
+    """Parameters of this version from those of the first, which had the metric's own beside the map's."""
+    if "posterior" not in params:
+        return params
+    params = dict(params)
+    posterior, cross_fit = params.pop("posterior"), params.pop("cross_fit")
+    repair, n_jobs = params.pop("repair"), params.pop("n_jobs")
+    if params["metric"] == "fisher":
+        own = FisherMetric(posterior=posterior, cross_fit=cross_fit, perplexity=params["perplexity"], n_jobs=n_jobs)
+        params["metric"] = to_spec(own, "metric")
+    if params["data"] == "similarity":
+        params["data"] = to_spec(SimilarityMetric(repair), "data")
+    return params
 
 
 def pack_rows(rows):
@@ -162,8 +198,3 @@ def unpack_rows(arrays):
         return arrays["rows"]
     parts = (arrays["rows/data"], arrays["rows/indices"], arrays["rows/indptr"])
     return sp.csr_array(parts, shape=tuple(int(n) for n in arrays["rows/shape"]))
-
-
-def plain(values):
-    """Numbers of numpy as Python's own, for JSON."""
-    return {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}

@@ -7,9 +7,9 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples
 
-from prismap._validation import check_rows, is_fitted, metric_tags, take_columns
+from prismap._validation import check_rows, is_fitted, metric_tags
 from prismap.exceptions import InputError
-from prismap.metrics.base import NamedMetric, count_rows, fit_metric
+from prismap.metrics.base import NamedMetric, fit_metric
 
 
 def as_positions(Y, n_rows, name="Y"):
@@ -29,7 +29,7 @@ def as_positions(Y, n_rows, name="Y"):
 def resolve_metric(metric, X, *, n_jobs=None):
     """The metric as it is if it is already fitted on as many rows as X has; otherwise fitted on X."""
     if hasattr(metric, "fit") and is_fitted(metric):
-        found, wanted = count_rows(metric), _num_samples(X)
+        found, wanted = metric.n_rows_, _num_samples(X)
         if found != wanted:
             raise InputError(
                 f"metric is fitted on {found} rows and X has {wanted}: pass the rows it was fitted on, or an "
@@ -47,18 +47,6 @@ def distances_to(metric, A, landmarks):
     else:
         D = metric.pairwise(A)[:, landmarks]
     return np.asarray(D, dtype=np.float64)
-
-
-def keep_positions(estimator, X, Y, what):
-    """Give an estimator its fitted metric and the fixed positions of its rows; how many rows there are."""
-    estimator.metric_ = resolve_metric(estimator.metric, X)
-    take_columns(estimator, estimator.metric_)
-    n = count_rows(estimator.metric_)
-    estimator.embedding_ = as_positions(Y, n)
-    if n < 2:
-        raise InputError(f"X has n_samples={n}; {what} needs at least 2 rows.")
-    estimator._n_features_out = estimator.embedding_.shape[1]
-    return n
 
 
 def mapping_tags(tags, metric):

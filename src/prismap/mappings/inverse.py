@@ -23,7 +23,6 @@ from prismap.exceptions import InputError
 from prismap.mappings._inputs import as_positions, relative_residual
 from prismap.mappings.kernels import kernel_matrix
 from prismap.mappings.streaming import EuclideanExponents, evaluate
-from prismap.metrics.base import count_rows
 
 #: Widths that cross-validation tries, relative to the typical spacing of the landmarks.
 FACTORS = (0.5, 0.7, 1.0, 1.4, 2.0, 3.0)
@@ -176,9 +175,9 @@ class InverseMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Lower the Fisher-weighted cost by conjugate gradients, from the Euclidean solution."""
         if not (is_fitted(self.metric) and hasattr(self.metric, "tensor_factor")):
             raise InputError("metric must be a fitted FisherMetric; fit it on these rows first.")
-        if count_rows(self.metric) != len(X):
+        if self.metric.n_rows_ != len(X):
             raise InputError(
-                f"metric is fitted on {count_rows(self.metric)} rows and {len(X)} were given: fit it on these rows."
+                f"metric is fitted on {self.metric.n_rows_} rows and {len(X)} were given: fit it on these rows."
             )
         F = np.asarray(self.metric.tensor_factor(None), dtype=np.float64)
         weigh = tensor_weights(F, self.euclidean_share)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.svm import SVR
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -14,11 +13,12 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from prismap._affinities import lower_perplexity, pair_affinities
 from prismap._blocks import require_memory, row_blocks
 from prismap._costs import tsne_cost
+from prismap._grid import sum_products
 from prismap._random import as_generator
 from prismap._spacing import far_threshold, nearest_distances, typical_distance
-from prismap._validation import check_rows, renamed, take_columns
+from prismap._validation import check_rows, renamed
 from prismap.exceptions import InputError
-from prismap.mappings._inputs import as_positions, distances_to, mapping_tags, relative_residual, resolve_metric
+from prismap.mappings._inputs import distances_to, relative_residual
 from prismap.mappings.bandwidth import (
     FACTORS,
     RIDGES,
@@ -27,11 +27,11 @@ from prismap.mappings.bandwidth import (
     make_kernels,
     representable_kernel,
 )
+from prismap.mappings.base import Mapping
 from prismap.mappings.costs import minimize_tsne_cost
 from prismap.mappings.kernels import GaussianKernel, merge_duplicates
 from prismap.mappings.solve import interpolate
 from prismap.mappings.streaming import EuclideanExponents, evaluate
-from prismap.metrics.base import count_rows
 
 #: Width of the tube of support vector regression, in units of the spread of the positions.
 SVR_TUBE = 0.01
@@ -39,7 +39,7 @@ SVR_TUBE = 0.01
 COST_ITERATIONS = 300
 
 
-class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KernelMap(Mapping):
     """Kernel map of 001_... and 003_...: ``y(x) = sum_j alpha_j k_j(x) / sum_l k_l(x)``, for any embedding (X, Y).
 
     `transform` takes each row by itself: no state, no order, no randomness. It works in double precision, so that a
@@ -121,12 +121,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def fit(self, X, Y):
         """Learn the map from rows X to their positions Y, shape (n, d)."""
         self._check_parameters()
-        self.metric_ = resolve_metric(self.metric, X, n_jobs=self.n_jobs)
-        take_columns(self, self.metric_)
-        n = count_rows(self.metric_)
-        Y = as_positions(Y, n)
-        if n < 2:
-            raise InputError(f"X has n_samples={n}; a map needs at least 2 rows.")
+        n, Y = self.keep(X, Y), self.embedding_
         rng = as_generator(0 if self.random_state is None else self.random_state)
         D, groups = self._all_landmarks(n) if self.n_landmarks is None else self._some_landmarks(n, rng)
         positions = group_means(groups, Y)
@@ -136,7 +131,6 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         K = self.kernel_.weights(D, normalize=self.normalize)
         self.coefficients_ = self._coefficients(K, positions, D)
         self.residual_ = relative_residual((K @ self.coefficients_ + self.center_)[groups], Y)
-        self._n_features_out = Y.shape[1]
         self._prepare()
         return self
 
@@ -147,15 +141,44 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             X = check_rows(self, X, reset=False, sparse=True)
             Y = evaluate(self.exponents_, X, self.coefficients_, normalize=self.normalize, n_jobs=self.n_jobs)
             return (Y + self.center_).astype(X.dtype, copy=False)
+        if self.n_landmarks is None:
+            return super().transform(X)
         X = X if hasattr(X, "shape") else np.asarray(X)
-        n = _num_samples(X)
-        if n == 0:
-            raise InputError("X has no rows; a minimum of 1 is required.")
-        positions = np.empty((n, len(self.center_)))
-        for rows in row_blocks(n, 24.0 * len(self.landmarks_)):
+        positions = np.empty((_num_samples(X), len(self.center_)))
+        for rows in row_blocks(len(positions), 24.0 * len(self.landmarks_)):
             D = distances_to(self.metric_, _safe_indexing(X, rows), self.landmarks_)
-            positions[rows] = self.kernel_.weights(D, normalize=self.normalize) @ self.coefficients_ + self.center_
+            positions[rows] = self.place_by_landmarks(D)
         return positions
+
+    def place(self, D):
+        """Positions of rows from their distances D to all fitted rows, in the precision of these distances."""
+        return self.place_by_landmarks(D if len(self.landmarks_) == D.shape[1] else np.take(D, self.landmarks_, axis=1))
+
+    def place_by_landmarks(self, D):
+        """The same from distances to the landmarks."""
+        return sum_products(self.kernel_.weights(D, normalize=self.normalize), self.coefficients_) + self.center_
+
+    def state(self):
+        """The kernels of a Gaussian map, down to its arrays; the other kernel follows from the distances."""
+        if not isinstance(self.kernel_, GaussianKernel):
+            return {}
+        return {
+            "landmarks": self.landmarks_, "bandwidth": self.bandwidth_, "coefficients": self.coefficients_,
+            "center": self.center_, "smoothness": np.array([self.factor_, self.ridge_]),
+        }  # fmt: skip
+
+    def restore(self, D, Y, state):
+        """Become the fitted map of a `state`."""
+        if not state:
+            return super().restore(D, Y, state)
+        self.landmarks_, self.coefficients_, self.center_ = (
+            state[name] for name in ("landmarks", "coefficients", "center")
+        )
+        self.factor_, self.ridge_ = (float(value) for value in state["smoothness"])
+        self.kernel_, self.embedding_ = GaussianKernel(state["bandwidth"]), Y
+        self.bandwidth_, self.exponents_ = state["bandwidth"], None
+        self._n_features_out = Y.shape[1]
+        return self
 
     def distance_to_data(self, X):
         """Distance of each row to the nearest fitted row, in units of the typical distance between fitted rows."""
@@ -255,9 +278,6 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             self.bandwidth_ = self.kernel_.bandwidth
             if isinstance(self.metric, str) and self.metric == "euclidean":
                 self.exponents_ = EuclideanExponents.of(self.metric_.rows_[self.landmarks_], self.bandwidth_)
-
-    def __sklearn_tags__(self):
-        return mapping_tags(super().__sklearn_tags__(), self.metric)
 
 
 def group_means(groups, Y):

@@ -66,7 +66,7 @@ class GaussianKernel:
 
     def weights(self, D, *, normalize):
         """K for rows at distances D from the landmarks."""
-        return kernel_matrix(D, self.bandwidth, normalize=normalize)
+        return kernel_matrix(D, self.bandwidth.astype(D.dtype, copy=False), normalize=normalize)
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,6 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy.special import expit, logsumexp
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
@@ -16,15 +14,16 @@ from prismap._blocks import require_memory, row_blocks
 from prismap._search import smallest
 from prismap._spacing import typical_spacing
 from prismap._validation import renamed
-from prismap.mappings._inputs import as_positions, keep_positions, mapping_tags
+from prismap.mappings._inputs import as_positions
 from prismap.mappings._minimize import minimize_rows
+from prismap.mappings.base import Mapping
 from prismap.mappings.costs import mds_placement, nerv_placement, tsne_placement
 
 #: When a row's search ends: steps, or its gradient times the typical spacing of positions.
 MOST_STEPS, GRADIENT_TOLERANCE = 200, 1e-7
 
 
-class DirectPlacement(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class DirectPlacement(Mapping):
     """Place new rows by minimising a cost over their positions only (001_..., section 2, "direct").
 
     Exact, and slow beside a `KernelMap`: every step looks at all fitted rows. New rows do not see each other.
@@ -68,7 +67,7 @@ class DirectPlacement(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def fit(self, X, Y):
         """Keep rows X and their positions Y, shape (n, d)."""
         self._validate_params()
-        n = keep_positions(self, X, Y, "a placement")
+        n = self.keep(X, Y)
         self._length = typical_spacing(self.embedding_)
         if self.cost != "mds":
             self._perplexity = lower_perplexity(self.perplexity, n)
@@ -76,28 +75,16 @@ class DirectPlacement(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             self._prepare_tsne(n)
         return self
 
-    def transform(self, X):
-        """Positions of new rows X, each by itself."""
-        check_is_fitted(self, "embedding_")
-        X = X if hasattr(X, "shape") else np.asarray(X)
-        n_new = _num_samples(X)
-        positions = np.empty((n_new, self._n_features_out))
-        for rows in row_blocks(n_new, 96.0 * len(self.embedding_)):
-            positions[rows] = self._place(self._distances(_safe_indexing(X, rows)))
-        return positions
-
     def placement_cost(self, X, Z):
         """The cost of putting rows X at positions Z."""
         check_is_fitted(self, "embedding_")
-        cost_of, _ = self._problem(self._distances(X))
+        cost_of, _ = self._problem(np.asarray(self.metric_.pairwise(X), dtype=np.float64))
         Z = as_positions(Z, _num_samples(X), "Z")
         return cost_of(Z, np.arange(len(Z)))[0]
 
-    def _distances(self, X):
-        return np.asarray(self.metric_.pairwise(X), dtype=np.float64)
-
-    def _place(self, D):
-        """The best of all starts, for rows at distances D from the fitted ones."""
+    def place(self, D):
+        """Positions of rows from their distances D to all fitted rows: the best of all starts."""
+        D = D.astype(np.float64, copy=False)
         cost_of, weights = self._problem(D)
         nearest = smallest(D, min(self.n_init, D.shape[1]))[1]
         starts = [np.einsum("ij,jk->ik", weights, self.embedding_)]
@@ -135,6 +122,3 @@ class DirectPlacement(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             float((1 / (1 + np.square(Y[rows, None] - Y[None]).sum(axis=2))).sum()) for rows in row_blocks(n, 48.0 * n)
         )
         self._rest -= n  # a row and itself are no pair
-
-    def __sklearn_tags__(self):
-        return mapping_tags(super().__sklearn_tags__(), self.metric)

@@ -5,15 +5,11 @@ from __future__ import annotations
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from prismap._blocks import row_blocks
 from prismap._search import smallest
 from prismap._spacing import typical_spacing
-from prismap.mappings._inputs import keep_positions, mapping_tags
+from prismap.mappings.base import Mapping
 
 #: Positions are beside each other within the typical distance to so many neighbours on the map.
 SPACING_NEIGHBORS = 10
@@ -21,7 +17,7 @@ SPACING_NEIGHBORS = 10
 N_STEPS = 8
 
 
-class VoteMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class VoteMap(Mapping):
     """Place a new row where most of its nearest fitted rows are, whatever the others say.
 
     An embedding tears neighbourhoods: of the nearest rows of a new one, some lie on one island of the map and some on
@@ -64,24 +60,14 @@ class VoteMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def fit(self, X, Y):
         """Keep rows X and their positions Y, shape (n, d)."""
         self._validate_params()
-        keep_positions(self, X, Y, "a map")
+        self.keep(X, Y)
         self.scale_ = self.reach * typical_spacing(self.embedding_, SPACING_NEIGHBORS)
         return self
 
-    def transform(self, X):
-        """Positions of new rows X, each by itself."""
-        check_is_fitted(self, "embedding_")
-        X = X if hasattr(X, "shape") else np.asarray(X)
-        n_new, n = _num_samples(X), len(self.embedding_)
-        positions = np.empty((n_new, self._n_features_out))
-        for rows in row_blocks(n_new, 24.0 * n):
-            D = np.asarray(self.metric_.pairwise(_safe_indexing(X, rows)), dtype=np.float64)
-            distances, near = smallest(D, min(self.n_neighbors, n))
-            positions[rows] = vote(np.square(distances), self.embedding_[near], self.scale_)
-        return positions
-
-    def __sklearn_tags__(self):
-        return mapping_tags(super().__sklearn_tags__(), self.metric)
+    def place(self, D):
+        """Positions of rows from their distances D to all fitted rows."""
+        distances, near = smallest(D, min(self.n_neighbors, D.shape[1]))
+        return vote(np.square(distances, dtype=np.float64), self.embedding_[near], self.scale_)
 
 
 def vote(D2, Y, scale):

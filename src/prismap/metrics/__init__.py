@@ -1,20 +1,24 @@
 """Distances: the Fisher metric, fifteen dissimilarities and their mixtures, named and ready-made metrics."""
 
-from prismap.metrics.base import NamedMetric, PrecomputedMetric, fit_metric
+from prismap.metrics.base import Metric, NamedMetric, PrecomputedMetric, fit_metric
 from prismap.metrics.callables import pairwise_similarity, similarity_to
 from prismap.metrics.dissimilarities import DISSIMILARITIES, dissimilarity, register_dissimilarity
 from prismap.metrics.fisher import FisherMetric
-from prismap.metrics.geometry import repair_similarity
+from prismap.metrics.geometry import DissimilarityMetric, SimilarityMetric, VectorMetric, repair_similarity
 from prismap.metrics.mixture import MixtureMetric
 from prismap.metrics.models import PredictedLabels
 
 __all__ = [
     "DISSIMILARITIES",
+    "DissimilarityMetric",
     "FisherMetric",
+    "Metric",
     "MixtureMetric",
     "NamedMetric",
     "PrecomputedMetric",
     "PredictedLabels",
+    "SimilarityMetric",
+    "VectorMetric",
     "dissimilarity",
     "fit_metric",
     "pairwise_similarity",

@@ -1,7 +1,6 @@
-"""New rows seen from the fitted ones: the distances by which they are placed.
+"""How the data's own metric and the Fisher metric measure new rows against anchors (`prismap.metrics.base.Anchors`).
 
-`Metric.to_anchors` gives an `Anchors`, made once for a map; its `see` looks at a block of new rows. What a block needs
-more than once (rows on the grid, class probabilities) is kept in the `Seen` that it returns.
+What a block of rows needs more than once, its place on the grid and its class probabilities, is kept in its `Seen`.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from prismap._grid import Grid, as_numbers
+from prismap.metrics.base import Anchors, Seen
 from prismap.metrics.segments import arc, blend
 
 #: Numbers that are looked at, at most, to find the typical distance between neighbours.
@@ -28,53 +28,22 @@ class FittedIndex:
         self.index = index
 
 
-class Seen:
-    """A block of new rows, as a metric sees it from its anchors.
-
-    Attributes
-    ----------
-    distances : (n, anchors).
-    squared : their squares in the data's own geometry, where the metric is that geometry.
-    """
-
-    def __init__(self, distances):
-        self.distances = distances
-
-    def among(self, candidates):
-        """Distances (n, c) of each row to fitted rows of its own choice, by index."""
-        raise NotImplementedError
-
-
-class Anchors:
-    """Any metric, asked for the distances of new rows to some of the fitted ones."""
-
-    #: Whether `Seen.among` is there: distances to single rows without a pass over all of them.
-    searchable = False
-
-    def __init__(self, metric, anchors):
-        self.metric, self.anchors = metric, anchors
-
-    def see(self, rows, own=None):
-        """Look at a block of rows; `own` is what the data's own geometry saw of them."""
-        return Seen(np.asarray(self.metric.pairwise(rows))[:, self.anchors])
-
-
 class VectorAnchors(Anchors):
     """Vectors on a grid, where their distances come out the same on every machine and in any company."""
 
-    searchable = True
+    searchable, threaded = True, False
 
     def __init__(self, geometry, anchors):
         super().__init__(geometry, anchors)
         typical = typical_neighbor_distance(geometry)
         self.dtype = np.dtype(np.float32 if SINGLE_RANGE[0] < typical < SINGLE_RANGE[1] else np.float64)
-        self.grid = Grid.under(geometry.rows, typical)
-        self.rows = self.grid.lay(geometry.rows[anchors])
+        self.grid = Grid.under(geometry.rows_, typical)
+        self.rows = self.grid.lay(geometry.rows_[anchors])
 
     @cached_property
     def all_rows(self):
         """All fitted rows on the grid."""
-        return self.grid.lay(self.metric.rows)
+        return self.grid.lay(self.metric.rows_)
 
     def see(self, rows, own=None):
         """Look at a block of rows."""
@@ -114,6 +83,8 @@ class SeenVectors(Seen):
 class MatrixAnchors(Anchors):
     """Similarities or dissimilarities: a new row comes with its entries against the fitted ones."""
 
+    threaded = False
+
     def see(self, rows, own=None):
         """Look at a block of rows."""
         return SeenEntries(self, np.maximum(self.metric.squared_to(rows, self.anchors), 0))
@@ -140,6 +111,8 @@ class RowwiseAnchors(Anchors):
 
     With supervision w the squared distance is ``w arc^2 + (1 - w) ||x - x'||^2 / sigma^2``.
     """
+
+    threaded = False
 
     def __init__(self, metric, anchors):
         super().__init__(metric, anchors)
@@ -205,10 +178,10 @@ def squared_pairs(grid, A, B, candidates):
 
 def typical_neighbor_distance(geometry):
     """Median distance of a row to its nearest other one, on a sample of the rows; only its magnitude counts."""
-    n_rows, n_columns = geometry.rows.shape
+    n_rows, n_columns = geometry.rows_.shape
     most = int(np.clip(np.sqrt(SAMPLE_WORK / n_columns), 64, 512))
     sample = np.unique(np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.intp))
-    rows = geometry.rows[sample].astype(np.float64)
+    rows = geometry.rows_[sample].astype(np.float64)
     if sp.issparse(rows):
         products = (rows @ rows.T).toarray()
         norms = np.diag(products)

@@ -1,21 +1,12 @@
-"""One contract for every metric, so that neighbours, embeddings and mappings need to know no more.
+"""The contract of a metric. What is on this page is all that neighbours, embeddings, mappings and maps ask of one.
 
-A *metric* is an estimator that, once fitted, answers
-
-- ``pairwise(A=None, B=None)``: the distances between rows A and rows B, shape (n_A, n_B); None stands for the fitted
-  rows;
-- ``kneighbors(A=None, n_neighbors=90)``: ``(distances, indices)`` of the nearest fitted rows, each of shape
-  (n_A, n_neighbors), nearest first. For ``A=None`` a row is not its own neighbour;
-- ``between(a, b)``: the distances between fitted rows by their indices, which approximate searches ask for. A metric
-  without it is searched exactly;
-- ``n_rows_``: how many rows it was fitted on.
-
-`FisherMetric` and `MixtureMetric` keep it with a target; the two classes here keep it for scikit-learn's named metrics
-and for ready-made distances. `fit_metric` turns what a user may pass as ``metric=`` into a fitted one.
+A metric must write `fit` and `pairwise`; everything else works by default and may be written better. *Rows* are what a
+user gives: vectors, or entries of a matrix against the fitted rows. None stands for the fitted rows themselves.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -30,19 +21,101 @@ from prismap._validation import check_dissimilarity, check_rows
 from prismap.exceptions import InputError
 
 
-class NamedMetric(BaseEstimator):
+class Metric(BaseEstimator, ABC):
+    """Distances between rows.
+
+    Attributes
+    ----------
+    rows_ : the fitted rows.
+    n_rows_ : how many they are.
+    """
+
+    @abstractmethod
+    def fit(self, X, y=None):
+        """Learn from rows X and a target y, keep the rows with `keep`, and return self."""
+
+    @abstractmethod
+    def pairwise(self, A=None, B=None):
+        """The distances between rows A and rows B, shape (n_A, n_B)."""
+
+    def keep(self, X):
+        """Check the rows given to `fit` and keep them as `rows_`."""
+        self.rows_ = check_rows(self, X, reset=True, sparse=True)
+        self.n_rows_ = self.rows_.shape[0]
+        return self.rows_
+
+    def between(self, a, b):
+        """Distances between fitted rows, given by their indices."""
+        return np.asarray(self.pairwise(self.rows_[a], self.rows_[b]))
+
+    def kneighbors(self, A=None, n_neighbors=90):
+        """The nearest fitted rows of rows A, as (distances, indices), nearest first. No row is its own neighbour."""
+        n_neighbors = check_n_neighbors(n_neighbors, self.n_rows_, own=A is None)
+        every = np.arange(self.n_rows_)
+        n_rows = self.n_rows_ if A is None else A.shape[0]
+        distances, indices = np.empty((n_rows, n_neighbors)), np.empty((n_rows, n_neighbors), dtype=np.intp)
+        for rows in row_blocks(n_rows, 32.0 * self.n_rows_):
+            D = self.between(every[rows], every) if A is None else np.asarray(self.pairwise(A[rows]))
+            if A is None:
+                D = D.copy()
+                D[np.arange(len(D)), every[rows]] = np.inf
+            distances[rows], indices[rows] = smallest(D, n_neighbors)
+        return distances, indices
+
+    def to_anchors(self, anchors):
+        """What measures new rows against some of the fitted ones, block by block: an `Anchors`."""
+        return Anchors(self, anchors)
+
+    def state(self):
+        """Arrays by name that, with the fitted rows and their target, make this metric again."""
+        return {}
+
+    def restore(self, X, y, state):
+        """Become the fitted metric that had this `state`; by default by fitting once more."""
+        return self.fit(X, y)
+
+    def describe(self):
+        """What the metric is and what it approximates, in words."""
+        return repr(self)
+
+
+class Anchors:
+    """New rows measured against some of the fitted ones, the anchors. Made once for a map, asked block by block."""
+
+    #: Whether `Seen.among` can be asked: distances to single fitted rows without a pass over all of them.
+    searchable = False
+    #: Whether the metric has threads of its own, or none that may run side by side.
+    threaded = True
+
+    def __init__(self, metric, anchors):
+        self.metric, self.anchors = metric, anchors
+
+    def see(self, rows, own=None):
+        """Look at a block of rows; `own` is how the data's own metric saw it, for metrics that are made from it."""
+        return Seen(np.asarray(self.metric.pairwise(rows, self.metric.rows_[self.anchors])))
+
+
+class Seen:
+    """A block of new rows as seen from the anchors: `distances` (n, anchors)."""
+
+    def __init__(self, distances):
+        self.distances = distances
+
+    def among(self, candidates):
+        """Distances (n, c) of each row to fitted rows of its own, given by their indices."""
+        raise InputError("this metric measures new rows against its anchors only.")
+
+
+class NamedMetric(Metric):
     """A metric that scikit-learn knows by name, on vectors."""
 
     def __init__(self, name="euclidean", *, n_jobs=None):
         self.name = name
         self.n_jobs = n_jobs
 
-    n_rows_ = property(lambda self: self.rows_.shape[0], doc="Number of fitted rows.")
-
     def fit(self, X, y=None):
         """Keep the rows."""
-        self.rows_ = check_rows(self, X, reset=True, sparse=True)
-        self.index_ = NearestNeighbors(metric=self.name, n_jobs=self.n_jobs).fit(self.rows_)
+        self.index_ = NearestNeighbors(metric=self.name, n_jobs=self.n_jobs).fit(self.keep(X))
         return self
 
     def pairwise(self, A=None, B=None):
@@ -52,60 +125,61 @@ class NamedMetric(BaseEstimator):
         require_memory(8.0 * A.shape[0] * B.shape[0], "The matrix of all distances", "Use kneighbors, or fewer rows.")
         return pairwise_distances(A, B, metric=self.name, n_jobs=self.n_jobs)
 
-    def between(self, a, b):
-        """Distances between fitted rows, by index."""
-        return pairwise_distances(self.rows_[a], self.rows_[b], metric=self.name)
-
     def kneighbors(self, A=None, n_neighbors=90):
         """Nearest fitted rows of A: (distances, indices)."""
         if A is not None:
             A = check_rows(self, A, reset=False, sparse=True)
         return self.index_.kneighbors(A, n_neighbors=check_n_neighbors(n_neighbors, self.n_rows_, own=A is None))
 
+    def describe(self):
+        """Its name."""
+        return self.name
 
-class PrecomputedMetric(BaseEstimator):
+
+class PrecomputedMetric(Metric):
     """Distances that are known already: square at fit, (n_new, n_fitted) for new rows."""
-
-    n_rows_ = property(lambda self: self.distances_.shape[0], doc="Number of fitted rows.")
 
     def fit(self, X, y=None):
         """Keep the matrix of distances between the fitted rows."""
-        self.distances_ = check_rows(self, X, reset=True)
-        check_dissimilarity(self.distances_)
+        self.rows_ = check_rows(self, X, reset=True)
+        self.n_rows_ = len(self.rows_)
+        check_dissimilarity(self.rows_)
         return self
+
+    @classmethod
+    def of(cls, distances):
+        """The fitted metric of distances that are known to be right: they are not looked at again."""
+        metric = cls()
+        metric.rows_, metric.n_rows_, metric.n_features_in_ = distances, len(distances), distances.shape[1]
+        return metric
+
+    def pairwise(self, A=None, B=None):
+        """Distances to the fitted rows: the matrix given at fit, or the rectangular one given as A."""
+        if B is not None:
+            raise InputError("metric='precomputed' knows distances to the fitted rows only; leave B out.")
+        return self.rows_ if A is None else check_rows(self, A, reset=False)
+
+    def between(self, a, b):
+        """Distances between fitted rows, by index."""
+        return self.rows_[np.ix_(a, b)]
+
+    def describe(self):
+        """Where the distances come from."""
+        return "given distances"
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = True
         return tags
 
-    def pairwise(self, A=None, B=None):
-        """Distances to the fitted rows: the matrix given at fit, or the rectangular one given as A."""
-        if B is not None:
-            raise InputError("metric='precomputed' knows distances to the fitted rows only; leave B out.")
-        return self.distances_ if A is None else check_rows(self, A, reset=False)
-
-    def between(self, a, b):
-        """Distances between fitted rows, by index."""
-        return self.distances_[np.ix_(a, b)]
-
-    def kneighbors(self, A=None, n_neighbors=90):
-        """Nearest fitted rows of A: (distances, indices)."""
-        D = self.pairwise(A)
-        n_neighbors = check_n_neighbors(n_neighbors, D.shape[1], own=A is None)
-        distances = np.empty((len(D), n_neighbors), dtype=D.dtype)
-        indices = np.empty((len(D), n_neighbors), dtype=np.intp)
-        for rows in row_blocks(len(D), 24.0 * D.shape[1]):
-            block = D[rows]
-            if A is None:
-                block = block.copy()
-                block[np.arange(len(block)), np.arange(rows.start, rows.stop)] = np.inf
-            distances[rows], indices[rows] = smallest(block, n_neighbors)
-        return distances, indices
-
 
 def fit_metric(metric: Any, X: Any, y: Any = None, *, n_jobs: int | None = None) -> Any:
-    """A fitted metric from a name, ``"precomputed"`` or a metric object (cloned, then fitted on X and y)."""
+    """A fitted metric from a name, ``"precomputed"`` or a metric object (cloned, then fitted on X and y).
+
+    The metric of ready-made distances that is fitted on this very matrix is returned as it is: X was looked at then.
+    """
+    if isinstance(metric, PrecomputedMetric) and getattr(metric, "rows_", None) is X:
+        return metric
     if isinstance(metric, str):
         if metric == "precomputed":
             return PrecomputedMetric().fit(X)
@@ -113,15 +187,8 @@ def fit_metric(metric: Any, X: Any, y: Any = None, *, n_jobs: int | None = None)
             names = ", ".join(sorted(set(PAIRWISE_DISTANCE_FUNCTIONS) - {"precomputed"}))
             raise InputError(f"metric={metric!r} is not known. Names: {names}, 'precomputed'; or a metric object.")
         return NamedMetric(metric, n_jobs=n_jobs).fit(X)
-    if not (hasattr(metric, "pairwise") and hasattr(metric, "fit")):
+    if not isinstance(metric, Metric):
         raise InputError(
-            f"metric must be a name, 'precomputed' or an object with fit, pairwise and kneighbors; got {metric!r}."
+            f"metric must be a name, 'precomputed' or a subclass of prismap.metrics.Metric; got {metric!r}."
         )
     return clone(metric).fit(X, y)
-
-
-def count_rows(metric: Any) -> int:
-    """How many rows a metric was fitted on."""
-    if not hasattr(metric, "n_rows_"):
-        raise InputError(f"the metric {type(metric).__name__} does not say how many rows it was fitted on (n_rows_).")
-    return int(metric.n_rows_)

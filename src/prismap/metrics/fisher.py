@@ -21,11 +21,12 @@ from prismap._affinities import mean_bandwidth
 from prismap._blocks import WORKING_BYTES, require_memory, row_blocks
 from prismap._random import as_generator
 from prismap._search import check_n_neighbors, smallest
-from prismap._validation import check_dissimilarity, check_rows, check_similarity, encode_classes, is_fitted
+from prismap._validation import encode_classes, is_fitted
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics.anchors import FisherAnchors, RowwiseAnchors
+from prismap.metrics.base import Metric
 from prismap.metrics.gaussian_process import GaussianProcess, most_support, target_bins
-from prismap.metrics.geometry import DissimilarityGeometry, FittedIndex, SimilarityGeometry, VectorGeometry
+from prismap.metrics.geometry import DataMetric, FittedIndex, SimilarityMetric, data_metric
 from prismap.metrics.graph import GRAPH_NEIGHBORS, connected_graph, shortest_paths, shortest_paths_of_new
 from prismap.metrics.models import SEGMENT_FOLDS, PredictedLabels, check_model, is_model
 from prismap.metrics.segments import blend
@@ -41,7 +42,6 @@ from prismap.metrics.sources import (
     predicted_source,
 )
 from prismap.metrics.support import stratified_folds, stratified_support
-from prismap.metrics.symmetry import symmetrized
 from prismap.metrics.target import resolve_target
 from prismap.metrics.tiles import fill_pairs
 
@@ -52,15 +52,16 @@ MOST_SUPPORT = 4000
 BANDWIDTH_ROWS = 1000
 
 
-class FisherMetric(BaseEstimator):
+class FisherMetric(Metric):
     """Distances that measure change in what is known about a target: classes, or a real number (or several).
 
     Parameters
     ----------
     target : "auto", "class" or "real"
         What y is; "auto" looks (`prismap.metrics.target`). Real targets may be several, one a column of y.
-    data : "vectors", "similarity" or "dissimilarity"
-        What X is: rows of features, or a square matrix between rows.
+    data : {"vectors", "similarity", "dissimilarity"} or a metric of the data
+        What X is: rows of features, or a square matrix between rows. ``SimilarityMetric(repair=...)`` says what is done
+        about negative eigenvalues of a similarity matrix.
     posterior : "auto", "parzen", "lssvm" or a classifier; "gp" or a regressor for a real target; `PredictedLabels`
         The estimate of the class posterior: Gaussian kernels on support rows, a least-squares support vector machine on
         the profiles, or any classifier with ``predict_proba`` (vectors only; an unfitted one is cloned and fitted in
@@ -88,8 +89,6 @@ class FisherMetric(BaseEstimator):
         for a real target, by the number of rows: its cost grows faster).
     perplexity : float
         Effective number of neighbours that fixes the bandwidth: the mean of the calibrated ones.
-    repair : "clip", "flip", "shift" or "none"
-        What is done about negative eigenvalues of a similarity matrix.
     n_jobs : int or None
         Threads; None takes all cores. The result does not depend on it.
     random_state : seed of support and folds.
@@ -121,7 +120,7 @@ class FisherMetric(BaseEstimator):
 
     _parameter_constraints = {
         "target": [StrOptions({"auto", "class", "real"})],
-        "data": [StrOptions({"vectors", "similarity", "dissimilarity"})],
+        "data": [StrOptions({"vectors", "similarity", "dissimilarity"}), DataMetric],
         "posterior": [StrOptions({"auto", "parzen", "lssvm", "gp"}), BaseEstimator, HasMethods("predict")],
         "path": [StrOptions({"chord", "tangent", "graph"})],
         "n_segments": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
@@ -130,14 +129,13 @@ class FisherMetric(BaseEstimator):
         "cross_fit": ["boolean"],
         "n_support": [Interval(Integral, 2, None, closed="left"), None],
         "perplexity": [Interval(Real, 1, None, closed="left")],
-        "repair": [StrOptions({"clip", "flip", "shift", "none"})],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
     }
 
     def __init__(
         self, target="auto", *, data="vectors", posterior="auto", path="chord", n_segments="auto", symmetric=True,
-        supervision=1.0, cross_fit=True, n_support=None, perplexity=30, repair="clip", n_jobs=None, random_state=None,
+        supervision=1.0, cross_fit=True, n_support=None, perplexity=30, n_jobs=None, random_state=None,
     ):  # fmt: skip
         self.target = target
         self.data = data
@@ -149,15 +147,19 @@ class FisherMetric(BaseEstimator):
         self.cross_fit = cross_fit
         self.n_support = n_support
         self.perplexity = perplexity
-        self.repair = repair
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     def fit(self, X, y=None):
         """Estimate the posterior of y on the rows of X."""
         self._validate_params()
-        self.geometry_ = self._fit_geometry(X)
-        self.n_rows_ = self.geometry_.n_rows
+        data = data_metric(self.data)
+        return self.fit_on(data.over(data.read(self, X)), y)
+
+    def fit_on(self, data, y=None):
+        """The same on the fitted metric of the data's own distances, whose rows are checked already."""
+        self.geometry_, self.n_rows_ = data, data.n_rows_
+        self.n_features_in_ = data.n_features_in_
         rng = as_generator(self.random_state)
         if self.supervision == 0:
             y = None
@@ -195,16 +197,6 @@ class FisherMetric(BaseEstimator):
         if is_model(self.posterior):
             return self.n_rows_
         return most_support(self.n_rows_) if self.target_ == "real" else MOST_SUPPORT
-
-    def _fit_geometry(self, X):
-        if self.data == "vectors":
-            return VectorGeometry(check_rows(self, X, reset=True, sparse=True, min_rows=2))
-        matrix = symmetrized(check_rows(self, X, reset=True, min_rows=2), self.data, stacklevel=3)
-        if self.data == "similarity":
-            check_similarity(matrix)
-            return SimilarityGeometry(matrix, self.repair)
-        check_dissimilarity(matrix)
-        return DissimilarityGeometry(matrix)
 
     def _fit_bandwidth(self, rng):
         sample = self.support_
@@ -273,7 +265,7 @@ class FisherMetric(BaseEstimator):
 
     def _make_model_source(self, values):
         """A classifier or regressor, at the rows or along segments."""
-        check_model(self.posterior, self.data, classes=self.target_ == "class")
+        check_model(self.posterior, self.geometry_, classes=self.target_ == "class")
         if self.path == "tangent":
             raise InputError("a model as posterior has no derivative: path must be 'chord' or 'graph', not 'tangent'.")
         at_rows = ModelSource if self.target_ == "class" else RegressorSource
@@ -303,7 +295,7 @@ class FisherMetric(BaseEstimator):
         """Vectors as the user gave them: new rows are, fitted ones are kept centred."""
         if not isinstance(rows, FittedIndex):
             return rows
-        kept = self.geometry_.rows[rows.index]
+        kept = self.geometry_.rows_[rows.index]
         return kept if self.geometry_.center is None else kept + self.geometry_.center
 
     def pairwise(self, A=None, B=None, *, self_similarity=None):
@@ -440,7 +432,7 @@ class FisherMetric(BaseEstimator):
 
     def _demand_self_similarity(self, A, given):
         geometry = self.geometry_
-        if given is not None or isinstance(A, FittedIndex) or not isinstance(geometry, SimilarityGeometry):
+        if given is not None or isinstance(A, FittedIndex) or not isinstance(geometry, SimilarityMetric):
             return
         if not geometry.self_similarity_known:
             raise InputError(
@@ -452,7 +444,7 @@ class FisherMetric(BaseEstimator):
     def _new_rows(self, rows):
         if rows is None:
             return None
-        rows = check_rows(self, rows, reset=False, sparse=self.data == "vectors")
+        rows = self.geometry_.read(self, rows, reset=False)
         return rows.astype(self.geometry_.dtype, copy=False)
 
     def class_probabilities(self, A=None):
@@ -482,10 +474,10 @@ class FisherMetric(BaseEstimator):
         check_is_fitted(self, "posterior_")
         if not hasattr(self.posterior_, "tensor_factor"):
             raise InputError(f"the {self.posterior_.name} posterior has no tensor; use posterior='parzen'.")
-        if self.data != "vectors":
+        if self._is_matrix():
             raise InputError("the tensor has no coordinates for similarity or dissimilarity data; use pairwise.")
         key, order = self._sorted_side(self._new_rows(A))
-        support = self.geometry_.rows[self.support_]
+        support = self.geometry_.rows_[self.support_]
         support = support.toarray() if sp.issparse(support) else support
         factors = self.posterior_.tensor_factor(self._state(key), support)
         if order is None:
@@ -521,20 +513,25 @@ class FisherMetric(BaseEstimator):
         own = {} if self._source is None else self._source.state()
         return {"support": self.support_, "folds": self.folds_, "bandwidth": np.array(self.bandwidth_), **own}
 
-    @classmethod
-    def restore(cls, X, y, state, options):
-        """The fitted metric from rows, target, `state` and constructor options, without fitting anew."""
-        metric = cls(**options)
-        metric.geometry_ = metric._fit_geometry(X)
-        metric.n_rows_ = metric.geometry_.n_rows
-        metric.support_, metric.folds_, metric.bandwidth_ = state["support"], state["folds"], float(state["bandwidth"])
-        metric._prepare(metric._read_target(None if metric.supervision == 0 else y)[0], state=state)
-        return metric
+    def restore(self, X, y, state):
+        """Become the fitted metric of rows, target and `state`, without fitting anew."""
+        data = data_metric(self.data)
+        return self.restore_on(data.over(data.read(self, X)), y, state)
+
+    def restore_on(self, data, y, state):
+        """The same on the fitted metric of the data's own distances."""
+        self.geometry_, self.n_rows_, self.n_features_in_ = data, data.n_rows_, data.n_features_in_
+        self.support_, self.folds_, self.bandwidth_ = state["support"], state["folds"], float(state["bandwidth"])
+        self._prepare(self._read_target(None if self.supervision == 0 else y)[0], state=state)
+        return self
+
+    def _is_matrix(self):
+        return data_metric(self.data).is_matrix
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.data == "vectors"
-        tags.input_tags.pairwise = self.data != "vectors"
+        tags.input_tags.sparse = not self._is_matrix()
+        tags.input_tags.pairwise = self._is_matrix()
         tags.target_tags.required = self.supervision > 0
         return tags
 

@@ -35,7 +35,7 @@ from sklearn.base import BaseEstimator
 from prismap._blocks import row_blocks
 from prismap._threads import on_one_thread
 from prismap.exceptions import InputError
-from prismap.metrics.geometry import FittedIndex, SimilarityGeometry, VectorGeometry
+from prismap.metrics.geometry import FittedIndex, SimilarityMetric, VectorMetric
 
 #: Support rows when the user names no number (fewer for many rows, whose pairs cost |S|^2 each), and rows that the
 #: hyper-parameters are found on: no silent O(n^3).
@@ -294,14 +294,14 @@ class GaussianProcessPosterior:
     def __init__(self, geometry, processes, rule):
         self.geometry, self.processes, self.rule = geometry, processes, rule
         # Only then is a point on a segment sure to be at no negative squared distance from the support.
-        self.euclidean = isinstance(geometry, VectorGeometry) or (
-            isinstance(geometry, SimilarityGeometry) and geometry.repair.method != "none"
+        self.euclidean = isinstance(geometry, VectorMetric) or (
+            isinstance(geometry, SimilarityMetric) and geometry.repair != "none"
         )
 
     def squared(self, A, B):
         """Squared distances of all pairs of two sets of rows."""
         if B.index is None and A.index is None:
-            if not isinstance(self.geometry, VectorGeometry):
+            if not isinstance(self.geometry, VectorMetric):
                 raise InputError(
                     "a real target needs the distance of every pair, and that of two new rows is not known for matrix "
                     "data: leave B out to get the distances to the fitted rows."
@@ -336,7 +336,7 @@ class GaussianProcessPosterior:
 
     def tensor_factor(self, rows, support):
         """``grad m / sqrt(v)`` and ``grad v / (sqrt(2) v)`` of each target, (n, 2 x targets, D); thesis eq. 2.40."""
-        X = self.geometry.rows[rows.index] if rows.index is not None else self.geometry._centred(rows.new)
+        X = self.geometry.rows_[rows.index] if rows.index is not None else self.geometry.centred(rows.new)
         X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
         factors = np.empty((len(rows), 2 * len(self.processes), X.shape[1]))
         for index, t, process, regression in self._by_fold(rows):

@@ -15,14 +15,20 @@ dissimilarity  ``delta(x,x_l)^2``                          its dissimilarities t
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
+from prismap._validation import check_dissimilarity, check_rows, check_similarity
 from prismap.exceptions import InputError
 from prismap.metrics.anchors import FittedIndex, MatrixAnchors, VectorAnchors
+from prismap.metrics.base import Metric
+from prismap.metrics.symmetry import symmetrized
 
 
 @dataclass(frozen=True)
@@ -97,16 +103,77 @@ def repair_similarity(S, method="clip"):
     return SimilarityRepair((matrix + matrix.T) / 2, method, negative_mass, vectors, values)
 
 
-class VectorGeometry:
-    """Rows as vectors, dense or sparse. Centred, so that large offsets cost no digits."""
+class DataMetric(Metric):
+    """The data's own distances. The Fisher metric is made from them, and without a target a map needs no others."""
 
-    def __init__(self, rows):
+    #: Whether rows come as entries of a matrix against the fitted rows.
+    is_matrix = False
+
+    @abstractmethod
+    def read(self, estimator, X, *, reset=True):
+        """Rows X, checked once, with scikit-learn's bookkeeping of columns on `estimator`."""
+
+    @abstractmethod
+    def over(self, rows):
+        """Become the fitted metric of rows that `read` has checked."""
+
+    @abstractmethod
+    def squared_to(self, A, columns, self_similarity=None):
+        """Squared distances of rows A (new, or a `FittedIndex`) to the fitted rows `columns`."""
+
+    def cut(self, rows, index):
+        """Some of the rows, each still complete."""
+        return rows[index]
+
+    def entries(self, rows, index):
+        """What a metric of the fitted rows `index` takes of new rows."""
+        return rows
+
+    def fit(self, X, y=None):
+        """Keep the rows; a target is not looked at."""
+        return self.over(self.read(self, X))
+
+    def pairwise(self, A=None, B=None):
+        """Distances between rows A and B, the fitted rows where None."""
+        A, B = (None if rows is None else self.read(self, rows, reset=False) for rows in (A, B))
+        if A is None and B is None:
+            return symmetric_distances(self.squared_to(None, slice(None)))
+        if A is None:
+            return self.pairwise(B).T
+        D2 = self.squared_to(A, slice(None)) if B is None else self.squared_between(A, B)
+        return np.sqrt(np.maximum(D2, 0))
+
+    def between(self, a, b):
+        """Distances between fitted rows, by index."""
+        return np.sqrt(np.maximum(self.squared_to(FittedIndex(np.asarray(a)), b), 0))
+
+    def describe(self):
+        """What the distances are."""
+        return "the data's own distances"
+
+
+def symmetric_distances(D2):
+    """The square roots of squared distances between all rows, exactly symmetric and zero on the diagonal."""
+    D = np.sqrt(np.maximum(D2, 0)).astype(np.float64)
+    np.fill_diagonal(D, 0)
+    return (D + D.T) / 2
+
+
+class VectorMetric(DataMetric):
+    """Euclidean distances of vectors, dense or sparse. Centred, so that large offsets cost no digits."""
+
+    def read(self, estimator, X, *, reset=True):
+        """Rows X, checked."""
+        return check_rows(estimator, X, reset=reset, sparse=True, min_rows=2 if reset else 1)
+
+    def over(self, rows):
+        """The fitted metric of checked rows."""
         self.center = None if sp.issparse(rows) else rows.mean(axis=0, dtype=np.float64).astype(rows.dtype)
-        self.rows = self.centred(rows)
-        self.squared_norms = row_norms(self.rows, squared=True)
+        self.rows_ = self.centred(rows)
+        self.n_rows_, self.n_features_in_ = rows.shape
+        self.squared_norms = row_norms(self.rows_, squared=True)
         self.dtype = rows.dtype
-
-    n_rows = property(lambda self: self.rows.shape[0])
+        return self
 
     def centred(self, rows):
         """New rows as the fitted ones are kept."""
@@ -122,7 +189,7 @@ class VectorGeometry:
         New rows are measured in double precision: their distances must not depend on their company.
         """
         rows, norms = self._side(A)
-        others, other_norms = self.rows[columns], self.squared_norms[columns]
+        others, other_norms = self.rows_[columns], self.squared_norms[columns]
         if rows.dtype != others.dtype:
             others = others.astype(rows.dtype)
             other_norms = row_norms(others, squared=True)
@@ -134,9 +201,9 @@ class VectorGeometry:
 
     def _side(self, A):
         if A is None:
-            return self.rows, self.squared_norms
+            return self.rows_, self.squared_norms
         if isinstance(A, FittedIndex):
-            return self.rows[A.index], self.squared_norms[A.index]
+            return self.rows_[A.index], self.squared_norms[A.index]
         rows = self.centred(A).astype(np.float64)
         return rows, row_norms(rows, squared=True)
 
@@ -161,11 +228,21 @@ def squared_distances(A, norms_a, B, norms_b):
     return D2
 
 
-class _MatrixGeometry:
+class MatrixMetric(DataMetric):
     """Rows known by a square matrix; new rows by their entries against the fitted ones."""
 
+    is_matrix = True
+
+    def cut(self, rows, index):
+        """Some of the rows, against each other."""
+        return rows[np.ix_(index, index)]
+
+    def entries(self, rows, index):
+        """The entries of new rows against some of the rows."""
+        return rows[:, index]
+
     def to_anchors(self, anchors):
-        """What measures the distances of new rows to some of the fitted ones."""
+        """What measures new rows against some of the fitted ones."""
         return MatrixAnchors(self, anchors)
 
     def squared_between(self, A, B):
@@ -175,17 +252,46 @@ class _MatrixGeometry:
             "the distances to the fitted rows, or use supervision=1."
         )
 
+    def _read(self, estimator, X, reset, kind, check):
+        rows = check_rows(estimator, X, reset=reset, min_rows=2 if reset else 1)
+        if reset:
+            rows = symmetrized(rows, kind, stacklevel=5)
+            check(rows)
+        return rows
 
-class SimilarityGeometry(_MatrixGeometry):
-    """Rows by their similarities, repaired or as they are (then a squared distance may be negative)."""
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = True
+        return tags
 
-    def __init__(self, S, repair="clip"):
-        self.repair = repair_similarity(S, repair)
-        self.matrix = self.repair.matrix.astype(S.dtype)
+
+class SimilarityMetric(MatrixMetric):
+    """Distances from similarities, repaired or as they are (then a squared distance may be negative).
+
+    Parameters
+    ----------
+    repair : {"clip", "flip", "shift", "none"}, default="clip"
+        What is done about negative eigenvalues of the similarity matrix; see `repair_similarity`.
+    """
+
+    _parameter_constraints = {"repair": [StrOptions({"clip", "flip", "shift", "none"})]}
+
+    def __init__(self, repair="clip"):
+        self.repair = repair
+
+    def read(self, estimator, X, *, reset=True):
+        """Similarities X, checked."""
+        self._validate_params()
+        return self._read(estimator, X, reset, "similarity", check_similarity)
+
+    def over(self, rows):
+        """The fitted metric of checked similarities."""
+        self.repaired_ = repair_similarity(rows, self.repair)
+        self.matrix = self.repaired_.matrix.astype(rows.dtype)
         self.diagonal = np.diag(self.matrix).copy()
-        self.dtype = S.dtype
-
-    n_rows = property(lambda self: len(self.matrix))
+        self.rows_, self.dtype = self.matrix, rows.dtype
+        self.n_rows_ = self.n_features_in_ = len(rows)
+        return self
 
     def squared_to(self, A, columns, self_similarity=None):
         """Squared distances; a missing self-similarity is the fitted diagonal's value if that is constant."""
@@ -193,7 +299,7 @@ class SimilarityGeometry(_MatrixGeometry):
             rows = slice(None) if A is None else A.index
             cross, own = self.matrix[rows][:, columns], self.diagonal[rows]
         else:
-            repaired, projected = self.repair.apply(A)
+            repaired, projected = self.repaired_.apply(A)
             cross = np.asarray(repaired, dtype=self.dtype)[:, columns]
             own = self._own(A, projected, self_similarity)
         return own[:, None] + self.diagonal[columns][None, :] - 2 * cross
@@ -209,22 +315,36 @@ class SimilarityGeometry(_MatrixGeometry):
     @property
     def self_similarity_known(self):
         """Whether a new row's self-similarity follows from its similarities (repaired) or from a constant diagonal."""
-        return self.repair.vectors is not None or float(np.ptp(self.diagonal)) <= 1e-9 * abs(
+        return self.repaired_.vectors is not None or float(np.ptp(self.diagonal)) <= 1e-9 * abs(
             float(self.diagonal.mean())
         )
 
 
-class DissimilarityGeometry(_MatrixGeometry):
-    """Rows by their dissimilarities."""
+class DissimilarityMetric(MatrixMetric):
+    """Dissimilarities as they are."""
 
-    def __init__(self, D):
-        self.matrix = D
-        self.dtype = D.dtype
+    def read(self, estimator, X, *, reset=True):
+        """Dissimilarities X, checked."""
+        return self._read(estimator, X, reset, "dissimilarity", check_dissimilarity)
 
-    n_rows = property(lambda self: len(self.matrix))
+    def over(self, rows):
+        """The fitted metric of checked dissimilarities."""
+        self.rows_ = self.matrix = rows
+        self.dtype = rows.dtype
+        self.n_rows_ = self.n_features_in_ = len(rows)
+        return self
 
     def squared_to(self, A, columns, self_similarity=None):
         """Squared dissimilarities."""
         if A is None or isinstance(A, FittedIndex):
             A = self.matrix if A is None else self.matrix[A.index]
         return A[:, columns] ** 2
+
+
+#: What `data=` may be called.
+DATA = {"vectors": VectorMetric, "similarity": SimilarityMetric, "dissimilarity": DissimilarityMetric}
+
+
+def data_metric(data):
+    """The data's own metric, unfitted, from its name or an object."""
+    return DATA[data]() if isinstance(data, str) else clone(data)

@@ -36,7 +36,7 @@ def local_probabilities(geometry, codes, n_classes, perplexity, rng, *, cross_fi
     folds = stratified_folds(codes[labelled], N_FOLDS, rng) if cross_fit else np.arange(len(labelled))
     D2 = np.maximum(found.distances.astype(np.float64), 0)
     D2[folds[found.indices] == folds[:, None]] = np.inf
-    P = np.empty((geometry.n_rows, n_classes))
+    P = np.empty((geometry.n_rows_, n_classes))
     P[labelled] = class_shares(D2, codes[labelled][found.indices], n_classes, perplexity)
     others = np.flatnonzero(codes < 0)
     P[others] = probabilities_of_new(geometry, FittedIndex(others), len(others), codes, n_classes, perplexity)

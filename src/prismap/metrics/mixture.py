@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import pdist, squareform
-from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,6 +24,7 @@ from prismap._search import check_n_neighbors, smallest
 from prismap._spectra import classical_scaling
 from prismap._validation import check_dissimilarity, check_rows, check_square
 from prismap.exceptions import InputError
+from prismap.metrics.base import Metric
 from prismap.metrics.dissimilarities import DISSIMILARITIES, Dissimilarity, get_dissimilarity, learn_options
 from prismap.metrics.mixture_stress import largest_eigenvalue, mix, weight_objective
 
@@ -107,7 +107,7 @@ def first_positions(matrices, weights, n_components, rng):
     return D, classical_scaling(np.square(D), n_components)[0] + JITTER * rng.normal(size=(len(D), n_components))
 
 
-class MixtureMetric(BaseEstimator):
+class MixtureMetric(Metric):
     """A weighted sum of dissimilarities whose weights are learnt, without labels, together with a map.
 
     D = sum_l alpha_l D^l / s_l, sum_l alpha_l = 1, where s_l is the mean of D^l over all pairs (``scale="mean"``), so
@@ -227,7 +227,7 @@ class MixtureMetric(BaseEstimator):
         self.distances_ = squareform(np.maximum(mix(self.weights_, matrices), 0.0))
         self.positions_, self.history_, self.stress_ = best.positions, best.history, float(best.history[-1])
         self.n_iter_, self.stop_reason_ = best.n_iter, best.stop_reason
-        self.terms_, self.objects_, self.n_rows_ = terms, rows, n
+        self.terms_, self.rows_, self.n_rows_ = terms, rows, n
         return self
 
     def pairwise(self, A=None, B=None):
@@ -235,8 +235,8 @@ class MixtureMetric(BaseEstimator):
         check_is_fitted(self, "weights_")
         if A is None and B is None:
             return self.distances_.copy()
-        A = self.objects_ if A is None else self._check_objects(A, reset=False)
-        B = self.objects_ if B is None else self._check_objects(B, reset=False)
+        A = self.rows_ if A is None else self._check_objects(A, reset=False)
+        B = self.rows_ if B is None else self._check_objects(B, reset=False)
         require_memory(24.0 * len(A) * len(B), "The matrix of all distances", "Use kneighbors, or fewer rows.")
         D = np.zeros((len(A), len(B)))
         for term, weight, scale in zip(self.terms_, self.weights_, self.scales_, strict=True):

@@ -104,7 +104,7 @@ def model_name(model):
 def check_model(model, data, *, classes):
     """A model that can say what is needed of it."""
     what, way = ("classifier", "'parzen' or 'lssvm'") if classes else ("regressor", "'gp'")
-    if data != "vectors":
+    if data.is_matrix:
         raise InputError(f"posterior as a {what} needs data='vectors'; use {way} for matrix data.")
     if classes and not hasattr(model, "predict_proba"):
         raise InputError(
@@ -248,8 +248,8 @@ def fold_model(metric, values, model, *, pairs=False):
 def predicted_target(metric, values, model):
     """The target that a model predicts for every row, out of fold if it was not fitted, and the `FoldedModel`."""
     if metric.target_ == "real":
-        check_model(model, metric.data, classes=False)
-    if metric.data != "vectors" or not hasattr(model, "predict"):
+        check_model(model, metric.geometry_, classes=False)
+    if metric.geometry_.is_matrix or not hasattr(model, "predict"):
         raise InputError(f"PredictedLabels({model!r}) needs a model with predict, and data='vectors'.")
     folded = fold_model(metric, values, model)
     X, folds = metric.raw_rows_, metric.folds_

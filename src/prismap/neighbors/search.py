@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from prismap._partition import partition_neighbors
 from prismap._search import Neighbors, check_n_neighbors
 from prismap.exceptions import InputError
-from prismap.metrics.base import count_rows, fit_metric
+from prismap.metrics.base import fit_metric
 from prismap.neighbors.vptree import vptree_neighbors
 
 METHODS = ("auto", "exact", "partition", "vptree")
@@ -60,7 +60,7 @@ def kneighbors(
         check_is_fitted(metric)
     else:
         metric = fit_metric(metric, X, y, n_jobs=n_jobs)
-    n_rows = count_rows(metric)
+    n_rows = metric.n_rows_
     method = choose_method(method, metric, n_rows, queries)
     if method == "exact":
         distances, indices = metric.kneighbors(queries, n_neighbors)

@@ -49,7 +49,7 @@ def all_positions(model, parts, rows_fitted=None):
     Y[fitted] = parts.positions
     if len(others):
         rows = model.rows_[others]
-        Y[others], distance = parts.place(rows if model.data == "vectors" else rows[:, fitted])
+        Y[others], distance = parts.place(model.parts_.data.entries(rows, fitted))
         far[others] = distance > parts.far_threshold
     return Y, far
 
@@ -93,7 +93,7 @@ def page_target(model, y=None):
 
 def data_columns(model):
     """The first columns of vectors, by name."""
-    if model.data != "vectors":
+    if model.parts_.data.is_matrix:
         return {}
     rows = model.rows_[:, :MOST_COLUMNS]
     rows = rows.toarray() if sp.issparse(rows) else rows

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from prismap._random import as_generator
 from prismap._validation import check_rows, renamed
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.learners._omega import canonical_omega
+from prismap.learners.omega import canonical_omega
 from prismap.relevance.neighborhoods import backward_quality, forward_quality, map_neighborhoods
 from prismap.relevance.nerv import first_matrix, learn_matrix, learn_weights, map_neighbors
 

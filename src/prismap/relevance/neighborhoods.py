@@ -13,7 +13,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from prismap._blocks import row_blocks
-from prismap.learners._prototypes import squared_distances
+from prismap.learners.prototypes import squared_distances
 
 #: Bytes of one temporary block.
 _BLOCK_BYTES = 2 * 2**20

@@ -17,8 +17,8 @@ from prismap._affinities import calibrate
 from prismap._blocks import require_memory, row_blocks
 from prismap._costs import SMALLEST_AFFINITY
 from prismap._optimise import minimize
-from prismap.learners._omega import first_omega
-from prismap.learners._prototypes import LEARNING, squared_distances
+from prismap.learners.omega import first_omega
+from prismap.learners.prototypes import LEARNING, squared_distances
 
 #: Bytes of one temporary array; a few of them fit in a cache.
 _BLOCK_BYTES = 2**21

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from copy import copy
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,9 +19,9 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from prismap._optional import import_extra
+from prismap._threads import limit_threads
 from prismap._version import __version__
 from prismap.bundle import map_writer, read_bundle, written_aside
 from prismap.exceptions import FileFormatError, InputError, MissingExtraError
@@ -101,7 +100,7 @@ def attempt(part: Part, *, path: str, mark: str, resume: bool, progress=None) ->
     One thread each: the processes share the cores, and a position never depends on how many there are.
     """
     try:
-        with threadpool_limits(1):
+        with limit_threads(1):
             return map_part(part, model_of(path, mark), mark, resume=resume, progress=progress)
     except MissingExtraError:
         raise
@@ -114,11 +113,8 @@ def attempt(part: Part, *, path: str, mark: str, resume: bool, progress=None) ->
 
 @lru_cache(maxsize=2)
 def model_of(path: str, mark: str):
-    """The model of a file, loaded once a process; it works on one thread."""
-    model = PrisMap.load(path)
-    model.metric_.set_params(n_jobs=1)
-    model._built = replace(model._built, recipe=replace(model._built.recipe, n_jobs=1))
-    return model
+    """The model of a file, loaded once per process."""
+    return PrisMap.load(path)
 
 
 def opened_model(model: Any) -> tuple[Any, str]:

@@ -1,8 +1,30 @@
-"""Linear maps Omega of quadratic forms d(x, w) = ||Omega (x - w)||^2: how they start and how they are written down."""
+"""Linear maps Omega of quadratic forms d(x, w) = ||Omega (x - w)||^2: how they start, are written down and map rows."""
 
 from __future__ import annotations
 
 import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from prismap._validation import check_rows
+
+
+class LinearMapMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """What a model that learns a matrix `omega_` can do with it."""
+
+    @property
+    def lambda_(self):
+        """The metric Omega^T Omega."""
+        return self.omega_.T @ self.omega_
+
+    @property
+    def _n_features_out(self):
+        return len(self.omega_)
+
+    def transform(self, X):
+        """Omega x for each row."""
+        check_is_fitted(self)
+        return check_rows(self, X, reset=False, dtype=np.float64) @ self.omega_.T
 
 
 def first_omega(X, promising, n_components):

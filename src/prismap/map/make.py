@@ -1,0 +1,160 @@
+"""The steps of a fit: an embedding of a metric, and a mapping from its distances to the positions."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import get_tags
+
+from prismap import embeddings
+from prismap.exceptions import InputError
+from prismap.map.parts import DENSE_ROWS
+from prismap.mappings import DirectPlacement, KernelMap, VoteMap
+from prismap.mappings.base import Mapping
+from prismap.metrics.base import PrecomputedMetric
+from prismap.neighbors import kneighbors
+
+#: Methods by the name `PrisMap` and the command line take.
+METHODS = {
+    "tsne": "TSNE", "nerv": "NeRV", "mds": "MDS", "elastic": "ElasticMDS", "isomap": "Isomap", "lle": "LLE",
+    "mvu": "MVU", "som": "SOM", "gtm": "GTM",
+}  # fmt: skip
+#: Mappings by name. ``metric="data"`` asks for the data's own distances, all others get those of the map.
+MAPPINGS = {
+    "fisher": KernelMap(), "euclidean": KernelMap(metric="data"), "svr": KernelMap(solver="svr"),
+    "cost": KernelMap(solver="cost"), "elm": KernelMap("elm"), "direct": DirectPlacement(), "vote": VoteMap(),
+}  # fmt: skip
+#: Iterations of an embedding by name; half of them are enough to be judged.
+N_ITER, QUICK_ITER = 500, 250
+#: Rows that carry the mapping of a large map, and rows that the search for a mapping's smoothness looks at.
+N_LANDMARKS, SMOOTHNESS_ROWS = 4000, 500
+
+
+# --- embeddings -------------------------------------------------------------------------------------------------------
+
+
+def make_embedding(method, *, perplexity, seed, n_iter=N_ITER, callback=None):
+    """An embedding by name, with those of the settings it knows; or a clone of the user's own."""
+    if not isinstance(method, str):
+        own = clone(method)
+        hears = callback is not None and "callback" in own.get_params(deep=False)
+        return own.set_params(callback=callback) if hears else own
+    wanted = {"perplexity": perplexity, "random_state": seed, "callback": callback}
+    if method == "tsne":
+        wanted["n_iter"] = n_iter
+    make = getattr(embeddings, METHODS[method])
+    known = inspect.signature(make).parameters
+    return make(**{name: value for name, value in wanted.items() if name in known})
+
+
+def needs_target(method):
+    """Whether an embedding cannot be fitted without a target."""
+    return not isinstance(method, str) and bool(get_tags(method).target_tags.required)
+
+
+def embed(embedding, rows, data, metric, D, *, target=None, by_distances=False):
+    """The embedding, fitted to all distances D; to the vectors themselves where the metric is theirs.
+
+    `by_distances` asks for D all the same: an embedding that places new rows itself must know them by distances.
+    """
+    if metric is data and not data.is_matrix and not by_distances:
+        return embedding.set_params(metric="euclidean").fit(rows, target)
+    embedding = embedding.set_params(metric=PrecomputedMetric.of(D)).fit(D, target)
+    if not data.is_matrix and hasattr(embedding, "keep_points"):
+        embedding.keep_points(rows)
+    return embedding
+
+
+def embed_many(embedding, rows, data, metric, *, perplexity, seed):
+    """t-SNE of more rows than all distances have room for, from approximate neighbours."""
+    if not isinstance(embedding, embeddings.TSNE):
+        raise InputError(
+            f"method={type(embedding).__name__} needs all distances, and {rows.shape[0]} rows have too many: above "
+            f"{DENSE_ROWS} only method='tsne' embeds. Set fit_rows={DENSE_ROWS} or less: the other rows are placed on "
+            "the map."
+        )
+    found = kneighbors(None, int(3 * perplexity), metric=metric, random_state=seed)
+    given = "precomputed" if data.is_matrix else "euclidean"
+    return embedding.set_params(metric=given, neighbors=found).fit(rows)
+
+
+def story_of(embedding):
+    """How an embedding ended."""
+    return {name: getattr(embedding, name + "_", None) for name in ("objective", "n_iter", "stop_reason", "neighbors")}
+
+
+# --- mappings ---------------------------------------------------------------------------------------------------------
+
+
+class OwnPlacement(Mapping):
+    """New rows placed by the embedding's own ``transform``."""
+
+    def __init__(self, embedding, metric="precomputed"):
+        self.embedding = embedding
+        self.metric = metric
+
+    def fit(self, X, Y):
+        """Nothing is left to learn."""
+        self.keep(X, Y)
+        return self
+
+    def place(self, D):
+        """Positions of rows from their distances D to all fitted rows."""
+        return np.asarray(self.embedding.transform(D.astype(np.float64)), dtype=np.float64)
+
+
+def make_mapping(mapping, embedding, *, perplexity, seed, large=False):
+    """The mapping by name or as an object, unfitted; "own" is the embedding's."""
+    if isinstance(mapping, str) and mapping == "own":
+        if not hasattr(embedding, "transform"):
+            raise InputError(
+                "mapping='own' needs a method that can place new rows itself, 'som' or 'gtm'; "
+                f"{type(embedding).__name__} cannot. Use mapping='fisher'."
+            )
+        return OwnPlacement(embedding)
+    if large and isinstance(mapping, str) and mapping == "vote":
+        mapping = "fisher"  # on a large map the nearest rows decide anyway, on top of kernels
+    if not isinstance(mapping, str):
+        made = clone(mapping)
+    else:
+        settings = {"perplexity": perplexity, "random_state": seed}
+        made = clone(MAPPINGS[mapping])
+        made.set_params(**{name: value for name, value in settings.items() if name in made.get_params()})
+    if large and not (isinstance(made, KernelMap) and made.kernel == "rbf"):
+        raise InputError(
+            f"mapping={mapping!r} needs all distances; on a large map use mapping='fisher', or set fit_rows."
+        )
+    return made
+
+
+def fit_mapping(mapping, D, Y, seed):
+    """The mapping, fitted to distances D between rows at positions Y.
+
+    The smoothness of Gaussian kernels, their width and ridge, is relative to the rows' own spacing: a sample shows it
+    as well as all rows would.
+    """
+    mapping.set_params(metric=PrecomputedMetric.of(D))
+    if isinstance(mapping, KernelMap) and mapping.kernel == "rbf" and mapping.bandwidth == "cv":
+        sample = np.sort(np.random.default_rng(seed).permutation(len(D))[:SMOOTHNESS_ROWS])
+        part = D[np.ix_(sample, sample)]
+        trial = KernelMap(ridge=mapping.ridge, random_state=seed)
+        trial.set_params(metric=PrecomputedMetric.of(part)).fit(part, Y[sample])
+        mapping.set_params(bandwidth=trial.factor_, ridge=trial.ridge_)
+    return mapping.fit(D, Y)
+
+
+def large_anchors(n_rows, seed):
+    """The rows that carry the mapping of a large map."""
+    return np.sort(np.random.default_rng(seed).choice(n_rows, N_LANDMARKS, replace=False))
+
+
+def fit_bytes(n_rows, perplexity):
+    """Memory of a fit at its peak: all distances and the kernels on them, of a large map the landmarks' and neighbours.
+
+    (Measured: 33 to 50 bytes per pair, the most with the Parzen posterior.)
+    """
+    if n_rows <= DENSE_ROWS:
+        return 50.0 * n_rows**2
+    return 50.0 * N_LANDMARKS**2 + 100.0 * perplexity * n_rows

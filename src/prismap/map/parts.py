@@ -1,0 +1,132 @@
+"""A map, as a value: the data's own metric, the metric of the map, positions, and the mapping of new rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from prismap._blocks import row_blocks
+from prismap._spacing import far_threshold, typical_distance
+from prismap._threads import parallel_map
+from prismap.map.cells import Cells
+from prismap.map.known import KnownRows
+from prismap.mappings.base import Mapping
+from prismap.metrics import Metric
+from prismap.metrics.geometry import DataMetric
+
+#: Up to so many rows all distances are computed; beyond, neighbours are searched and landmarks carry the mapping.
+DENSE_ROWS = 10_000
+#: Bytes of one block of distances of new rows in double precision: a few of them stay in a core's cache.
+BLOCK_BYTES = 2**21
+
+
+@dataclass(frozen=True)
+class MapParts:
+    """What is saved, judged and served. `prismap.map.PrisMap` makes it, and it knows nothing of how.
+
+    Attributes
+    ----------
+    rows : the fitted rows, as they were given.
+    data : the metric of the data's own distances, fitted on these rows.
+    metric : the metric of the map; the same object without a target.
+    positions : (n, 2), of the fitted rows.
+    mapping : positions of new rows from their distances to the anchors.
+    anchors : the fitted rows that new rows are compared with: all, on a large map its landmarks.
+    placed_by_data : whether these distances are the data's own, and not those of the map.
+    nearest : distance of each anchor to its nearest other one, in the data's own metric.
+    seed : seed of the sample that tells the spacing of a large map.
+    embedding : the fitted embedding; a map that was read from a file has none.
+    story, times : how the embedding ended, and the seconds of each stage.
+    """
+
+    rows: Any
+    data: DataMetric
+    metric: Metric
+    positions: np.ndarray
+    mapping: Mapping
+    anchors: np.ndarray
+    placed_by_data: bool
+    nearest: np.ndarray
+    seed: int
+    embedding: Any = None
+    story: dict[str, Any] = field(default_factory=dict)
+    times: dict[str, float] = field(default_factory=dict)
+
+    def place(self, rows):
+        """Positions of new rows (vectors, or entries against the fitted rows), and their distances to the data.
+
+        Each row by itself, block by block. A row that equals a fitted one gets exactly that one's position. Distances
+        are those to the nearest fitted row in the data's own metric, in units of the typical such distance.
+        """
+        Y, nearest = np.empty((rows.shape[0], self.positions.shape[1])), np.empty(rows.shape[0])
+
+        def place_block(block):
+            own = self.data_anchors.see(rows[block])
+            seen = own if self.map_anchors is None else self.map_anchors.see(rows[block], own)
+            if self.cells is not None:
+                Y[block], nearest[block] = self.cells.place(seen, own)
+            else:
+                Y[block] = self.mapping.place(seen.distances)
+                nearest[block] = np.sqrt(own.squared.min(axis=1))
+
+        size = int(np.clip(BLOCK_BYTES / 8 // len(self.anchors), 64, 1024))
+        blocks = [slice(start, min(start + size, len(Y))) for start in range(0, len(Y), size)]
+        # A metric that has threads of its own gets one block after another.
+        parallel_map(place_block, blocks, 1 if self.map_anchors is not None and self.map_anchors.threaded else None)
+        found, fitted = self.known.find(rows)
+        Y[found], nearest[found] = self.positions[fitted], 0.0
+        return Y, nearest / self.typical_distance
+
+    @cached_property
+    def known(self):
+        """The fitted rows, to be found again by their exact values."""
+        return KnownRows(self.rows)
+
+    @cached_property
+    def data_anchors(self):
+        """New rows measured by the data's own metric."""
+        return self.data.to_anchors(self.anchors)
+
+    @cached_property
+    def map_anchors(self):
+        """New rows measured by the metric that places them; None where that is the data's own."""
+        if self.placed_by_data or self.metric is self.data:
+            return None
+        return self.metric.to_anchors(self.anchors)
+
+    @cached_property
+    def cells(self):
+        """The fitted rows of a large map by their landmarks, where distances to single rows are cheap; else None."""
+        by = self.data_anchors if self.map_anchors is None else self.map_anchors
+        if not self.is_large or not by.searchable or sp.issparse(self.rows):
+            return None
+        return Cells(self.data_anchors, self.map_anchors, self.positions, self.seed)
+
+    @property
+    def is_large(self):
+        """Whether the map was made of searched neighbours."""
+        return len(self.positions) > DENSE_ROWS
+
+    @property
+    def typical_distance(self):
+        """Median distance of a fitted row to its nearest neighbour."""
+        return typical_distance(self.nearest)
+
+    @property
+    def far_threshold(self):
+        """99 % of the fitted rows are nearer than this to another one, in units of the typical distance."""
+        return far_threshold(self.nearest)
+
+
+def nearest_anchors(data, anchors):
+    """Distance of each anchor to its nearest other one."""
+    nearest = np.empty(len(anchors))
+    for block in row_blocks(len(anchors), 24.0 * len(anchors)):
+        D = data.between(anchors[block], anchors).astype(np.float64)
+        D[np.arange(len(D)), np.arange(block.start, block.stop)] = np.inf
+        nearest[block] = D.min(axis=1)
+    return nearest

@@ -1,0 +1,66 @@
+"""The contract of a mapping: positions of new rows from their distances to the fitted ones.
+
+A mapping must write `fit` and `place`. Inside a map its metric is ready-made: ``fit(D, Y)`` takes the distances between
+the fitted rows and their positions, ``place(D)`` the distances of new rows to the fitted ones.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from prismap._blocks import row_blocks
+from prismap._validation import take_columns
+from prismap.exceptions import InputError
+from prismap.mappings._inputs import as_positions, mapping_tags, resolve_metric
+
+
+class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+    """From rows to positions, by the distances of a parameter `metric`."""
+
+    @abstractmethod
+    def fit(self, X, Y):
+        """Learn from rows X (or their distances, with ``metric="precomputed"``) and positions Y, shape (n, d)."""
+
+    @abstractmethod
+    def place(self, D):
+        """Positions of rows from their distances D to all fitted rows, each row by itself; D is not checked."""
+
+    def transform(self, X):
+        """Positions of rows X (with "precomputed": of rows whose distances to the fitted rows X holds)."""
+        check_is_fitted(self, "embedding_")
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        n_new = _num_samples(X)
+        if n_new == 0:
+            raise InputError("X has no rows; a minimum of 1 is required.")
+        positions = np.empty((n_new, self._n_features_out))
+        for rows in row_blocks(n_new, 96.0 * self.metric_.n_rows_):
+            D = np.asarray(self.metric_.pairwise(_safe_indexing(X, rows)), dtype=np.float64)
+            positions[rows] = self.place(D)
+        return positions
+
+    def keep(self, X, Y):
+        """Fit the metric to rows X, check and keep their positions Y; for `fit`. Returns the number of rows."""
+        self.metric_ = resolve_metric(self.metric, X, n_jobs=getattr(self, "n_jobs", None))
+        take_columns(self, self.metric_)
+        n_rows = self.metric_.n_rows_
+        self.embedding_ = as_positions(Y, n_rows)
+        if n_rows < 2:
+            raise InputError(f"X has n_samples={n_rows}; a map needs at least 2 rows.")
+        self._n_features_out = self.embedding_.shape[1]
+        return n_rows
+
+    def state(self):
+        """Arrays by name that, with the distances and positions of the fitted rows, make this mapping again."""
+        return {}
+
+    def restore(self, D, Y, state):
+        """Become the fitted mapping that had this `state`; by default by fitting once more. D is a function."""
+        return self.fit(D(), Y)
+
+    def __sklearn_tags__(self):
+        return mapping_tags(super().__sklearn_tags__(), self.metric)
