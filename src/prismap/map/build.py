@@ -288,8 +288,10 @@ def make_embedding(recipe, *, metric):
     make = getattr(embeddings, METHODS[recipe.method])
     wanted = {
         "metric": metric, "perplexity": recipe.perplexity, "random_state": recipe.seed, "n_jobs": recipe.n_jobs,
-        "callback": recipe.callback, "n_iter": recipe.n_iter,
+        "callback": recipe.callback,
     }  # fmt: skip
+    if make is embeddings.TSNE:  # the steps of other methods are not its steps: they keep their own number
+        wanted["n_iter"] = recipe.n_iter
     known = inspect.signature(make).parameters
     return make(**{name: value for name, value in wanted.items() if name in known})
 
