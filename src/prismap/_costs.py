@@ -96,7 +96,7 @@ def stress_cost(Y: Array, D: Array, W: Array | None = None) -> tuple[float, Arra
     """
     cost, gradient = 0.0, np.empty_like(Y)
     for rows in row_blocks(len(Y), 8.0 * len(Y), _BLOCK_BYTES):
-        E = _distances(Y[rows], Y)
+        E = cdist(Y[rows], Y)
         gap = D[rows] - E
         F = gap if W is None else W[rows] * gap
         cost += 0.5 * float(np.vdot(F, gap))
@@ -104,16 +104,6 @@ def stress_cost(Y: Array, D: Array, W: Array | None = None) -> tuple[float, Arra
         F /= E
         gradient[rows] = -2.0 * _pull(F, Y[rows], Y)
     return cost, gradient
-
-
-def _distances(A: Array, B: Array) -> Array:
-    """|a_i - b_j| in few dimensions, by passes over a block in the cache: three times scipy's speed."""
-    d = np.zeros((len(A), len(B)))
-    for a, b in zip(A.T, B.T, strict=True):
-        gap = np.subtract.outer(a, b)
-        gap *= gap
-        d += gap
-    return np.sqrt(d, out=d)
 
 
 def elastic_floor(D: Array) -> float:
