@@ -18,6 +18,8 @@ source                  posterior
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 
 from prismap._blocks import require_memory
@@ -46,7 +48,7 @@ from prismap.metrics.models import fold_model, model_name, predicted_target
 from prismap.metrics.nystroem import fit_on_all_rows
 from prismap.metrics.parzen import ParzenPosterior
 from prismap.metrics.rowwise import RowwisePosterior
-from prismap.metrics.segments import SegmentRule
+from prismap.metrics.segments import SegmentRule, enough_segments, sample_rows
 
 
 def cross_fitted_words(folds):
@@ -58,6 +60,32 @@ def cross_fitted_words(folds):
 def model_words(metric, folded):
     """How a model judged the fitted rows."""
     return "in-sample, by a model that was fitted before" if folded.fitted_before else cross_fitted_words(metric.folds_)
+
+
+def fixed_rule(metric):
+    """The rule that parameters or a file name; one sub-segment where it is still to be found."""
+    path = "tangent" if metric.path == "tangent" else "chord"
+    if metric.segments_open:
+        return SegmentRule(path, 1)
+    return SegmentRule(path, metric.n_segments_, metric.symmetric, metric.extrapolated_)
+
+
+def found_rule(metric, source, mean):
+    """The rule that a sample of pairs of the fitted rows asks for; `mean` orders the rows of the source."""
+    a, b = sample_rows(source.rows.fold, mean)
+    A, B, every = source.rows.take(a), source.rows.take(b), slice(None)
+    steps = None
+    if metric.supervision < 1:
+        steps = metric._squared_steps(FittedIndex(source.order[a]), FittedIndex(source.order[b]))
+
+    def length(rule):
+        posterior = copy(source.posterior)
+        posterior.rule = rule
+        return rule.length(posterior.block(A, B).sub_lengths(every, every), metric.supervision, steps)
+
+    rule = enough_segments(length)
+    metric.n_segments_, metric.extrapolated_ = rule.n_segments, rule.extrapolated
+    return rule
 
 
 def predicted_source(metric, values, rng):
@@ -81,15 +109,16 @@ class ParzenSource:
         self.geometry, self.support = metric.geometry_, metric.support_
         self.order = np.argsort(metric.folds_, kind="stable")
         folds = metric.folds_[self.support] if metric.cross_fit else None
-        path = "tangent" if metric.path == "tangent" else "chord"
-        rule = SegmentRule(path, metric.n_segments_, metric.symmetric)
-        n_classes = len(metric.classes_)
+        n_classes, rule = len(metric.classes_), fixed_rule(metric)
         self.posterior = ParzenPosterior(codes[self.support], n_classes, folds, metric.bandwidth_, rule)
         self.judged = cross_fitted_words(metric.folds_)
         n_bytes = self.posterior.bytes_per_row(self.geometry.dtype.itemsize) * metric.n_rows_
         require_memory(n_bytes, "The profiles of the fitted rows", "Set a smaller n_support, or fit fewer rows.")
         Q = self.geometry.squared_to(FittedIndex(self.order), self.support)
         self.rows = self.posterior.rows(Q, metric.folds_[self.order])
+        if metric.segments_open:
+            self.posterior.rule = found_rule(metric, self, self.rows.exponent.mean(axis=1))
+            self.rows = self.posterior.prepared(self.rows)
 
     def new(self, rows, self_similarity=None):
         """State of new rows."""
@@ -285,10 +314,11 @@ class GaussianProcessSource:
         self.hyper = state["process"] if state is not None else self._hyper(metric.posterior, Q, y, rng)
         folds = metric.folds_[self.support] if metric.cross_fit else np.zeros(len(y), dtype=np.intp)
         processes = [Process(Q, column, folds, *hyper) for hyper, column in zip(self.hyper, y.T, strict=True)]
-        rule = SegmentRule("tangent" if metric.path == "tangent" else "chord", metric.n_segments_, metric.symmetric)
-        self.posterior = GaussianProcessPosterior(self.geometry, processes, rule)
+        self.posterior = GaussianProcessPosterior(self.geometry, processes, fixed_rule(metric))
         profile = self._profiles(self.geometry.squared_to(FittedIndex(self.order), self.support))
         self.rows = ProcessRows(profile, metric.folds_[self.order], index=self.order)
+        if metric.segments_open:
+            self.posterior.rule = found_rule(metric, self, profile.mean(axis=1))
 
     def _profiles(self, Q):
         return np.maximum(Q, 0).astype(np.float64)
