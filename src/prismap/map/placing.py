@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from prismap.metrics.geometry import FittedIndex, VectorGeometry, squared_distances
 from prismap.metrics.segments import blend
-from prismap.metrics.sources import MachineSource
+from prismap.metrics.sources import ExcessSource, MachineSource
 from prismap.metrics.tiles import n_threads
 
 #: Bytes of one block of squared distances where each thread has its own: a few of them stay in cache.
@@ -82,6 +82,8 @@ class Distances:
         """The same of a slice of the fitted rows, each with its own honest posterior."""
         rows = FittedIndex(np.arange(self.geometry.n_rows)[block])
         D2 = self._squared(rows)
+        if isinstance(self.metric._source, ExcessSource) and self.by_fisher and self.own is None:
+            return self.metric.distances_to(rows, FittedIndex(np.arange(self.geometry.n_rows)[self.anchors])), D2, None
         if not self.rowwise:
             return np.sqrt(D2), D2, None
         state = self.metric.posterior_.rows(self.metric._source.fitted_probabilities[block], self.dtype)

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: Numbers of sub-segments that are tried, and the number that they are compared with.
-CANDIDATES, REFERENCE = (2, 4, 6, 8, 12, 16, 24, 32), 64
-#: What is enough: this share of the pairs of a sample of so many rows by so many, within this share of the length.
-SHARE_WITHIN, TOLERANCE, SAMPLE_ROWS = 0.99, 0.02, 24
+#: Numbers of sub-segments that are tried.
+CANDIDATES = (2, 4, 6, 8, 12, 16, 24, 32)
+#: What is enough: this share of the pairs of a sample within this share of the length.
+SHARE_WITHIN, TOLERANCE = 0.99, 0.02
 #: An extrapolated length is at most this share longer.
 MOST_EXTRAPOLATED = 0.05
 
@@ -108,22 +108,22 @@ def extrapolated(sub_lengths, n_segments, supervision, squared_steps=None):
     return fine
 
 
-def enough_segments(length):
-    """The fewest sub-segments that leave nearly all of some segments as long as very many do.
+def enough_segments(length, most=32):
+    """The fewest sub-segments, at most so many, that leave nearly all of some segments as long as very many do.
 
     ``length(rule)`` gives the lengths of these segments. Errors count in proportion, down to a thousandth of the
     longest: shorter ones are no distances that anything rests on.
     """
-    rules = [SegmentRule(n_segments=T, extrapolated=True) for T in (*CANDIDATES, REFERENCE)]
-    reference = length(rules[-1])
+    reference = length(SegmentRule(n_segments=2 * most, extrapolated=True))
     allowed = TOLERANCE * np.maximum(reference, 1e-3 * reference.max())
-    for rule in rules[:-1]:
+    rules = [SegmentRule(n_segments=T, extrapolated=True) for T in CANDIDATES if most >= T]
+    for rule in rules:
         if np.mean(np.abs(length(rule) - reference) <= allowed) >= SHARE_WITHIN:
             return rule
-    return rules[-2]
+    return rules[-1]
 
 
-def sample_rows(fold, mean):
+def sample_rows(fold, mean, n_rows):
     """Two sets of rows, each of one fold, that stand for all: indices, spread evenly over the rows' mean profiles.
 
     Nothing is drawn and the order of the rows does not matter.
@@ -134,7 +134,7 @@ def sample_rows(fold, mean):
     groups = [group[np.argsort(mean[group], kind="stable")] for group in groups]
     if len(groups) == 1:
         groups = [groups[0][::2], groups[0][1::2]]
-    return [group[np.linspace(0, len(group) - 1, min(SAMPLE_ROWS, len(group))).round().astype(int)] for group in groups]
+    return [group[np.linspace(0, len(group) - 1, min(n_rows, len(group))).round().astype(int)] for group in groups]
 
 
 def tangent_node(t, n_segments, *, symmetric):
