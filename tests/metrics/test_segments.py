@@ -124,7 +124,7 @@ def violations(D, rows, slack=1e-9):
     for row in rows:
         through = row[:, None] + D
         count += np.count_nonzero(row[None, :] > through + slack)
-        count += np.count_nonzero(D > row[:, None] + row[None, :] + slack)
+        count += np.count_nonzero(row[:, None] + row[None, :] + slack < D)
     return count
 
 

@@ -31,7 +31,6 @@ from prismap.metrics.sources import (
     GaussianProcessSource,
     MachineSource,
     ModelSource,
-    ParzenSource,
     RegressorSource,
     SegmentModelSource,
     choose_source,

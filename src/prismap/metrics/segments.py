@@ -18,6 +18,7 @@ the next term of the error, which falls with 1/T^2, from the length with half as
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -97,7 +98,9 @@ def extrapolated(sub_lengths, n_segments, supervision, squared_steps=None):
     The step is never negative, since coarse lengths are the shorter ones, and it is kept small: where halving T loses a
     whole class on the way, the error is no power of 1/T and there is nothing to carry on.
     """
-    fine, coarse, parts = 0.0, 0.0, iter(sub_lengths)
+    fine: Any = 0.0
+    coarse: Any = 0.0
+    parts = iter(sub_lengths)
     for one, two, both in zip(parts, parts, parts, strict=True):
         fine = fine + blended(one, n_segments, supervision, squared_steps)
         fine += blended(two, n_segments, supervision, squared_steps)
