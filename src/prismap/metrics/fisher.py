@@ -236,7 +236,7 @@ class FisherMetric(BaseEstimator):
             self.posterior_ = self._source.posterior
         self._order = np.arange(self.n_rows_) if self._source is None else self._source.order
         self._place = np.argsort(self._order)
-        self._graph = None
+        self._graph: Any = None
         if self.path == "graph":
             self._graph = SegmentGraph(self._straight, lambda k: self._straight_neighbors(None, k), self.n_rows_)
 

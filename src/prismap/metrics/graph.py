@@ -4,8 +4,8 @@ Up to `EXACT_ROWS` rows every pair is an edge, so the paths are the shortest ove
 segments. Beyond, the edges lead to the nearest neighbours, and a path may be longer than the segment that is no edge.
 
 A new row enters by edges too. It must not be a shortcut between fitted rows, whose distances do not know of it, so an
-edge l_e to row e is lengthened to ``max_f D(e, f) - l_f`` where it is shorter than that. Then ``f(j) = min_e l_e + D(e, j)``
-keeps both ``|f(j) - f(k)| <= D(j, k)`` and ``D(j, k) <= f(j) + f(k)`` for all fitted j, k.
+edge l_e to row e is lengthened to ``max_f D(e, f) - l_f`` where it is shorter than that. Then
+``f(j) = min_e l_e + D(e, j)`` keeps ``|f(j) - f(k)| <= D(j, k)`` and ``D(j, k) <= f(j) + f(k)`` for all fitted j, k.
 """
 
 from __future__ import annotations

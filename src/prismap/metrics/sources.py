@@ -246,8 +246,8 @@ class ExcessSource:
         along = ParzenPosterior(codes[self.support], n_classes, folds, metric.bandwidth_, rule)
         self.posterior = ExcessPosterior(local_predict(metric, codes), along)
         self.judged = (
-            f"local supports at the rows, {len(self.support)} support rows and {PATH_SEGMENTS} sub-segments between them, "
-            f"{cross_fitted_words(metric.folds_)}"
+            f"local supports at the rows, {len(self.support)} support rows and {PATH_SEGMENTS} sub-segments between "
+            f"them, {cross_fitted_words(metric.folds_)}"
         )
         Q = self.geometry.squared_to(FittedIndex(self.order), self.support)
         self.rows = self.posterior.joined(self.local[self.order], self.geometry.dtype, Q, metric.folds_[self.order])
