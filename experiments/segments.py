@@ -4,8 +4,8 @@
 *line*: clusters of classes A, B, A, A at 0, 2, 4, 8). Relative errors against T = 64 in %: median, 99th percentile, and
 the share of pairs within 2 %. Seconds of CPU for all pairs, the two in turn, best of three; *times T = 2* is the ratio.
 
-*modes* and *modes_default*: two modes of class 0 with class 1 between them; the median distance between rows of the two modes, within one
-mode, and what approximation is in force. 6.28 is there and back again.
+*modes* and *modes_default*: two modes of class 0 with class 1 between them; the median distance between rows of the
+two modes, within one mode, and what approximation is in force. 6.28 is there and back again.
 """
 
 from __future__ import annotations
