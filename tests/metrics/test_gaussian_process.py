@@ -23,7 +23,7 @@ def toy():
 
 
 def metric_of(toy, **options):
-    return FisherMetric(**{"perplexity": 4, "random_state": 0, **options}).fit(*toy)
+    return FisherMetric(**{"perplexity": 4, "random_state": 0, "n_segments": 2, **options}).fit(*toy)
 
 
 def hyper_of(metric):

@@ -90,7 +90,10 @@ def _check_arrays(header, arrays):
     for name, shape in wanted.items():
         if arrays[name].shape != shape:
             raise ValueError(f"{name} has shape {arrays[name].shape} and not {shape}")
-    for name in ("anchors", "mapping/landmarks", "metric/support", "metric/machine_landmarks", "metric/folds"):
+    for name in (
+        "anchors", "mapping/landmarks", "metric/support", "metric/machine_landmarks", "metric/path_support",
+        "metric/folds",
+    ):  # fmt: skip
         index, least = arrays.get(name, np.zeros(1, dtype=np.intp)), -1 if name == "metric/folds" else 0
         if index.dtype.kind not in "iu" or index.ndim != 1 or index.min() < least or index.max() >= n:
             raise ValueError(f"{name} holds other numbers than those of its {n} rows")

@@ -27,14 +27,13 @@ from prismap.metrics.anchors import FisherAnchors, RowwiseAnchors
 from prismap.metrics.base import Metric
 from prismap.metrics.gaussian_process import GaussianProcess, most_support, target_bins
 from prismap.metrics.geometry import DataMetric, FittedIndex, SimilarityMetric, data_metric
-from prismap.metrics.graph import GRAPH_NEIGHBORS, connected_graph, shortest_paths, shortest_paths_of_new
+from prismap.metrics.graph import SegmentGraph
 from prismap.metrics.models import SEGMENT_FOLDS, PredictedLabels, check_model, is_model
-from prismap.metrics.segments import blend
+from prismap.metrics.segments import SegmentRule
 from prismap.metrics.sources import (
     GaussianProcessSource,
     MachineSource,
     ModelSource,
-    ParzenSource,
     RegressorSource,
     SegmentModelSource,
     choose_source,
@@ -73,10 +72,13 @@ class FisherMetric(Metric):
         (`prismap.metrics.models`). ``PredictedLabels(model)`` puts a model's predictions in the place of y.
     path : "chord", "tangent" or "graph"
         Arcs between posteriors at nodes of the straight segment (the default), speeds at nodes as published, or
-        shortest paths over a neighbour graph whose edges are chords.
+        shortest paths over a graph whose edges are such segments: all of them up to 1,000 rows, those to the nearest
+        neighbours beyond. Only "graph" is sure to keep the triangle inequality.
     n_segments : int or "auto"
-        Sub-segments of a straight segment; "auto" is 2 for "parzen" and "gp", 1 for the others. More than one asks a
-        model at points between rows, in `kneighbors` for candidates only; "lssvm" knows rows only.
+        Sub-segments of a straight segment. "auto" is 1 where a posterior knows rows only; "parzen" and "gp" take as
+        many as a sample of pairs needs to be within 2 % of 64, lengths extrapolated (`n_segments_` says how many). A
+        number means exactly that, without extrapolation. More than one asks a model at points between rows, in
+        `kneighbors` for candidates only; "lssvm" knows rows only.
     symmetric : bool
         For ``path="tangent"``: nodes mirrored about the middle; False takes left nodes, as in the thesis.
     supervision : float in [0, 1]
@@ -103,6 +105,7 @@ class FisherMetric(Metric):
     posterior_ : the posterior object; its name is in ``repr``.
     log_losses_ : out-of-fold log-losses that ``posterior="auto"`` chose by.
     n_rows_ : number of fitted rows.
+    n_segments_ : sub-segments in use.
 
     Notes
     -----
@@ -218,15 +221,18 @@ class FisherMetric(Metric):
         """The posterior and the state of the fitted rows, from support, folds and bandwidth."""
         self._source: Any = None
         self.n_segments_ = 1 if self.n_segments == "auto" else self.n_segments
+        self.segments_open, self.extrapolated_ = False, False
+        # Files of the first version know no rule: there, two sub-segments were all that "auto" meant.
+        self._stored_segments = None if state is None else state.get("segments", (2, 0))
         if values is not None:
             make = self._make_real_source if self.target_ == "real" else self._make_source
             self._source = make(values, rng, state)
             self.posterior_ = self._source.posterior
         self._order = np.arange(self.n_rows_) if self._source is None else self._source.order
         self._place = np.argsort(self._order)
-        self._graph = None
+        self._graph: Any = None
         if self.path == "graph":
-            self._graph = connected_graph(lambda k: self._straight_neighbors(None, k), self.n_rows_)
+            self._graph = SegmentGraph(self._straight, lambda k: self._straight_neighbors(None, k), self.n_rows_)
 
     def _make_source(self, codes, rng, state):
         """The source of the posterior by name, by out-of-fold log-loss, from a classifier, or from stored arrays."""
@@ -241,7 +247,7 @@ class FisherMetric(Metric):
         if self.path == "tangent" or (state is not None and kind == "auto"):
             kind = "parzen" if kind == "auto" else kind
         if self.n_segments == "auto" and (kind in ("auto", "parzen") or not is_model(self.posterior)):
-            self.n_segments_ = ParzenSource.default_segments
+            self._look_between_rows()
         if isinstance(self.posterior, PredictedLabels):
             return predicted_source(self, codes, rng)
         if is_model(self.posterior):
@@ -263,6 +269,14 @@ class FisherMetric(Metric):
             )
         return source
 
+    def _look_between_rows(self):
+        """Let a posterior that knows what lies between rows find its sub-segments, or take them from stored arrays."""
+        self.n_segments_ = 2
+        if self._stored_segments is not None:
+            self.n_segments_, self.extrapolated_ = int(self._stored_segments[0]), bool(self._stored_segments[1])
+        elif self.path != "tangent":
+            self.segments_open = True
+
     def _make_model_source(self, values):
         """A classifier or regressor, at the rows or along segments."""
         check_model(self.posterior, self.geometry_, classes=self.target_ == "class")
@@ -281,7 +295,7 @@ class FisherMetric(Metric):
         if is_model(self.posterior):
             return self._make_model_source(values)
         if self.n_segments == "auto":
-            self.n_segments_ = GaussianProcessSource.default_segments
+            self._look_between_rows()
         if isinstance(self.posterior, PredictedLabels):
             return predicted_source(self, values, rng)
         return GaussianProcessSource(self, values, rng, state)
@@ -323,8 +337,7 @@ class FisherMetric(Metric):
 
     def distances_to(self, A, B):
         """Distances of rows A, new ones or a `FittedIndex`, to the fitted rows of the `FittedIndex` B, unchecked."""
-        D = self._straight(A, B)
-        return D if self._graph is None else np.minimum(D, self._along_graph(A)[:, B.index])
+        return self._straight(A, B) if self._graph is None else self._along_graph(A)[:, B.index]
 
     def to_anchors(self, anchors):
         """What measures the distances of new rows to some of the fitted ones."""
@@ -372,12 +385,12 @@ class FisherMetric(Metric):
         return distances, indices
 
     def _along_graph(self, A=None):
-        """Shortest paths from rows A to all fitted rows, the direct segment among them."""
+        """Shortest paths from rows A to all fitted rows."""
         if A is None or isinstance(A, FittedIndex):
-            D = shortest_paths(self._graph, None if A is None else A.index)
+            D = self._graph.paths(None if A is None else A.index)
         else:
-            D = shortest_paths_of_new(self._graph, *self._straight_neighbors(A, min(GRAPH_NEIGHBORS, self.n_rows_)))
-        return np.minimum(D.astype(self.geometry_.dtype), self._straight(A))
+            D = self._graph.paths_of_new(*self._straight_neighbors(A, self._graph.n_entries))
+        return D.astype(self.geometry_.dtype)
 
     def _straight(self, A=None, B=None, self_similarity=None):
         """Lengths of the straight segments between rows A and B, each None, a `FittedIndex` or new rows."""
@@ -388,16 +401,18 @@ class FisherMetric(Metric):
         if self.supervision == 0:
             return unsort(np.sqrt(steps), order_a, order_b)
         rows_a, rows_b = self._state(key_a, self_similarity), self._state(key_b)
+        rule = getattr(self.posterior_, "rule", SegmentRule(n_segments=self.n_segments_))
+        chunk_rows = self.posterior_.chunk_rows() if hasattr(self.posterior_, "chunk_rows") else None
 
         def lengths(block, chunk_a, chunk_b, a, b):
             part = None if steps is None else steps[chunk_a, chunk_b][a, b]
-            return blend(block.sub_lengths(a, b), self.n_segments_, self.supervision, part)
+            return rule.length(block.sub_lengths(a, b), self.supervision, part)
 
         out = np.empty((len(rows_a), len(rows_b)), dtype=self.geometry_.dtype)
         same = A is None and B is None and (self.path != "tangent" or self.symmetric)
         fill_pairs(
             out, rows_a.fold, rows_b.fold, lambda a, b: self.posterior_.block(rows_a.take(a), rows_b.take(b)), lengths,
-            same=same, n_jobs=self.n_jobs,
+            same=same, chunk_rows=chunk_rows, n_jobs=self.n_jobs,
         )  # fmt: skip
         if A is None and B is None:
             np.fill_diagonal(out, 0)
@@ -502,8 +517,13 @@ class FisherMetric(Metric):
         return tensor
 
     def describe(self):
-        """The posterior and how it was fitted, in words."""
-        return f"{self.posterior_.name}, {self._source.judged}"
+        """The posterior, how it was fitted and what is approximated, in words."""
+        words = [self.posterior_.name, self._source.judged]
+        if self.extrapolated_:
+            words.append(f"{self.n_segments_} sub-segments, extrapolated")
+        if self._graph is not None:
+            words.append(self._graph.describe())
+        return ", ".join(words)
 
     def state(self):
         """What, with the fitted rows and their target, makes this metric again: arrays by name."""
@@ -511,7 +531,9 @@ class FisherMetric(Metric):
             # A model is code; a file without pickle cannot hold it.
             raise InputError("a metric whose posterior is a model object cannot be saved; use a named posterior.")
         own = {} if self._source is None else self._source.state()
-        return {"support": self.support_, "folds": self.folds_, "bandwidth": np.array(self.bandwidth_), **own}
+        segments = np.array([self.n_segments_, int(self.extrapolated_)])
+        bandwidth = np.array(self.bandwidth_)
+        return {"support": self.support_, "folds": self.folds_, "bandwidth": bandwidth, "segments": segments, **own}
 
     def restore(self, X, y, state):
         """Become the fitted metric of rows, target and `state`, without fitting anew."""

@@ -36,6 +36,7 @@ from prismap._blocks import row_blocks
 from prismap._threads import on_one_thread
 from prismap.exceptions import InputError
 from prismap.metrics.geometry import FittedIndex, SimilarityMetric, VectorMetric
+from prismap.metrics.segments import join
 
 #: Support rows when the user names no number (fewer for many rows, whose pairs cost |S|^2 each), and rows that the
 #: hyper-parameters are found on: no silent O(n^3).
@@ -373,16 +374,18 @@ class ProcessBlock:
     def sub_lengths(self, a, b):
         """The T sub-segment lengths (n_a, n_b) of the pairs of two slices, one after another."""
         if self.rule.path == "tangent":
-            for node in self.rule.nodes():
-                speed = self._end_speed if node in (0, 1) else self._speed
-                yield speed(node, a, b) / self.rule.n_segments
-            return
-        previous = tuple(part[a, None] for part in self.ends_a)
+            return (self._node_speed(node, a, b) / self.rule.n_segments for node in self.rule.nodes())
+        return join(self._states(a, b), lambda one, two: fisher_rao(*one, *two), coarse=self.rule.extrapolated)
+
+    def _states(self, a, b):
+        """Means and variances at both ends and the nodes between."""
+        yield tuple(part[a, None] for part in self.ends_a)
         for node in self.rule.nodes():
-            here = self._moments(node, a, b)
-            yield fisher_rao(*previous, *here)
-            previous = here
-        yield fisher_rao(*previous, *(part[None, b] for part in self.ends_b))
+            yield self._moments(node, a, b)
+        yield tuple(part[None, b] for part in self.ends_b)
+
+    def _node_speed(self, node, a, b):
+        return (self._end_speed if node in (0, 1) else self._speed)(node, a, b)
 
     def _kernels(self, node, a, b):
         """Kernel values (pairs, r) at a node of the segments, a few rows of slice a at a time: (rows, values)."""

@@ -15,17 +15,19 @@ and h. Rows that are not support lie in no fold (-1) and exclude nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
 
 from prismap._blocks import WORKING_BYTES, row_blocks
 from prismap.exceptions import InputError
-from prismap.metrics.segments import arc, between_class_deviation, root_masses, squared_gap
+from prismap.metrics.segments import arc, between_class_deviation, join, root_masses, squared_gap
 
 #: Below this a sum of products of two factors may have lost terms to underflow, and its pairs are done again.
 SMALLEST_MASS = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-290}
+#: Bytes of the factors of a block.
+CHUNK_BYTES = 2**27
 #: A tile in which more than this share of the pairs underflows in float32 is done again in float64 as a whole.
 WHOLE_TILE_SHARE = 0.02
 
@@ -36,7 +38,7 @@ class ParzenRows:
 
     exponent : ``-(q - min q) / 2 sigma^2`` (n, |S|), support sorted.
     cells : kernel masses at the row itself by class and fold, (n, C, folds).
-    factors : ``exp(share * exponent)`` for the shares that the rule's nodes need.
+    factors : ``exp(share * exponent)`` for the shares that the rule's nodes need; others are made when asked for.
     fold : the fold each row lies in, -1 for none.
     """
 
@@ -52,6 +54,10 @@ class ParzenRows:
         """Some of the rows; views where the index is a slice."""
         factors = {share: factor[index] for share, factor in self.factors.items()}
         return ParzenRows(self.exponent[index], self.cells[index], self.fold[index], factors)
+
+    def factor(self, share):
+        """``exp(share * exponent)``."""
+        return self.factors[share] if share in self.factors else np.exp(share * self.exponent)
 
 
 class ParzenPosterior:
@@ -77,14 +83,20 @@ class ParzenPosterior:
         self.n_classes, self.n_folds = n_classes, int(folds.max()) + 1
         self.bandwidth = bandwidth
         self.rule = rule
-        self.nodes = rule.nodes()
 
     def bytes_per_row(self, itemsize):
         """Memory of the state of one row."""
         return (2 + len(self._shares())) * len(self.order) * itemsize
 
     def _shares(self):
-        return sorted({a for node in self.nodes for a in (node, 1 - node)})
+        """Shares whose factors are kept: for chords the first, whose powers are the others."""
+        if self.rule.path == "tangent":
+            return sorted({a for node in self.rule.nodes() for a in (node, 1 - node)})
+        return [1 / self.rule.n_segments] if self.rule.n_segments > 1 else []
+
+    def chunk_rows(self):
+        """Rows of a block at most: the factors of all nodes are at hand for both of its sides."""
+        return max(64, CHUNK_BYTES // (16 * len(self.order) * max(1, len(self.rule.nodes()))))
 
     def rows(self, Q, fold=None):
         """State of rows from their squared profiles against the support (in the order it was given in)."""
@@ -94,7 +106,11 @@ class ParzenPosterior:
         starts = np.searchsorted(self.codes * self.n_folds + self.folds, np.arange(self.n_classes * self.n_folds + 1))
         cells = class_sums(np.exp(exponent), starts).reshape(len(Q), self.n_classes, self.n_folds)
         fold = np.full(len(Q), -1, dtype=np.intp) if fold is None else fold
-        return ParzenRows(exponent, cells, fold, {share: np.exp(share * exponent) for share in self._shares()})
+        return self.prepared(ParzenRows(exponent, cells, fold))
+
+    def prepared(self, rows):
+        """The same rows with the factors of the rule at hand."""
+        return replace(rows, factors={share: rows.factor(share) for share in self._shares()})
 
     def kept(self, fold_a, fold_b):
         """Ranges of the sorted support that a pair of rows from two folds may see, and where each class starts."""
@@ -160,27 +176,32 @@ class ParzenBlock:
 
     def __init__(self, posterior, A, B):
         fold_a, fold_b = A.fold[0], B.fold[0]
-        self.rule, self.nodes = posterior.rule, posterior.nodes
+        self.rule, self.nodes = posterior.rule, posterior.rule.nodes()
         self.ranges, self.starts = posterior.kept(fold_a, fold_b)
         self.rows_a, self.rows_b = A, B
-        self.factors_a = [gather(A.factors[1 - node], self.ranges) for node in self.nodes]
-        self.factors_b = [gather(B.factors[node], self.ranges) for node in self.nodes]
-        if self.rule.path == "chord":
+        if self.rule.path == "tangent":
+            self.factors_a = [gather(A.factor(1 - node), self.ranges) for node in self.nodes]
+            self.factors_b = [gather(B.factor(node), self.ranges) for node in self.nodes]
+        else:
+            first, most = 1 / self.rule.n_segments, len(self.nodes)
+            self.factors_a = powers(gather(A.factor(first), self.ranges), most)[::-1] if most else []
+            self.factors_b = powers(gather(B.factor(first), self.ranges), most) if most else []
             self.root_a = np.ascontiguousarray(posterior.root_posterior(A, fold_a, fold_b).T)
             self.root_b = np.ascontiguousarray(posterior.root_posterior(B, fold_a, fold_b).T)
 
     def sub_lengths(self, a, b):
-        """The T sub-segment lengths (n_a, n_b) of the pairs of two slices, one after another."""
+        """The T sub-segment lengths (n_a, n_b) of the pairs of two slices, one after another, as `join` gives them."""
         if self.rule.path == "tangent":
-            for t in range(len(self.nodes)):
-                yield between_class_deviation(*self._masses_and_moments(t, a, b)) / self.rule.n_segments
-            return
-        previous = self.root_a[:, a, None]
+            speeds = (between_class_deviation(*self._masses_and_moments(t, a, b)) for t in range(len(self.nodes)))
+            return (speed / self.rule.n_segments for speed in speeds)
+        return join(self._roots(a, b), arc_between, coarse=self.rule.extrapolated)
+
+    def _roots(self, a, b):
+        """Square roots of the posteriors at both ends and the nodes between."""
+        yield self.root_a[:, a, None]
         for t in range(len(self.nodes)):
-            root = root_masses(self._masses(t, a, b))
-            yield arc(squared_gap(root, previous))
-            previous = root
-        yield arc(squared_gap(previous, self.root_b[:, None, b]))
+            yield root_masses(self._masses(t, a, b))
+        yield self.root_b[:, None, b]
 
     def _exponents(self, a, b):
         return gather(self.rows_a.exponent[a], self.ranges), gather(self.rows_b.exponent[b], self.ranges)
@@ -221,6 +242,19 @@ class ParzenBlock:
             W[:, i, j] = masses.T
             M[:, i, j] = class_sums(weights * (A[i] - B[j]), self.starts).T
         return W, M
+
+
+def arc_between(root, other):
+    """Arcs between square roots of posteriors."""
+    return arc(squared_gap(root, other))
+
+
+def powers(base, most):
+    """The powers 1 to `most` of an array."""
+    found = [base]
+    while len(found) < most:
+        found.append(found[-1] * base)
+    return found
 
 
 def gather(columns, ranges):

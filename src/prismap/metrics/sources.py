@@ -7,7 +7,8 @@ fitted rows in the order the posterior wants them, and makes the state of new ro
 source                  posterior
 ======================  ==========================================================================================
 `ParzenSource`          Gaussian kernels on the support, along the whole segment
-`LocalParzenSource`     the same on each row's nearest labelled rows, at the rows, where these are many
+`ExcessSource`          the same on each row's nearest labelled rows, where these are many, and few rows between
+`LocalParzenSource`     its first edition, at the rows only, for files that hold it
 `MachineSource`         a least-squares support vector machine on the profiles, at the rows
 `ModelSource`           any classifier with ``predict_proba``, at the rows (vectors only)
 `RegressorSource`       any regressor, at the rows (vectors only)
@@ -18,12 +19,14 @@ source                  posterior
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
 
 import numpy as np
 
 from prismap._blocks import require_memory
 from prismap.exceptions import InputError
+from prismap.metrics.excess import PATH_SEGMENTS, PATH_SUPPORT, ExcessPosterior
 from prismap.metrics.gaussian_process import (
     EVIDENCE_ROWS,
     GaussianProcess,
@@ -48,7 +51,8 @@ from prismap.metrics.models import fold_model, model_name, predicted_target
 from prismap.metrics.nystroem import fit_on_all_rows
 from prismap.metrics.parzen import ParzenPosterior
 from prismap.metrics.rowwise import RowwisePosterior
-from prismap.metrics.segments import SegmentRule
+from prismap.metrics.segments import SegmentRule, enough_segments, sample_rows
+from prismap.metrics.support import stratified_support
 
 
 def cross_fitted_words(folds):
@@ -60,6 +64,32 @@ def cross_fitted_words(folds):
 def model_words(metric, folded):
     """How a model judged the fitted rows."""
     return "in-sample, by a model that was fitted before" if folded.fitted_before else cross_fitted_words(metric.folds_)
+
+
+def fixed_rule(metric):
+    """The rule that parameters or a file name; one sub-segment where it is still to be found."""
+    path = "tangent" if metric.path == "tangent" else "chord"
+    if metric.segments_open:
+        return SegmentRule(path, 1)
+    return SegmentRule(path, metric.n_segments_, metric.symmetric, metric.extrapolated_)
+
+
+def found_rule(metric, source, mean):
+    """The rule that a sample of pairs of the fitted rows asks for; `mean` orders the rows of the source."""
+    a, b = sample_rows(source.rows.fold, mean, source.sampled_rows)
+    A, B, every = source.rows.take(a), source.rows.take(b), slice(None)
+    steps = None
+    if metric.supervision < 1:
+        steps = metric._squared_steps(FittedIndex(source.order[a]), FittedIndex(source.order[b]))
+
+    def length(rule):
+        posterior = copy(source.posterior)
+        posterior.rule = rule
+        return rule.length(posterior.block(A, B).sub_lengths(every, every), metric.supervision, steps)
+
+    rule = enough_segments(length, source.most_found)
+    metric.n_segments_, metric.extrapolated_ = rule.n_segments, rule.extrapolated
+    return rule
 
 
 def predicted_source(metric, values, rng):
@@ -77,21 +107,22 @@ class ParzenSource:
     """Gaussian kernels on the support rows; the rows are sorted by fold."""
 
     most_segments = None
-    default_segments = 2
+    sampled_rows, most_found = 24, 32
 
     def __init__(self, metric, codes):
         self.geometry, self.support = metric.geometry_, metric.support_
         self.order = np.argsort(metric.folds_, kind="stable")
         folds = metric.folds_[self.support] if metric.cross_fit else None
-        path = "tangent" if metric.path == "tangent" else "chord"
-        rule = SegmentRule(path, metric.n_segments_, metric.symmetric)
-        n_classes = len(metric.classes_)
+        n_classes, rule = len(metric.classes_), fixed_rule(metric)
         self.posterior = ParzenPosterior(codes[self.support], n_classes, folds, metric.bandwidth_, rule)
         self.judged = cross_fitted_words(metric.folds_)
         n_bytes = self.posterior.bytes_per_row(self.geometry.dtype.itemsize) * metric.n_rows_
         require_memory(n_bytes, "The profiles of the fitted rows", "Set a smaller n_support, or fit fewer rows.")
         Q = self.geometry.squared_to(FittedIndex(self.order), self.support)
         self.rows = self.posterior.rows(Q, metric.folds_[self.order])
+        if metric.segments_open:
+            self.posterior.rule = found_rule(metric, self, self.rows.exponent.mean(axis=1))
+            self.rows = self.posterior.prepared(self.rows)
 
     def new(self, rows, self_similarity=None):
         """State of new rows."""
@@ -110,7 +141,6 @@ class _RowwiseSource:
     """Class probabilities at the rows; no order, one sub-segment."""
 
     most_segments = 1
-    default_segments = 1
     posterior: RowwisePosterior
 
     def _hold(self, metric, P):
@@ -194,27 +224,62 @@ class MachineSource(_RowwiseSource):
 
 
 class LocalParzenSource(_RowwiseSource):
-    """Each row judged by its own nearest labelled rows, for more rows than a support holds."""
+    """Each row judged by its own nearest labelled rows, for more rows than a support holds; ends only.
 
-    def __init__(self, metric, codes, rng, state=None):
-        geometry, n_classes, perplexity = metric.geometry_, len(metric.classes_), metric.perplexity
-        self.judged = f"local supports, {cross_fitted_words(metric.folds_)}"
+    Files of the first version hold such maps; new ones look between the rows, too (`ExcessSource`).
+    """
 
-        def predict(rows, self_similarity):
-            return probabilities_of_new(geometry, rows, rows.shape[0], codes, n_classes, perplexity, self_similarity)
-
-        self.posterior = RowwisePosterior("parzen", predict, n_classes)
-        if state is None:
-            P = local_probabilities(
-                geometry, codes, n_classes, perplexity, rng, cross_fit=metric.cross_fit, n_jobs=metric.n_jobs
-            )
-        else:
-            P = state["local_probabilities"]
-        self._hold(metric, P)
+    def __init__(self, metric, codes, state):
+        self.judged = f"local supports at the rows only, {cross_fitted_words(metric.folds_)}"
+        self.posterior = RowwisePosterior("parzen", local_predict(metric, codes), len(metric.classes_))
+        self._hold(metric, state["local_probabilities"])
 
     def state(self):
         """The fitted rows' own probabilities; the rest follows from rows and labels."""
         return {"local_probabilities": self.fitted_probabilities}
+
+
+class ExcessSource:
+    """The same at the ends of a segment, and a small support for what lies between; the rows are sorted by fold."""
+
+    most_segments = 1
+
+    def __init__(self, metric, codes, rng, state=None):
+        self.geometry, n_classes = metric.geometry_, len(metric.classes_)
+        self.order = np.argsort(metric.folds_, kind="stable")
+        if state is None:
+            among = np.full(len(codes), -1, dtype=np.intp)
+            among[metric.support_] = codes[metric.support_]
+            self.support = stratified_support(among, PATH_SUPPORT, rng)
+            self.local = local_probabilities(
+                self.geometry, codes, n_classes, metric.perplexity, rng, cross_fit=metric.cross_fit,
+                n_jobs=metric.n_jobs,
+            )  # fmt: skip
+        else:
+            self.support, self.local = state["path_support"], state["local_probabilities"]
+        folds = metric.folds_[self.support] if metric.cross_fit else None
+        rule = SegmentRule(n_segments=PATH_SEGMENTS)
+        along = ParzenPosterior(codes[self.support], n_classes, folds, metric.bandwidth_, rule)
+        self.posterior = ExcessPosterior(local_predict(metric, codes), along)
+        self.judged = (
+            f"local supports at the rows, {len(self.support)} support rows and {PATH_SEGMENTS} sub-segments between "
+            f"them, {cross_fitted_words(metric.folds_)}"
+        )
+        Q = self.geometry.squared_to(FittedIndex(self.order), self.support)
+        self.rows = self.posterior.joined(self.local[self.order], self.geometry.dtype, Q, metric.folds_[self.order])
+
+    def probabilities_of_fitted(self):
+        """Class probabilities of the fitted rows, in their order."""
+        return self.local
+
+    def new(self, rows, self_similarity=None):
+        """State of new rows."""
+        Q = self.geometry.squared_to(rows, self.support, self_similarity)
+        return self.posterior.joined(self.posterior.predict(rows, self_similarity), self.geometry.dtype, Q)
+
+    def state(self):
+        """The fitted rows' own probabilities and the small support; the rest follows from rows and labels."""
+        return {"local_probabilities": self.local, "path_support": self.support}
 
 
 class ModelSource(_RowwiseSource):
@@ -236,7 +301,6 @@ class RegressorSource:
     """A regressor, asked at the rows."""
 
     most_segments = None
-    default_segments = 1
 
     def __init__(self, metric, values, model):
         self.metric, self.folded = metric, fold_model(metric, values, model)
@@ -253,7 +317,6 @@ class SegmentModelSource:
     """A classifier or a regressor, asked along segments; the rows are sorted by fold."""
 
     most_segments = None
-    default_segments = 1
 
     def __init__(self, metric, values, model):
         self.metric = metric
@@ -289,7 +352,8 @@ class GaussianProcessSource:
     """A Gaussian process for each real target on the support rows; the rows are sorted by fold."""
 
     most_segments = None
-    default_segments = 2
+    #: A pair costs the square of the support at every node, so fewer pairs are asked and fewer nodes spent.
+    sampled_rows, most_found = 12, 4
 
     def __init__(self, metric, Y, rng=None, state=None):
         self.metric, self.geometry, self.support = metric, metric.geometry_, metric.support_
@@ -302,10 +366,11 @@ class GaussianProcessSource:
         self.hyper = state["process"] if state is not None else self._hyper(metric.posterior, Q, y, rng)
         folds = metric.folds_[self.support] if metric.cross_fit else np.zeros(len(y), dtype=np.intp)
         processes = [Process(Q, column, folds, *hyper) for hyper, column in zip(self.hyper, y.T, strict=True)]
-        rule = SegmentRule("tangent" if metric.path == "tangent" else "chord", metric.n_segments_, metric.symmetric)
-        self.posterior = GaussianProcessPosterior(self.geometry, processes, rule)
+        self.posterior = GaussianProcessPosterior(self.geometry, processes, fixed_rule(metric))
         profile = self._profiles(self.geometry.squared_to(FittedIndex(self.order), self.support))
         self.rows = ProcessRows(profile, metric.folds_[self.order], index=self.order)
+        if metric.segments_open:
+            self.posterior.rule = found_rule(metric, self, profile.mean(axis=1))
 
     def _profiles(self, Q):
         return np.maximum(Q, 0).astype(np.float64)
@@ -332,6 +397,16 @@ class GaussianProcessSource:
         return {"process": self.hyper}
 
 
+def local_predict(metric, codes):
+    """From new rows to class probabilities by their nearest labelled rows."""
+    geometry, n_classes, perplexity = metric.geometry_, len(metric.classes_), metric.perplexity
+
+    def predict(rows, self_similarity):
+        return probabilities_of_new(geometry, rows, rows.shape[0], codes, n_classes, perplexity, self_similarity)
+
+    return predict
+
+
 def parzen_source(metric, codes, rng, state=None):
     """Kernels on the support, or each row's own local support where there are more labelled rows than that."""
     whole = np.count_nonzero(codes >= 0) <= len(metric.support_) or metric.n_support is not None
@@ -339,7 +414,10 @@ def parzen_source(metric, codes, rng, state=None):
         whole = "local_probabilities" not in state
     if whole or metric.n_segments not in ("auto", 1) or metric.path == "tangent":
         return ParzenSource(metric, codes)
-    return LocalParzenSource(metric, codes, rng, state)
+    metric.segments_open = metric.extrapolated_ = False
+    if state is not None and "path_support" not in state:
+        return LocalParzenSource(metric, codes, state)
+    return ExcessSource(metric, codes, rng, state)
 
 
 def choose_source(metric, codes, rng):
@@ -350,4 +428,6 @@ def choose_source(metric, codes, rng):
         "parzen": log_loss(parzen.probabilities_of_fitted()[support], codes[support]),
         "lssvm": log_loss(machine.probabilities_of_fitted()[support], codes[support]),
     }
-    return (machine if losses["lssvm"] < losses["parzen"] else parzen), losses
+    chosen = machine if losses["lssvm"] < losses["parzen"] else parzen
+    metric.extrapolated_ = metric.extrapolated_ and chosen is parzen
+    return chosen, losses

@@ -17,12 +17,12 @@ CHUNK = 1024
 TILE = 192
 
 
-def fold_chunks(fold):
-    """Slices of at most CHUNK consecutive rows that lie in one fold (rows sorted by fold)."""
+def fold_chunks(fold, size):
+    """Slices of at most `size` consecutive rows that lie in one fold (rows sorted by fold)."""
     edges = np.flatnonzero(np.diff(fold)) + 1
     for start, stop in pairwise([0, *edges.tolist(), len(fold)]):
-        for first in range(start, stop, CHUNK):
-            yield slice(first, min(first + CHUNK, stop))
+        for first in range(start, stop, size):
+            yield slice(first, min(first + size, stop))
 
 
 def tile_slices(n_rows):
@@ -32,13 +32,14 @@ def tile_slices(n_rows):
     return [slice(start, stop) for start, stop in pairwise(edges)]
 
 
-def fill_pairs(out, A, B, make_block, lengths, *, same, n_jobs=None):
+def fill_pairs(out, A, B, make_block, lengths, *, same, chunk_rows=None, n_jobs=None):
     """Fill `out` (n_A, n_B) with the lengths of all pairs; rows of A and of B are sorted by fold.
 
     ``make_block(slice_a, slice_b)`` prepares a pair of chunks, ``lengths(block, chunk_a, chunk_b, tile_a, tile_b)``
-    measures a tile of it. With `same`, A is B and only one triangle is computed.
+    measures a tile of it. With `same`, A is B and only one triangle is computed. `chunk_rows` is what a block may hold.
     """
-    jobs = [(a, b) for a in fold_chunks(A) for b in fold_chunks(B) if not same or b.start >= a.start]
+    size = min(CHUNK, chunk_rows or CHUNK)
+    jobs = [(a, b) for a in fold_chunks(A, size) for b in fold_chunks(B, size) if not same or b.start >= a.start]
 
     def run(job):
         a, b = job
