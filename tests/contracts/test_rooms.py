@@ -8,6 +8,7 @@ import prismap
 ROOT = Path(prismap.__file__).parent
 BASE = {"_validation", "_blocks", "_costs", "_threads", "_random", "_optional", "_version", "exceptions"}
 BELOW = {
+    "comparisons": set(),
     "metrics": set(),
     "bundle": set(),
     "tables": set(),
