@@ -9,7 +9,7 @@ ROOT = Path(prismap.__file__).parent
 BASE = {"_validation", "_blocks", "_costs", "_threads", "_random", "_optional", "_version", "exceptions"}
 BELOW = {
     "comparisons": set(),
-    "metrics": set(),
+    "metrics": {"comparisons"},
     "bundle": set(),
     "tables": set(),
     "neighbors": {"metrics"},

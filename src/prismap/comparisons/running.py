@@ -40,15 +40,16 @@ class Failure:
     error: Exception | None = None
 
 
-def run_pairs(many, left, right, i, j, store, n_jobs=None):
+def run_pairs(many, left, right, i, j, store, n_jobs=None, backend="loky"):
     """Compare ``left[i]`` with ``right[j]`` pair by pair; give what is known to ``store(places, values)`` as it comes.
 
     ``many(a, others)`` gives a list of values and None, or the values before the pair that failed and why it did. The
-    pairs are worked through in the order of i, so that one object meets its partners together. Returns a `Failure` or
-    None. Nothing is evaluated after a failure but the jobs already handed out, and all their values are stored.
+    pairs are worked through in the order of i, so that one object meets its partners together. `backend` is joblib's:
+    "loky" for processes (threads for what cannot be sent to one), or "threading". Returns a `Failure` or None. Nothing
+    is evaluated after a failure but the jobs already handed out, and all their values are stored.
     """
     order = np.lexsort((j, i))
-    workers, backend = effective_n_jobs(-1 if n_jobs is None else n_jobs), "loky"
+    workers = effective_n_jobs(-1 if n_jobs is None else n_jobs)
     start, size, per_pair = 0, FIRST_PAIRS, 0.0
     while start < len(order):
         begun = perf_counter()
