@@ -5,11 +5,12 @@ import copy
 import lzma
 import pickle
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from prismap.comparisons import COMPARISONS, Objects, get_comparison
+from prismap.comparisons import COMPARISONS, Objects, edit, get_comparison
 from prismap.comparisons.alignment import alignment_score
 from prismap.comparisons.blosum import AMINO_ACIDS, BLOSUM62
 from prismap.comparisons.compression import compression_distance
@@ -138,6 +139,14 @@ def test_edit_distance_is_levenshteins_recursion():
     long = ["".join(rng.choice(list("ab"), 150)) for _ in range(2)]
     assert bit_parallel_distance(*long) == edit_distance(*long)
     assert edit_distance(["the", "cat", "sat"], ["a", "cat", "sat", "down"]) == 2
+
+
+def test_edit_distance_is_the_same_without_rapidfuzz(monkeypatch):
+    things = words(np.random.default_rng(0), 12) + [["a", "b"]]
+    expected = Objects("edit").over(things).block()
+    monkeypatch.setattr(edit, "has_rapidfuzz", lambda: False)
+    without = replace(COMPARISONS["edit"], block=None, remembered=True)
+    np.testing.assert_array_equal(Objects(without).over(things).block(), expected)
 
 
 @pytest.mark.parametrize("local", [True, False])

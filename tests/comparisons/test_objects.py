@@ -7,11 +7,11 @@ from functools import partial
 import numpy as np
 import pytest
 
-from prismap.comparisons import Objects, get_comparison, running
+from prismap.comparisons import Objects, get_comparison, objects, running
 from prismap.comparisons.keys import digest, function_digest
 from prismap.comparisons.objects import CHECKED_OBJECTS, CHECKED_PAIRS
 from prismap.comparisons.store import PairStore
-from prismap.exceptions import InputError
+from prismap.exceptions import FileFormatError, InputError
 
 
 def gap(a, b):
@@ -124,7 +124,7 @@ def test_a_pair_that_fails_is_named_and_nothing_is_lost(n_jobs, monkeypatch, tmp
     assert message.startswith(
         "compare failed for object 6 (6, int) and object 7 (7, int): ZeroDivisionError: seven is not liked. The "
     )
-    assert message.endswith("values found before are kept.")
+    assert message.endswith(f"values found so far ({evaluator.n_remembered}) are kept.")
     assert "\n" not in message
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
     known = evaluator.n_evaluations
@@ -234,6 +234,44 @@ def test_a_journal_that_was_cut_short_is_read_to_its_last_entry(tmp_path):
         assert len(store) == expected
         store.add(np.array([50], dtype=np.uint64), [5.0])
         store.close()
+
+
+def test_damaged_files_of_a_cache_are_named(tmp_path):
+    for content, message in ((b"no array", "run0003.npy is damaged"), (None, "holds no values of pairs")):
+        path = tmp_path / "run0003.npy"
+        path.write_bytes(content) if content else np.save(path, np.zeros(3))
+        with pytest.raises(FileFormatError, match=message):
+            PairStore(0, tmp_path)
+
+
+def test_a_gap_in_the_files_is_no_reason_to_write_over_one(tmp_path):
+    store = PairStore(0, tmp_path)
+    for k in range(3):
+        store.add(np.array([k], dtype=np.uint64), [1.0 + k])
+    store.close()
+    (tmp_path / "run0001.npy").unlink()  # as a message about a damaged file says
+    store = PairStore(0, tmp_path)
+    store.add(np.array([1], dtype=np.uint64), [7.0])
+    np.testing.assert_array_equal(store.find(np.arange(3, dtype=np.uint64)), [1.0, 7.0, 3.0])
+    store.close()
+
+
+def test_a_cache_of_what_has_no_content_is_refused(tmp_path):
+    lock = threading.Lock()
+    with pytest.raises(InputError, match="cache needs objects and a function whose content can be read"):
+        Objects(lambda a, b: lock and 0.0, "dissimilarity", cache=tmp_path).over(NUMBERS)
+
+
+def test_blocks_in_parts_are_the_same(monkeypatch):
+    monkeypatch.setattr(objects, "BLOCK_VALUES", 10)
+    evaluator = Objects(gap, "dissimilarity").over(NUMBERS)
+    np.testing.assert_array_equal(evaluator.block(), TABLE)
+    assert evaluator.n_evaluations == 21
+    words = ["a", "ab", "abc", "b", "", "ba", "abcd"]
+    whole = [[abs(len(a) - len(b)) if a in b or b in a else np.nan for b in words] for a in words]
+    found = Objects("edit").over(words).block()
+    known = ~np.isnan(whole)
+    np.testing.assert_array_equal(found[known], np.array(whole)[known])
 
 
 def test_a_cache_is_known_by_its_content(tmp_path):

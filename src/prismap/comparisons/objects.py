@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
+from pickle import PicklingError
 from threading import RLock
 from typing import Any
 
 import numpy as np
 
-from prismap._blocks import WORKING_BYTES, row_blocks
+from prismap._blocks import WORKING_BYTES, require_memory, row_blocks
 from prismap.comparisons.keys import digest, function_digest
 from prismap.comparisons.running import in_blocks, one_by_one, run_pairs, shortened
 from prismap.comparisons.store import PairStore
@@ -39,7 +40,7 @@ class Objects:
         threads otherwise, and neither for work of less than two seconds.
     memory : bytes that values may take in memory before they move to a file, default=268435456
     cache : folder where values are kept between programs. They are found again by the content of the objects and the
-        name and text of the function. None keeps them as long as the evaluator.
+        name and text of the function. One program at a time may use it. None keeps values as long as the evaluator.
 
     Examples
     --------
@@ -52,6 +53,7 @@ class Objects:
 
     compare: Callable[[Any, Any], float] | str | Comparison
     kind: str | None = None
+    _: KW_ONLY
     n_jobs: int | None = None
     memory: int = WORKING_BYTES
     cache: str | Path | None = None
@@ -124,8 +126,13 @@ class Evaluator:
     def block(self, i=None, j=None):
         """Values between objects i and objects j (all where None), an array (len(i), len(j))."""
         i, j = (np.arange(len(self)) if k is None else self._indices(k) for k in (i, j))
+        require_memory(8.0 * len(i) * len(j), f"A block of {len(i):,} x {len(j):,} values", "Ask for smaller blocks.")
         if self._remembered:
-            return self.pairs(*(k.ravel() for k in np.meshgrid(i, j, indexing="ij"))).reshape(len(i), len(j))
+            values = np.empty((len(i), len(j)))
+            for part in row_blocks(len(i), len(j), BLOCK_VALUES):
+                rows, columns = (k.ravel() for k in np.meshgrid(i[part], j, indexing="ij"))
+                values[part] = self.pairs(rows, columns).reshape(-1, len(j))
+            return values
         values = self._block(self.prepared, i, self.prepared, j)
         if self.how.kind == "dissimilarity":
             values[i[:, None] == j] = 0.0
@@ -185,19 +192,16 @@ class Evaluator:
 
     def _run(self, left, i, j, whose, store):
         """Evaluate pairs; a failure is an error that names the pair."""
-        done = 0
 
         def count(places, found):
-            nonlocal done
             store(places, found)
-            done += len(found)
+            self.n_evaluations += len(found)
 
         failure = run_pairs(self._many(), left, self.prepared, i, j, count, self.how.n_jobs)
-        self.n_evaluations += done
         if failure is not None:
             a, b = int(i[failure.place]), int(j[failure.place])
             whole = self.objects if left is self.prepared else left
-            kept = f" The {done:,} values found before are kept." if left is self.prepared and done else ""
+            kept = f" The values found so far ({self.n_remembered:,}) are kept." if self.n_remembered else ""
             raise InputError(
                 f"compare failed for {describe(whose, a, whole[a])} and {describe('object', b, self.objects[b])}: "
                 f"{failure.why}.{kept}"
@@ -249,8 +253,17 @@ class Evaluator:
         if self.how.cache is None or not self._remembered:
             return None
         named = self.comparison
-        how = function_digest(self.how.compare) if named is None else digest([named.name, named.version, named.options])
-        return Path(self.how.cache) / digest([how, *(digest(thing) for thing in self.objects)]).hex()
+        try:
+            how = (
+                function_digest(self.how.compare)
+                if named is None
+                else digest([named.name, named.version, named.options])
+            )
+            return Path(self.how.cache) / digest([how, *(digest(thing) for thing in self.objects)]).hex()
+        except (PicklingError, TypeError, AttributeError) as error:
+            raise InputError(
+                f"cache needs objects and a function whose content can be read by pickle: {error}. Use cache=None."
+            ) from error
 
     # --- values in blocks ---
 

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from prismap.exceptions import FileFormatError
+
 PAIR = np.dtype([("pair", "<u8"), ("value", "<f8")])
 
 
@@ -81,7 +83,8 @@ class PairStore:
         if self.folder is None:
             self._temporary = TemporaryDirectory(prefix="prismap-pairs-")
             self.folder = Path(self._temporary.name)
-        path = self.folder / f"run{len(self.files):04d}.npy"
+        number = int(Path(self.files[-1].filename).stem[3:]) + 1 if self.files else 0
+        path = self.folder / f"run{number:04d}.npy"
         aside = path.with_suffix(".part")
         with open(aside, "wb") as file:
             np.save(file, _merged(self.runs))
@@ -101,7 +104,16 @@ class PairStore:
 
     def _read(self):
         """What an earlier run left: whole files, and the journal up to the last complete entry."""
-        self.files = [np.load(path, mmap_mode="r") for path in sorted(self.folder.glob("run*.npy"))]
+        for path in sorted(self.folder.glob("run*.npy")):
+            try:
+                run = np.load(path, mmap_mode="r")
+            except (ValueError, EOFError, OSError) as error:
+                raise FileFormatError(
+                    f"{path} is damaged: {error}. Remove it; its values are evaluated again."
+                ) from error
+            if run.dtype != PAIR or run.ndim != 1:
+                raise FileFormatError(f"{path} holds no values of pairs. Remove it, or use another cache.")
+            self.files.append(run)
         journal = self.folder / "journal"
         if not journal.exists():
             return
