@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from prismap.comparisons import Objects, get_comparison, objects, running
-from prismap.comparisons.keys import digest, function_digest
+from prismap.comparisons.keys import _hash, digest, function_digest
 from prismap.comparisons.objects import CHECKED_OBJECTS, CHECKED_PAIRS
 from prismap.comparisons.store import PairStore
 from prismap.exceptions import FileFormatError, InputError
@@ -112,8 +112,8 @@ def test_what_cannot_be_sent_to_processes_runs_in_threads(monkeypatch):
 def test_a_pair_that_fails_is_named_and_nothing_is_lost(n_jobs, monkeypatch, tmp_path):
     if n_jobs == 2:
         monkeypatch.setattr(running, "WORTH_WORKERS", 0.0)
-    monkeypatch.setattr(running, "FIRST_PAIRS", 2)
-    monkeypatch.setattr(running, "MOST_PAIRS", 2)
+    monkeypatch.setattr(running, "FIRST_PAIRS", 4)
+    monkeypatch.setattr(running, "MOST_PAIRS", 4)
     things = list(range(30))
     evaluator = Objects(fails_at_seven, "dissimilarity", n_jobs=n_jobs, cache=tmp_path).over(things)
     i = np.arange(29)
@@ -168,6 +168,16 @@ def test_mixed_types_are_named():
     things = ["word"] * 40 + [12] + ["word"] * 9
     with pytest.raises(InputError, match=r"object 0 \('word', str\) and object 40 \(12, int\): TypeError: .*len"):
         Objects(lambda a, b: abs(len(a) - len(b)), "dissimilarity").over(things).pairs([0] * 49, np.arange(1, 50))
+
+
+def test_one_object_among_thousands_is_named():
+    def picky(a, b):
+        return abs(a - b) / (a != 4711 and b != 4711)
+
+    evaluator = Objects(picky, "dissimilarity", n_jobs=1).over(list(range(5000)))
+    with pytest.raises(InputError, match=r"object 0 \(0, int\) and object 4,711 \(4711, int\): ZeroDivisionError"):
+        evaluator.block([0], None)
+    assert evaluator.n_remembered > 4700
 
 
 def test_long_objects_are_cut_short_in_messages():
@@ -318,7 +328,10 @@ def test_digests_tell_content_apart():
         ["", ""],
     ]
     assert len({digest(thing) for thing in different}) == len(different)
-    assert digest({"a", "b", "c"}) == digest({"c", "b", "a"})
+    assert list({0, 8}) != list({8, 0})  # one set, two orders
+    assert digest({0, 8}) == digest({8, 0})
+    assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
+    assert _hash(b"a", b"bc") != _hash(b"ab", b"c")
 
     def made(power):
         return lambda a, b: abs(a - b) ** power

@@ -50,6 +50,16 @@ def test_few_evaluations_find_most_neighbours():
     np.testing.assert_array_equal(found.indices, again.indices)
 
 
+def test_neighbours_of_neighbours_find_what_coordinates_missed():
+    evaluator = Objects("edit").over(strings(30, 20))
+    without, once = (
+        neighbors_by_pivots(evaluator, 5, n_pivots=6, n_candidates=12, n_rounds=rounds, random_state=0)
+        for rounds in (0, 1)
+    )
+    assert once.recall > without.recall + 0.05
+    assert once.n_evaluations > without.n_evaluations
+
+
 def test_evaluations_are_counted_and_no_pair_is_asked_for_twice():
     asked = []
 
