@@ -164,6 +164,13 @@ def test_functions_that_are_no_comparisons_are_refused(function, kind, message):
     assert "\n" not in str(caught.value)
 
 
+def test_a_function_is_checked_though_the_diagonal_was_asked_first():
+    evaluator = Objects(lambda a, b: a - 2 * b, "similarity").over(NUMBERS)
+    np.testing.assert_array_equal(evaluator.pairs([0, 1], [0, 1]), [-3.0, -1.0])
+    with pytest.raises(InputError, match="must be symmetric"):
+        evaluator.pairs([0], [1])
+
+
 def test_mixed_types_are_named():
     things = ["word"] * 40 + [12] + ["word"] * 9
     with pytest.raises(InputError, match=r"object 0 \('word', str\) and object 40 \(12, int\): TypeError: .*len"):

@@ -214,9 +214,9 @@ class Evaluator:
 
     def _check_function(self, i, j):
         """Evaluate a few of the first pairs the other way round, and a few objects with themselves."""
-        if self._checked:
-            return
         chosen = np.flatnonzero(i != j)
+        if not len(chosen):
+            return  # objects with themselves tell nothing: the next pairs are looked at
         chosen = chosen[np.linspace(0, len(chosen) - 1, min(CHECKED_PAIRS, len(chosen)), dtype=np.intp)]
         a, b = i[chosen], j[chosen]
         self._checked = True  # for the values asked here; until the end nothing is certain
@@ -226,11 +226,13 @@ class Evaluator:
             self._checked = False
         back, own, few = np.empty(len(a)), np.zeros(len(a)), np.unique(a)[:CHECKED_OBJECTS]
         n_before = self.n_evaluations
-        self._run(self.prepared, b, a, "object", back.put)
-        if self.how.kind == "dissimilarity":
-            self._run(self.prepared, few, few, "object", own.put)
-        self.n_checks += self.n_evaluations - n_before
-        self.n_evaluations = n_before
+        try:
+            self._run(self.prepared, b, a, "object", back.put)
+            if self.how.kind == "dissimilarity":
+                self._run(self.prepared, few, few, "object", own.put)
+        finally:
+            self.n_checks += self.n_evaluations - n_before
+            self.n_evaluations = n_before
         apart = np.abs(there - back) > SYMMETRY_TOLERANCE * np.maximum(np.abs(there), np.abs(back))
         if apart.any():
             k = int(np.flatnonzero(apart)[0])

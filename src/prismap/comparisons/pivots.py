@@ -48,7 +48,7 @@ class PivotNeighbors:
 
 
 def neighbors_by_pivots(
-    evaluator, n_neighbors, *, n_pivots=100, n_candidates=200, n_rounds=1, n_checked=CHECKED_OBJECTS, random_state=None
+    evaluator, n_neighbors, *, n_pivots=100, n_candidates=100, n_rounds=2, n_checked=CHECKED_OBJECTS, random_state=None
 ):
     """The k nearest neighbours of all objects of an evaluator, approximately.
 
