@@ -76,6 +76,7 @@ sphinx_gallery_conf = {
 ROOMS = {
     "prismap": "The main job",
     "prismap.metrics": "Distances",
+    "prismap.comparisons": "Comparisons of objects",
     "prismap.neighbors": "Neighbours",
     "prismap.embeddings": "Embeddings",
     "prismap.mappings": "Mappings",

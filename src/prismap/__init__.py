@@ -13,8 +13,8 @@ from prismap._version import __version__
 
 _LAZY = {"PrisMap": "prismap.map", "MapReport": "prismap.quality", "InputError": "prismap.exceptions"}
 _ROOMS = (
-    "bundle", "embeddings", "exceptions", "explorer", "inspection", "learners", "mappings", "metrics", "neighbors",
-    "page_data", "pages", "quality", "relevance", "scale", "tables", "transfer",
+    "bundle", "comparisons", "embeddings", "exceptions", "explorer", "inspection", "learners", "mappings", "metrics",
+    "neighbors", "page_data", "pages", "quality", "relevance", "scale", "tables", "transfer",
 )  # fmt: skip
 
 __all__ = ["InputError", "MapReport", "PrisMap", "__version__"]

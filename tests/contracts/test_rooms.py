@@ -15,7 +15,8 @@ BASE = {
     "_partition", "_optimise", "_spectra", "_affinities", "_spacing",
 }  # fmt: skip
 BELOW = {
-    "metrics": set(),
+    "comparisons": set(),
+    "metrics": {"comparisons"},
     "bundle": set(),
     "tables": set(),
     "page_data": {"bundle"},

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from prismap import PrisMap
+from prismap.comparisons import running
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.metrics import FisherMetric, callables, pairwise_similarity, similarity_to
+from prismap.metrics import FisherMetric, pairwise_similarity, similarity_to
 
 WORDS = ["ab", "abc", "xyz", "xy", "abz", "zz"]
 
@@ -48,8 +49,9 @@ def test_new_objects_give_a_rectangle():
 
 @pytest.mark.parametrize("prefer", ["threads", "processes"])
 def test_parallel_work_gives_the_same_and_reports_progress(prefer, monkeypatch):
-    monkeypatch.setattr(callables, "CHUNK_PAIRS", 4)
-    monkeypatch.setattr(callables, "WORTH_PROCESSES", -1.0)
+    monkeypatch.setattr(running, "FIRST_PAIRS", 4)
+    monkeypatch.setattr(running, "MOST_PAIRS", 4)
+    monkeypatch.setattr(running, "WORTH_WORKERS", -1.0)
     seen = []
     S = pairwise_similarity(
         WORDS, lambda a, b: len(set(a) & set(b)), n_jobs=2, prefer=prefer, progress=lambda *step: seen.append(step)
@@ -59,10 +61,12 @@ def test_parallel_work_gives_the_same_and_reports_progress(prefer, monkeypatch):
 
 
 def test_bad_values_name_their_pair():
-    with pytest.raises(InputError, match="gave None for objects 0 and 0"):
+    with pytest.raises(InputError, match="failed for objects 0 and 0: it gave None, which is no number"):
         pairwise_similarity(WORDS, lambda a, b: None)
-    with pytest.raises(InputError, match="gave nan for objects 0 and 2; it must give a finite number"):
+    with pytest.raises(InputError, match="failed for objects 0 and 2: it gave nan, which is no finite number"):
         pairwise_similarity(WORDS, lambda a, b: float("nan") if b == "xyz" else 1.0)
+    with pytest.raises(InputError, match="failed for objects 0 and 2: ZeroDivisionError: division by zero"):
+        pairwise_similarity(WORDS, lambda a, b: 1 / (b != "xyz"))
     with pytest.raises(InputError, match="prefer must be"):
         pairwise_similarity(WORDS, shared, prefer="magic")
 

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from math import isfinite
-from time import perf_counter
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
-from prismap._threads import n_threads
+from prismap.comparisons.running import one_by_one, run_pairs
 from prismap.exceptions import InputError
-
-#: Pairs that one job evaluates, and that are evaluated first to see what they cost.
-CHUNK_PAIRS = 500
-#: Seconds of work left from which on starting processes pays.
-WORTH_PROCESSES = 2.0
 
 #: What joblib calls them.
 BACKENDS = {"processes": "loky", "threads": "threading"}
@@ -75,46 +67,20 @@ def similarity_to(
 
 
 def _evaluate(left, right, rows, columns, function, n_jobs, prefer, progress):
-    """Values of pairs by index, a chunk at a time; in parallel once the first chunk has shown that this pays."""
+    """Values of pairs by index; a pair that fails is named."""
     if prefer not in BACKENDS:
         raise InputError(f"prefer must be 'processes' or 'threads'; got {prefer!r}.")
-    values, total, done, start = np.empty(len(rows)), len(rows), 0, perf_counter()
-    chunks = [slice(first, min(first + CHUNK_PAIRS, total)) for first in range(0, total, CHUNK_PAIRS)]
-    workers = n_threads(n_jobs)
+    values, done = np.empty(len(rows)), 0
 
-    def pairs(chunk):
-        return [(left[i], right[j]) for i, j in zip(rows[chunk], columns[chunk], strict=True)]
+    def store(places, found):
+        nonlocal done
+        values[places] = found
+        done += len(found)
+        if progress is not None:
+            progress(done, len(rows))
 
-    # Defined here, so that it is sent to other processes as it is: they need not import this package.
-    def work(pairs):
-        return [function(a, b) for a, b in pairs]
-
-    while chunks:
-        left_over = (perf_counter() - start) / max(done, 1) * (total - done)
-        if done and workers > 1 and left_over > WORTH_PROCESSES:
-            parallel = Parallel(n_jobs=workers, backend=BACKENDS[prefer], return_as="generator")
-            found = parallel(delayed(work)(pairs(chunk)) for chunk in chunks)
-            now, chunks = chunks, []
-        else:
-            now, chunks = chunks[:1], chunks[1:]
-            found = (work(pairs(chunk)) for chunk in now)
-        for chunk, part in zip(now, found, strict=True):
-            values[chunk] = _numbers(part, rows[chunk], columns[chunk])
-            done = chunk.stop
-            if progress is not None:
-                progress(done, total)
+    failure = run_pairs(one_by_one(function), left, right, rows, columns, store, n_jobs, BACKENDS[prefer])
+    if failure is not None:
+        i, j = rows[failure.place], columns[failure.place]
+        raise InputError(f"the function failed for objects {i} and {j}: {failure.why}.") from failure.error
     return values
-
-
-def _numbers(values: Sequence[Any], rows, columns) -> list[float]:
-    """What the function gave, as numbers; one that is no finite number is named."""
-    found = []
-    for value, i, j in zip(values, rows, columns, strict=True):
-        try:
-            number = float(value)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"the function gave {value!r} for objects {i} and {j}; it must give a number.") from error
-        if not isfinite(number):
-            raise InputError(f"the function gave {number} for objects {i} and {j}; it must give a finite number.")
-        found.append(number)
-    return found

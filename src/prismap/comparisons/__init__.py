@@ -1,0 +1,20 @@
+"""Objects that are no vectors, such as strings, series, trees, graphs and sets, and how two of them are compared."""
+
+from prismap.comparisons.objects import Evaluator, Objects
+from prismap.comparisons.pivots import PivotNeighbors, neighbors_by_pivots
+from prismap.comparisons.reading import Things, read_fasta, read_json_lines, text_column
+from prismap.comparisons.table import COMPARISONS, Comparison, get_comparison
+
+__all__ = [
+    "COMPARISONS",
+    "Comparison",
+    "Evaluator",
+    "Objects",
+    "PivotNeighbors",
+    "Things",
+    "get_comparison",
+    "neighbors_by_pivots",
+    "read_fasta",
+    "read_json_lines",
+    "text_column",
+]

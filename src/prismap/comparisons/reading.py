@@ -1,0 +1,137 @@
+"""Objects from files: FASTA, a column of text, and JSON lines of texts, series, graphs, trees, sets or histograms.
+
+A line of a JSON file is one object with its kind as the key, and a name and a label if there are any:
+
+    {"text": "kitten", "name": "w1", "label": "cats"}
+    {"series": [0.0, 1.0, 0.5]}                                      or [[0.0, 1.0], [0.5, 0.2]], one list per moment
+    {"graph": {"nodes": ["C", "O"], "edges": [[0, 1]]}}
+    {"tree": ["f", ["d", "a", "b"], "e"]}                            [label, child, child, ...]
+    {"set": ["milk", "bread"]}
+    {"histogram": [3, 1, 0]}
+    {"cloud": {"points": [[0.0, 1.0], [2.0, 2.0]], "weights": [1, 2]}}
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from prismap.exceptions import FileFormatError, InputError
+
+#: Keys of JSON lines, and the comparison that takes what they hold.
+KINDS = {
+    "text": "edit", "series": "dtw", "graph": "weisfeiler_lehman", "tree": "tree_edit", "set": "jaccard",
+    "histogram": "earth_mover", "cloud": "transport",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Things:
+    """Objects of a file, their names, and their labels, None where a line has none (or for all)."""
+
+    objects: list[Any]
+    names: list[str]
+    labels: list[Any] | None = None
+
+    def __len__(self):
+        return len(self.objects)
+
+
+def read_fasta(path):
+    """Sequences of a FASTA file (or a .gz of one): names are what follows ``>`` up to the first blank.
+
+    Blanks and digits inside sequences, a closing ``*`` and lines that begin with ``;`` are passed over.
+    """
+    names: list[str] = []
+    parts: list[list[str]] = []
+    with _opened(path) as lines:
+        for number, line in enumerate(lines, 1):
+            line = line.strip()
+            if line.startswith(">"):
+                names.append((line[1:].split() or [f"sequence {len(names) + 1}"])[0])
+                parts.append([])
+            elif line and not line.startswith(";"):
+                if not names:
+                    raise FileFormatError(f"{path}: line {number} is text before the first '>'; is this FASTA?")
+                parts[-1].append("".join(letter for letter in line if not (letter.isspace() or letter.isdigit())))
+    sequences = ["".join(part).removesuffix("*").upper() for part in parts]
+    if not sequences:
+        raise FileFormatError(f"{path} holds no sequence: no line begins with '>'.")
+    empty = [name for name, sequence in zip(names, sequences, strict=True) if not sequence]
+    if empty:
+        raise FileFormatError(f"{path}: sequence {empty[0]!r} is empty ({len(empty)} in all).")
+    return Things(sequences, names)
+
+
+def text_column(table, name):
+    """A column of text of a table (`prismap.tables.read_table`), with the table's ids and target."""
+    if name not in table.columns:
+        raise InputError(f"column {name!r} is not in the table. Columns: {', '.join(list(table.columns)[:8])}.")
+    column = table.columns[name]
+    if not hasattr(column, "levels"):
+        raise InputError(f"column {name!r} holds numbers, not text. Read it as text, or map it as a feature.")
+    texts = column.values().tolist()
+    missing = [k for k, text in enumerate(texts) if text is None]
+    if missing:
+        raise InputError(f"column {name!r} has {len(missing):,} missing texts, the first in row {missing[0] + 1:,}.")
+    ids = np.arange(1, len(texts) + 1) if table.ids is None else table.ids
+    return Things(texts, [str(one) for one in ids], None if table.target is None else list(table.target))
+
+
+def read_json_lines(path):
+    """Objects of a file of JSON lines, all of one kind; see the top of this module for the format."""
+    objects: list[Any] = []
+    names: list[str] = []
+    labels: list[Any] = []
+    kind = None
+    with _opened(path) as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            entry = _entry(path, number, line)
+            (found,) = entry.keys() & KINDS.keys()
+            if kind not in (None, found):
+                raise FileFormatError(f"{path}: line {number:,} is a {found}, those before are a {kind}.")
+            kind = found
+            objects.append(entry[kind])
+            names.append(str(entry.get("name", len(names) + 1)))
+            labels.append(entry.get("label"))
+    if not objects:
+        raise FileFormatError(f"{path} holds no objects.")
+    return Things(objects, names, None if all(label is None for label in labels) else labels)
+
+
+def _entry(path, number, line):
+    try:
+        entry = json.loads(line)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise FileFormatError(f"{path}: line {number:,} is not JSON: {error}.") from error
+    if not isinstance(entry, dict) or len(entry.keys() & KINDS.keys()) != 1:
+        raise FileFormatError(f"{path}: line {number:,} must hold exactly one of the keys {', '.join(KINDS)}.")
+    return entry
+
+
+class _opened:
+    """Text of a file, unpacked if its name ends in .gz; an unreadable one is named."""
+
+    def __init__(self, path):
+        self.path = Path(path)
+
+    def __enter__(self) -> Iterator[str] | IO[str]:
+        try:
+            opened: Any = gzip.open if self.path.suffix == ".gz" else open
+            self.file = opened(self.path, "rt", encoding="utf-8-sig")
+        except OSError as error:
+            raise InputError(f"{self.path} cannot be read: {error.strerror or error}.") from error
+        return self.file
+
+    def __exit__(self, kind, error, trace):
+        self.file.close()
+        if isinstance(error, (UnicodeDecodeError, EOFError, gzip.BadGzipFile)):
+            raise FileFormatError(f"{self.path} is damaged or no text: {error}.") from error
