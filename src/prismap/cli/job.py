@@ -18,7 +18,7 @@ from prismap.cli.console import Console, to_json
 from prismap.cli.folder import MODEL, PAGE, PICTURE, REPORT, folder_aside
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.explorer.page import PageData, write_html
-from prismap.tables import TableEncoding
+from prismap.tables import TableEncoding, label_texts
 
 #: Columns of the file that the page shows; it is not a data base.
 MOST_COLUMNS = 40
@@ -72,7 +72,7 @@ def map_page(job: Job, model: Any) -> PageData:
     from prismap.map.page import page_of
 
     columns = dict(itertools.islice(job.columns.items(), MOST_COLUMNS))
-    page = page_of(model, title=job.title, columns=columns, images=job.images, row_ids=job.ids)
+    page = page_of(model, title=job.title, columns=columns, images=job.images, row_ids=label_texts(job.ids))
     return replace(page, target=replace(page.target, name=job.target_name))
 
 

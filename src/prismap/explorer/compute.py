@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from prismap.exceptions import InputError
 from prismap.explorer.page import PageData, column_array, is_numeric
-from prismap.tables import encoding_of, read_table
+from prismap.tables import encoding_of, label_texts, read_table
 
 Progress = Callable[..., None]
 """``progress(share, positions=None)``: how far it is from 0 to 1, and where the rows are by now."""
@@ -92,7 +92,7 @@ class ModelCompute:
             f"{count} missing values of {name!r} were filled as at the fit" for name, count in encoded.filled.items()
         ]
         notes += [f"{count} rows have an unseen level of {name!r}" for name, count in encoded.unknown.items()]
-        ids = None if table.ids is None else [str(value) for value in table.ids.tolist()]
+        ids = label_texts(table.ids)
         return Placed(self._model.transform(encoded.X), np.asarray(self._model.is_far(encoded.X)), ids, notes)
 
 

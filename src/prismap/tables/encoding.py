@@ -174,10 +174,12 @@ def learn_encoding(
         refuse_missing(counts, table.n_rows)
     learnt = tuple(_learn_column(name, column, standardize, impute) for name, column in columns.items())
     roles = roles or Roles()
-    encoding = TableEncoding(
-        learnt, roles.target, roles.ids, table.target is not None and table.target.dtype.kind == "O", standardize
-    )
+    encoding = TableEncoding(learnt, roles.target, roles.ids, _is_text(table.target), standardize)
     return encoding, (*notes, *_describe(encoding, columns, counts))
+
+
+def _is_text(labels: NDArray[Any] | None) -> bool:
+    return labels is not None and labels.dtype.kind == "O"
 
 
 def refuse_missing(counts: dict[str, int], n_rows: int) -> None:
