@@ -466,3 +466,57 @@ def test_json_lines_are_read(write, engine):
     for bad, message in (('{"a": 1}\n[1]', "line 2 holds no object"), ('{"a": 1}\n{', "line 2 is not JSON")):
         with pytest.raises(FileFormatError, match=message):
             read_table(write(bad, "data.jsonl"))
+
+
+@pytest.fixture
+def workbook(tmp_path):
+    """Write rows to the first sheet of an xlsx file."""
+    openpyxl = pytest.importorskip("openpyxl")
+
+    def workbook(*rows):
+        book = openpyxl.Workbook()
+        for row in rows:
+            book.active.append(row)
+        book.create_sheet("notes").append(["not read"])
+        book.save(tmp_path / "data.xlsx")
+        return tmp_path / "data.xlsx"
+
+    return workbook
+
+
+def test_the_first_sheet_of_a_workbook_is_read(workbook):
+    import datetime as dt
+
+    path = workbook(
+        [], ["a", "b", None, "day", "ok"], [1, "x", 0.5, dt.datetime(2020, 1, 31), True], [],
+        [None, "NA", 2, dt.date(2020, 2, 1), False], [2.5, "é", "", None, None],
+    )  # fmt: skip
+    assert as_lists(read_table(path)) == {
+        "a": [1.0, None, 2.5], "b": ["x", None, "é"], "unnamed_3": [0.5, 2.0, None],
+        "day": ["2020-01-31T00:00:00", "2020-02-01T00:00:00", None], "ok": [1.0, 0.0, None],
+    }  # fmt: skip
+    parts = list(read_batches(path, ["a", "b"], Roles(ids="b"), n_rows=2))
+    assert [label for part in parts for label in part.ids.tolist()] == ["x", "NA", "é"]
+    with pytest.raises(InputError, match="to the right of the 1 named columns"):
+        read_table(workbook(["a"], [1, 2]))
+    with pytest.raises(InputError, match="the first sheet is empty"):
+        read_table(workbook())
+    (path.parent / "bad.xlsx").write_bytes(b"PK no")
+    with pytest.raises(FileFormatError, match="bad.xlsx cannot be read as xlsx"):
+        read_table(path.parent / "bad.xlsx")
+
+
+def test_workbooks_without_openpyxl_name_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    (tmp_path / "t.xlsx").write_bytes(b"PK")
+    with pytest.raises(MissingExtraError, match=r"Reading xlsx files needs .*prismap\[excel\]"):
+        read_table(tmp_path / "t.xlsx")
+
+
+def test_a_column_is_found_in_any_case_and_none_is_hidden(write):
+    names = [f"c{place:02d}" for place in range(20)]
+    path = write(",".join([*names, "State"]) + "\n" + ",".join("1" * 21) + "\n")
+    with pytest.raises(InputError, match="did you mean 'State'"):
+        read_table(path, Roles(target="STATE"))
+    with pytest.raises(InputError, match="'c19', 'State'"):
+        read_table(path, Roles(target="weight"))

@@ -46,8 +46,8 @@ class Job:
 def run_job(job: Job, out: Path, console: Console) -> None:
     """Fit the map, judge it, write the folder and print the report."""
     model = fit_map(job, console)
-    report = judge_map(model, console)
-    report = replace(report, notes=(*report.notes, *console.notes))
+    judged = judge_map(model, console)
+    report = replace(judged, notes=(*judged.notes, *console.notes))
     with console.stage("writing"), folder_aside(out) as folder:
         name = "map.parquet" if importlib.util.find_spec("pyarrow") else "map.csv"
         write_map(folder / name, map_rows(job, model))
@@ -57,8 +57,9 @@ def run_job(job: Job, out: Path, console: Console) -> None:
         write_html(map_page(job, model), folder / PAGE)
         draw(job, model, folder, console)
         files = sorted(path.name for path in folder.iterdir())
+    printed = report if console.quiet else judged  # the other notes have been said
     console.result(
-        f"{report}\n\n{out}: {', '.join(files)}", {"out": str(out), "files": files, "report": report.to_dict()}
+        f"{printed}\n\n{out}: {', '.join(files)}", {"out": str(out), "files": files, "report": report.to_dict()}
     )
 
 

@@ -1,6 +1,7 @@
 """Data files in, numbers out: delimited text, jsonl, xlsx, parquet, arrow and numpy; and the encoding of a map."""
 
-from prismap.tables.encoding import ColumnEncoding, Encoded, TableEncoding, encoding_of, learn_encoding
+from prismap.tables.encoding import ColumnEncoding, Encoded, TableEncoding, encoding_of
+from prismap.tables.learning import learn_encoding
 from prismap.tables.reading import ENDINGS, arrow_batches, read_batches, read_table, reader_of
 from prismap.tables.table import Roles, Table, TextColumn, label_texts, table_from_arrow
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from prismap._blocks import require_memory
 from prismap._optional import import_extra
 from prismap.exceptions import FileFormatError, InputError, MissingExtraError
 from prismap.tables.delimited import find_encoding, lines_of, open_text
@@ -77,6 +79,9 @@ def _cells(row: Sequence[Any], width: int, path: Path) -> list[str]:
 def _sheet(path: Path) -> Iterator[Iterator[Sequence[Any]]]:
     """The rows of the first sheet; whatever the parser raises on damaged bytes is said as one kind of error."""
     openpyxl = import_extra("openpyxl", extra="excel", feature="Reading xlsx files")
+    with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as entries:
+        unpacked = float(sum(entry.file_size for entry in entries.infolist()))
+        require_memory(unpacked, f"Reading {path}", "Save it as csv or parquet.")
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         try:

@@ -53,7 +53,8 @@ class Table:
 class Roles:
     """Which columns are not features, and which stay text even if they hold numbers.
 
-    Names that a file does not have are refused when `required`, and passed over otherwise.
+    Columns in `show` are kept and not used for the map; those in `use` are used whatever they look like. Names that a
+    file does not have are refused when `required`, and passed over otherwise.
     """
 
     target: str | None = None
@@ -61,6 +62,8 @@ class Roles:
     drop: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
     required: bool = True
+    show: tuple[str, ...] = ()
+    use: tuple[str, ...] = ()
 
     def is_label(self, name: str) -> bool:
         """Whether a column is the target or the ids."""
@@ -70,7 +73,8 @@ class Roles:
 def make_table(columns: Mapping[str, Column], n_rows: int, roles: Roles, notes: Iterable[str] = ()) -> Table:
     """Set the target, the ids and the dropped columns apart."""
     named = [("target", roles.target), ("id", roles.ids), *(("drop", name) for name in roles.drop)]
-    for option, name in named:
+    kept = [*(("show", name) for name in roles.show), *(("use", name) for name in roles.use)]
+    for option, name in [*named, *kept]:
         if roles.required and name is not None and name not in columns:
             raise InputError(f"there is no column {name!r} for --{option}; {describe_names(name, columns)}.")
     apart = {name for _, name in named}
@@ -95,12 +99,22 @@ def chosen_names(names: Iterable[str], columns: Collection[str], roles: Roles) -
 def describe_names(wanted: str, names: Iterable[str]) -> str:
     """The names there are, the nearest first."""
     names = list(names)
-    near = difflib.get_close_matches(wanted, names, n=3, cutoff=0.6)
-    shown = near or names[:12]
-    more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
-    return (
-        f"did you mean {quoted(near)}? There are {len(names)} columns" if near else f"there are {quoted(shown)}{more}"
-    )
+    near = nearest(wanted, names)
+    if near:
+        return f"did you mean {quoted(near)}? There are {len(names)} columns"
+    return f"there are {quoted(names, 40)}"
+
+
+def nearest(wanted: str, names: Iterable[str]) -> list[str]:
+    """Up to three names that may be meant: written alike in any case, or one within the other.
+
+    >>> nearest("STATE", ["city", "state", "state_code"])
+    ['state', 'state_code']
+    """
+    by_case = {name.casefold(): name for name in names}
+    alike = difflib.get_close_matches(wanted.casefold(), by_case, n=3, cutoff=0.6)
+    within = [name for name in by_case if len(wanted) > 2 and wanted.casefold() in name]
+    return [by_case[name] for name in dict.fromkeys([*alike, *within])][:3]
 
 
 def quoted(names: Iterable[str], most: int = 8) -> str:
