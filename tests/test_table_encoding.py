@@ -181,7 +181,7 @@ def test_columns_that_name_the_rows_are_no_features():
     assert learn_encoding(table_of(key=[1e18, 1e18, 2e18], k=[1, 2, 3]))[0].names == ["k"]
     encoding, notes = learn_encoding(rows)
     assert encoding.names == ["humid", "id", "grid", "value_id"]
-    assert any("'customer_id' names the rows: shown, not used (--id customer_id names them by it" in note for note in notes)
+    assert any("'customer_id' names the rows: shown, not used (--id customer_id names" in note for note in notes)
     assert learn_encoding(rows, roles=Roles(use=("customer_id",)))[0].names[0] == "customer_id"
 
 

@@ -259,7 +259,7 @@ def label_array(y: Any) -> NDArray[Any]:
     values = np.asarray(y)
     if isinstance(y, np.ndarray) or values.ndim != 1:
         return values
-    rounded = values.dtype.kind == "f" and bool((np.abs(values) >= 2.0**53).any())
+    rounded = values.dtype.kind == "f" and bool((np.isfinite(values) & (np.abs(values) >= 2.0**53)).any())
     mixed = values.dtype.kind == "U" and not all(isinstance(value, str) for value in y)
     if rounded or mixed:  # numpy made floats of integers, or text of numbers
         values = np.empty(len(values), dtype=object)

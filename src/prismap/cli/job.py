@@ -54,7 +54,8 @@ def run_job(job: Job, out: Path, console: Console) -> None:
         model.save(folder / MODEL, extra_header=extra_header(job))
         with written_aside(folder / REPORT) as aside:
             aside.write_text(to_json(report.to_dict()), encoding="utf-8")
-        write_html(map_page(job, model), folder / PAGE)
+        page = map_page(job, model)
+        write_html(replace(page, notes=(*page.notes, *console.notes)), folder / PAGE)
         draw(job, model, folder, console)
         files = sorted(path.name for path in folder.iterdir())
     printed = report if console.quiet else judged  # the other notes have been said

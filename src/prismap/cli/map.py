@@ -95,13 +95,15 @@ def read_job(args: argparse.Namespace, console: Console) -> Job:
     for note in table.notes:
         console.note(note)
     encoding = _encode(table, roles, kind, args, console)
+    X = encoding.apply(table).X
+    y, task = _target(table, X, kind, args, console)
     return Job(
-        X=encoding.apply(table).X,
-        y=_target(table, args, console),
+        X=X,
+        y=y,
         encoding=encoding,
         title=args.title or args.data.stem,
         target_name=args.target or "target",
-        options=_options(args, kind, table),
+        options=_options(args, kind, task),
         ids=table.ids,
         columns=_shown_columns(table, encoding),
         images=None if args.images is None else _images(table, args.images),
@@ -126,33 +128,37 @@ def _encode(table: Table, roles: Roles, kind: str, args: argparse.Namespace, con
     return encoding
 
 
-def _target(table: Table, args: argparse.Namespace, console: Console) -> NDArray[Any] | None:
-    """The target, unless there is none or none is wanted."""
+def _target(
+    table: Table, X: NDArray[np.float64], kind: str, args: argparse.Namespace, console: Console
+) -> tuple[NDArray[Any] | None, str]:
+    """The target and what it is taken for; (None, "none") if there is none or none is wanted."""
     if args.task == "none" and table.target is not None:
         console.note("the target was left out (--task none): the map shows the data alone")
-        return None
+        return None, "none"
     if table.target is None:
         console.note("the map has no target: it shows the data alone (--target names the column it should be about)")
-        return None
+        return None, "none"
     missing = np.array([value is None or value != value for value in table.target.tolist()])
     if missing.all():
         raise InputError(f"the target column {args.target!r} is empty.")
     if missing.any():
         console.note(f"{int(missing.sum())} rows have no target; they are placed without one")
-    if args.task == "auto":
-        from prismap.metrics.target import guess_target
+    if args.task != "auto":
+        return table.target, args.task
+    from prismap.metrics.target import decide_target
 
-        if guess_target(table.target) == "real":
-            console.note("the target is taken as a quantity (--task class takes its values as classes)")
-    return table.target
+    decision = decide_target(table.target, X, kind)
+    if table.target.dtype.kind != "O":
+        console.note(str(decision))
+    return table.target, decision.kind
 
 
-def _options(args: argparse.Namespace, kind: str, table: Table) -> dict[str, Any]:
+def _options(args: argparse.Namespace, kind: str, task: str) -> dict[str, Any]:
     """The arguments of PrisMap that were given."""
     given = {
         "method": args.method,
         "data": kind,
-        "target": "none" if table.target is None else args.task,
+        "target": task,
         "supervision": args.supervision,
         "fit_rows": args.fit_rows,
         "metric": args.metric,
