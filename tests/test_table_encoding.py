@@ -28,7 +28,7 @@ def test_columns_keep_their_order_and_text_becomes_levels():
     encoding, notes = learn_encoding(ROWS, standardize=False)
     assert encoding.feature_names == ["width", "colour=blue", "colour=red", "height"]
     np.testing.assert_array_equal(encoding.apply(ROWS).X, [[1, 0, 1, 10], [2, 1, 0, 10], [3, 0, 1, 20], [6, 0, 1, 20]])
-    assert any("one feature a level: colour (2)" in note for note in notes)
+    assert any("one feature per level: colour (2)" in note for note in notes)
     assert any("used as they are" in note for note in notes)
 
 
@@ -100,16 +100,27 @@ def test_imputation_knows_one_way_only():
 # Text
 
 
-def test_text_with_many_values_is_refused_by_name():
+def test_text_with_many_values_is_shown_and_not_used():
     rows = table_of(
-        name=[f"Mr {row}" for row in range(80)], age=[*map(str, range(78)), "unknown", "old"], width=range(80)
+        name=[f"Mr {row}" for row in range(80)], width=range(80), prose=["word " * (row + 9) for row in range(80)]
     )
-    with pytest.raises(InputError, match=r"2 text columns .*\(at most 30\).*--drop name,age") as error:
-        learn_encoding(rows)
-    assert "'name': 80 different values such as 'Mr 0'" in str(error.value)
-    assert "'age': numbers, but for 'old', 'unknown' (empty them" in str(error.value)
-    with pytest.raises(InputError, match=r"at most 2"):
+    encoding, notes = learn_encoding(rows)
+    assert encoding.feature_names == ["width"]
+    assert "column 'name' holds 80 different texts such as 'Mr 0': shown, not used (--use name takes" in notes[0]
+    assert "such as 'word word word word word word word word ...'" in notes[1]
+    used, _ = learn_encoding(rows, roles=Roles(use=("name",)))
+    assert len(used.feature_names) == 81
+    with pytest.raises(InputError, match="no column is left to make a map of: column 'name' holds 4 different texts"):
         learn_encoding(table_of(name=["a", "b", "c", "d"]))
+
+
+def test_columns_of_numbers_with_words_among_them_are_refused_with_the_words():
+    rows = table_of(age=[*map(str, range(-10, 68)), "unknown", "old"], width=range(80))
+    with pytest.raises(
+        InputError, match="1 columns hold numbers with words .*'age' but for 'old', 'unknown'.*--show age"
+    ):
+        learn_encoding(rows)
+    assert learn_encoding(rows, roles=Roles(show=("age",)))[0].feature_names == ["width"]
 
 
 def test_unknown_levels_become_zeros_and_are_counted():
@@ -162,9 +173,75 @@ def test_row_numbers_without_a_name_are_left_out():
         learn_encoding(table_of(unnamed_1=[0, 1, 2]))
 
 
-def test_columns_that_look_like_ids_are_pointed_out():
-    _, notes = learn_encoding(table_of(customer_id=[17, 3, 5], humid=[1, 2, 3], id=[1, 1, 2]))
-    assert [note for note in notes if "look like row ids" in note and "'customer_id' (--id" in note]
+def test_columns_that_name_the_rows_are_no_features():
+    rows = table_of(
+        customer_id=[17, 3, 5], humid=[1, 2, 3], id=[1, 1, 2], customerID=[4, 5, 6], grid=[1, 2, 3],
+        Key=["a", "b", "c"], value_id=[0.5, 1.5, 2.5],
+    )  # fmt: skip
+    assert learn_encoding(table_of(key=[1e18, 1e18, 2e18], k=[1, 2, 3]))[0].names == ["k"]
+    encoding, notes = learn_encoding(rows)
+    assert encoding.names == ["humid", "id", "grid", "value_id"]
+    assert any("'customer_id' names the rows: shown, not used (--id customer_id names" in note for note in notes)
+    assert learn_encoding(rows, roles=Roles(use=("customer_id",)))[0].names[0] == "customer_id"
+
+
+# Dates
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        ["2020-01-01", "2020-01-02", "2021-01-01"],
+        ["2020-01-01 00:00:00", "2020-01-02T00:00", "2021-01-01T01:00+01:00"],
+        ["01.01.2020", "2.1.2020", "01.01.2021"],
+        ["1/1/2020", "1/2/2020", "01/01/2021", "12/31/2020"],
+        ["1/1/2020", "2/1/2020", "01/01/2021", "31/12/2020"],
+    ],
+)
+def test_dates_become_days(dates):
+    rows = table_of(day=dates, k=range(len(dates)))
+    encoding, notes = learn_encoding(rows, standardize=False)
+    assert encoding.apply(rows).X[:3, 0].tolist() == [18262, 18263, 18628]
+    assert "column 'day' holds dates: used as days (--show day keeps it out of the map)" in notes
+    again = TableEncoding.from_dict(json.loads(json.dumps(encoding.to_dict())))
+    assert again == encoding
+    assert "day" in again.roles.text
+    np.testing.assert_array_equal(again.apply(rows).X, encoding.apply(rows).X)
+    with pytest.raises(InputError, match="'day' held dates such as .*; 'soon' is none"):
+        encoding.apply(table_of(day=[dates[0], "soon"], k=[1, 2]))
+    assert learn_encoding(rows, roles=Roles(show=("day",)))[0].names == ["k"]
+
+
+def test_missing_dates_are_filled_and_unclear_ones_are_no_dates():
+    rows = table_of(day=["2020-01-01", None, "2020-01-03"], k=range(3))
+    encoding, _ = learn_encoding(rows, impute="median", standardize=False)
+    assert encoding.apply(rows).X[:, 0].tolist() == [18262, 18263, 18264]
+    unclear = table_of(day=["1/2/2020", "3/4/2020", "1/2/2020", "3/4/2020"], k=range(4))
+    assert learn_encoding(unclear)[0].feature_names == ["day=1/2/2020", "day=3/4/2020", "k"]
+
+
+def test_the_words_are_named_when_numbers_became_text():
+    encoding, _ = learn_encoding(ROWS)
+    with pytest.raises(InputError, match="holds text now, such as 'abc'"):
+        encoding.apply(table_of(width=["-10.0", "abc", "5"], colour=["red"] * 3, height=[1] * 3))
+
+
+# A category weighs as a column of numbers
+
+
+@pytest.mark.parametrize("n_levels", [2, 3, 10, 25])
+def test_a_category_adds_as_much_to_squared_distances_as_a_number(n_levels):
+    rng = np.random.default_rng(n_levels)
+    shares = rng.dirichlet(np.ones(n_levels))
+    rows = table_of(
+        width=rng.normal(size=200), site=rng.choice([f"s{i}" for i in range(n_levels)], 200, p=shares).tolist()
+    )
+    X = learn_encoding(rows)[0].apply(rows).X
+
+    def mean_squared_distance(block):
+        return ((block[:, None] - block[None]) ** 2).sum(axis=2).mean()
+
+    np.testing.assert_allclose(mean_squared_distance(X[:, 1:]), mean_squared_distance(X[:, :1]))
 
 
 # Batches and files

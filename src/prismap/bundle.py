@@ -284,6 +284,15 @@ def _csv_rows(path: Path) -> Iterator[Callable[[Mapping[str, NDArray[Any]]], Non
         yield write
 
 
+def arrow_column(pa: Any, column: Any) -> Any:
+    """A column for arrow: NaN and masked values are missing, and text is typed even if a batch has none."""
+    if isinstance(column, (pa.Array, pa.ChunkedArray)):
+        return column
+    if isinstance(column, np.ma.MaskedArray):
+        return pa.array(np.asarray(column.filled(0)), mask=np.ma.getmaskarray(column))
+    return pa.array(column, pa.string() if column.dtype.kind in "OU" else None, from_pandas=True)
+
+
 @contextmanager
 def _parquet_rows(path: Path) -> Iterator[Callable[[Mapping[str, NDArray[Any]]], None]]:
     feature = "Writing parquet (a name that ends in .csv needs nothing)"
@@ -293,13 +302,7 @@ def _parquet_rows(path: Path) -> Iterator[Callable[[Mapping[str, NDArray[Any]]],
 
     def write(columns: Mapping[str, NDArray[Any]]) -> None:
         nonlocal writer
-        # Text is typed even if a batch has none: the first batch decides for the file.
-        table = pa.table(
-            {
-                name: pa.array(column, pa.string() if column.dtype.kind in "OU" else None, from_pandas=True)
-                for name, column in columns.items()
-            }
-        )
+        table = pa.table({name: arrow_column(pa, column) for name, column in columns.items()})
         if writer is None:
             writer = pq.ParquetWriter(path, table.schema.with_metadata({"written_by": f"prismap {__version__}"}))
         writer.write_table(table.cast(writer.schema))

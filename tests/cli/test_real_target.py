@@ -16,7 +16,9 @@ def test_a_quantity_is_seen_and_said(run, tmp_path):
     words = [tmp_path / "prices.csv", "--target", "price", "--method", "mds", "--fit-rows", 40, "--perplexity", 8]
     code, out, err = run("map", *words, "-o", tmp_path / "out")
     assert code == 0, err
-    assert "the target is taken as a quantity (--task class takes its values as classes)" in err
+    assert (
+        "the target is taken as a quantity: its values have fractions (--task class takes its values as classes)" in err
+    )
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert report["target"] == "real"
     assert report["scores"][0]["name"] == "nRMSE"

@@ -50,7 +50,7 @@ def test_wrong_arguments(refused, argv, message):
             "'a' 1, 'b' 2. Fill them before, leave the columns out (--drop), or fit with --impute",
         ),
         ("d.csv", b"a,b\n1,inf\n2,3\n", "'b' 1"),
-        ("d.csv", b"a,b\nx,1\ny,2\nz,3\n", "--drop a"),
+        ("d.csv", b"a\nx\ny\nz\n", "no column is left to make a map of: column 'a' holds 3 different texts"),
         ("d.xls", b"a,b\n1,2\n", "the ending '.xls' is not known"),
         ("d.parquet", b"a,b\n1,2\n", "cannot be read as parquet"),
         ("d.arrow", b"a,b\n1,2\n", "cannot be read as arrow"),
@@ -70,7 +70,8 @@ def test_unknown_columns(refused_map, flowers):
 
 
 def test_text_that_is_no_category(refused_map, flowers):
-    assert "'key': 90 different values such as 'f0'. Leave them out with --drop key" in refused_map(flowers)
+    words = refused_map(flowers, "--drop", "sl,sw,pl,pw,soil,species")
+    assert "no column is left to make a map of: column 'key' names the rows: shown, not used (--id key names" in words
 
 
 def test_an_empty_target(refused_map, tmp_path):

@@ -19,7 +19,7 @@ from prismap.cli.folder import DATA, MODEL, PAGE, PICTURE, REPORT, folder_aside
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.explorer import write_html
 from prismap.page_data import PageData, write_page_file
-from prismap.tables import TableEncoding
+from prismap.tables import TableEncoding, label_texts
 
 #: Columns of the file that the page shows; it is not a data base.
 MOST_COLUMNS = 40
@@ -47,8 +47,8 @@ class Job:
 def run_job(job: Job, out: Path, console: Console) -> None:
     """Fit the map, judge it, write the folder and print the report."""
     model = fit_map(job, console)
-    report = judge_map(model, console)
-    report = replace(report, notes=(*report.notes, *console.notes))
+    judged = judge_map(model, console)
+    report = replace(judged, notes=(*judged.notes, *console.notes))
     with console.stage("writing"), folder_aside(out) as folder:
         page = map_page(job, model)
         name = "map.parquet" if importlib.util.find_spec("pyarrow") else "map.csv"
@@ -56,12 +56,14 @@ def run_job(job: Job, out: Path, console: Console) -> None:
         model.save(folder / MODEL, extra_header=extra_header(job))
         with written_aside(folder / REPORT) as aside:
             aside.write_text(to_json(report.to_dict()), encoding="utf-8")
+        page = replace(page, notes=(*page.notes, *console.notes))
         write_page_file(page, folder / DATA)
         write_html(page, folder / PAGE)
         draw(job, model, page, folder, console)
         files = sorted(path.name for path in folder.iterdir())
+    printed = report if console.quiet else judged  # the other notes have been said
     console.result(
-        f"{report}\n\n{out}: {', '.join(files)}", {"out": str(out), "files": files, "report": report.to_dict()}
+        f"{printed}\n\n{out}: {', '.join(files)}", {"out": str(out), "files": files, "report": report.to_dict()}
     )
 
 
@@ -75,7 +77,7 @@ def map_page(job: Job, model: Any) -> PageData:
     from prismap.pages import page_of
 
     columns = dict(itertools.islice(job.columns.items(), MOST_COLUMNS))
-    page = page_of(model, title=job.title, columns=columns, images=job.images, row_ids=job.ids)
+    page = page_of(model, title=job.title, columns=columns, images=job.images, row_ids=label_texts(job.ids))
     return replace(page, target=replace(page.target, name=job.target_name))
 
 

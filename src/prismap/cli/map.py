@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     """Add the sub-command."""
     parser = subparsers.add_parser(
         "map", parents=[common], help="make a map of a data file",
-        description="Make a map of DATA (csv, tsv, parquet, arrow, npz, npy) and write it to a folder.",
+        description="Make a map of DATA (csv, tsv, jsonl, xlsx, parquet, arrow, npz, npy) and write it to a folder.",
     )  # fmt: skip
     parser.add_argument("data", type=Path, metavar="DATA", help="file with a row for each thing to be mapped")
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="OUT", help="folder to write")
@@ -44,6 +45,11 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     columns.add_argument("--target", metavar="COL", help="what the map is about; empty where unknown (npz: y)")
     columns.add_argument("--id", dest="ids", metavar="COL", help="column that names the rows")
     columns.add_argument("--drop", type=options.names, default=(), metavar="COLS", help="columns to leave out: a,b,c")
+    columns.add_argument("--show", type=options.names, default=(), metavar="COLS", help="columns to show, not to use")
+    columns.add_argument(
+        "--use", type=options.names, default=(), metavar="COLS",
+        help="columns to use though they look like ids, dates or free text",
+    )  # fmt: skip
     columns.add_argument("--kind", choices=KINDS, help="what the columns hold (default: vectors)")
     columns.add_argument(
         "--standardize", action=argparse.BooleanOptionalAction, default=True,
@@ -82,7 +88,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
 
 def read_job(args: argparse.Namespace, console: Console) -> Job:
     """The file as a job."""
-    roles = Roles(args.target, args.ids, args.drop)
+    roles = Roles(args.target, args.ids, args.drop, show=args.show, use=args.use)
     with console.stage(f"reading {args.data}"):
         table = read_table(args.data, roles, kind=args.kind)
     kind = args.kind or table.kind or "vectors"
@@ -91,15 +97,17 @@ def read_job(args: argparse.Namespace, console: Console) -> Job:
     for note in table.notes:
         console.note(note)
     encoding = _encode(table, roles, kind, args, console)
+    X = encoding.apply(table).X
+    y, task = _target(table, X, kind, args, console)
     return Job(
-        X=encoding.apply(table).X,
-        y=_target(table, args, console),
+        X=X,
+        y=y,
         encoding=encoding,
         title=args.title or args.data.stem,
         target_name=args.target or "target",
-        options=_options(args, kind, table),
+        options=_options(args, kind, task),
         ids=table.ids,
-        columns=_shown_columns(table),
+        columns=_shown_columns(table, encoding),
         images=None if args.images is None else _images(table, args.images),
     )
 
@@ -118,37 +126,41 @@ def _encode(table: Table, roles: Roles, kind: str, args: argparse.Namespace, con
             f"--kind {kind} needs as many columns as rows; got {table.n_rows} rows and {len(table.columns)} columns "
             "beside target and id."
         )
-    encoding, _ = learn_encoding(table, roles=roles, standardize=False)
+    encoding, _ = learn_encoding(table, roles=replace(roles, use=tuple(table.columns)), standardize=False)
     return encoding
 
 
-def _target(table: Table, args: argparse.Namespace, console: Console) -> NDArray[Any] | None:
-    """The target, unless there is none or none is wanted."""
+def _target(
+    table: Table, X: NDArray[np.float64], kind: str, args: argparse.Namespace, console: Console
+) -> tuple[NDArray[Any] | None, str]:
+    """The target and what it is taken for; (None, "none") if there is none or none is wanted."""
     if args.task == "none" and table.target is not None:
         console.note("the target was left out (--task none): the map shows the data alone")
-        return None
+        return None, "none"
     if table.target is None:
         console.note("the map has no target: it shows the data alone (--target names the column it should be about)")
-        return None
+        return None, "none"
     missing = np.array([value is None or value != value for value in table.target.tolist()])
     if missing.all():
         raise InputError(f"the target column {args.target!r} is empty.")
     if missing.any():
         console.note(f"{int(missing.sum())} rows have no target; they are placed without one")
-    if args.task == "auto":
-        from prismap.metrics.target import guess_target
+    if args.task != "auto":
+        return table.target, args.task
+    from prismap.metrics.target import decide_target
 
-        if guess_target(table.target) == "real":
-            console.note("the target is taken as a quantity (--task class takes its values as classes)")
-    return table.target
+    decision = decide_target(table.target, X, kind)
+    if table.target.dtype.kind != "O":
+        console.note(str(decision))
+    return table.target, decision.kind
 
 
-def _options(args: argparse.Namespace, kind: str, table: Table) -> dict[str, Any]:
+def _options(args: argparse.Namespace, kind: str, task: str) -> dict[str, Any]:
     """The arguments of PrisMap that were given."""
     given = {
         "method": args.method,
         "data": kind,
-        "target": "none" if table.target is None else args.task,
+        "target": task,
         "supervision": args.supervision,
         "fit_rows": args.fit_rows,
         "metric": args.metric,
@@ -174,7 +186,16 @@ def _images(table: Table, shape: tuple[int, int]) -> NDArray[np.uint8]:
     return images
 
 
-def _shown_columns(table: Table) -> Mapping[str, NDArray[Any]]:
+def _shown_columns(table: Table, encoding: TableEncoding) -> Mapping[str, NDArray[Any]]:
+    """The columns as the file has them; whole numbers that are not used, such as keys, with all their digits."""
+    used = set(encoding.names)
     return {
-        name: column.values() if isinstance(column, TextColumn) else column for name, column in table.columns.items()
+        name: column.values() if isinstance(column, TextColumn) else column if name in used else _digits(column)
+        for name, column in table.columns.items()
     }
+
+
+def _digits(column: NDArray[Any]) -> NDArray[Any]:
+    if not (np.abs(column) < 2.0**53).all() or not np.array_equal(column, np.round(column)):
+        return column
+    return np.array([str(int(value)) for value in column], dtype=object)

@@ -17,7 +17,7 @@ from prismap.cli import options
 from prismap.cli.console import Console, to_json
 from prismap.cli.folder import check_folder, folder_aside
 from prismap.exceptions import FileFormatError, InputError
-from prismap.tables import Roles, Table, TextColumn, read_table
+from prismap.tables import Roles, Table, TextColumn, label_texts, read_table
 
 PICTURE, PAGE, FIDELITY = "view.png", "view.html", "fidelity.json"
 #: Bytes that a model may take once it is unpacked.
@@ -212,7 +212,8 @@ def make_page(view: Any, X: Any, names: list[str], table: Table, args: argparse.
     plane = plane_of(view.map)
     judge_map(plane, console)
     columns = {name: X[:, j] for j, name in enumerate(names[:MOST_COLUMNS])}
-    page = with_view(page_of(plane, title=args.title or args.data.stem, columns=columns, row_ids=table.ids), view)
+    ids = label_texts(table.ids)
+    page = with_view(page_of(plane, title=args.title or args.data.stem, columns=columns, row_ids=ids), view)
     told = f"The picture of {view.model_name} behind the points: {view.fidelity_}."
     return replace(page, target=replace(page.target, name=args.target or "target"), notes=(*page.notes, told))
 

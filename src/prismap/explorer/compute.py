@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from prismap.exceptions import InputError
 from prismap.page_data import PageData
 from prismap.page_data.columns import column_array, is_numeric
-from prismap.tables import encoding_of, read_table
+from prismap.tables import encoding_of, label_texts, read_table
 
 Progress = Callable[..., None]
 """``progress(share, positions=None)``: how far it is from 0 to 1, and where the rows are by now."""
@@ -93,7 +93,7 @@ class ModelCompute:
             f"{count} missing values of {name!r} were filled as at the fit" for name, count in encoded.filled.items()
         ]
         notes += [f"{count} rows have an unseen level of {name!r}" for name, count in encoded.unknown.items()]
-        ids = None if table.ids is None else [str(value) for value in table.ids.tolist()]
+        ids = label_texts(table.ids)
         positions, far = self._model.place(encoded.X)
         return Placed(positions, np.asarray(far), ids, notes)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from prismap.exceptions import FileFormatError, InputError
 from prismap.page_data import Layer, PageData, Target, read_page_file, unpack_page
 from prismap.page_data.file import DAMAGE
-from prismap.tables import Table, TextColumn, read_table
+from prismap.tables import Roles, Table, TextColumn, label_texts, read_table
 
 #: The page's data in a folder of `prismap map`.
 DATA = "map.page"
@@ -79,7 +79,7 @@ def _read_rows(path: Path, troubles: list[str]) -> PageData | None:
         if not (path / name).is_file():
             continue
         try:
-            table = read_table(path / name)
+            table = read_table(path / name, Roles("target", "id", required=False))
             if not {"x", "y"} <= set(table.columns):
                 raise InputError(f"{name} has no columns x and y")
             page = _page_of_rows(table, path.name)
@@ -107,17 +107,17 @@ def _page_of_rows(table: Table, title: str) -> PageData:
     """A page from map.parquet alone: one layer, the target, and whatever columns are there."""
     columns = {name: _values(table, name) for name in table.columns}
     positions = np.column_stack([np.asarray(columns[name], dtype=np.float32) for name in ("x", "y")])
-    ids = columns.get("id")
-    if ids is not None and np.array_equal(ids, np.arange(len(ids))):
+    ids = label_texts(table.ids)
+    if ids == [str(row) for row in range(table.n_rows)]:
         ids = None
     return PageData(
         layers=[Layer("map", "Map", positions)],
         title=title,
-        target=_target_of(columns.get("target")),
+        target=_target_of(table.target),
         columns={name: values for name, values in columns.items() if name not in _OWN},
         split=columns.get("split"),
         far=None if "far" not in columns else np.asarray(columns["far"], dtype=bool),
-        row_ids=None if ids is None else ids.tolist(),
+        row_ids=ids,
     )
 
 
@@ -130,10 +130,11 @@ def _target_of(values: NDArray[Any] | None) -> Target:
     """Text and few whole numbers are classes, other numbers are real."""
     if values is None:
         return Target()
-    if values.dtype.kind == "f":
-        whole = np.isnan(values) | (values == np.round(values))
-        if not whole.all() or len(np.unique(values[~np.isnan(values)])) > 30:
-            return Target("real", "target", values=values)
+    if values.dtype.kind in "iuf":
+        numbers = np.ma.filled(values.astype(np.float64), np.nan)
+        whole = np.isnan(numbers) | (numbers == np.round(numbers))
+        if not whole.all() or len(np.unique(values[~np.isnan(numbers)])) > 30:
+            return Target("real", "target", values=numbers)
     known = [value for value in values.tolist() if value is not None and value == value]
     classes = sorted(set(known))
     place = {value: code for code, value in enumerate(classes)}

@@ -238,7 +238,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _check_target(self, y, n_rows):
         if y is None or self.target == "none" or self.supervision == 0:
             return "none", None
-        kind, values = resolve_target(y, n_rows, self.target)
+        kind, values = resolve_target(y, n_rows, self.target, X=self.rows_, data=data_metric(self.data).kind)
         if kind == "class":
             self.classes_, values = encode_classes(values, n_rows)
         return kind, values

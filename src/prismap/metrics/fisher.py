@@ -188,7 +188,9 @@ class FisherMetric(Metric):
         self.classes_, self.target_ = np.empty(0), "none"
         if y is None:
             return None, np.zeros(self.n_rows_, dtype=np.intp)
-        self.target_, values = resolve_target(y, self.n_rows_, self.target)
+        self.target_, values = resolve_target(
+            y, self.n_rows_, self.target, X=self.geometry_.rows_, data=self.geometry_.kind
+        )
         if self.target_ == "real":
             values = values.reshape(self.n_rows_, -1)
             return values, target_bins(values)

@@ -106,8 +106,8 @@ def repair_similarity(S, method="clip"):
 class DataMetric(Metric):
     """The data's own distances. The Fisher metric is made from them, and without a target a map needs no others."""
 
-    #: Whether rows come as entries of a matrix against the fitted rows.
-    is_matrix = False
+    #: Its name, and whether rows come as entries of a matrix against the fitted rows.
+    kind, is_matrix = "vectors", False
 
     @abstractmethod
     def read(self, estimator, X, *, reset=True):
@@ -274,6 +274,7 @@ class SimilarityMetric(MatrixMetric):
         What is done about negative eigenvalues of the similarity matrix; see `repair_similarity`.
     """
 
+    kind = "similarity"
     _parameter_constraints = {"repair": [StrOptions({"clip", "flip", "shift", "none"})]}
 
     def __init__(self, repair="clip"):
@@ -322,6 +323,8 @@ class SimilarityMetric(MatrixMetric):
 
 class DissimilarityMetric(MatrixMetric):
     """Dissimilarities as they are."""
+
+    kind = "dissimilarity"
 
     def read(self, estimator, X, *, reset=True):
         """Dissimilarities X, checked."""

@@ -23,11 +23,11 @@ import numpy as np
 from prismap._optional import import_extra
 from prismap._threads import limit_threads
 from prismap._version import __version__
-from prismap.bundle import map_writer, read_bundle, written_aside
+from prismap.bundle import arrow_column, map_writer, read_bundle, written_aside
 from prismap.exceptions import FileFormatError, InputError, MissingExtraError
 from prismap.map import PrisMap
 from prismap.scale.records import Mapped, Part, failed
-from prismap.tables import ENDINGS, encoding_of, read_batches, table_from_arrow
+from prismap.tables import arrow_batches, encoding_of, read_batches, reader_of, table_from_arrow
 from prismap.tables.table import chosen_names
 
 #: The file of the model in a folder of `prismap map`.
@@ -210,19 +210,32 @@ def _placed(part: Part, model, tally: Tally) -> Iterator[dict[str, Any]]:
 
 def _batches(part: Part, encoding, kind, n_rows) -> Iterator[tuple[Any, Any, Any]]:
     """Tables, with the ids and the target as they are to be written."""
-    if ENDINGS.get(part.source.suffix.lower()) != "parquet":
+    reader = reader_of(part.source)
+    if reader not in ("parquet", "arrow"):
         for table in read_batches(part.source, encoding.names, encoding.roles, kind=kind, n_rows=n_rows):
             yield table, table.ids, table.target
         return
+    record_batches = (
+        _parquet_part(part, encoding, n_rows)
+        if reader == "parquet"
+        else arrow_batches(part.source, encoding.names, encoding.roles, n_rows)
+    )
+    for batch in record_batches:
+        # Labels keep the type the file gives them: one batch must not decide it for the others.
+        ids, target = (
+            batch.column(name) if name in batch.schema.names else None for name in (encoding.ids, encoding.target)
+        )
+        yield table_from_arrow(batch, encoding.roles), ids, target
+
+
+def _parquet_part(part: Part, encoding, n_rows) -> Iterator[Any]:
+    """The record batches of the part's row groups."""
     with open_parquet(part.source) as file:
         names = chosen_names(file.schema_arrow.names, encoding.names, encoding.roles)
         groups = None if part.row_groups is None else range(*part.row_groups)
         for batch in file.iter_batches(batch_size=n_rows, row_groups=groups, columns=names, use_threads=False):
             batch.validate(full=True)
-            table = table_from_arrow(batch, encoding.roles)
-            # Labels keep the type the file gives them: one batch must not decide it for the others.
-            ids, target = (batch.column(name) if name in names else None for name in (encoding.ids, encoding.target))
-            yield table, ids, target
+            yield batch
 
 
 @contextmanager
@@ -252,7 +265,7 @@ def _rows_aside(part: Part, mark: str, tally: Tally) -> Iterator[Callable[[dict[
 
     def write(columns):
         nonlocal writer
-        table = pa.table({name: _arrow(pa, column) for name, column in columns.items()})
+        table = pa.table({name: arrow_column(pa, column) for name, column in columns.items()})
         if writer is None:
             writer = parquet.ParquetWriter(aside, table.schema, write_page_checksum=True)
         try:
@@ -273,13 +286,6 @@ def _rows_aside(part: Part, mark: str, tally: Tally) -> Iterator[Callable[[dict[
         written = parquet.read_metadata(aside).num_rows
         if written != tally.rows:
             raise OSError(f"{part.out}: {tally.rows} rows were placed and {written} are in the file.")
-
-
-def _arrow(pa, column):
-    """A column for arrow: NaN is missing, text is typed even if a batch has none."""
-    if isinstance(column, (pa.Array, pa.ChunkedArray)):
-        return column
-    return pa.array(column, pa.string() if column.dtype.kind in "OU" else None, from_pandas=True)
 
 
 def _note(part: Part, mark: str) -> dict[str, Any]:

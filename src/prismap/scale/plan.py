@@ -12,7 +12,7 @@ from pathlib import Path
 from prismap.exceptions import FileFormatError, InputError
 from prismap.scale.files import open_parquet
 from prismap.scale.records import Part
-from prismap.tables import ENDINGS
+from prismap.tables import ENDINGS, reader_of
 
 #: A parquet file is split, between its row groups, into parts of about so many rows.
 PART_ROWS = 250_000
@@ -29,7 +29,7 @@ def plan(sources, out_dir: Path) -> list[Part]:
     root = Path(os.path.commonpath([path.parent for path in files]))
     parts: list[Part] = []
     for path in files:
-        name = path.relative_to(root).with_suffix("")
+        name = _without_ending(path.relative_to(root))
         stretches = list(row_group_stretches(path))
         for number, (groups, start, rows) in enumerate(stretches):
             stem = name if len(stretches) == 1 else name.with_name(f"{name.name}-part-{number:05d}")
@@ -68,7 +68,12 @@ def _a_file(path: Path) -> Path:
 
 
 def _is_data(path: Path) -> bool:
-    return path.is_file() and path.suffix.lower() in ENDINGS and not path.name.startswith((".", "_"))
+    return path.is_file() and reader_of(path) is not None and not path.name.startswith((".", "_"))
+
+
+def _without_ending(path: Path) -> Path:
+    bare = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    return bare.with_suffix("")
 
 
 def row_group_stretches(path: Path) -> Iterator[tuple[tuple[int, int] | None, int, int | None]]:
@@ -90,7 +95,7 @@ def row_group_stretches(path: Path) -> Iterator[tuple[tuple[int, int] | None, in
 
 def row_group_sizes(path: Path) -> list[int] | None:
     """Rows of each row group; None for files that are not parquet, or damaged (they tell when they are read)."""
-    if ENDINGS.get(path.suffix.lower()) == "parquet":
+    if reader_of(path) == "parquet":
         with suppress(FileFormatError), open_parquet(path) as file:
             return [file.metadata.row_group(number).num_rows for number in range(file.metadata.num_row_groups)]
     return None

@@ -1,8 +1,9 @@
-"""Data files in, numbers out: reading (csv, tsv, parquet, arrow, npz, npy) and the encoding kept with a map."""
+"""Data files in, numbers out: delimited text, jsonl, xlsx, parquet, arrow and numpy; and the encoding of a map."""
 
-from prismap.tables.encoding import ColumnEncoding, Encoded, TableEncoding, encoding_of, learn_encoding
-from prismap.tables.reading import ENDINGS, read_batches, read_table
-from prismap.tables.table import Roles, Table, TextColumn, table_from_arrow
+from prismap.tables.encoding import ColumnEncoding, Encoded, TableEncoding, encoding_of
+from prismap.tables.learning import learn_encoding
+from prismap.tables.reading import ENDINGS, arrow_batches, read_batches, read_table, reader_of
+from prismap.tables.table import Roles, Table, TextColumn, label_texts, table_from_arrow
 
 __all__ = [
     "ENDINGS",
@@ -12,9 +13,12 @@ __all__ = [
     "Table",
     "TableEncoding",
     "TextColumn",
+    "arrow_batches",
     "encoding_of",
+    "label_texts",
     "learn_encoding",
     "read_batches",
     "read_table",
+    "reader_of",
     "table_from_arrow",
 ]

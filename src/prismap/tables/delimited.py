@@ -1,10 +1,13 @@
-"""Delimited text to tables with the standard library; pyarrow, where it is installed, only makes it quicker."""
+"""Delimited text as tokens, with the standard library alone: one reader, so no two can disagree."""
 
 from __future__ import annotations
 
+import codecs
 import csv
+import gzip
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import zlib
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,21 +15,13 @@ from typing import IO, Any
 
 import numpy as np
 
-from prismap._blocks import require_memory
 from prismap.exceptions import FileFormatError, InputError
-from prismap.tables.table import (
-    MISSING,
-    Column,
-    Roles,
-    Table,
-    TextColumn,
-    chosen_names,
-    column_from_tokens,
-    make_table,
-    refuse_double_names,
-)
+from prismap.tables.table import refuse_double_names
+from prismap.tables.tokens import Source, read_numbers
 
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+#: A line with more characters is no line of a table.
+MAX_LINE = 2**26
 
 
 @dataclass(frozen=True)
@@ -40,43 +35,27 @@ class Layout:
     notes: tuple[str, ...]
 
 
-def read_text(path: Path, roles: Roles) -> Table:
-    """The whole file."""
-    require_memory(3.0 * path.stat().st_size, f"Reading {path}", "Use fewer rows or columns, or a parquet file.")
+def delimited_source(path: Path) -> Source:
+    """The rows of a file whose columns are divided by a mark."""
     layout = find_layout(path)
-    columns = _columns_by_arrow(path, layout, roles)
-    if columns is None:
-        rows = list(itertools.chain.from_iterable(_row_chunks(path, layout, None)))
-        columns = _typed_columns(rows, layout, roles, layout.names)
-    return make_table(columns, len(columns[layout.names[0]]), roles, layout.notes)
-
-
-def text_batches(path: Path, columns: Collection[str], roles: Roles, n_rows: int) -> Iterator[Table]:
-    """The chosen columns, `n_rows` rows at a time."""
-    layout = find_layout(path)
-    keep = set(chosen_names(layout.names, columns, roles))
-    for rows in _row_chunks(path, layout, n_rows):
-        yield make_table(_typed_columns(rows, layout, roles, keep), len(rows), roles, layout.notes)
+    return Source(layout.names, lambda n_rows: _chunks(path, layout, n_rows), layout.notes, layout.delimiter == ";")
 
 
 def find_layout(path: Path) -> Layout:
     """Find the encoding, the delimiter and the names from the first lines."""
-    with open(path, "rb") as raw:
-        head = raw.read(2**16)
-    encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    if encoding == "utf-8-sig" and b"\0" in head:
-        raise FileFormatError(f"{path} is not text: it holds zero bytes. Its ending should say what it is.")
-    expected = "," if path.suffix.lower() == ".csv" else "\t"
-    with _open_text(path, encoding) as file:
-        lines = [line for line in itertools.islice(file, 50) if line.strip()][:20]
+    encoding, notes = find_encoding(path)
+    expected = "," if Path(path.name.lower().removesuffix(".gz")).suffix == ".csv" else "\t"
+    with open_text(path, encoding) as file:
+        lines = [line for line in itertools.islice(lines_of(file, path), 50) if line.strip()][:20]
         if not lines:
             raise InputError(f"{path} is empty.")
         delimiter = _find_delimiter(lines, expected)
         file.seek(0)
-        reader = csv.reader(file, delimiter=delimiter, strict=True)
-        first = next(row for row in reader if row)
+        reader = csv.reader(lines_of(file, path), delimiter=delimiter, strict=True)
+        first = next(row for row in reader if not _is_blank(row))
         header_line = reader.line_num
-    notes = () if delimiter == expected else (f"the columns of {path.name} are divided by {_DELIMITERS[delimiter]}",)
+    if delimiter != expected:
+        notes = (*notes, f"the columns of {path.name} are divided by {_DELIMITERS[delimiter]}")
     names = tuple(name.strip() or f"unnamed_{place + 1}" for place, name in enumerate(first))
     try:
         refuse_double_names(names)
@@ -86,17 +65,62 @@ def find_layout(path: Path) -> Layout:
     return Layout(encoding, delimiter, names, header_line, notes)
 
 
+def find_encoding(path: Path) -> tuple[str, tuple[str, ...]]:
+    """UTF-8 or, with its byte order mark, UTF-16; Windows-1252, which holds latin-1, if the bytes are not UTF-8."""
+    with open_bytes(path) as raw:
+        head = raw.read(2**16)
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "utf-16", ()
+    if b"\0" in head:
+        raise FileFormatError(f"{path} is not text: it holds zero bytes. Its ending should say what it is.")
+    for encoding in ("utf-8-sig", "cp1252"):
+        decoder = codecs.getincrementaldecoder(encoding)()
+        try:
+            with open_bytes(path) as raw:
+                for block in iter(lambda: raw.read(2**20), b""):
+                    decoder.decode(block)
+                decoder.decode(b"", final=True)
+        except UnicodeError:
+            continue
+        said = (
+            f"{path.name} is not UTF-8 and was read as latin-1 (Windows-1252); save it as UTF-8 if letters look wrong"
+        )
+        return encoding, (said,) if encoding == "cp1252" else ()
+    raise FileFormatError(f"{path} is neither UTF-8 nor latin-1 text. Save it as UTF-8.")
+
+
 @contextmanager
-def _open_text(path: Path, encoding: str) -> Iterator[IO[str]]:
-    """The file as text; bytes that are none, and broken quotes, are refused."""
+def open_bytes(path: Path) -> Iterator[IO[bytes]]:
+    """The bytes of a file, unpacked if its name ends in .gz."""
     try:
-        with open(path, encoding=encoding, newline="") as file:
+        with gzip.open(path) if path.suffix.lower() == ".gz" else open(path, "rb") as raw:
+            yield raw  # type: ignore[misc]
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise FileFormatError(f"{path} cannot be unpacked: {error}.") from error
+
+
+@contextmanager
+def open_text(path: Path, encoding: str) -> Iterator[IO[str]]:
+    """The file as text; bytes that are none, and broken quotes, are refused."""
+    opener: Any = gzip.open if path.suffix.lower() == ".gz" else open
+    try:
+        with opener(path, "rt", encoding=encoding, newline="") as file:
             yield file
     except UnicodeError as error:
         name = encoding.removesuffix("-sig").upper()
         raise FileFormatError(f"{path} is not {name} text ({error}). Save it as UTF-8.") from error
     except csv.Error as error:
         raise FileFormatError(f"{path} is not valid delimited text: {error}.") from error
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise FileFormatError(f"{path} cannot be unpacked: {error}.") from error
+
+
+def lines_of(file: IO[str], path: Path) -> Iterator[str]:
+    """The lines; one without end, which a short packed file may hold, is refused before memory runs out."""
+    while line := file.readline(MAX_LINE):
+        if len(line) == MAX_LINE:
+            raise FileFormatError(f"{path} has a line of more than {MAX_LINE} characters: it is no table.")
+        yield line
 
 
 def _find_delimiter(lines: list[str], expected: str) -> str:
@@ -111,93 +135,39 @@ def _find_delimiter(lines: list[str], expected: str) -> str:
 
 def _refuse_data_as_names(path: Path, names: Sequence[str]) -> None:
     """A first line of numbers is data, unless it counts the columns."""
-    column = column_from_tokens(names, as_text=False)
-    if isinstance(column, TextColumn) or len(column) < 2 or np.isnan(column).any():
+    try:
+        column = read_numbers(names)
+    except ValueError:
+        return
+    if len(column) < 2 or np.isnan(column).any():
         return
     if column[0] not in (0, 1) or not np.array_equal(column, column[0] + np.arange(len(column))):
         shown = ", ".join(names[:4])
         raise InputError(f"the first line of {path} looks like data ({shown}, ...): put column names before it.")
 
 
-def _row_chunks(path: Path, layout: Layout, n_rows: int | None) -> Iterator[list[list[str]]]:
-    """The rows after the names, `n_rows` at a time (all at once for None), each with as many fields as names."""
+def _is_blank(row: list[str]) -> bool:
+    """An empty line, or one of blanks."""
+    return not row or (len(row) == 1 and not row[0].strip())
+
+
+def _chunks(path: Path, layout: Layout, n_rows: int) -> Iterator[list[Sequence[str]]]:
+    """The columns after the names, `n_rows` rows at a time; every row has as many fields as there are names."""
     width = len(layout.names)
-    with _open_text(path, layout.encoding) as file:
-        reader = csv.reader(file, delimiter=layout.delimiter, strict=True)
-        chunk: list[list[str]] = []
+    with open_text(path, layout.encoding) as file:
+        reader = csv.reader(lines_of(file, path), delimiter=layout.delimiter, strict=True)
+        rows: list[list[str]] = []
         for row in reader:
-            if not row or reader.line_num <= layout.header_line:
+            if reader.line_num <= layout.header_line or not row or (width > 1 and _is_blank(row)):
                 continue
             if len(row) != width:
                 raise InputError(
                     f"{path}, line {reader.line_num}: {len(row)} fields, but {width} column names (divided by "
                     f"{_DELIMITERS[layout.delimiter]}). Repair the line, or quote fields that hold the mark."
                 )
-            chunk.append(row)
-            if len(chunk) == n_rows:
-                yield chunk
-                chunk = []
-        if chunk:
-            yield chunk
-
-
-def _typed_columns(rows: list[list[str]], layout: Layout, roles: Roles, keep: Collection[str]) -> dict[str, Column]:
-    by_column: Iterable[Sequence[str]] = zip(*rows, strict=True) if rows else ([] for _ in layout.names)
-    return {
-        name: _typed_column(name, tokens, layout, roles)
-        for name, tokens in zip(layout.names, by_column, strict=True)
-        if name in keep
-    }
-
-
-def _typed_column(name: str, tokens: Sequence[str], layout: Layout, roles: Roles) -> Column:
-    """One column by its tokens. In a target or id, true and false stay words."""
-    words = roles.is_label(name) and any(token.strip().lower() in ("true", "false") for token in tokens)
-    return column_from_tokens(tokens, as_text=words or name in roles.text, decimal_comma=layout.delimiter == ";")
-
-
-def _columns_by_arrow(path: Path, layout: Layout, roles: Roles) -> dict[str, Column] | None:
-    """The same columns by pyarrow; None if it is not installed or stumbles over the file."""
-    try:
-        import pyarrow as pa
-        import pyarrow.csv as pacsv
-    except ImportError:
-        return None
-    if layout.encoding != "utf-8-sig" or _has_open_quote(path):
-        return None
-    try:
-        table = pacsv.read_csv(
-            path,
-            read_options=pacsv.ReadOptions(skip_rows=layout.header_line, column_names=list(layout.names)),
-            parse_options=pacsv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True),
-            convert_options=pacsv.ConvertOptions(column_types=dict.fromkeys(layout.names, pa.string())),
-        )
-        return {name: _column_of_strings(name, table.column(name), layout, roles) for name in layout.names}
-    except pa.ArrowException:
-        return None  # the reader of the standard library says what is wrong, and where
-
-
-def _has_open_quote(path: Path) -> bool:
-    """An odd number of quotes: perhaps a field without end, which pyarrow would let pass."""
-    with open(path, "rb") as raw:
-        return sum(block.count(b'"') for block in iter(lambda: raw.read(2**20), b"")) % 2 == 1
-
-
-def _column_of_strings(name: str, strings: Any, layout: Layout, roles: Roles) -> Column:
-    """`_typed_column` for arrow's strings: plain numbers are cast, all else is decided on the different ones."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    strings = pc.utf8_trim_whitespace(strings)
-    if name not in roles.text:
-        missing = pc.is_in(pc.utf8_lower(strings), value_set=pa.array(sorted(MISSING)))
-        try:
-            return np.asarray(pc.cast(pc.if_else(missing, None, strings), pa.float64()).to_numpy())
-        except pa.ArrowInvalid:
-            pass
-    encoded = strings.combine_chunks().dictionary_encode()
-    codes = encoded.indices.to_numpy()
-    column = _typed_column(name, encoded.dictionary.to_pylist(), layout, roles)
-    if isinstance(column, TextColumn):
-        return TextColumn(column.codes[codes], column.levels)
-    return np.asarray(column[codes])
+            rows.append(row)
+            if len(rows) == n_rows:
+                yield list(zip(*rows, strict=True))
+                rows = []
+        if rows:
+            yield list(zip(*rows, strict=True))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import difflib
-import math
-import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +14,7 @@ from numpy.typing import NDArray
 from prismap.exceptions import InputError
 
 #: What stands for "no value" in text files, in any case.
-MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
-_BOOLEANS = {"true": 1.0, "false": 0.0}
-_DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?")
+MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "?"})
 
 
 @dataclass(frozen=True)
@@ -57,7 +53,8 @@ class Table:
 class Roles:
     """Which columns are not features, and which stay text even if they hold numbers.
 
-    Names that a file does not have are refused when `required`, and passed over otherwise.
+    Columns in `show` are kept and not used for the map; those in `use` are used whatever they look like. Names that a
+    file does not have are refused when `required`, and passed over otherwise.
     """
 
     target: str | None = None
@@ -65,6 +62,8 @@ class Roles:
     drop: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
     required: bool = True
+    show: tuple[str, ...] = ()
+    use: tuple[str, ...] = ()
 
     def is_label(self, name: str) -> bool:
         """Whether a column is the target or the ids."""
@@ -74,7 +73,8 @@ class Roles:
 def make_table(columns: Mapping[str, Column], n_rows: int, roles: Roles, notes: Iterable[str] = ()) -> Table:
     """Set the target, the ids and the dropped columns apart."""
     named = [("target", roles.target), ("id", roles.ids), *(("drop", name) for name in roles.drop)]
-    for option, name in named:
+    kept = [*(("show", name) for name in roles.show), *(("use", name) for name in roles.use)]
+    for option, name in [*named, *kept]:
         if roles.required and name is not None and name not in columns:
             raise InputError(f"there is no column {name!r} for --{option}; {describe_names(name, columns)}.")
     apart = {name for _, name in named}
@@ -99,12 +99,22 @@ def chosen_names(names: Iterable[str], columns: Collection[str], roles: Roles) -
 def describe_names(wanted: str, names: Iterable[str]) -> str:
     """The names there are, the nearest first."""
     names = list(names)
-    near = difflib.get_close_matches(wanted, names, n=3, cutoff=0.6)
-    shown = near or names[:12]
-    more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
-    return (
-        f"did you mean {quoted(near)}? There are {len(names)} columns" if near else f"there are {quoted(shown)}{more}"
-    )
+    near = nearest(wanted, names)
+    if near:
+        return f"did you mean {quoted(near)}? There are {len(names)} columns"
+    return f"there are {quoted(names, 40)}"
+
+
+def nearest(wanted: str, names: Iterable[str]) -> list[str]:
+    """Up to three names that may be meant: written alike in any case, or one within the other.
+
+    >>> nearest("STATE", ["city", "state", "state_code"])
+    ['state', 'state_code']
+    """
+    by_case = {name.casefold(): name for name in names}
+    alike = difflib.get_close_matches(wanted.casefold(), by_case, n=3, cutoff=0.6)
+    within = [name for name in by_case if len(wanted) > 2 and wanted.casefold() in name]
+    return [by_case[name] for name in dict.fromkeys([*alike, *within])][:3]
 
 
 def quoted(names: Iterable[str], most: int = 8) -> str:
@@ -114,13 +124,13 @@ def quoted(names: Iterable[str], most: int = 8) -> str:
 
 
 def _label_values(column: Column | None) -> NDArray[Any] | None:
-    """Text with None where missing; whole numbers as integers; other numbers with NaN where missing."""
-    if isinstance(column, TextColumn):
-        return column.values()
-    if column is not None and column.dtype.kind == "f" and (np.abs(column) < 2.0**63).all():
-        whole = column.astype(np.int64)
-        return whole if (whole == column).all() else column
-    return column
+    """Text with None where missing; integers, masked where missing; other numbers with NaN where missing."""
+    return column.values() if isinstance(column, TextColumn) else column
+
+
+def label_texts(labels: NDArray[Any] | None) -> list[str] | None:
+    """Labels as a page shows them, empty where missing."""
+    return None if labels is None else ["" if value is None else str(value) for value in labels.tolist()]
 
 
 def missing_count(column: Column) -> int:
@@ -130,46 +140,12 @@ def missing_count(column: Column) -> int:
     return int((~np.isfinite(column)).sum()) if column.dtype.kind == "f" else 0
 
 
-# From tokens of a text file to columns
-
-
-def column_from_tokens(tokens: Sequence[str], *, as_text: bool, decimal_comma: bool = False) -> Column:
-    """Numbers, or true / false as 1 / 0, if every token that is not missing reads as one; otherwise text.
-
-    >>> column_from_tokens(["1", " 2.5", "NA"], as_text=False)
-    array([1. , 2.5, nan])
-    >>> column_from_tokens(["b", "a", ""], as_text=False)
-    TextColumn(codes=array([ 1,  0, -1]), levels=('a', 'b'))
-    """
-    if not as_text:
-        parsers: list[Callable[[str], float]] = [_number, _boolean, *([_comma_number] if decimal_comma else [])]
-        for parse in parsers:
-            try:
-                return np.array([math.nan if is_missing(token) else parse(token) for token in tokens], dtype=np.float64)
-            except (KeyError, ValueError):
-                continue
-    return text_column([None if is_missing(token) else token.strip() for token in tokens])
+# Tokens and text
 
 
 def is_missing(token: str) -> bool:
     """Whether a token of a text file stands for no value."""
     return token.strip().lower() in MISSING
-
-
-def _number(token: str) -> float:
-    if "_" in token:  # float() reads 1_000, which is more often a name than a number
-        raise ValueError(token)
-    return float(token)
-
-
-def _boolean(token: str) -> float:
-    return _BOOLEANS[token.strip().lower()]
-
-
-def _comma_number(token: str) -> float:
-    if not _DECIMAL_COMMA.fullmatch(token.strip()):
-        raise ValueError(token)
-    return float(token.replace(",", "."))
 
 
 def text_column(values: Sequence[str | None]) -> TextColumn:
@@ -179,6 +155,22 @@ def text_column(values: Sequence[str | None]) -> TextColumn:
     return TextColumn(
         np.array([-1 if value is None else code[value] for value in values], dtype=np.intp), tuple(levels)
     )
+
+
+def concatenated(pieces: Sequence[Column]) -> Column:
+    """Pieces of one column, one after the other."""
+    if len(pieces) == 1:
+        return pieces[0]
+    texts = [piece for piece in pieces if isinstance(piece, TextColumn)]
+    if not texts:
+        masked = any(isinstance(piece, np.ma.MaskedArray) for piece in pieces)
+        join: Any = np.ma.concatenate if masked else np.concatenate
+        numbers: NDArray[Any] = join(pieces)
+        return numbers
+    levels = sorted(set().union(*(piece.levels for piece in texts)))
+    code = {level: number for number, level in enumerate(levels)}
+    codes = [np.array([*map(code.__getitem__, piece.levels), -1], dtype=np.intp)[piece.codes] for piece in texts]
+    return TextColumn(np.concatenate(codes), tuple(levels))
 
 
 # From arrow to columns
@@ -196,17 +188,18 @@ def table_from_arrow(batch: Any, roles: Roles) -> Table:
 
 
 def column_from_arrow(array: Any, *, as_text: bool, as_label: bool = False) -> Column:
-    """Numbers and booleans as floats with NaN for null; everything else as text. Boolean labels stay words."""
+    """Numbers and booleans as floats with NaN for null, labels exactly; everything else as text."""
     import pyarrow as pa  # whoever holds an arrow array has it
     import pyarrow.compute as pc
 
+    if pa.types.is_dictionary(array.type):
+        array = pc.cast(array, array.type.value_type)
     kind = array.type
+    if as_label and not as_text and (pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0)):
+        return _exact_labels(array)
     number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     if not as_text and (number or pa.types.is_null(kind) or (pa.types.is_boolean(kind) and not as_label)):
-        whole = as_label and pa.types.is_integer(kind) and not array.null_count
-        return np.asarray(
-            pc.cast(array, pa.int64() if whole else pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-        )
+        return np.asarray(pc.cast(array, pa.float64(), safe=False).to_numpy(zero_copy_only=False))
     try:
         array = pc.cast(array, pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # lists and other nested values
@@ -214,7 +207,7 @@ def column_from_arrow(array: Any, *, as_text: bool, as_label: bool = False) -> C
     encoded = pc.dictionary_encode(array)
     encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
     levels = encoded.dictionary.to_pylist()
-    if not levels and not as_text:  # no value at all
+    if not levels and not (as_text or as_label):  # no value at all
         return np.full(len(encoded), np.nan)
     order = sorted(range(len(levels)), key=levels.__getitem__)
     rank = np.empty(len(levels) + 1, dtype=np.intp)
@@ -222,6 +215,22 @@ def column_from_arrow(array: Any, *, as_text: bool, as_label: bool = False) -> C
     rank[-1] = -1
     codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
     return TextColumn(rank[codes], tuple(levels[place] for place in order))
+
+
+def _exact_labels(array: Any) -> Column:
+    """Integers of 64 bits, masked where null; text where they need more bits."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for kind in (pa.int64(), pa.uint64()):
+        try:
+            whole = pc.cast(array, kind)
+        except pa.ArrowInvalid:
+            continue
+        numbers = pc.fill_null(whole, 0).to_numpy(zero_copy_only=False)
+        missing = pc.is_null(whole).to_numpy(zero_copy_only=False)
+        return np.ma.MaskedArray(numbers, missing) if missing.any() else np.asarray(numbers)
+    return text_column([None if value is None else str(value) for value in array.to_pylist()])
 
 
 def refuse_double_names(names: Sequence[str]) -> None:

@@ -1,0 +1,218 @@
+"""What each column of a table is good for: a number, a date, a category, or something to show and not to use.
+
+Every decision that a user may want otherwise is said in one line with its switch.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prismap.exceptions import InputError
+from prismap.tables.dates import date_format, days_of
+from prismap.tables.encoding import ColumnEncoding, TableEncoding, features_of, is_number, refuse_missing
+from prismap.tables.table import Column, Roles, Table, TextColumn, missing_count, quoted
+
+#: Text columns with more levels are taken for names or free text.
+MAX_LEVELS = 30
+#: Columns whose numbers are learnt at a time.
+BLOCK = 1024
+_ROW_NUMBERS = re.compile(r"unnamed_\d+|__index_level_\d+__")
+_ID_NAME = re.compile(r"(.*[_ .-])?(id|ids|key|uuid|guid|index|nr|no)|row_?(number|num|nr|no)?|.*[a-z]I[Dd]")
+
+
+def learn_encoding(
+    table: Table,
+    *,
+    roles: Roles | None = None,
+    standardize: bool = True,
+    impute: str | None = None,
+    max_levels: int = MAX_LEVELS,
+) -> tuple[TableEncoding, tuple[str, ...]]:
+    """The encoding of the columns of a table, and notes on what was done to them.
+
+    Columns named in ``roles.show`` are not used, those in ``roles.use`` are, whatever they look like.
+    """
+    if impute not in (None, "median"):
+        raise InputError(f"impute must be None or 'median'; got {impute!r}.")
+    roles = roles or Roles()
+    columns, notes = _usable(table, roles, max_levels)
+    if not columns:
+        raise InputError(f"no column is left to make a map of{': ' if notes else ''}{'; '.join(notes)}.")
+    dates = {
+        name: written
+        for name, column in columns.items()
+        if isinstance(column, TextColumn) and name not in roles.use and (written := date_format(column))
+    }
+    counts = {name: missing_count(column) for name, column in columns.items()}
+    if impute is None:
+        refuse_missing(counts, table.n_rows)
+    learnt = _learn_columns(columns, dates, standardize, impute)
+    text_target = table.target is not None and table.target.dtype.kind == "O"
+    encoding = TableEncoding(learnt, roles.target, roles.ids, text_target, standardize)
+    return encoding, (*notes, *_describe(encoding, columns, counts))
+
+
+# Which columns are used
+
+
+def _usable(table: Table, roles: Roles, max_levels: int) -> tuple[dict[str, Column], list[str]]:
+    """The columns to make a map of, and why others are shown only."""
+    columns: dict[str, Column] = {}
+    notes = []
+    most = min(max_levels, max(2, table.n_rows // 2))
+    doubtful: dict[str, str] = {}
+    for name, column in table.columns.items():
+        if name in roles.show:
+            continue
+        if name in roles.use:
+            columns[name] = column
+        elif _ROW_NUMBERS.fullmatch(name) and _counts_rows(column):
+            notes.append(f"column {name!r} numbers the rows and was left out (--use {name} uses it)")
+        elif _is_id(name, column):
+            notes.append(
+                f"column {name!r} names the rows: shown, not used (--id {name} names them by it, --use {name} uses it)"
+            )
+        elif not isinstance(column, TextColumn) or len(column.levels) <= most or date_format(column):
+            columns[name] = column
+        elif words := _words_among_numbers(column):
+            doubtful[name] = quoted(words, 3)
+        else:
+            example = column.levels[0] if len(column.levels[0]) <= 40 else column.levels[0][:40] + "..."
+            notes.append(
+                f"column {name!r} holds {len(column.levels)} different texts such as {example!r}: shown, not used "
+                f"(--use {name} takes them as categories)"
+            )
+    if doubtful:
+        each = "; ".join(f"{name!r} but for {words}" for name, words in list(doubtful.items())[:8])
+        raise InputError(
+            f"{len(doubtful)} columns hold numbers with words among them: {each}. Empty these to have them taken as "
+            f"missing, or leave the columns out of the map with --show {','.join(doubtful)}."
+        )
+    return columns, notes
+
+
+def _counts_rows(column: Column) -> bool:
+    """Whether a column is 0, 1, 2, ... or 1, 2, 3, ..."""
+    if isinstance(column, TextColumn) or not len(column):
+        return False
+    return column[0] in (0, 1) and bool(np.array_equal(column, column[0] + np.arange(len(column))))
+
+
+def _is_id(name: str, column: Column) -> bool:
+    """Whether a column is named like a key and has another value, whole or text, in every row."""
+    if not _ID_NAME.fullmatch(name) and not _ID_NAME.fullmatch(name.lower()):
+        return False
+    if isinstance(column, TextColumn):
+        return len(column.levels) == len(column) > 1
+    whole = bool((column == np.round(column)).all())
+    # Keys beyond 2^53 may have become equal as numbers; no measure is that exact.
+    return whole and len(column) > 1 and (len(np.unique(column)) == len(column) or bool((column >= 2.0**53).all()))
+
+
+def _words_among_numbers(column: TextColumn) -> list[str]:
+    """The levels that keep a column of numbers from being one; none if most levels are words."""
+    words = [level for level in column.levels if not is_number(level)]
+    return words if len(words) < len(column.levels) / 2 else []
+
+
+# Levels, fill and standardisation
+
+
+def _learn_columns(
+    columns: dict[str, Column], dates: dict[str, str], standardize: bool, impute: str | None
+) -> tuple[ColumnEncoding, ...]:
+    learnt: dict[str, ColumnEncoding] = {}
+    numbers: dict[str, NDArray[Any]] = {}
+    for name, column in columns.items():
+        if not isinstance(column, TextColumn):
+            numbers[name] = column
+        elif name in dates:
+            numbers[name] = days_of(column, dates[name], name)
+        else:
+            learnt[name] = _learn_text(name, column, standardize, impute)
+    names = list(numbers)
+    for start in range(0, len(names), BLOCK):
+        part = names[start : start + BLOCK]
+        block = np.column_stack([numbers[name] for name in part]).astype(np.float64)
+        fill, center, scale = _learn_numbers(block, standardize, impute)
+        for place, name in enumerate(part):
+            filling = None if fill is None else float(fill[place])
+            learnt[name] = ColumnEncoding(
+                name, None, filling, (float(center[place]),), float(scale[place]), dates.get(name)
+            )
+    return tuple(learnt[name] for name in columns)
+
+
+def _learn_numbers(
+    block: NDArray[np.float64], standardize: bool, impute: str | None
+) -> tuple[NDArray[np.float64] | None, NDArray[np.float64], NDArray[np.float64]]:
+    """Medians (None without imputation), centres and divisors of columns of numbers."""
+    fill = None
+    if impute is not None:
+        finite = np.isfinite(block)
+        fill = np.array(
+            [np.median(column[good]) if good.any() else 0.0 for column, good in zip(block.T, finite.T, strict=True)]
+        )
+        block = np.where(finite, block, fill)
+    if not standardize:
+        return fill, np.zeros(block.shape[1]), np.ones(block.shape[1])
+    largest = np.abs(block).max(axis=0, initial=0.0)
+    largest[largest == 0] = 1.0  # squares of what is left do not overflow
+    scaled = block / largest
+    spread = largest * scaled.std(axis=0)
+    spread[(spread == 0) | (block == block[:1]).all(axis=0)] = 1.0
+    return fill, largest * scaled.mean(axis=0), spread
+
+
+def _learn_text(name: str, column: TextColumn, standardize: bool, impute: str | None) -> ColumnEncoding:
+    """Levels of a category; its features together have variance 1, as one column of numbers has."""
+    codes = column.codes
+    shares = np.bincount(codes[codes >= 0], minlength=len(column.levels)) / max(int((codes >= 0).sum()), 1)
+    fill = column.levels[int(shares.argmax())] if impute is not None and column.levels else None
+    learnt = ColumnEncoding(name, column.levels, fill, (0.0,) * len(column.levels), 1.0)
+    if not standardize:
+        return learnt
+    block, _ = features_of(learnt, column)
+    spread = float(np.sqrt(block.var(axis=0).sum()))
+    return ColumnEncoding(name, column.levels, fill, tuple(block.mean(axis=0).tolist()), spread or 1.0)
+
+
+# In words
+
+
+def _describe(encoding: TableEncoding, columns: dict[str, Column], counts: dict[str, int]) -> list[str]:
+    """What was done to the columns, in words."""
+    notes = []
+    for column in encoding.columns:
+        if column.date is not None:
+            notes.append(
+                f"column {column.name!r} holds dates: used as days (--show {column.name} keeps it out of the map)"
+            )
+    text = [f"{column.name} ({len(column.levels)})" for column in encoding.columns if column.levels is not None]
+    if text:
+        notes.append(f"text columns became one feature per level: {', '.join(text[:12])}{', ...' if text[12:] else ''}")
+    for name, values in columns.items():
+        if isinstance(values, TextColumn) and (words := _words_among_numbers(values)):
+            notes.append(f"column {name!r} was taken as text because of {quoted(words, 3)} among its numbers")
+    filled = {name: count for name, count in counts.items() if count}
+    if filled:
+        shown = ", ".join(f"{name!r} {count}" for name, count in list(filled.items())[:8])
+        notes.append(f"missing values were filled with the median (text: the most frequent level): {shown}")
+    constant = [name for name, values in columns.items() if _is_constant(values)]
+    if constant:
+        notes.append(f"constant or empty columns tell nothing and were kept: {quoted(constant)}")
+    if encoding.standardize:
+        notes.append("columns were standardised (mean 0, variance 1); --no-standardize keeps them as they are")
+    else:
+        notes.append("columns were used as they are, without standardising")
+    return notes
+
+
+def _is_constant(column: Column) -> bool:
+    values = column.codes if isinstance(column, TextColumn) else column
+    known = values[values >= 0] if isinstance(column, TextColumn) else values[np.isfinite(values)]
+    return len(known) == 0 or bool((known == known[0]).all())

@@ -1,0 +1,123 @@
+"""JSON lines and spreadsheets as tokens: what a value is, the text of it decides, as in a csv file."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from prismap._blocks import require_memory
+from prismap._optional import import_extra
+from prismap.exceptions import FileFormatError, InputError, MissingExtraError
+from prismap.tables.delimited import find_encoding, lines_of, open_text
+from prismap.tables.table import refuse_double_names
+from prismap.tables.tokens import Source
+
+
+def json_source(path: Path) -> Source:
+    """A JSON object a line; a key that a line lacks is a missing value."""
+    encoding, notes = find_encoding(path)
+    names: dict[str, None] = {}
+    for record in _json_records(path, encoding):
+        names.update(dict.fromkeys(record))
+    if not names:
+        raise InputError(f"{path} has no rows.")
+    order = tuple(names)
+
+    def chunks(n_rows: int) -> Iterator[list[Sequence[str]]]:
+        rows = ([token_of(record.get(name)) for name in order] for record in _json_records(path, encoding))
+        return _by_columns(rows, n_rows)
+
+    return Source(order, chunks, notes)
+
+
+def _json_records(path: Path, encoding: str) -> Iterator[dict[str, Any]]:
+    with open_text(path, encoding) as file:
+        for number, line in enumerate(lines_of(file, path), start=1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise FileFormatError(f"{path}, line {number} is not JSON: {error}.") from error
+            if not isinstance(record, dict):
+                raise FileFormatError(f'{path}, line {number} holds no object like {{"width": 1.5}}.')
+            yield record
+
+
+def sheet_source(path: Path) -> Source:
+    """The first sheet of an Excel workbook; its first row that is not empty holds the names."""
+    with _sheet(path) as rows:
+        first = next((row for row in rows if any(value is not None for value in row)), None)
+    if first is None:
+        raise InputError(f"{path}: the first sheet is empty.")
+    width = max(place + 1 for place, value in enumerate(first) if value is not None)
+    names = tuple(token_of(value).strip() or f"unnamed_{place + 1}" for place, value in enumerate(first[:width]))
+    refuse_double_names(names)
+
+    def chunks(n_rows: int) -> Iterator[list[Sequence[str]]]:
+        with _sheet(path) as rows:
+            full = (row for row in rows if any(value is not None for value in row))
+            next(full)
+            yield from _by_columns((_cells(row, width, path) for row in full), n_rows)
+
+    return Source(names, chunks)
+
+
+def _cells(row: Sequence[Any], width: int, path: Path) -> list[str]:
+    if any(value is not None for value in row[width:]):
+        raise InputError(f"{path}: a row has values to the right of the {width} named columns. Name every column.")
+    tokens = [token_of(value) for value in row[:width]]
+    return tokens + [""] * (width - len(tokens))
+
+
+@contextmanager
+def _sheet(path: Path) -> Iterator[Iterator[Sequence[Any]]]:
+    """The rows of the first sheet; whatever the parser raises on damaged bytes is said as one kind of error."""
+    openpyxl = import_extra("openpyxl", extra="excel", feature="Reading xlsx files")
+    with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as entries:
+        unpacked = float(sum(entry.file_size for entry in entries.infolist()))
+        require_memory(unpacked, f"Reading {path}", "Save it as csv or parquet.")
+    try:
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        try:
+            yield book.worksheets[0].iter_rows(values_only=True)
+        finally:
+            book.close()
+    except (InputError, MissingExtraError):
+        raise
+    except Exception as error:
+        what = " ".join(str(error).split()) or type(error).__name__
+        raise FileFormatError(f"{path} cannot be read as xlsx: {what[:300]}") from error
+
+
+def token_of(value: Any) -> str:
+    """A value as text, without loss.
+
+    >>> [token_of(value) for value in (None, True, 12345678901234567890, 0.1, "a", [1, 2])]
+    ['', 'true', '12345678901234567890', '0.1', 'a', '[1, 2]']
+    """
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (dt.datetime, dt.date, dt.time)):
+        return value.isoformat()
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, (list, dict)) else repr(value)
+
+
+def _by_columns(rows: Iterator[list[str]], n_rows: int) -> Iterator[list[Sequence[str]]]:
+    chunk: list[list[str]] = []
+    for row in rows:
+        chunk.append(row)
+        if len(chunk) == n_rows:
+            yield list(zip(*chunk, strict=True))
+            chunk = []
+    if chunk:
+        yield list(zip(*chunk, strict=True))
