@@ -43,12 +43,12 @@ class Job:
     target_name: str = "target"
 
 
-def run_job(job: Job, out: Path, console: Console) -> None:
+def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
     """Fit the map, judge it, write the folder and print the report."""
     model = fit_map(job, console)
     report = judge_map(model, console)
     report = replace(report, notes=(*report.notes, *console.notes))
-    with console.stage("writing"), folder_aside(out) as folder:
+    with console.stage("writing"), folder_aside(out, force=force) as folder:
         name = "map.parquet" if importlib.util.find_spec("pyarrow") else "map.csv"
         write_map(folder / name, map_rows(job, model))
         model.save(folder / MODEL, extra_header=extra_header(job))

@@ -75,7 +75,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
     """Read, encode, and do the job."""
     check_folder(args.out, force=args.force)
     job = read_job(args, console)
-    run_job(job, args.out, console)
+    run_job(job, args.out, console, force=args.force)
 
 
 def read_job(args: argparse.Namespace, console: Console) -> Job:
