@@ -113,11 +113,15 @@ def test_folders_that_must_not_be_replaced_are_refused(tmp_path):
 def test_a_folder_that_was_made_during_the_work_is_left_alone(tmp_path):
     out = tmp_path / "out"
     check_folder(out, force=False)
-    with pytest.raises(InputError, match=r"thesis.tex.* left alone.*The finished map is in .*out-2\."):
+
+    def overtaken():
         with folder_aside(out, force=False) as aside:
             fill(aside)
             out.mkdir()
             (out / "thesis.tex").write_text("years of work")
+
+    with pytest.raises(InputError, match=r"thesis.tex.* left alone.*The finished map is in .*out-2\."):
+        overtaken()
     assert (out / "thesis.tex").read_text() == "years of work"
     assert listing(tmp_path / "out-2") == ["model.prismap", "report.json"]
     assert listing(tmp_path) == ["out", "out-2"]

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from prismap._locks import locked_folder
 from prismap.bundle import sync_folder
 from prismap.exceptions import InputError
 
@@ -68,7 +69,7 @@ def _check_writable(out: Path) -> None:
         raise InputError(f"{out} cannot be written: {error.strerror or error} ({parent}).") from error
     if free < LEAST_FREE:
         raise InputError(
-            f"{out} cannot be written: {parent} has {free / 2**20:.1f} MiB left, and a map needs {LEAST_FREE >> 20} MiB."
+            f"{out} cannot be written: {parent} has {free / 2**20:.1f} MiB left; {LEAST_FREE >> 20} MiB are needed."
         )
 
 
@@ -86,7 +87,7 @@ def folder_aside(out: Path, *, force: bool) -> Iterator[Path]:
     try:
         yield aside
         sync_folder(aside)
-        with _locked(out.parent):
+        with locked_folder(out.parent):
             try:
                 _check_content(out, force=force)
             except InputError as error:
@@ -109,23 +110,6 @@ def _kept_beside(aside: Path, out: Path) -> Path:
             os.rename(aside, name)
             return name
         number += 1
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """One run at a time gives names in `folder`; systems without such locks go on without."""
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # some network file systems have no locks
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _take_name(aside: Path, out: Path) -> Path | None:
