@@ -178,7 +178,7 @@ def private_cluster(distributed: Any, n_workers: int) -> Iterator[Any]:
     """
     import dask
 
-    no_routes = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
+    no_routes: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
     with dask.config.set(no_routes), ExitStack() as stack:
         cluster = stack.enter_context(
             distributed.LocalCluster(
