@@ -1,15 +1,11 @@
 """Forged model files: archives without a fault whose header or arrays are not those of any map.
 
-``python -m hardening.forging FOLDER FIRST LAST`` loads and uses the cases FIRST to LAST - 1 in this process and prints
-the ones that went wrong as JSON lines. The file FOLDER/case holds the number of the case at hand, so that whoever
-watches knows which one ended the process.
+``python -m hardening.forging FOLDER FIRST LAST`` loads and uses the cases FIRST to LAST - 1.
 """
 
 import copy
-import json
 import os
 import resource
-import sys
 import tracemalloc
 import warnings
 from contextlib import suppress
@@ -18,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from hardening.cases import arguments, in_words, run_cases
 from prismap import PrisMap
 from prismap.bundle import read_bundle, write_bundle
 from prismap.exceptions import InputError
@@ -188,8 +185,7 @@ def use(path, rows):
                 return "positions that are not finite"
         repr(model), str(model.metric_)
     except InputError as error:
-        words = str(error)
-        return "refused" if 20 < len(words) < 2000 and "\n" not in words.strip() else f"a long story: {words[:200]!r}"
+        return in_words(error)
     return "used"
 
 
@@ -221,7 +217,6 @@ def declared_bytes(path, arrays, header):
 
 def main(folder, first, last):
     """Run cases in this process."""
-    warnings.simplefilter("ignore")
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
     os.fsync = lambda _: None  # thousands of files that nobody keeps
     folder, bundles = Path(folder), golden_bundles()
@@ -230,23 +225,13 @@ def main(folder, first, last):
         with np.load(path) as found:
             new = found["rows"][:3]
             rows[path.stem] = sp.csr_array(new) if "sparse" in found else new
-    counts = {}
-    with open(folder / "case", "w") as at:
-        for case in range(first, last):
-            at.seek(0)
-            at.write(f"{case:9}")
-            at.flush()
-            try:
-                found, share = run_case(case, bundles, rows, folder / "m.prismap")
-            except Exception as error:
-                found, share = f"raised {type(error).__name__}: {error}"[:300], 0.0
-            if share > 1:
-                found = f"{share:.1f} times the memory it may take"
-            counts[found] = counts.get(found, 0) + 1
-            if found not in ("refused", "used", "not written"):
-                print(json.dumps({"case": case, "found": found}), flush=True)
-    print(json.dumps({"counts": counts}), flush=True)
+
+    def run(case):
+        found, share = run_case(case, bundles, rows, folder / "m.prismap")
+        return found if share <= 1 else f"{share:.1f} times the memory it may take"
+
+    run_cases(run, folder, first, last)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    main(*arguments())
