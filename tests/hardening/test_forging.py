@@ -1,4 +1,4 @@
-"""Model files from anyone (and tables, and requests, by the number): bound by a digest, checked array against array, no larger than they say, never a crash."""
+"""Model files from anyone: bound by a digest, checked array against array, no larger than they say, never a crash."""
 
 import json
 import os
