@@ -21,7 +21,7 @@ __all__ = ["InputError", "MapReport", "PrisMap", "__version__"]
 
 
 if TYPE_CHECKING:
-    from prismap import (
+    from prismap import (  # noqa: F401
         bundle,
         embeddings,
         exceptions,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         scale,
         tables,
         transfer,
-    )  # fmt: skip
+    )
     from prismap.exceptions import InputError
     from prismap.map import PrisMap
     from prismap.quality import MapReport

@@ -6,7 +6,7 @@ from pathlib import Path
 import prismap
 
 ROOT = Path(prismap.__file__).parent
-BASE = {"_validation", "_blocks", "_costs", "_threads", "_random", "_optional", "_version", "exceptions"}
+BASE = {"_validation", "_blocks", "_locks", "_costs", "_threads", "_random", "_optional", "_version", "exceptions"}
 BELOW = {
     "metrics": set(),
     "bundle": set(),
