@@ -153,7 +153,7 @@ def run_dask(parts: list[Part], job: Job, address: str | None, n_workers: int) -
 def _client(distributed: Any, cluster: Any) -> Iterator[Any]:
     try:
         client = distributed.Client(cluster, set_as_default=False)
-    except (OSError, ValueError, TimeoutError) as error:
+    except (OSError, ValueError, TypeError, RuntimeError) as error:  # TypeError: a tls:// address without keys
         raise InputError(f"there is no Dask scheduler to be reached at {cluster}: {error}") from error
     try:
         yield client
