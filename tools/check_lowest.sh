@@ -23,7 +23,7 @@ import tomllib
 project = tomllib.load(open(sys.argv[1], "rb"))["project"]
 extras = project["optional-dependencies"]
 testers = [line for line in extras["dev"] if line.startswith(("pytest>=", "hypothesis>=", "pandas>=", "polars>=", "httpx>="))]
-wanted = [line for name in ("plot", "io", "explorer", "distributed") for line in extras[name]]
+wanted = [line for name in ("plot", "io", "explorer", "notebook", "distributed") for line in extras[name]]
 print(" ".join(line.replace(">=", "==") for line in dict.fromkeys((*project["dependencies"], *wanted, *testers))))
 PY
 )
