@@ -6,7 +6,7 @@ DATA ?=
 PEERS ?=
 RESUME ?=
 
-.PHONY: demo test lint format bench experiments docs pictures release-check lowest web clean help
+.PHONY: demo test lint format bench experiments docs pictures release-check lowest fuzz web clean help
 
 help:
 	@echo "make demo         fit, report and draw the digits demo into demo/"
@@ -18,6 +18,7 @@ help:
 	@echo "make pictures     the README's pictures anew, from the gallery"
 	@echo "make release-check  build wheel and sdist, try both in clean environments"
 	@echo "make lowest       the heart of the tests with the lowest versions that pyproject.toml allows"
+	@echo "make fuzz         50,000 forged model files, 20,000 damaged tables, 10,000 odd requests (an hour or two)"
 	@echo "make web          rebuild the page from web/ (needs node)"
 
 $(VENV)/.user: pyproject.toml
@@ -69,6 +70,9 @@ release-check:
 
 lowest:
 	PYTHON=$(PYTHON) bash tools/check_lowest.sh
+
+fuzz: $(VENV)/.dev
+	$(BIN)/python tools/fuzz.py
 
 web:
 	cd web && npm ci --no-audit --no-fund && npm run build

@@ -163,7 +163,7 @@ def test_random_bytes_and_foreign_files_are_refused(tmp_path):
 
 def test_a_newer_version_is_refused_with_the_way_out(saved):
     change_header(saved, version=bundle.FORMAT_VERSION + 1, library="9.9")
-    with pytest.raises(FileFormatError, match=r"format version 2 \(prismap 9.9\).*Update prismap"):
+    with pytest.raises(FileFormatError, match=r"format version 3 \(prismap 9.9\).*Update prismap"):
         read_bundle(saved)
 
 

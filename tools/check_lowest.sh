@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Install the lowest versions that pyproject.toml allows in a clean environment and run the heart of the tests there.
-# Usage: tools/check_lowest.sh [tests, default the metric, the map, placing, files and contracts]
+# Usage: tools/check_lowest.sh [tests, default the metric, the map, placing, files, the explorer, Dask and contracts]
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 python=${PYTHON:-python3}
@@ -10,18 +10,21 @@ tests=("$@")
 if [ ${#tests[@]} -eq 0 ]; then
   tests=(tests/metrics/test_fisher.py tests/neighbors tests/embeddings/test_tsne.py tests/mappings/test_kernel_map.py
     tests/map/test_placing.py tests/map/test_prismap.py tests/test_bundle.py tests/hardening
+    tests/explorer tests/scale/test_run.py tests/scale/test_cluster.py tests/scale/test_lazy.py
     tests/contracts/test_rooms.py tests/contracts/test_estimators.py)
 fi
 
-# numpy>=2.0 becomes numpy==2.0, and so on: the dependencies every user has, those that read and draw, and the testers.
+# numpy>=2.0 becomes numpy==2.0, and so on: the dependencies every user has, those that read, draw, serve and distribute,
+# and the testers.
 pins=$("$python" - "$root/pyproject.toml" <<'PY'
 import sys
 import tomllib
 
 project = tomllib.load(open(sys.argv[1], "rb"))["project"]
 extras = project["optional-dependencies"]
-testers = [line for line in extras["dev"] if line.startswith(("pytest>=", "hypothesis>=", "pandas>=", "polars>="))]
-print(" ".join(line.replace(">=", "==") for line in (*project["dependencies"], *extras["plot"], *extras["io"], *testers)))
+testers = [line for line in extras["dev"] if line.startswith(("pytest>=", "hypothesis>=", "pandas>=", "polars>=", "httpx>="))]
+wanted = [line for name in ("plot", "io", "explorer", "notebook", "distributed") for line in extras[name]]
+print(" ".join(line.replace(">=", "==") for line in dict.fromkeys((*project["dependencies"], *wanted, *testers))))
 PY
 )
 "$python" -m venv "$work/env"
@@ -32,4 +35,4 @@ echo "lowest: $pins"
 "$bin/python" -m pip install --quiet --disable-pip-version-check --no-deps "$root"
 cd "$root"
 "$bin/python" -m pytest -o addopts="-ra --strict-markers --import-mode=importlib" -p no:cacheprovider -q "${tests[@]}"
-echo "good: $("$bin/python" -m pip list --disable-pip-version-check 2>/dev/null | grep -iE '^(numpy|scipy|scikit-learn|openTSNE|matplotlib|pyarrow) ' | tr -s ' ' | paste -sd,)"
+echo "good: $("$bin/python" -m pip list --disable-pip-version-check 2>/dev/null | grep -iE '^(numpy|scipy|scikit-learn|openTSNE|matplotlib|pyarrow|starlette|uvicorn|distributed) ' | tr -s ' ' | paste -sd,)"

@@ -7,7 +7,7 @@ here. Everything is imported on first use, so that `import prismap` stays light.
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prismap._version import __version__
 
@@ -20,12 +20,34 @@ _ROOMS = (
 __all__ = ["InputError", "MapReport", "PrisMap", "__version__"]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return getattr(importlib.import_module(_LAZY[name]), name)
-    if name in _ROOMS:
-        return importlib.import_module(f"prismap.{name}")
-    raise AttributeError(f"module 'prismap' has no attribute {name!r}")
+if TYPE_CHECKING:
+    from prismap import (  # noqa: F401
+        bundle,
+        embeddings,
+        exceptions,
+        explorer,
+        inspection,
+        learners,
+        mappings,
+        metrics,
+        neighbors,
+        quality,
+        relevance,
+        scale,
+        tables,
+        transfer,
+    )
+    from prismap.exceptions import InputError
+    from prismap.map import PrisMap
+    from prismap.quality import MapReport
+else:  # a type checker that saw this would take every name for one of ours
+
+    def __getattr__(name: str) -> Any:
+        if name in _LAZY:
+            return getattr(importlib.import_module(_LAZY[name]), name)
+        if name in _ROOMS:
+            return importlib.import_module(f"prismap.{name}")
+        raise AttributeError(f"module 'prismap' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 from prismap.exceptions import InputError
 
@@ -15,9 +16,10 @@ WORKING_BYTES = 256 * 2**20
 def available_bytes() -> int:
     """Memory this process can still have without swapping: what the machine has left, or its own limit if that is less.
 
-    An estimate; physical memory if unknown.
+    Limits are those of the process (``ulimit -v``) and of its control group, as containers have. An estimate; physical
+    memory if unknown.
     """
-    return int(min(_machine_bytes(), _limit_bytes()))
+    return int(min(_machine_bytes(), _limit_bytes(), container_bytes()))
 
 
 def _limit_bytes() -> float:
@@ -33,6 +35,43 @@ def _limit_bytes() -> float:
         return max(0, limit - used)
     except (ImportError, OSError, ValueError):  # not a system with such limits
         return math.inf
+
+
+def container_bytes(proc: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")) -> float:
+    """What the memory limits of this process's control group and of those above it leave; infinite without one.
+
+    Both versions are read: 2 has one tree, 1 a tree for memory under ``root/memory``. In a container the path that the
+    kernel names is often that of the host, and only the top of the tree can be seen: it is read in any case.
+    """
+    try:
+        lines = proc.read_text(encoding="ascii").splitlines()
+    except (OSError, ValueError):
+        return math.inf
+    left = math.inf
+    for line in lines:
+        number, controllers, path = (*line.split(":", 2), "", "")[:3]
+        if number == "0" and not controllers:
+            tree, names = root, ("memory.max", "memory.current", "inactive_file")
+        elif "memory" in controllers.split(","):
+            tree, names = root / "memory", ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        else:
+            continue
+        group = tree / path.lstrip("/")
+        for folder in (group, *group.parents):
+            if folder == tree or tree in folder.parents:
+                left = min(left, _group_bytes(folder, *names))
+    return left
+
+
+def _group_bytes(folder: Path, limit: str, used: str, reclaimable: str) -> float:
+    """Limit minus use of one control group; pages of files that the kernel would give up first are not counted."""
+    try:
+        most = int((folder / limit).read_text(encoding="ascii"))  # "max" in version 2 is no number: no limit
+        now = int((folder / used).read_text(encoding="ascii"))
+        stat = dict(line.split() for line in (folder / "memory.stat").read_text(encoding="ascii").splitlines())
+    except (OSError, ValueError):
+        return math.inf
+    return max(0, most - now + min(now, int(stat.get(reclaimable, 0))))
 
 
 def _machine_bytes() -> int:

@@ -1,13 +1,15 @@
 """Results on disk: arrays and a JSON header in one file, without pickle, written aside and renamed.
 
-A bundle is a zip archive that `numpy.load` opens too: ``header.json`` first, then one uncompressed ``<name>.npy`` an
-array. The header repeats the dtype and shape of every array, and all of it is compared with the directory of the
-archive before a single array is read, so that a file cannot ask for more memory than it has bytes.
+A bundle is a zip archive that `numpy.load` opens too: ``header.json`` first, then one uncompressed ``<name>.npy`` per
+array, then ``sha256.txt``, one digest over all of them. The header repeats the dtype and shape of every array, and all
+of it is compared with the directory of the archive before a single array is read, so that a file cannot ask for more
+memory than it has bytes. The page docs/file_format.md describes every version.
 """
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import math
 import os
@@ -23,16 +25,20 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from prismap._blocks import require_memory
 from prismap._optional import import_extra
 from prismap._version import __version__
 from prismap.exceptions import FileFormatError, InputError
 
 FORMAT = "prismap-bundle"
-FORMAT_VERSION = 1
+#: 1 had no digest; 2 ends with one over header and arrays.
+FORMAT_VERSION = 2
 #: The largest file `read_bundle` opens unless told otherwise.
 MAX_BYTES = 4 * 2**30
 
-_HEADER = "header.json"
+_HEADER, _DIGEST = "header.json", "sha256.txt"
+#: Bytes of Python objects that a byte of JSON can become ("[],[],[],..." is the worst case).
+_JSON_GROWTH = 32
 _MAX_HEADER_BYTES = 64 * 2**20
 _MAX_ARRAYS = 10_000
 _NAME = re.compile(r"[\w\-]+(\.[\w\-]+)*(/[\w\-]+(\.[\w\-]+)*)*", re.ASCII)
@@ -103,11 +109,23 @@ def write_bundle(
     if len(text) > _MAX_HEADER_BYTES:
         raise InputError(f"the header takes {len(text)} bytes, at most {_MAX_HEADER_BYTES} fit: store arrays instead.")
     with written_aside(path) as aside, zipfile.ZipFile(aside, "x", zipfile.ZIP_STORED) as archive:
-        with archive.open(_entry(_HEADER), "w") as file:
-            file.write(text)
+        digest = hashlib.sha256(text)
+        archive.writestr(_entry(_HEADER), text)
         for name, array in ready.items():
             with archive.open(_entry(f"{name}.npy"), "w", force_zip64=True) as file:
-                np.lib.format.write_array(file, array, allow_pickle=False)
+                np.lib.format.write_array(_Hashing(file, digest), array, allow_pickle=False)
+        archive.writestr(_entry(_DIGEST), digest.hexdigest())
+
+
+class _Hashing:
+    """A file to write to whose bytes also go into a digest."""
+
+    def __init__(self, file: IO[bytes], digest: Any) -> None:
+        self._file, self._digest = file, digest
+
+    def write(self, data: bytes) -> int:
+        self._digest.update(data)
+        return self._file.write(data)
 
 
 def read_bundle(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Bundle:
@@ -125,14 +143,25 @@ def read_bundle(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> 
     try:
         with zipfile.ZipFile(path) as archive:
             entries = _check_directory(archive, n_bytes, path)
-            document = _read_header(archive, entries, path)
+            needed = sum(entry.file_size for entry in entries.values()) + _JSON_GROWTH * entries[_HEADER].file_size
+            require_memory(needed, f"Reading {path}", "Read it on a machine with more memory.")
+            text = archive.read(entries[_HEADER])
+            document = _parse_header(text, path)
             declared = _check_declared(document, entries, path)
+            digest = hashlib.sha256(text)
             arrays = {
-                name: _read_array(archive, entries[f"{name}.npy"], dtype, shape)
+                name: _read_array(archive, entries[f"{name}.npy"], dtype, shape, digest)
                 for name, (dtype, shape) in declared.items()
             }
-    except FileFormatError:
+            if document["version"] > 1 and archive.read(entries[_DIGEST]) != digest.hexdigest().encode():
+                raise FileFormatError(
+                    f"{path} is damaged or was put together from several files: its header and arrays do not have the "
+                    f"SHA-256 digest that it states."
+                )
+    except InputError:
         raise
+    except MemoryError as error:
+        raise InputError(f"{path} needs more memory than there is ({n_bytes / 2**20:.0f} MiB of arrays).") from error
     except (*_DAMAGE, RecursionError) as error:
         raise FileFormatError(f"{path} is damaged, or was not written by prismap: {error}") from error
     return Bundle(arrays, document["header"], document["library"], document["version"])
@@ -174,16 +203,16 @@ def _check_directory(archive: zipfile.ZipFile, n_bytes: int, path: Path) -> dict
             raise FileFormatError(
                 f"{path} holds a compressed or encrypted entry ({entry.filename}); prismap writes none."
             )
+    if entries[_HEADER].file_size > _MAX_HEADER_BYTES:
+        raise FileFormatError(f"{path} has a header of {entries[_HEADER].file_size} bytes; that is too large.")
     if sum(entry.file_size for entry in entries.values()) > n_bytes:
         raise FileFormatError(f"{path} announces more data than its {n_bytes} bytes can hold.")
     return entries
 
 
-def _read_header(archive: zipfile.ZipFile, entries: dict[str, zipfile.ZipInfo], path: Path) -> dict[str, Any]:
+def _parse_header(text: bytes, path: Path) -> dict[str, Any]:
     """The header, if it is ours and of a version this library knows."""
-    if entries[_HEADER].file_size > _MAX_HEADER_BYTES:
-        raise FileFormatError(f"{path} has a header of {entries[_HEADER].file_size} bytes; that is too large.")
-    document = json.loads(archive.read(entries[_HEADER]))
+    document = json.loads(text)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise FileFormatError(f"{path} was not written by prismap: its header does not say {FORMAT!r}.")
     version = document.get("version")
@@ -204,7 +233,8 @@ def _check_declared(
     document: dict[str, Any], entries: dict[str, zipfile.ZipInfo], path: Path
 ) -> dict[str, tuple[np.dtype[Any], tuple[int, ...]]]:
     """dtype and shape of every array as the header declares them, each agreeing with the size of its entry."""
-    if {f"{name}.npy" for name in document["arrays"]} != set(entries) - {_HEADER}:
+    others = {_HEADER} if document["version"] == 1 else {_HEADER, _DIGEST}
+    if {f"{name}.npy" for name in document["arrays"]} | others != set(entries):
         raise FileFormatError(f"{path} is damaged: its header lists other arrays than it holds.")
     declared = {}
     for name, about in document["arrays"].items():
@@ -222,11 +252,11 @@ def _check_declared(
 
 
 def _read_array(
-    archive: zipfile.ZipFile, entry: zipfile.ZipInfo, dtype: np.dtype[Any], shape: tuple[int, ...]
+    archive: zipfile.ZipFile, entry: zipfile.ZipInfo, dtype: np.dtype[Any], shape: tuple[int, ...], digest: Any
 ) -> NDArray[Any]:
     """One array whose own header must repeat the declared dtype and shape; the zip reader checks the CRC at its end."""
     with archive.open(entry) as file:
-        if _npy_header(file) != f"{{'descr': {dtype.str!r}, 'fortran_order': False, 'shape': {shape!r}, }}":
+        if _npy_header(file, digest) != f"{{'descr': {dtype.str!r}, 'fortran_order': False, 'shape': {shape!r}, }}":
             raise FileFormatError(f"{archive.filename} is damaged: {entry.filename} is not as its header declares.")
         raw = np.empty(math.prod(shape) * dtype.itemsize, dtype=np.uint8)
         view, done = raw.data, 0
@@ -237,6 +267,7 @@ def _read_array(
             done += got
         if file.read(1):
             raise FileFormatError(f"{archive.filename} is damaged: {entry.filename} is longer than declared.")
+    digest.update(raw.data)
     # Bytes that are no boolean and no character would break numpy later.
     if dtype.kind == "b" and raw.max(initial=0) > 1:
         raise FileFormatError(f"{archive.filename} is damaged: {entry.filename} holds bytes that are not booleans.")
@@ -245,10 +276,29 @@ def _read_array(
     return raw.view(dtype).reshape(shape) if len(raw) else np.empty(shape, dtype)
 
 
-def _npy_header(file: IO[bytes]) -> str:
+def _npy_header(file: IO[bytes], digest: Any) -> str:
     """The text before the numbers of an npy entry, as numpy writes it; compared, never evaluated."""
-    magic, length = file.read(8), int.from_bytes(file.read(2), "little")
-    return file.read(length).decode("latin1").strip() if magic == b"\x93NUMPY\x01\x00" else ""
+    start = file.read(10)
+    text = file.read(int.from_bytes(start[8:], "little"))
+    digest.update(start + text)
+    return text.decode("latin1").strip() if start[:8] == b"\x93NUMPY\x01\x00" else ""
+
+
+def check_sparse(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int]) -> None:
+    """Refuse (ValueError) parts of a csr array that compiled code must not see: it trusts their indices unchecked."""
+    if any(part.ndim != 1 for part in (data, indices, indptr)) or data.dtype.kind != "f":
+        raise ValueError("the sparse rows are not three plain lists of numbers")
+    if any(part.dtype.kind != "i" or part.dtype.itemsize not in (4, 8) for part in (indices, indptr)):
+        raise ValueError("the indices of the sparse rows are not whole numbers of 32 or 64 bits")
+    n_rows, n_columns = shape
+    if n_rows < 0 or n_columns < 0 or len(indptr) != n_rows + 1:
+        raise ValueError(f"{len(indptr)} row pointers do not go with {n_rows} sparse rows")
+    if indptr[0] != 0 or not indptr[-1] == len(indices) == len(data) or (indptr[1:] < indptr[:-1]).any():
+        raise ValueError("the row pointers of the sparse rows do not rise from 0 to the number of values")
+    if len(indices) and (indices.min() < 0 or indices.max() >= n_columns):
+        raise ValueError(f"the sparse rows have values outside of their {n_columns} columns")
+    if not np.isfinite(data).all():
+        raise ValueError("the sparse rows hold values that are not finite")
 
 
 @contextmanager

@@ -75,3 +75,21 @@ def test_json_on_stdout_is_strict(capsys):
     Console(as_json=True).result("words", {"a": np.float32(0.5), "b": [np.nan, np.int64(3)], "c": {1: (np.inf, "ü")}})
     assert json.loads(capsys.readouterr().out) == {"a": 0.5, "b": [None, 3], "c": {"1": [None, "ü"]}}
     assert "NaN" not in to_json({"x": np.array([np.nan])})
+
+
+def test_text_of_files_has_no_power_over_the_terminal(capsys):
+    stream = Terminal()
+    console = Console(stream=stream)
+    evil = "a\x1b]0;title\x07\x1b[2J\x9b31m\u202eb\ud800\r"
+    console.note(evil)
+    with console.stage(evil):
+        console.doing(evil)
+    written = stream.getvalue().replace("\r\x1b[K", "")
+    console.result(evil, {})
+    Console(as_json=True).result("", {"name": evil})
+    printed, _ = capsys.readouterr()
+    for text in (written, printed):
+        assert not set(text) & set("\x1b\x07\x9b\u202e\ud800\r")
+        assert r"a\u001b]0;title\u0007\u001b[2J\u009b31m\u202eb\ud800" in text
+    assert json.loads(printed.split("\n", 1)[1])["name"] == evil
+    assert module.visible("plain: ä → 日本\tand\nlines") == "plain: ä → 日本\tand\nlines"

@@ -1,6 +1,9 @@
 """The folder of a map is complete or absent, and never takes the place of other files."""
 
 import os
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -20,7 +23,7 @@ def listing(path):
 
 def test_the_folder_appears_when_it_is_complete(tmp_path):
     out = tmp_path / "deep" / "out"
-    with folder_aside(out) as aside:
+    with folder_aside(out, force=True) as aside:
         fill(aside)
         assert not out.exists()
     assert listing(out) == ["model.prismap", "report.json"]
@@ -32,7 +35,7 @@ def test_nothing_is_left_of_an_interrupted_folder(tmp_path, error):
     out = tmp_path / "out"
 
     def interrupted():
-        with folder_aside(out) as aside:
+        with folder_aside(out, force=True) as aside:
             fill(aside)
             raise error
 
@@ -52,7 +55,7 @@ def test_a_former_map_is_replaced_as_a_whole(tmp_path):
     out.mkdir()
     fill(out, "old")
     (out / "map.csv").write_text("old")
-    with folder_aside(out) as aside:
+    with folder_aside(out, force=True) as aside:
         fill(aside)
     assert listing(tmp_path) == ["out"]
     assert listing(out) == ["model.prismap", "report.json"]
@@ -64,6 +67,7 @@ def test_the_former_map_comes_back_if_the_new_one_cannot_take_its_name(tmp_path,
     out.mkdir()
     fill(out, "old")
     rename, calls = os.rename, []
+    monkeypatch.setattr(module, "_exchange", lambda *_: False)
 
     def stubborn(source, target):
         calls.append(source)
@@ -72,7 +76,7 @@ def test_the_former_map_comes_back_if_the_new_one_cannot_take_its_name(tmp_path,
         rename(source, target)
 
     monkeypatch.setattr(module.os, "rename", stubborn)
-    with pytest.raises(OSError, match="says no"), folder_aside(out) as aside:
+    with pytest.raises(OSError, match="says no"), folder_aside(out, force=True) as aside:
         fill(aside)
     assert listing(tmp_path) == ["out"]
     assert (out / "report.json").read_text() == "old"
@@ -81,7 +85,7 @@ def test_the_former_map_comes_back_if_the_new_one_cannot_take_its_name(tmp_path,
 def test_the_working_folder_is_filled_and_not_moved(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     before = os.stat(tmp_path).st_ino
-    with folder_aside(module.Path(".")) as aside:
+    with folder_aside(module.Path("."), force=True) as aside:
         fill(aside)
     assert listing(tmp_path) == ["model.prismap", "report.json"]
     assert os.stat(tmp_path).st_ino == before
@@ -101,3 +105,128 @@ def test_folders_that_must_not_be_replaced_are_refused(tmp_path):
         check_folder(out, force=True)
     with pytest.raises(InputError, match="is a file"):
         check_folder(out / "thesis.tex", force=True)
+
+
+# During a fit much can happen
+
+
+def test_a_folder_that_was_made_during_the_work_is_left_alone(tmp_path):
+    out = tmp_path / "out"
+    check_folder(out, force=False)
+
+    def overtaken():
+        with folder_aside(out, force=False) as aside:
+            fill(aside)
+            out.mkdir()
+            (out / "thesis.tex").write_text("years of work")
+
+    with pytest.raises(InputError, match=r"thesis.tex.* left alone.*The finished map is in .*out-2\."):
+        overtaken()
+    assert (out / "thesis.tex").read_text() == "years of work"
+    assert listing(tmp_path / "out-2") == ["model.prismap", "report.json"]
+    assert listing(tmp_path) == ["out", "out-2"]
+
+
+def test_of_two_runs_at_once_no_result_is_lost(tmp_path):
+    out = tmp_path / "out"
+    with folder_aside(out, force=False) as first:
+        fill(first, "first")
+        with folder_aside(out, force=False) as second:
+            fill(second, "second")
+        with pytest.raises(InputError, match="holds a map already.*out-2"):
+            _finish(out, "third")
+        os.rename(out, tmp_path / "elsewhere")
+    assert (out / "report.json").read_text() == "first"
+    assert (tmp_path / "elsewhere" / "report.json").read_text() == "second"
+    assert (tmp_path / "out-2" / "report.json").read_text() == "third"
+
+
+def _finish(out, content):
+    with folder_aside(out, force=False) as aside:
+        fill(aside, content)
+
+
+def test_a_strangers_file_outlives_the_exchange(tmp_path, monkeypatch):
+    """Put there after the second look: kept beside the new map."""
+    out = tmp_path / "out"
+    out.mkdir()
+    fill(out, "old")
+    take = module._take_name
+
+    def late(aside, out):
+        (out / "thesis.tex").write_text("years of work")
+        return take(aside, out)
+
+    monkeypatch.setattr(module, "_take_name", late)
+    with folder_aside(out, force=True) as aside:
+        fill(aside)
+    assert (out / "report.json").read_text() == "new"
+    assert listing(tmp_path / "out.former") == ["thesis.tex"]
+    assert listing(tmp_path) == ["out", "out.former"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the exchange in one step is Linux's")
+def test_the_exchange_is_one_step(tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    out.mkdir()
+    fill(out, "old")
+    monkeypatch.setattr(module, "_replace_in_two_steps", lambda *_: pytest.fail("two steps"))
+    with folder_aside(out, force=True) as aside:
+        fill(aside)
+    assert (out / "report.json").read_text() == "new"
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from prismap.cli import folder
+rename = os.rename
+def then_die(*names):
+    rename(*names)
+    os.kill(os.getpid(), signal.SIGKILL)
+folder.os.rename = then_die
+if sys.argv[2] == "two steps":
+    folder._exchange = lambda *_: False
+else:
+    exchange = folder._exchange
+    def exchanged(*names):
+        exchange(*names)
+        os.kill(os.getpid(), signal.SIGKILL)
+    folder._exchange = exchanged
+with folder.folder_aside(Path(sys.argv[1]), force=True) as aside:
+    (aside / "report.json").write_text("new")
+"""
+
+
+@pytest.mark.parametrize("how", ["exchange", "two steps"])
+def test_a_run_killed_while_it_replaces_leaves_a_whole_map(tmp_path, how):
+    out = tmp_path / "out"
+    out.mkdir()
+    fill(out, "old")
+    done = subprocess.run([sys.executable, "-c", KILLED, str(out), how])
+    assert done.returncode == -signal.SIGKILL
+    if how == "exchange":
+        assert (out / "report.json").read_text() == "new"
+    else:  # systems without an exchange: the former map is beside, whole and with a name that says it
+        assert (tmp_path / "out.former" / "report.json").read_text() == "old"
+
+
+def test_a_full_disk_and_a_locked_folder_are_said_before_the_work(tmp_path, monkeypatch):
+    class Usage:
+        free = 1000
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module.shutil, "disk_usage", lambda _: Usage)
+        with pytest.raises(InputError, match="0.0 MiB left"):
+            check_folder(tmp_path / "deep" / "out", force=False)
+
+    def refuse(**_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(module.tempfile, "TemporaryFile", refuse)
+    with pytest.raises(InputError, match="cannot be written: Permission denied"):
+        check_folder(tmp_path / "out", force=False)
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="file is a file"):
+        check_folder(tmp_path / "file" / "out", force=False)
+    assert listing(tmp_path) == ["file"]

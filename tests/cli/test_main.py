@@ -91,3 +91,22 @@ def test_main_takes_the_arguments_of_the_process(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["prismap", "--version"])
     assert main() == 0
     assert __version__ in capsys.readouterr().out
+
+
+def test_errors_that_quote_a_file_have_no_power_over_the_terminal(tmp_path, capsys):
+    assert main(["report", str(tmp_path / "\x1b[2Jnowhere")]) == 2
+    assert "\x1b" not in capsys.readouterr().err
+
+
+def test_ctrl_c_during_the_imports_is_one_line():
+    code = (
+        "import sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, *rest):\n"
+        "        if name == 'numpy': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "from prismap.cli import entry\n"
+        "sys.exit(entry())"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "report", "x"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "prismap: stopped\n")

@@ -51,7 +51,7 @@ def test_wheel_holds_package_page_and_types_only(packages):
     assert {name.split("/")[0] for name in names} == {"prismap", f"prismap-{prismap.__version__}.dist-info"}
     assert not [name for name in names if name.endswith((".pyc", ".map")) or "/tests/" in name]
     assert any(name.endswith("licenses/LICENSE") for name in names)
-    assert "prismap = prismap.cli.main:main" in scripts
+    assert "prismap = prismap.cli:entry" in scripts
     assert "Requires-Python: >=3.11" in metadata
     assert "Typing :: Typed" in metadata
 

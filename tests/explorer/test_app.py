@@ -3,6 +3,9 @@
 import csv
 import io
 import json
+import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -13,6 +16,7 @@ from explorer.client import Client
 from prismap.exceptions import InputError
 from prismap.explorer.app import STATE_FILE, make_app
 from prismap.explorer.compute import ModelCompute, Placed
+from prismap.explorer.folder import load_folder
 from prismap.explorer.jobs import WAITING_AT_MOST
 from prismap.page_data.packing import unpack
 
@@ -82,7 +86,7 @@ def job_state(client, name, *states):
 
 
 def test_the_page_comes_with_its_policy_and_without_data(client, small_map):
-    answer = client.get("/", params={"token": client.app.state.token})
+    answer = client.get("/")
     assert answer.status_code == 200
     assert "connect-src 'self'" in answer.headers["content-security-policy"]
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
@@ -136,7 +140,7 @@ def test_making_the_map_is_shown_until_it_is_there(small_map, compute):
 def test_a_damaged_folder_is_explained(tmp_path):
     (tmp_path / "map.html").write_text("nonsense")
     with Client(make_app(tmp_path)) as client:
-        assert client.get("/", params={"token": client.app.state.token}).status_code == 200
+        assert client.get("/").status_code == 200
         answer = wait_until(lambda: (a := client.get("/api/page")).status_code != 202 and a)
         assert answer.status_code == 422
         assert "holds no map that can be shown" in answer.json()["error"]
@@ -425,3 +429,70 @@ def test_two_apps_share_nothing(small_map, compute):
     assert one.state.token != two.state.token
     with Client(one) as client:
         assert client.get("/api/page", headers={"X-Prismap-Token": two.state.token}).status_code == 403
+
+
+# The token and its cookie
+
+
+def test_the_token_is_swapped_for_a_cookie_at_first_use(client):
+    del client.headers["X-Prismap-Token"]
+    assert client.get("/").status_code == 403
+    answer = client.get("/", params={"token": client.app.state.token})
+    assert answer.status_code == 303
+    assert answer.headers["location"] == "./"
+    assert client.app.state.token not in str(answer.headers)
+    cookie, *attributes = answer.headers["set-cookie"].split("; ")
+    assert attributes == ["Path=/", "HttpOnly", "SameSite=Lax"]
+    assert cookie.startswith("prismap-8123=")
+    for path in ("/", "/api/page"):
+        assert client.get(path, headers={"Cookie": f"other=1; {cookie}"}).status_code == 200
+        assert client.get(path, headers={"Cookie": cookie[:-1]}).status_code == 403
+        assert client.get(path, headers={"Cookie": cookie.replace("8123", "8124")}).status_code == 403
+    wrong_page = {"Cookie": cookie, "Origin": "http://127.0.0.1:9999"}
+    assert client.get("/api/page", headers=wrong_page).status_code == 403
+
+
+def test_the_cookie_is_a_secret_of_its_own(client):
+    answer = client.get("/", params={"token": client.app.state.token})
+    session = answer.headers["set-cookie"].split(";")[0].partition("=")[2]
+    del client.headers["X-Prismap-Token"]
+    assert client.get("/api/page", headers={"X-Prismap-Token": session}).status_code == 403
+    assert client.get("/", params={"token": session}).status_code == 403
+
+
+def test_requests_at_once_have_a_limit(client, monkeypatch):
+    monkeypatch.setattr("prismap.explorer.security.MOST_AT_ONCE", 0)
+    assert client.get("/api/page").status_code == 503
+    monkeypatch.setattr("prismap.explorer.security.MOST_AT_ONCE", 1)
+    for _ in range(3):  # what is answered makes room again
+        assert client.get("/api/page").status_code == 200
+
+
+# Odd text, and files that nobody should find
+
+
+@pytest.mark.parametrize("view", ["\\ud800", "a\\udfffb"])
+def test_half_a_character_in_the_kept_view_is_no_view(folder, view):
+    body = f'{{"view": "{view}"}}'
+    (folder / "explorer.json").write_text(body)
+    with Client(make_app(load_folder(folder), folder=folder)) as client:
+        assert client.get("/api/page").status_code == 200
+        assert client.put("/api/view", content=body).status_code == 400
+
+
+def test_a_dropped_file_leaves_nothing_if_the_server_is_killed(tmp_path):
+    """Everything that is in the folder for temporary files while the rows are read is without content of its own."""
+    code = """
+import os, signal, sys
+from pathlib import Path
+from prismap.explorer.app import _place
+def transform(path):
+    assert path.read_bytes() == b"secret,1", path
+    assert path.suffix == ".csv"
+    os.kill(os.getpid(), signal.SIGKILL)
+_place(transform, b"secret,1")
+"""
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(tmp_path)})
+    assert done.returncode == -9
+    left = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert left == [] or not hasattr(os, "memfd_create")

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
@@ -77,3 +78,33 @@ def test_a_missing_extra_is_named(monkeypatch, folder):
     for start_it in (make_app, serve_function):
         with pytest.raises(MissingExtraError, match="prismap\\[explorer\\]"):
             start_it(folder)
+
+
+def test_hundreds_of_silent_connections_do_not_keep_the_user_out(start, folder):
+    process, address = start(folder)
+    with process, ExitStack() as stack:
+        stack.callback(process.kill)
+        for number in range(300):
+            silent = stack.enter_context(socket.create_connection((address.hostname, address.port), timeout=10))
+            silent.sendall(b"GET / HTTP/1.1\r\n"[: number % 10])
+        assert ask(address).status_code == 200
+        assert httpx.get(address.geturl(), follow_redirects=True).status_code == 200
+
+
+def test_a_head_that_does_not_end_is_given_up(start, folder, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "START", "import prismap.explorer.connections as c\n"
+                        "c.HEAD_SECONDS = 0.5\n" + START)  # fmt: skip
+    process, address = start(folder)
+    with process, ExitStack() as stack:
+        stack.callback(process.kill)
+        assert ask(address).status_code == 200
+        with socket.create_connection((address.hostname, address.port), timeout=20) as slow:
+            slow.sendall(b"GET / HTTP/1.1\r\nHost: 127")
+            assert slow.recv(10) == b""
+        with socket.create_connection((address.hostname, address.port), timeout=20) as kept:
+            host = f"Host: {address.netloc}\r\n".encode()
+            kept.sendall(b"GET /nothing HTTP/1.1\r\n" + host + b"\r\n")
+            assert b"403" in kept.recv(4000)
+            kept.sendall(b"G")  # after an answer too
+            while kept.recv(4000):  # the rest of the answer, then the end
+                pass

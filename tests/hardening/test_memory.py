@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from prismap import PrisMap
+from prismap import PrisMap, _blocks
 from prismap.embeddings import TSNE
 from prismap.exceptions import InputError
 from prismap.metrics.base import PrecomputedMetric
@@ -76,3 +76,53 @@ def test_placing_many_rows_takes_no_more_memory_than_few():
     many = peak_bytes(lambda: model.transform(new))
     # Ten times the rows: the positions grow (24 bytes a row, a few times over), the blocks do not.
     assert many - few < 100 * 18_000
+
+
+# Containers
+
+
+def group(folder, version, limit, used, reclaimable=0):
+    folder.mkdir(parents=True, exist_ok=True)
+    if version == 2:
+        files = {"memory.max": limit, "memory.current": used, "memory.stat": f"anon 1\ninactive_file {reclaimable}"}
+    else:
+        files = {
+            "memory.limit_in_bytes": limit, "memory.usage_in_bytes": used,
+            "memory.stat": f"cache 1\ntotal_inactive_file {reclaimable}",
+        }  # fmt: skip
+    for name, value in files.items():
+        (folder / name).write_text(f"{value}\n")
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_the_limit_of_a_container_is_read(tmp_path, version):
+    proc, tree = tmp_path / "cgroup", tmp_path / "tree"
+    proc.write_text("3:cpu,cpuacct:/elsewhere\n4:memory:/box/job\n" if version == 1 else "0::/box/job\n")
+    top = tree / "memory" if version == 1 else tree
+    assert _blocks.container_bytes(proc, tree) == np.inf
+    group(top / "box" / "job", version, 9_000, 1_000, 500)
+    assert _blocks.container_bytes(proc, tree) == 8_500
+    group(top / "box", version, 5_000, 4_000)  # a limit above counts too
+    assert _blocks.container_bytes(proc, tree) == 1_000
+    group(top / "box", version, "max" if version == 2 else 2**63 - 4096, 4_000)
+    assert _blocks.container_bytes(proc, tree) == 8_500
+    group(top, version, 700, 900)  # more than it may: nothing is left
+    assert _blocks.container_bytes(proc, tree) == 0
+
+
+def test_a_container_sees_the_top_of_its_tree_only(tmp_path):
+    (tmp_path / "cgroup").write_text("0::/../../host/path\n")
+    group(tmp_path / "tree", 2, 9_000, 1_000)
+    assert _blocks.container_bytes(tmp_path / "cgroup", tmp_path / "tree") == 8_000
+
+
+def test_no_control_groups_are_no_limit(tmp_path):
+    assert _blocks.container_bytes(tmp_path / "none", tmp_path) == np.inf
+    (tmp_path / "odd").write_bytes(b"\xff\n::\nx\n")
+    assert _blocks.container_bytes(tmp_path / "odd", tmp_path) == np.inf
+
+
+def test_a_map_that_a_container_has_no_room_for_is_refused(monkeypatch):
+    monkeypatch.setattr(_blocks, "container_bytes", lambda: 1000.0)
+    with pytest.raises(InputError, match=r"0\.0 GiB are available. Set a smaller fit_rows"):
+        PrisMap(perplexity=5, random_state=0).fit(X, y)

@@ -30,3 +30,8 @@ def sleeps(part):
     """Say who works on the part, and do not end."""
     part.out.write_text(str(os.getpid()))
     time.sleep(60)
+
+
+def kills_its_scheduler(part):
+    """End the process of the worker, in which its scheduler lives too."""
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -176,3 +176,31 @@ def test_a_large_file_is_split_between_row_groups(tmp_path, model_file, monkeypa
     np.testing.assert_allclose(np.transpose([whole["x"], whole["y"]]), expected, rtol=1e-5)
     assert attempt(plan.plan(tmp_path / "in.parquet", tmp_path / "out")[1], path=str(model_file),
                    mark=fingerprint(model_file), resume=True).skipped  # fmt: skip
+
+
+def test_two_runs_into_one_folder_do_not_delete_each_others_files(folder, model_file, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    beside = out / ".other.0123abcd.parquet"  # a run of one file into the same folder
+    beside.write_bytes(b"PAR1")
+    refused = []
+
+    def meanwhile(progress):
+        if not refused:
+            (out / ".b.0123abcd.parquet").write_bytes(b"PAR1")
+            with pytest.raises(InputError, match="another run is writing into") as error:
+                map_files(folder, out, model_file, n_workers=1)
+            refused.append(error)
+            assert (out / ".b.0123abcd.parquet").exists()
+
+    results = map_files(folder, out, model_file, n_workers=1, progress=meanwhile)
+    assert [result.error for result in results] == [None] * 3
+    assert refused
+    assert beside.exists()
+    assert sorted(path.name for path in out.iterdir()) == [beside.name, "a.parquet", "b.parquet", "c.parquet"]
+
+
+def test_a_disk_without_room_is_said_before_the_work(folder, model_file, tmp_path, monkeypatch):
+    monkeypatch.setattr(plan, "disk_usage", lambda _: type("Usage", (), {"free": 100}))
+    with pytest.raises(InputError, match="0 MiB left, and the rows of this run need"):
+        map_files(folder, tmp_path / "out", model_file, n_workers=1)

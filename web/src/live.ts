@@ -1,4 +1,4 @@
-/** Talking to the server of the live explorer. Everything carries the token; nothing goes anywhere else. */
+/** Talking to the server of the live explorer. Its cookie goes along; nothing goes anywhere else. */
 
 import { readColumn, unpack } from "./decode";
 import type { ArrayRef, Column, ColumnHeader } from "./types";
@@ -23,8 +23,6 @@ export interface PlacedRows {
 export class LiveError extends Error {}
 
 export class LiveClient {
-  constructor(private readonly token: string) {}
-
   /** The map's bytes, or how far its making is. */
   async page(): Promise<ArrayBuffer | JobState> {
     const answer = await this.send("GET", "page");
@@ -84,7 +82,7 @@ export class LiveClient {
   private async send(method: string, path: string, body?: BodyInit): Promise<Response> {
     let answer: Response;
     try {
-      answer = await fetch(`api/${path}`, { method, body, headers: { "X-Prismap-Token": this.token }, credentials: "omit" });
+      answer = await fetch(`api/${path}`, { method, body, credentials: "same-origin" });
     } catch {
       throw new LiveError("The explorer does not answer. Is prismap still running?");
     }

@@ -15,7 +15,7 @@ async function startFile(root: HTMLElement): Promise<void> {
 }
 
 async function startLive(root: HTMLElement): Promise<void> {
-  const client = new LiveClient(new URLSearchParams(location.search).get("token") ?? "");
+  const client = new LiveClient();
   const page = await waitForPage(client, root);
   document.title = page.title;
   let remembering = 0;

@@ -41,7 +41,11 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     add("--engine", choices=("local", "dask"), default="local", help="processes here (default), or a Dask cluster")
     add("--address", metavar="A", help="Dask scheduler; without it a cluster on this machine")
     add("--workers", type=count, metavar="N", help="processes; default: as many as there are cores")
-    add("--resume", action="store_true", help="keep what an earlier run of this command has done, do the rest")
+    add(
+        "--resume",
+        action="store_true",
+        help="keep what an earlier run has done of files whose size and time of change are the same, do the rest",
+    )
     add("--force", action="store_true", help="replace OUT if it is there")
     parser.set_defaults(run=run)
 

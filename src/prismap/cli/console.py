@@ -21,6 +21,8 @@ _OPTIONS = {
     "perplexity": "perplexity", "random_state": "seed", "supervision": "supervision",
     "target": "task",
 }  # fmt: skip
+#: Control characters but tab and newline, marks that turn the direction of writing, and halves of characters.
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _ARGUMENT = re.compile(rf"\b({'|'.join(_OPTIONS)})=(['\"]?)(\w+(?:\.\d+)?)\2")
 
 
@@ -71,13 +73,13 @@ class Console:
         """One line on stderr, unless quiet."""
         if not self.quiet:
             self.clear()
-            self._stream.write(f"{text}\n")
+            self._stream.write(f"{visible(text)}\n")
             self._stream.flush()
 
     def result(self, text: str, document: Mapping[str, Any]) -> None:
         """The answer on stdout, as words or as JSON; also when quiet."""
         self.clear()
-        sys.stdout.write((to_json(document) if self.as_json else text).rstrip("\n") + "\n")
+        sys.stdout.write(visible(to_json(document) if self.as_json else text).rstrip("\n") + "\n")
         sys.stdout.flush()
 
     def clear(self) -> None:
@@ -89,9 +91,18 @@ class Console:
 
     def _draw(self, text: str) -> None:
         if not self.quiet:
-            self._stream.write(f"\r\x1b[K{text}")
+            self._stream.write(f"\r\x1b[K{visible(text)}")
             self._stream.flush()
             self._drawn = True
+
+
+def visible(text: str) -> str:
+    """Text of files without power over the terminal: control characters are written as JSON would write them.
+
+    >>> visible("a class named \\x1b[2J")
+    'a class named \\\\u001b[2J'
+    """
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def in_options(text: str) -> str:

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
         write_tables(Path(), console)
         return
     check_folder(args.out, force=True)
-    run_job(digits_job(), args.out, console)
+    run_job(digits_job(), args.out, console, force=True)
 
 
 def write_tables(folder: Path, console: Console) -> None:

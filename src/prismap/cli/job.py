@@ -44,12 +44,12 @@ class Job:
     target_name: str = "target"
 
 
-def run_job(job: Job, out: Path, console: Console) -> None:
+def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
     """Fit the map, judge it, write the folder and print the report."""
     model = fit_map(job, console)
     judged = judge_map(model, console)
     report = replace(judged, notes=(*judged.notes, *console.notes))
-    with console.stage("writing"), folder_aside(out) as folder:
+    with console.stage("writing"), folder_aside(out, force=force) as folder:
         page = map_page(job, model)
         name = "map.parquet" if importlib.util.find_spec("pyarrow") else "map.csv"
         write_map(folder / name, map_rows(job, page))

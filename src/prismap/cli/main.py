@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from prismap._version import __version__
 from prismap.cli import apply, demo, explore, map, relevance, report, view
-from prismap.cli.console import Console, in_options
+from prismap.cli.console import Console, in_options, visible
 from prismap.exceptions import InputError, MissingExtraError, PrismapWarning
 
 COMMANDS = (demo, map, apply, view, relevance, report, explore)
@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except (MissingExtraError, OSError, MemoryError) as error:
         console.clear()
-        sys.stderr.write(f"prismap: {str(error) or 'there is not enough memory'}\n")
+        sys.stderr.write(f"prismap: {visible(str(error)) or 'there is not enough memory'}\n")
         return 1
     except Exception:
         console.clear()
@@ -81,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _complain(error: InputError) -> int:
-    sys.stderr.write(f"prismap: {in_options(str(error))}\n")
+    sys.stderr.write(f"prismap: {visible(in_options(str(error)))}\n")
     return 2
 
 

@@ -83,7 +83,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
     check_folder(args.out, force=args.force)
     job = read_job(args, console)
     with limit_threads(args.jobs if args.jobs is None or args.jobs > 0 else None):
-        run_job(job, args.out, console)
+        run_job(job, args.out, console, force=args.force)
 
 
 def read_job(args: argparse.Namespace, console: Console) -> Job:

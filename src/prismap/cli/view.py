@@ -94,7 +94,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
         fidelity = view.cross_validate(args.folds)
     vars(view)["fidelity_"] = fidelity  # where the property keeps it: the caption tells it too
     page = make_page(view, X, names, table, args, console)
-    with console.stage("writing"), folder_aside(args.out) as folder:
+    with console.stage("writing"), folder_aside(args.out, force=args.force) as folder:
         from prismap.explorer import write_html
 
         write_html(page, folder / PAGE)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import secrets
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -163,7 +164,7 @@ class Explorer:
             view = json.loads(body)["view"] if len(body) <= STATE_BYTES else None
         except (ValueError, KeyError, TypeError, RecursionError):
             view = None
-        if not isinstance(view, str):
+        if not _is_text(view):
             raise Refused(400, 'A view is {"view": "..."} and short.')
         self._write_view(view)
         return _json({})
@@ -321,7 +322,7 @@ class Explorer:
                 view = json.loads(stream.read(STATE_BYTES))["view"]
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return ""
-        return view if isinstance(view, str) else ""
+        return view if _is_text(view) else ""
 
     def _write_view(self, view: str) -> None:
         if self.folder is None:
@@ -334,10 +335,29 @@ class Explorer:
             logger.info("the view could not be kept in %s", self.folder)
 
 
+def _is_text(value: Any) -> TypeGuard[str]:
+    """Whether a value of JSON is text that can be sent: half a character, as "\\ud800", cannot."""
+    try:
+        return isinstance(value, str) and value.encode() is not None
+    except UnicodeEncodeError:
+        return False
+
+
 def _place(transform: Callable[[Path], Placed], body: bytes) -> Placed:
-    with tempfile.TemporaryDirectory(prefix="prismap-") as folder:
+    """Place the rows of a file that was dropped on the page.
+
+    Where the system has files in memory the folder holds only a link to one, so that a server that is killed leaves no
+    data behind.
+    """
+    with tempfile.TemporaryDirectory(prefix="prismap-") as folder, ExitStack() as stack:
         path = Path(folder) / "dropped.csv"
-        path.write_bytes(body)
+        if hasattr(os, "memfd_create") and Path("/proc/self/fd").is_dir():
+            file = stack.enter_context(os.fdopen(os.memfd_create("dropped.csv"), "wb"))
+            file.write(body)
+            file.flush()
+            path.symlink_to(f"/proc/{os.getpid()}/fd/{file.fileno()}")
+        else:
+            path.write_bytes(body)
         return transform(path)
 
 

@@ -2,7 +2,10 @@
 
 The server listens on 127.0.0.1, which every program and every web page on the machine can reach. So each request must
 name a local host (a foreign name that was made to point here is refused), must not come from a foreign page (Origin),
-must carry the token of this run, and must not be larger than it has to be. There are no cookies.
+must carry the token of this run, and must not be larger than it has to be.
+
+The token is in the address that prismap prints. The first request swaps it for a cookie and goes on to an address
+without it, which can be copied, kept in the history and shown on a screen. The cookie is a secret of its own.
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ from urllib.parse import parse_qs
 LOCAL_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
 TOKEN_HEADER = b"x-prismap-token"
 MAX_BODY = 64_000_000
+#: Requests of those who know the token that are answered at the same time.
+MOST_AT_ONCE = 32
 HEADERS = {
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",
@@ -38,6 +43,8 @@ class Guard:
         self.token = token
         self.hosts = hosts
         self.max_body = max_body
+        self.session = secrets.token_urlsafe(24)
+        self.under_way = 0
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Let the request through, or answer it."""
@@ -50,6 +57,19 @@ class Guard:
         if refused is not None:
             await _answer(send, *refused, as_page=scope["path"] == "/")
             return
+        if self._brings_token(scope):
+            await _redirect(send, self._cookie(scope))
+            return
+        if self.under_way >= MOST_AT_ONCE:
+            await _answer(send, 503, "Too many requests at once; try again when some are answered.")
+            return
+        self.under_way += 1
+        try:
+            await self._pass_on(scope, receive, send)
+        finally:
+            self.under_way -= 1
+
+    async def _pass_on(self, scope: Any, receive: Any, send: Any) -> None:
         started = False
 
         async def noting_send(message: Any) -> None:
@@ -86,14 +106,33 @@ class Guard:
         return None
 
     def _knows_token(self, scope: Any, headers: dict[bytes, bytes]) -> bool:
-        if scope["path"] == "/":
-            found = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        else:
-            found = headers.get(TOKEN_HEADER, b"").decode("latin-1")
-        return secrets.compare_digest(found.encode(), self.token.encode())
+        """By the cookie, by a header (for programs), or by the address, which is then exchanged for the cookie."""
+        name = _cookie_name(headers)
+        cookies = headers.get(b"cookie", b"").decode("latin-1").split(";")
+        kept = next((value for key, _, value in (one.strip().partition("=") for one in cookies) if key == name), "")
+        header = headers.get(TOKEN_HEADER, b"").decode("latin-1")
+        return _same(kept, self.session) or _same(header, self.token) or self._brings_token(scope)
+
+    def _brings_token(self, scope: Any) -> bool:
+        if scope["path"] != "/" or scope["method"] not in ("GET", "HEAD"):
+            return False
+        return _same(parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0], self.token)
+
+    def _cookie(self, scope: Any) -> str:
+        return f"{_cookie_name(dict(scope['headers']))}={self.session}; Path=/; HttpOnly; SameSite=Lax"
 
     def _size_words(self) -> str:
         return f"This is more than the {self.max_body // 1_000_000} MB the explorer takes at once."
+
+
+def _same(found: str, secret: str) -> bool:
+    return secrets.compare_digest(found.encode(), secret.encode())
+
+
+def _cookie_name(headers: dict[bytes, bytes]) -> str:
+    """With the port in it: browsers keep one jar for all ports of a host, and there may be several explorers."""
+    port = headers.get(b"host", b"").decode("latin-1").rpartition(":")[2]
+    return f"prismap-{port if port.isdigit() else 80}"
 
 
 def _limited(receive: Callable[[], Any], most: int) -> Callable[[], Any]:
@@ -116,6 +155,14 @@ PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>prismap</title><link rel="icon" href="data:,"></head>
 <body style="font:16px/1.5 system-ui;max-width:38em;margin:20vh auto;padding:0 1em">
 <h1>This map cannot be shown</h1><p>{words}</p></body></html>"""
+
+
+async def _redirect(send: Any, cookie: str) -> None:
+    """On to the address without the token; the browser keeps the part after #, which is the view."""
+    headers = {"location": "./", "set-cookie": cookie, "content-length": "0", **HEADERS}
+    pairs = [(name.encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": 303, "headers": pairs})
+    await send({"type": "http.response.body", "body": b""})
 
 
 async def _answer(send: Any, status: int, words: str, *, as_page: bool = False) -> None:

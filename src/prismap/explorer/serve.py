@@ -49,6 +49,7 @@ def serve(
     import uvicorn
 
     from prismap.explorer.app import make_app
+    from prismap.explorer.connections import PatientProtocol
 
     token = secrets.token_urlsafe(24)
     app = make_app(source, compute, folder=folder, token=token)
@@ -56,7 +57,7 @@ def serve(
     address = f"http://{HOST}:{listener.getsockname()[1]}/?token={token}"
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, proxy_headers=False, ws="none",
-        limit_concurrency=100, timeout_graceful_shutdown=2,
+        http=PatientProtocol, timeout_graceful_shutdown=2,
     )  # fmt: skip
     server = uvicorn.Server(config)
 

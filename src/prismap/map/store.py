@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import numpy as np
 import scipy.sparse as sp
 
+from prismap._blocks import require_memory
 from prismap.bundle import read_bundle, write_bundle
 from prismap.exceptions import FileFormatError, InputError
 from prismap.map.make import OwnPlacement, make_mapping
 from prismap.map.parts import DENSE_ROWS, MapParts
 from prismap.map.specs import from_spec, to_spec
+from prismap.map.stored import check_stored, load_bytes, sparse_shape
 from prismap.metrics import FisherMetric, SimilarityMetric, fit_metric
 from prismap.metrics.base import PrecomputedMetric
 from prismap.metrics.geometry import data_metric
@@ -59,44 +63,25 @@ def load_map(cls, path):
     header, arrays = bundle.header, bundle.arrays
     if header.get("kind") != KIND:
         raise FileFormatError(f"{path} holds no map but {header.get('kind')!r}.")
-    try:
-        _check_arrays(header, arrays)
-        with np.errstate(all="ignore"):
-            model = _restore(cls, header, arrays)
-            _check_placing(model)
-    # What the rest of the library does with values that no map has: it may raise nearly everything.
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise FileFormatError(f"{path} is not a complete map: {error}.") from error
+    with _refusing(path):
+        check_stored(header, arrays)
+        needed = load_bytes(header, arrays)
+    require_memory(needed, f"The map of {len(arrays['positions'])} rows in {path}", "Load it on a larger machine.")
+    with _refusing(path), np.errstate(all="ignore"):
+        model = _restore(cls, header, arrays)
+        _check_placing(model)
     return model
 
 
-def _check_arrays(header, arrays):
-    """Shapes that belong together, numbers where there must be some, and indices of rows that exist."""
-    for name, kind in (("params", dict), ("extra", dict), ("times", dict), ("report", (dict, type(None)))):
-        if not isinstance(header[name], kind):
-            raise ValueError(f"{name} in its header is a {type(header[name]).__name__}")
-    for name, array in arrays.items():
-        allowed = "US" if name == "feature_names" else "iufbU" if name in ("classes", "target") else "iuf"
-        if array.dtype.kind not in allowed or (array.dtype.kind == "f" and name != "target" and np.isnan(array).any()):
-            raise ValueError(f"{name} holds {array.dtype} values, or NaN")
-    n, n_components = arrays["positions"].shape
-    wanted: dict[str, tuple[int, ...]] = {"fit_rows": (n,)}
-    if "metric/folds" in arrays:
-        wanted["metric/folds"] = (n,)
-    if "mapping/landmarks" in arrays:
-        (k,) = arrays["mapping/landmarks"].shape
-        wanted |= {"mapping/bandwidth": (k,), "mapping/coefficients": (k, n_components)}
-        wanted |= {"mapping/center": (n_components,)}
-    for name, shape in wanted.items():
-        if arrays[name].shape != shape:
-            raise ValueError(f"{name} has shape {arrays[name].shape} and not {shape}")
-    for name in (
-        "anchors", "mapping/landmarks", "metric/support", "metric/machine_landmarks", "metric/path_support",
-        "metric/folds",
-    ):  # fmt: skip
-        index, least = arrays.get(name, np.zeros(1, dtype=np.intp)), -1 if name == "metric/folds" else 0
-        if index.dtype.kind not in "iu" or index.ndim != 1 or index.min() < least or index.max() >= n:
-            raise ValueError(f"{name} holds other numbers than those of its {n} rows")
+@contextmanager
+def _refusing(path):
+    """What the rest of the library does with values that no map has, as one refusal: it may raise nearly everything."""
+    try:
+        yield
+    except MemoryError as error:
+        raise InputError(f"{path} holds a map that needs more memory than there is left.") from error
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        raise FileFormatError(f"{path} is not a complete map: {error}.") from error
 
 
 def _check_placing(model):
@@ -196,8 +181,8 @@ def pack_rows(rows):
 
 
 def unpack_rows(arrays):
-    """The inverse of `pack_rows`."""
+    """The inverse of `pack_rows`, of arrays that `check_stored` has seen."""
     if "rows" in arrays:
         return arrays["rows"]
     parts = (arrays["rows/data"], arrays["rows/indices"], arrays["rows/indptr"])
-    return sp.csr_array(parts, shape=tuple(int(n) for n in arrays["rows/shape"]))
+    return sp.csr_array(parts, shape=sparse_shape(arrays))

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 _HOME = {"map_file": "files", "map_files": "run", "Mapped": "records", "Progress": "records"}
 
 __all__ = ["Mapped", "Progress", "map_file", "map_files"]
 
 
-def __getattr__(name: str) -> Any:
-    """Import a name when it is asked for: the command line's --help can do without."""
-    if name in _HOME:
-        return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if TYPE_CHECKING:
+    from prismap.scale.files import map_file
+    from prismap.scale.records import Mapped, Progress
+    from prismap.scale.run import map_files
+else:  # a type checker that saw this would take every name for one of ours
+
+    def __getattr__(name: str) -> Any:
+        """Import a name when it is asked for: the command line's --help can do without."""
+        if name in _HOME:
+            return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

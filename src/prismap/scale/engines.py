@@ -7,17 +7,22 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import signal
+import subprocess
+import tempfile
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import get_context
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
 from prismap._optional import import_extra
+from prismap.exceptions import InputError
 from prismap.scale.records import Mapped, Part, failed
 
 #: How often a part whose worker dies is tried, the first time included; and how many deaths a run survives.
@@ -132,18 +137,97 @@ def run_dask(parts: list[Part], job: Job, address: str | None, n_workers: int) -
     """On the cluster at `address`, or on one of `n_workers` processes made for the run.
 
     Dask starts parts of dead workers again, and gives up on a part that has killed four of them. Sources, outputs and
-    the model are paths: the workers must see the same folders.
+    the model are paths: the workers must see the same folders. Keys for the user's own cluster come from Dask's
+    configuration, as for every client of it.
     """
     distributed = import_extra("distributed", extra="distributed", feature="engine='dask'")
     with ExitStack() as stack:
-        if address is None:
-            address = stack.enter_context(
-                distributed.LocalCluster(
-                    n_workers=n_workers, threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR
-                )
-            )
-        client = stack.enter_context(distributed.Client(address, set_as_default=False))
+        cluster = address if address is not None else stack.enter_context(private_cluster(distributed, n_workers))
+        client = stack.enter_context(_client(distributed, cluster))
         part_of = dict(zip(client.map(job, parts, pure=False), parts, strict=True))
         for future in distributed.as_completed(list(part_of), loop=client.loop):
-            error = future.exception()
-            yield failed(part_of[future], repr(error)) if error is not None else future.result()
+            yield _outcome(future, part_of[future])
+
+
+@contextmanager
+def _client(distributed: Any, cluster: Any) -> Iterator[Any]:
+    try:
+        client = distributed.Client(cluster, set_as_default=False)
+    except (OSError, ValueError, TypeError, RuntimeError) as error:  # TypeError: a tls:// address without keys
+        raise InputError(f"there is no Dask scheduler to be reached at {cluster}: {error}") from error
+    try:
+        yield client
+    finally:
+        with suppress(OSError, TimeoutError):  # a scheduler that is gone cannot be told goodbye
+            client.close()
+
+
+def _outcome(future: Any, part: Part) -> Mapped:
+    """The result of a part; a part whose scheduler was lost is not mapped, and the next run does it."""
+    if future.status == "cancelled":
+        return failed(part, "not mapped: the connection to the Dask scheduler was lost")
+    error = future.exception()
+    return failed(part, repr(error)) if error is not None else future.result()
+
+
+@contextmanager
+def private_cluster(distributed: Any, n_workers: int) -> Iterator[Any]:
+    """Workers on this machine that nobody else can talk to: mutual TLS with a key of this run, no HTTP server.
+
+    Every user of a machine can reach its ports, and whoever can talk to a Dask scheduler can run code.
+    """
+    import dask
+
+    no_routes: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
+    with dask.config.set(no_routes), ExitStack() as stack:
+        cluster = stack.enter_context(
+            distributed.LocalCluster(
+                n_workers=0, threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR,
+                host="127.0.0.1", protocol="tls://", security=temporary_security(distributed),
+            )
+        )  # fmt: skip
+        cluster.scheduler.http_server.stop()  # without a dashboard Dask still listens
+        cluster.scale(n_workers)
+        with distributed.Client(cluster, set_as_default=False) as client:
+            client.wait_for_workers(n_workers)
+            client.run(_stop_http)
+        yield cluster
+
+
+def _stop_http(dask_worker: Any) -> None:
+    dask_worker.http_server.stop()
+
+
+def temporary_security(distributed: Any) -> Any:
+    """A key and a certificate made now, which scheduler, workers and client must all show; never stored.
+
+    By the package cryptography, as Dask does it, else by the command openssl.
+    """
+    try:
+        return distributed.Security.temporary()
+    except ImportError:
+        key, certificate = _key_by_openssl()
+    roles = ("client", "scheduler", "worker")
+    return distributed.Security(
+        require_encryption=True, tls_ca_file=certificate, **{f"tls_{role}_key": key for role in roles},
+        **{f"tls_{role}_cert": certificate for role in roles},
+    )  # fmt: skip
+
+
+def _key_by_openssl() -> tuple[str, str]:
+    command = shutil.which("openssl")
+    if command is None:
+        raise InputError(
+            "engine='dask' without address needs keys for its cluster: pip install cryptography, or install the "
+            "command openssl. engine='local' needs neither."
+        )
+    with tempfile.TemporaryDirectory(prefix="prismap-") as folder:  # readable by this user only
+        key, certificate = Path(folder) / "key.pem", Path(folder) / "certificate.pem"
+        made = subprocess.run(
+            [command, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-sha256", "-days", "30",
+             "-subj", "/CN=dask-internal", "-keyout", str(key), "-out", str(certificate)],
+            capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60, check=False,
+        )  # fmt: skip
+        if made.returncode:
+            raise InputError(f"openssl could not make keys for the Dask cluster: {made.stderr.strip()[-300:]}")
+        return key.read_text(encoding="ascii"), certificate.read_text(encoding="ascii")

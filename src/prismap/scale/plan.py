@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from shutil import disk_usage
+from tempfile import TemporaryFile
 
 from prismap.exceptions import FileFormatError, InputError
 from prismap.scale.files import open_parquet
@@ -16,7 +18,9 @@ from prismap.tables import ENDINGS, reader_of
 
 #: A parquet file is split, between its row groups, into parts of about so many rows.
 PART_ROWS = 250_000
-_ASIDE = re.compile(r"\..+\.[0-9a-f]{8}\.parquet")
+#: Bytes that a placed row takes at the least: two positions and its number.
+ROW_BYTES = 20
+_ASIDE = re.compile(r"\.(.+)\.[0-9a-f]{8}\.parquet")
 
 
 def plan(sources, out_dir: Path) -> list[Part]:
@@ -117,7 +121,8 @@ def _refuse_clashes(parts: list[Part]) -> None:
 
 
 def prepare_folder(out_dir: Path, parts: list[Part]) -> None:
-    """Make the folders; what a killed run left aside goes, and rows of another run are not mixed with this one's."""
+    """Make the folders, unless they hold rows of another run, which are not mixed with this one's; see if they can be
+    written and have room left."""
     if out_dir.exists() and not out_dir.is_dir():
         raise InputError(f"{out_dir} is a file; a folder is needed for the outputs.")
     expected = {part.out for part in parts}
@@ -126,13 +131,24 @@ def prepare_folder(out_dir: Path, parts: list[Part]) -> None:
         shown = ", ".join(str(path.relative_to(out_dir)) for path in others[:4]) + (", ..." if others[4:] else "")
         raise InputError(f"{out_dir} holds files that are not of this run ({shown}): name another folder.")
     for folder in {part.out.parent for part in parts}:
-        folder.mkdir(parents=True, exist_ok=True)
-    remove_asides(parts)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            raise InputError(f"{folder} cannot be written: {error.strerror or error}.") from error
+    free = disk_usage(out_dir).free
+    needed = ROW_BYTES * sum(part.rows or 0 for part in parts if not part.out.exists())
+    if free < needed:
+        raise InputError(
+            f"{out_dir} has {free / 2**20:.0f} MiB left, and the rows of this run need about {needed / 2**20:.0f} MiB."
+        )
 
 
 def remove_asides(parts: Iterable[Part]) -> None:
-    """Remove what processes that were killed had not finished."""
-    for folder in {part.out.parent for part in parts}:
+    """Remove what processes that were killed had not finished of these parts; other runs may write beside them."""
+    outs = {part.out for part in parts}
+    for folder in {out.parent for out in outs}:
         for path in folder.glob(".*.parquet"):
-            if _ASIDE.fullmatch(path.name):
+            if (found := _ASIDE.fullmatch(path.name)) and folder / f"{found[1]}.parquet" in outs:
                 path.unlink(missing_ok=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from prismap._locks import locked_folder
 from prismap.exceptions import InputError
 from prismap.map import PrisMap
 from prismap.scale.engines import n_cores, run_dask, run_here, run_pool
@@ -37,7 +38,9 @@ def map_files(
     address : address of a Dask scheduler; None starts a cluster on this machine for the run.
     n_workers : processes; None takes the cores there are.
     resume : bool
-        Whether outputs that are there, made of the same sources by the same model, are left as they are.
+        Whether outputs that are there, made of the same sources by the same model, are left as they are. The model is
+        compared by its content; a source by name, size and time of its last change, so a source that was rewritten with
+        the same size and an old time counts as the same. ``resume=False`` makes all of them anew.
     progress : called with a `Progress` when something is done.
 
     Returns
@@ -56,7 +59,9 @@ def map_files(
     out_dir = Path(out_dir).absolute()
     parts = plan(sources, out_dir)
     prepare_folder(out_dir, parts)
-    with model_file(model, out_dir) as (path, mark):
+    busy = f"another run is writing into {out_dir}: wait for it, or name another folder."
+    with locked_folder(out_dir, refusal=busy), model_file(model, out_dir) as (path, mark):
+        remove_asides(parts)
         results = {part: finished(part, mark) if resume else None for part in parts}
         waiting = [part for part, result in results.items() if result is None]
         job = partial(attempt, path=str(path), mark=mark, resume=resume)

@@ -1,0 +1,176 @@
+"""The arrays of a stored map, checked against each other before anything is made of them.
+
+A file may come from anywhere, and some of what it holds goes to compiled code that trusts its indices. Every check here
+raises ValueError (or another error of damaged values), which `load_map` turns into one refusal.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from prismap.bundle import check_sparse
+from prismap.map.parts import DENSE_ROWS
+
+#: Arrays of row numbers, and the least number that may stand in them.
+INDICES = {
+    "fit_rows": 0, "anchors": 0, "mapping/landmarks": 0, "metric/support": 0, "metric/machine_landmarks": 0,
+    "metric/path_support": 0, "metric/folds": -1,
+}  # fmt: skip
+#: The parts of sparse rows, which `check_sparse` knows.
+SPARSE = ("rows/data", "rows/indices", "rows/indptr", "rows/shape")
+SCALARS = ("metric/bandwidth", "metric/machine_gamma", "metric/machine_temperature")
+HEADER_KINDS: dict[str, Any] = {
+    "params": dict, "extra": dict, "times": dict, "story": dict, "n_features": int, "n_given": int,
+    "report": (dict, type(None)),
+}  # fmt: skip
+
+
+def check_stored(header, arrays):
+    """Refuse a file whose header and arrays are not those of one map."""
+    for name, kind in HEADER_KINDS.items():
+        if not isinstance(header[name], kind):
+            raise ValueError(f"{name} in its header is a {type(header[name]).__name__}")
+    for name, array in arrays.items():
+        _check_values(name, array)
+    n, n_components = arrays["positions"].shape
+    if n < 2 or n_components < 1:
+        raise ValueError(f"{n} positions of {n_components} coordinates make no map")
+    _check_rows(header, arrays, n)
+    _check_shapes(arrays, n, n_components)
+    _check_indices(header, arrays, n)
+    _check_target(header, arrays, n)
+
+
+def has_kernels(arrays):
+    """Whether the file holds a kernel map; any other mapping follows from the rows and their positions."""
+    return "mapping/landmarks" in arrays
+
+
+def is_matrix(header):
+    """Whether the rows of the file are entries of a matrix, by the name of the data or of its metric."""
+    data = header["params"]["data"]
+    return (data if isinstance(data, str) else data["class"]) not in ("vectors", "VectorMetric")
+
+
+def load_bytes(header, arrays):
+    """Memory that loading a map and placing a few rows takes at its peak, from the shapes of its arrays alone.
+
+    Values may be stored in fewer bytes than they are worked with, so values are counted and not bytes. The factors are
+    bounds of what was measured, for every posterior, mapping and kind of data (tests/hardening/test_forging.py).
+    """
+    n = len(arrays["positions"])
+    support = len(arrays.get("metric/support", ()))
+    values = sum(array.size for array in arrays.values())
+    columns = int(header["n_features"])
+    text = sum(array.nbytes for array in arrays.values() if array.dtype.kind == "U")
+    needed = 8.0 * (4 * values + 8 * columns) + 2 * text + 12_000.0 * n
+    n_targets = len(arrays.get("metric/process", ()))
+    needed += 8.0 * support * (6 * n + 6 * support * n_targets)
+    if not has_kernels(arrays) or "rows" not in arrays:
+        needed += 64.0 * min(n, DENSE_ROWS) ** 2
+    if is_matrix(header):
+        needed += 40.0 * n**2
+    return needed
+
+
+def _check_values(name, array):
+    """Numbers where there must be some, all of them finite but those of a target, which may be missing."""
+    if name in SPARSE:
+        return
+    if name == "feature_names":
+        allowed = "U"
+    elif name in ("classes", "target"):
+        allowed = "iufbU"
+    else:
+        allowed = "iu" if name in INDICES or name == "metric/segments" else "f"
+    kind = array.dtype.kind
+    if kind not in allowed or (kind in "iuf" and name not in ("classes", "target") and array.dtype.itemsize < 4):
+        raise ValueError(f"{name} holds {array.dtype} values")
+    if kind == "f" and not (np.isfinite(array) | (np.isnan(array) & (name == "target"))).all():
+        raise ValueError(f"{name} holds values that are not finite")
+
+
+def _check_rows(header, arrays, n):
+    """As many rows as positions, of as many columns as the header says; sparse ones in order."""
+    if "rows" in arrays:
+        shape = arrays["rows"].shape
+    else:
+        shape = sparse_shape(arrays)
+        check_sparse(arrays["rows/data"], arrays["rows/indices"], arrays["rows/indptr"], shape)
+    wanted = (n, n if is_matrix(header) else header["n_features"])
+    if shape != wanted or wanted[1] < 1:
+        raise ValueError(f"rows of shape {shape} do not go with {n} positions and {header['n_features']} features")
+
+
+def sparse_shape(arrays):
+    """Rows and columns of sparse rows."""
+    rows, columns = arrays["rows/shape"].tolist()
+    if type(rows) is not int or type(columns) is not int:
+        raise ValueError("the shape of the sparse rows is not two whole numbers")
+    return rows, columns
+
+
+def _check_shapes(arrays, n, n_components):
+    """Shapes that belong together."""
+    wanted: dict[str, tuple[int, ...]] = {"fit_rows": (n,), "metric/folds": (n,), "metric/segments": (2,)}
+    wanted = {name: shape for name, shape in wanted.items() if name in arrays or name == "fit_rows"}
+    wanted |= {name: () for name in SCALARS if name in arrays}
+    n_anchors = n
+    if has_kernels(arrays):
+        (k,) = arrays["mapping/landmarks"].shape
+        n_anchors = n if n <= DENSE_ROWS else len(arrays.get("anchors", arrays["mapping/landmarks"]))
+        wanted |= {"mapping/bandwidth": (k,), "mapping/coefficients": (k, n_components)}
+        wanted |= {"mapping/center": (n_components,), "mapping/smoothness": (2,)}
+    wanted["nearest"] = (n_anchors,)
+    if "feature_names" in arrays:
+        wanted["feature_names"] = (arrays["rows"].shape[1] if "rows" in arrays else sparse_shape(arrays)[1],)
+    if "metric/probabilities" in arrays:
+        n_classes = arrays["metric/probabilities"].shape[-1]
+        wanted |= {"metric/probabilities": (n, n_classes), "metric/machine_mean": (n_classes,)}
+        wanted["metric/machine_coefficients"] = (len(arrays["metric/machine_landmarks"]), n_classes)
+    if "metric/local_probabilities" in arrays:
+        wanted["metric/local_probabilities"] = (n, arrays["metric/local_probabilities"].shape[-1])
+    for name, shape in wanted.items():
+        if arrays[name].shape != shape:
+            raise ValueError(f"{name} has shape {arrays[name].shape} and not {shape}")
+    if arrays["nearest"].min() < 0:
+        raise ValueError("nearest holds distances below zero")
+
+
+def _check_indices(header, arrays, n):
+    """Numbers of rows that exist; `fit_rows` are distinct rows of those that were given."""
+    if header["n_given"] < n:
+        raise ValueError(f"{n} rows of {header['n_given']} cannot have been fitted")
+    for name, least in INDICES.items():
+        if name not in arrays:
+            continue
+        index, end = arrays[name], header["n_given"] if name == "fit_rows" else n
+        if index.ndim != 1 or index.min() < least or index.max() >= end:
+            raise ValueError(f"{name} holds other numbers than those of its {end} rows")
+    # A new row of matrix data is given by its entries against all rows, of which those fitted are taken.
+    if is_matrix(header) and arrays["fit_rows"].max() >= header["n_features"]:
+        raise ValueError(f"fit_rows names rows beyond its {header['n_features']} columns")
+    if len(np.unique(arrays["fit_rows"])) != n:
+        raise ValueError("fit_rows names a row twice")
+
+
+def _check_target(header, arrays, n):
+    """A target for each row: codes of classes that the file names, or numbers."""
+    if header["target_kind"] not in ("class", "real", "none"):
+        raise ValueError(f"target_kind in its header is {header['target_kind']!r}")
+    target = arrays.get("target")
+    if target is None:
+        if header["target_kind"] != "none":
+            raise ValueError("it has no target")
+        return
+    if len(target) != n or target.ndim > 2:
+        raise ValueError(f"a target of shape {target.shape} does not go with {n} rows")
+    if header["target_kind"] == "class":
+        if target.dtype.kind not in "iu" or target.ndim != 1 or arrays["classes"].ndim != 1:
+            raise ValueError("its target holds no class codes")
+        if target.min() < -1 or target.max() >= len(arrays["classes"]):
+            raise ValueError(f"its target holds codes of classes beyond the {len(arrays['classes'])} it names")
+    elif target.dtype.kind not in "iuf":
+        raise ValueError("its target holds no numbers")

@@ -1,0 +1,58 @@
+"""What a user's type checker sees of the public names: right calls pass, wrong ones are found."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("mypy")
+
+RIGHT = """
+import numpy as np
+import prismap
+from prismap import InputError, MapReport, PrisMap
+from prismap.scale import map_files
+
+model = PrisMap("mds", perplexity=5, random_state=0)
+model.fit(np.zeros((9, 2)), [0, 1, 2] * 3).transform(np.zeros((1, 2)))
+model.save("m.prismap")
+report: MapReport = prismap.quality.MapReport.from_dict({})
+error: ValueError = InputError("x")
+map_files("in", "out", "m.prismap", engine="local")
+prismap.explorer.serve("out", port=0)
+prismap.bundle.read_bundle("m.prismap", max_bytes=10)
+"""
+#: A wrong call, and what must be said of it.
+WRONG = {
+    "PrisMap(perplexty=5)": 'Unexpected keyword argument "perplexty" for "PrisMap"',
+    "PrisMap().fit()": 'Missing positional argument "X" in call to "fit"',
+    "PrisMap().save()": 'Missing positional argument "path" in call to "save"',
+    "map_files('in')": 'Missing positional arguments "out_dir", "model" in call to "map_files"',
+    "prismap.explorer.serve('out', port='x')": 'Argument "port" to "serve" has incompatible type "str"',
+    "prismap.bundle.read_bundle(3)": 'Argument 1 to "read_bundle" has incompatible type "int"',
+    "prismap.Prismap": 'Module has no attribute "Prismap"',
+    "prismap.scale.map_flies": 'Module has no attribute "map_flies"',
+    "prismap.scale.Mapped(rows=3)": 'Missing positional arguments "source", "out" in call to "Mapped"',
+}
+
+
+def test_a_users_mypy_knows_the_public_names(tmp_path):
+    lines = RIGHT.strip().splitlines()
+    path = tmp_path / "user.py"
+    path.write_text("\n".join([*lines, *WRONG]) + "\n")
+    source = Path(__file__).parents[2] / "src"
+    command = [
+        sys.executable, "-m", "mypy", "--config-file=", "--ignore-missing-imports", "--follow-imports=silent",
+        f"--cache-dir={tmp_path / 'cache'}", "--no-error-summary", "--hide-error-context", str(path),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "MYPYPATH": str(source)})
+    found = {}
+    for line in done.stdout.splitlines():
+        _, number, words = line.split(":", 2)
+        if "error" in words:
+            found.setdefault(int(number), words)
+    for number, (call, words) in enumerate(WRONG.items(), len(lines) + 1):
+        assert words in found.pop(number, ""), f"{call}: {done.stdout}"
+    assert found == {}, done.stdout
