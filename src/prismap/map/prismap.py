@@ -40,7 +40,7 @@ from prismap.mappings import InverseMap
 from prismap.mappings.base import Mapping
 from prismap.metrics import FisherMetric, Metric, fit_metric
 from prismap.metrics.geometry import DATA, DataMetric, data_metric
-from prismap.metrics.models import bind_model
+from prismap.metrics.posteriors.models import bind_model
 from prismap.metrics.support import shares
 from prismap.metrics.target import known_targets, resolve_target
 
@@ -117,7 +117,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     @moved(
         posterior="metric=FisherMetric(posterior=...)", cross_fit="metric=FisherMetric(cross_fit=...)",
-        repair="data=SimilarityMetric(repair=...)", n_jobs="metric=FisherMetric(n_jobs=...)",
+        repair="data=SimilarityMetric(repair=...)",
+        n_jobs="nothing: all cores are used, and the result does not depend on their number",
     )  # fmt: skip
     def __init__(
         self, method="tsne", *, metric="fisher", mapping="fisher", supervision=0.8, target="auto", data="vectors",
