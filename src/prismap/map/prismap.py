@@ -392,17 +392,21 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         return MapDisplay.from_map(self).plot(ax=ax, **options).ax_
 
-    def to_html(self, path, *, title="prismap", columns=None, images=None, row_ids=None, model=None):
+    def to_html(self, path, *, model=None, **options):
         """Write the self-contained page: the map, its twins and the verdict. Judges the map if that is still to do.
 
-        `model`: a trained classifier or regressor, whose decisions are shown behind the points.
+        `model`: a trained classifier or regressor, whose decisions are shown behind the points. Options go to
+        `prismap.pages.page_of`: title, target_name, columns to show beside the features, images, row_ids.
         """
         from prismap.pages import write_page
 
-        return write_page(self, path, model=model, title=title, columns=columns, images=images, row_ids=row_ids)
+        return write_page(self, path, model=model, **options)
 
     def explore(self, **options):
-        """The page as a notebook widget with a two-way `selection`; the static page where anywidget is missing."""
+        """The page as a notebook widget with a two-way `selection`; the static page where anywidget is missing.
+
+        Options as for `to_html`, but `model`.
+        """
         from prismap.pages import show_page
 
         return show_page(self, **options)

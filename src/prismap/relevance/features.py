@@ -66,6 +66,7 @@ class FeatureRelevance(BaseEstimator):
     relevance_ : array (n_features,); larger is more relevant
     relevant_ : array of bool, ``relevance_ > threshold_`` (with n_permuted > 0)
     threshold_ : float; null_ : array (n_permuted,), the relevances of the permuted features
+    baseline_, spread_ : float, mean and standard deviation of `null_`: what a feature reaches that has no relevance
     quality_ : array (n_features,), Q_NX(k) of the feature alone ("forward") or of all others ("backward")
     weights_ : array (n_features,), lambda, for "weights"
     omega_ : array (n_components, n_features), for "weights" (diagonal) and "matrix" (eigenvectors, longest first)
@@ -139,6 +140,8 @@ class FeatureRelevance(BaseEstimator):
         else:
             self._fit_quality(X, Y, rows, permuted)
         if self.n_permuted:
+            self.baseline_ = float(self.null_.mean())
+            self.spread_ = float(self.null_.std(ddof=1)) if self.n_permuted > 1 else float("nan")
             self.threshold_ = float(self.null_.max())
             self.relevant_ = self.relevance_ > self.threshold_
         return self
