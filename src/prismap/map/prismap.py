@@ -46,30 +46,35 @@ from prismap.metrics.target import known_targets, resolve_target
 
 
 class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """A 2-D map of rows that shows what matters for a target and does not invent it.
+    """A 2-D map of samples that shows what matters for a target and does not invent it.
+
+    A map consists of a metric, an embedding, a projection of new samples and a verdict. By default it is t-SNE under
+    the Fisher metric: directions in which the distribution of the target does not change shrink, and others grow. The
+    metric is cross-fitted, so no sample is judged by its own label. Without a target the map is an unsupervised one.
 
     Parameters
     ----------
-    method : str or embedding, default="tsne"
-        "tsne", "nerv", "mds", "elastic", "isomap", "lle", "mvu", "som" or "gtm", or an object of `prismap.embeddings`.
-    metric : "fisher", str or metric, default="fisher"
-        The distances of the map. ``FisherMetric(posterior=..., cross_fit=...)`` says how the distribution of the target
-        is estimated; what both know (target, data, supervision, perplexity, seed) is said here. Another metric, by a
-        name of scikit-learn or as an object, makes an unsupervised map of vectors, which the target only colours and
-        judges.
-    mapping : str or mapping, default="fisher"
+    method : str or embedding object, default="tsne"
+        The embedding: "tsne", "nerv", "mds", "elastic", "isomap", "lle", "mvu", "som" or "gtm", or an object of
+        `prismap.embeddings`.
+    metric : "fisher", str or metric object, default="fisher"
+        The distances of the map. ``FisherMetric(posterior=..., cross_fit=...)`` sets how the distribution of the target
+        is estimated. Parameters that both classes have (target, data, supervision, perplexity, random_state) are taken
+        from here. Any other metric, by a name of scikit-learn or as an object, makes an unsupervised map of vectors,
+        and the target only colours and judges it.
+    mapping : str or mapping object, default="fisher"
         The out-of-sample projection. "fisher": a kernel map on the distances of the map. "euclidean": the same on the
         data's own distances. "svr" and "cost": its coefficients from support vector regression or from the t-SNE cost.
         "elm": the extreme learning kernel. "vote": where most of the nearest fitted samples are. "direct": where the
         t-SNE cost is lowest (slow). "own": by the method itself ("som", "gtm"). Or an object of `prismap.mappings`.
     supervision : float, default=0.8
-        How much the target counts, from 0 (exactly the unsupervised map) to 1 (the pure Fisher metric, as published).
-        The default leaves the Euclidean metric a share, so that structure inside a class survives.
+        How much the target counts, from 0 (the unsupervised map) to 1 (the pure Fisher metric, as published). The
+        default leaves the Euclidean metric a share, so that structure inside a class survives.
     target : {"auto", "class", "real", "none"}, default="auto"
-        What y is. "auto" looks at its values, "none" ignores it. Several real targets, one per column, count alike;
-        pictures show the first.
-    data : {"vectors", "similarity", "dissimilarity"} or a metric of the data, default="vectors"
-        What X is: samples of features, or a square matrix between samples. ``SimilarityMetric(repair=...)`` says what
+        What y is. "auto" decides by its values, "none" ignores it. Several real-valued targets, one per column, have
+        equal weight, and pictures show the first.
+    data : {"vectors", "similarity", "dissimilarity"} or metric of the data, default="vectors"
+        What X is: samples by features, or a square matrix between samples. ``SimilarityMetric(repair=...)`` sets what
         is done about negative eigenvalues of a similarity matrix.
     fit_rows : int, default=5000
         At most so many samples, drawn with equal shares of the classes, are embedded. The others are projected.
@@ -80,19 +85,41 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    embedding_ : (n_fit, 2), positions of the fitted rows.
-    fit_rows_ : indices of the fitted rows among those given to `fit`.
-    target_ : "class", "real" or "none".
-    classes_ : the classes, with a class target.
-    metric_ : the fitted metric: a `FisherMetric`, the one that was given, or the data's own without a target.
-    parts_ : `prismap.map.parts.MapParts`, what is saved, judged and served.
-    rows_, y_ : the samples given to `fit` as they were checked, and their target (codes, numbers or None).
-    times_ : seconds by stage.
-    seed_ : the seed in force.
+    embedding_ : array (n_fit, 2)
+        Positions of the fitted samples.
+    fit_rows_ : array (n_fit,)
+        Indices of the fitted samples among those given to `fit`.
+    target_ : {"class", "real", "none"}
+        What y was taken for.
+    classes_ : array
+        The classes, with a class target.
+    metric_ : metric object
+        The fitted metric: a `FisherMetric`, the one that was given, or the data's own without a target.
+    parts_ : `prismap.map.parts.MapParts`
+        The fitted map as a plain value, which is saved, judged and served.
+    rows_, y_ : arrays
+        The samples given to `fit` after validation, and their target (codes, numbers or None).
+    times_ : dict
+        Seconds per stage.
+    seed_ : int
+        The seed used.
 
-    Notes
-    -----
-    Fitting costs O(fit_rows^2) time and memory, placing is linear in the rows.
+    See Also
+    --------
+    prismap.metrics.FisherMetric : The supervised distance by itself.
+    prismap.embeddings.TSNE : The embedding by itself.
+    prismap.quality.MapReport : What `report` returns.
+
+    Notes ----- Fitting takes O(fit_rows^2) time and memory up to 10,000 fitted samples. Above, approximate nearest
+    neighbours are searched instead, for t-SNE only. Projecting takes time linear in the number of samples. A sample
+    gets the same position alone and in any batch, and a sample that equals a fitted one gets exactly its position.
+
+    Two dimensions lose information, and distances between clusters mean little in a t-SNE map. Look at `report` before
+    you interpret a picture.
+
+    References ---------- A. Schulz, J. Brinkrolf, B. Hammer (2017), Efficient kernelisation of discriminative
+    dimensionality reduction. A. Schulz (2017), thesis, chapter 2. A. Gisbrecht, A. Schulz, B. Hammer (2015), Parametric
+    nonlinear dimensionality reduction using kernel t-SNE.
 
     Examples
     --------
