@@ -337,8 +337,10 @@ class KernelPCA(KernelEmbedding):
         All positive eigenvalues, descending.
     negative_mass_, bandwidth_, coefficients_, offset_, metric_, n_iter_, stop_reason_
 
-    References ---------- B. Schoelkopf, A. Smola, K. Mueller (1998), Nonlinear component analysis as a kernel
-    eigenvalue problem. Schulz et al. (2017), Table 1.
+    References
+    ----------
+    B. Schoelkopf, A. Smola, K. Mueller (1998), Nonlinear component analysis as a kernel eigenvalue problem. Schulz et
+    al. (2017), Table 1.
     """
 
     _parameter_constraints = _KERNEL_CONSTRAINTS

@@ -171,8 +171,10 @@ class GTM(LatticeEmbedding):
     --------
     SOM : A lattice of prototypes without a density model.
 
-    Notes ----- With K nodes and M basis functions, a step takes O(n K (d + M)) time and O(n K) memory for vectors, so
-    100,000 samples are practical. For distances it takes O(n^2 M + n K M) time and 24 n^2 bytes, so 10,000 samples are.
+    Notes
+    -----
+    With K nodes and M basis functions, a step takes O(n K (d + M)) time and O(n K) memory for vectors, so 100,000
+    samples are practical. For distances it takes O(n^2 M + n K M) time and 24 n^2 bytes, so 10,000 samples are.
 
     References
     ----------

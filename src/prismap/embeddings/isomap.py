@@ -58,9 +58,10 @@ class Isomap(Embedding):
     MDS : The same on the distances themselves.
     LLE : Another method for one smooth sheet.
 
-    Notes ----- Time is O(n^2 (k + log n)) and memory 16 n^2 bytes, so 10,000 samples are practical (1.6 GB). With L
-    landmarks, time is O(L n (k + log n)) and memory 16 L n bytes, so 100,000 samples are. `prismap.mappings` projects
-    new samples.
+    Notes
+    -----
+    Time is O(n^2 (k + log n)) and memory 16 n^2 bytes, so 10,000 samples are practical (1.6 GB). With L landmarks, time
+    is O(L n (k + log n)) and memory 16 L n bytes, so 100,000 samples are. `prismap.mappings` projects new samples.
 
     References
     ----------

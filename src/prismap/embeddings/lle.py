@@ -124,12 +124,15 @@ class LLE(Embedding):
     Isomap : Preserves distances along the data.
     MVU : Preserves local distances exactly.
 
-    Notes ----- Time is O(n k^3) and a sparse factorisation. Memory is O(n k^2) for Euclidean vectors (50,000 samples
-    are practical) and 16 n^2 bytes for every other metric (10,000 samples: 1.6 GB). `prismap.mappings` projects new
-    samples.
+    Notes
+    -----
+    Time is O(n k^3) and a sparse factorisation. Memory is O(n k^2) for Euclidean vectors (50,000 samples are practical)
+    and 16 n^2 bytes for every other metric (10,000 samples: 1.6 GB). `prismap.mappings` projects new samples.
 
-    References ---------- S. Roweis, L. Saul (2000), Nonlinear dimensionality reduction by locally linear embedding. L.
-    Saul, S. Roweis (2003), Think globally, fit locally. Gisbrecht et al. (2015), sec. 2.2.
+    References
+    ----------
+    S. Roweis, L. Saul (2000), Nonlinear dimensionality reduction by locally linear embedding. L. Saul, S. Roweis
+    (2003), Think globally, fit locally. Gisbrecht et al. (2015), sec. 2.2.
 
     Examples
     --------

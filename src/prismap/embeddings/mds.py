@@ -76,12 +76,15 @@ class MDS(Embedding):
     ElasticMDS : Weights each pair by its distance.
     Isomap : Classical scaling of distances along the data.
 
-    Notes ----- Time is O(n^2) per iteration and memory about 24 n^2 bytes (Sammon 32): 5,000 samples take 15 seconds
-    (classical 2) and 0.6 GB, and 20,000 are the practical limit (10 GB). A run that does not fit into memory is
-    refused.
+    Notes
+    -----
+    Time is O(n^2) per iteration and memory about 24 n^2 bytes (Sammon 32): 5,000 samples take 15 seconds (classical 2)
+    and 0.6 GB, and 20,000 are the practical limit (10 GB). A run that does not fit into memory is refused.
 
-    References ---------- I. Borg, P. Groenen (2005), Modern multidimensional scaling. J. Sammon (1969), A nonlinear
-    mapping for data structure analysis.
+    References
+    ----------
+    I. Borg, P. Groenen (2005), Modern multidimensional scaling. J. Sammon (1969), A nonlinear mapping for data
+    structure analysis.
 
     Examples
     --------

@@ -189,9 +189,11 @@ class MVU(Embedding):
     Isomap : Faster, and similar on one smooth sheet.
     LLE : Local linear reconstruction.
 
-    Notes ----- Time is O(n k rank) per step for some thousands of steps, and memory O(n (k + 20 rank)), so 3,000
-    samples are practical. With L landmarks, memory is 16 L n bytes, and 100,000 samples are. `prismap.mappings`
-    projects new samples.
+    Notes
+    -----
+    Time is O(n k rank) per step for some thousands of steps, and memory O(n (k + 20 rank)), so 3,000 samples are
+    practical. With L landmarks, memory is 16 L n bytes, and 100,000 samples are. `prismap.mappings` projects new
+    samples.
 
     References
     ----------

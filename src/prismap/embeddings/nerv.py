@@ -83,12 +83,16 @@ class NeRV(Embedding):
     TSNE : Faster, and the usual choice.
     MDS : Preserves distances instead of neighbourhoods.
 
-    Notes ----- L-BFGS starts with wide neighbourhoods (half of the samples) and narrows them in six stages. Time is
-    O(n^2) per iteration and memory about 32 n^2 bytes: 2,000 samples take 20 seconds, 5,000 two minutes (0.8 GB), and
-    10,000 are the practical limit (ten minutes, 3.2 GB). A run that does not fit into memory is refused.
+    Notes
+    -----
+    L-BFGS starts with wide neighbourhoods (half of the samples) and narrows them in six stages. Time is O(n^2) per
+    iteration and memory about 32 n^2 bytes: 2,000 samples take 20 seconds, 5,000 two minutes (0.8 GB), and 10,000 are
+    the practical limit (ten minutes, 3.2 GB). A run that does not fit into memory is refused.
 
-    References ---------- J. Venna et al. (2010), Information retrieval perspective to nonlinear dimensionality
-    reduction for data visualization. Schulz (2017), sec. 4.2.1 and eq. 4.3.
+    References
+    ----------
+    J. Venna et al. (2010), Information retrieval perspective to nonlinear dimensionality reduction for data
+    visualization. Schulz (2017), sec. 4.2.1 and eq. 4.3.
 
     Examples
     --------

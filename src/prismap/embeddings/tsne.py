@@ -84,10 +84,12 @@ class TSNE(Embedding):
     NeRV : Trades missed neighbours against false ones.
     prismap.mappings.KernelMap : Projects new samples onto the embedding.
 
-    Notes ----- Up to 300 samples all pairs are used without approximation. Above, each sample has 3 * perplexity
-    neighbours, and the repulsion is approximated: by Barnes-Hut below 10,000 samples, and by interpolation on a grid
-    (FFT) from there on. Time is O(n log n) and memory O(n * perplexity), besides what the metric needs to find
-    neighbours. In more than three dimensions no approximation is available, and time is O(n^2).
+    Notes
+    -----
+    Up to 300 samples all pairs are used without approximation. Above, each sample has 3 * perplexity neighbours, and
+    the repulsion is approximated: by Barnes-Hut below 10,000 samples, and by interpolation on a grid (FFT) from there
+    on. Time is O(n log n) and memory O(n * perplexity), besides what the metric needs to find neighbours. In more than
+    three dimensions no approximation is available, and time is O(n^2).
 
     References
     ----------

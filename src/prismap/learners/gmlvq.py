@@ -92,8 +92,10 @@ class GMLVQ(LinearMapMixin, ClassifierMixin, BaseEstimator):
     One step costs O(n d r) for n samples, d columns and rank r. Columns should have comparable scales. The cost is not
     convex, so another start can end elsewhere.
 
-    References ---------- P. Schneider, M. Biehl, B. Hammer (2009), Adaptive relevance matrices in learning vector
-    quantization. K. Bunte et al. (2012), Limited rank matrix learning. Schulz (2017), sec. 4.3.3.
+    References
+    ----------
+    P. Schneider, M. Biehl, B. Hammer (2009), Adaptive relevance matrices in learning vector quantization. K. Bunte et
+    al. (2012), Limited rank matrix learning. Schulz (2017), sec. 4.3.3.
 
     Examples
     --------

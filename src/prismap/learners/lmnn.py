@@ -110,11 +110,15 @@ class LMNN(LinearMapMixin, ClassifierMixin, BaseEstimator):
     GMLVQ : A metric for prototypes, cheaper on many samples.
     prismap.relevance.RelevanceBounds : Which entries of the relevance profile can be relied on.
 
-    Notes ----- One step costs O(n^2 r) for n samples and rank r, plus the samples that violate a margin. Memory is
-    bounded by blocks. Columns should have comparable scales. Target neighbours are the Euclidean ones and stay fixed.
+    Notes
+    -----
+    One step costs O(n^2 r) for n samples and rank r, plus the samples that violate a margin. Memory is bounded by
+    blocks. Columns should have comparable scales. Target neighbours are the Euclidean ones and stay fixed.
 
-    References ---------- K. Weinberger, L. Saul (2009), Distance metric learning for large margin nearest neighbor
-    classification. Schulz (2017), sec. 4.3.3.
+    References
+    ----------
+    K. Weinberger, L. Saul (2009), Distance metric learning for large margin nearest neighbor classification. Schulz
+    (2017), sec. 4.3.3.
 
     Examples
     --------

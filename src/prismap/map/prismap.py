@@ -110,16 +110,20 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     prismap.embeddings.TSNE : The embedding by itself.
     prismap.quality.MapReport : What `report` returns.
 
-    Notes ----- Fitting takes O(fit_rows^2) time and memory up to 10,000 fitted samples. Above, approximate nearest
-    neighbours are searched instead, for t-SNE only. Projecting takes time linear in the number of samples. A sample
-    gets the same position alone and in any batch, and a sample that equals a fitted one gets exactly its position.
+    Notes
+    -----
+    Fitting takes O(fit_rows^2) time and memory up to 10,000 fitted samples. Above, approximate nearest neighbours are
+    searched instead, for t-SNE only. Projecting takes time linear in the number of samples. A sample gets the same
+    position alone and in any batch, and a sample that equals a fitted one gets exactly its position.
 
     Two dimensions lose information, and distances between clusters mean little in a t-SNE map. Look at `report` before
     you interpret a picture.
 
-    References ---------- A. Schulz, J. Brinkrolf, B. Hammer (2017), Efficient kernelisation of discriminative
-    dimensionality reduction. A. Schulz (2017), thesis, chapter 2. A. Gisbrecht, A. Schulz, B. Hammer (2015), Parametric
-    nonlinear dimensionality reduction using kernel t-SNE.
+    References
+    ----------
+    A. Schulz, J. Brinkrolf, B. Hammer (2017), Efficient kernelisation of discriminative dimensionality reduction. A.
+    Schulz (2017), thesis, chapter 2. A. Gisbrecht, A. Schulz, B. Hammer (2015), Parametric nonlinear dimensionality
+    reduction using kernel t-SNE.
 
     Examples
     --------

@@ -104,13 +104,16 @@ class KernelMap(Mapping):
     DirectPlacement : Exact minimisation for each sample, and slow.
     InverseMap : From positions back to samples.
 
-    Notes ----- Fitting takes O(n^3) time and O(n^2) memory for n kernels, and projecting m samples O(m n). `transform`
-    works in double precision, so the position of a sample depends on its batch by no more than 1e-5 of the spread of
-    the embedding.
+    Notes
+    -----
+    Fitting takes O(n^3) time and O(n^2) memory for n kernels, and projecting m samples O(m n). `transform` works in
+    double precision, so the position of a sample depends on its batch by no more than 1e-5 of the spread of the
+    embedding.
 
-    References ---------- Gisbrecht et al. (2012), Out-of-sample kernel extensions for nonparametric dimensionality
-    reduction. Gisbrecht, Schulz, Hammer (2015), Parametric nonlinear dimensionality reduction using kernel t-SNE, sec.
-    3.
+    References
+    ----------
+    Gisbrecht et al. (2012), Out-of-sample kernel extensions for nonparametric dimensionality reduction. Gisbrecht,
+    Schulz, Hammer (2015), Parametric nonlinear dimensionality reduction using kernel t-SNE, sec. 3.
 
     Examples
     --------

@@ -171,8 +171,10 @@ class MixtureMetric(Metric):
     prismap.embeddings.ElasticMDS : The embedding that belongs to this metric.
     dissimilarity : One measure by itself.
 
-    Notes ----- A lower stress means that D fits better into `n_components` dimensions, and no more than that: a measure
-    that has no more dimensions than the embedding fits best and takes all the weight. The stress has many minima, and
+    Notes
+    -----
+    A lower stress means that D fits better into `n_components` dimensions, and no more than that: a measure that has no
+    more dimensions than the embedding fits best and takes all the weight. The stress has many minima, and
     `start_stress_` shows how far the starts differ. Weights that may be negative go on growing against each other with
     more steps, and settle with ``allow_negative=False``.
 

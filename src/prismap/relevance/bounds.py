@@ -191,9 +191,10 @@ class RelevanceBounds(BaseEstimator):
     -----
     Two linear programs per feature over ``effective_dim + 1`` equations, solved in parallel: milliseconds to seconds.
 
-    References ---------- B. Frenay, D. Hofmann, A. Schulz, M. Biehl, B. Hammer (2014), Valid interpretation of feature
-    relevance for linear data mappings. A. Schulz, B. Mokbel, M. Biehl, B. Hammer (2015), Inferring feature relevances
-    from metric learning.
+    References
+    ----------
+    B. Frenay, D. Hofmann, A. Schulz, M. Biehl, B. Hammer (2014), Valid interpretation of feature relevance for linear
+    data mappings. A. Schulz, B. Mokbel, M. Biehl, B. Hammer (2015), Inferring feature relevances from metric learning.
 
     Examples
     --------

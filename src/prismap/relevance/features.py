@@ -86,12 +86,16 @@ class FeatureRelevance(BaseEstimator):
     RelevanceBounds : Features of a linear model.
     relevance_curve : Relevance over sizes of neighbourhoods.
 
-    Notes ----- For n samples, m judged ones and d features, "forward" takes O(d n (k + log n)), "backward" O(d m n),
-    "weights" O(m n d) per step, and "matrix" O(m n r) per step for rank r. Memory is O(m n). Columns should have
-    comparable scales. A relevance says what a map shows, not what causes anything.
+    Notes
+    -----
+    For n samples, m judged ones and d features, "forward" takes O(d n (k + log n)), "backward" O(d m n), "weights" O(m
+    n d) per step, and "matrix" O(m n r) per step for rank r. Memory is O(m n). Columns should have comparable scales. A
+    relevance says what a map shows, not what causes anything.
 
-    References ---------- A. Schulz, A. Gisbrecht, B. Hammer (2014), Relevance learning for dimensionality reduction. A.
-    Schulz, B. Hammer (2015), Metric learning in dimensionality reduction.
+    References
+    ----------
+    A. Schulz, A. Gisbrecht, B. Hammer (2014), Relevance learning for dimensionality reduction. A. Schulz, B. Hammer
+    (2015), Metric learning in dimensionality reduction.
 
     Examples
     --------

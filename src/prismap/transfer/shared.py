@@ -93,11 +93,15 @@ class SharedEmbedding(BaseEstimator):
     prismap.transfer.agreement : How mixed two clouds of positions are.
     prismap.inspection.TransferDisplay : A picture of both tables.
 
-    Notes ----- `fit` takes two tables, which is not scikit-learn's ``fit(X, y)``, so `check_estimator` cannot run.
-    Cloning, parameters, column checks and unchanged input follow its rules. A step takes O(n m) time.
+    Notes
+    -----
+    `fit` takes two tables, which is not scikit-learn's ``fit(X, y)``, so `check_estimator` cannot run. Cloning,
+    parameters, column checks and unchanged input follow its rules. A step takes O(n m) time.
 
-    References ---------- P. Bloebaum, A. Schulz, B. Hammer (2015), Unsupervised dimensionality reduction for transfer
-    learning. Schulz (2017), chapter 5.
+    References
+    ----------
+    P. Bloebaum, A. Schulz, B. Hammer (2015), Unsupervised dimensionality reduction for transfer learning. Schulz
+    (2017), chapter 5.
 
     Examples
     --------
