@@ -6,9 +6,9 @@ from sklearn.datasets import load_digits, load_iris, load_wine, make_classificat
 from sklearn.preprocessing import StandardScaler
 
 from prismap.metrics import FisherMetric, graph, segments
-from prismap.metrics.excess import PATH_SEGMENTS
-from prismap.metrics.gaussian_process import GaussianProcess
 from prismap.metrics.geometry import FittedIndex
+from prismap.metrics.posteriors.excess import PATH_SEGMENTS
+from prismap.metrics.posteriors.process import GaussianProcess
 from reference import fisher_reference as slow
 
 
@@ -208,10 +208,10 @@ def test_two_modes_stay_apart_at_any_number_of_rows(n_rows):
 
 
 def test_the_excess_is_what_a_small_support_says(monkeypatch):
-    monkeypatch.setattr("prismap.metrics.fisher.MOST_SUPPORT", 30)
+    monkeypatch.setattr("prismap.metrics.posteriors.base.MOST_SUPPORT", 30)
     X, y = overlapping()
     metric = parzen(X, y, cross_fit=False, perplexity=6)
-    D, P, kept = metric.pairwise(), metric.class_probabilities(), metric._source.support
+    D, P, kept = metric.pairwise(), metric.class_probabilities(), metric.posterior_.support
     np.testing.assert_array_equal(D, D.T)
     for i, j in [(0, 5), (3, 17), (28, 2)]:
         arc = 4 * np.arcsin(np.linalg.norm(np.sqrt(P[i]) - np.sqrt(P[j])) / 2)

@@ -19,7 +19,7 @@ from sklearn.svm import SVC, NuSVC
 from prismap._optional import import_extra
 from prismap._validation import missing_mask, refuse_other_columns
 from prismap.exceptions import InputError
-from prismap.metrics.models import model_name
+from prismap.metrics.posteriors.models import model_name
 from prismap.metrics.target import guess_target
 
 #: Rows that the model is asked for at a time.

@@ -40,7 +40,7 @@ from prismap.mappings import InverseMap
 from prismap.mappings.base import Mapping
 from prismap.metrics import FisherMetric, Metric, fit_metric
 from prismap.metrics.geometry import DATA, DataMetric, data_metric
-from prismap.metrics.models import bind_model
+from prismap.metrics.posteriors.models import bind_model
 from prismap.metrics.support import shares
 from prismap.metrics.target import known_targets, resolve_target
 
@@ -148,7 +148,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     @moved(
         posterior="metric=FisherMetric(posterior=...)", cross_fit="metric=FisherMetric(cross_fit=...)",
-        repair="data=SimilarityMetric(repair=...)", n_jobs="metric=FisherMetric(n_jobs=...)",
+        repair="data=SimilarityMetric(repair=...)",
+        n_jobs="nothing: all cores are used, and the result does not depend on their number",
     )  # fmt: skip
     def __init__(
         self, method="tsne", *, metric="fisher", mapping="fisher", supervision=0.8, target="auto", data="vectors",
@@ -422,17 +423,21 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         return MapDisplay.from_map(self).plot(ax=ax, **options).ax_
 
-    def to_html(self, path, *, title="prismap", columns=None, images=None, row_ids=None, model=None):
+    def to_html(self, path, *, model=None, **options):
         """Write the self-contained page: the map, its twins and the verdict. Judges the map if that is still to do.
 
-        `model`: a trained classifier or regressor, whose decisions are shown behind the points.
+        `model`: a trained classifier or regressor, whose decisions are shown behind the points. Options go to
+        `prismap.pages.page_of`: title, target_name, columns to show beside the features, images, row_ids.
         """
         from prismap.pages import write_page
 
-        return write_page(self, path, model=model, title=title, columns=columns, images=images, row_ids=row_ids)
+        return write_page(self, path, model=model, **options)
 
     def explore(self, **options):
-        """The page as a notebook widget with a two-way `selection`; the static page where anywidget is missing."""
+        """The page as a notebook widget with a two-way `selection`; the static page where anywidget is missing.
+
+        Options as for `to_html`, but `model`.
+        """
         from prismap.pages import show_page
 
         return show_page(self, **options)

@@ -70,6 +70,8 @@ class FeatureRelevance(BaseEstimator):
         ``relevance_ > threshold_`` (with n_permuted > 0).
     threshold_, null_ : float and array (n_permuted,)
         The largest relevance of permuted features, and all of them.
+    baseline_, spread_ : float
+        Mean and standard deviation of `null_`: what a feature without any relevance reaches.
     quality_ : array (n_features,)
         Q_NX(k) of the feature alone ("forward") or of all others ("backward").
     weights_ : array (n_features,)
@@ -154,6 +156,8 @@ class FeatureRelevance(BaseEstimator):
         else:
             self._fit_quality(X, Y, rows, permuted)
         if self.n_permuted:
+            self.baseline_ = float(self.null_.mean())
+            self.spread_ = float(self.null_.std(ddof=1)) if self.n_permuted > 1 else float("nan")
             self.threshold_ = float(self.null_.max())
             self.relevant_ = self.relevance_ > self.threshold_
         return self
