@@ -143,7 +143,7 @@ class ElasticMDS(Embedding):
             return elastic_weights(D) if self.weights == "elastic" else 1.0 - np.eye(len(D))
         W = np.array(self.weights, dtype=np.float64)
         if W.shape != D.shape:
-            raise InputError(f"weights must be one a pair, shape {D.shape}; got shape {W.shape}.")
+            raise InputError(f"weights must hold one number per pair, shape {D.shape}; got shape {W.shape}.")
         if not np.isfinite(W).all() or W.min() < 0:
             raise InputError("weights must be finite and not negative; use 0 to leave a pair out.")
         check_square(W, "weights")

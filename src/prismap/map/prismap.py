@@ -166,13 +166,21 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X, y=None, *, callback=None):
-        """Fit the map to rows X with target y.
+        """Fit the map to samples X with target y.
 
-        Unlabelled rows (-1 beside other codes, None, NaN) are mapped like all others. `callback` follows the
-        embedding: ``callback(iteration, error, positions)``, True stops.
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame (n, n_features), or square matrix (n, n)
+            Samples, or with ``data="similarity"`` or ``"dissimilarity"`` the matrix between them. Of a Dask array or
+            data frame a sample of `fit_rows` samples is drawn in one pass, and `sampled_rows_` tells which.
+        y : array (n,) or (n, n_targets), default=None
+            The target. Unlabelled samples (-1 beside other codes, None, NaN) are mapped like all others.
+        callback : callable, default=None
+            ``callback(iteration, error, positions)``, called by the embedding. Return True to stop it.
 
-        Of a Dask array or data frame a sample of `fit_rows` rows is drawn in one pass, and the rest is not looked at
-        again; `sampled_rows_` tells which.
+        Returns
+        -------
+        self
         """
         self._validate_params()
         X, y, self.sampled_rows_ = drawn(X, y, self)
@@ -288,12 +296,12 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     times_ = property(lambda self: self.parts_.times, doc="Seconds by stage.")
 
     def fit_transform(self, X, y=None):
-        """Fit the map and return the positions of all rows: embedded where they were fitted, placed where not."""
+        """Fit the map and return the positions of all samples: embedded if they were fitted, projected otherwise."""
         self.fit(X, y)
         return self.transform(X) if is_lazy(X) else self.positions()
 
     def positions(self):
-        """Positions of all rows given to `fit`, in their order."""
+        """Positions of all samples given to `fit`, in their order."""
         check_is_fitted(self, "seed_")
         Y = np.empty((self.rows_.shape[0], self.embedding_.shape[1]))
         Y[self.fit_rows_] = self.embedding_
@@ -303,7 +311,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return Y
 
     def shown_target(self):
-        """The target that pictures are coloured by: of several the first; None without one."""
+        """The target that pictures are coloured by: the first of several, or None without a target."""
         return self.y_[:, 0] if self.y_ is not None and self.y_.ndim == 2 else self.y_
 
     def known(self):
@@ -330,7 +338,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self._place(X)[0]
 
     def place(self, X):
-        """Positions of rows X and which of them are far from all fitted rows, in one pass."""
+        """Positions of samples X, and which of them are far from all fitted samples, in one pass."""
         Y, distance = self._place(X)
         return Y, distance > self.parts_.far_threshold
 
@@ -339,11 +347,11 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self._place(X)[1]
 
     def is_far(self, X):
-        """Which rows are farther from the data than 99 % of the fitted rows are from each other."""
+        """Which samples are farther from the nearest fitted one than 99 % of the fitted samples are from theirs."""
         return self._place(X)[1] > self.parts_.far_threshold
 
     def drift(self, X):
-        """Whether rows X are still what the map was made of: a `Drift`, whose words say if to refit."""
+        """Compare samples X with the fitted ones: a `Drift`, whose text says whether to refit."""
         check_is_fitted(self, "seed_")
         return drift_of(self.parts_, self.target_, self.entries(self._read(X)))
 
@@ -398,7 +406,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self._inverse.transform(Y)
 
     def report(self, *, n_permutations=None, callback=None):
-        """The `MapReport`: figures on rows that took no part in the fit, permuted-label twins, and the verdict.
+        """The `MapReport`: errors on held-out samples, baselines, and the verdict in words.
 
         The first call refits the map a few times (without a target, with permuted ones, without the judged rows) and
         takes a few times as long as `fit`; later calls return the same report. `callback(done, all)` counts these maps.
@@ -424,7 +432,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return MapDisplay.from_map(self).plot(ax=ax, **options).ax_
 
     def to_html(self, path, *, model=None, **options):
-        """Write the self-contained page: the map, its twins and the verdict. Judges the map if that is still to do.
+        """Write the self-contained page: the map, the baselines and the verdict. Judges the map first if needed.
 
         `model`: a trained classifier or regressor, whose decisions are shown behind the points. Options go to
         `prismap.pages.page_of`: title, target_name, columns to show beside the features, images, row_ids.
@@ -443,7 +451,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return show_page(self, **options)
 
     def save(self, path, *, extra_header=None):
-        """Write the map to one file without pickle; `load` in a new process places rows alike."""
+        """Write the map to one file without pickle. A map that `load` reads gives the same positions."""
         check_is_fitted(self, "seed_")
         save_map(self, path, extra_header or {})
 
@@ -493,7 +501,7 @@ def sample_rows(codes, most, rng):
 
 
 def warn_of_constant_columns(rows, names):
-    """Constant columns carry nothing; they are kept, and said."""
+    """Warn of constant columns. They carry no information, and are kept."""
     if sp.issparse(rows):
         return
     constant = np.flatnonzero(np.ptp(rows, axis=0) == 0)

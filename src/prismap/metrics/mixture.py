@@ -324,7 +324,7 @@ class MixtureMetric(Metric):
         """`init` as an array, checked."""
         weights = np.asarray(self.init, dtype=np.float64)
         if weights.shape != alive.shape:
-            raise InputError(f"init must hold one weight a measure, {len(alive)} in all; got shape {weights.shape}.")
+            raise InputError(f"init must hold one weight per measure, {len(alive)} in all; got shape {weights.shape}.")
         weights = weights[alive]
         if not np.isfinite(weights).all() or not weights.sum() > 0 or (not self.allow_negative and weights.min() < 0):
             raise InputError(
