@@ -18,7 +18,19 @@ from prismap.metrics.posteriors.parzen import Parzen
 from prismap.metrics.posteriors.process import GaussianProcess
 
 
-class Best(Posterior):
+class Choice(Posterior):
+    """A posterior that is another one as soon as it is fitted, so that only that one is ever asked."""
+
+    def new(self, rows, self_similarity=None):
+        """The state of new rows is that of the fitted posterior."""
+        raise InputError(f"{type(self).__name__} is not fitted; fit returns the posterior to ask.")
+
+    def block(self, A, B):
+        """The pairs are those of the fitted posterior."""
+        raise InputError(f"{type(self).__name__} is not fitted; fit returns the posterior to ask.")
+
+
+class Best(Choice):
     """Parzen or the least-squares machine, by out-of-fold log-loss.
 
     Where segments are to be looked into (supervision 1, tangents, more than one sub-segment) it is Parzen: the machine
@@ -43,16 +55,8 @@ class Best(Posterior):
         """The one whose arrays these are."""
         return (LeastSquaresMachine() if "probabilities" in state else Parzen()).restore(context, state)
 
-    def new(self, rows, self_similarity=None):
-        """Never asked: `fit` returns another posterior."""
-        raise NotImplementedError
 
-    def block(self, A, B):
-        """Never asked: `fit` returns another posterior."""
-        raise NotImplementedError
-
-
-class PredictedLabels(Posterior):
+class PredictedLabels(Choice):
     """A model's predictions instead of the target, for ``FisherMetric(posterior=PredictedLabels(model))``.
 
     They go through the usual posterior (Parzen, or a Gaussian process for a regressor), so that the metric is smooth
@@ -79,14 +83,6 @@ class PredictedLabels(Posterior):
         fitted = posterior.fit(replace(context, values=predicted))
         fitted.judged = f"on what {model_name(self.model)} predicts ({model_words(context, folded)})"
         return fitted
-
-    def new(self, rows, self_similarity=None):
-        """Never asked: `fit` returns another posterior."""
-        raise NotImplementedError
-
-    def block(self, A, B):
-        """Never asked: `fit` returns another posterior."""
-        raise NotImplementedError
 
 
 #: Posteriors by the kind of target and their name.

@@ -133,8 +133,8 @@ class LocalEnds(RowPosterior):
     name = "parzen"
 
     def fit(self, context):
-        """Judge every row by its nearest labelled rows."""
-        raise NotImplementedError("only files of the first version hold this posterior")
+        """Only files of the first version hold this posterior; a new one looks between the rows, too."""
+        return LocalParzen().fit(context)
 
     def restore(self, context, state):
         """From the arrays of `state`."""
