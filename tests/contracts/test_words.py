@@ -20,7 +20,11 @@ RECORDS = {"_build", "gallery", "reference", "results", "decisions"}
 PAGES = [
     page for page in (ROOT / "docs").rglob("*.md") if not RECORDS & set(page.relative_to(ROOT / "docs").parts[:-1])
 ]
-PAGES = sorted(PAGES) + [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "examples").glob("*.py"))]
+PAGES = sorted(page for page in PAGES if page.name != "results.md") + [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "examples").glob("*.py")),
+]
 #: Patterns of a private language, and what to write instead.
 HOUSE_WORDS = {
     r"(?<!`)\b00[0-4]_(?!\d)": "authors and year",
