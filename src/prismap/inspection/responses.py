@@ -107,7 +107,7 @@ class Responder:
             values = values[:, 0]
         if values.shape != (len(rows),):
             raise InputError(
-                f"model {model_name(self.model)} must predict one value a row; it gave the shape {values.shape} for "
+                f"model {model_name(self.model)} must predict one value per row; it gave the shape {values.shape} for "
                 f"{len(rows)} rows. Models with several outputs are shown one output at a time."
             )
         return values

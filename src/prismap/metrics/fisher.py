@@ -1,6 +1,6 @@
 """The Fisher metric: distance as change of what is known about a target.
 
-The tensor ``J(x) = E_{p(c|x)} [ grad log p(c|x) grad log p(c|x)^T ]`` (000_ eq. 1, thesis eq. 2.13) measures how much a
+The tensor ``J(x) = E_{p(c|x)} [ grad log p(c|x) grad log p(c|x)^T ]`` (Schulz et al. 2017, eq. 1) measures how much a
 small step changes the class posterior; the length of a straight segment under it is the distance. Directions that do
 not matter for the target cost nothing, directions that do cost much.
 """
@@ -375,8 +375,8 @@ class FisherMetric(Metric):
     def tensor_factor(self, A=None):
         """Factors F (n, C, D) of the Fisher tensor of each row, ``J = sum_c F_c F_c^T``; vectors only.
 
-        ``F_c = sqrt(p_c) (E[x_l | x, c] - E[x_l | x]) / sigma^2`` (000_ eq. 5 to 7); ``grad m / sqrt(v)`` and
-        ``grad v / (sqrt(2) v)`` for a real target (thesis eq. 2.40).
+        ``F_c = sqrt(p_c) (E[x_l | x, c] - E[x_l | x]) / sigma^2`` (Schulz et al. 2017, eq. 5 to 7). For a real
+        target ``grad m / sqrt(v)`` and ``grad v / (sqrt(2) v)`` (Schulz 2017, eq. 2.40).
         """
         check_is_fitted(self, "posterior_")
         if not hasattr(self.posterior_, "tensor_factor"):

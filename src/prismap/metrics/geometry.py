@@ -10,7 +10,7 @@ similarity     ``s(x,x) + s(x_l,x_l) - 2 s(x,x_l)``        its similarities to t
 dissimilarity  ``delta(x,x_l)^2``                          its dissimilarities to the fitted rows
 =============  ==========================================  =======================================
 
-(000_ eq. 16 with the errata of thesis eq. 2.26.) After this file no code touches a coordinate.
+(Schulz et al. 2017 eq. 16 with the errata of thesis eq. 2.26.) After this file no code touches a coordinate.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ With p(a) the class posterior along a segment, the Fisher speed is ``sqrt(sum_c 
 
 - *chord*: the arc on that sphere between consecutive nodes, ``4 asin(||sqrt p(t) - sqrt p(t+1)|| / 2)``. Symmetric,
   never longer than the straight segment, and needs class masses only.
-- *tangent* (000_ eq. 8-10, thesis eq. 2.18): the speed at one node a sub-segment, times its length 1/T. Left nodes as
-  in the thesis, or mirrored about the middle (000_ eq. 9), which makes it symmetric.
+- *tangent* (Schulz et al. 2017, eq. 8-10; thesis eq. 2.18): the speed at one node per sub-segment, times its length
+  1/T. Left nodes as in the thesis, or mirrored about the middle (Schulz et al. 2017, eq. 9), which makes it symmetric.
 
 A posterior gives the T sub-segment lengths one after another; `blend` adds them up, with the Euclidean part of the
 tensor where supervision is partial.

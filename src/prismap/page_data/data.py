@@ -26,7 +26,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Layer:
-    """One set of positions of the same rows: the map itself, its unsupervised or permuted twin, ...
+    """One set of positions of the same rows: the map itself, the unsupervised map, the map of permuted labels, ...
 
     `note` says what is seen. A layer that was made with another target than the page's, a shuffled one, has it in
     `own` (of the same kind and classes) and is coloured by it first; `own_note` says what is seen then.
@@ -88,7 +88,7 @@ class Raster:
 
 @dataclass(frozen=True)
 class PageData:
-    """Everything a page shows; only `layers` is required. All arrays have one entry a row, in the same order."""
+    """Everything a page shows; only `layers` is required. All arrays have one entry per row, in the same order."""
 
     layers: Sequence[Layer]
     title: str = "prismap"
