@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from prismap.metrics import FisherMetric, Parzen
-from prismap.metrics.posteriors.parzen import class_products
+from prismap.metrics.posteriors.density import class_products
 from prismap.metrics.tiles import fill_pairs
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
@@ -68,7 +68,7 @@ def cases(data_folder=None):
     X, y = load_digits(return_X_y=True)
     X = X.astype(np.float32)
     for cross_fit in (True, False):
-        metric = FisherMetric(posterior="parzen", cross_fit=cross_fit, random_state=0).fit(X, y)
+        metric = FisherMetric(posterior="parzen", n_segments=2, cross_fit=cross_fit, random_state=0).fit(X, y)
         name = f"all-pairs Fisher, digits 1,797 float32, {'cross-fitted' if cross_fit else 'as published'}"
         yield {"name": f"{name}, against its products alone", "ours": metric.pairwise, "theirs": products_alone(metric)}
     tangent = FisherMetric(posterior="parzen", path="tangent", n_segments=2, cross_fit=False).fit(X, y)

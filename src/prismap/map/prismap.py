@@ -511,5 +511,5 @@ def warn_of_constant_columns(rows, names):
         warnings.warn(
             f"{len(constant)} of {rows.shape[1]} columns are constant and carry no information (kept): {shown}.",
             PrismapWarning,
-            stacklevel=4,
+            stacklevel=3,
         )

@@ -118,7 +118,7 @@ class RowwiseAnchors(Anchors):
         super().__init__(metric, anchors)
         self.grid = unit_grid(len(metric.classes_))
         self.roots = self.grid.lay(metric.posterior_.fitted_roots()[anchors])
-        self.searchable = isinstance(metric.geometry_.to_anchors(anchors[:1]), VectorAnchors)
+        self.searchable = not metric.geometry_.is_matrix
 
     @cached_property
     def all_roots(self):

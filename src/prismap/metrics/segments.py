@@ -18,6 +18,7 @@ the next term of the error, which falls with 1/T^2, from the length with half as
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -126,18 +127,26 @@ def enough_segments(length, most=32):
     return rules[-1]
 
 
-def sample_rows(fold, mean, n_rows):
-    """Two sets of rows, each of one fold, that stand for all: indices, spread evenly over the rows' mean profiles.
+def sample_pairs(fold, mean, n_rows):
+    """Pairs of sets of rows, each set of one fold, that stand for all: indices, spread evenly over mean profiles.
 
-    Nothing is drawn and the order of the rows does not matter.
+    The two largest folds give `n_rows` rows each; where folds are smaller, more of them do, until as many pairs are
+    together. Nothing is drawn and the order of the rows does not matter.
     """
     kinds, counts = np.unique(fold, return_counts=True)
-    kinds = kinds[np.argsort(-counts, kind="stable")[:2]]
+    kinds = kinds[np.argsort(-counts, kind="stable")]
     groups = [np.flatnonzero(fold == kind) for kind in kinds]
     groups = [group[np.argsort(mean[group], kind="stable")] for group in groups]
     if len(groups) == 1:
         groups = [groups[0][::2], groups[0][1::2]]
-    return [group[np.linspace(0, len(group) - 1, min(n_rows, len(group))).round().astype(int)] for group in groups]
+    groups = [group[np.linspace(0, len(group) - 1, min(n_rows, len(group))).round().astype(int)] for group in groups]
+    found, n_pairs = [], 0
+    for a, b in combinations(groups, 2):
+        if n_pairs >= n_rows**2:
+            break
+        found.append((a, b))
+        n_pairs += len(a) * len(b)
+    return found
 
 
 def tangent_node(t, n_segments, *, symmetric):

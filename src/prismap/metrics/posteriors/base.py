@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 
 from prismap.exceptions import InputError
 from prismap.metrics.geometry import DataMetric, FittedIndex
-from prismap.metrics.segments import SegmentRule, enough_segments, sample_rows
+from prismap.metrics.segments import SegmentRule, enough_segments, sample_pairs
 
 #: Support rows where no number is given: enough for a good posterior, few enough for many rows.
 MOST_SUPPORT = 4000
@@ -158,12 +158,14 @@ def found_rule(posterior, context, mean, *, n_rows, most):
 
     n_rows : rows of the sample on either side. most : sub-segments at most.
     """
-    a, b = sample_rows(posterior.rows.fold, mean, n_rows)
-    A, B, every = posterior.rows.take(a), posterior.rows.take(b), slice(None)
-    steps = context.steps(posterior.order[a], posterior.order[b])
+    pairs, every = sample_pairs(posterior.rows.fold, mean, n_rows), slice(None)
+    steps = [context.steps(posterior.order[a], posterior.order[b]) for a, b in pairs]
 
     def length(rule):
-        block = posterior.measured_by(rule).block(A, B)
-        return rule.length(block.sub_lengths(every, every), context.supervision, steps)
+        trial, lengths = posterior.measured_by(rule), []
+        for (a, b), part in zip(pairs, steps, strict=True):
+            block = trial.block(posterior.rows.take(a), posterior.rows.take(b))
+            lengths.append(rule.length(block.sub_lengths(every, every), context.supervision, part).ravel())
+        return np.concatenate(lengths)
 
     return enough_segments(length, most)
