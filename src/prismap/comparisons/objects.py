@@ -75,6 +75,15 @@ class Objects:
         """The named comparison, None for a function of the user's."""
         return get_comparison(self.compare) if isinstance(self.compare, (str, Comparison)) else None
 
+    def __sklearn_clone__(self):
+        return self  # it never changes, and a function may be something that cannot be copied
+
+    def __repr__(self):
+        if (named := self.comparison) is None:
+            return f"Objects({getattr(self.compare, '__name__', type(self.compare).__name__)}, {self.kind!r})"
+        options = "".join(f", {name}={value!r}" for name, value in named.options.items())
+        return f"Objects(get_comparison({named.name!r}{options}))" if options else f"Objects({named.name!r})"
+
     def over(self, objects) -> Evaluator:
         """An evaluator of these objects."""
         return Evaluator(self, objects)

@@ -7,6 +7,7 @@ from prismap.metrics.fisher import FisherMetric
 from prismap.metrics.geometry import DissimilarityMetric, SimilarityMetric, VectorMetric, repair_similarity
 from prismap.metrics.mixture import MixtureMetric
 from prismap.metrics.models import PredictedLabels
+from prismap.metrics.objects import ObjectDissimilarity, ObjectSimilarity
 
 __all__ = [
     "DISSIMILARITIES",
@@ -15,6 +16,8 @@ __all__ = [
     "Metric",
     "MixtureMetric",
     "NamedMetric",
+    "ObjectDissimilarity",
+    "ObjectSimilarity",
     "PrecomputedMetric",
     "PredictedLabels",
     "SimilarityMetric",

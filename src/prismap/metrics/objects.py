@@ -1,0 +1,331 @@
+"""Any objects and a comparison of two of them as the data of a map: values are evaluated when they are needed.
+
+Rows of a map are then `ObjectRows`. Those of one fit share a table of values, so that the twins that judge a map and
+the rows that are held out for it ask for no pair again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from threading import RLock
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from prismap._blocks import row_blocks
+from prismap._search import Neighbors, check_n_neighbors
+from prismap._validation import check_similarity
+from prismap.comparisons import Objects, neighbors_by_pivots
+from prismap.comparisons.keys import digest
+from prismap.comparisons.objects import describe
+from prismap.comparisons.plain import to_plain
+from prismap.exceptions import InputError
+from prismap.metrics.anchors import FittedIndex
+from prismap.metrics.geometry import DESCRIBED, DissimilarityMetric, SimilarityMetric
+
+#: Up to so many objects all values that were found stay in a square array; beyond, the evaluator remembers them.
+MOST_IN_MATRIX = 5000
+#: Values that are asked for at a time: more where each is remembered, so that all cores have work.
+ASKED, ASKED_IN_BLOCKS = 4_000_000, 500_000
+#: Search for neighbours among many objects: pivots, candidates for each neighbour wanted, and near neighbours whose
+#: neighbours are evaluated too.
+N_PIVOTS, CANDIDATES, NEAR, CHECKED = 100, 2, 12, 50
+
+
+class ValueTable:
+    """Values between the objects of one list, each pair evaluated at most once while they fit in a square array."""
+
+    def __init__(self, how, objects):
+        self.evaluator, self._lock = how.over(objects), RLock()
+        self.n_own = 0
+        n = len(objects)
+        self.matrix = np.full((n, n), np.nan) if n <= MOST_IN_MATRIX else None
+
+    @property
+    def n_evaluations(self):
+        """Values computed so far, those of new objects included."""
+        return self.evaluator.n_evaluations + self.n_own
+
+    def block(self, i, j):
+        """Values between objects i and objects j."""
+        if self.matrix is None:
+            return self._checked(self.evaluator.block(i, j), i, j)
+        with self._lock:
+            self._fill(i, j)
+            return self.matrix[np.ix_(i, j)]
+
+    def _fill(self, i, j):
+        """Evaluate what is missing; a block fills its mirror image too."""
+        missing = np.isnan(self.matrix[np.ix_(i, j)])
+        if not missing.any():
+            return
+        i, j = i[missing.any(axis=1)], j[missing.any(axis=0)]
+        named = self.evaluator.comparison
+        asked = ASKED if named is None or named.remembered else ASKED_IN_BLOCKS
+        for part in row_blocks(len(i), len(j), asked):
+            rows = i[part]
+            columns = j[np.isnan(self.matrix[np.ix_(rows, j)]).any(axis=0)]
+            values = self._checked(self.evaluator.block(rows, columns), rows, columns)
+            self.matrix[np.ix_(rows, columns)] = values
+            self.matrix[np.ix_(columns, rows)] = values.T
+
+    def new(self, objects, j):
+        """Values between new objects and objects j."""
+        return self._checked(self.evaluator.new(objects, j), None, j)
+
+    def own(self, objects):
+        """Values of new objects with themselves."""
+        alone = replace(self.evaluator.how, cache=None).over(objects)
+        every = np.arange(len(objects))
+        values = alone.pairs(every, every)
+        with self._lock:
+            self.n_own += len(objects)
+        return values
+
+    def _checked(self, values, i, j):
+        """No value is NaN, and no dissimilarity is negative."""
+        negative = self.evaluator.how.kind == "dissimilarity"
+        wrong = ~np.isfinite(values) | (values < 0) if negative else ~np.isfinite(values)
+        if wrong.any():
+            a, b = (int(k[0]) for k in np.nonzero(wrong))
+            objects = self.evaluator.objects
+            first = f"new object {a:,}" if i is None else describe("object", i[a], objects[i[a]])
+            raise InputError(
+                f"compare gave {values[a, b]:g} for {first} and {describe('object', j[b], objects[j[b]])}; "
+                + ("a dissimilarity must not be negative." if values[a, b] < 0 else "a finite number is needed.")
+            )
+        return values
+
+
+class ObjectRows:
+    """Objects as the rows of a map: ``rows[index]`` are some of them. New objects keep what they were compared with."""
+
+    def __init__(self, objects: np.ndarray, table: ValueTable | None = None, index: np.ndarray | None = None):
+        self.objects, self.table = objects, table
+        self.index = np.arange(len(objects)) if index is None else index
+        self._seen: tuple[Any, np.ndarray, np.ndarray] | None = None
+
+    @property
+    def shape(self):
+        """As many rows as objects; an object has no columns."""
+        return (len(self.objects),)
+
+    def __len__(self):
+        return len(self.objects)
+
+    def __getitem__(self, index):
+        return ObjectRows(self.objects[index], self.table, self.index[index])
+
+    def astype(self, dtype, copy=True):
+        """Objects have no precision."""
+        return self
+
+    def tolist(self):
+        """The objects."""
+        return self.objects.tolist()
+
+    def to(self, fitted: ObjectRows, columns) -> np.ndarray:
+        """Values against some of the fitted rows."""
+        others = fitted.index[columns]
+        table: Any = fitted.table
+        if self.table is table:
+            return table.block(self.index, others)
+        if self._seen is None or self._seen[0] is not table:
+            self._seen = table, np.empty(0, dtype=np.intp), np.empty((len(self), 0))
+        _, known, values = self._seen
+        missing = np.setdiff1d(others, known)
+        if len(missing):
+            values = np.hstack([values, table.new(self.tolist(), missing)])
+            known = np.concatenate([known, missing])
+            self._seen = table, known, values
+        order = np.argsort(known, kind="stable")
+        return values[:, order[np.searchsorted(known[order], others)]]
+
+    def own(self, fitted: ObjectRows) -> np.ndarray:
+        """Values of the rows with themselves."""
+        table: Any = fitted.table
+        return table.own(self.tolist())
+
+    def keys(self) -> list[Any]:
+        """What tells equal objects: their content, or, for objects without a readable one, themselves."""
+        return [content_key(thing) for thing in self.objects]
+
+
+def content_key(thing: Any) -> Any:
+    """A key that equal objects share."""
+    try:
+        return digest(to_plain(thing))
+    except InputError:
+        try:
+            return digest(thing)
+        except Exception:  # pickling runs the user's code
+            return id(thing)
+
+
+def as_rows(objects: Any, *, least: int) -> ObjectRows:
+    """A list of objects as rows, checked for what is no list of objects."""
+    if isinstance(objects, ObjectRows):
+        return objects
+    if sp.issparse(objects) or isinstance(objects, (str, bytes, Mapping)) or not isinstance(objects, Iterable):
+        raise InputError(
+            f"X must be a list of objects, as data=Objects(...) says; got {type(objects).__name__}. Put them in a list."
+        )
+    listed = list(objects)
+    if len(listed) < least:
+        raise InputError(f"X has {len(listed)} objects; at least {least} are needed.")
+    values = np.empty(len(listed), dtype=object)
+    for k, thing in enumerate(listed):
+        values[k] = thing
+    return ObjectRows(values)
+
+
+class ObjectData:
+    """What both kinds of objects share: reading, cutting, and which rows know each other."""
+
+    how: Any
+    #: Not "similarity": the rows are no entries of a matrix.
+    kind = "objects"
+    #: Anchors of a large map: each costs one comparison per new object.
+    most_anchors = 1500
+
+    def read(self, estimator, X, *, reset=True):
+        """A list of objects, checked."""
+        rows = as_rows(X, least=2 if reset else 1)
+        if reset:
+            estimator.n_features_in_ = 1
+            if hasattr(estimator, "feature_names_in_"):
+                del estimator.feature_names_in_
+        return rows
+
+    def cut(self, rows, index):
+        """Some of the rows; they share the values that are known."""
+        return rows[index]
+
+    def entries(self, rows, index):
+        """New objects are compared when that is needed."""
+        return rows
+
+    def _hold(self, rows):
+        if rows.table is None:
+            rows.table = ValueTable(self.how, rows.tolist())
+        self.rows_, self.n_rows_, self.dtype = rows, len(rows), np.dtype(np.float64)
+        self.n_features_in_ = 1
+        return rows
+
+    def _side(self, A):
+        """Fitted rows by index, all where None, or new ones."""
+        if A is None:
+            return self.rows_
+        return self.rows_[A.index] if isinstance(A, FittedIndex) else A
+
+    @property
+    def n_evaluations(self):
+        """Values computed so far, for the fit, for twins that judge it, and for new objects."""
+        return self.rows_.table.n_evaluations
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.pairwise = False
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+class ObjectDissimilarity(ObjectData, DissimilarityMetric):
+    """Objects compared by a dissimilarity, evaluated when it is asked for.
+
+    Parameters
+    ----------
+    how : `prismap.comparisons.Objects`.
+
+    Examples
+    --------
+    >>> metric = ObjectDissimilarity(Objects("edit")).fit(["kitten", "sitting", "mitten"])
+    >>> metric.pairwise(["kitten"]).tolist()
+    [[0.0, 3.0, 1.0]]
+    """
+
+    def __init__(self, how):
+        self.how = how
+
+    def over(self, rows):
+        """The fitted metric of these objects; nothing is compared yet."""
+        self._hold(rows)
+        return self
+
+    def squared_to(self, A, columns, self_similarity=None):
+        """Squared dissimilarities."""
+        return self._side(A).to(self.rows_, columns) ** 2
+
+    def search(self, n_neighbors, random_state=None):
+        """Nearest neighbours of all objects with few evaluations: candidates by pivots. The recall is measured."""
+        n_neighbors = check_n_neighbors(n_neighbors, self.n_rows_, own=True)
+        table = self.rows_.table
+        if len(self.rows_) != len(table.evaluator):
+            table = ValueTable(self.how, self.rows_.tolist())
+        found = neighbors_by_pivots(
+            table.evaluator, n_neighbors, n_pivots=N_PIVOTS, n_candidates=CANDIDATES * n_neighbors, n_near=NEAR,
+            n_checked=CHECKED, random_state=random_state,
+        )  # fmt: skip
+        return Neighbors(
+            found.distances, found.indices, method="pivots", recall=found.recall, n_distances=found.n_evaluations
+        )
+
+
+class ObjectSimilarity(ObjectData, SimilarityMetric):
+    """Objects compared by a similarity. All pairs of the fitted objects are evaluated once, to repair the matrix.
+
+    Parameters
+    ----------
+    how : `prismap.comparisons.Objects`.
+    repair : {"clip", "flip", "shift", "none"}, default="clip"
+        What is done about negative eigenvalues; see `repair_similarity`. With "shift" and "none" new objects are
+        compared with themselves, too.
+    """
+
+    def __init__(self, how, repair="clip"):
+        self.how = how
+        self.repair = repair
+
+    def read(self, estimator, X, *, reset=True):
+        """A list of objects, checked."""
+        self._validate_params()
+        return ObjectData.read(self, estimator, X, reset=reset)
+
+    def over(self, rows):
+        """The fitted metric of these objects."""
+        if len(rows) > MOST_IN_MATRIX:
+            raise InputError(
+                f"a similarity of {len(rows):,} objects needs all pairs at once, at most {MOST_IN_MATRIX:,} objects: set "
+                f"fit_rows={MOST_IN_MATRIX} or less, the others are placed; or compare them by a dissimilarity."
+            )
+        self._hold(rows)
+        values = rows.to(rows, slice(None))
+        check_similarity(values)
+        super().over(values)
+        self._shift = float(self.diagonal[0] - values[0, 0]) if self.repair == "shift" else 0.0
+        self._hold(rows)
+        return self
+
+    def squared_to(self, A, columns, self_similarity=None):
+        """Squared distances; what a new object is to itself is evaluated where it does not follow."""
+        if A is None or isinstance(A, FittedIndex):
+            return super().squared_to(A, columns, self_similarity)
+        if self.repaired_.vectors is not None:
+            return super().squared_to(A.to(self.rows_, slice(None)), columns, self_similarity)
+        own = A.own(self.rows_) + self._shift if self_similarity is None else np.asarray(self_similarity)
+        return own[:, None] + self.diagonal[columns][None, :] - 2 * A.to(self.rows_, columns)
+
+    @property
+    def self_similarity_known(self):
+        """Objects can be compared with themselves."""
+        return True
+
+
+def object_metric(how: Objects) -> ObjectDissimilarity | ObjectSimilarity:
+    """The metric of the data that `data=Objects(...)` stands for."""
+    return (ObjectSimilarity if how.kind == "similarity" else ObjectDissimilarity)(how)
+
+
+DESCRIBED[Objects] = object_metric
