@@ -65,7 +65,9 @@ def pack(objects: list[Any]) -> np.ndarray:
         try:
             plain.append(to_plain(thing))
         except InputError as error:
-            raise InputError(f"object {k:,} cannot be saved: {error} Use text, numbers, lists or dictionaries.") from error
+            raise InputError(
+                f"object {k:,} cannot be saved: {error} Use text, numbers, lists or dictionaries."
+            ) from error
     return np.frombuffer(json.dumps(plain, ensure_ascii=True).encode(), dtype=np.uint8)
 
 

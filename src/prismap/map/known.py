@@ -50,11 +50,11 @@ class KnownObjects:
 
     def __init__(self, rows):
         self.first: dict[Any, int] = {}
-        for place, key in enumerate(rows.keys()):
+        for place, key in enumerate(rows.content_keys()):
             self.first.setdefault(key, place)
 
     def find(self, rows):
         """Which of some new objects equal a fitted one, and the first that each equals: (rows, fitted rows)."""
-        places = np.array([self.first.get(key, -1) for key in rows.keys()], dtype=np.intp)
+        places = np.array([self.first.get(key, -1) for key in rows.content_keys()], dtype=np.intp)
         found = np.flatnonzero(places >= 0)
         return found, places[found]

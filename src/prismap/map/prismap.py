@@ -414,9 +414,12 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         save_map(self, path, extra_header or {})
 
     @classmethod
-    def load(cls, path):
-        """Read a map that `save` wrote."""
-        return load_map(cls, path)
+    def load(cls, path, *, compare=None):
+        """Read a map that `save` wrote.
+
+        `compare`: the function that compares objects, if the map was made with one of your own.
+        """
+        return load_map(cls, path, compare)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

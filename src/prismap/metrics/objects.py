@@ -17,10 +17,10 @@ import scipy.sparse as sp
 from prismap._blocks import row_blocks
 from prismap._search import Neighbors, check_n_neighbors
 from prismap._validation import check_similarity
-from prismap.comparisons import Objects, neighbors_by_pivots
+from prismap.comparisons import Objects, get_comparison, neighbors_by_pivots
 from prismap.comparisons.keys import digest
 from prismap.comparisons.objects import describe
-from prismap.comparisons.plain import to_plain
+from prismap.comparisons.plain import pack, to_plain, unpack
 from prismap.exceptions import InputError
 from prismap.metrics.anchors import FittedIndex
 from prismap.metrics.geometry import DESCRIBED, DissimilarityMetric, SimilarityMetric
@@ -41,7 +41,7 @@ class ValueTable:
         self.evaluator, self._lock = how.over(objects), RLock()
         self.n_own = 0
         n = len(objects)
-        self.matrix = np.full((n, n), np.nan) if n <= MOST_IN_MATRIX else None
+        self.matrix: Any = np.full((n, n), np.nan) if n <= MOST_IN_MATRIX else None
 
     @property
     def n_evaluations(self):
@@ -63,7 +63,8 @@ class ValueTable:
             return
         i, j = i[missing.any(axis=1)], j[missing.any(axis=0)]
         named = self.evaluator.comparison
-        asked = ASKED if named is None or named.remembered else ASKED_IN_BLOCKS
+        remembered = named is None or named.remembered
+        asked = ASKED if remembered else min(ASKED_IN_BLOCKS, len(i) * len(j) // 8)  # mirror images are not asked for
         for part in row_blocks(len(i), len(j), asked):
             rows = i[part]
             columns = j[np.isnan(self.matrix[np.ix_(rows, j)]).any(axis=0)]
@@ -71,9 +72,9 @@ class ValueTable:
             self.matrix[np.ix_(rows, columns)] = values
             self.matrix[np.ix_(columns, rows)] = values.T
 
-    def new(self, objects, j):
-        """Values between new objects and objects j."""
-        return self._checked(self.evaluator.new(objects, j), None, j)
+    def new(self, objects, j, numbers):
+        """Values between new objects, which errors name by their numbers, and objects j."""
+        return self._checked(self.evaluator.new(objects, j, numbers), numbers, j, objects)
 
     def own(self, objects):
         """Values of new objects with themselves."""
@@ -84,14 +85,14 @@ class ValueTable:
             self.n_own += len(objects)
         return values
 
-    def _checked(self, values, i, j):
+    def _checked(self, values, i, j, new=None):
         """No value is NaN, and no dissimilarity is negative."""
         negative = self.evaluator.how.kind == "dissimilarity"
         wrong = ~np.isfinite(values) | (values < 0) if negative else ~np.isfinite(values)
         if wrong.any():
             a, b = (int(k[0]) for k in np.nonzero(wrong))
             objects = self.evaluator.objects
-            first = f"new object {a:,}" if i is None else describe("object", i[a], objects[i[a]])
+            first = describe("object", i[a], objects[i[a]]) if new is None else describe("new object", i[a], new[a])
             raise InputError(
                 f"compare gave {values[a, b]:g} for {first} and {describe('object', j[b], objects[j[b]])}; "
                 + ("a dissimilarity must not be negative." if values[a, b] < 0 else "a finite number is needed.")
@@ -130,14 +131,14 @@ class ObjectRows:
         """Values against some of the fitted rows."""
         others = fitted.index[columns]
         table: Any = fitted.table
-        if self.table is table:
-            return table.block(self.index, others)
+        if self.table is not None and self.table is table:
+            return self.table.block(self.index, others)
         if self._seen is None or self._seen[0] is not table:
             self._seen = table, np.empty(0, dtype=np.intp), np.empty((len(self), 0))
         _, known, values = self._seen
         missing = np.setdiff1d(others, known)
         if len(missing):
-            values = np.hstack([values, table.new(self.tolist(), missing)])
+            values = np.hstack([values, table.new(self.tolist(), missing, self.index)])
             known = np.concatenate([known, missing])
             self._seen = table, known, values
         order = np.argsort(known, kind="stable")
@@ -148,7 +149,25 @@ class ObjectRows:
         table: Any = fitted.table
         return table.own(self.tolist())
 
-    def keys(self) -> list[Any]:
+    def pack(self) -> dict[str, np.ndarray]:
+        """Arrays for a file: the objects as text, and the values between them where all are known."""
+        arrays = {"objects": pack(self.tolist())}
+        matrix = None if self.table is None else self.table.matrix
+        if matrix is not None and not np.isnan(matrix[np.ix_(self.index, self.index)]).any():
+            arrays["values"] = matrix[np.ix_(self.index, self.index)][np.tril_indices(len(self))]
+        return arrays
+
+    @classmethod
+    def unpack(cls, how: Objects, arrays: Mapping[str, np.ndarray]) -> ObjectRows:
+        """The rows of `pack`, which know the values that were stored."""
+        rows = as_rows(unpack(arrays["objects"]), least=2)
+        rows.table = ValueTable(how, rows.tolist())
+        if "values" in arrays and rows.table.matrix is not None:
+            lower = np.tril_indices(len(rows))
+            rows.table.matrix[lower] = rows.table.matrix.T[lower] = arrays["values"]
+        return rows
+
+    def content_keys(self) -> list[Any]:
         """What tells equal objects: their content, or, for objects without a readable one, themselves."""
         return [content_key(thing) for thing in self.objects]
 
@@ -209,7 +228,7 @@ class ObjectData:
 
     def _hold(self, rows):
         if rows.table is None:
-            rows.table = ValueTable(self.how, rows.tolist())
+            rows.table, rows.index = ValueTable(self.how, rows.tolist()), np.arange(len(rows))
         self.rows_, self.n_rows_, self.dtype = rows, len(rows), np.dtype(np.float64)
         self.n_features_in_ = 1
         return rows
@@ -297,7 +316,7 @@ class ObjectSimilarity(ObjectData, SimilarityMetric):
         """The fitted metric of these objects."""
         if len(rows) > MOST_IN_MATRIX:
             raise InputError(
-                f"a similarity of {len(rows):,} objects needs all pairs at once, at most {MOST_IN_MATRIX:,} objects: set "
+                f"a similarity of {len(rows):,} objects needs all pairs at once, of at most {MOST_IN_MATRIX:,}: set "
                 f"fit_rows={MOST_IN_MATRIX} or less, the others are placed; or compare them by a dissimilarity."
             )
         self._hold(rows)
@@ -326,6 +345,27 @@ class ObjectSimilarity(ObjectData, SimilarityMetric):
 def object_metric(how: Objects) -> ObjectDissimilarity | ObjectSimilarity:
     """The metric of the data that `data=Objects(...)` stands for."""
     return (ObjectSimilarity if how.kind == "similarity" else ObjectDissimilarity)(how)
+
+
+def objects_to_spec(how: Objects) -> dict[str, Any]:
+    """A comparison for a header of JSON: by its name and version, or as a function that is asked for again."""
+    named = how.comparison
+    if named is None:
+        return {"function": getattr(how.compare, "__name__", type(how.compare).__name__), "kind": how.kind}
+    return {"name": named.name, "version": named.version, "options": to_plain(named.options)}
+
+
+def objects_from_spec(spec: dict[str, Any], compare: Any = None) -> Objects:
+    """The comparison of a header."""
+    if "function" in spec:
+        return Objects(compare, spec["kind"])
+    named = get_comparison(spec["name"], **spec["options"])
+    if named.version != spec["version"]:
+        raise InputError(
+            f"comparison {named.name!r} gives other values than it did (version {spec['version']}, now "
+            f"{named.version}); fit the map anew"
+        )
+    return Objects(named)
 
 
 DESCRIBED[Objects] = object_metric
