@@ -229,13 +229,16 @@ def test_many_objects_are_searched_by_pivots_and_placed_by_landmarks(monkeypatch
     m = PrisMap(data=how, **settings(target="none", fit_rows=400)).fit(values.tolist())
     assert "pivots" in m.parts_.story["neighbors"]
     assert len(m.parts_.anchors) == 60
+    m.transform([0.0])  # fitted objects are laid into the cells of the landmarks
     before = m.parts_.data.n_evaluations
-    new = [20.05, 120.05]
-    Y = m.transform(new)
-    assert m.parts_.data.n_evaluations - before == 2 * 60
-    groups = np.repeat(np.arange(10), 40)
-    nearest = np.argmin(((Y[:, None] - m.embedding_) ** 2).sum(axis=-1), axis=1)
-    assert groups[nearest].tolist() == [1, 6]
+    new = [20.05, 120.05, 179.5]
+    Y, far = m.place(new)
+    assert m.parts_.data.n_evaluations - before < 3 * 400
+    nearest_object = [int(np.abs(values - one).argmin()) for one in new]
+    spread = np.ptp(m.embedding_, axis=0).max()
+    assert (np.linalg.norm(Y - m.embedding_[nearest_object], axis=1) < 0.05 * spread).all()
+    assert not far.any()
+    assert m.is_far([5000.0]).all()
 
 
 def test_neighbours_by_pivots_are_those_of_all_pairs(monkeypatch):

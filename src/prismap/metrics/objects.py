@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.metrics.pairwise import euclidean_distances
 
 from prismap._blocks import row_blocks
 from prismap._search import Neighbors, check_n_neighbors
@@ -22,7 +23,8 @@ from prismap.comparisons.keys import digest
 from prismap.comparisons.objects import describe
 from prismap.comparisons.plain import pack, to_plain, unpack
 from prismap.exceptions import InputError
-from prismap.metrics.anchors import FittedIndex
+from prismap.metrics.anchors import FittedIndex, MatrixAnchors, SeenEntries
+from prismap.metrics.base import Seen
 from prismap.metrics.geometry import DESCRIBED, DissimilarityMetric, SimilarityMetric
 
 #: Up to so many objects all values that were found stay in a square array; beyond, the evaluator remembers them.
@@ -38,7 +40,7 @@ class ValueTable:
     """Values between the objects of one list, each pair evaluated at most once while they fit in a square array."""
 
     def __init__(self, how, objects):
-        self.evaluator, self._lock = how.over(objects), RLock()
+        self.evaluator, self.lock = how.over(objects), RLock()
         self.n_own = 0
         n = len(objects)
         self.matrix: Any = np.full((n, n), np.nan) if n <= MOST_IN_MATRIX else None
@@ -52,7 +54,7 @@ class ValueTable:
         """Values between objects i and objects j."""
         if self.matrix is None:
             return self._checked(self.evaluator.block(i, j), i, j)
-        with self._lock:
+        with self.lock:
             self._fill(i, j)
             return self.matrix[np.ix_(i, j)]
 
@@ -81,7 +83,7 @@ class ValueTable:
         alone = replace(self.evaluator.how, cache=None).over(objects)
         every = np.arange(len(objects))
         values = alone.pairs(every, every)
-        with self._lock:
+        with self.lock:
             self.n_own += len(objects)
         return values
 
@@ -251,6 +253,40 @@ class ObjectData:
         return tags
 
 
+class ObjectAnchors(MatrixAnchors):
+    """New objects measured against the anchors, and after that against the fitted objects near these."""
+
+    searchable = True
+
+    def see(self, rows, own=None):
+        """Look at a block of objects."""
+        return SeenObjects(self, rows)
+
+    def of_fitted(self, index):
+        """Fitted objects by their distances to pivots: which anchor is near one is told without comparing them."""
+        coordinates = self.metric.coordinates()
+        return Seen(euclidean_distances(coordinates[index], coordinates[self.anchors]))
+
+
+class SeenObjects(SeenEntries):
+    """A block of new objects."""
+
+    def __init__(self, anchors, rows):
+        super().__init__(anchors, np.maximum(anchors.metric.squared_to(rows, anchors.anchors), 0))
+        self.rows = rows
+        self._among: tuple[Any, Any] = (None, None)
+
+    def among(self, candidates):
+        """Distances of each object to its candidates, each evaluated once."""
+        if self._among[0] is not candidates:
+            D = np.empty(candidates.shape)
+            for k, wanted in enumerate(candidates):
+                others, place = np.unique(wanted, return_inverse=True)
+                D[k] = np.sqrt(self.anchors.metric.squared_to(self.rows[k : k + 1], others)[0])[place]
+            self._among = candidates, D
+        return self._among[1]
+
+
 class ObjectDissimilarity(ObjectData, DissimilarityMetric):
     """Objects compared by a dissimilarity, evaluated when it is asked for.
 
@@ -271,11 +307,25 @@ class ObjectDissimilarity(ObjectData, DissimilarityMetric):
     def over(self, rows):
         """The fitted metric of these objects; nothing is compared yet."""
         self._hold(rows)
+        vars(self).pop("_coordinates", None)
         return self
 
     def squared_to(self, A, columns, self_similarity=None):
         """Squared dissimilarities."""
         return self._side(A).to(self.rows_, columns) ** 2
+
+    def to_anchors(self, anchors):
+        """What measures new objects against some of the fitted ones."""
+        return ObjectAnchors(self, anchors)
+
+    def coordinates(self):
+        """Distances of the fitted objects to a few of them, evaluated when they are first asked for."""
+        with self.rows_.table.lock:
+            if not hasattr(self, "_coordinates"):
+                n_pivots = min(N_PIVOTS, self.n_rows_)
+                pivots = np.sort(np.random.default_rng(0).choice(self.n_rows_, n_pivots, replace=False))
+                self._coordinates = self.rows_.to(self.rows_, pivots)
+            return self._coordinates
 
     def search(self, n_neighbors, random_state=None):
         """Nearest neighbours of all objects with few evaluations: candidates by pivots. The recall is measured."""
