@@ -2,6 +2,7 @@
 
 from prismap.metrics.base import Metric, NamedMetric, PrecomputedMetric, fit_metric
 from prismap.metrics.callables import pairwise_similarity, similarity_to
+from prismap.metrics.class_mixture import ClassMixture, mixture_for_classes
 from prismap.metrics.dissimilarities import DISSIMILARITIES, dissimilarity, register_dissimilarity
 from prismap.metrics.fisher import FisherMetric
 from prismap.metrics.geometry import DissimilarityMetric, SimilarityMetric, VectorMetric, repair_similarity
@@ -11,6 +12,7 @@ from prismap.metrics.objects import ObjectDissimilarity, ObjectSimilarity
 
 __all__ = [
     "DISSIMILARITIES",
+    "ClassMixture",
     "DissimilarityMetric",
     "FisherMetric",
     "Metric",
@@ -24,6 +26,7 @@ __all__ = [
     "VectorMetric",
     "dissimilarity",
     "fit_metric",
+    "mixture_for_classes",
     "pairwise_similarity",
     "register_dissimilarity",
     "repair_similarity",
