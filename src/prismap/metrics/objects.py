@@ -307,7 +307,7 @@ class ObjectDissimilarity(ObjectData, DissimilarityMetric):
     def over(self, rows):
         """The fitted metric of these objects; nothing is compared yet."""
         self._hold(rows)
-        vars(self).pop("_coordinates", None)
+        self._coordinates = None
         return self
 
     def squared_to(self, A, columns, self_similarity=None):
@@ -321,7 +321,7 @@ class ObjectDissimilarity(ObjectData, DissimilarityMetric):
     def coordinates(self):
         """Distances of the fitted objects to a few of them, evaluated when they are first asked for."""
         with self.rows_.table.lock:
-            if not hasattr(self, "_coordinates"):
+            if self._coordinates is None:
                 n_pivots = min(N_PIVOTS, self.n_rows_)
                 pivots = np.sort(np.random.default_rng(0).choice(self.n_rows_, n_pivots, replace=False))
                 self._coordinates = self.rows_.to(self.rows_, pivots)
