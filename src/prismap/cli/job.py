@@ -28,9 +28,11 @@ USUAL_ITERATIONS = 750
 class Job:
     """Rows ready to be mapped, and what is to be shown with them."""
 
-    X: NDArray[np.float64]
+    X: NDArray[np.float64] | list[Any]
+    """Rows of numbers, or objects."""
     y: NDArray[Any] | None
-    encoding: TableEncoding
+    encoding: TableEncoding | None
+    """How the columns of the file became numbers; None for objects."""
     title: str
     options: Mapping[str, Any]
     """Arguments of `PrisMap`; those left out keep its defaults."""
@@ -69,7 +71,7 @@ def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
 
 def extra_header(job: Job) -> dict[str, Any]:
     """What goes with a model so that further files can be read as its own was."""
-    return {"table": job.encoding.to_dict(), "title": job.title}
+    return {"table": None if job.encoding is None else job.encoding.to_dict(), "title": job.title}
 
 
 def map_page(job: Job, model: Any, *, judge: bool | None = None) -> PageData:
@@ -102,8 +104,8 @@ def fit_map(job: Job, console: Console) -> Any:
         console.doing(f"embedding, iteration {iteration}, error {error:.4g}", iteration / USUAL_ITERATIONS)
         return False
 
-    n_rows, n_features = job.X.shape
-    with console.stage(f"fitting a map of {n_rows} rows, {n_features} features"), warnings.catch_warnings():
+    size = f"{len(job.X)} objects" if isinstance(job.X, list) else "{} rows, {} features".format(*job.X.shape)
+    with console.stage(f"fitting a map of {size}"), warnings.catch_warnings():
         # Constant columns were named when the file was read.
         warnings.filterwarnings("ignore", message=".* columns are constant", category=PrismapWarning)
         try:

@@ -16,6 +16,7 @@ from prismap.cli import options
 from prismap.cli.console import Console
 from prismap.cli.folder import check_folder
 from prismap.cli.job import Job, run_job
+from prismap.cli.objects import add_object_options, read_objects, refuse_object_options
 from prismap.exceptions import InputError
 from prismap.tables import Roles, Table, TableEncoding, TextColumn, learn_encoding, read_table
 
@@ -60,6 +61,7 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
         "--images", type=options.shape, metavar="HxW",
         help="rows are grey images of H rows of W pixels: the page shows them",
     )  # fmt: skip
+    add_object_options(parser)
     fit = parser.add_argument_group("map")
     fit.add_argument("--method", default="tsne", help="how rows become positions (default: tsne)")
     fit.add_argument("--task", choices=("auto", "class", "real", "none"), default="auto", help="kind of target")
@@ -89,6 +91,9 @@ def run(args: argparse.Namespace, console: Console) -> None:
 
 def read_job(args: argparse.Namespace, console: Console) -> Job:
     """The file as a job."""
+    if args.compare is not None:
+        return read_objects(args, console, args.task, _options)
+    refuse_object_options(args)
     roles = Roles(args.target, args.ids, args.drop, show=args.show, use=args.use)
     with console.stage(f"reading {args.data}"):
         table = read_table(args.data, roles, kind=args.kind)
@@ -157,7 +162,7 @@ def _target(
     return table.target, decision.kind
 
 
-def _options(args: argparse.Namespace, kind: str, task: str) -> dict[str, Any]:
+def _options(args: argparse.Namespace, kind: Any, task: str) -> dict[str, Any]:
     """The arguments of PrisMap that were given."""
     given = {
         "method": args.method,

@@ -182,7 +182,7 @@ def make_view(model: Any, X: NDArray[np.float64], table: Table, args: argparse.N
 
     from prismap.inspection.model_view import ModelView, default_map, leading_scalers
 
-    recipe = default_map(model, len(X))
+    recipe = default_map(model, X)
     settings = {"method": args.method, "random_state": args.seed}
     if args.standardize:
         recipe = make_pipeline(StandardScaler(), plane_of(recipe))

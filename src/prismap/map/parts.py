@@ -13,10 +13,11 @@ from prismap._blocks import row_blocks
 from prismap._spacing import far_threshold, typical_distance
 from prismap._threads import parallel_map
 from prismap.map.cells import Cells
-from prismap.map.known import KnownRows
+from prismap.map.known import KnownObjects, KnownRows
 from prismap.mappings.base import Mapping
 from prismap.metrics import Metric
 from prismap.metrics.geometry import DataMetric
+from prismap.metrics.objects import ObjectRows
 
 #: Up to so many rows all distances are computed; beyond, neighbours are searched and landmarks carry the mapping.
 DENSE_ROWS = 10_000
@@ -88,7 +89,7 @@ class MapParts:
     @cached_property
     def known(self):
         """The fitted rows, to be found again by their exact values."""
-        return KnownRows(self.rows)
+        return KnownObjects(self.rows) if isinstance(self.rows, ObjectRows) else KnownRows(self.rows)
 
     @cached_property
     def data_anchors(self):

@@ -9,6 +9,7 @@ from time import perf_counter
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -39,7 +40,7 @@ from prismap.map.store import load_map, save_map
 from prismap.mappings import InverseMap
 from prismap.mappings.base import Mapping
 from prismap.metrics import FisherMetric, Metric, fit_metric
-from prismap.metrics.geometry import DATA, DataMetric, data_metric
+from prismap.metrics.geometry import DATA, DESCRIBED, DataMetric, data_metric
 from prismap.metrics.posteriors.models import bind_model
 from prismap.metrics.support import shares
 from prismap.metrics.target import known_targets, resolve_target
@@ -73,9 +74,10 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     target : {"auto", "class", "real", "none"}, default="auto"
         What y is. "auto" decides by its values, "none" ignores it. Several real-valued targets, one per column, have
         equal weight, and pictures show the first.
-    data : {"vectors", "similarity", "dissimilarity"} or metric of the data, default="vectors"
-        What X is: samples by features, or a square matrix between samples. ``SimilarityMetric(repair=...)`` sets what
-        is done about negative eigenvalues of a similarity matrix.
+    data : {"vectors", "similarity", "dissimilarity"}, `prismap.comparisons.Objects` or metric, default="vectors"
+        What X is: samples by features, or a square matrix between samples. ``Objects(compare)``: any list of objects,
+        which are compared when that is needed. ``SimilarityMetric(repair=...)`` sets what is done about negative
+        eigenvalues of a similarity matrix.
     fit_rows : int, default=5000
         At most so many samples, drawn with equal shares of the classes, are embedded. The others are projected.
     perplexity : float, default=30
@@ -140,7 +142,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         "mapping": [StrOptions({*MAPPINGS, "own"}), Mapping],
         "supervision": [Interval(Real, 0, 1, closed="both")],
         "target": [StrOptions({"auto", "class", "real", "none"})],
-        "data": [StrOptions(set(DATA)), DataMetric],
+        "data": [StrOptions(set(DATA)), DataMetric, *DESCRIBED],
         "fit_rows": [Interval(Integral, 2, None, closed="left")],
         "perplexity": [Interval(Real, 1, None, closed="left")],
         "random_state": ["random_state"],
@@ -226,7 +228,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         positions = np.asarray(embedding.embedding_, dtype=np.float64)
         laps.append(perf_counter())
 
-        anchors = large_anchors(n_rows, self.seed_) if large else np.arange(n_rows)
+        anchors = large_anchors(n_rows, self.seed_, data.most_anchors) if large else np.arange(n_rows)
         mapping = make_mapping(self.mapping, embedding, large=large, **settings)
         placed_by_data = mapping.metric == "data"
         if D is None or (placed_by_data and metric is not data):
@@ -456,15 +458,18 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         save_map(self, path, extra_header or {})
 
     @classmethod
-    def load(cls, path):
-        """Read a map that `save` wrote."""
-        return load_map(cls, path)
+    def load(cls, path, *, compare=None):
+        """Read a map that `save` wrote.
+
+        `compare`: the function that compares objects, if the map was made with one of your own.
+        """
+        return load_map(cls, path, compare)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        is_matrix = data_metric(self.data).is_matrix
-        tags.input_tags.sparse = not is_matrix
-        tags.input_tags.pairwise = is_matrix
+        data = data_metric(self.data)
+        tags.input_tags.sparse = not data.is_matrix
+        tags.input_tags.pairwise = get_tags(data).input_tags.pairwise
         tags.target_tags.required = False
         return tags
 

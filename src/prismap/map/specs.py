@@ -8,6 +8,7 @@ import numpy as np
 
 from prismap import embeddings, mappings, metrics
 from prismap.exceptions import InputError
+from prismap.metrics.objects import Objects, objects_from_spec, objects_to_spec
 
 PLAIN = (str, int, float, bool, type(None))
 
@@ -25,15 +26,29 @@ def to_spec(value: Any, name: str) -> Any:
         value = value.item()
     if isinstance(value, PLAIN):
         return value
+    if isinstance(value, Objects):
+        return {"objects": objects_to_spec(value)}
     kind = type(value).__name__
     if known_classes().get(kind) is not type(value):
         raise InputError(f"{name}={value!r} is an object, which a file cannot hold; use a name.")
     return {"class": kind, "params": {key: to_spec(own, name) for key, own in value.get_params(deep=False).items()}}
 
 
-def from_spec(spec: Any) -> Any:
-    """The value of a header."""
+def from_spec(spec: Any, compare: Any = None) -> Any:
+    """The value of a header; `compare` stands in for a function of the user's, which a file cannot hold."""
     if isinstance(spec, PLAIN):
         return spec
+    if "objects" in spec:
+        return objects_from_spec(spec["objects"], compare)
     make = known_classes()[spec["class"]]
-    return make(**{key: from_spec(value) for key, value in spec["params"].items()})
+    return make(**{key: from_spec(value, compare) for key, value in spec["params"].items()})
+
+
+def objects_spec(params: dict[str, Any]) -> dict[str, Any] | None:
+    """What the header says of the comparison of objects; None where the data are none."""
+    data = params["data"]
+    if isinstance(data, str):
+        return None
+    if "objects" not in data:
+        data = data["params"].get("how", {})
+    return data.get("objects")

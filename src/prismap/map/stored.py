@@ -12,6 +12,8 @@ import numpy as np
 
 from prismap.bundle import check_sparse
 from prismap.map.parts import DENSE_ROWS
+from prismap.map.specs import objects_spec
+from prismap.metrics.objects import MOST_IN_MATRIX
 
 #: Arrays of row numbers, and the least number that may stand in them.
 INDICES = {
@@ -21,6 +23,8 @@ INDICES = {
 #: The parts of sparse rows, which `check_sparse` knows.
 SPARSE = ("rows/data", "rows/indices", "rows/indptr", "rows/shape")
 SCALARS = ("metric/bandwidth", "metric/machine_gamma", "metric/machine_temperature")
+#: Bytes of Python objects that a byte of their JSON can become.
+OBJECT_BYTES = 32.0
 HEADER_KINDS: dict[str, Any] = {
     "params": dict, "extra": dict, "times": dict, "story": dict, "n_features": int, "n_given": int,
     "report": (dict, type(None)),
@@ -51,6 +55,8 @@ def has_kernels(arrays):
 def is_matrix(header):
     """Whether the rows of the file are entries of a matrix, by the name of the data or of its metric."""
     data = header["params"]["data"]
+    if objects_spec(header["params"]) is not None:
+        return False
     return (data if isinstance(data, str) else data["class"]) not in ("vectors", "VectorMetric")
 
 
@@ -72,12 +78,18 @@ def load_bytes(header, arrays):
         needed += 64.0 * min(n, DENSE_ROWS) ** 2
     if is_matrix(header):
         needed += 40.0 * n**2
+    if "objects" in arrays:
+        needed += OBJECT_BYTES * arrays["objects"].size + 60.0 * min(n, MOST_IN_MATRIX) ** 2
     return needed
 
 
 def _check_values(name, array):
     """Numbers where there must be some, all of them finite but those of a target, which may be missing."""
     if name in SPARSE:
+        return
+    if name == "objects":
+        if array.dtype != np.uint8 or array.ndim != 1:
+            raise ValueError("its objects are no text")
         return
     if name == "feature_names":
         allowed = "U"
@@ -94,6 +106,12 @@ def _check_values(name, array):
 
 def _check_rows(header, arrays, n):
     """As many rows as positions, of as many columns as the header says; sparse ones in order."""
+    if objects_spec(header["params"]) is not None:
+        if "values" in arrays and arrays["values"].shape != (n * (n + 1) // 2,):
+            raise ValueError(f"{arrays['values'].size} values do not go with {n} objects")
+        if "objects" not in arrays or "feature_names" in arrays:
+            raise ValueError("it has no objects")
+        return
     if "rows" in arrays:
         shape = arrays["rows"].shape
     else:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
+from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,6 +22,7 @@ from prismap._blocks import WORKING_BYTES, require_memory, row_blocks
 from prismap._random import as_generator
 from prismap._search import check_n_neighbors, smallest
 from prismap._validation import encode_classes, moved
+from prismap.comparisons import Objects
 from prismap.exceptions import InputError
 from prismap.metrics.anchors import FisherAnchors, RowwiseAnchors
 from prismap.metrics.base import Metric
@@ -104,7 +106,7 @@ class FisherMetric(Metric):
 
     _parameter_constraints = {
         "target": [StrOptions({"auto", "class", "real"})],
-        "data": [StrOptions(set(DATA)), DataMetric],
+        "data": [StrOptions(set(DATA)), DataMetric, Objects],
         "posterior": [StrOptions({"auto", "parzen", "lssvm", "gp"}), BaseEstimator, HasMethods("predict")],
         "path": [StrOptions({"chord", "tangent", "tangent-left", "graph"})],
         "n_segments": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
@@ -449,7 +451,7 @@ class FisherMetric(Metric):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = not self._is_matrix()
-        tags.input_tags.pairwise = self._is_matrix()
+        tags.input_tags.pairwise = get_tags(data_metric(self.data)).input_tags.pairwise
         tags.target_tags.required = self.supervision > 0
         return tags
 

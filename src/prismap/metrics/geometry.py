@@ -16,7 +16,9 @@ dissimilarity  ``delta(x,x_l)^2``                          its dissimilarities t
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -108,6 +110,8 @@ class DataMetric(Metric):
 
     #: Its name, and whether rows come as entries of a matrix against the fitted rows.
     kind, is_matrix = "vectors", False
+    #: Anchors of a large map, at most.
+    most_anchors = 4000
 
     @abstractmethod
     def read(self, estimator, X, *, reset=True):
@@ -363,8 +367,12 @@ class DissimilarityMetric(MatrixMetric):
 
 #: What `data=` may be called.
 DATA = {"vectors": VectorMetric, "similarity": SimilarityMetric, "dissimilarity": DissimilarityMetric}
+#: Descriptions of data that are no metric themselves, and what makes the metric that each stands for.
+DESCRIBED: dict[type, Callable[[Any], DataMetric]] = {}
 
 
 def data_metric(data):
-    """The data's own metric, unfitted, from its name or an object."""
-    return DATA[data]() if isinstance(data, str) else clone(data)
+    """The data's own metric, unfitted, from its name, a description or an object."""
+    if isinstance(data, str):
+        return DATA[data]()
+    return DESCRIBED[type(data)](data) if type(data) in DESCRIBED else clone(data)

@@ -103,6 +103,8 @@ def _decide_whole(values, known, levels, rows, X, data):
     steps = (high - low) // step
     if sorted(gaps)[len(gaps) // 2] > 10 * step and len(known) >= 3 * len(levels):
         return TargetDecision("class", f"{many} that leave out most of their range and repeat, as codes do")
+    if data == "objects":
+        X = None  # looking at neighbours would cost evaluations
     if X is not None:
         numbers = np.zeros(len(values))
         numbers[rows] = known

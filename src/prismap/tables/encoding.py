@@ -145,6 +145,11 @@ class TableEncoding:
 
 def encoding_of(model: Any) -> TableEncoding:
     """How files for a loaded map are read: as stored with it; its columns as they are, if it was saved from Python."""
+    if hasattr(model, "parts_") and model.parts_.data.kind == "objects":
+        raise InputError(
+            "this map is made of objects, and a table holds none: place new ones in Python, "
+            "PrisMap.load(path).transform(objects)."
+        )
     stored = getattr(model, "extra_header_", {}).get("table")
     if stored is not None:
         return TableEncoding.from_dict(stored)
