@@ -239,9 +239,8 @@ def test_new_rows_at_any_distance_get_a_finite_position(posterior, dtype):
 
 
 def test_two_labelled_rows_are_too_few_for_cross_fitting():
-    metric = FisherMetric(posterior="parzen", random_state=0).fit(rows_of(0, 2), [0, 1])
     with pytest.raises(InputError, match="2 labelled rows leave none: at least 3 are needed. Set cross_fit=False"):
-        metric.pairwise()
+        FisherMetric(posterior="parzen", random_state=0).fit(rows_of(0, 2), [0, 1])
 
 
 def test_a_target_too_large_for_its_square_is_refused():

@@ -96,7 +96,7 @@ def _check_placing(model):
 
 
 def _restore(cls, header, arrays):
-    model = cls(**{name: from_spec(value) for name, value in current_params(header["params"]).items()})
+    model = cls(**{name: from_spec(value, name) for name, value in current_params(header["params"]).items()})
     model._validate_params()
     model.n_features_in_ = header["n_features"]
     if "feature_names" in arrays:
