@@ -239,9 +239,31 @@ def test_new_rows_at_any_distance_get_a_finite_position(posterior, dtype):
 
 
 def test_two_labelled_rows_are_too_few_for_cross_fitting():
-    metric = FisherMetric(posterior="parzen", random_state=0).fit(rows_of(0, 2), [0, 1])
     with pytest.raises(InputError, match="2 labelled rows leave none: at least 3 are needed. Set cross_fit=False"):
-        metric.pairwise()
+        FisherMetric(posterior="parzen", random_state=0).fit(rows_of(0, 2), [0, 1])
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-300])
+def test_a_target_too_small_for_its_square_is_refused(scale):
+    with pytest.raises(InputError, match="the values of y reach up to .*Rescale"):
+        quick_map(target="real").fit(rows_of(0), scale * rows_of(0)[:, 0])
+
+
+@pytest.mark.parametrize("far", [1e3, 1e6, 1e9, 1e12])
+def test_one_row_far_from_all_others_has_a_place_on_a_sheet(far):
+    """Nodes without rows make the sheet's equations singular."""
+    X = rows_of(0, 40)
+    X[0] = far
+    assert np.isfinite(PrisMap("gtm", random_state=0, perplexity=8).fit(X, np.arange(40) % 3).embedding_).all()
+
+
+@pytest.mark.parametrize(("method", "mapping"), [("elastic", "fisher"), ("som", "fisher"), ("tsne", "cost")])
+def test_equal_rows_and_an_identity_have_a_map(method, mapping):
+    y = np.arange(24) % 3
+    for rows, data in ((np.ones((24, 3)), "vectors"), (np.eye(24), "similarity")):
+        model = PrisMap(method, mapping=mapping, data=data, perplexity=5, random_state=0).fit(rows, y)
+        assert np.isfinite(model.embedding_).all()
+        assert np.isfinite(model.transform(rows[:3] * 1.5)).all()
 
 
 def test_a_target_too_large_for_its_square_is_refused():

@@ -28,8 +28,8 @@ TARGETS = pytest.mark.parametrize(
 def test_maps(options, y):
     dtype = np.float32 if y is CLASSES else np.float64
     one, two = (
-        PrisMap(TSNE(n_iter=30, random_state=0, n_jobs=n_jobs), random_state=0, n_jobs=n_jobs, **options)
-        .fit(X.astype(dtype), y)
+        PrisMap(TSNE(n_iter=30, random_state=0, n_jobs=n_jobs), metric=FisherMetric(n_jobs=n_jobs, **options),
+                random_state=0).fit(X.astype(dtype), y)
         for n_jobs in (1, 2)
     )  # fmt: skip
     np.testing.assert_array_equal(one.embedding_, two.embedding_)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -46,27 +46,50 @@ class Job:
 
 
 def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
-    """Fit the map, judge it, write the folder and print the report."""
+    """Fit the map, judge it, write the folder and print the report. What fails after the fit does not cost the fit."""
     model = fit_map(job, console)
-    judged = None if job.quick else judge_map(model, console)
-    report = None if judged is None else replace(judged, notes=(*judged.notes, *console.notes))
+    judged = None
+    if not job.quick:
+        judged = attempt(console, f"no {REPORT} and no {PAGE}: judging the map", lambda: judge_map(model, console))
     with console.stage("writing"), folder_aside(out, force=force) as folder:
-        page = map_page(job, model)
+        page = None
+        if job.quick or judged is not None:
+            page = attempt(console, f"no {PAGE}: making the page", lambda: map_page(job, model))
+        Y, far = map_positions(model, page)
         name = "map.parquet" if importlib.util.find_spec("pyarrow") else "map.csv"
-        write_map(folder / name, map_rows(job, page))
+        write_map(folder / name, map_rows(job, model, Y, far))
         model.save(folder / MODEL, extra_header=extra_header(job))
-        if report is not None:
+        attempt(console, f"no {PICTURE}: drawing it", lambda: draw(job, model, Y, folder, console))
+        if page is not None:
+            page = replace(page, notes=(*page.notes, *console.notes))
+            write_page_file(page, folder / DATA)
+            write_html(page, folder / PAGE)
+        if judged is not None:
+            report = replace(judged, notes=(*judged.notes, *console.notes))
             with written_aside(folder / REPORT) as aside:
                 aside.write_text(to_json(report.to_dict()), encoding="utf-8")
-        page = replace(page, notes=(*page.notes, *console.notes))
-        write_page_file(page, folder / DATA)
-        write_html(page, folder / PAGE)
-        draw(job, model, page, folder, console)
         files = sorted(path.name for path in folder.iterdir())
+    document = {"out": str(out), "files": files, "report": None, "notes": console.notes}
+    if judged is None:
+        told = "The map was not judged (--quick).\n\n" if job.quick else ""
+        console.result(f"{told}{out}: {', '.join(files)}", document)
+        return
     printed = report if console.quiet else judged  # the other notes have been said
-    told = "The map was not judged (--quick)." if printed is None else str(printed)
-    document = None if report is None else report.to_dict()
-    console.result(f"{told}\n\n{out}: {', '.join(files)}", {"out": str(out), "files": files, "report": document})
+    console.result(f"{printed}\n\n{out}: {', '.join(files)}", {**document, "report": report.to_dict()})
+
+
+def attempt(console: Console, what: str, work: Callable[[], Any]) -> Any:
+    """The result of `work`, or None and a note: a map that took hours is written without what cannot be had.
+
+    A disk that is full is not of this kind: nothing else could be written either.
+    """
+    try:
+        return work()
+    except OSError:
+        raise
+    except Exception as error:
+        console.note(f"{what} failed ({type(error).__name__}: {error}); the map itself is complete.")
+        return None
 
 
 def extra_header(job: Job) -> dict[str, Any]:
@@ -123,23 +146,29 @@ def judge_map(model: Any, console: Console) -> Any:
         )
 
 
-def map_rows(job: Job, page: PageData) -> dict[str, NDArray[Any]]:
-    """The columns of map.parquet; the rows were placed when the page was made."""
-    Y = page.layers[0].positions
-    placed = np.zeros(page.n_rows, dtype=bool) if page.split is None else np.asarray(page.split) == "placed"
+def map_positions(model: Any, page: PageData | None) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Positions of all rows that were given, and which of them are far; if there is a page, it has placed them."""
+    from prismap.pages.of_map import all_positions
+
+    Y, far = all_positions(model, model.parts_) if page is None else (page.layers[0].positions, page.far)
+    return Y, np.asarray(far, dtype=bool)
+
+
+def map_rows(job: Job, model: Any, Y: NDArray[Any], far: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """The columns of map.parquet."""
     columns = {
-        "id": np.arange(page.n_rows) if job.ids is None else job.ids,
+        "id": np.arange(len(Y)) if job.ids is None else job.ids,
         "x": Y[:, 0],
         "y": Y[:, 1],
-        "split": np.where(placed, "placed", "fit"),
-        "far": np.asarray(page.far, dtype=bool),
+        "split": np.where(np.isin(np.arange(len(Y)), model.fit_rows_), "fit", "placed"),
+        "far": far,
     }
     if job.y is not None:
         columns["target"] = job.y
     return columns
 
 
-def draw(job: Job, model: Any, page: PageData, folder: Path, console: Console) -> None:
+def draw(job: Job, model: Any, Y: NDArray[Any], folder: Path, console: Console) -> None:
     """map.png, if matplotlib is there."""
     if not importlib.util.find_spec("matplotlib"):
         console.note(f"no {PICTURE}: that needs matplotlib (pip install 'prismap[plot]')")
@@ -153,7 +182,7 @@ def draw(job: Job, model: Any, page: PageData, folder: Path, console: Console) -
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     classes = model.classes_ if model.target_ == "class" else None
-    display: Any = MapDisplay(page.layers[0].positions, model.shown_target(), classes, job.title)
+    display: Any = MapDisplay(Y, model.shown_target(), classes, job.title)
     display.plot(axes)
     with written_aside(folder / PICTURE) as aside:
         figure.savefig(aside, dpi=150)

@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve
+from scipy.linalg import LinAlgError, pinvh, solve
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -84,7 +84,11 @@ def sheet_weights(R, Phi, penalty):
     coefficients of every point of the sheet add up to one and the sheet moves with the data.
     """
     A = Phi.T @ (R.sum(axis=0)[:, None] * Phi) + np.diag(penalty)
-    return solve(A, np.eye(len(A)), assume_a="pos"), Phi.T @ R.T
+    try:
+        inverse = solve(A, np.eye(len(A)), assume_a="pos")
+    except LinAlgError:  # rows far from all others can leave nodes without any: the shortest weights among the best
+        inverse = pinvh(A)
+    return inverse, Phi.T @ R.T
 
 
 @on_one_thread

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from prismap._random import as_generator
 from prismap._threads import pool_of_threads
 from prismap._validation import changed
-from prismap.exceptions import PrismapWarning
+from prismap.exceptions import InputError, PrismapWarning
 from prismap.map.make import MAPPINGS, QUICK_ITER, make_embedding, needs_target
 from prismap.map.parts import DENSE_ROWS, MapParts
 from prismap.mappings import KernelMap
@@ -39,6 +39,8 @@ FEWEST_HELD_OUT = 200
 MOST_HELD_OUT = 5000
 #: A fifth of the rows is enough to judge by from here on; below, all five fifths are.
 FEWEST_IN_ONE_FOLD = 300
+#: With fewer labelled rows, a map without a fifth of them has too few to vote on that fifth.
+FEWEST_LABELLED = 15
 #: Maps of permuted targets need not be larger than this to show what the method invents.
 MOST_PERMUTED_ROWS = 2000
 
@@ -64,12 +66,38 @@ class Judged:
 
 
 def judge(model, *, n_permutations=None, callback=None):
-    """The report of a fitted `PrisMap`, and its twins."""
+    """The report of a fitted `PrisMap`, and its twins; where the target cannot be judged, a note says why."""
+    words = None if model.target_ == "none" else too_few_labels(model.fitted_target(), model.target_)
+    if words is None:
+        try:
+            return judge_with(model, n_permutations=n_permutations, callback=callback)
+        except InputError as error:  # the map itself was made: it is a refit to fewer rows that cannot be
+            words = f"a map for comparison cannot be made: {error}"
+    report, twins = judge_with(model, callback=callback, by_target=False)
+    return replace(report, notes=(f"How well the target shows was not judged: {words}", *report.notes)), twins
+
+
+def too_few_labels(y, target):
+    """Why maps of four fifths of the labelled rows cannot be made or cannot judge the last fifth; None if they can."""
+    known = y[known_targets(y)]
+    if len(known) < FEWEST_LABELLED:
+        return f"{len(known)} rows have a target, and at least {FEWEST_LABELLED} are needed."
+    if target == "class" and np.sum(np.unique(known, return_counts=True)[1] > 1) < 2:
+        return "fewer than two classes have more than one row, so a map without some rows has nothing to tell apart."
+    return None
+
+
+def judge_with(model, *, n_permutations=None, callback=None, by_target=True):
+    """The report and the twins, with or without scores of the target."""
     start = perf_counter()
     y, data = model.fitted_target(), model.parts_.data
     scores, overlaps, judged, n_judged = (), None, "in-sample", 0
     twins = Twins(model.parts_)
-    if model.target_ != "none":
+    if model.target_ != "none" and not by_target:
+        twins = Twins(
+            *run_side_by_side([(fit_twin, model, twins_of(model)[1], None, np.arange(data.n_rows_))], callback)
+        )
+    if model.target_ != "none" and by_target:
         rng = as_generator(model.seed_ + 1)
         n_permutations = n_permutations or (2 if data.n_rows_ > 600 else 5)
         shuffles = [permuted_part(y, rng) for _ in range(n_permutations)]

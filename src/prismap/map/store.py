@@ -123,7 +123,7 @@ def between_rows(model, rows):
 
 
 def _restore(cls, header, arrays, compare):
-    model = cls(**{name: from_spec(value, compare) for name, value in current_params(header["params"]).items()})
+    model = cls(**{name: from_spec(value, name, compare) for name, value in current_params(header["params"]).items()})
     model._validate_params()
     model.n_features_in_ = header["n_features"]
     if "feature_names" in arrays:

@@ -12,7 +12,7 @@ import numpy as np
 
 from prismap.bundle import check_sparse
 from prismap.map.parts import DENSE_ROWS
-from prismap.map.specs import objects_spec
+from prismap.map.specs import MOST_WORK, objects_spec
 from prismap.metrics.objects import MOST_IN_MATRIX
 
 #: Arrays of row numbers, and the least number that may stand in them.
@@ -55,6 +55,8 @@ def has_kernels(arrays):
 def is_matrix(header):
     """Whether the rows of the file are entries of a matrix, by the name of the data or of its metric."""
     data = header["params"]["data"]
+    if not isinstance(data, (str, dict)):
+        raise ValueError("data in its header is neither a name nor a metric")
     if objects_spec(header["params"]) is not None:
         return False
     return (data if isinstance(data, str) else data["class"]) not in ("vectors", "VectorMetric")
@@ -153,6 +155,10 @@ def _check_shapes(arrays, n, n_components):
     for name, shape in wanted.items():
         if arrays[name].shape != shape:
             raise ValueError(f"{name} has shape {arrays[name].shape} and not {shape}")
+    if "metric/segments" in arrays:
+        number, extrapolated = arrays["metric/segments"].tolist()
+        if not 1 <= number <= MOST_WORK["n_segments"] or extrapolated not in (0, 1):
+            raise ValueError(f"metric/segments says {number} sub-segments, which no map has")
     if arrays["nearest"].min() < 0:
         raise ValueError("nearest holds distances below zero")
 
@@ -165,6 +171,8 @@ def _check_indices(header, arrays, n):
         if name not in arrays:
             continue
         index, end = arrays[name], header["n_given"] if name == "fit_rows" else n
+        if name == "mapping/landmarks" and n > DENSE_ROWS:
+            end = len(arrays.get("anchors", arrays["positions"]))  # numbered among the anchors
         if index.ndim != 1 or index.min() < least or index.max() >= end:
             raise ValueError(f"{name} holds other numbers than those of its {end} rows")
     # A new row of matrix data is given by its entries against all rows, of which those fitted are taken.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from prismap._validation import check_magnitude, check_target_length, label_array, missing_mask
+from prismap._validation import SMALLEST, check_magnitude, check_target_length, label_array, missing_mask
 from prismap.exceptions import InputError
 from prismap.metrics.order import order_of_values
 
@@ -151,7 +151,7 @@ def real_values(values):
     except (TypeError, ValueError) as error:
         raise InputError("target='real' needs numbers in y; text was found. Use target='class'.") from error
     refuse_infinite(numbers)
-    check_magnitude(np.nan_to_num(numbers), "y")
+    check_magnitude(np.nan_to_num(numbers), "y", smallest=SMALLEST)
     known = numbers[~np.isnan(numbers)]
     distinct = len(np.unique(known))
     if distinct < 3:
