@@ -27,8 +27,9 @@ class Parzen(Posterior):
     """
 
     name = "parzen"
-    #: Rows of the sample that finds the number of sub-segments, and sub-segments at most.
-    SAMPLED_ROWS, MOST_SEGMENTS = 24, 32
+    #: Rows of the sample that finds the number of sub-segments, and sub-segments at most: many where nothing but them
+    #: tells two clusters of a class apart, fewer where the Euclidean part of the tensor does so, too.
+    SAMPLED_ROWS, MOST_SEGMENTS, MOST_BLENDED = 24, 32, 8
 
     def __init__(self, n_support=None, *, bandwidth=None):
         self.n_support = n_support
@@ -55,7 +56,8 @@ class Parzen(Posterior):
         self.rows = self.density.rows(Q, context.folds[self.order])
         if rule is None:
             mean = self.rows.exponent.mean(axis=1)
-            rule = found_rule(self, context, mean, n_rows=self.SAMPLED_ROWS, most=self.MOST_SEGMENTS)
+            most = self.MOST_SEGMENTS if context.supervision == 1 else self.MOST_BLENDED
+            rule = found_rule(self, context, mean, n_rows=self.SAMPLED_ROWS, most=most)
             self.density.rule = rule
             self.rows = self.density.prepared(self.rows)
         self.rule = rule
