@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -55,7 +54,7 @@ def page_of(
     )  # fmt: skip
 
 
-def all_positions(model: Any, parts: Any, rows_fitted: Any = None) -> Any:
+def all_positions(model, parts, rows_fitted=None) -> tuple[np.ndarray, np.ndarray]:
     """Positions of all rows given to `fit` on a map of some of them, and which of them are far from those."""
     fitted = model.fit_rows_ if rows_fitted is None else model.fit_rows_[rows_fitted]
     Y, far = np.empty((model.rows_.shape[0], parts.positions.shape[1])), np.zeros(model.rows_.shape[0], dtype=bool)
