@@ -11,7 +11,7 @@ from prismap import PrisMap
 from prismap.bundle import read_bundle, write_bundle
 from prismap.comparisons import Objects, get_comparison
 from prismap.exceptions import FileFormatError, InputError
-from prismap.map import make, parts, prismap
+from prismap.map import make, parts, prismap, store, stored
 from prismap.metrics import FisherMetric, ObjectDissimilarity, ObjectSimilarity, SimilarityMetric
 from prismap.metrics import objects as objects_room
 from prismap.neighbors import kneighbors, search
@@ -214,18 +214,22 @@ def test_a_damaged_file_is_refused(tmp_path, damage):
         PrisMap.load(path)
 
 
+def gap(a, b):
+    return abs(a - b)
+
+
 # --- many objects -----------------------------------------------------------------------------------------------------
 
 
-def test_many_objects_are_searched_by_pivots_and_placed_by_landmarks(monkeypatch):
+def test_many_objects_are_searched_by_pivots_and_placed_by_landmarks(monkeypatch, tmp_path):
     rng = np.random.default_rng(0)
     monkeypatch.setattr(search, "PARTITION_ROWS", 100)
-    for room in (parts, prismap, make):
+    for room in (parts, prismap, make, store, stored):
         monkeypatch.setattr(room, "DENSE_ROWS", 200)
     monkeypatch.setattr(objects_room, "MOST_IN_MATRIX", 100)
     monkeypatch.setattr(objects_room.ObjectData, "most_anchors", 60)
     values = np.concatenate([rng.normal(k * 20, 1, size=40) for k in range(10)])
-    how = Objects(lambda a, b: abs(a - b), "dissimilarity", n_jobs=1)
+    how = Objects(gap, "dissimilarity", n_jobs=1)
     m = PrisMap(data=how, **settings(target="none", fit_rows=400)).fit(values.tolist())
     assert "pivots" in m.parts_.story["neighbors"]
     assert len(m.parts_.anchors) == 60
@@ -235,10 +239,12 @@ def test_many_objects_are_searched_by_pivots_and_placed_by_landmarks(monkeypatch
     Y, far = m.place(new)
     assert m.parts_.data.n_evaluations - before < 3 * 400
     nearest_object = [int(np.abs(values - one).argmin()) for one in new]
-    spread = np.ptp(m.embedding_, axis=0).max()
-    assert (np.linalg.norm(Y - m.embedding_[nearest_object], axis=1) < 0.05 * spread).all()
+    # The nearest fitted objects decide, those that the map shows beside the very nearest one.
+    assert (np.linalg.norm(Y - m.embedding_[nearest_object], axis=1) <= m.parts_.cells.radius).all()
     assert not far.any()
     assert m.is_far([5000.0]).all()
+    m.save(tmp_path / "many.prismap")
+    assert np.array_equal(PrisMap.load(tmp_path / "many.prismap", compare=gap).transform(new), Y)
 
 
 def test_neighbours_by_pivots_are_those_of_all_pairs(monkeypatch):
