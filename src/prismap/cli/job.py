@@ -48,28 +48,24 @@ def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
     """Fit the map, judge it, write the folder and print the report."""
     model = fit_map(job, console)
     judged = judge_map(model, console)
-    report = replace(judged, notes=(*judged.notes, *console.notes))
+    own = tuple(note for note in judged.notes if note not in console.notes)
+    report = replace(judged, notes=(*own, *console.notes))
     with console.stage("writing"), folder_aside(out, force=force) as folder:
         page = map_page(job, model)
         name = "map.parquet" if importlib.util.find_spec("pyarrow") else "map.csv"
         write_map(folder / name, map_rows(job, page))
-        model.save(folder / MODEL, extra_header=extra_header(job))
+        model.save(folder / MODEL, extra_header={"title": job.title})
         with written_aside(folder / REPORT) as aside:
             aside.write_text(to_json(report.to_dict()), encoding="utf-8")
-        page = replace(page, notes=(*page.notes, *console.notes))
+        page = replace(page, notes=report.notes)
         write_page_file(page, folder / DATA)
         write_html(page, folder / PAGE)
         draw(job, model, page, folder, console)
         files = sorted(path.name for path in folder.iterdir())
-    printed = report if console.quiet else judged  # the other notes have been said
+    printed = report if console.quiet else replace(judged, notes=own)  # the other notes have been said
     console.result(
         f"{printed}\n\n{out}: {', '.join(files)}", {"out": str(out), "files": files, "report": report.to_dict()}
     )
-
-
-def extra_header(job: Job) -> dict[str, Any]:
-    """What goes with a model so that further files can be read as its own was."""
-    return {"table": job.encoding.to_dict(), "title": job.title}
 
 
 def map_page(job: Job, model: Any) -> PageData:
@@ -107,9 +103,10 @@ def fit_map(job: Job, console: Console) -> Any:
         # Constant columns were named when the file was read.
         warnings.filterwarnings("ignore", message=".* columns are constant", category=PrismapWarning)
         try:
-            return prismap_class()(**job.options).fit(job.X, job.y, callback=follow)
+            model = prismap_class()(**job.options).fit(job.X, job.y, callback=follow)
         except InvalidParameterError as error:
             raise InputError(str(error)) from error
+    return model.remember_table(job.encoding, index=job.ids)
 
 
 def judge_map(model: Any, console: Console) -> Any:
