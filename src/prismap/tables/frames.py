@@ -58,7 +58,7 @@ def _column(series: Any, *, as_text: bool, as_label: bool) -> Column:
     if not as_text and kind in ("iufb" if not as_label else "iuf"):
         return _floats(series)
     values = [_word(value) for value in (series.to_list() if hasattr(series, "to_list") else list(series))]
-    if kind == "O" and not as_text and not as_label and _are_numbers(values):
+    if not as_text and not as_label and _are_numbers(values):
         return np.array([np.nan if value is None else float(value) for value in values], dtype=np.float64)
     if not (as_text or as_label) and all(value is None for value in values):
         return np.full(len(values), np.nan)
@@ -66,14 +66,16 @@ def _column(series: Any, *, as_text: bool, as_label: bool) -> Column:
 
 
 def _kind(series: Any) -> str:
-    """The kind of a column in numpy's letters; "O" for anything but numbers and booleans, "C" for categories."""
+    """The kind of a column in numpy's letters; "O" for anything but numbers and booleans.
+
+    Categories of numbers are numbers, as they are in a file.
+    """
     dtype = series.dtype
     if type(series).__module__.startswith("polars"):
         if dtype.is_numeric():
             return "u" if dtype.is_unsigned_integer() else "i" if dtype.is_integer() else "f"
-        return "b" if str(dtype) == "Boolean" else "C" if str(dtype).startswith(("Cat", "Enum")) else "O"
-    if str(dtype) == "category":
-        return "C"
+        return "b" if str(dtype) == "Boolean" else "O"
+    dtype = dtype.categories.dtype if str(dtype) == "category" else dtype
     kind = getattr(dtype, "kind", "O")
     return kind if kind in "iufb" else "O"
 
@@ -81,6 +83,8 @@ def _kind(series: Any) -> str:
 def _floats(series: Any) -> NDArray[np.float64]:
     if type(series).__module__.startswith("polars"):
         return np.array([np.nan if value is None else value for value in series.to_list()], dtype=np.float64)
+    if str(series.dtype) == "category":
+        return np.asarray(series, dtype=np.float64)
     return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
@@ -90,7 +94,7 @@ def _exact(series: Any) -> NDArray[Any]:
     missing = np.array([value is None for value in values], dtype=bool)
     known = [value for value in values if value is not None]
     dtype = np.uint64 if known and max(known) >= 2**63 else np.int64
-    numbers = np.array([0 if value is None else value for value in values], dtype=dtype)
+    numbers = np.array([0 if value is None else int(value) for value in values], dtype=dtype)
     return np.ma.MaskedArray(numbers, missing) if missing.any() else numbers
 
 
