@@ -4,7 +4,7 @@ from prismap.tables.encoding import ColumnEncoding, Encoded, TableEncoding, enco
 from prismap.tables.frames import is_frame, table_from_frame
 from prismap.tables.learning import learn_encoding
 from prismap.tables.reading import ENDINGS, arrow_batches, read_batches, read_table, reader_of
-from prismap.tables.table import Roles, Table, TextColumn, label_texts, table_from_arrow
+from prismap.tables.table import Roles, Table, TextColumn, label_texts, missing_count, table_from_arrow
 
 __all__ = [
     "ENDINGS",
@@ -19,6 +19,7 @@ __all__ = [
     "is_frame",
     "label_texts",
     "learn_encoding",
+    "missing_count",
     "read_batches",
     "read_table",
     "reader_of",
