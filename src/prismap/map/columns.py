@@ -111,4 +111,5 @@ def follows(island: Any, telling: dict[str, bool] | None) -> str:
         return f"{words}, which {'tells' if len(names) == 1 else 'tell'} about the target."
     if len(silent) == len(names):
         return f"{words}, which alone {'tells' if len(names) == 1 else 'tell'} nothing about the target."
-    return f"{words}; of these {', '.join(map(repr, silent))} alone says nothing about the target."
+    say = "says" if len(silent) == 1 else "say"
+    return f"{words}; of these {', '.join(map(repr, silent))} alone {say} nothing about the target."
