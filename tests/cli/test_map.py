@@ -12,6 +12,7 @@ import pytest
 
 from cli.flowers import tree, write_flowers
 from prismap.cli import demo
+from prismap.explorer.folder import load_folder
 from prismap.map import PrisMap
 from prismap.quality import MapReport
 
@@ -200,6 +201,33 @@ def test_rows_that_are_not_fitted_are_placed_once(quick, flowers, tmp_path, monk
     rows = parquet.read_table(tmp_path / "out" / "map.parquet").to_pydict()
     assert placed == [rows["split"].count("placed")]
     assert placed[0] > 0
+
+
+def test_a_quick_map_is_not_judged_and_says_so(run, flowers, tmp_path, monkeypatch):
+    monkeypatch.setattr(PrisMap, "report", None)
+    words = ("--target", "species", "--id", "key", "--perplexity", "8", "--quiet", "-o", tmp_path / "out")
+    code, out, err = run("map", flowers, "--quick", *words)
+    assert code == 0, err
+    assert out.startswith("The map was not judged (--quick).")
+    assert "report.json" not in os.listdir(tmp_path / "out")
+    assert "has not been judged" in load_folder(tmp_path / "out").notes[0]
+
+
+def test_columns_can_be_shown_without_being_used(run, refused, tmp_path):
+    days = [f"2024-05-{1 + row % 28:02d}" for row in range(48)]
+    path = write_flowers(tmp_path / "d.csv", n_rows=48, day=days, note=[f"note {row}" for row in range(48)])
+    words = ("--target-kind", "none", "--target", "species", "--id", "key", "--perplexity", "8", "-o", tmp_path / "out")
+    code, _, err = run("map", path, "--show", "day,note", *words)
+    assert code == 0, err
+    page = load_folder(tmp_path / "out")
+    assert list(page.columns) == ["sl", "sw", "pl", "pw", "soil", "day", "note"]
+    assert page.columns["day"][0] == np.datetime64("2024-05-01")
+    assert "note" not in page.relevance.names
+    assert PrisMap.load(tmp_path / "out" / "model.prismap").n_features_in_ == 6
+    assert run("apply", tmp_path / "out", path, "-o", tmp_path / "placed.csv", "--quiet")[0] == 0
+    assert "there is no column 'nota' for --show; did you mean 'note'" in refused(
+        "map", path, "--show", "nota", "--force", *words
+    )
 
 
 def test_a_full_disk_leaves_nothing(run, flowers, tmp_path, monkeypatch):

@@ -37,7 +37,7 @@ def mapped(X, y, **options):
 
 
 def measured(X, y, **options):
-    metric = FisherMetric(perplexity=5, random_state=0, n_jobs=1, **options).fit(X, y)
+    metric = FisherMetric(perplexity=5, random_state=0, **options).fit(X, y)
     return [metric.pairwise(), metric.pairwise(X), metric.kneighbors(None, 1)[0]]
 
 
@@ -191,7 +191,7 @@ def test_the_order_of_rows_is_only_an_order(seed, path, supervision):
     X = rows_of(seed)
     y, order = (X[:, 0] > 0).astype(int), np.random.default_rng(seed).permutation(len(X))
     metric = FisherMetric(
-        perplexity=5, cross_fit=False, posterior="parzen", path=path, supervision=supervision, random_state=0, n_jobs=1
+        perplexity=5, cross_fit=False, posterior="parzen", path=path, supervision=supervision, random_state=0
     )
     D = metric.fit(X, y).pairwise()
     shuffled = metric.fit(X[order], y[order]).pairwise()
@@ -218,7 +218,7 @@ def test_units_do_not_matter(seed, power, posterior):
 @given(seed=seeds, times=st.integers(2, 4))
 def test_repeated_rows_lie_together(seed, times):
     X = np.repeat(rows_of(seed, 10), times, axis=0)
-    D = FisherMetric(perplexity=5, cross_fit=False, random_state=0, n_jobs=1).fit(X, X[:, 0] > 0).pairwise()
+    D = FisherMetric(perplexity=5, cross_fit=False, random_state=0).fit(X, X[:, 0] > 0).pairwise()
     same = np.repeat(np.eye(10, dtype=bool), times, axis=0).repeat(times, axis=1)
     assert D[same].max() <= 1e-6 * D.max()
     assert D[~same].min() > D[same].max()

@@ -43,7 +43,7 @@ def test_the_error_of_several_targets_is_the_mean_of_theirs(two_targets):
 
 def test_several_columns_of_classes_are_refused(two_targets):
     X, _ = two_targets
-    with pytest.raises(InputError, match="one entry a row"):
+    with pytest.raises(InputError, match="one entry per row"):
         PrisMap(target="class").fit(X, np.ones((250, 2)))
     with pytest.raises(InputError, match="needs numbers in y"):
         PrisMap().fit(X, np.full((250, 2), "a"))

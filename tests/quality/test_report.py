@@ -1,5 +1,7 @@
 import json
+import re
 from dataclasses import replace
+from html import escape, unescape
 
 import numpy as np
 import pytest
@@ -160,6 +162,18 @@ def test_without_a_target_structure_alone_is_judged():
     assert found.verdict.startswith("The map keeps neighbourhoods ")
     assert "target: none" in str(found)
     assert "nothing to judge" in MapReport(target="none", n_fitted=100).verdict
+
+
+def test_notebooks_get_the_same_cells_as_tables_and_no_markup_from_names():
+    found = replace(FULL, notes=("<b>a note</b>",))
+    html = found._repr_html_()
+    assert html.count("<table>") == 2
+    assert "<b>a note" not in html
+    assert "&lt;b&gt;a note" in html
+    cells = set(re.findall(r"<t[hd]>([^<]*)</t[hd]>", html))
+    text = unescape(str(found))
+    assert all(unescape(cell) in text for cell in cells)
+    assert escape(found.verdict) in html
 
 
 def test_text_is_an_aligned_table_with_the_verdict():

@@ -12,12 +12,12 @@ from typing import Any
 from prismap.cli import options
 from prismap.cli.console import Console, in_options
 from prismap.cli.folder import MODEL
-from prismap.cli.job import Job, fit_map, judge_map, load_model, map_page
+from prismap.cli.job import Job, fit_map, judge_map, load_model, map_page, with_notes
 from prismap.cli.map import add_data_options, read_job
 from prismap.exceptions import InputError
 
-#: How far the bar is when a stage begins, and when the last has ended; judging makes the map anew several times.
-_READING, _FITTING, _JUDGING, _DRAWING, _DONE = 0.0, 0.02, 0.2, 0.95, 1.0
+#: How far the bar is when a stage begins, and when the last has ended.
+_READING, _FITTING, _DRAWING, _DONE = 0.0, 0.02, 0.95, 1.0
 
 
 def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
@@ -91,14 +91,20 @@ def _map_of(job: Job, console: _Watched) -> Any:
     """Page and abilities of a map made now."""
     from prismap.pages import live_compute
 
-    console.span = (_FITTING, _JUDGING)
+    console.span = (_FITTING, _DRAWING)
     model = fit_map(job, console)
-    console.span = (_JUDGING, _DRAWING)
-    judge_map(model, console)
     console.span = (_DRAWING, _DONE)
     with console.stage("drawing"):
-        page = map_page(job, model)
-    return replace(page, notes=(*page.notes, *console.notes)), live_compute(model, page)
+        page = map_page(job, model, judge=False)
+
+    def judged(progress: Callable[..., None]) -> Any:
+        """The page with its verdict, while the map is already looked at."""
+        watched = _Watched(console, progress)
+        watched.span = (0.0, _DRAWING)
+        judge_map(model, watched)
+        return with_notes(map_page(job, model), console)
+
+    return with_notes(page, console), live_compute(model, page), None if job.quick else judged
 
 
 class _Watched(Console):

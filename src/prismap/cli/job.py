@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import itertools
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -21,8 +20,6 @@ from prismap.explorer import write_html
 from prismap.page_data import PageData, write_page_file
 from prismap.tables import TableEncoding, label_texts
 
-#: Columns of the file that the page shows; it is not a data base.
-MOST_COLUMNS = 40
 #: Iterations of a usual embedding; only a bar that shows how far it is relies on them.
 USUAL_ITERATIONS = 750
 
@@ -42,39 +39,48 @@ class Job:
     """Values as the file has them, for the page."""
     images: NDArray[np.uint8] | None = None
     target_name: str = "target"
+    quick: bool = False
+    """Whether the map is not to be judged."""
 
 
 def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
     """Fit the map, judge it, write the folder and print the report."""
     model = fit_map(job, console)
-    judged = judge_map(model, console)
-    own = tuple(note for note in judged.notes if note not in console.notes)
-    report = replace(judged, notes=(*own, *console.notes))
+    judged = None if job.quick else judge_map(model, console)
+    if judged is not None:  # what was said in between is not said twice
+        judged = replace(judged, notes=tuple(note for note in judged.notes if note not in console.notes))
+    report = None if judged is None else replace(judged, notes=(*judged.notes, *console.notes))
     with console.stage("writing"), folder_aside(out, force=force) as folder:
         page = map_page(job, model)
         name = "map.parquet" if importlib.util.find_spec("pyarrow") else "map.csv"
         write_map(folder / name, map_rows(job, page))
         model.save(folder / MODEL, extra_header={"title": job.title})
-        with written_aside(folder / REPORT) as aside:
-            aside.write_text(to_json(report.to_dict()), encoding="utf-8")
-        page = replace(page, notes=report.notes)
+        if report is not None:
+            with written_aside(folder / REPORT) as aside:
+                aside.write_text(to_json(report.to_dict()), encoding="utf-8")
+        page = with_notes(page, console)
         write_page_file(page, folder / DATA)
         write_html(page, folder / PAGE)
         draw(job, model, page, folder, console)
         files = sorted(path.name for path in folder.iterdir())
-    printed = report if console.quiet else replace(judged, notes=own)  # the other notes have been said
-    console.result(
-        f"{printed}\n\n{out}: {', '.join(files)}", {"out": str(out), "files": files, "report": report.to_dict()}
-    )
+    printed = report if console.quiet else judged  # the other notes have been said
+    told = "The map was not judged (--quick)." if printed is None else str(printed)
+    document = None if report is None else report.to_dict()
+    console.result(f"{told}\n\n{out}: {', '.join(files)}", {"out": str(out), "files": files, "report": document})
 
 
-def map_page(job: Job, model: Any) -> PageData:
-    """The page of a map made of this job."""
+def with_notes(page: PageData, console: Console) -> PageData:
+    """The page with what was noted on the way to it, each once."""
+    return replace(page, notes=tuple(dict.fromkeys((*page.notes, *console.notes))))
+
+
+def map_page(job: Job, model: Any, *, judge: bool | None = None) -> PageData:
+    """The page of a map made of this job; judged unless the job is to be quick."""
     from prismap.pages import page_of
 
-    columns = dict(itertools.islice(job.columns.items(), MOST_COLUMNS))
-    page = page_of(model, title=job.title, columns=columns, images=job.images, row_ids=label_texts(job.ids))
-    return replace(page, target=replace(page.target, name=job.target_name))
+    about = {"title": job.title, "target_name": job.target_name, "images": job.images, "row_ids": label_texts(job.ids)}
+    judge = not job.quick if judge is None else judge
+    return page_of(model, columns=job.columns, features=False, judge=judge, **about)
 
 
 def prismap_class() -> Any:

@@ -196,14 +196,14 @@ def plane_of(recipe: Any) -> Any:
 
 def make_page(view: Any, X: Any, names: list[str], table: Table, args: argparse.Namespace, console: Console) -> Any:
     """The page of the map with the decisions behind its points."""
-    from prismap.cli.job import MOST_COLUMNS, judge_map
+    from prismap.cli.job import judge_map
     from prismap.pages import page_of, with_view
 
     plane = plane_of(view.map)
     judge_map(plane, console)
-    columns = {name: X[:, j] for j, name in enumerate(names[:MOST_COLUMNS])}
-    ids = label_texts(table.ids)
-    page = with_view(page_of(plane, title=args.title or args.data.stem, columns=columns, row_ids=ids), view)
+    columns = {name: X[:, j] for j, name in enumerate(names)}
+    about = {"title": args.title or args.data.stem, "row_ids": label_texts(table.ids)}
+    page = with_view(page_of(plane, columns=columns, features=False, **about), view)
     told = f"The picture of {view.model_name} behind the points: {view.fidelity_}."
     return replace(page, target=replace(page.target, name=args.target or "target"), notes=(*page.notes, told))
 

@@ -24,7 +24,7 @@ from prismap.inspection.responses import Responder, dense
 from prismap.inspection.surface import Grid, frozen, inverse_of, make_grid, positions_of, region_codes
 from prismap.map import PrisMap
 from prismap.metrics import FisherMetric
-from prismap.metrics.models import model_name
+from prismap.metrics.posteriors.models import model_name
 from prismap.metrics.target import real_values
 from prismap.quality.fidelity import HeldOutFidelity
 

@@ -19,7 +19,7 @@ from sklearn.svm import SVC, NuSVC
 from prismap._optional import import_extra
 from prismap._validation import missing_mask, refuse_other_columns
 from prismap.exceptions import InputError
-from prismap.metrics.models import model_name
+from prismap.metrics.posteriors.models import model_name
 from prismap.metrics.target import guess_target
 
 #: Rows that the model is asked for at a time.
@@ -107,7 +107,7 @@ class Responder:
             values = values[:, 0]
         if values.shape != (len(rows),):
             raise InputError(
-                f"model {model_name(self.model)} must predict one value a row; it gave the shape {values.shape} for "
+                f"model {model_name(self.model)} must predict one value per row; it gave the shape {values.shape} for "
                 f"{len(rows)} rows. Models with several outputs are shown one output at a time."
             )
         return values

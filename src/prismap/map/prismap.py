@@ -43,37 +43,42 @@ from prismap.mappings import InverseMap
 from prismap.mappings.base import Mapping
 from prismap.metrics import FisherMetric, Metric, fit_metric
 from prismap.metrics.geometry import DATA, DataMetric, data_metric
-from prismap.metrics.models import bind_model
+from prismap.metrics.posteriors.models import bind_model
 from prismap.metrics.support import shares
 from prismap.metrics.target import known_targets, resolve_target
 from prismap.tables import Roles
 
 
 class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """A 2-D map of rows that shows what matters for a target and does not invent it.
+    """A 2-D map of samples that shows what matters for a target and does not invent it.
+
+    A map consists of a metric, an embedding, a projection of new samples and a verdict. By default it is t-SNE under
+    the Fisher metric: directions in which the distribution of the target does not change shrink, and others grow. The
+    metric is cross-fitted, so no sample is judged by its own label. Without a target the map is an unsupervised one.
 
     Parameters
     ----------
-    method : str or embedding, default="tsne"
-        "tsne", "nerv", "mds", "elastic", "isomap", "lle", "mvu", "som" or "gtm", or an object of `prismap.embeddings`.
-    metric : "fisher", str or metric, default="fisher"
-        The distances of the map. ``FisherMetric(posterior=..., cross_fit=...)`` says how the distribution of the target
-        is estimated; what both know (target, data, supervision, perplexity, seed) is said here. Another metric, by a
-        name of scikit-learn or as an object, makes an unsupervised map of vectors, which the target only colours and
-        judges.
-    mapping : str or mapping, default="fisher"
+    method : str or embedding object, default="tsne"
+        The embedding: "tsne", "nerv", "mds", "elastic", "isomap", "lle", "mvu", "som" or "gtm", or an object of
+        `prismap.embeddings`.
+    metric : "fisher", str or metric object, default="fisher"
+        The distances of the map. ``FisherMetric(posterior=..., cross_fit=...)`` sets how the distribution of the target
+        is estimated. Parameters that both classes have (target, data, supervision, perplexity, random_state) are taken
+        from here. Any other metric, by a name of scikit-learn or as an object, makes an unsupervised map of vectors,
+        and the target only colours and judges it.
+    mapping : str or mapping object, default="fisher"
         The out-of-sample projection. "fisher": a kernel map on the distances of the map. "euclidean": the same on the
         data's own distances. "svr" and "cost": its coefficients from support vector regression or from the t-SNE cost.
         "elm": the extreme learning kernel. "vote": where most of the nearest fitted samples are. "direct": where the
         t-SNE cost is lowest (slow). "own": by the method itself ("som", "gtm"). Or an object of `prismap.mappings`.
     supervision : float, default=0.8
-        How much the target counts, from 0 (exactly the unsupervised map) to 1 (the pure Fisher metric, as published).
-        The default leaves the Euclidean metric a share, so that structure inside a class survives.
+        How much the target counts, from 0 (the unsupervised map) to 1 (the pure Fisher metric, as published). The
+        default leaves the Euclidean metric a share, so that structure inside a class survives.
     target : {"auto", "class", "real", "none"}, default="auto"
-        What y is. "auto" looks at its values, "none" ignores it. Several real targets, one per column, count alike;
-        pictures show the first.
-    data : {"vectors", "similarity", "dissimilarity"} or a metric of the data, default="vectors"
-        What X is: samples of features, or a square matrix between samples. ``SimilarityMetric(repair=...)`` says what
+        What y is. "auto" decides by its values, "none" ignores it. Several real-valued targets, one per column, have
+        equal weight, and pictures show the first.
+    data : {"vectors", "similarity", "dissimilarity"} or metric of the data, default="vectors"
+        What X is: samples by features, or a square matrix between samples. ``SimilarityMetric(repair=...)`` sets what
         is done about negative eigenvalues of a similarity matrix.
     fit_rows : int, default=5000
         At most so many samples, drawn with equal shares of the classes, are embedded. The others are projected.
@@ -84,21 +89,49 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    embedding_ : (n_fit, 2), positions of the fitted rows.
-    fit_rows_ : indices of the fitted rows among those given to `fit`.
-    target_ : "class", "real" or "none".
-    classes_ : the classes, with a class target.
-    metric_ : the fitted metric: a `FisherMetric`, the one that was given, or the data's own without a target.
-    parts_ : `prismap.map.parts.MapParts`, what is saved, judged and served.
-    rows_, y_ : the samples given to `fit` as they were checked, and their target (codes, numbers or None).
-    times_ : seconds by stage.
-    seed_ : the seed in force.
-    encoding_ : how the columns of a table become features (`from_table`, ``prismap map``); None for a map of an array.
-    index_ : the names of the rows: ids, or the index of a pandas frame; None if they have none.
+    embedding_ : array (n_fit, 2)
+        Positions of the fitted samples.
+    fit_rows_ : array (n_fit,)
+        Indices of the fitted samples among those given to `fit`.
+    target_ : {"class", "real", "none"}
+        What y was taken for.
+    classes_ : array
+        The classes, with a class target.
+    metric_ : metric object
+        The fitted metric: a `FisherMetric`, the one that was given, or the data's own without a target.
+    parts_ : `prismap.map.parts.MapParts`
+        The fitted map as a plain value, which is saved, judged and served.
+    rows_, y_ : arrays
+        The samples given to `fit` after validation, and their target (codes, numbers or None).
+    times_ : dict
+        Seconds per stage.
+    seed_ : int
+        The seed used.
+    encoding_ : `prismap.tables.TableEncoding` or None
+        How the columns of a table become features (`from_table`, ``prismap map``); None for a map of an array.
+    index_ : array, index or None
+        The names of the samples: ids, or the index of a pandas frame.
+
+    See Also
+    --------
+    prismap.metrics.FisherMetric : The supervised distance by itself.
+    prismap.embeddings.TSNE : The embedding by itself.
+    prismap.quality.MapReport : What `report` returns.
 
     Notes
     -----
-    Fitting costs O(fit_rows^2) time and memory, placing is linear in the rows.
+    Fitting takes O(fit_rows^2) time and memory up to 10,000 fitted samples. Above, approximate nearest neighbours are
+    searched instead, for t-SNE only. Projecting takes time linear in the number of samples. A sample gets the same
+    position alone and in any batch, and a sample that equals a fitted one gets exactly its position.
+
+    Two dimensions lose information, and distances between clusters mean little in a t-SNE map. Look at `report` before
+    you interpret a picture.
+
+    References
+    ----------
+    A. Schulz, J. Brinkrolf, B. Hammer (2017), Efficient kernelisation of discriminative dimensionality reduction. A.
+    Schulz (2017), thesis, chapter 2. A. Gisbrecht, A. Schulz, B. Hammer (2015), Parametric nonlinear dimensionality
+    reduction using kernel t-SNE.
 
     Examples
     --------
@@ -123,7 +156,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     @moved(
         posterior="metric=FisherMetric(posterior=...)", cross_fit="metric=FisherMetric(cross_fit=...)",
-        repair="data=SimilarityMetric(repair=...)", n_jobs="metric=FisherMetric(n_jobs=...)",
+        repair="data=SimilarityMetric(repair=...)",
+        n_jobs="nothing: all cores are used, and the result does not depend on their number",
     )  # fmt: skip
     def __init__(
         self, method="tsne", *, metric="fisher", mapping="fisher", supervision=0.8, target="auto", data="vectors",
@@ -140,13 +174,21 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X, y=None, *, callback=None):
-        """Fit the map to rows X with target y.
+        """Fit the map to samples X with target y.
 
-        Unlabelled rows (-1 beside other codes, None, NaN) are mapped like all others. `callback` follows the
-        embedding: ``callback(iteration, error, positions)``, True stops.
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame (n, n_features), or square matrix (n, n)
+            Samples, or with ``data="similarity"`` or ``"dissimilarity"`` the matrix between them. Of a Dask array or
+            data frame a sample of `fit_rows` samples is drawn in one pass, and `sampled_rows_` tells which.
+        y : array (n,) or (n, n_targets), default=None
+            The target. Unlabelled samples (-1 beside other codes, None, NaN) are mapped like all others.
+        callback : callable, default=None
+            ``callback(iteration, error, positions)``, called by the embedding. Return True to stop it.
 
-        Of a Dask array or data frame a sample of `fit_rows` rows is drawn in one pass, and the rest is not looked at
-        again; `sampled_rows_` tells which.
+        Returns
+        -------
+        self
         """
         self._validate_params()
         self.encoding_, self.index_, self.notes_ = None, row_names(X), ()
@@ -295,12 +337,12 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     times_ = property(lambda self: self.parts_.times, doc="Seconds by stage.")
 
     def fit_transform(self, X, y=None):
-        """Fit the map and return the positions of all rows: embedded where they were fitted, placed where not."""
+        """Fit the map and return the positions of all samples: embedded if they were fitted, projected otherwise."""
         self.fit(X, y)
         return self.transform(X) if is_lazy(X) else self.positions()
 
     def positions(self, *, as_frame=False):
-        """Positions of all rows given to `fit`, in their order; as a pandas frame with the table's index or ids."""
+        """Positions of all samples given to `fit`, in their order; as a pandas frame with the table's index or ids."""
         check_is_fitted(self, "seed_")
         if as_frame:
             return positions_frame(self.positions(), self.get_feature_names_out(), self.index_)
@@ -312,7 +354,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return Y
 
     def shown_target(self):
-        """The target that pictures are coloured by: of several the first; None without one."""
+        """The target that pictures are coloured by: the first of several, or None without a target."""
         return self.y_[:, 0] if self.y_ is not None and self.y_.ndim == 2 else self.y_
 
     def known(self):
@@ -339,7 +381,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self._place(X)[0]
 
     def place(self, X):
-        """Positions of rows X and which of them are far from all fitted rows, in one pass."""
+        """Positions of samples X, and which of them are far from all fitted samples, in one pass."""
         Y, distance = self._place(X)
         return Y, distance > self.parts_.far_threshold
 
@@ -348,11 +390,11 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self._place(X)[1]
 
     def is_far(self, X):
-        """Which rows are farther from the data than 99 % of the fitted rows are from each other."""
+        """Which samples are farther from the nearest fitted one than 99 % of the fitted samples are from theirs."""
         return self._place(X)[1] > self.parts_.far_threshold
 
     def drift(self, X):
-        """Whether rows X are still what the map was made of: a `Drift`, whose words say if to refit."""
+        """Compare samples X with the fitted ones: a `Drift`, whose text says whether to refit."""
         check_is_fitted(self, "seed_")
         return drift_of(self.parts_, self.target_, self.entries(self._read(X)))
 
@@ -408,7 +450,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self._inverse.transform(Y)
 
     def report(self, *, n_permutations=None, callback=None):
-        """The `MapReport`: figures on rows that took no part in the fit, permuted-label twins, and the verdict.
+        """The `MapReport`: errors on held-out samples, baselines, and the verdict in words.
 
         The first call refits the map a few times (without a target, with permuted ones, without the judged rows) and
         takes a few times as long as `fit`; later calls return the same report. `callback(done, all)` counts these maps.
@@ -433,23 +475,27 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         return MapDisplay.from_map(self).plot(ax=ax, **options).ax_
 
-    def to_html(self, path, *, title="prismap", columns=None, images=None, row_ids=None, model=None):
-        """Write the self-contained page: the map, its twins and the verdict. Judges the map if that is still to do.
+    def to_html(self, path, *, model=None, **options):
+        """Write the self-contained page: the map, the baselines and the verdict. Judges the map first if needed.
 
-        `model`: a trained classifier or regressor, whose decisions are shown behind the points.
+        `model`: a trained classifier or regressor, whose decisions are shown behind the points. Options go to
+        `prismap.pages.page_of`: title, target_name, columns to show beside the features, images, row_ids.
         """
         from prismap.pages import write_page
 
-        return write_page(self, path, model=model, title=title, columns=columns, images=images, row_ids=row_ids)
+        return write_page(self, path, model=model, **options)
 
     def explore(self, **options):
-        """The page as a notebook widget with a two-way `selection`; the static page where anywidget is missing."""
+        """The page as a notebook widget with a two-way `selection`; the static page where anywidget is missing.
+
+        Options as for `to_html`, but `model`.
+        """
         from prismap.pages import show_page
 
         return show_page(self, **options)
 
     def save(self, path, *, extra_header=None):
-        """Write the map to one file without pickle; `load` in a new process places rows alike."""
+        """Write the map to one file without pickle. A map that `load` reads gives the same positions."""
         check_is_fitted(self, "seed_")
         save_map(self, path, extra_header or {})
 
@@ -509,7 +555,7 @@ def warn_of_columns(rows, names):
         warnings.warn(
             f"{len(constant)} of {rows.shape[1]} columns are constant and carry no information (kept): {shown}.",
             PrismapWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
     uneven = uneven_spreads(rows, names)
     if uneven is None:

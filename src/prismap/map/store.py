@@ -169,9 +169,9 @@ def current_params(params):
         return params
     params = dict(params)
     posterior, cross_fit = params.pop("posterior"), params.pop("cross_fit")
-    repair, n_jobs = params.pop("repair"), params.pop("n_jobs")
+    repair, _ = params.pop("repair"), params.pop("n_jobs")
     if params["metric"] == "fisher":
-        own = FisherMetric(posterior=posterior, cross_fit=cross_fit, perplexity=params["perplexity"], n_jobs=n_jobs)
+        own = FisherMetric(posterior=posterior, cross_fit=cross_fit, perplexity=params["perplexity"])
         params["metric"] = to_spec(own, "metric")
     if params["data"] == "similarity":
         params["data"] = to_spec(SimilarityMetric(repair), "data")

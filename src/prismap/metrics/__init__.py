@@ -6,15 +6,18 @@ from prismap.metrics.dissimilarities import DISSIMILARITIES, dissimilarity, regi
 from prismap.metrics.fisher import FisherMetric
 from prismap.metrics.geometry import DissimilarityMetric, SimilarityMetric, VectorMetric, repair_similarity
 from prismap.metrics.mixture import MixtureMetric
-from prismap.metrics.models import PredictedLabels
+from prismap.metrics.posteriors import GaussianProcess, LeastSquaresMachine, Parzen, PredictedLabels
 
 __all__ = [
     "DISSIMILARITIES",
     "DissimilarityMetric",
     "FisherMetric",
+    "GaussianProcess",
+    "LeastSquaresMachine",
     "Metric",
     "MixtureMetric",
     "NamedMetric",
+    "Parzen",
     "PrecomputedMetric",
     "PredictedLabels",
     "SimilarityMetric",

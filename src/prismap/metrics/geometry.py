@@ -10,7 +10,7 @@ similarity     ``s(x,x) + s(x_l,x_l) - 2 s(x,x_l)``        its similarities to t
 dissimilarity  ``delta(x,x_l)^2``                          its dissimilarities to the fitted rows
 =============  ==========================================  =======================================
 
-(000_ eq. 16 with the errata of thesis eq. 2.26.) After this file no code touches a coordinate.
+(Schulz et al. 2017 eq. 16 with the errata of thesis eq. 2.26.) After this file no code touches a coordinate.
 """
 
 from __future__ import annotations
@@ -129,6 +129,9 @@ class DataMetric(Metric):
         """What a metric of the fitted rows `index` takes of new rows."""
         return rows
 
+    def require_self_similarity(self, given):
+        """Refuse new rows whose similarity to themselves is needed and not known."""
+
     def fit(self, X, y=None):
         """Keep the rows; a target is not looked at."""
         return self.over(self.read(self, X))
@@ -178,6 +181,11 @@ class VectorMetric(DataMetric):
     def centred(self, rows):
         """New rows as the fitted ones are kept."""
         return rows if self.center is None else np.ascontiguousarray(rows - self.center)
+
+    def raw(self, index=slice(None)):
+        """Fitted rows as they were given."""
+        kept = self.rows_[index]
+        return kept if self.center is None else kept + self.center
 
     def to_anchors(self, anchors):
         """What measures the distances of new rows to some of the fitted ones."""
@@ -312,6 +320,15 @@ class SimilarityMetric(MatrixMetric):
             return projected.astype(self.dtype)
         # Without it, every squared distance of a row is off by one constant, which the class posterior does not feel.
         return np.full(len(A), self.diagonal.mean(), dtype=self.dtype)
+
+    def require_self_similarity(self, given):
+        """Refuse new rows whose similarity to themselves is needed and not known."""
+        if given is None and not self.self_similarity_known:
+            raise InputError(
+                "the similarities of new rows to themselves are needed (supervision < 1 or a real target, "
+                "repair='none' or 'shift', and a diagonal that is not constant): pass self_similarity=, one number "
+                "per new row."
+            )
 
     @property
     def self_similarity_known(self):

@@ -7,6 +7,7 @@ import platform
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 from prismap._version import __version__
@@ -148,7 +149,15 @@ class MapReport:
         )
 
     def __repr__(self) -> str:
-        return "\n".join([*_tables(self), "", *textwrap.wrap(self.verdict, 100), *_remarks(self)])
+        tables = [line for rows in _tables(self) for line in ("", *_aligned(rows))]
+        return "\n".join([_headline(self), *tables, "", *textwrap.wrap(self.verdict, 100), *_remarks(self)])
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks: the verdict first, then the tables."""
+        parts = [f"<p><b>{escape(self.verdict)}</b></p>", f"<p>{escape(_headline(self))}</p>"]
+        parts += [_html_table(rows) for rows in _tables(self)]
+        parts += [f"<p><small>{escape(line)}</small></p>" for line in _remarks(self) if line]
+        return f"<div>{''.join(parts)}</div>"
 
 
 def current_versions() -> dict[str, str]:
@@ -157,25 +166,30 @@ def current_versions() -> dict[str, str]:
     return {"prismap": __version__, "python": platform.python_version(), **packages}
 
 
-def _tables(report: MapReport) -> list[str]:
-    """What was judged, the scores and the areas, in aligned columns."""
+def _headline(report: MapReport) -> str:
+    """What was judged."""
     how = f", {report.n_judged} judged ({report.judged})" if report.scores else ""
-    lines = [f"Map of {report.n_fitted} fitted rows{how}, target: {report.target}"]
+    return f"Map of {report.n_fitted} fitted rows{how}, target: {report.target}"
+
+
+def _tables(report: MapReport) -> list[list[list[str]]]:
+    """The scores and the areas: tables of cells, each with a line of names."""
+    tables = []
     if report.scores:
         head = ["", "map", "fitted rows", "unsupervised", "permuted", "permuted, fitted", "chance"]
         rows = [
             [score.name, *(_cell(report, part) for part in _parts(score)), _cell(report, score.chance)]
             for score in report.scores
         ]
-        lines += ["", *_aligned(_without_empty_columns([head, *rows]))]
+        tables.append(_without_empty_columns([head, *rows]))
     if report.structure:
         head = ["neighbourhoods kept", "area", "local", "rows judged"]
         rows = [
             [name, f"{curve.auc_log_k}", f"{curve.q_local}", f"{curve.n_samples} of {curve.n_rows}"]
             for name, curve in report.structure.items()
         ]
-        lines += ["", *_aligned([head, *rows])]
-    return lines
+        tables.append([head, *rows])
+    return tables
 
 
 def _remarks(report: MapReport) -> list[str]:
@@ -210,3 +224,13 @@ def _without_empty_columns(rows: list[list[str]]) -> list[list[str]]:
 def _aligned(rows: list[list[str]]) -> list[str]:
     widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _html_table(rows: list[list[str]]) -> str:
+    head, *body = rows
+    names = "".join(f"<th>{escape(cell)}</th>" for cell in head)
+    lines = [
+        f"<tr><th>{escape(line[0])}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in line[1:])}</tr>"
+        for line in body
+    ]
+    return f"<table><thead><tr>{names}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
