@@ -57,12 +57,12 @@ print(*[note for note in report.notes if "copy of the target" in note], sep="\n"
 
 # %%
 # Without that column, and with the date kept for showing only, the map shows what the measurements know. Some of its
-# islands are made by columns that say nothing about the state: we are told so, and may leave them out as well.
+# clusters are made by columns that say nothing about the state: we are told so, and may leave them out as well.
 
 second = PrisMap.from_table(table, target="state", drop="state_code", show="admitted", impute="median", random_state=0)
 report = second.report(n_permutations=2)
 print(report.verdict)
-print(*[note for note in report.notes if "island" in note], sep="\n")
+print(*[note for note in report.notes if "cluster" in note], sep="\n")
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 5), layout="constrained")
 for ax, model, title in zip(axes, (first, second), ("with state_code", "without it"), strict=True):

@@ -194,6 +194,6 @@ def test_a_copy_of_the_target_and_islands_are_in_the_report():
     assert any(note.startswith("Column 'state_code' alone gives 0.0 % error: is it a copy") for note in notes)
     notes = PrisMap.from_table(frame, "state", drop="state_code", random_state=0).report(n_permutations=1).notes
     assert not any("copy of the target" in note for note in notes)
-    islands = [note for note in notes if "island" in note]
+    islands = [note for note in notes if "cluster" in note]
     assert islands
     assert all("'site'" in note and "nothing about the target" in note for note in islands)

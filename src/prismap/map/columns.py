@@ -1,4 +1,4 @@
-"""What a careful colleague says about the columns of a map: scales, copies of the target, islands that one makes."""
+"""What a careful colleague says about the columns of a map: scales, copies of the target, clusters that one makes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def uneven_spreads(rows: Any, names: Any = None) -> str | None:
 
 
 def column_notes(model: Any) -> list[str]:
-    """Columns that alone give the target away, and islands with the columns that set them apart."""
+    """Columns that alone give the target away, and clusters with the columns that set them apart."""
     rows, y = model.fitted_rows(), model.fitted_target()
     if model.parts_.data.is_matrix or sp.issparse(rows):
         return []
@@ -61,14 +61,14 @@ def column_notes(model: Any) -> list[str]:
 
 
 def island_notes(model: Any, columns: dict[str, NDArray], y: NDArray | None, telling: dict[str, bool] | None) -> list:
-    """A sentence for the islands that follow the same columns."""
+    """A sentence for the clusters that follow the same columns."""
     same: dict[str, list[str]] = {}
     for island in explained_islands(model.embedding_, columns, seed=model.seed_)[:MOST_ISLANDS]:
         if island.columns:
             members = usual_class(y[island.rows], model.classes_) if y is not None and model.target_ == "class" else ""
             same.setdefault(follows(island, telling), []).append(f"{percent(island.share)}{members}")
     return [
-        f"{'An island' if len(shares) == 1 else f'{len(shares)} islands'} of {', '.join(shares)} of the rows "
+        f"{'A cluster' if len(shares) == 1 else f'{len(shares)} clusters'} of {', '.join(shares)} of the rows "
         f"{words if len(shares) == 1 else words.replace('follows', 'follow', 1)}"
         for words, shares in same.items()
     ]
@@ -92,7 +92,7 @@ def named_columns(model: Any, rows: NDArray) -> dict[str, NDArray]:
 
 
 def usual_class(codes: NDArray, classes: NDArray) -> str:
-    """The class of most rows of an island, in words."""
+    """The class of most rows of a cluster, in words."""
     known = codes[codes >= 0]
     if not len(known):
         return ""
@@ -101,7 +101,7 @@ def usual_class(codes: NDArray, classes: NDArray) -> str:
 
 
 def follows(island: Any, telling: dict[str, bool] | None) -> str:
-    """Which columns an island follows, and whether they have to do with the target."""
+    """Which columns a cluster follows, and whether they have to do with the target."""
     names = list(island.columns)[:MOST_NAMED]
     words = f"follows {', '.join(map(repr, names))}"
     if telling is None:
