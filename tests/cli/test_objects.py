@@ -45,7 +45,7 @@ def test_a_column_of_text_becomes_a_map(run, tmp_path):
     data, out = tmp_path / "words.csv", tmp_path / "out"
     words = [stem + end for stem in ("house", "garden", "winter") for end in ("", "s", "y", "er", "ed")]
     data.write_text("word,kind\n" + "".join(f"{word},k{k // 10}\n" for k, word in enumerate(words)))
-    options = ("--column", "word", "--target", "kind", "--task", "none", "--perplexity", "3", "-o", out)
+    options = ("--column", "word", "--target", "kind", "--target-kind", "none", "--perplexity", "3", "-o", out)
     code, _, err = run("map", data, "--compare", "edit", *options)
     assert code == 0, err
     assert PrisMap.load(out / "model.prismap").fitted_rows().tolist() == words

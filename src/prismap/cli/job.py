@@ -51,6 +51,8 @@ def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
     judged = None
     if not job.quick:
         judged = attempt(console, f"no {REPORT} and no {PAGE}: judging the map", lambda: judge_map(model, console))
+    if judged is not None:  # what was said in between is not said twice
+        judged = replace(judged, notes=tuple(note for note in judged.notes if note not in console.notes))
     with console.stage("writing"), folder_aside(out, force=force) as folder:
         page = None
         if job.quick or judged is not None:
@@ -58,10 +60,10 @@ def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
         Y, far = map_positions(model, page)
         name = "map.parquet" if importlib.util.find_spec("pyarrow") else "map.csv"
         write_map(folder / name, map_rows(job, model, Y, far))
-        model.save(folder / MODEL, extra_header=extra_header(job))
+        model.save(folder / MODEL, extra_header={"title": job.title})
         attempt(console, f"no {PICTURE}: drawing it", lambda: draw(job, model, Y, folder, console))
         if page is not None:
-            page = replace(page, notes=(*page.notes, *console.notes))
+            page = with_notes(page, console)
             write_page_file(page, folder / DATA)
             write_html(page, folder / PAGE)
         if judged is not None:
@@ -92,9 +94,9 @@ def attempt(console: Console, what: str, work: Callable[[], Any]) -> Any:
         return None
 
 
-def extra_header(job: Job) -> dict[str, Any]:
-    """What goes with a model so that further files can be read as its own was."""
-    return {"table": None if job.encoding is None else job.encoding.to_dict(), "title": job.title}
+def with_notes(page: PageData, console: Console) -> PageData:
+    """The page with what was noted on the way to it, each once."""
+    return replace(page, notes=tuple(dict.fromkeys((*page.notes, *console.notes))))
 
 
 def map_page(job: Job, model: Any, *, judge: bool | None = None) -> PageData:
@@ -132,9 +134,10 @@ def fit_map(job: Job, console: Console) -> Any:
         # Constant columns were named when the file was read.
         warnings.filterwarnings("ignore", message=".* columns are constant", category=PrismapWarning)
         try:
-            return prismap_class()(**job.options).fit(job.X, job.y, callback=follow)
+            model = prismap_class()(**job.options).fit(job.X, job.y, callback=follow)
         except InvalidParameterError as error:
             raise InputError(str(error)) from error
+    return model.remember_table(job.encoding, index=job.ids)
 
 
 def judge_map(model: Any, console: Console) -> Any:

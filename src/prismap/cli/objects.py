@@ -43,7 +43,7 @@ def read_objects(args: argparse.Namespace, console: Console, task: str, options:
     from prismap.comparisons import Objects
 
     how = Objects(args.compare)
-    with console.stage(f"reading {args.data}"):
+    with console.stage(f"reading {args.file}"):
         things = read_things(args)
         labels = things.labels if args.labels is None else read_labels(args.labels, things.names)
     y = None if labels is None or task == "none" else target_of(labels)
@@ -56,7 +56,7 @@ def read_objects(args: argparse.Namespace, console: Console, task: str, options:
         X=things.objects,
         y=y,
         encoding=None,
-        title=args.title or args.data.stem,
+        title=args.title or args.file.stem,
         target_name=args.target or "label",
         options=options(args, how, "none" if y is None else task),
         ids=np.array(things.names),
@@ -68,17 +68,17 @@ def read_things(args: argparse.Namespace) -> Any:
     """Sequences of a FASTA file, objects of JSON lines, or a column of text of any table."""
     from prismap.comparisons import read_fasta, read_json_lines, text_column
 
-    endings = [ending.lower() for ending in args.data.suffixes if ending.lower() != ".gz"]
+    endings = [ending.lower() for ending in args.file.suffixes if ending.lower() != ".gz"]
     ending = endings[-1] if endings else ""
     if args.column is not None:
         roles = Roles(args.target, args.ids, text=(args.column,))
-        return text_column(read_table(args.data, roles), args.column)
+        return text_column(read_table(args.file, roles), args.column)
     if ending in FASTA:
-        return read_fasta(args.data)
+        return read_fasta(args.file)
     if ending in JSON:
-        return read_json_lines(args.data)
+        return read_json_lines(args.file)
     raise InputError(
-        f"--compare {args.compare} needs to know where the objects of {args.data} are: --column names a column of text "
+        f"--compare {args.compare} needs to know where the objects of {args.file} are: --column names a column of text "
         f"of a table ({', '.join(ENDINGS)}); FASTA files end in {' or '.join(FASTA[:2])}, JSON lines in {JSON[0]}."
     )
 

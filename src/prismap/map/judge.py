@@ -14,6 +14,7 @@ from prismap._random import as_generator
 from prismap._threads import pool_of_threads
 from prismap._validation import changed
 from prismap.exceptions import InputError, PrismapWarning
+from prismap.map.columns import column_notes
 from prismap.map.make import MAPPINGS, QUICK_ITER, make_embedding, needs_target
 from prismap.map.parts import DENSE_ROWS, MapParts
 from prismap.mappings import KernelMap
@@ -325,7 +326,7 @@ def settings_of(model):
 def notes_of(model):
     """What a reader should know about how the map was made."""
     n_given, n_fit = model.rows_.shape[0], len(model.fit_rows_)
-    parts, notes = model.parts_, []
+    parts, notes = model.parts_, list(model.notes_)
     if n_fit < n_given:
         notes.append(f"{n_fit} of {n_given} rows were embedded; the others were placed on the map.")
     if isinstance(parts.data, SimilarityMetric) and parts.data.repaired_.negative_mass > 1e-9:
@@ -338,4 +339,4 @@ def notes_of(model):
         )
     if isinstance(parts.metric, FisherMetric) and not parts.metric.cross_fit:
         notes.append("cross_fit=False: rows were judged with their own labels in the density, as published.")
-    return tuple(notes)
+    return (*notes, *column_notes(model))

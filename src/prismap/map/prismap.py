@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from numbers import Integral, Real
 from time import perf_counter
 
@@ -18,6 +19,7 @@ from prismap._random import as_generator, as_seed
 from prismap._threads import on_one_thread
 from prismap._validation import changed, encode_classes, moved
 from prismap.exceptions import InputError, PrismapWarning
+from prismap.map.columns import uneven_spreads
 from prismap.map.drift import drift_of
 from prismap.map.judge import judge
 from prismap.map.lazy import drawn, is_lazy, is_stream, placed_later
@@ -37,6 +39,7 @@ from prismap.map.make import (
 from prismap.map.parts import DENSE_ROWS, MapParts, nearest_anchors
 from prismap.map.refit import extended, new_landmarks, target_of
 from prismap.map.store import load_map, save_map
+from prismap.map.tables import encoded, fit_table, names_in, positions_frame, row_names, target_in
 from prismap.mappings import InverseMap
 from prismap.mappings.base import Mapping
 from prismap.metrics import FisherMetric, Metric, fit_metric
@@ -44,6 +47,7 @@ from prismap.metrics.geometry import DATA, DESCRIBED, DataMetric, data_metric
 from prismap.metrics.posteriors.models import bind_model
 from prismap.metrics.support import shares
 from prismap.metrics.target import known_targets, resolve_target
+from prismap.tables import Roles
 
 
 class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -105,6 +109,10 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Seconds per stage.
     seed_ : int
         The seed used.
+    encoding_ : `prismap.tables.TableEncoding` or None
+        How the columns of a table become features (`from_table`, ``prismap map``); None for a map of an array.
+    index_ : array, index or None
+        The names of the samples: ids, or the index of a pandas frame.
 
     See Also
     --------
@@ -185,11 +193,12 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self
         """
         self._validate_params()
+        self.encoding_, self.index_, self.notes_ = None, row_names(X), ()
         X, y, self.sampled_rows_ = drawn(X, y, self)
         data = data_metric(self.data)
         self.rows_ = data.read(self, X)
         if not data.is_matrix:
-            warn_of_constant_columns(self.rows_, getattr(self, "feature_names_in_", None))
+            self.notes_ = warn_of_columns(self.rows_, getattr(self, "feature_names_in_", None))
         n_rows = self.rows_.shape[0]
         self.target_, self.y_ = self._check_target(y, n_rows)
         codes = self.y_ if self.target_ == "class" else np.zeros(n_rows, dtype=np.intp)
@@ -201,6 +210,38 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             del self.seed_
             raise
         self._forget()
+        return self
+
+    @classmethod
+    def from_table(
+        cls, table, target=None, *, id=None, show=(), use=(), drop=(), standardize=True, impute=None,
+        target_kind="auto", callback=None, **options,
+    ):  # fmt: skip
+        """Fit a map to a table of numbers, booleans, categories, text and dates, as ``prismap map`` does.
+
+        The map keeps how the columns became features: `transform`, `place` and all others take tables like this one
+        from then on, after `load` too. (An array is taken as features that are encoded already.)
+
+        Parameters
+        ----------
+        table : data frame of pandas, polars or pyarrow, or `prismap.tables.Table`
+        target, id : names of the columns that the map is about and that name the rows.
+        show, use, drop : names of columns not to use for the map, to use though they look like ids, dates or free
+            text, and to leave out.
+        standardize : whether each column, a category as a whole, is brought to variance 1.
+        impute : None refuses missing values; "median" fills them, categories with the most frequent level.
+        target_kind : "auto", "class", "real" or "none".
+        **options : parameters of `PrisMap`.
+        """
+        roles = Roles(target, id, names_in(drop), show=names_in(show), use=names_in(use))
+        return fit_table(
+            partial(cls, **options), table, roles, target_kind=target_kind, standardize=standardize, impute=impute,
+            callback=callback,
+        )  # fmt: skip
+
+    def remember_table(self, encoding, *, index=None, notes=()):
+        """Read tables by this encoding from now on; `index` names the rows, `notes` go into the report."""
+        self.encoding_, self.index_, self.notes_ = encoding, index, (*self.notes_, *notes)
         return self
 
     @on_one_thread  # of linear algebra: another number of threads would be another map, by rounding
@@ -302,9 +343,11 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.fit(X, y)
         return self.transform(X) if is_lazy(X) else self.positions()
 
-    def positions(self):
-        """Positions of all samples given to `fit`, in their order."""
+    def positions(self, *, as_frame=False):
+        """Positions of all samples given to `fit`, in their order; as a pandas frame with the table's index or ids."""
         check_is_fitted(self, "seed_")
+        if as_frame:
+            return positions_frame(self.positions(), self.get_feature_names_out(), self.index_)
         Y = np.empty((self.rows_.shape[0], self.embedding_.shape[1]))
         Y[self.fit_rows_] = self.embedding_
         others = np.setdiff1d(np.arange(len(Y)), self.fit_rows_)
@@ -367,7 +410,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if self.parts_.data.is_matrix:
             raise InputError("partial_refit needs data='vectors': distances between new rows are not known otherwise.")
         rows = self._read(X).astype(self.rows_.dtype, copy=False)
-        target = target_of(self, y, rows.shape[0])
+        target = target_of(self, target_in(self.encoding_, X) if y is None else y, rows.shape[0])
         self.added_rows_ = added = new_landmarks(self.parts_, rows, most)
         if not len(added):
             return self
@@ -377,6 +420,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.rows_ = sp.vstack([self.rows_, rows], format="csr") if sp.issparse(rows) else np.vstack([self.rows_, rows])
         self.y_ = None if target is None else np.concatenate([self.y_, target])
         self.fit_rows_ = np.concatenate([self.fit_rows_, np.arange(first, first + len(added))])
+        self.index_ = None  # the new rows have names of another table
         self._forget()
         return self
 
@@ -386,7 +430,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _read(self, X):
         check_is_fitted(self, "seed_")
-        return self.parts_.data.read(self, X, reset=False)
+        return self.parts_.data.read(self, encoded(self.encoding_, X), reset=False)
 
     def entries(self, rows):
         """What the parts take of given rows: vectors as they are, of matrix data the fitted columns."""
@@ -505,10 +549,10 @@ def sample_rows(codes, most, rng):
     return np.sort(np.concatenate(chosen))
 
 
-def warn_of_constant_columns(rows, names):
-    """Warn of constant columns. They carry no information, and are kept."""
+def warn_of_columns(rows, names):
+    """Say that columns are constant or differ much in spread; the latter is returned for the report."""
     if sp.issparse(rows):
-        return
+        return ()
     constant = np.flatnonzero(np.ptp(rows, axis=0) == 0)
     if len(constant):
         labels = [str(names[j]) if names is not None else f"column {j}" for j in constant]
@@ -518,3 +562,8 @@ def warn_of_constant_columns(rows, names):
             PrismapWarning,
             stacklevel=3,
         )
+    uneven = uneven_spreads(rows, names)
+    if uneven is None:
+        return ()
+    warnings.warn(uneven, PrismapWarning, stacklevel=4)
+    return (uneven,)

@@ -19,6 +19,7 @@ from prismap.metrics.base import PrecomputedMetric
 from prismap.metrics.geometry import data_metric
 from prismap.metrics.objects import ObjectRows
 from prismap.quality import MapReport
+from prismap.tables import TableEncoding
 
 KIND = "prismap.PrisMap"
 
@@ -46,10 +47,16 @@ def save_map(model, path, extra_header):
     header = {
         "kind": KIND, "params": params, "target_kind": model.target_, "seed": model.seed_,
         "n_features": model.n_features_in_, "n_given": int(model.rows_.shape[0]), "times": parts.times,
-        "story": {name: to_plain(value) for name, value in parts.story.items()}, "extra": extra_header,
+        "story": {name: to_plain(value) for name, value in parts.story.items()},
+        "extra": header_of_table(model, extra_header),
         "report": model.report_dict(),
     }  # fmt: skip
     write_bundle(path, arrays, header)
+
+
+def header_of_table(model, extra_header):
+    """What the header keeps beside the map: what the caller adds, and how tables are read."""
+    return extra_header if model.encoding_ is None else {**extra_header, "table": model.encoding_.to_dict()}
 
 
 def to_plain(value):
@@ -137,6 +144,9 @@ def _restore(cls, header, arrays, compare):
     model.entry_columns_ = arrays["fit_rows"]
     model.parts_ = _restore_parts(model, header, arrays, rows, target)
     model.extra_header_ = header["extra"]
+    table = header["extra"].get("table")
+    model.notes_ = ()
+    model.remember_table(None if table is None else TableEncoding.from_dict(table))
     model.remember_report(MapReport.from_dict(header["report"]) if header["report"] else None)
     return model
 
