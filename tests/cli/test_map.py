@@ -225,7 +225,7 @@ def test_columns_can_be_shown_without_being_used(run, refused, tmp_path):
     assert "note" not in page.relevance.names
     assert PrisMap.load(tmp_path / "out" / "model.prismap").n_features_in_ == 6
     assert run("apply", tmp_path / "out", path, "-o", tmp_path / "placed.csv", "--quiet")[0] == 0
-    assert "there is no column 'nota' for --show; did you mean 'note'" in refused(
+    assert "there is no column 'nota' for show; did you mean 'note'" in refused(
         "map", path, "--show", "nota", "--force", *words
     )
 
