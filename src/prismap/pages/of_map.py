@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -42,7 +43,7 @@ def page_of(model, *, title="prismap", columns=None, images=None, row_ids=None) 
     )  # fmt: skip
 
 
-def all_positions(model, parts, rows_fitted=None) -> tuple[np.ndarray, np.ndarray]:
+def all_positions(model: Any, parts: Any, rows_fitted: Any = None) -> Any:
     """Positions of all rows given to `fit` on a map of some of them, and which of them are far from those."""
     fitted = model.fit_rows_ if rows_fitted is None else model.fit_rows_[rows_fitted]
     Y, far = np.empty((model.rows_.shape[0], parts.positions.shape[1])), np.zeros(model.rows_.shape[0], dtype=bool)
