@@ -40,10 +40,10 @@ FEWEST_HELD_OUT = 200
 MOST_HELD_OUT = 5000
 #: A fifth of the rows is enough to judge by from here on; below, all five fifths are.
 FEWEST_IN_ONE_FOLD = 300
-#: With fewer labelled rows, a map without a fifth of them has too few to vote on that fifth.
-FEWEST_LABELLED = 15
 #: Maps of permuted targets need not be larger than this to show what the method invents.
 MOST_PERMUTED_ROWS = 2000
+#: With fewer labelled rows, a map without a fifth of them has too few to vote on that fifth.
+FEWEST_LABELLED = 15
 
 
 @dataclass(frozen=True)

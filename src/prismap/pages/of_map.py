@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,8 +40,7 @@ def page_of(
     if report is not None and model.twins_ is not None and model.target_ != "none":
         unsupervised, _ = all_positions(model, model.twins_.unsupervised)
         layers.append(Layer("unsupervised", "without target", unsupervised, "the same rows, the target left out"))
-        if report.scores:  # too few labels leave nothing to permute
-            layers.append(permuted_layer(model, report.scores[0]))
+        layers += [permuted_layer(model, report.scores[0])] if report.scores else []  # none if every class is rare
     split = np.full(len(Y), "placed", dtype=object)
     split[model.fit_rows_] = "fitted"
     return PageData(
@@ -54,7 +54,7 @@ def page_of(
     )  # fmt: skip
 
 
-def all_positions(model, parts, rows_fitted=None) -> tuple[np.ndarray, np.ndarray]:
+def all_positions(model: Any, parts: Any, rows_fitted: Any = None) -> Any:
     """Positions of all rows given to `fit` on a map of some of them, and which of them are far from those."""
     fitted = model.fit_rows_ if rows_fitted is None else model.fit_rows_[rows_fitted]
     Y, far = np.empty((model.rows_.shape[0], parts.positions.shape[1])), np.zeros(model.rows_.shape[0], dtype=bool)
