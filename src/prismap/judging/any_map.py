@@ -33,8 +33,9 @@ MOST_STEADY_ROWS = 10_000
 
 
 def judge(
-    subject: Any, X: Any = None, y: Any = None, *, target: str = "auto", metric: Any = "euclidean",
-    labels_from: Any = None, n_permutations: int | None = None, random_state: Any = 0, callback: Any = None,
+    subject: Any, X: Any = None, y: Any = None, *, target: str = "auto", supervised: bool = True,
+    metric: Any = "euclidean", labels_from: Any = None, n_permutations: int | None = None, random_state: Any = 0,
+    callback: Any = None,
 ) -> MapReport:  # fmt: skip
     """Judge a map, whoever made it, and say what could not be told.
 
@@ -57,6 +58,8 @@ def judge(
     y : array of shape (n,) or None, default=None
         The target; unlabelled rows are -1 beside other codes, None or NaN. None judges structure alone.
     target : {"auto", "class", "real"}, default="auto"
+    supervised : bool, default=True
+        Whether the method is given the target, if it takes one. With False y only judges its map.
     metric : str, default="euclidean"
         Distances between rows of the data, by a name of scikit-learn. With coordinates also "precomputed".
     labels_from : None, "clustering", clusterer or function, default=None
@@ -92,11 +95,24 @@ def judge(
     >>> judge(PCA(2), X, y).overstates
     False
     """
+    return judge_and_map(
+        subject, X, y, target=target, supervised=supervised, metric=metric, labels_from=labels_from,
+        n_permutations=n_permutations, random_state=random_state, callback=callback,
+    )[0]  # fmt: skip
+
+
+def judge_and_map(
+    subject: Any, X: Any = None, y: Any = None, *, target: str = "auto", supervised: bool = True,
+    metric: Any = "euclidean", labels_from: Any = None, n_permutations: int | None = None, random_state: Any = 0,
+    callback: Any = None,
+) -> tuple[MapReport, np.ndarray]:  # fmt: skip
+    """The report of `judge`, and the positions of the rows that it is about."""
     if isinstance(subject, PrisMap):
-        return _judge_prismap(subject, X, y, labels_from, n_permutations, callback)
+        model = subject if X is None else clone(subject).fit(X, y)
+        return _judge_prismap(model, labels_from, n_permutations, callback), model.positions()
     start, seed = perf_counter(), as_seed(random_state)
     rng = as_generator(seed)
-    method = maker_of(subject) if makes_maps(subject) else None
+    method = maker_of(subject, supervised=supervised) if makes_maps(subject) else None
     if X is None:
         raise InputError(
             "judge needs the data beside the method: judge(method, X, y)." if method is not None
@@ -126,12 +142,10 @@ def judge(
             raise InputError("labels_from is for classes that a clustering made; y holds none.")
         cluster = clusterer_of(labels_from, len(classes), seed)
         report = replace(report, circular=_circular(rows, Y, codes, cluster, method, seed, rng))
-    return replace(report, times={"judging": perf_counter() - start})
+    return replace(report, times={"judging": perf_counter() - start}), Y
 
 
-def _judge_prismap(model: PrisMap, X: Any, y: Any, labels_from: Any, n_permutations: int | None, callback: Any) -> Any:
-    if X is not None:
-        model = clone(model).fit(X, y)
+def _judge_prismap(model: PrisMap, labels_from: Any, n_permutations: int | None, callback: Any) -> MapReport:
     report = model.report(n_permutations=n_permutations, callback=callback)
     if labels_from is None:
         return report

@@ -44,7 +44,7 @@ class Made:
 class EstimatorMaker:
     """An estimator with `fit` or `fit_transform`, which is cloned and never changed."""
 
-    def __init__(self, estimator: Any):
+    def __init__(self, estimator: Any, *, supervised: bool = True):
         self.estimator = estimator
         self.name = type(estimator).__name__
         method = estimator.fit_transform if hasattr(estimator, "fit_transform") else estimator.fit
@@ -53,6 +53,10 @@ class EstimatorMaker:
             estimator, "fit"
         ):  # a transformer's fit_transform may hide it in **options
             self.takes_target, self.needs_target = target_of(estimator.fit)
+        if not supervised:
+            if self.needs_target:
+                raise InputError(f"{self.name} needs a target and cannot be judged with supervised=False.")
+            self.takes_target = False
         self.seeds = tuple(name for name in _params(estimator) if name.rpartition("__")[2] in SEED_NAMES)
 
     def map_given(self, X: Any) -> Made | None:
@@ -83,14 +87,15 @@ class EstimatorMaker:
 class FunctionMaker:
     """A function of rows, and of their target if it takes two arguments, that returns positions."""
 
-    def __init__(self, function: Callable[..., Any]):
+    def __init__(self, function: Callable[..., Any], *, supervised: bool = True):
         self.function = function
         name = getattr(function, "__name__", type(function).__name__)
         self.name = "the function" if name == "<lambda>" else name
         parameters = _parameters(function)
         free = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         self.seeds = tuple(p.name for p in parameters if p.name in SEED_NAMES)
-        self.takes_target = len(free) >= 2 and free[1].name not in self.seeds
+        self.takes_two = len(free) >= 2 and free[1].name not in self.seeds
+        self.takes_target = self.takes_two and supervised
         self.needs_target = False  # it may refuse None: then there is no map without a target
 
     def map_given(self, X: Any) -> None:
@@ -98,19 +103,19 @@ class FunctionMaker:
 
     def make(self, X: Any, y: Any = None, seed: int | None = None, *, reseed: bool = False) -> Made:
         """A map of rows X."""
-        arguments = (X, y) if self.takes_target else (X,)
+        arguments = (X, y if self.takes_target else None) if self.takes_two else (X,)
         options = dict.fromkeys(self.seeds, seed) if seed is not None else {}
         return Made(as_positions(self.function(*arguments, **options), X, self.name))
 
 
-def maker_of(subject: Any) -> EstimatorMaker | FunctionMaker:
-    """What makes maps out of an estimator or a function."""
+def maker_of(subject: Any, *, supervised: bool = True) -> EstimatorMaker | FunctionMaker:
+    """What makes maps out of an estimator or a function; without `supervised` it is not given the target."""
     if isinstance(subject, type):
         raise InputError(f"judge was given the class {subject.__name__}; give it an object: {subject.__name__}().")
     if hasattr(subject, "fit") or hasattr(subject, "fit_transform"):
-        return EstimatorMaker(subject)
+        return EstimatorMaker(subject, supervised=supervised)
     if callable(subject):
-        return FunctionMaker(subject)
+        return FunctionMaker(subject, supervised=supervised)
     raise InputError(
         f"judge needs coordinates, an estimator with fit or fit_transform, or a function; got {type(subject).__name__}."
     )
