@@ -13,7 +13,13 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 
 from prismap._random import as_generator, as_seed
-from prismap._validation import check_target_length, encode_classes, explain_bad_values, refuse_text_columns
+from prismap._validation import (
+    check_target_length,
+    encode_classes,
+    explain_bad_values,
+    missing_mask,
+    refuse_text_columns,
+)
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.judging.circular import circularity, clusterer_of
 from prismap.judging.makers import maker_of, makes_maps
@@ -168,8 +174,9 @@ def _of_coordinates(rows, Y, kind, codes, classes, rng) -> MapReport:
     ]
     if kind == "none":
         return MapReport(target="none", n_fitted=len(Y), judged="in-sample", depth="coordinates", limits=tuple(limits))
-    case = [Judged(Y, codes)]
-    shuffled = [Judged(Y, permute_known(codes, rng)) for _ in range(N_PERMUTED)]
+    known = known_targets(codes)
+    case = [Judged(Y[known], codes[known])]
+    shuffled = [Judged(Y[known], permute_known(codes[known], rng)) for _ in range(N_PERMUTED)]
     scores, n_judged = score_cases(kind, None, codes, [], (case, None, shuffled), folded=False)
     return MapReport(
         target=kind, n_fitted=len(Y), n_judged=n_judged, judged="in-sample", scores=scores, depth="coordinates",
@@ -271,12 +278,11 @@ def as_target(y: Any, n_rows: int, target: str, rows: Any) -> tuple[str, Any, An
     kind, values = resolve_target(y, n_rows, target, X=rows)
     if kind == "real":
         return kind, values, None
+    known = values[~missing_mask(values)]
+    if len(found := set(known.tolist())) < 2:
+        what = f"one class ({next(iter(found))!s}) only" if found else "no label"
+        raise InputError(f"y holds {what}, so there is nothing to tell apart: leave y out to judge structure alone.")
     classes, codes = encode_classes(check_target_length(values, n_rows), n_rows)
-    if len(classes) < 2:
-        raise InputError(
-            f"y holds one class ({classes[0]!s}) only, so there is nothing to tell apart; leave y out to judge the "
-            "structure alone." if len(classes) else "y holds no label; leave it out to judge the structure alone."
-        )  # fmt: skip
     if int(known_targets(codes).sum()) < 10:
         raise InputError(f"y labels {int(known_targets(codes).sum())} rows; at least 10 are needed to judge by.")
     return kind, codes, classes

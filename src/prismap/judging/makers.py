@@ -47,12 +47,9 @@ class EstimatorMaker:
     def __init__(self, estimator: Any, *, supervised: bool = True):
         self.estimator = estimator
         self.name = type(estimator).__name__
-        method = estimator.fit_transform if hasattr(estimator, "fit_transform") else estimator.fit
-        self.takes_target, self.needs_target = target_of(method)
-        if not self.takes_target and hasattr(
-            estimator, "fit"
-        ):  # a transformer's fit_transform may hide it in **options
-            self.takes_target, self.needs_target = target_of(estimator.fit)
+        ways = [getattr(estimator, name) for name in ("fit_transform", "fit") if hasattr(estimator, name)]
+        found = [target_of(way) for way in ways]  # scikit-learn's fit_transform takes a y that fit may need, or lack
+        self.takes_target, self.needs_target = (any(answers) for answers in zip(*found, strict=True))
         if not supervised:
             if self.needs_target:
                 raise InputError(f"{self.name} needs a target and cannot be judged with supervised=False.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -59,6 +59,8 @@ class Twins:
     permuted: MapParts | None = None
     permuted_target: np.ndarray | None = None
     permuted_rows: np.ndarray | None = None
+    judged: tuple[Judged, ...] = ()
+    """The judged rows on the map, or on maps of the others."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ def judge(model, *, n_permutations=None, callback=None):
         cases = [done[1 + n_permutations + k :: 3] for k in range(3)]
         if not folds:
             cases = held_out_cases(model, held_out, twins.unsupervised, permuted, rng)
+        twins = replace(twins, judged=tuple(cases[0]))
         scores, n_judged = score_cases(model.target_, model.embedding_, y, permuted, cases, folded=bool(folds))
         if model.target_ == "class":
             overlaps = map_overlaps(cases[0], model.classes_)

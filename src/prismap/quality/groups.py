@@ -26,7 +26,6 @@ from scipy.stats import rankdata
 from prismap._blocks import row_blocks
 from prismap._random import as_generator
 from prismap._validation import check_target_length, encode_classes
-from prismap.exceptions import InputError
 from prismap.quality.distances import distance_rows
 
 #: Pairs of classes from which on their arrangement can be judged: four classes have six.
@@ -139,8 +138,6 @@ def _codes(y, X):
     """Codes of the classes that have rows, and how many there are."""
     n_rows = np.size(y) if X is None else np.shape(X)[0]
     classes, codes = encode_classes(check_target_length(y, n_rows), n_rows)
-    if len(classes) < 2:
-        raise InputError(f"y must hold at least two classes to compare; got {len(classes)}.")
     return codes, len(classes)
 
 

@@ -47,7 +47,9 @@ def knn_rank_correlation(
     (2000), from Fisher's z. Parameters as `knn_error`.
     """
     ranks, ranks_fit = rank_shares(y, y_fit)
-    found, said = neighbor_means(Y, ranks, n_neighbors=n_neighbors, Y_fit=Y_fit, y_fit=ranks_fit, metric=metric)
+    _, said = neighbor_means(Y, ranks, n_neighbors=n_neighbors, Y_fit=Y_fit, y_fit=ranks_fit, metric=metric)
+    values, known = real_values(y, np.size(y), "y")
+    found = values[known]  # their shares among few voters would have ties
     if np.ptp(said) == 0 or np.ptp(found) == 0:
         return Estimate(0.0)
     r = float(np.corrcoef(rankdata(found), rankdata(said))[0, 1])
