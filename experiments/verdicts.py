@@ -3,8 +3,8 @@
 *Shows*: the share of cases in which the target is said to show, by what is true of the data: no structure (labels drawn
 at random), weak (class means 1 standard deviation apart in one of 8 columns), strong (4 apart in two), permuted (the
 labels of a strong case, permuted). *Over-states*: the share of cases in which the map is said to over-state, for maps
-by five methods. Pulled is a stand-in for methods that put labels into the map: it moves each row of principal components
-nine tenths of the way to a place of its class. 150 and 400 rows, 2 and 6 classes.
+by five methods. Pulled is a stand-in for methods that put labels into the map: it moves each row of principal
+components nine tenths of the way to a place of its class. 150 and 400 rows, 2 and 6 classes.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def page_of(model, *, title="prismap", columns=None, images=None, row_ids=None) 
     if model.twins_ is not None and model.target_ != "none":
         unsupervised, _ = all_positions(model, model.twins_.unsupervised)
         layers.append(Layer("unsupervised", "without target", unsupervised, "the same rows, the target left out"))
-        layers.append(permuted_layer(model, report.scores[0]))
+        layers += [permuted_layer(model, report.scores[0])] if report.scores else []  # none if every class is rare
     split = np.full(len(Y), "placed", dtype=object)
     split[model.fit_rows_] = "fitted"
     return PageData(
