@@ -109,7 +109,7 @@ def _overstated(report: MapReport, score: TargetScore) -> list[str]:
 def _invents(report: MapReport) -> NullResult | None:
     """The permuted figure that is farthest below chance, if one is far below; one neighbour often shows it first."""
     found = []
-    for score in report.scores:
+    for score in (one for one in report.scores if one.chance > 0):  # a correlation is no error
         for null, n in ((score.permuted_in_sample, report.n_fitted), (score.permuted, report.n_judged)):
             if null is None or null.mean >= INVENTED * null.chance:
                 continue
