@@ -25,7 +25,7 @@ from prismap import judge
 READING = """
 Wanted: the target is said to show in at most 5 % of the cases without structure and in at least 95 % of the strong
 ones; labels that were put into the map are called over-stated in at least 95 %, and plain t-SNE in at most 5 %. Weak
-cases are there to see what is missed. Discriminant analysis over-states where rows are few for its columns.
+cases are there to see what is missed.
 """
 GAPS = {"none": 0.0, "weak": 1.0, "strong": 4.0, "permuted": 4.0}
 SIZES, N_CLASSES, N_FEATURES = (150, 400), (2, 6), 8
