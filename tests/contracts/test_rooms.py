@@ -30,6 +30,7 @@ BELOW = {
     "explorer": {"bundle", "tables", "page_data"},
     "map": {"metrics", "neighbors", "embeddings", "mappings", "quality", "bundle", "tables", "relevance", "learners"},
 }
+BELOW["judging"] = {"metrics", "mappings", "quality", "map"}
 BELOW["inspection"] = {*BELOW["map"], "map", "learners", "relevance", "transfer"}
 BELOW["pages"] = {*BELOW["inspection"], "inspection", "explorer", "page_data"}
 BELOW["scale"] = {"map", "bundle", "tables"}

@@ -26,7 +26,7 @@ def test_several_real_targets_make_one_map(two_targets, tmp_path):
     assert m.known().sum() == 249
     np.testing.assert_array_equal(m.shown_target(), np.where(np.arange(250) == 3, np.nan, Y[:, 0]))
     report = m.report(n_permutations=1)
-    assert report.scores[0].name == "mean nRMSE of 2 targets"
+    assert report.scores[0].name == "mean rank error of 2 targets"
     assert float(report.scores[0].value) < report.scores[0].permuted.mean
     assert len(m.plot().figure.axes) == 2  # the map and its colour bar
     m.save(tmp_path / "two.prismap")

@@ -32,7 +32,7 @@ def test_page_has_the_map_its_twins_and_all_rows(live):
     np.testing.assert_array_equal(np.bincount(own.codes), np.bincount(model.y_))
     score = model.report().scores[0]
     assert (
-        f"1-NN error is {100 * score.permuted.mean:.0f} %, by chance {100 * score.chance:.0f} %"
+        f"{score.name} is {100 * score.permuted.mean:.0f} %, by chance {100 * score.chance:.0f} %"
         in page.layers[2].own_note
     )
     relevance = page.relevance

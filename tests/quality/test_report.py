@@ -155,6 +155,30 @@ def test_real_targets_speak_of_values():
     assert "%" not in str(found)
 
 
+def test_a_correlation_is_no_error_that_could_be_invented():
+    order = TargetScore("rank correlation", Estimate(0.9), 0.0, permuted=NullResult((-0.1, -0.08), 0.0))
+    error_of_ranks = TargetScore("rank error", Estimate(0.4, 0.02), 1.1, permuted=NullResult((1.1, 1.12), 1.1))
+    found = report(error_of_ranks, order, target="real")
+    assert found.overstates is False
+    assert "misses by 0.40 standard deviations (rank correlation 0.90)" in found.verdict
+
+
+def test_any_of_the_errors_can_show_invention():
+    first = TargetScore("10-NN error", error(0.1), 0.9, permuted_in_sample=NullResult((0.86, 0.85), 0.9))
+    second = TargetScore("1-NN error", error(0.1), 0.9, permuted_in_sample=NullResult((0.3, 0.31), 0.9))
+    assert not report(first).overstates
+    assert report(first, second).overstates
+
+
+def test_coordinates_alone_say_nothing_of_invention():
+    found = report(score(0.05, permuted=(0.15, 0.17)), depth="coordinates", limits=("the method",))
+    assert found.overstates is None
+    assert "invents structure." not in found.verdict
+    assert "not judged: the method" in str(found)
+    with pytest.raises(InputError, match="depth must be one of"):
+        report(score(), depth="deep")
+
+
 def test_without_a_target_structure_alone_is_judged():
     found = MapReport(target="none", n_fitted=100, structure={"map, data": curve()})
     assert found.target_shows is None

@@ -40,6 +40,7 @@ from prismap.map.parts import DENSE_ROWS, MapParts, nearest_anchors
 from prismap.map.refit import extended, new_landmarks, target_of
 from prismap.map.store import load_map, save_map
 from prismap.map.tables import encoded, fit_table, names_in, positions_frame, row_names, target_in
+from prismap.map.trust import trust_of
 from prismap.mappings import InverseMap
 from prismap.mappings.base import Mapping
 from prismap.metrics import FisherMetric, Metric, fit_metric
@@ -315,7 +316,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _forget(self):
         """What was derived from an earlier fit."""
-        self._report, self.twins_, self._inverse = None, None, None
+        self._report, self.twins_, self._inverse, self._trust = None, None, None, None
         self._n_features_out = self.parts_.positions.shape[1]
 
     def _check_target(self, y, n_rows):
@@ -461,6 +462,14 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if self._report is None:
             self._report, self.twins_ = judge(self, n_permutations=n_permutations, callback=callback)
         return self._report
+
+    @property
+    def trust_(self):
+        """How far each row can be trusted, a `prismap.map.trust.Trust`; classes only, after `report`."""
+        check_is_fitted(self, "seed_")
+        if self._trust is None:
+            self._trust = trust_of(self)
+        return self._trust
 
     def report_dict(self):
         """The report in plain values if the map was judged; None otherwise."""
