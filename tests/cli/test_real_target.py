@@ -22,6 +22,6 @@ def test_a_quantity_is_seen_and_said(run, tmp_path):
     )
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert report["target"] == "real"
-    assert report["scores"][0]["name"] == "nRMSE"
+    assert [score["name"] for score in report["scores"]][:2] == ["rank error", "nRMSE"]
     assert report["scores"][0]["value"]["value"] < 0.8 < report["scores"][0]["permuted"]["mean"]
     assert "target: real" in out

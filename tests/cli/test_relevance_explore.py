@@ -75,7 +75,8 @@ def test_explore_serves_the_page_until_interrupted(made):
             lines = "".join(server.stdout.readline() for _ in range(3))
             address = json.loads(lines)["address"]
             assert address.startswith("http://127.0.0.1:")
-            with urllib.request.urlopen(address, timeout=30) as answer:
+            browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())  # the token becomes a cookie
+            with browser.open(address, timeout=30) as answer:
                 assert b'id="prismap"' in answer.read()
         finally:
             server.send_signal(signal.SIGINT)

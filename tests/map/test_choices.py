@@ -96,7 +96,7 @@ def test_another_metric_makes_the_map(metric, tmp_path):
         again = PrisMap.load(tmp_path / "m.prismap")
         np.testing.assert_array_equal(again.transform(ROWS[HELD]), model.transform(ROWS[HELD]))
     else:
-        with pytest.raises(InputError, match="metric=.*is an object"):
+        with pytest.raises(InputError, match="measures=.*is an object"):
             model.save(tmp_path / "m.prismap")
 
 

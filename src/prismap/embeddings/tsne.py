@@ -19,6 +19,7 @@ from prismap.embeddings._interrupt import InterruptBetweenSteps
 from prismap.embeddings._starts import given_start, principal_start, rescale, spectral_start
 from prismap.embeddings.base import Embedding, EmbeddingResult
 from prismap.exceptions import InputError
+from prismap.metrics import NamedMetric, VectorMetric
 from prismap.neighbors import Neighbors, kneighbors
 
 #: Up to here all pairs are visited, without approximation; then Barnes-Hut; from the second figure on the FFT grid.
@@ -175,7 +176,7 @@ class TSNE(Embedding):
         """Positions before rescaling."""
         if not isinstance(self.init, str):
             return given_start(self.init, P.shape[0], self.n_components)
-        vectors = getattr(metric, "rows_", None)
+        vectors = metric.rows_ if isinstance(metric, (NamedMetric, VectorMetric)) else None
         kind = self.init
         if kind == "auto":
             kind = "pca" if vectors is not None and self.metric == "euclidean" else "spectral"

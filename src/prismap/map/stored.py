@@ -143,7 +143,6 @@ def _check_shapes(arrays, n, n_components):
         n_anchors = n if n <= DENSE_ROWS else len(arrays.get("anchors", arrays["mapping/landmarks"]))
         wanted |= {"mapping/bandwidth": (k,), "mapping/coefficients": (k, n_components)}
         wanted |= {"mapping/center": (n_components,), "mapping/smoothness": (2,)}
-    wanted["nearest"] = (n_anchors,)
     if "feature_names" in arrays:
         wanted["feature_names"] = (arrays["rows"].shape[1] if "rows" in arrays else sparse_shape(arrays)[1],)
     if "metric/probabilities" in arrays:
@@ -159,6 +158,9 @@ def _check_shapes(arrays, n, n_components):
         number, extrapolated = arrays["metric/segments"].tolist()
         if not 1 <= number <= MOST_WORK["n_segments"] or extrapolated not in (0, 1):
             raise ValueError(f"metric/segments says {number} sub-segments, which no map has")
+    # A map that grew keeps the distances of the rows it was made of.
+    if arrays["nearest"].ndim != 1 or not 1 < len(arrays["nearest"]) <= n_anchors:
+        raise ValueError(f"nearest has shape {arrays['nearest'].shape} for {n_anchors} anchors")
     if arrays["nearest"].min() < 0:
         raise ValueError("nearest holds distances below zero")
 

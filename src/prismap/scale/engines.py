@@ -183,6 +183,7 @@ def private_cluster(distributed: Any, n_workers: int) -> Iterator[Any]:
         cluster = stack.enter_context(
             distributed.LocalCluster(
                 n_workers=0, threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR,
+                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
                 host="127.0.0.1", protocol="tls://", security=temporary_security(distributed),
             )
         )  # fmt: skip
