@@ -43,6 +43,7 @@ from prismap.metrics.sources import (
 from prismap.metrics.support import stratified_folds, stratified_support
 from prismap.metrics.target import resolve_target
 from prismap.metrics.tiles import fill_pairs
+from prismap.metrics.trees import TreesSource
 
 N_FOLDS = 10
 #: Support rows when `n_support` is None: enough for a good posterior, few enough for a large n.
@@ -61,10 +62,11 @@ class FisherMetric(Metric):
     data : {"vectors", "similarity", "dissimilarity"} or a metric of the data
         What X is: rows of features, or a square matrix between rows. ``SimilarityMetric(repair=...)`` says what is done
         about negative eigenvalues of a similarity matrix.
-    posterior : "auto", "parzen", "lssvm" or a classifier; "gp" or a regressor for a real target; `PredictedLabels`
+    posterior : "auto", "parzen", "lssvm", "trees" or a classifier; "gp" or a regressor (real target); `PredictedLabels`
         The estimate of the class posterior: Gaussian kernels on support rows, a least-squares support vector machine on
-        the profiles, or any classifier with ``predict_proba`` (vectors only; an unfitted one is cloned and fitted in
-        folds, so that no row is judged by a model that saw it; a fitted one is used as it is, in-sample). "auto" takes
+        the profiles, a forest ("trees", vectors only: it selects features and does not care for scales), or any
+        classifier with ``predict_proba`` (vectors only; an unfitted one is cloned and fitted in folds, so that no row
+        is judged by a model that saw it; a fitted one is used as it is, in-sample). "auto" takes
         the better of the first two by out-of-fold log-loss; with supervision 1 it is "parzen", because the others do
         not see what lies between rows, and without a Euclidean part would merge all clusters of a class.
         A real target has a Gaussian process: "auto" and "gp" find its hyper-parameters by marginal likelihood,
@@ -124,7 +126,7 @@ class FisherMetric(Metric):
     _parameter_constraints = {
         "target": [StrOptions({"auto", "class", "real"})],
         "data": [StrOptions({"vectors", "similarity", "dissimilarity"}), DataMetric],
-        "posterior": [StrOptions({"auto", "parzen", "lssvm", "gp"}), BaseEstimator, HasMethods("predict")],
+        "posterior": [StrOptions({"auto", "parzen", "lssvm", "trees", "gp"}), BaseEstimator, HasMethods("predict")],
         "path": [StrOptions({"chord", "tangent", "graph"})],
         "n_segments": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "symmetric": ["boolean"],
@@ -238,6 +240,8 @@ class FisherMetric(Metric):
 
     def _make_source(self, codes, rng, state):
         """The source of the posterior by name, by out-of-fold log-loss, from a classifier, or from stored arrays."""
+        if state is not None and "trees_value" in state:
+            return TreesSource.restore(self, state)
         if state is not None and "probabilities" in state:
             return MachineSource.restore(self, state)
         kind = self.posterior if isinstance(self.posterior, str) else "model"
@@ -261,8 +265,8 @@ class FisherMetric(Metric):
                 return source
             source, self.log_losses_ = choose_source(self, codes, rng)
         else:
-            parzen = kind == "parzen"
-            source = parzen_source(self, codes, rng, state) if parzen else MachineSource(self, codes, rng)
+            make = {"lssvm": MachineSource, "trees": TreesSource}.get(kind, parzen_source)
+            source = make(self, codes, rng) if make is not parzen_source else make(self, codes, rng, state)
         self.n_segments_ = min(self.n_segments_, source.most_segments or self.n_segments_)
         if self.n_segments not in ("auto", self.n_segments_) or (self.path == "tangent" and source.most_segments):
             raise InputError(
