@@ -1,15 +1,15 @@
 """How much the target counts, by evidence: the least supervision that is not told from the best.
 
-A map is made of ``d^2 = w arc^2 + (1 - w) ||x - x'||^2 / sigma^2``. Both parts are computed once, for the fitted rows and
-cross-fitted; each w is then judged by how well the ten nearest rows tell the target of a row. All candidates are judged
-on the same rows, so that their differences have a standard error of their own, which is smaller than theirs.
+A map is made of ``d^2 = w arc^2 + (1 - w) ||x - x'||^2 / sigma^2``. Both parts are computed once, cross-fitted; each w
+is then judged by how well the ten nearest rows tell the target of a row. All candidates are judged on the same rows, so
+that their differences have a standard error of their own, which is smaller than theirs.
 """
 
 from __future__ import annotations
 
 import warnings
 from copy import copy
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from sklearn.ensemble import RandomForestClassifier
 from prismap._random import as_generator
 from prismap._search import smallest
 from prismap._validation import changed
+from prismap.map.make import smoothness, smoothness_rows
 from prismap.mappings import KernelMap, VoteMap
 from prismap.metrics.base import PrecomputedMetric
 from prismap.metrics.gaussian_process import target_bins
@@ -38,28 +39,16 @@ N_NEIGHBORS = 10
 SIGNIFICANT, ALIKE = 2.5, 1.0
 #: Rows that are judged; fewer where each pair costs a walk along its segment.
 MOST_ROWS, MOST_ALONG_SEGMENTS = 2000, 500
-#: Trees are tried up to so many rows, if a small forest's out-of-bag log-loss is near the best one's.
-MOST_TREE_ROWS, SCREEN_TREES, NEAR = 5000, 50, 1.1
-#: Rows and folds that kernels and votes are compared by.
-MAPPING_ROWS, MAPPING_FOLDS = 1000, 5
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One posterior and share, how well the ten nearest rows tell the target, and the standard error of that.
-
-    `score` is the share of rows told right for classes, and the error in standard deviations for real targets.
-    """
-
-    posterior: str
-    supervision: float
-    score: float
-    standard_error: float
+#: Trees are tried up to so many rows, if a small forest's out-of-bag log-loss is near that of the other posteriors and
+#: below that of no knowledge at all.
+MOST_TREE_ROWS, SCREEN_TREES, NEAR, KNOWING = 5000, 50, 1.25, 0.98
+#: Folds that kernels and votes are compared in.
+MAPPING_FOLDS = 5
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The share that was taken, the metric fitted with it (None: the data's own) and all that was tried."""
+    """The share that was taken, the metric fitted with it (None: the data's own) and all that was tried, as `described`."""
 
     supervision: float
     metric: Any
@@ -102,14 +91,14 @@ def paired_gap(a, b):
 def least_as_good(losses, weights):
     """Index of the candidate to take, from the losses (candidates, rows) and shares of all candidates.
 
-    None unless the best is better than no supervision by `SIGNIFICANT` standard errors; else the smallest share that is
-    within `ALIKE` standard errors of the best, and of several with this share the best.
+    That without supervision unless the best is better by `SIGNIFICANT` standard errors; else the smallest share that
+    is within `ALIKE` standard errors of the best, and of several with this share the best.
     """
     means, weights = losses.mean(axis=1), np.asarray(weights)
     best, plain = int(means.argmin()), int(np.flatnonzero(weights == 0)[0])
     gain, error = paired_gap(losses[plain], losses[best])
     if gain <= SIGNIFICANT * error:
-        return None
+        return plain
     alike = []
     for k in np.flatnonzero(weights > 0):
         behind, error = paired_gap(losses[k], losses[best])
@@ -138,16 +127,16 @@ def choose(fisher, data, y, wish, seed):
         shares += tried
         posteriors += [metric.posterior_.name] * len(tried)
     found = np.concatenate(losses)
-    curve = tuple(
-        asdict(Candidate(name, w, *score(loss, real=real)))
-        for name, w, loss in zip(posteriors, shares, found, strict=True)
-    )
     if wish == "max":
         sharp = [k for k, w in enumerate(shares) if w == SHARPEST]
         taken = min(sharp, key=lambda k: found[k].mean())
     else:
         taken = least_as_good(found, shares)
-    if taken is None:
+    curve = tuple(
+        described(name, w, loss, k == taken, real=real)
+        for k, (name, w, loss) in enumerate(zip(posteriors, shares, found, strict=True))
+    )
+    if taken == 0:
         return Choice(0.0, None, curve)
     metric = metrics[(taken - 1) // len(tried)]
     return Choice(shares[taken], with_share(metric, fisher.path, shares[taken], data, y), curve)
@@ -165,7 +154,7 @@ def candidates(fisher, data, y, seed):
     if fisher.path == "tangent" or fisher.n_segments not in ("auto", 1):
         return [first]
     loss = log_loss(first.class_probabilities()[known], y[known])
-    if not trees_are_worth_it(first.raw_rows_[known], y[known], NEAR * loss, seed):
+    if not trees_are_worth_it(first.raw_rows_[known], y[known], loss, seed):
         return [first]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the first has said what there is to say
@@ -174,15 +163,19 @@ def candidates(fisher, data, y, seed):
 
 def trees_are_worth_it(X, codes, loss, seed):
     """Whether a small forest has a log-loss near the one that is there, judged out of bag and calibrated."""
-    if np.bincount(codes).min() < 2:
+    shares = np.bincount(codes) / len(codes)
+    if shares.min() * len(codes) < 2:
         return False
+    entropy = -float((shares * np.log(shares)).sum())
     small = RandomForestClassifier(SCREEN_TREES, min_samples_leaf=2, oob_score=True, random_state=seed % 2**32)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the few rows that are in every bag
         votes = small.fit(X, codes).oob_decision_function_
     judged = np.isfinite(votes).all(axis=1)
     scores = log_shares(votes[judged], SCREEN_TREES / np.e)
-    return log_loss(softmax(best_temperature(scores, codes[judged]) * scores), codes[judged]) < loss
+    return log_loss(softmax(best_temperature(scores, codes[judged]) * scores), codes[judged]) < min(
+        NEAR * loss, KNOWING * entropy
+    )
 
 
 def is_rowwise(metric):
@@ -217,44 +210,51 @@ def standardised(y):
     return (y - y.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
 
 
-def score(loss, *, real):
-    """A candidate's figure and its standard error: share right, or nRMSE."""
+def described(posterior, share, loss, taken, *, real):
+    """A candidate in plain values, by the losses of its rows: the share told right, or the nRMSE, and its error."""
     mean, error = float(loss.mean()), float(loss.std(ddof=1) / np.sqrt(len(loss)))
-    if not real:
-        return 1 - mean, error
-    root = np.sqrt(mean)
-    return float(root), float(error / (2 * root)) if root > 0 else 0.0
+    if real:
+        mean, error = float(np.sqrt(mean)), error / (2 * float(np.sqrt(mean)) or 1.0)
+    else:
+        mean = 1 - mean
+    return {"posterior": posterior, "supervision": share, "score": mean, "standard_error": error, "taken": taken}
 
 
 # --- mappings ---------------------------------------------------------------------------------------------------------
 
 
 def choose_mapping(D, Y, y, seed):
-    """ "fisher" (kernels) or "vote": which places rows better that are left out, by the target of their neighbours.
+    """A `VoteMap` or a `KernelMap`, unfitted: which places rows better that are left out, by what their neighbours say.
 
     D : distances between the fitted rows at positions Y with target y; without a target votes are taken. The embedding
     stays as it is; only the mapping is fitted without the rows that it places.
     """
     if y is None:
-        return "vote"
-    rng, real = as_generator(seed), y.dtype.kind == "f"
-    sample = judged_rows(y, real, rng, MAPPING_ROWS)
-    if len(sample) < 2 * MAPPING_FOLDS:
-        return "fisher"
-    D, Y = D[np.ix_(sample, sample)], Y[sample]
-    target = standardised(y[sample]) if real else y[sample]
-    folds = rng.permutation(np.arange(len(sample)) % MAPPING_FOLDS)
-    kernels = KernelMap(random_state=seed).set_params(metric=PrecomputedMetric.of(D)).fit(D, Y)
-    fixed = KernelMap(bandwidth=kernels.factor_, ridge=kernels.ridge_, random_state=seed)
-    losses = {name: np.empty(len(sample)) for name in ("vote", "fisher")}
-    for fold in range(MAPPING_FOLDS):
+        return VoteMap()
+    sample = smoothness_rows(len(D), seed)
+    D, Y, y = D[np.ix_(sample, sample)], Y[sample], y[sample]
+    kernels = KernelMap(random_state=seed, **smoothness(D, Y, "cv", seed))
+    known, real = np.flatnonzero(known_targets(y)), y.dtype.kind == "f"
+    if len(known) < 2 * MAPPING_FOLDS:
+        return kernels
+    target = standardised(y[known]) if real else y[known]
+    D, Y = D[np.ix_(known, known)], Y[known]
+    folds = as_generator(seed).permutation(np.arange(len(known)) % MAPPING_FOLDS)
+    mappings = VoteMap(), kernels
+    losses = [left_out_losses(mapping, D, Y, target, folds, real=real).mean() for mapping in mappings]
+    return mappings[int(np.argmin(losses))]
+
+
+def left_out_losses(mapping, D, Y, y, folds, *, real):
+    """Loss of each row by its nearest rows on the map, where a mapping that never saw its fold places it."""
+    losses = np.empty(len(y))
+    for fold in np.unique(folds):
         kept, out = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
         among = D[np.ix_(kept, kept)]
-        for name, mapping in (("vote", VoteMap()), ("fisher", fixed)):
-            made = clone(mapping).set_params(metric=PrecomputedMetric.of(among)).fit(among, Y[kept])
-            placed = made.place(D[np.ix_(out, kept)])
-            losses[name][out] = placed_losses(placed, target[out], Y[kept], target[kept], real=real)
-    return min(losses, key=lambda name: losses[name].mean())
+        made = clone(mapping).set_params(metric=PrecomputedMetric.of(among)).fit(among, Y[kept])
+        placed = made.place(D[np.ix_(out, kept)])
+        losses[out] = placed_losses(placed, y[out], Y[kept], y[kept], real=real)
+    return losses
 
 
 def placed_losses(placed, y, Y, fitted, *, real):

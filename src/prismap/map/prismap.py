@@ -90,7 +90,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     classes_ : the classes, with a class target.
     supervision_ : how much the target counts: as it was given, or as it was chosen.
     supervision_curve_ : what it was chosen from, a tuple of dictionaries (posterior, supervision, score,
-        standard_error); None where it was given.
+        standard_error, taken); None where it was given.
     metric_ : the fitted metric: a `FisherMetric`, the one that was given, or the data's own without a target.
     parts_ : `prismap.map.parts.MapParts`, what is saved, judged and served.
     rows_, y_ : the samples given to `fit` as they were checked, and their target (codes, numbers or None).

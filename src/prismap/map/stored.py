@@ -22,7 +22,13 @@ INDICES = {
 WHOLE = ("metric/segments", "metric/trees_feature", "metric/trees_children", "metric/trees_roots")
 #: The parts of sparse rows, which `check_sparse` knows.
 SPARSE = ("rows/data", "rows/indices", "rows/indptr", "rows/shape")
-SCALARS = ("metric/bandwidth", "metric/machine_gamma", "metric/machine_temperature", "metric/trees_temperature")
+SCALARS = (
+    "mapping/scale",
+    "metric/bandwidth",
+    "metric/machine_gamma",
+    "metric/machine_temperature",
+    "metric/trees_temperature",
+)
 HEADER_KINDS: dict[str, Any] = {
     "params": dict, "extra": dict, "times": dict, "story": dict, "n_features": int, "n_given": int,
     "report": (dict, type(None)),

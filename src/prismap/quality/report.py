@@ -66,6 +66,8 @@ class MapReport:
     overlaps : pairs of classes that are mixed in the map, most mixed first; None if not asked
     bandwidths, posterior, seed, versions, times, settings : how the map was made; times in seconds
     notes, warnings : what else a reader should know
+    supervision_curve : what "supervision" was chosen from, if it was: dictionaries of posterior, supervision, score
+        (share of rows told right by their ten nearest; nRMSE of real targets), standard_error, and whether it was taken
 
     `verdict` puts it in words (rules in `prismap.quality.verdict`), ``str()`` makes a table, `to_dict` is JSON-safe.
     """
@@ -85,6 +87,7 @@ class MapReport:
     settings: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    supervision_curve: tuple[dict[str, Any], ...] | None = None
 
     def __post_init__(self) -> None:
         if self.target not in TARGETS:
@@ -129,6 +132,7 @@ class MapReport:
             "settings": dict(self.settings),
             "notes": list(self.notes),
             "warnings": list(self.warnings),
+            "supervision_curve": None if self.supervision_curve is None else [dict(c) for c in self.supervision_curve],
         }
 
     @classmethod
@@ -145,6 +149,7 @@ class MapReport:
             overlaps=None if overlaps is None else tuple(Overlap(**pair) for pair in overlaps),
             notes=tuple(stored["notes"]),
             warnings=tuple(stored["warnings"]),
+            supervision_curve=None if (curve := stored.get("supervision_curve")) is None else tuple(curve),
         )
 
     def __repr__(self) -> str:
