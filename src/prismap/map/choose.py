@@ -48,7 +48,7 @@ MAPPING_FOLDS = 5
 
 @dataclass(frozen=True)
 class Choice:
-    """The share that was taken, the metric fitted with it (None: the data's own) and all that was tried, as `described`."""
+    """The share that was taken, the metric fitted with it (None: the data's own), and all that was tried."""
 
     supervision: float
     metric: Any
