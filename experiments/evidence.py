@@ -29,6 +29,13 @@ from prismap.metrics import FisherMetric
 from prismap.metrics.geometry import data_metric
 from prismap.quality import knn_error, knn_nrmse
 
+READING = """
+Where few features matter or classes are bent, the choice gains 1 to 19 points of ten neighbours over a fixed share, and
+more over a plain map; on shells and signs it is at or near the full space. On few of 100 and on xor it falls 10 and 12
+points short of it: a share that is as good in the metric is not as good in two dimensions ("max" gains 5 points on the
+first and loses 2 on the second). On housing it takes the former share. Permuted targets were left out in 59 of 60
+cases. Fits take 1.6 to 2.2 times as long: the forests, the curve and the choice of the mapping.
+"""
 N_TEST, N_SPLITS, N_PERMUTED, PERMUTED_ROWS = 1000, 1, 10, 300
 MAPS = {
     "auto": {}, "fixed": {"supervision": 0.8, "mapping": "fisher"}, "max": {"supervision": "max"},
