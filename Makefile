@@ -6,7 +6,7 @@ DATA ?=
 PEERS ?=
 RESUME ?=
 
-.PHONY: demo test lint format bench experiments docs pictures release-check lowest fuzz web clean help
+.PHONY: demo test lint format bench experiments docs pictures release-check lowest portable fuzz soak web clean help
 
 help:
 	@echo "make demo         fit, report and draw the digits demo into demo/"
@@ -19,6 +19,8 @@ help:
 	@echo "make release-check  build wheel and sdist, try both in clean environments"
 	@echo "make lowest       the heart of the tests with the lowest versions that pyproject.toml allows"
 	@echo "make fuzz         50,000 forged model files, 20,000 damaged tables, 10,000 odd requests (an hour or two)"
+	@echo "make portable     the tests that depend on rounding, under other processors' kernels"
+	@echo "make soak         ten minutes of good and bad requests to a live explorer"
 	@echo "make web          rebuild the page from web/ (needs node)"
 
 $(VENV)/.user: pyproject.toml
@@ -73,6 +75,12 @@ lowest:
 
 fuzz: $(VENV)/.dev
 	$(BIN)/python tools/fuzz.py
+
+portable: $(VENV)/.dev
+	PYTHON=$(BIN)/python bash tools/portable.sh
+
+soak: $(VENV)/.dev
+	$(BIN)/python tools/soak.py
 
 web:
 	cd web && npm ci --no-audit --no-fund && npm run build

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_digits
 
-from prismap.metrics import FisherMetric
-from prismap.metrics.parzen import class_products
+from prismap.metrics import FisherMetric, Parzen
+from prismap.metrics.posteriors.density import class_products
 from prismap.metrics.tiles import fill_pairs
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
@@ -26,7 +26,7 @@ def blobs(n, n_classes, n_features=30, seed=0):
 
 def products_alone(metric):
     """The class products of all pairs of the same tiles on the same threads, and nothing else."""
-    rows = metric._source.rows
+    rows = metric.posterior_.rows
     out = np.empty((len(rows), len(rows)), dtype=np.float32)
 
     def lengths(block, chunk_a, chunk_b, a, b):
@@ -68,7 +68,7 @@ def cases(data_folder=None):
     X, y = load_digits(return_X_y=True)
     X = X.astype(np.float32)
     for cross_fit in (True, False):
-        metric = FisherMetric(posterior="parzen", cross_fit=cross_fit, random_state=0).fit(X, y)
+        metric = FisherMetric(posterior="parzen", n_segments=2, cross_fit=cross_fit, random_state=0).fit(X, y)
         name = f"all-pairs Fisher, digits 1,797 float32, {'cross-fitted' if cross_fit else 'as published'}"
         yield {"name": f"{name}, against its products alone", "ours": metric.pairwise, "theirs": products_alone(metric)}
     tangent = FisherMetric(posterior="parzen", path="tangent", n_segments=2, cross_fit=False).fit(X, y)
@@ -96,5 +96,5 @@ def growth_cases():
 def timed(n, n_support, n_classes, n_segments):
     """All pairs of one size."""
     X, y = blobs(n, n_classes)
-    metric = FisherMetric(posterior="parzen", n_segments=n_segments, n_support=n_support, random_state=0).fit(X, y)
+    metric = FisherMetric(posterior=Parzen(n_support), n_segments=n_segments, random_state=0).fit(X, y)
     return metric.pairwise

@@ -50,7 +50,7 @@ html_copy_source = False
 html_show_sourcelink = False
 pygments_style, pygments_dark_style = "tango", "monokai"
 
-# MathJax from an installed package: one file beside the pages, no request to anybody.
+# MathJax from an installed package: one file beside the pages, so that readers make no network requests.
 _mathjax = distribution("sphinx-mathjax-offline").locate_file("sphinx-mathjax-offline/static/mathjax/tex-svg.js")
 html_static_path.append(str(_mathjax))
 mathjax_path = "tex-svg.js"
@@ -103,7 +103,7 @@ def public_names(room: str) -> list[str]:
     elsewhere = tuple(other for other in ROOMS if other not in (room, "prismap"))
     return [
         name for name in names
-        if not name.startswith("_") and not (room == "prismap" and home(getattr(module, name)).startswith(elsewhere))
+        if not name.startswith("_") and not home(getattr(module, name)).startswith(elsewhere)
     ]  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def home(value: object) -> str:
 
 
 def write_reference(folder: Path) -> list[str]:
-    """One page a room, from its public names, so that no name can be forgotten; which pages these are."""
+    """Write one page per package from its public names, so that no name can be forgotten, and return the pages."""
     (folder / "api").mkdir(parents=True, exist_ok=True)
     stems, pages = [], set()
     for room, title in ROOMS.items():

@@ -38,9 +38,9 @@ for ax, Y, labels, title in [
 figure.legend(*points.legend_elements(), title="digit", loc="outside right center", frameon=False)
 
 # %%
-# New rows
-# --------
-# The map is a function: rows that took no part are placed one by one, in linear time, and always at the same place.
+# New samples
+# -----------
+# The map is a function. Held-out samples are projected one by one, in linear time, and always to the same position.
 
 Y_new = m.transform(X[new])
 ax = m.plot()
@@ -48,8 +48,8 @@ ax.scatter(*Y_new.T, c="black", s=4, label="new")
 ax.set_title("400 new digits (black) on the map of 800")
 
 # %%
-# Their nearest fitted rows on the map have another label in so many cases; beside it, what the map of permuted labels
-# gives for its own labels:
+# The share of them whose nearest fitted sample in the map has another label, and the same for the map of permuted
+# labels and its own labels:
 
 
 print("new rows, this map:     ", knn_error(Y_new, y[new], Y_fit=m.embedding_, y_fit=y[fitted]))

@@ -1,10 +1,10 @@
 """
-Honest against as published
-===========================
+Cross-fitted and as published
+=============================
 
-The published estimate of the Fisher metric lets every row vote for its own label. In the picture that looks
-wonderful, whatever the labels are. With cross-fitting, prismap's default, a pair of rows is judged by rows outside
-their folds only.
+The published estimate of the Fisher metric lets every sample vote for its own label. The picture then looks
+wonderful, whatever the labels are. With cross-fitting, prismap's default, a pair of samples is judged only by
+samples outside their folds.
 
 **What to look for:** the lower row. Labels there are permuted, so *no* map should show them.
 """

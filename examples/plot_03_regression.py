@@ -2,11 +2,11 @@
 A target that is a number
 =========================
 
-Ten measurements of 442 patients and how far their diabetes went in a year. Nothing changes in the call: a target of
-quantities gets a Gaussian process instead of class densities.
+Ten measurements of 442 patients, and the progression of their diabetes after one year. The call is the same as for
+classes. For a target of quantities a Gaussian process replaces the class densities.
 
 **What to look for:** without the target, dark and light rows are mixed; in the supervised map the colour runs in one
-direction, as far as the measurements know it. The figures below say how far that is.
+direction, as far as the measurements contain it. The figures below say how far that is.
 """
 
 import matplotlib.pyplot as plt
@@ -33,8 +33,9 @@ MapDisplay(m.embedding_, y[fitted], title="PrisMap: disease progression").plot(a
 # %%
 # How much of it is true
 # ----------------------
-# Rows that took no part are placed, and their value guessed from their neighbours on the map. nRMSE is the error in
-# units of the target's spread: 1 is knowing nothing. Beside it, a map of permuted values, judged in the same way.
+# Held-out samples are projected, and their value is predicted from their neighbours in the map. nRMSE is the error in
+# units of the target's standard deviation, so 1 means no information. A map of permuted values is judged in the same
+# way.
 
 permuted = np.random.default_rng(1).permutation(y)
 chance = PrisMap(random_state=0).fit(X[fitted], permuted[fitted])

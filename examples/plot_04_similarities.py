@@ -2,11 +2,11 @@
 Data without columns: words and a kernel
 ========================================
 
-Sometimes there are no features, only a way to compare two things. Here: the names of scikit-learn's own estimators,
+Sometimes there are no features, only a way to compare two objects. Here: the names of scikit-learn's own estimators,
 compared by the n-grams they share. The matrix of similarities is all the method sees.
 
 **What to look for:** the families (colour) come apart as far as names tell them, and a name that was never seen is
-placed by its similarities to those that were.
+projected by its similarities to those that were.
 """
 
 import textwrap

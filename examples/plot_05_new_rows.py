@@ -1,13 +1,13 @@
 """
-New rows: placed, far, drifting
-===============================
+New samples: projected, far, drifting
+=====================================
 
-A map of wines, made of two thirds of the rows. The other third is placed on it; then the same rows come from a badly
-calibrated instrument.
+A map of wines, fitted on two thirds of the samples. The other third is projected onto it. Then the same samples come
+from a badly calibrated instrument.
 
-**What to look for:** new rows land among their like. As the calibration drifts, more and more of them are *far*:
-farther from the data than 99 % of the fitted rows are from each other. They are still placed somewhere, which is why
-the flag matters.
+**What to look for:** new samples land among similar ones. As the calibration drifts, more and more of them are *far*:
+farther from the nearest fitted sample than 99 % of the fitted samples are from theirs. They still get a position,
+which is why the flag matters.
 """
 
 import matplotlib.pyplot as plt

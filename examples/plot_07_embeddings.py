@@ -5,8 +5,8 @@ Several embeddings, plain and supervised
 Every embedding takes every metric, so the Fisher metric turns each of them into a supervised one.
 
 **What to look for:** columns are methods, rows are metrics. In each picture stands the share of rows whose nearest
-neighbour has another label. It is in-sample; :doc:`plot_02_honest` shows why that is no scandal here, and why it
-would be with ``cross_fit=False``.
+neighbour has another label. It is in-sample. :doc:`plot_02_honest` shows why that is acceptable here, and why it would
+not be with ``cross_fit=False``.
 """
 
 import matplotlib.pyplot as plt

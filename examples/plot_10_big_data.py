@@ -2,7 +2,7 @@
 More rows than one likes to embed
 =================================
 
-A map is fitted on a sample; everything else is placed on it, file by file, in as many processes as you like. Here
+A map is fitted on a sample. Everything else is projected onto it, file by file, in as many processes as you like. Here
 four small files stand for four hundred large ones.
 
 **What to look for:** every file gets its own output, a second run does nothing, and the picture of all rows is that

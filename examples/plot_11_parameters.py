@@ -2,12 +2,12 @@
 What the parameters do to the picture
 =====================================
 
-Four hundred digits. Above, ``supervision`` grows from the data's own distance to the pure Fisher metric; below,
+Four hundred digits. Above, ``supervision`` grows from the data's own distance to the pure Fisher metric. Below,
 ``perplexity`` grows from five neighbours to a hundred.
 
 **What to look for:** above, groups close up as soon as the target counts, and change places, which is a reason not to
-read meaning into who is beside whom. Below, ragged strings become round groups as more neighbours count. What shows at
-one setting only is not worth a name.
+read meaning into who is beside whom. Below, ragged strings become round groups as more neighbours count. Do not
+interpret what shows at one setting only.
 """
 
 import matplotlib.pyplot as plt

@@ -1,8 +1,8 @@
-"""Supervision by evidence: the default beside a fixed share and plain t-SNE, on sets that are hard for one of them.
+"""Supervision by evidence: chosen beside a fixed share and plain t-SNE, on sets that are hard for one of them.
 
 Maps of 300 to 1,500 rows, at most 1,000 other rows placed on them; one split. *Accuracy* in %, by the
 nearest and by the ten nearest fitted rows on the map (*error*: nRMSE of five neighbours, for a real target). *Auto* is
-the default; *fixed* the former one, `supervision=0.8, mapping="fisher"`; *max* is `supervision="max"`; *plain* a map
+`supervision="auto", mapping="auto"`; *fixed* the default, 0.8 and kernels; *max* is `supervision="max"`; *plain* a map
 without target, by votes. *Full space*: the better of a support vector machine and a forest. *Permuted, 0 taken*: how
 often the choice leaves a permuted target out. Seconds of the processor for the fit.
 """
@@ -38,7 +38,7 @@ cases. Fits take 1.6 to 2.2 times as long: the forests, the curve and the choice
 """
 N_TEST, N_SPLITS, N_PERMUTED, PERMUTED_ROWS = 1000, 1, 10, 300
 MAPS = {
-    "auto": {}, "fixed": {"supervision": 0.8, "mapping": "fisher"}, "max": {"supervision": "max"},
+    "auto": {"supervision": "auto", "mapping": "auto"}, "fixed": {}, "max": {"supervision": "max", "mapping": "auto"},
     "plain": {"target": "none"},
 }  # fmt: skip
 

@@ -53,9 +53,7 @@ def rows_and_classes(name, options):
 def lengths(name, options):
     """One row a rule."""
     X, y = rows_and_classes(name, options)
-    metrics = {
-        T: FisherMetric(posterior="parzen", n_segments=T, random_state=0, n_jobs=1).fit(X, y) for T in (2, "auto", 64)
-    }
+    metrics = {T: FisherMetric(posterior="parzen", n_segments=T, random_state=0).fit(X, y) for T in (2, "auto", 64)}
     rows, every = np.random.default_rng(1).permutation(len(X))[:250], np.arange(len(X))
     exact, others = metrics[64].between(rows, every), rows[:, None] != every
     seconds = {2: [], "auto": []}

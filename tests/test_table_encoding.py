@@ -68,7 +68,7 @@ def test_integer_and_boolean_columns_need_no_floats():
 
 def test_missing_values_are_refused_with_counts_and_the_way_out():
     rows = table_of(a=[1, NAN, NAN], b=["x", None, "x"], c=[np.inf, 1, 2], d=[1, 2, 3])
-    with pytest.raises(InputError, match=r"in 3 columns, of 3 rows: 'a' 2, 'b' 1, 'c' 1. .*--impute median"):
+    with pytest.raises(InputError, match=r"in 3 columns, of 3 rows: 'a' 2, 'b' 1, 'c' 1. .*impute='median'"):
         learn_encoding(rows)
 
 
@@ -106,7 +106,7 @@ def test_text_with_many_values_is_shown_and_not_used():
     )
     encoding, notes = learn_encoding(rows)
     assert encoding.feature_names == ["width"]
-    assert "column 'name' holds 80 different texts such as 'Mr 0': shown, not used (--use name takes" in notes[0]
+    assert "column 'name' holds 80 different texts such as 'Mr 0': shown, not used (use=['name'] takes" in notes[0]
     assert "such as 'word word word word word word word word ...'" in notes[1]
     used, _ = learn_encoding(rows, roles=Roles(use=("name",)))
     assert len(used.feature_names) == 81
@@ -117,7 +117,7 @@ def test_text_with_many_values_is_shown_and_not_used():
 def test_columns_of_numbers_with_words_among_them_are_refused_with_the_words():
     rows = table_of(age=[*map(str, range(-10, 68)), "unknown", "old"], width=range(80))
     with pytest.raises(
-        InputError, match="1 columns hold numbers with words .*'age' but for 'old', 'unknown'.*--show age"
+        InputError, match="1 columns hold numbers with words .*'age' but for 'old', 'unknown'.*show=\\['age'\\]"
     ):
         learn_encoding(rows)
     assert learn_encoding(rows, roles=Roles(show=("age",)))[0].feature_names == ["width"]
@@ -181,7 +181,7 @@ def test_columns_that_name_the_rows_are_no_features():
     assert learn_encoding(table_of(key=[1e18, 1e18, 2e18], k=[1, 2, 3]))[0].names == ["k"]
     encoding, notes = learn_encoding(rows)
     assert encoding.names == ["humid", "id", "grid", "value_id"]
-    assert any("'customer_id' names the rows: shown, not used (--id customer_id names" in note for note in notes)
+    assert any("'customer_id' names the rows: shown, not used (id='customer_id' names" in note for note in notes)
     assert learn_encoding(rows, roles=Roles(use=("customer_id",)))[0].names[0] == "customer_id"
 
 
@@ -202,7 +202,7 @@ def test_dates_become_days(dates):
     rows = table_of(day=dates, k=range(len(dates)))
     encoding, notes = learn_encoding(rows, standardize=False)
     assert encoding.apply(rows).X[:3, 0].tolist() == [18262, 18263, 18628]
-    assert "column 'day' holds dates: used as days (--show day keeps it out of the map)" in notes
+    assert "column 'day' holds dates: used as days (show=['day'] keeps it out of the map)" in notes
     again = TableEncoding.from_dict(json.loads(json.dumps(encoding.to_dict())))
     assert again == encoding
     assert "day" in again.roles.text

@@ -169,10 +169,10 @@ def test_broken_text_is_refused_with_the_reason(write, engine, content, message)
 @pytest.mark.parametrize(
     ("roles", "message"),
     [
-        (Roles(target="lable"), "no column 'lable' for --target; did you mean 'label'"),
+        (Roles(target="lable"), "no column 'lable' for target; did you mean 'label'"),
         (Roles(target="zzz"), "there are 'width', 'colour', 'label', 'ok'"),
-        (Roles(ids="zzz"), "no column 'zzz' for --id"),
-        (Roles(drop=("width", "zzz")), "no column 'zzz' for --drop"),
+        (Roles(ids="zzz"), "no column 'zzz' for id"),
+        (Roles(drop=("width", "zzz")), "no column 'zzz' for drop"),
     ],
 )
 def test_unknown_columns_are_refused_with_those_there_are(write, roles, message):
@@ -287,10 +287,10 @@ def test_npz_with_names_and_target(tmp_path):
 def test_npz_with_a_matrix_of_pairs(tmp_path):
     S, X = np.eye(3), np.zeros((3, 2))
     np.savez(tmp_path / "s.npz", S=S, y=[True, False, True])
-    with pytest.raises(InputError, match="It has S: say --kind similarity"):
+    with pytest.raises(InputError, match="It has S: say data='similarity'"):
         read_table(tmp_path / "s.npz")
     np.savez(tmp_path / "alone.npz", S=S)
-    with pytest.raises(InputError, match="It has S: say --kind similarity"):
+    with pytest.raises(InputError, match="It has S: say data='similarity'"):
         read_table(tmp_path / "alone.npz")
     np.savez(tmp_path / "alone.npz", S)
     assert len(read_table(tmp_path / "alone.npz").columns) == 3

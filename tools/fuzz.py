@@ -25,7 +25,7 @@ CHUNK = 1000
 def run_chunk(module, folder, first, last):
     """Counts of the ends of some cases, and what went wrong: a case at which the process ends is one of those."""
     counts, wrong = Counter(), []
-    paths = [str(ROOT / "src"), str(ROOT / "tests")]
+    paths = [str(ROOT / "src"), str(ROOT / "tests"), str(ROOT)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
     while first < last:
         command = [sys.executable, "-m", module, folder, str(first), str(last)]

@@ -52,9 +52,9 @@ def cases():
     yield "published", {"metric": FisherMetric(cross_fit=False, posterior="parzen", perplexity=10)}, X, y, new
 
 
-def main(version):
+def main(version, folder=FOLDER):
     """Fit and write all of them, with what they say of the new rows."""
-    folder = FOLDER / version
+    folder = Path(folder) / version
     folder.mkdir(parents=True)
     warnings.simplefilter("ignore")
     for name, options, X, y, new in cases():

@@ -20,8 +20,12 @@ fresh build build
 wheel=$(ls "$dist"/*.whl) sdist=$(ls "$dist"/*.tar.gz)
 expected=$(sed -n 's/^__version__ = "\(.*\)"/\1/p' "$root/src/prismap/_version.py")
 
-echo "wheel with [plot,io]: the demo"
-fresh wheel "$wheel[plot,io]"
+echo "wheel with [plot,io], everything it needs by version and hash, and a list of it: the demo"
+"$work/build/bin/python" "$root/tools/pin.py" "$wheel[plot,io]" "$dist/constraints.txt"
+fresh wheel --require-hashes -r "$dist/constraints.txt"
+"$work/wheel/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps "$wheel"
+"$work/wheel/bin/python" -m pip check
+"$work/wheel/bin/python" "$root/tools/sbom.py" "$dist/sbom.cdx.json" plot io
 mkdir "$work/there" && cd "$work/there"
 bin=$work/wheel/bin
 test "$("$bin/prismap" --version)" = "prismap $expected"

@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from prismap._version import __version__
 
-_LAZY = {"PrisMap": "prismap.map", "MapReport": "prismap.quality", "InputError": "prismap.exceptions"}
+_LAZY = {
+    "PrisMap": "prismap.map", "MapReport": "prismap.quality", "InputError": "prismap.exceptions",
+    "judge": "prismap.judging",
+}  # fmt: skip
 _ROOMS = (
-    "bundle", "comparisons", "embeddings", "exceptions", "explorer", "inspection", "learners", "mappings", "metrics",
-    "neighbors", "page_data", "pages", "quality", "relevance", "scale", "tables", "transfer",
+    "bundle", "comparisons", "embeddings", "exceptions", "explorer", "inspection", "judging", "learners", "mappings",
+    "metrics", "neighbors", "page_data", "pages", "quality", "relevance", "scale", "tables", "transfer",
 )  # fmt: skip
 
-__all__ = ["InputError", "MapReport", "PrisMap", "__version__"]
+__all__ = ["InputError", "MapReport", "PrisMap", "__version__", "judge"]
 
 
 if TYPE_CHECKING:
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
         exceptions,
         explorer,
         inspection,
+        judging,
         learners,
         mappings,
         metrics,
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
         transfer,
     )
     from prismap.exceptions import InputError
+    from prismap.judging import judge
     from prismap.map import PrisMap
     from prismap.quality import MapReport
 else:  # a type checker that saw this would take every name for one of ours

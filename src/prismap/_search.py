@@ -13,7 +13,7 @@ class Neighbors(tuple):
     Attributes
     ----------
     distances, indices : arrays (n, k).
-    method : "exact", "partition" or "vptree".
+    method : "exact", "partition", "vptree" or "pivots".
     recall : share of the exact neighbours that were found, estimated on a sample; 1 for exact ones.
     n_distances : distances computed, None where nobody counted.
     n_rounds : rounds of a partition search.

@@ -298,12 +298,12 @@ def _exact_labels(labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def check_target_length(y: Any, n_rows: int) -> NDArray[Any]:
-    """y as a 1-D array with one entry a row."""
+    """y as a 1-D array with one entry per row."""
     values = label_array(y)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
-        raise InputError(f"y must have one entry a row; got an array of shape {values.shape}.")
+        raise InputError(f"y must have one entry per row; got an array of shape {values.shape}.")
     if len(values) != n_rows:
         raise InputError(f"y has {len(values)} entries and X has {n_rows} rows: they must be equal in number.")
     return values

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from prismap.page_data import Layer, PageData, Raster, Target
+from prismap.page_data import Layer, PageData, Raster, Relevance, Target
 
 # Every browser test on one worker; the last mark is for a fixture of a plugin, out of our reach.
 BROWSER = [
@@ -55,7 +55,7 @@ def three_groups(n=90, **changes):
             "seed": 0,
         },
         "curves": [("Fisher map", k, np.linspace(0.6, 0.2, 7)), ("Unsupervised", k, np.linspace(0.7, 0.3, 7))],
-        "relevance": (["height", "noise", "city"], [0.8, 0.1, 0.4]),
+        "relevance": Relevance(["height", "noise", "city"], [0.8, 0.1, 0.4], 0.1, 0.02, 0.12),
         "row_ids": [f"item-{i:03d}" for i in range(n)],
     }
     return PageData(**{**fields, **changes})

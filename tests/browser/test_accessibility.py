@@ -1,5 +1,7 @@
 """The page keeps the rules for keyboards, screen readers and weak eyes, in every state a user gets to."""
 
+from itertools import pairwise
+
 import pytest
 from playwright.sync_api import expect
 
@@ -29,6 +31,35 @@ def test_every_panel_keeps_the_rules(show, dark):
     expect(page.locator(".pm-histogram")).to_be_visible()
     page.wait_for_timeout(200)
     assert breaches(page) == []
+
+
+@pytest.fixture
+def phone(tab):
+    before = tab.viewport_size
+    tab.set_viewport_size({"width": 390, "height": 844})
+    yield
+    tab.emulate_media(color_scheme="light")
+    tab.set_viewport_size(before)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_shows_map_and_verdict_on_its_first_screen(phone, tab, show, keep, scheme):
+    tab.emulate_media(color_scheme=scheme)
+    page = show(three_groups())
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    boxes = {
+        name: page.locator(name).bounding_box() for name in (".pm-map", ".pm-tools", ".pm-digest", ".pm-search", "h1")
+    }
+    ends = {name: box["y"] + box["height"] for name, box in boxes.items()}
+    assert ends[".pm-digest"] <= 844
+    assert boxes[".pm-map"]["height"] > 300
+    order = ["h1", ".pm-search", ".pm-map", ".pm-tools", ".pm-digest"]
+    for above, below in pairwise(order):
+        assert ends[above] <= boxes[below]["y"] + 1, f"{above} covers {below}"
+    assert breaches(page) == []
+    keep(f"phone-{scheme}")
+    page.get_by_role("button", name="Verdict: The labels show").click()
+    expect(page.get_by_role("heading", name="1-NN error")).to_be_in_viewport()
 
 
 def test_the_check_itself_finds_breaches(tab):

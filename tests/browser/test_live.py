@@ -4,6 +4,7 @@ import csv
 import io
 import re
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -72,11 +73,33 @@ def open_app(tab, run_app):
     return start
 
 
+def test_the_map_is_there_before_its_verdict(open_app, data, keep):
+    go = threading.Event()
+
+    def judged(progress):
+        progress(0.25, "judging")
+        go.wait(20)
+        return data
+
+    first = replace(data, report=None, curves=(), layers=data.layers[:1])
+    page = open_app(lambda progress: (first, None, judged))
+    expect(page.get_by_role("heading", name="Judging this map")).to_be_visible()
+    expect(page.get_by_role("radiogroup", name="Which map")).to_be_hidden()
+    keep("live-judging")
+    page.get_by_label("Search rows").fill("item-00")
+    page.keyboard.press("Enter")
+    go.set()
+    expect(page.get_by_role("radio", name="Permuted labels")).to_be_visible()
+    expect(page.locator("[data-test=count]")).to_have_text("10 rows")
+    page.get_by_role("tab", name="Verdict").click()
+    expect(page.locator(".pm-answer")).to_contain_text("The labels show")
+
+
 def test_columns_are_fetched_once_and_when_they_are_needed(open_app, data, tab, keep):
     fetched = []
     tab.on("request", lambda request: fetched.append(request.url))
     page = open_app(data)
-    expect(page.get_by_text("The labels show in these data.")).to_be_visible()
+    expect(page.locator(".pm-answer", has_text="The labels show in these data.")).to_be_visible()
     page.get_by_label("Colour by", exact=True).select_option("column:0")
     expect(page.locator(".pm-histogram")).to_be_visible()
     page.get_by_label("Colour by", exact=True).select_option("target")
@@ -84,7 +107,7 @@ def test_columns_are_fetched_once_and_when_they_are_needed(open_app, data, tab, 
     expect(page.locator(".pm-histogram")).to_be_visible()
     page.get_by_label("Search rows").fill("city = ulm")
     expect(page.get_by_role("button", name=re.compile("Select all"))).to_be_visible()
-    assert sorted(url.rpartition("/")[2] for url in fetched if "columns" in url) == ["0", "1", "2"]
+    assert [url.partition("columns/")[2] for url in fetched if "columns" in url] == ["0/3"]
     keep("live-first-view")
 
 

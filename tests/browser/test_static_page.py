@@ -7,11 +7,13 @@ import re
 import numpy as np
 import pytest
 from playwright.sync_api import expect
+from sklearn.neighbors import NearestNeighbors
 
+from browser.accessibility import breaches
 from browser.examples import BROWSER, CENTRES, EVIL, three_groups, with_model
 from browser.hands import count, lasso, on_screen, point_at
 from prismap.explorer import write_html
-from prismap.page_data import Layer, PageData, Target
+from prismap.page_data import Layer, Neighbors, PageData, Relevance, Target
 
 pytestmark = BROWSER
 
@@ -27,7 +29,7 @@ def laptop(tab):
 def test_first_view_shows_map_verdict_figures_and_curves(laptop, show, keep):
     page = show(three_groups())
     expect(page.get_by_role("heading", name="Three groups")).to_be_visible()
-    expect(page.get_by_text("The labels show in these data.")).to_be_visible()
+    expect(page.locator(".pm-answer", has_text="The labels show in these data.")).to_be_visible()
     expect(page.get_by_role("heading", name="1-NN error")).to_be_visible()
     expect(page.get_by_role("img", name="R N X curves")).to_be_visible()
     expect(page.get_by_text("1 far from the data")).to_be_visible()
@@ -81,6 +83,13 @@ def test_lasso_counts_mixes_explains_and_exports(show, keep):
     expect(page.locator(".pm-mix li")).to_have_text(re.compile(r"^c100 %"))
     expect(page.locator(".pm-diffs li").first).to_contain_text(re.compile("height|city = Kiel"))
     expect(page.locator(".pm-table tbody tr")).to_have_count(30)
+    order = np.arange(2, 90, 3)[np.argsort(data.columns["height"][2::3])]
+    first = page.locator(".pm-table tbody tr").first
+    page.locator(".pm-sort", has_text="height").click()
+    expect(first).to_contain_text(f"item-{order[0]:03d}")
+    page.locator(".pm-sort", has_text="height").click()
+    expect(first).to_contain_text(f"item-{order[-1]:03d}")
+    expect(page.locator("th[aria-sort=descending]")).to_have_text("height ↓")
     keep("static-selection")
     with page.expect_download() as download:
         page.get_by_role("button", name="Export csv").click()
@@ -196,6 +205,82 @@ def test_colour_by_a_column_with_a_range(show, keep):
     expect(page.locator(".pm-status")).to_have_text("")
 
 
+def test_features_stand_beside_shuffled_ones(show, keep):
+    columns = {f"c{i}": np.arange(90) % (i + 2) for i in range(20)}
+    values = np.linspace(0.2, 0.01, 20)
+    data = three_groups(columns=columns, relevance=Relevance(list(columns), values, 0.1, 0.02, 0.125), left_out=764)
+    page = show(data)
+    expect(page.locator(".pm-sub")).to_have_text("90 rows · 20 of 784 columns")
+    page.get_by_role("tab", name="Features").click()
+    expect(page.get_by_text("Shuffled columns reach 10 % ± 2 ")).to_be_visible()
+    expect(page.locator(".pm-feature-list .pm-bar-none")).to_have_count(int((values <= 0.125).sum()))
+    expect(page.get_by_text("764 of 784 columns did not fit into this page")).to_be_visible()
+    keep("static-features")
+    page.get_by_label("Find a column").fill("c19")
+    expect(page.locator(".pm-feature-list li")).to_have_count(1)
+    expect(page.get_by_label("Find a column")).to_be_focused()
+    page.get_by_role("button", name="c19").click()
+    expect(page.get_by_label("Colour by", exact=True)).to_have_value("column:19")
+
+
+def test_years_dates_and_decimals_are_written_as_people_do(show):
+    columns = {
+        "year": np.full(90, 2042), "day": np.datetime64("2024-05-01") + np.arange(90),
+        "price": np.full(90, 5.1), "at": np.datetime64("2024-05-01T13:45:00") + np.arange(90),
+    }  # fmt: skip
+    data = three_groups(columns=columns, relevance=None)
+    page = show(data)
+    point_at(page, 4, data)
+    for words in ("year2042", "day2024-05-05", "price5.1", "at2024-05-01 13:45:04"):
+        expect(page.locator(".pm-card .pm-values")).to_contain_text(words)
+    page.get_by_label("Colour by", exact=True).select_option("column:1")
+    expect(page.locator(".pm-ramp-ends")).to_have_text("2024-05-012024-07-29")
+    page.get_by_label("Search rows").fill("day <= 2024-05-03")
+    page.keyboard.press("Enter")
+    expect(count(page)).to_have_text("3 rows")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export csv").click()
+    rows = list(csv.DictReader(io.StringIO(download.value.path().read_bytes().decode("utf-8"))))
+    assert [row["day"] for row in rows] == ["2024-05-01", "2024-05-02", "2024-05-03"]
+    assert (rows[0]["price"], rows[0]["year"], rows[0]["at"]) == ("5.1", "2042", "2024-05-01 13:45:00")
+    assert len(rows[0]["x"]) < 13
+
+
+def test_a_rows_neighbours_are_listed_and_joined_by_lines(show, keep):
+    data = three_groups()
+    rows = np.arange(60)
+    nearest = NearestNeighbors(n_neighbors=5).fit(data.layers[0].positions[:60]).kneighbors(return_distance=False)
+    elsewhere = (nearest + 1) % 60  # the next row is of the next group: far on the map
+    page = show(three_groups(neighbors=Neighbors(rows, elsewhere, nearest)))
+    ink = """() => { const c = document.querySelector('.pm-overlay');
+        const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let n = 0;
+        for (let i = 3; i < d.length; i += 4) if (d[i] > 0) n++;
+        return n; }"""
+    page.wait_for_timeout(500)
+    before = page.evaluate(ink)
+    page.get_by_label("Search rows").fill("item-004")
+    page.keyboard.press("Enter")
+    listed = page.locator(".pm-nearest-list li")
+    expect(listed).to_have_count(5)
+    expect(page.locator(".pm-torn")).to_have_count(5)
+    expect(page.get_by_text("0 of these 5 are among its 5 nearest on this map")).to_be_visible()
+    page.keyboard.press("0")
+    page.wait_for_function(f"({ink})() > {before + 500}")
+    keep("static-neighbours")
+    page.get_by_role("button", name="in the metric").click()
+    expect(page.locator(".pm-torn")).to_have_count(0)
+    expect(page.get_by_role("button", name="in the metric")).to_be_focused()
+    expect(listed).to_contain_text([f"item-{row:03d}" for row in nearest[4]])
+    page.get_by_role("button", name="on the map").click()
+    expect(listed).to_contain_text([f"item-{row:03d}" for row in nearest[4]])
+    assert breaches(page) == []
+    listed.first.get_by_role("button").click()
+    expect(count(page)).to_have_text(f"item-{nearest[4][0]:03d}")
+    page.get_by_label("Search rows").fill("item-080")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("This row was placed on the map")).to_be_visible()
+
+
 def test_search_by_word_and_by_comparison(show):
     page = show(three_groups())
     page.keyboard.press("/")
@@ -204,6 +289,8 @@ def test_search_by_word_and_by_comparison(show):
     page.keyboard.press("Enter")
     expect(count(page)).to_have_text("10 rows")
     search = page.get_by_label("Search rows")
+    search.fill("height > 1 and group = c or row 0")
+    expect(page.get_by_role("button", name="Select all 31 rows")).to_be_visible()
     search.fill("height > 100")
     expect(page.get_by_text("No row matches.")).to_be_visible()
     search.fill("weight > 1")
@@ -316,7 +403,7 @@ def test_scripts_in_names_stay_words(show):
         row_ids=[EVIL] * 90,
         report={"verdict": EVIL, EVIL: EVIL},
         notes=[EVIL],
-        relevance=([EVIL], [1.0]),
+        relevance=Relevance([EVIL], [1.0]),
     )
     page = show(data)
     expect(page.get_by_role("heading", level=1)).to_have_text(EVIL)
@@ -345,6 +432,34 @@ def test_many_classes_are_said_to_be_too_many(show):
     target = Target("class", "letter", [f"class {i}" for i in range(26)], codes=np.arange(90) % 26)
     page = show(three_groups(target=target))
     expect(page.get_by_text("26 classes: more than ten colours")).to_be_visible()
+
+
+def test_a_hundred_classes_are_named_found_sorted_and_seen_alone(show, keep):
+    rng = np.random.default_rng(0)
+    codes = np.concatenate([np.arange(100), rng.integers(100, size=1900)])
+    positions = rng.normal(size=(100, 2))[codes] * 30 + rng.normal(size=(2000, 2))
+    names = [f"class {i}" for i in range(100)]
+    data = PageData([Layer("map", "map", positions)], target=Target("class", "kind", names, codes=codes))
+    page = show(data)
+    keep("static-hundred")
+    entries = page.locator(".pm-entry")
+    expect(entries).to_have_count(40)
+    page.get_by_role("button", name="List 60 more").click()
+    expect(entries).to_have_count(100)
+    page.get_by_label("Order of the classes").select_option("size")
+    largest = int(np.bincount(codes).argmax())
+    expect(entries.first).to_contain_text(f"class {largest}")
+    page.get_by_label("Find a class").fill("class 77")
+    expect(entries).to_have_count(1)
+    expect(page.get_by_label("Find a class")).to_be_focused()
+    page.get_by_role("button", name="Show only class 77").click()
+    expect(page.locator(".pm-status")).to_have_text(f"{int((codes == 77).sum())} of 2,000 rows shown.")
+    page.wait_for_function("location.hash.includes('view=')")
+    page.get_by_role("button", name="Show all 100 classes").click()
+    expect(page.locator(".pm-status")).to_have_text("")
+    page.wait_for_function("!location.hash.includes('view=')")
+    page.get_by_label("Find a class").fill("nobody")
+    expect(page.get_by_text("No class has this name.")).to_be_visible()
 
 
 def test_a_damaged_file_says_so(tab, tmp_path):

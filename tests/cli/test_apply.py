@@ -149,7 +149,7 @@ def test_matrix_data_is_placed(run, tmp_path):
     D = np.linalg.norm(X[:, None] - X[None], axis=2)
     np.savez(tmp_path / "d.npz", S=D[:40, :40])
     np.savez(tmp_path / "new.npz", S=D[40:, :40])
-    words = ("--kind", "dissimilarity", "--perplexity", "8", "--quiet", "-o", tmp_path / "out")
+    words = ("--data", "dissimilarity", "--perplexity", "8", "--quiet", "-o", tmp_path / "out")
     assert run("map", tmp_path / "d.npz", *words)[0] == 0
     assert run("apply", tmp_path / "out", tmp_path / "new.npz", "-o", tmp_path / "new.parquet")[0] == 0
     assert parquet.read_table(tmp_path / "new.parquet").num_rows == 5

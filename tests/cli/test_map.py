@@ -12,9 +12,9 @@ import pytest
 
 from cli.flowers import tree, write_flowers
 from prismap.cli import demo
+from prismap.explorer.folder import load_folder
 from prismap.map import PrisMap
 from prismap.quality import MapReport
-from prismap.tables import TableEncoding
 
 parquet = pytest.importorskip("pyarrow.parquet")
 FILES = ["map.html", "map.page", "map.parquet", "map.png", "model.prismap", "report.json"]
@@ -25,7 +25,7 @@ def quick(run, tmp_path):
     """A map without a target, which takes no time to judge."""
 
     def quick(data, *options):
-        return run("map", data, "--task", "none", "--perplexity", "8", "-o", tmp_path / "out", *options)
+        return run("map", data, "--target-kind", "none", "--perplexity", "8", "-o", tmp_path / "out", *options)
 
     return quick
 
@@ -76,7 +76,7 @@ def test_the_model_is_the_map(made):
     fitted = [row for row, split in enumerate(rows["split"]) if split == "fit"]
     Y = np.transpose([rows["x"], rows["y"]])[fitted]
     np.testing.assert_array_equal(model.embedding_, Y)
-    encoding = TableEncoding.from_dict(model.extra_header_["table"])
+    encoding = model.encoding_
     assert encoding.feature_names == ["sl", "sw", "pl", "pw", "soil=clay", "soil=sand"]
     assert (encoding.target, encoding.ids, encoding.text_target) == ("species", "key", True)
 
@@ -131,15 +131,15 @@ def test_matrices_of_pairs_are_mapped(quick, tmp_path):
     code, _, err = quick(tmp_path / "d.npz")
     assert code == 0, err
     assert "standardised" not in err
-    assert "note: the target was left out (--task none)" in err
+    assert "note: the target was left out (--target-kind none)" in err
     assert PrisMap.load(tmp_path / "out" / "model.prismap").data == "dissimilarity"
 
 
 @pytest.mark.parametrize(
     ("matrix", "kind", "message"),
     [
-        (lambda D: D, "similarity", "Set --kind dissimilarity."),
-        (lambda D: D + 1, "dissimilarity", "set --kind similarity."),
+        (lambda D: D, "similarity", "Set --data dissimilarity."),
+        (lambda D: D + 1, "dissimilarity", "set --data similarity."),
         (lambda D: np.triu(D), "dissimilarity", "must be symmetric"),
         (lambda D: -D, "dissimilarity", "must not be negative"),
         (lambda D: D[:, :-1], "dissimilarity", "as many columns as rows"),
@@ -148,7 +148,7 @@ def test_matrices_of_pairs_are_mapped(quick, tmp_path):
 def test_matrices_that_are_not_what_they_should_be(refused, tmp_path, matrix, kind, message):
     D = np.abs(np.subtract.outer(np.arange(30.0), np.arange(30.0)))
     np.save(tmp_path / "d.npy", matrix(D))
-    assert message in refused("map", tmp_path / "d.npy", "--kind", kind, "-o", tmp_path / "out")
+    assert message in refused("map", tmp_path / "d.npy", "--data", kind, "-o", tmp_path / "out")
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_matrices_that_are_not_what_they_should_be(refused, tmp_path, matrix, ki
         ({"species": ["setosa"] * 48}, [], "holds only one class"),
         ({}, ["--method", "magic"], "The 'method' parameter of PrisMap must be"),
         ({"n_rows": 1}, [], "1 sample"),
-        ({}, ["--task", "real"], "real"),
+        ({}, ["--target-kind", "real"], "real"),
     ],
 )
 def test_rows_that_make_no_map(refused, tmp_path, rows, options, message):
@@ -179,7 +179,7 @@ def test_an_interrupted_run_leaves_nothing(run, flowers, tmp_path, monkeypatch, 
     elsewhere = {"page": "prismap.cli.job.write_html", "plot": "prismap.inspection.MapDisplay.plot"}
     monkeypatch.setattr(elsewhere.get(stage, f"prismap.map.PrisMap.{stage}"), interrupted)
     before = tree(tmp_path)
-    words = ("map", flowers, "--task", "none", "--id", "key", "--quiet", "-o", tmp_path / "out")
+    words = ("map", flowers, "--target-kind", "none", "--id", "key", "--quiet", "-o", tmp_path / "out")
     assert run(*words) == (130, "", "prismap: stopped\n")
     assert tree(tmp_path) == before
 
@@ -203,13 +203,40 @@ def test_rows_that_are_not_fitted_are_placed_once(quick, flowers, tmp_path, monk
     assert placed[0] > 0
 
 
+def test_a_quick_map_is_not_judged_and_says_so(run, flowers, tmp_path, monkeypatch):
+    monkeypatch.setattr(PrisMap, "report", None)
+    words = ("--target", "species", "--id", "key", "--perplexity", "8", "--quiet", "-o", tmp_path / "out")
+    code, out, err = run("map", flowers, "--quick", *words)
+    assert code == 0, err
+    assert out.startswith("The map was not judged (--quick).")
+    assert "report.json" not in os.listdir(tmp_path / "out")
+    assert "has not been judged" in load_folder(tmp_path / "out").notes[0]
+
+
+def test_columns_can_be_shown_without_being_used(run, refused, tmp_path):
+    days = [f"2024-05-{1 + row % 28:02d}" for row in range(48)]
+    path = write_flowers(tmp_path / "d.csv", n_rows=48, day=days, note=[f"note {row}" for row in range(48)])
+    words = ("--target-kind", "none", "--target", "species", "--id", "key", "--perplexity", "8", "-o", tmp_path / "out")
+    code, _, err = run("map", path, "--show", "day,note", *words)
+    assert code == 0, err
+    page = load_folder(tmp_path / "out")
+    assert list(page.columns) == ["sl", "sw", "pl", "pw", "soil", "day", "note"]
+    assert page.columns["day"][0] == np.datetime64("2024-05-01")
+    assert "note" not in page.relevance.names
+    assert PrisMap.load(tmp_path / "out" / "model.prismap").n_features_in_ == 6
+    assert run("apply", tmp_path / "out", path, "-o", tmp_path / "placed.csv", "--quiet")[0] == 0
+    assert "there is no column 'nota' for show; did you mean 'note'" in refused(
+        "map", path, "--show", "nota", "--force", *words
+    )
+
+
 def test_a_full_disk_leaves_nothing(run, flowers, tmp_path, monkeypatch):
     def full(*args, **options):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(PrisMap, "save", full)
     before = tree(tmp_path)
-    code, out, err = run("map", flowers, "--task", "none", "--id", "key", "--quiet", "-o", tmp_path / "out")
+    code, out, err = run("map", flowers, "--target-kind", "none", "--id", "key", "--quiet", "-o", tmp_path / "out")
     assert (code, out) == (1, "")
     assert err == "prismap: [Errno 28] No space left on device\n"
     assert tree(tmp_path) == before

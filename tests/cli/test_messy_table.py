@@ -39,7 +39,7 @@ def test_every_decision_is_said_once_and_repeated_on_new_rows(messy, run, tmp_pa
     for decision in decisions:
         assert (out + err).count(decision) == 1
         assert sum(decision in note for note in page.notes) == 1
-    assert "(--task class takes its values as classes)" in err
+    assert "(--target-kind class takes its values as classes)" in err
     assert "remark" in page.columns
     code, _, err = run("apply", tmp_path / "out", messy, "-o", tmp_path / "again.parquet")
     assert code == 0, err
@@ -49,7 +49,18 @@ def test_every_decision_is_said_once_and_repeated_on_new_rows(messy, run, tmp_pa
 
 
 def test_switches_overrule_the_decisions(messy, run, tmp_path):
-    words = ["--task", "none", "--method", "mds", "--drop", "price", "--id", "customer_id", "--show", "visited,site"]
+    words = [
+        "--target-kind",
+        "none",
+        "--method",
+        "mds",
+        "--drop",
+        "price",
+        "--id",
+        "customer_id",
+        "--show",
+        "visited,site",
+    ]
     code, _, err = run("map", messy, *words, "--use", "remark", "--perplexity", "8", "-o", tmp_path / "out")
     assert code == 0, err
     assert "dates" not in err

@@ -17,7 +17,8 @@ def test_a_quantity_is_seen_and_said(run, tmp_path):
     code, out, err = run("map", *words, "-o", tmp_path / "out")
     assert code == 0, err
     assert (
-        "the target is taken as a quantity: its values have fractions (--task class takes its values as classes)" in err
+        "the target is taken as a quantity: its values have fractions (--target-kind class takes its values as classes)"
+        in err
     )
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert report["target"] == "real"

@@ -18,8 +18,8 @@ def refused_map(refused, tmp_path):
     ("argv", "message"),
     [
         (["mop"], "invalid choice: 'mop'"),
-        (["map"], "required: DATA, -o/--out"),
-        (["map", "d.csv", "-o", "out", "--kind", "words"], "--kind: invalid choice: 'words'"),
+        (["map"], "required: FILE, -o/--out"),
+        (["map", "d.csv", "-o", "out", "--data", "words"], "--data: invalid choice: 'words'"),
         (["map", "d.csv", "-o", "out", "--perplexity", "0"], "--perplexity: a number from 1 is needed; got '0'"),
         (
             ["map", "d.csv", "-o", "out", "--fit-rows", "many"],
@@ -28,6 +28,8 @@ def refused_map(refused, tmp_path):
         (["map", "d.csv", "-o", "out", "--supervision", "-1"], "--supervision: auto, max or a number from 0"),
         (["map", "d.csv", "-o", "out", "--seed", "-1"], "--seed: a whole number from 0"),
         (["map", "d.csv", "-o", "out", "--impute", "mean"], "--impute: invalid choice"),
+        (["map", "d.csv", "-o", "out", "--kind", "similarity"], "--kind is called --data now"),
+        (["map", "d.csv", "-o", "out", "--task", "real"], "--task is called --target-kind now"),
         (["map", "nowhere.csv", "-o", "out"], "there is no file nowhere.csv"),
         (["report", "nowhere"], "there is no file nowhere"),
         (["apply", "nowhere", "d.csv", "-o", "out.xls"], "-o must name a .parquet or .csv file"),
@@ -64,9 +66,9 @@ def test_files_that_cannot_be_mapped(refused_map, tmp_path, name, content, messa
 
 
 def test_unknown_columns(refused_map, flowers):
-    assert "no column 'speces' for --target; did you mean 'species'" in refused_map(flowers, "--target", "speces")
-    assert "no column 'x' for --drop" in refused_map(flowers, "--target", "species", "--drop", "key,x")
-    assert "no column 'x' for --id" in refused_map(flowers, "--id", "x")
+    assert "no column 'speces' for target; did you mean 'species'" in refused_map(flowers, "--target", "speces")
+    assert "no column 'x' for drop" in refused_map(flowers, "--target", "species", "--drop", "key,x")
+    assert "no column 'x' for id" in refused_map(flowers, "--id", "x")
 
 
 def test_text_that_is_no_category(refused_map, flowers):
@@ -80,14 +82,14 @@ def test_an_empty_target(refused_map, tmp_path):
 
 
 def test_matrices_of_pairs(refused_map, flowers, tmp_path):
-    kind = ("--kind", "similarity")
+    kind = ("--data", "similarity")
     assert "'soil' is text" in refused_map(flowers, "--target", "species", "--id", "key", *kind)
     np.save(tmp_path / "s.npy", np.ones((4, 3)))
     assert "as many columns as rows; got 4 rows and 3 columns" in refused_map(tmp_path / "s.npy", *kind)
     np.savez(tmp_path / "s.npz", S=np.eye(3), kind="words")
-    assert "says it holds 'words'; say --kind vectors" in refused_map(tmp_path / "s.npz")
+    assert "says it holds 'words'; say --data vectors" in refused_map(tmp_path / "s.npz")
     np.savez(tmp_path / "s.npz", S=np.eye(3))
-    assert "say --kind similarity" in refused_map(tmp_path / "s.npz")
+    assert "say --data similarity" in refused_map(tmp_path / "s.npz")
 
 
 def test_more_than_memory_allows(refused_map, flowers, monkeypatch):

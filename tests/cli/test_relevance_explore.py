@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from cli.flowers import write_flowers
+from prismap.explorer.folder import load_folder
 
 
 def test_the_features_that_shape_the_map_come_first(run, tmp_path):
@@ -39,6 +40,20 @@ def test_text_columns_are_judged_by_level(run, made):
     assert code == 0
     names = {one["feature"] for one in json.loads(out)["features"]}
     assert names == {"sl", "sw", "pl", "pw", "soil=clay", "soil=sand"}
+
+
+def test_without_data_the_columns_of_the_page_are_told(run, made, refused):
+    code, out, _ = run("relevance", made[0], "--quiet", "--json")
+    answer = json.loads(out)
+    page = load_folder(made[0])
+    assert code == 0
+    assert {one["feature"]: one["relevance"] for one in answer["features"]} == pytest.approx(
+        dict(zip(page.relevance.names, page.relevance.values.tolist(), strict=True))
+    )
+    assert (answer["baseline"], answer["threshold"]) == (page.relevance.baseline, page.relevance.threshold)
+    assert [line.split()[0] for line in run("relevance", made[0], "--quiet")[1].splitlines()[-2:]] == ["shuffled", "*"]
+    assert "name the folder of a map" in refused("relevance", made[0] / "model.prismap")
+    assert "leave --method" in refused("relevance", made[0], "--method", "backward")
 
 
 def test_relevance_refuses_what_it_cannot_judge(refused, run, made, tmp_path):

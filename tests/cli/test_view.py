@@ -83,7 +83,7 @@ def test_types_nobody_vouched_for_are_not_loaded(refused_view, run, flowers, tmp
 
 
 def test_trees_need_no_trust(flowers, tmp_path):
-    from prismap.cli.view import load_trusted
+    from prismap.cli.models import load_trusted
 
     model = model_of(flowers, RandomForestClassifier(3, random_state=0))
     sio.dump(model, tmp_path / "forest.skops")
@@ -97,7 +97,7 @@ def test_wrong_files_and_columns_are_named(refused_view, flowers, tmp_path):
     (tmp_path / "text.skops").write_text("no model")
     assert "is no skops file" in refused_view(tmp_path / "text.skops")
     assert "lacks 1 of them: 'pw'" in refused_view(model, "--drop", "pw")
-    assert "hold text; a view needs numbers" in refused_view(model_of(flowers, SVC(), named=False))
+    assert "hold text; a model that is no pipeline needs numbers" in refused_view(model_of(flowers, SVC(), named=False))
 
 
 def test_missing_values_are_counted(refused_view, flowers, tmp_path):

@@ -28,8 +28,9 @@ BELOW = {
     "relevance": {"metrics", "neighbors", "embeddings", "learners", "quality"},
     "transfer": {"metrics", "neighbors", "embeddings", "mappings"},
     "explorer": {"bundle", "tables", "page_data"},
-    "map": {"metrics", "neighbors", "embeddings", "mappings", "quality", "bundle"},
+    "map": {"metrics", "neighbors", "embeddings", "mappings", "quality", "bundle", "tables", "relevance", "learners"},
 }
+BELOW["judging"] = {"metrics", "mappings", "quality", "map"}
 BELOW["inspection"] = {*BELOW["map"], "map", "learners", "relevance", "transfer"}
 BELOW["pages"] = {*BELOW["inspection"], "inspection", "explorer", "page_data"}
 BELOW["scale"] = {"map", "bundle", "tables"}

@@ -163,7 +163,7 @@ def test_matrices_that_are_no_distances_are_refused(D, message):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"weights": np.ones((3, 3))}, r"weights must be one a pair, shape \(40, 40\); got shape \(3, 3\)"),
+        ({"weights": np.ones((3, 3))}, r"weights must hold one number per pair, shape \(40, 40\); got shape \(3, 3\)"),
         ({"weights": -np.ones((40, 40))}, "weights must be finite and not negative"),
         ({"weights": np.triu(np.ones((40, 40)))}, "weights must be symmetric"),
         ({"init": np.zeros((40, 3))}, r"init .* shape \(40, 2\); got shape \(40, 3\)"),

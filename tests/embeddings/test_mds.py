@@ -216,7 +216,7 @@ def test_classical_calls_back_once(X):
 def test_bad_input(plane, monkeypatch):
     with pytest.raises(InputError, match="n_components=61 is more than the 60 rows"):
         MDS(61).fit(plane)
-    with pytest.raises(InputError, match="init must have one position a row"):
+    with pytest.raises(InputError, match="init must have one position per row"):
         MDS(init=np.zeros((5, 2))).fit(plane)
     D = pairwise_distances(plane)
     with pytest.raises(InputError, match="must be symmetric"):

@@ -235,7 +235,7 @@ def test_bad_input(digits, monkeypatch):
         NeRV(151).fit(X)
     with pytest.raises(ValueError, match="'gamma' parameter of NeRV must be a float in the range"):
         NeRV(gamma=1.5).fit(X)
-    with pytest.raises(InputError, match="init must have one position a row"):
+    with pytest.raises(InputError, match="init must have one position per row"):
         NeRV(init=np.zeros((5, 2))).fit(X)
     monkeypatch.setattr("prismap._blocks.available_bytes", lambda: 1000)
     with pytest.raises(InputError, match="NeRV of 150 rows, which looks at all pairs, would need .* GiB"):

@@ -237,7 +237,7 @@ def test_a_given_start_is_used(blobs):
 
 def test_bad_starts(blobs):
     X, _ = blobs
-    with pytest.raises(InputError, match=r"init must have one position a row, shape \(120, 2\)"):
+    with pytest.raises(InputError, match=r"init must have one position per row, shape \(120, 2\)"):
         TSNE(init=np.zeros((3, 2))).fit(X)
     with pytest.raises(InputError, match="init must be finite"):
         TSNE(init=np.full((120, 2), np.nan)).fit(X)

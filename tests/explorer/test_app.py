@@ -96,17 +96,19 @@ def test_the_page_comes_with_its_policy_and_without_data(client, small_map):
     assert client.app.state.token not in answer.text
 
 
-def test_data_come_without_columns_and_columns_one_by_one(client, small_map):
+def test_data_come_without_columns_and_columns_when_asked_for(client, small_map):
     header, arrays = unpack(client.get("/api/page").content)
     assert header["columns"] == []
     assert header["live"]["columns"] == [{"name": "size", "kind": "number"}, {"name": "city", "kind": "text"}]
     assert header["live"]["transform"] is header["live"]["reembed"] is header["live"]["relevance"] is True
     assert header["live"]["supervision"] == 0.5
     np.testing.assert_array_equal(arrays[header["layers"][0]["positions"]["offset"]], small_map.layers[0].positions)
-    column, arrays = unpack(client.get("/api/columns/1").content)
+    (column,) = unpack(client.get("/api/columns/1/1").content)[0]["columns"]
     assert column["texts"] == ["=1+1", "Ulm"]
-    assert client.get("/api/columns/2").status_code == 404
-    assert client.get("/api/columns/-1").status_code == 404
+    both = unpack(client.get("/api/columns/0/2").content)[0]["columns"]
+    assert [one["name"] for one in both] == ["size", "city"]
+    for wrong in ("2/1", "0/3", "0/0", "-1/1", "0/100000", "0"):
+        assert client.get(f"/api/columns/{wrong}").status_code == 404
 
 
 def test_without_compute_nothing_is_offered_and_nothing_done(small_map):
@@ -131,7 +133,7 @@ def test_making_the_map_is_shown_until_it_is_there(small_map, compute):
         waiting = wait_until(lambda: (a := client.get("/api/page")).json()["message"] == "fitting" and a)
         assert waiting.status_code == 202
         assert waiting.json()["share"] == 0.25
-        assert client.get("/api/columns/0").status_code == 409
+        assert client.get("/api/columns/0/1").status_code == 409
         go.set()
         wait_until(lambda: client.get("/api/page").status_code == 200)
         assert unpack(client.get("/api/page").content)[0]["live"]["reembed"] is True

@@ -13,7 +13,7 @@ from prismap.exceptions import InputError
 from prismap.explorer import document as page_module
 from prismap.explorer import render_html, write_html
 from prismap.explorer.document import page_script
-from prismap.page_data import Curve, Layer, PageData, Raster, Target, pack_page
+from prismap.page_data import Curve, Layer, Neighbors, PageData, Raster, Relevance, Target, pack_page
 from prismap.page_data.packing import unpack
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
@@ -44,7 +44,7 @@ def test_a_page_holds_its_data():
         curves=[("map", [1, 2], [0.1, 0.2]), Curve("other", [1, 2], [0.3, 0.4])],
         images=np.zeros((5, 2, 3), np.uint8),
         raster=Raster(np.zeros((4, 4, 4), np.uint8), (0, 1, 0, 1), "model"),
-        relevance=(["size"], [0.7]),
+        relevance=Relevance(["size"], [0.7]),
         row_ids=[10, 11, 12, 13, 14],
         misshown=[True, False, False, False, False],
     )
@@ -101,9 +101,17 @@ def test_same_data_same_page():
 
 
 def test_columns_beyond_the_budget_are_left_out_and_counted():
-    header, _ = unpack(pack_page(small_page(), column_bytes=20))
+    header, _ = unpack(pack_page(small_page(left_out=3), column_bytes=10))
     assert [column["name"] for column in header["columns"]] == ["size"]
-    assert header["columns_left_out"] == ["city"]
+    assert header["columns_left_out"] == 4
+
+
+def test_the_most_relevant_columns_have_room_first_and_keep_their_order():
+    columns = {name: np.arange(5) for name in "abcd"}
+    relevance = Relevance(["b", "d", "a"], [0.1, np.nan, 0.3], 0.0, 0.0, 0.2)
+    header, _ = unpack(pack_page(small_page(columns=columns, relevance=relevance), column_bytes=10))
+    assert [column["name"] for column in header["columns"]] == ["a", "b"]
+    assert header["columns_left_out"] == 2
 
 
 def test_images_beyond_the_budget_are_left_out_with_a_note():
@@ -118,8 +126,8 @@ def test_columns_keep_their_kind_when_values_are_missing():
     header, arrays = unpack(pack_page(page))
     age, day, empty = header["columns"]
     np.testing.assert_array_equal(arrays[age["values"]["offset"]], np.array([3, np.nan, 5.5, np.nan, 1], np.float32))
-    assert day["texts"] == ["2024-05-01", "2024-05-02"]
-    assert arrays[day["codes"]["offset"]].tolist() == [0, -1, 1, 0, -1]
+    assert day["unit"] == "date"
+    np.testing.assert_array_equal(arrays[day["values"]["offset"]], [19844, np.nan, 19845, 19844, np.nan])
     assert empty["kind"] == "number"
 
 
@@ -144,6 +152,11 @@ def test_real_targets_and_huge_values_fit():
             {"layers": [Layer("a", "A", np.zeros((5, 2)), own=Target("class", codes=[0, 1, 2, 0, 0]))]},
             r"must lie in -1 .. 1, one per class. Got 0 to 2",
         ),
+        (
+            {"neighbors": Neighbors(np.arange(9), np.zeros((9, 2), int))},
+            "neighbors of PageData must name rows from 0 to 4",
+        ),
+        ({"neighbors": Neighbors(np.arange(5), np.full((5, 2), 5))}, "places among these rows"),
         ({"far": [True]}, r"far of PageData must have one entry for each of the 5 rows. Got \(1,\)"),
         ({"columns": {"c": [1, 2]}}, r"columns\['c'\] of PageData"),
         (

@@ -46,6 +46,16 @@ def test_rows_come_in_the_order_asked_with_all_the_page_knows(small_map):
     assert rows[2][9] == ""
 
 
+def test_numbers_and_dates_are_written_as_they_were_given(small_map):
+    days = np.array(["2024-05-01"] * 11 + ["NaT"], dtype="datetime64[ns]")
+    columns = {"price": np.full(12, 5.1, np.float32), "year": np.full(12, 2042), "day": days}
+    text = "".join(csv_chunks(replace(small_map, columns=columns), small_map.layers[0], np.array([0, 11])))
+    assert [row[-3:] for row in csv.reader(io.StringIO(text, newline=""))][1:] == [
+        ["5.1", "2042", "2024-05-01"],
+        ["5.1", "2042", ""],
+    ]
+
+
 def test_many_rows_come_in_pieces(small_map):
     rows = np.tile(np.arange(12), 500)
     chunks = list(csv_chunks(small_map, small_map.layers[0], rows))

@@ -1,6 +1,8 @@
 """`prismap explore DATA`: the page stands at once, follows the fit, and shows the map or why there is none."""
 
+import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -47,10 +49,14 @@ def ready(client):
 def test_a_data_file_is_fitted_while_the_page_tells_how_far(data):
     told = []
     make = source(data, "--target", "suit", "--id", "name", "--images", "2x2", "--perplexity", "5")
-    page, compute = make(lambda share, message="": told.append((share, message)))
+    first, compute, judged = make(lambda share, message="": told.append((share, message)))
+    assert [layer.id for layer in first.layers] == ["map"]
+    assert first.report is None
+    assert "has not been judged" in first.notes[0]
     shares = [share for share, _ in told]
     assert shares == sorted(shares)
     assert (shares[0] > 0, shares[-1] <= 1) == (True, True)
+    page = judged(lambda share, message="": told.append((share, message)))
     words = " ".join(message for _, message in told)
     assert all(part in words for part in ("Fitting a map of 24 rows", "iteration", "maps for comparison", "Drawing"))
     assert (page.title, page.target.name, page.images.shape) == ("cards", "suit", (24, 2, 2))
@@ -61,6 +67,37 @@ def test_a_data_file_is_fitted_while_the_page_tells_how_far(data):
     with Client(make_app(lambda progress: (page, compute))) as client:
         header, _ = unpack(ready(client)[0].content)
         assert (header["live"]["reembed"], header["live"]["transform"]) == (True, True)
+        assert header["live"]["judging"] is None
+
+
+def test_the_map_is_shown_before_it_is_judged(small_map):
+    go = threading.Event()
+
+    def judged(progress):
+        progress(0.5, "judging")
+        go.wait(5)
+        return small_map
+
+    first = replace(small_map, report=None, layers=small_map.layers[:1])
+    with Client(make_app(lambda progress: (first, None, judged))) as client:
+        header, _ = unpack(ready(client)[0].content)
+        assert header["report"] is None
+        job = f"/api/jobs/{header['live']['judging']}"
+        go.set()
+        for _ in range(250):
+            if client.get(job).json()["state"] == "done":
+                break
+            time.sleep(0.02)
+        header, _ = unpack(client.get("/api/page").content)
+        assert header["report"] == {"verdict": "The labels show."}
+        assert (len(header["layers"]), header["live"]["judging"]) == (2, None)
+
+
+def test_quick_is_never_judged(data):
+    make = source(data, "--target", "suit", "--id", "name", "--perplexity", "5", "--quick")
+    page, _, judged = make(lambda share, message="": None)
+    assert judged is None
+    assert "has not been judged" in page.notes[0]
 
 
 def test_a_fit_that_fails_is_told_in_the_page(data):

@@ -9,12 +9,12 @@ import threading
 import tracemalloc
 
 import numpy as np
-from prismap.explorer.page import Layer, PageData, Target
 
 from explorer.client import Client
 from hardening.cases import arguments, run_cases
 from prismap.explorer.app import make_app
 from prismap.explorer.compute import Placed
+from prismap.page_data import Layer, PageData, Target
 
 PATHS = (
     "/", "/api/page", "/api/columns/0", "/api/columns/99999999999", "/api/columns/-1", "/api/view", "/api/export",

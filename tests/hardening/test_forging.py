@@ -16,7 +16,9 @@ from hardening import forging
 from prismap import PrisMap
 from prismap.bundle import check_sparse, read_bundle, write_bundle
 from prismap.exceptions import FileFormatError, InputError
-from prismap.map.stored import load_bytes
+from prismap.map.specs import from_spec, to_spec
+from prismap.map.stored import check_stored, load_bytes
+from prismap.metrics import FisherMetric
 
 TESTS = Path(__file__).parent.parent
 BUNDLES = forging.golden_bundles()
@@ -119,6 +121,64 @@ def test_each_array_must_go_with_the_others(tmp_path, name, array, value, words)
     path = saved(tmp_path, name, **{array: value(BUNDLES[name].arrays[array])})
     with pytest.raises(FileFormatError, match=words):
         PrisMap.load(path)
+
+
+def test_landmarks_of_a_large_map_are_anchors(monkeypatch):
+    """They are numbered among the anchors, not among the rows."""
+    monkeypatch.setattr("prismap.map.stored.DENSE_ROWS", 50)
+    header, arrays = BUNDLES["default"].header, dict(BUNDLES["default"].arrays)
+    arrays["anchors"], arrays["nearest"] = np.arange(0, 60, 2), arrays["nearest"][::2]
+    arrays["mapping/landmarks"] = np.arange(60) // 2
+    check_stored(header, arrays)
+    with pytest.raises(ValueError, match="mapping/landmarks holds other numbers than those of its 30 rows"):
+        check_stored(header, {**arrays, "mapping/landmarks": np.arange(60)})
+    with pytest.raises(ValueError, match="anchors holds other numbers"):
+        check_stored(header, {**arrays, "anchors": arrays["anchors"] + 2})
+
+
+@pytest.mark.parametrize("segments", [[2**60, 0], [0, 0], [-1, 0], [2, 2], [2], [[2, 0]]], ids=str)
+def test_a_metric_has_few_sub_segments(segments):
+    header, arrays = BUNDLES["parzen"].header, dict(BUNDLES["parzen"].arrays)
+    check_stored(header, {**arrays, "metric/segments": np.array([8, 1])})
+    with pytest.raises(ValueError, match="metric/segments"):
+        check_stored(header, {**arrays, "metric/segments": np.array(segments)})
+
+
+# Parameters
+
+
+def nested(depth):
+    """A vote by the metric of a vote by the metric of ..."""
+    spec = "euclidean"
+    for _ in range(depth):
+        spec = {"class": "VoteMap", "params": {"metric": spec}}
+    return spec
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"class": "os.system", "params": {"command": "true"}}, "names no estimator"),
+        ({"class": "Pipeline", "params": {"steps": "x"}}, "names no estimator"),
+        ({"class": ["TSNE"], "params": {}}, "names no estimator"),
+        ({"class": "TSNE"}, "neither a plain value nor an estimator"),
+        ({"class": "TSNE", "params": {}, "module": "os"}, "neither a plain value nor an estimator"),
+        ({"class": "TSNE", "params": {"init": [1.0]}}, "init is neither a plain value nor an estimator"),
+        ({"class": "FisherMetric", "params": {"n_segments": 10**9}}, "n_segments is 1000000000"),
+        ({"class": "FisherMetric", "params": {"n_segments": float("nan")}}, "n_segments is nan"),
+        (nested(5), "more than 4 estimators deep"),
+    ],
+)
+def test_parameters_are_plain_or_known_estimators(spec, words):
+    with pytest.raises(ValueError, match=words):
+        from_spec(spec, "method")
+
+
+def test_a_map_that_would_not_load_is_not_written():
+    assert from_spec(to_spec(FisherMetric(n_segments=4096), "metric")).n_segments == 4096
+    with pytest.raises(InputError, match="n_segments=5000 cannot be saved: a file holds at most 4096"):
+        to_spec(FisherMetric(n_segments=5000), "metric")
+    assert repr(from_spec(nested(4))) == repr(from_spec(to_spec(from_spec(nested(4)), "mapping")))
 
 
 # One digest

@@ -37,7 +37,7 @@ def mapped(X, y, **options):
 
 
 def measured(X, y, **options):
-    metric = FisherMetric(perplexity=5, random_state=0, n_jobs=1, **options).fit(X, y)
+    metric = FisherMetric(perplexity=5, random_state=0, **options).fit(X, y)
     return [metric.pairwise(), metric.pairwise(X), metric.kneighbors(None, 1)[0]]
 
 
@@ -191,7 +191,7 @@ def test_the_order_of_rows_is_only_an_order(seed, path, supervision):
     X = rows_of(seed)
     y, order = (X[:, 0] > 0).astype(int), np.random.default_rng(seed).permutation(len(X))
     metric = FisherMetric(
-        perplexity=5, cross_fit=False, posterior="parzen", path=path, supervision=supervision, random_state=0, n_jobs=1
+        perplexity=5, cross_fit=False, posterior="parzen", path=path, supervision=supervision, random_state=0
     )
     D = metric.fit(X, y).pairwise()
     shuffled = metric.fit(X[order], y[order]).pairwise()
@@ -218,7 +218,7 @@ def test_units_do_not_matter(seed, power, posterior):
 @given(seed=seeds, times=st.integers(2, 4))
 def test_repeated_rows_lie_together(seed, times):
     X = np.repeat(rows_of(seed, 10), times, axis=0)
-    D = FisherMetric(perplexity=5, cross_fit=False, random_state=0, n_jobs=1).fit(X, X[:, 0] > 0).pairwise()
+    D = FisherMetric(perplexity=5, cross_fit=False, random_state=0).fit(X, X[:, 0] > 0).pairwise()
     same = np.repeat(np.eye(10, dtype=bool), times, axis=0).repeat(times, axis=1)
     assert D[same].max() <= 1e-6 * D.max()
     assert D[~same].min() > D[same].max()
@@ -239,9 +239,31 @@ def test_new_rows_at_any_distance_get_a_finite_position(posterior, dtype):
 
 
 def test_two_labelled_rows_are_too_few_for_cross_fitting():
-    metric = FisherMetric(posterior="parzen", random_state=0).fit(rows_of(0, 2), [0, 1])
     with pytest.raises(InputError, match="2 labelled rows leave none: at least 3 are needed. Set cross_fit=False"):
-        metric.pairwise()
+        FisherMetric(posterior="parzen", random_state=0).fit(rows_of(0, 2), [0, 1])
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-300])
+def test_a_target_too_small_for_its_square_is_refused(scale):
+    with pytest.raises(InputError, match="the values of y reach up to .*Rescale"):
+        quick_map(target="real").fit(rows_of(0), scale * rows_of(0)[:, 0])
+
+
+@pytest.mark.parametrize("far", [1e3, 1e6, 1e9, 1e12])
+def test_one_row_far_from_all_others_has_a_place_on_a_sheet(far):
+    """Nodes without rows make the sheet's equations singular."""
+    X = rows_of(0, 40)
+    X[0] = far
+    assert np.isfinite(PrisMap("gtm", random_state=0, perplexity=8).fit(X, np.arange(40) % 3).embedding_).all()
+
+
+@pytest.mark.parametrize(("method", "mapping"), [("elastic", "fisher"), ("som", "fisher"), ("tsne", "cost")])
+def test_equal_rows_and_an_identity_have_a_map(method, mapping):
+    y = np.arange(24) % 3
+    for rows, data in ((np.ones((24, 3)), "vectors"), (np.eye(24), "similarity")):
+        model = PrisMap(method, mapping=mapping, data=data, perplexity=5, random_state=0).fit(rows, y)
+        assert np.isfinite(model.embedding_).all()
+        assert np.isfinite(model.transform(rows[:3] * 1.5)).all()
 
 
 def test_a_target_too_large_for_its_square_is_refused():

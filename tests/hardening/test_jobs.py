@@ -28,8 +28,8 @@ TARGETS = pytest.mark.parametrize(
 def test_maps(options, y):
     dtype = np.float32 if y is CLASSES else np.float64
     one, two = (
-        PrisMap(TSNE(n_iter=30, random_state=0, n_jobs=n_jobs), random_state=0, n_jobs=n_jobs, **options)
-        .fit(X.astype(dtype), y)
+        PrisMap(TSNE(n_iter=30, random_state=0, n_jobs=n_jobs), metric=FisherMetric(n_jobs=n_jobs, **options),
+                random_state=0).fit(X.astype(dtype), y)
         for n_jobs in (1, 2)
     )  # fmt: skip
     np.testing.assert_array_equal(one.embedding_, two.embedding_)
@@ -38,7 +38,7 @@ def test_maps(options, y):
 
 @TARGETS
 def test_metrics(options, y):
-    one, two = (FisherMetric(random_state=0, n_jobs=n_jobs, **options).fit(X, y) for n_jobs in (1, 2))
+    one, two = (FisherMetric(random_state=0, **options).fit(X, y) for n_jobs in (1, 2))
     np.testing.assert_array_equal(one.pairwise(), two.pairwise())
     np.testing.assert_array_equal(one.pairwise(NEW[:100]), two.pairwise(NEW[:100]))
     for first, second in zip(one.kneighbors(None, 20), two.kneighbors(None, 20), strict=True):

@@ -69,7 +69,7 @@ def test_all_in_one_figure_from_an_embedding(metric):
 def test_wrong_input_is_refused(metric):
     with pytest.raises(InputError, match="needs a fitted MixtureMetric; got MixtureMetric without weights_"):
         MixtureDisplay.from_estimator(MixtureMetric())
-    with pytest.raises(InputError, match=r"images must hold one picture a row, shape \(20, .* got shape \(3, 2, 2\)"):
+    with pytest.raises(InputError, match=r"images must hold one picture per row, shape \(20, .* got shape \(3, 2, 2\)"):
         MixtureDisplay.from_estimator(metric).plot_positions(images=np.zeros((3, 2, 2)))
 
 

@@ -122,7 +122,7 @@ class Broken(BaseEstimator):
         (Broken(), X, None, "Broken raised KeyError when asked about rows: 'no such table'"),
         (SVC(), X, Y, "SVC raised NotFittedError"),
         (SVC().fit(X, CODES), X, Y, "they share no label"),
-        (LinearRegression().fit(X, X[:, :2]), X, None, "must predict one value a row"),
+        (LinearRegression().fit(X, X[:, :2]), X, None, "must predict one value per row"),
         (StandardScaler(), X, None, "with predict; got StandardScaler"),
     ],
 )

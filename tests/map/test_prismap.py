@@ -204,7 +204,7 @@ def test_objects_cannot_be_saved(iris, tmp_path):
     from sklearn.linear_model import LogisticRegression
 
     m = PrisMap(metric=FisherMetric(posterior=LogisticRegression(max_iter=500)), random_state=0).fit(*iris)
-    with pytest.raises(InputError, match="metric=.* is an object"):
+    with pytest.raises(InputError, match="posterior=.* is an object"):
         m.save(tmp_path / "m.prismap")
     assert not list(tmp_path.iterdir())
 

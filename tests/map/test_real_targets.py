@@ -26,7 +26,7 @@ def test_several_real_targets_make_one_map(two_targets, tmp_path):
     assert m.known().sum() == 249
     np.testing.assert_array_equal(m.shown_target(), np.where(np.arange(250) == 3, np.nan, Y[:, 0]))
     report = m.report(n_permutations=1)
-    assert report.scores[0].name == "mean nRMSE of 2 targets"
+    assert report.scores[0].name == "mean rank error of 2 targets"
     assert float(report.scores[0].value) < report.scores[0].permuted.mean
     assert len(m.plot().figure.axes) == 2  # the map and its colour bar
     m.save(tmp_path / "two.prismap")
@@ -43,7 +43,7 @@ def test_the_error_of_several_targets_is_the_mean_of_theirs(two_targets):
 
 def test_several_columns_of_classes_are_refused(two_targets):
     X, _ = two_targets
-    with pytest.raises(InputError, match="one entry a row"):
+    with pytest.raises(InputError, match="one entry per row"):
         PrisMap(target="class").fit(X, np.ones((250, 2)))
     with pytest.raises(InputError, match="needs numbers in y"):
         PrisMap().fit(X, np.full((250, 2), "a"))

@@ -28,12 +28,12 @@ def noise():
 
 @pytest.fixture(scope="module")
 def signs_map(signs):
-    return PrisMap(random_state=0).fit(*signs)
+    return PrisMap(supervision="auto", mapping="auto", random_state=0).fit(*signs)
 
 
 @pytest.fixture(scope="module")
 def noise_map(noise):
-    return PrisMap(random_state=0).fit(*noise)
+    return PrisMap(supervision="auto", mapping="auto", random_state=0).fit(*noise)
 
 
 # --- the rules --------------------------------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ def test_a_target_that_shows_only_in_two_features_is_found(signs, signs_map):
 
 def test_a_target_that_is_noise_is_left_out_to_the_last_bit(noise, noise_map):
     X, _ = noise
-    plain = PrisMap(random_state=0).fit(X)
+    plain = PrisMap(supervision="auto", mapping="auto", random_state=0).fit(X)
     assert noise_map.supervision_ == 0
     assert noise_map.target_ == "class"
     assert np.array_equal(noise_map.embedding_, plain.embedding_)
@@ -125,21 +125,21 @@ def test_a_target_that_is_noise_is_left_out_to_the_last_bit(noise, noise_map):
 
 
 def test_a_chosen_share_is_the_map_of_that_share(signs, signs_map):
-    given = PrisMap(metric=FisherMetric(posterior="trees"), supervision=signs_map.supervision_, random_state=0).fit(
-        *signs
-    )
+    given = PrisMap(
+        metric=FisherMetric(posterior="trees"), supervision=signs_map.supervision_, mapping="auto", random_state=0
+    ).fit(*signs)
     assert np.array_equal(given.embedding_, signs_map.embedding_)
     assert given.supervision_curve_ is None
 
 
 def test_max_is_the_sharpest(noise):
-    model = PrisMap(supervision="max", random_state=0).fit(*noise)
+    model = PrisMap(supervision="max", mapping="auto", random_state=0).fit(*noise)
     assert model.supervision_ == GRID[-1]
 
 
 def test_numbers_are_judged_by_their_error():
     X, y = load_diabetes(return_X_y=True)
-    model = PrisMap(target="real", random_state=0).fit(X[:120], y[:120])
+    model = PrisMap(supervision="auto", mapping="auto", target="real", random_state=0).fit(X[:120], y[:120])
     assert all(0.5 < one["score"] < 1.3 for one in model.supervision_curve_)
     assert model.supervision_ in GRID
 
@@ -148,7 +148,7 @@ def test_rows_without_a_label_are_no_evidence(signs):
     X, y = signs
     y = y.copy()
     y[150:] = -1
-    model = PrisMap(random_state=0).fit(X, y)
+    model = PrisMap(supervision="auto", mapping="auto", random_state=0).fit(X, y)
     assert model.supervision_ > 0
 
 
@@ -180,7 +180,9 @@ def test_the_report_shows_what_was_tried(noise_map):
 def test_without_a_target_votes_are_taken():
     assert isinstance(choose_mapping(np.zeros((5, 5)), np.zeros((5, 2)), None, 0), VoteMap)
     X = np.random.default_rng(0).normal(size=(60, 3))
-    assert isinstance(PrisMap(perplexity=10, random_state=0).fit(X).parts_.mapping, VoteMap)
+    assert isinstance(
+        PrisMap(supervision="auto", mapping="auto", perplexity=10, random_state=0).fit(X).parts_.mapping, VoteMap
+    )
 
 
 def test_the_mapping_that_loses_less_is_taken(signs, signs_map):
@@ -204,7 +206,7 @@ def test_the_mapping_that_loses_less_is_taken(signs, signs_map):
 
 def test_new_regions_are_added_to_a_map_of_votes(noise):
     X, _ = noise
-    model = PrisMap(random_state=0).fit(X)
+    model = PrisMap(supervision="auto", mapping="auto", random_state=0).fit(X)
     before = model.transform(X + 0.01)
     far = 30 + np.random.default_rng(0).normal(size=(20, 5))
     model.partial_refit(far)

@@ -6,8 +6,9 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 
+from prismap._threads import limit_threads
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.metrics import FisherMetric, SimilarityMetric
+from prismap.metrics import FisherMetric, Parzen, SimilarityMetric
 from reference import fisher_reference as slow
 
 
@@ -31,9 +32,10 @@ def slow_distances(metric, X, y):
         def length(i, j, kept, codes):
             return slow.chord_length(X[i], X[j], X[kept], codes, n_classes, sigma, T, w=w)
     else:
+        symmetric = metric.path == "tangent"
 
         def length(i, j, kept, codes):
-            return slow.tangent_length(X[i], X[j], X[kept], codes, n_classes, sigma, T, symmetric=metric.symmetric, w=w)
+            return slow.tangent_length(X[i], X[j], X[kept], codes, n_classes, sigma, T, symmetric=symmetric, w=w)
 
     return slow.all_pairs(metric, X, y, length)
 
@@ -47,8 +49,8 @@ def slow_distances(metric, X, y):
         {"n_segments": 3, "supervision": 0.6},
         {"path": "tangent", "n_segments": 3},
         {"path": "tangent", "n_segments": 4, "supervision": 0.3},
-        {"path": "tangent", "n_segments": 3, "symmetric": False},
-        {"n_support": 20},
+        {"path": "tangent-left", "n_segments": 3},
+        {"posterior": Parzen(20)},
     ],
 )
 def test_vectors_equal_the_slow_twin(toy, options, cross_fit):
@@ -127,7 +129,7 @@ def test_symmetric_nonnegative_zero_diagonal(toy, options):
 
 
 def test_left_nodes_are_not_symmetric(toy):
-    D = metric_of(toy, path="tangent", n_segments=2, symmetric=False).pairwise()
+    D = metric_of(toy, path="tangent-left", n_segments=2).pairwise()
     assert np.abs(D - D.T).max() > 1e-3
 
 
@@ -193,9 +195,10 @@ def test_any_bandwidth_is_survived(toy, dtype, scale, path):
     X = (X / scale).astype(dtype)
     metric = metric_of((X, y), path=path)
     # The bandwidth follows the data; to starve the kernels it is narrowed by hand.
-    metric.bandwidth_ = metric.posterior_.bandwidth = float(metric.bandwidth_ * 0.02)
+    posterior = metric.posterior_
+    metric.bandwidth_ = posterior.density.bandwidth = float(metric.bandwidth_ * 0.02)
     profiles = metric.geometry_.squared_to(slow_index(metric), metric.support_)
-    metric._source.rows = metric.posterior_.rows(profiles, metric.folds_[metric._order])
+    posterior.rows = posterior.density.rows(profiles, metric.folds_[metric._order])
     D = metric.pairwise()
     assert np.isfinite(D).all()
     X64 = X.astype(np.float64)
@@ -245,15 +248,18 @@ def test_kneighbors_equal_sorted_distances(toy, options, monkeypatch):
 
 
 def test_tile_and_thread_counts_change_nothing(toy, monkeypatch):
-    expected = metric_of(toy, n_jobs=2).pairwise()
+    expected = metric_of(toy).pairwise()
     monkeypatch.setattr("prismap.metrics.tiles.TILE", 3)
     monkeypatch.setattr("prismap.metrics.tiles.CHUNK", 7)
-    np.testing.assert_allclose(metric_of(toy, n_jobs=1).pairwise(), expected, atol=1e-12)
+    with limit_threads(1):
+        np.testing.assert_allclose(metric_of(toy).pairwise(), expected, atol=1e-12)
 
 
 def test_same_seed_same_bits(toy):
-    one, two = metric_of(toy, n_jobs=1, n_support=20), metric_of(toy, n_jobs=2, n_support=20)
-    np.testing.assert_array_equal(one.pairwise(), two.pairwise())
+    one, two = metric_of(toy, posterior=Parzen(20)), metric_of(toy, posterior=Parzen(20))
+    with limit_threads(1):
+        alone = one.pairwise()
+    np.testing.assert_array_equal(alone, two.pairwise())
 
 
 def test_unlabelled_rows_are_mapped_but_never_support(toy):
@@ -343,7 +349,7 @@ def test_questions_that_matrix_data_cannot_answer(toy):
 
 
 def test_too_large_perplexity_is_lowered_and_said(toy):
-    with pytest.warns(PrismapWarning, match="perplexity=500 is too large for 30 support rows"):
+    with pytest.warns(PrismapWarning, match="perplexity=500 is too high for 30 support rows"):
         metric_of(toy, perplexity=500)
 
 

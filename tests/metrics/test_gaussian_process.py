@@ -5,9 +5,11 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
+from prismap._threads import limit_threads
 from prismap.exceptions import InputError
-from prismap.metrics import FisherMetric, SimilarityMetric, gaussian_process
-from prismap.metrics.gaussian_process import GaussianProcess, fisher_rao, fit_process, target_bins
+from prismap.metrics import FisherMetric, SimilarityMetric
+from prismap.metrics.posteriors import process as gaussian_process
+from prismap.metrics.posteriors.process import GaussianProcess, fisher_rao, fit_process, target_bins
 from prismap.metrics.target import known_targets, real_targets, resolve_target
 from reference import gaussian_process_reference as slow
 
@@ -51,8 +53,8 @@ def sklearn_process(signal, beta, noise, optimizer=None):
         {"n_segments": 3, "supervision": 0.6},
         {"path": "tangent", "n_segments": 4},
         {"path": "tangent", "n_segments": 3, "supervision": 0.3},
-        {"path": "tangent", "n_segments": 2, "symmetric": False},
-        {"n_support": 15},
+        {"path": "tangent-left", "n_segments": 2},
+        {"posterior": GaussianProcess(n_support=15)},
     ],
 )
 def test_lengths_equal_the_slow_twin(toy, options, cross_fit):
@@ -66,7 +68,7 @@ def test_lengths_equal_the_slow_twin(toy, options, cross_fit):
             expected = slow.chord_length(X[i], X[j], X[kept], y[kept], hyper, T, **more)
         else:
             expected = slow.tangent_length(
-                X[i], X[j], X[kept], y[kept], hyper, T, symmetric=metric.symmetric, **more
+                X[i], X[j], X[kept], y[kept], hyper, T, symmetric=metric.path == "tangent", **more
             )  # fmt: skip
         assert D[i, j] == pytest.approx(expected, rel=1e-8)
 
@@ -347,7 +349,7 @@ def test_support_is_capped_and_spread_over_the_target(monkeypatch):
     rng = np.random.default_rng(6)
     X = rng.normal(size=(300, 2))
     monkeypatch.setattr(gaussian_process, "SUPPORT", (30, 60))
-    monkeypatch.setattr("prismap.metrics.sources.EVIDENCE_ROWS", 40)
+    monkeypatch.setattr("prismap.metrics.posteriors.process.EVIDENCE_ROWS", 40)
     metric = FisherMetric(perplexity=10, random_state=0).fit(X, X[:, 0])
     assert len(metric.support_) == 60
     codes = target_bins(X[:, :1])
@@ -357,9 +359,10 @@ def test_support_is_capped_and_spread_over_the_target(monkeypatch):
 
 
 def test_the_result_does_not_depend_on_tiles_and_threads(toy, monkeypatch):
-    D = metric_of(toy, n_jobs=1).pairwise()
+    with limit_threads(1):
+        D = metric_of(toy).pairwise()
     monkeypatch.setattr(gaussian_process, "KERNEL_BYTES", 2000)
-    np.testing.assert_allclose(metric_of(toy, n_jobs=2).pairwise(), D, atol=1e-12)
+    np.testing.assert_allclose(metric_of(toy).pairwise(), D, atol=1e-12)
 
 
 # --- bad input --------------------------------------------------------------------------------------------------------

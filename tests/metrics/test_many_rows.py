@@ -10,11 +10,12 @@ from prismap import PrisMap
 from prismap.embeddings import TSNE
 from prismap.exceptions import InputError
 from prismap.map.cells import nearest_of
-from prismap.metrics import FisherMetric, fisher, nystroem
+from prismap.metrics import FisherMetric
 from prismap.metrics.geometry import VectorMetric
-from prismap.metrics.local import class_shares, local_probabilities, probabilities_of_new
-from prismap.metrics.lssvm import log_loss, softmax, solve
-from prismap.metrics.nystroem import fit_on_all_rows, normal_equations, solve_normal
+from prismap.metrics.posteriors import base, nystroem
+from prismap.metrics.posteriors.local import class_shares, local_probabilities, probabilities_of_new
+from prismap.metrics.posteriors.lssvm import log_loss, softmax, solve
+from prismap.metrics.posteriors.nystroem import fit_on_all_rows, normal_equations, solve_normal
 
 X, CLASSES = make_blobs(400, 4, centers=3, cluster_std=3.0, random_state=0)
 
@@ -95,7 +96,7 @@ def test_local_probabilities_of_noise_are_at_chance_and_unlabelled_rows_get_thei
 
 @pytest.mark.parametrize("posterior", ["parzen", "lssvm", "auto"])
 def test_a_metric_beyond_its_support_sees_every_label(monkeypatch, posterior):
-    monkeypatch.setattr(fisher, "MOST_SUPPORT", 100)
+    monkeypatch.setattr(base, "MOST_SUPPORT", 100)
     monkeypatch.setattr(nystroem, "N_LANDMARKS", 100)
     metric = FisherMetric(posterior=posterior, supervision=0.8, random_state=0).fit(X, CLASSES)
     P = metric.class_probabilities()
@@ -117,10 +118,10 @@ def check_nearest_rows(model, new):
 
 
 def test_a_large_map_is_made_from_neighbours_and_landmarks(monkeypatch, tmp_path):
-    from prismap.map import cells, judge, make, parts, prismap, store
+    from prismap.map import cells, judge, make, parts, prismap, store, stored
 
     monkeypatch.setattr(cells, "N_PROBED", 80)
-    for module in (judge, make, parts, prismap, store):
+    for module in (judge, make, parts, prismap, store, stored):
         monkeypatch.setattr(module, "DENSE_ROWS", 200)
     monkeypatch.setattr(make, "N_LANDMARKS", 80)
     monkeypatch.setattr(judge, "FEWEST_IN_ONE_FOLD", 40)
@@ -148,7 +149,7 @@ def test_a_large_map_is_made_from_neighbours_and_landmarks(monkeypatch, tmp_path
 
 def test_no_row_of_the_own_fold_is_asked(monkeypatch):
     folds = np.arange(400) % 4
-    monkeypatch.setattr("prismap.metrics.local.stratified_folds", lambda codes, n_folds, rng: folds)
+    monkeypatch.setattr("prismap.metrics.posteriors.local.stratified_folds", lambda codes, n_folds, rng: folds)
     P = local_probabilities(VectorMetric().over(X), CLASSES, 3, 10, np.random.default_rng(0))
     D2 = squared(X, X)
     np.fill_diagonal(D2, np.inf)

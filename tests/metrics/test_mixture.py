@@ -295,7 +295,7 @@ def test_duplicates_are_at_zero_and_do_no_harm(rows):
         ({"measures": (lambda A, B: np.triu(cdist(A, B)),)}, "'<lambda>' must be symmetric"),
         (
             {"measures": ("euclidean",), "init": [1, 2]},
-            r"init must hold one weight a measure, 1 in all; got shape \(2,\)",
+            r"init must hold one weight per measure, 1 in all; got shape \(2,\)",
         ),
         ({"measures": ("euclidean",), "init": [-1]}, "init must hold finite weights with a positive sum"),
         ({"scale": "max"}, "'scale' parameter"),

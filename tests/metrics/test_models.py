@@ -117,7 +117,7 @@ def test_cross_fitted_neighbours_agree_with_all_pairs(toy):
 def test_all_pairs_of_many_rows_are_refused_with_the_number(toy, monkeypatch):
     X, y = toy
     metric = FisherMetric(posterior=LogisticRegression(), n_segments=5, **OPTIONS).fit(X, y)
-    monkeypatch.setattr("prismap.metrics.sources.MOST_EVALUATIONS", 1000)
+    monkeypatch.setattr("prismap.metrics.posteriors.model_segments.MOST_EVALUATIONS", 1000)
     with pytest.raises(InputError, match=r"ask the model 7,200 times, more than 1,000; use kneighbors"):
         metric.pairwise()
 
@@ -185,9 +185,9 @@ def test_predicted_labels_go_through_the_usual_posterior(toy, real):
     plain = FisherMetric(posterior="parzen", **OPTIONS).fit(X, names)
     labels = model.predict(X)
     assert (labels != names).any()
-    folds, plain.folds_ = plain.folds_, metric.folds_
-    np.testing.assert_array_equal(folds, metric.folds_)
-    plain._prepare(np.searchsorted(metric.classes_, labels))
+    np.testing.assert_array_equal(plain.folds_, metric.folds_)
+    state = {**plain.state(), "segments": (metric.n_segments_, metric.extrapolated_)}
+    plain = FisherMetric(posterior="parzen", **OPTIONS).restore(X, labels, state)
     np.testing.assert_allclose(metric.pairwise(), plain.pairwise())
     assert "parzen, on what LogisticRegression predicts (in-sample" in repr(metric)
     X, y = real

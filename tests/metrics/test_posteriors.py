@@ -8,7 +8,7 @@ from sklearn.svm import LinearSVC
 
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
-from prismap.metrics.lssvm import fit_lssvm, log_loss, softmax, solve
+from prismap.metrics.posteriors.lssvm import fit_lssvm, log_loss, softmax, solve
 from prismap.metrics.target import guess_target, resolve_target
 
 

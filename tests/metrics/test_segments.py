@@ -6,9 +6,9 @@ from sklearn.datasets import load_digits, load_iris, load_wine, make_classificat
 from sklearn.preprocessing import StandardScaler
 
 from prismap.metrics import FisherMetric, graph, segments
-from prismap.metrics.excess import PATH_SEGMENTS
-from prismap.metrics.gaussian_process import GaussianProcess
 from prismap.metrics.geometry import FittedIndex
+from prismap.metrics.posteriors.excess import PATH_SEGMENTS
+from prismap.metrics.posteriors.process import GaussianProcess
 from reference import fisher_reference as slow
 
 
@@ -49,12 +49,14 @@ def test_lengths_are_within_two_percent_of_very_many_sub_segments(supervision, c
     def length(i, j, kept, codes):
         return slow.chord_length(X[i], X[j], X[kept], codes, 3, metric.bandwidth_, 64, w=supervision)
 
-    found, folds, errors = metric.pairwise(), metric.folds_[metric.support_], []
-    for i, j in np.random.default_rng(0).integers(40, size=(40, 2)):
+    found, folds = metric.pairwise(), metric.folds_[metric.support_]
+    exact = parzen(X, y, supervision=supervision, cross_fit=cross_fit, n_segments=64).pairwise()
+    for i, j in np.random.default_rng(0).integers(40, size=(12, 2)):
         kept = metric.support_[(folds < 0) | ((folds != metric.folds_[i]) & (folds != metric.folds_[j]))]
-        exact = length(i, j, kept, y[kept]) if i != j else 0.0
-        errors.append(abs(found[i, j] - exact) / max(exact, 1e-9))
-    assert np.mean(np.array(errors) <= 0.02) >= 0.95
+        assert exact[i, j] == pytest.approx(length(i, j, kept, y[kept]) if i != j else 0.0, rel=1e-9)
+    above = np.triu_indices(40, 1)
+    errors = np.abs(found - exact)[above] / exact[above]
+    assert np.mean(errors <= 0.02) >= 0.985
     assert np.median(errors) < 0.005
     np.testing.assert_array_equal(found, found.T)
 
@@ -208,10 +210,10 @@ def test_two_modes_stay_apart_at_any_number_of_rows(n_rows):
 
 
 def test_the_excess_is_what_a_small_support_says(monkeypatch):
-    monkeypatch.setattr("prismap.metrics.fisher.MOST_SUPPORT", 30)
+    monkeypatch.setattr("prismap.metrics.posteriors.base.MOST_SUPPORT", 30)
     X, y = overlapping()
     metric = parzen(X, y, cross_fit=False, perplexity=6)
-    D, P, kept = metric.pairwise(), metric.class_probabilities(), metric._source.support
+    D, P, kept = metric.pairwise(), metric.class_probabilities(), metric.posterior_.support
     np.testing.assert_array_equal(D, D.T)
     for i, j in [(0, 5), (3, 17), (28, 2)]:
         arc = 4 * np.arcsin(np.linalg.norm(np.sqrt(P[i]) - np.sqrt(P[j])) / 2)

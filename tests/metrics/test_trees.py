@@ -8,7 +8,7 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
-from prismap.metrics.trees import Forest, fit_trees
+from prismap.metrics.posteriors.trees import Forest, fit_trees
 
 
 @pytest.fixture(scope="module")

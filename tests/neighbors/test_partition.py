@@ -9,7 +9,7 @@ from sklearn.datasets import make_blobs
 from prismap._partition import NeighborLists, partition_neighbors, random_groups
 from prismap.embeddings import TSNE
 from prismap.exceptions import InputError
-from prismap.metrics import FisherMetric
+from prismap.metrics import FisherMetric, Parzen
 from prismap.neighbors import kneighbors
 
 X, CLASSES = make_blobs(3000, 8, centers=6, cluster_std=3.0, random_state=0)
@@ -84,9 +84,7 @@ def test_lists_keep_the_nearest_of_all_they_were_told():
     np.testing.assert_array_equal(np.sort(lists.indices[rows]), np.sort(np.argsort(D, axis=1)[:, :5]))
 
 
-@pytest.mark.parametrize(
-    "options", [{"posterior": "parzen", "n_support": 300}, {"posterior": "lssvm", "supervision": 0.8}], ids=str
-)
+@pytest.mark.parametrize("options", [{"posterior": Parzen(300)}, {"posterior": "lssvm", "supervision": 0.8}], ids=str)
 def test_works_under_every_fisher_metric(options):
     metric = FisherMetric(random_state=0, **options).fit(X[:500], CLASSES[:500])
     found = kneighbors(metric=metric, n_neighbors=10, method="partition", random_state=0)
@@ -97,7 +95,7 @@ def test_works_under_every_fisher_metric(options):
 
 def test_works_on_similarities():
     S = X[:500] @ X[:500].T
-    metric = FisherMetric(data="similarity", random_state=0, n_support=200).fit(S, CLASSES[:500])
+    metric = FisherMetric(data="similarity", random_state=0, posterior=Parzen(200)).fit(S, CLASSES[:500])
     found = kneighbors(metric=metric, n_neighbors=10, method="partition", random_state=0)
     true = metric.pairwise()
     np.testing.assert_allclose(found.distances, np.take_along_axis(true, found.indices, axis=1), atol=1e-3 * true.max())

@@ -9,8 +9,10 @@ from prismap.exceptions import FileFormatError, InputError
 from prismap.page_data import (
     Curve,
     Layer,
+    Neighbors,
     PageData,
     Raster,
+    Relevance,
     Target,
     pack_page,
     read_page_file,
@@ -43,9 +45,10 @@ def test_unpacking_undoes_packing(small_map):
         curves=[Curve("map", np.array([1.0, 2.0], np.float32), np.array([0.5, 0.25], np.float32))],
         images=np.zeros((12, 2, 2), np.uint8),
         raster=Raster(np.zeros((3, 4, 4), np.uint8), (0.0, 1.0, 2.0, 3.0), "model", "fisher"),
-        relevance=(["size"], np.array([0.5], np.float32)),
+        relevance=Relevance(["size"], np.array([0.5], np.float32), 0.25, 0.125, 0.375),
         row_ids=[f"r{i}" for i in range(12)],
         notes=("a note",),
+        neighbors=Neighbors(np.arange(3, 12), np.zeros((9, 2), int), np.ones((9, 2), int)),
         layers=[
             *small_map.layers,
             replace(small_map.layers[0], id="p", own=Target("class", "q", codes=np.zeros(12, int)), own_note="why"),
@@ -69,7 +72,7 @@ def test_real_targets_come_back(small_map):
 def test_a_file_keeps_what_a_page_has_no_room_for(small_map, tmp_path):
     images = np.arange(48, dtype=np.uint8).reshape(12, 2, 2)
     page = replace(small_map, images=images)
-    assert list(unpack_page(pack_page(page, column_bytes=48, image_bytes=1)).columns) == ["size"]
+    assert list(unpack_page(pack_page(page, column_bytes=12, image_bytes=1)).columns) == ["size"]
     again = read_page_file(write_page_file(page, tmp_path / "map.page"))
     assert list(again.columns) == ["size", "city"]
     np.testing.assert_array_equal(again.images, images)

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 from sklearn.datasets import load_iris
 
 from prismap import PrisMap
 from prismap.pages import live_compute, page_of
+from prismap.relevance import FeatureRelevance
 
 
 @pytest.fixture(scope="module")
@@ -30,12 +32,41 @@ def test_page_has_the_map_its_twins_and_all_rows(live):
     np.testing.assert_array_equal(np.bincount(own.codes), np.bincount(model.y_))
     score = model.report().scores[0]
     assert (
-        f"1-NN error is {100 * score.permuted.mean:.0f} %, by chance {100 * score.chance:.0f} %"
+        f"{score.name} is {100 * score.permuted.mean:.0f} %, by chance {100 * score.chance:.0f} %"
         in page.layers[2].own_note
     )
-    names, values = page.relevance
-    assert names == list(page.columns)
-    assert np.isfinite(values).all()
+    relevance = page.relevance
+    assert relevance.names == list(page.columns)
+    rows, positions = model.rows_[model.fit_rows_], model.embedding_
+    again = FeatureRelevance(n_samples=1000, random_state=model.seed_).fit(rows, positions)
+    np.testing.assert_allclose(relevance.values, again.relevance_)
+    assert (relevance.baseline, relevance.threshold) == (again.baseline_, again.threshold_)
+
+
+def test_fitted_rows_know_their_neighbours_in_the_data_and_in_the_metric(live):
+    model, page, _ = live
+    found = page.neighbors
+    np.testing.assert_array_equal(found.rows, model.fit_rows_)
+    for table, D in (
+        (found.data, cdist(model.fitted_rows(), model.fitted_rows())),
+        (found.metric, model.metric_.pairwise()),
+    ):
+        D = np.array(D, dtype=float)
+        np.fill_diagonal(D, np.inf)
+        got = np.take_along_axis(D, np.asarray(table), axis=1)
+        np.testing.assert_allclose(got, np.sort(D, axis=1)[:, :10], rtol=1e-5)
+
+
+@pytest.mark.parametrize("data", ["dissimilarity", "similarity"])
+def test_neighbours_of_matrix_data_are_those_of_its_vectors(data):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    matrix = cdist(X, X) if data == "dissimilarity" else X @ X.T
+    model = PrisMap(data=data, random_state=0, perplexity=5).fit(matrix)
+    found = page_of(model, judge=False).neighbors
+    D = cdist(X, X)
+    np.fill_diagonal(D, np.inf)
+    np.testing.assert_array_equal(found.data, D.argsort(axis=1)[:, :10])
+    assert found.metric is None
 
 
 def test_another_supervision_moves_the_fitted_rows_and_can_be_stopped(live):

@@ -1,5 +1,7 @@
 import json
+import re
 from dataclasses import replace
+from html import escape, unescape
 
 import numpy as np
 import pytest
@@ -153,6 +155,30 @@ def test_real_targets_speak_of_values():
     assert "%" not in str(found)
 
 
+def test_a_correlation_is_no_error_that_could_be_invented():
+    order = TargetScore("rank correlation", Estimate(0.9), 0.0, permuted=NullResult((-0.1, -0.08), 0.0))
+    error_of_ranks = TargetScore("rank error", Estimate(0.4, 0.02), 1.1, permuted=NullResult((1.1, 1.12), 1.1))
+    found = report(error_of_ranks, order, target="real")
+    assert found.overstates is False
+    assert "misses by 0.40 standard deviations (rank correlation 0.90)" in found.verdict
+
+
+def test_any_of_the_errors_can_show_invention():
+    first = TargetScore("10-NN error", error(0.1), 0.9, permuted_in_sample=NullResult((0.86, 0.85), 0.9))
+    second = TargetScore("1-NN error", error(0.1), 0.9, permuted_in_sample=NullResult((0.3, 0.31), 0.9))
+    assert not report(first).overstates
+    assert report(first, second).overstates
+
+
+def test_coordinates_alone_say_nothing_of_invention():
+    found = report(score(0.05, permuted=(0.15, 0.17)), depth="coordinates", limits=("the method",))
+    assert found.overstates is None
+    assert "invents structure." not in found.verdict
+    assert "not judged: the method" in str(found)
+    with pytest.raises(InputError, match="depth must be one of"):
+        report(score(), depth="deep")
+
+
 def test_without_a_target_structure_alone_is_judged():
     found = MapReport(target="none", n_fitted=100, structure={"map, data": curve()})
     assert found.target_shows is None
@@ -160,6 +186,18 @@ def test_without_a_target_structure_alone_is_judged():
     assert found.verdict.startswith("The map keeps neighbourhoods ")
     assert "target: none" in str(found)
     assert "nothing to judge" in MapReport(target="none", n_fitted=100).verdict
+
+
+def test_notebooks_get_the_same_cells_as_tables_and_no_markup_from_names():
+    found = replace(FULL, notes=("<b>a note</b>",))
+    html = found._repr_html_()
+    assert html.count("<table>") == 2
+    assert "<b>a note" not in html
+    assert "&lt;b&gt;a note" in html
+    cells = set(re.findall(r"<t[hd]>([^<]*)</t[hd]>", html))
+    text = unescape(str(found))
+    assert all(unescape(cell) in text for cell in cells)
+    assert escape(found.verdict) in html
 
 
 def test_text_is_an_aligned_table_with_the_verdict():

@@ -74,8 +74,20 @@ def test_positions_distances_and_metric_objects_agree(make):
 def test_metrics_in_single_precision_are_served():
     Y, y = two_clouds(60)
     metric = PrecomputedMetric().fit(np.asarray(cdist(Y, Y), dtype=np.float32))
-    assert metric.kneighbors(n_neighbors=3)[0].dtype == np.float32
+    assert metric.pairwise().dtype == np.float32
     assert knn_error(None, y, n_neighbors=3, metric=metric) == knn_error(Y, y, n_neighbors=3)
+
+
+def test_rows_that_are_not_judged_still_vote():
+    Y, y = two_clouds(60)
+    judged = np.arange(60) % 3 == 0
+    wrong = [
+        np.mean(y[np.argsort(np.where(np.arange(60) == i, np.inf, np.linalg.norm(Y - Y[i], axis=1)))[0]] != y[i])
+        for i in np.flatnonzero(judged)
+    ]
+    assert float(knn_error(Y, y, judged=judged)) == pytest.approx(np.mean(wrong))
+    with pytest.raises(InputError, match="judged leaves no labelled row"):
+        knn_error(Y, y, judged=np.zeros(60, dtype=bool))
 
 
 def test_row_order_and_label_names_change_nothing_even_with_ties():

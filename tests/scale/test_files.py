@@ -37,6 +37,9 @@ def test_what_is_done_is_not_done_again_unless_source_or_model_changed(model, mo
     assert not map_file(source, out, model, resume=False).skipped
     os.utime(source, ns=(0, 1))
     assert not map_file(source, out, model).skipped
+    write_rows(source, 20, 2)  # other rows, with the old time
+    os.utime(source, ns=(0, 1))
+    assert not map_file(source, out, model).skipped
     X, y = make_rows(60, 7)
     other = PrisMap(perplexity=8, random_state=0).fit(X, y)
     assert not map_file(source, out, other).skipped

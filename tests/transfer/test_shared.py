@@ -246,7 +246,7 @@ GOOD_X, GOOD_Z = np.random.default_rng(0).normal(size=(20, 3)), np.random.defaul
         ({"source": "lda"}, (GOOD_X, GOOD_Z), {}, "needs the labels of the source"),
         ({"source": "lda"}, (GOOD_X, GOOD_Z, np.arange(20) % 2), {}, "n_components=2 is more than"),
         ({"n_components": 4}, (GOOD_X, GOOD_Z), {}, "n_components=4 is more than"),
-        ({"source": GOOD_X[:4]}, (GOOD_X, GOOD_Z), {}, "one finite position a source row"),
+        ({"source": GOOD_X[:4]}, (GOOD_X, GOOD_Z), {}, "one finite position per source row"),
         ({"sigma": (0.1, 0.5)}, (GOOD_X, GOOD_Z), {}, "sigma must fall"),
         ({"sigma": (0.1,)}, (GOOD_X, GOOD_Z), {}, "sigma must be two numbers"),
         ({"kind": "cubic"}, (GOOD_X, GOOD_Z), {}, "'kind' parameter"),

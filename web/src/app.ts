@@ -21,11 +21,12 @@ import { Store, type ViewState, defaultState } from "./state";
 import css from "./style.css?inline";
 import { ThemeSwitch } from "./theme";
 import type { Page } from "./types";
-import { VerdictPanel } from "./verdict";
+import { VerdictPanel, digest } from "./verdict";
 
 /** Columns fetched for hover cards at once, and for the comparison of a selection. */
 const PRELOADED_BYTES = 16_000_000;
 const COMPARED_BYTES = 96_000_000;
+const AT_ONCE = 64;
 
 /** What differs between a file, the live explorer and a notebook. */
 export interface Host {
@@ -54,6 +55,7 @@ export class App {
   private readonly features: FeaturePanel;
   private readonly search: SearchBox;
   private readonly tools: Tools;
+  private readonly strip = h("div", { class: "pm-strip" });
   private readonly about = h("p", { class: "pm-about" });
   private readonly ringKey = h("ul", { class: "pm-ringkey" });
   private readonly status = h("div", { class: "pm-status", role: "status" });
@@ -76,7 +78,7 @@ export class App {
     const shared = decodeView(host.initialView, known);
     this.store = new Store({ ...this.defaults, ...shared.state });
     this.theme = new ThemeSwitch(this.root, () => void this.rethemed());
-    this.legend = new Legend(this.store);
+    this.legend = new Legend(this.store, (code) => this.lookAt(code));
     this.layerSwitch = new LayerSwitch(this.store);
     this.colourMenu = new ColourMenu(colours, page.target.name, this.store);
     this.appearance = new Appearance(this.store, {
@@ -105,7 +107,8 @@ export class App {
     });
     const { plot } = this.scene;
     this.tools = new Tools((mode) => plot.setMode(mode), { zoom: (factor) => plot.zoom(factor), home: () => plot.home() });
-    this.scene.element.append(this.tools.element, this.status, this.toast);
+    this.scene.element.append(this.status, this.toast);
+    stage.append(this.tools.element);
     this.store.subscribe((state, before) => void this.follow(state, before));
     this.keys();
     this.addLiveControls();
@@ -129,11 +132,32 @@ export class App {
     this.hiding = window.setTimeout(() => (this.toast.hidden = true), 6000);
   }
 
+  /** How far the judging of the map is, or why it failed. */
+  judging(share: number | null, trouble = ""): void {
+    this.verdict.judging(share, trouble);
+    this.verdict.render(this.theme.dark);
+  }
+
+  /** The same map, judged by now: its verdict, and the maps it was compared with. */
+  adopt(judged: Page): void {
+    const { page } = this;
+    Object.assign(page, { report: judged.report, curves: judged.curves, notes: judged.notes });
+    page.layers.push(...judged.layers.filter((layer) => page.layers.every((known) => known.id !== layer.id)));
+    this.strip.hidden = page.layers.length < 2;
+    this.judging(null);
+    const answer = digest(page, () => this.readVerdict());
+    if (answer && !this.root.querySelector(".pm-digest")) this.root.querySelector(".pm-right")?.before(answer);
+    this.say("The verdict is in.");
+    this.renderPanels();
+  }
+
   // Building
 
   private build(parent: HTMLElement): HTMLElement {
     const { page } = this;
-    const size = `${page.n.toLocaleString("en")} rows${page.columns.length > 0 ? ` · ${page.columns.length} columns` : ""}`;
+    const all = page.columns.length + page.leftOut;
+    const columns = page.leftOut > 0 ? `${page.columns.length} of ${all.toLocaleString("en")} columns` : `${all} ${all === 1 ? "column" : "columns"}`;
+    const size = `${page.n.toLocaleString("en")} rows${page.columns.length > 0 ? ` · ${columns}` : ""}`;
     const brand = h(
       "div",
       { class: "pm-brand" },
@@ -151,12 +175,17 @@ export class App {
       iconButton("moon", "Light or dark", () => this.theme.toggle()),
       iconButton("help", "Keys and hints (?)", () => this.help.showModal()),
     );
+    const view = h("div", { class: "pm-view" });
+    this.strip.hidden = page.layers.length < 2 && !page.live?.reembed;
+    this.strip.append(this.layerSwitch.element, this.about);
     const stage = h(
       "main",
       { class: "pm-stage" },
-      h("div", { class: "pm-strip", hidden: page.layers.length < 2 && !page.live?.reembed }, this.layerSwitch.element, this.about),
+      this.strip,
+      view,
     );
-    this.root.append(
+    replace(
+      this.root,
       h("style", {}, css),
       h("header", { class: "pm-top" }, brand, this.search.element, actions),
       h(
@@ -168,11 +197,12 @@ export class App {
         this.appearance.element,
       ),
       stage,
+      digest(page, () => this.readVerdict()),
       h("aside", { class: "pm-right", "aria-label": "About this map" }, this.tabs.element),
       this.help,
     );
     replace(parent, this.root);
-    return stage;
+    return view;
   }
 
   private makeSelectionPanel(): SelectionPanel {
@@ -182,6 +212,7 @@ export class App {
       peek: (row) => this.scene.peek(row),
       colour: (colour) => this.store.set({ colour }),
       export: (rows) => this.exportRows(rows),
+      lines: (lines) => this.scene.showLines(lines),
       relevance:
         live && this.page.live?.relevance
           ? async (rows, watch) => {
@@ -258,6 +289,7 @@ export class App {
     if (changed("selection")) {
       void scene.plot.setSelection(state.selection);
       this.host.selectionChanged?.(state.selection);
+      if (state.selection.length !== 1) scene.showLines(null);
       if (state.selection.length > 0) void this.preload(COMPARED_BYTES);
     }
     if (changed("layer") || changed("colour") || changed("own")) {
@@ -306,10 +338,18 @@ export class App {
 
   /** Fetch columns that did not come along, as long as they are not too large together. */
   private async preload(bytes: number): Promise<void> {
-    const fitting = this.page.columns.slice(0, Math.floor(bytes / (4 * this.page.n)));
-    if (fitting.every((column) => column.loaded)) return;
+    const { live } = this.host;
+    const { columns } = this.page;
+    const fitting = columns.slice(0, Math.floor(bytes / (4 * this.page.n)));
+    if (!live || fitting.every((column) => column.loaded)) return;
     try {
-      for (const column of fitting) await column.load();
+      for (let first = 0; first < fitting.length; first += AT_ONCE) {
+        const part = fitting.slice(first, first + AT_ONCE);
+        if (part.every((column) => column.loaded)) continue;
+        const coming = live.columns(first, part.length);
+        part.forEach((column, i) => column.expect(coming.then((found) => found[i])));
+        await coming;
+      }
       this.renderPanels();
     } catch {
       // Shown as missing values; asking for one by name says what is wrong.
@@ -328,6 +368,21 @@ export class App {
   private found(rows: number[]): void {
     this.store.set({ selection: rows, tab: "selection" });
     this.scene.plot.focus(rows);
+  }
+
+  private readVerdict(): void {
+    this.store.set({ tab: "verdict" });
+    this.tabs.element.scrollIntoView({ behavior: "smooth" });
+  }
+
+  /** Bring a class that is to be seen alone into view, unless it is and can be seen well; all: the whole map. */
+  private lookAt(code: number | null): void {
+    const { colour, plot } = this.scene;
+    if (code === null) plot.home();
+    else {
+      const rows = Array.from(colour.codes.keys()).filter((row) => colour.codes[row] === code);
+      if (!this.scene.seenWell(rows)) plot.focus(rows);
+    }
   }
 
   private clear(): void {

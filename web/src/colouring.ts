@@ -1,7 +1,7 @@
 /** What "colour by ..." means: every choice becomes one small code a row and a palette. */
 
 import { MISSING_DARK, MISSING_LIGHT, SAFE_CLASSES, categorical, sequential } from "./palette";
-import type { ColumnHandle, OwnTarget, Page } from "./types";
+import type { ColumnHandle, NumberArray, OwnTarget, Page, Unit } from "./types";
 
 export const BINS = 64;
 
@@ -28,7 +28,8 @@ export interface CategoryColouring extends Common {
 
 export interface RampColouring extends Common {
   kind: "ramp";
-  values: Float32Array;
+  values: NumberArray;
+  unit: Unit;
   /** What the first and the last colour stand for; rarer values beyond share them. */
   min: number;
   max: number;
@@ -86,7 +87,7 @@ export function colouring(page: Page, id: string, dark: boolean, own: OwnTarget 
   }
   if (id === "quality" && page.quality) return byValues("quality of each point", page.quality, dark);
   const column = columnOf(page, id)?.loaded;
-  if (column?.kind === "number") return byValues(column.name, column.values, dark);
+  if (column?.kind === "number") return byValues(column.name, column.values, dark, column.unit);
   if (column?.kind === "text") return byTexts(column.name, column.codes, column.texts, dark);
   return byCodes("rows", new Uint8Array(page.n), ["all rows"], dark);
 }
@@ -111,7 +112,7 @@ export function byCodes(title: string, codes: ArrayLike<number>, names: string[]
 }
 
 /** Text columns may have thousands of values: the most frequent keep a colour, the rest share one. */
-function byTexts(title: string, codes: Int32Array, texts: string[], dark: boolean): CategoryColouring {
+function byTexts(title: string, codes: NumberArray, texts: string[], dark: boolean): CategoryColouring {
   const limit = 30;
   if (texts.length <= limit) return byCodes(title, codes, texts, dark);
   const counts = new Uint32Array(texts.length);
@@ -123,7 +124,7 @@ function byTexts(title: string, codes: Int32Array, texts: string[], dark: boolea
   return byCodes(title, Int32Array.from(codes, (code) => (code < 0 ? -1 : place[code])), names, dark);
 }
 
-export function byValues(title: string, values: Float32Array, dark: boolean): RampColouring {
+export function byValues(title: string, values: NumberArray, dark: boolean, unit: Unit = null): RampColouring {
   const { min, max, clipped } = range(values);
   const span = max > min ? max - min : 1;
   const codes = new Uint16Array(values.length);
@@ -141,11 +142,11 @@ export function byValues(title: string, values: Float32Array, dark: boolean): Ra
     histogram[bin]++;
   }
   const colours = [...sequential(BINS, dark), dark ? MISSING_DARK : MISSING_LIGHT];
-  return { kind: "ramp", title, values, codes, colours, min, max, clipped, histogram, missing };
+  return { kind: "ramp", title, values, unit, codes, colours, min, max, clipped, histogram, missing };
 }
 
 /** The middle 99 % of the values, so that a few extreme ones do not take all the colours; all if that is one value. */
-function range(values: Float32Array): { min: number; max: number; clipped: { low: boolean; high: boolean } } {
+function range(values: NumberArray): { min: number; max: number; clipped: { low: boolean; high: boolean } } {
   const step = Math.max(1, Math.floor(values.length / 50_000));
   const sample: number[] = [];
   let [lowest, highest] = [Infinity, -Infinity];

@@ -1,7 +1,7 @@
 /** From bytes to arrays: the reading half of `packing.py`. */
 
 import { fitFrame, scaleInto } from "./geometry";
-import type { ArrayRef, Column, ColumnHandle, ColumnHeader, Header, Layer, NumberArray, Page, TextColumn } from "./types";
+import type { ArrayRef, Column, ColumnHandle, ColumnHeader, Header, Layer, Neighbors, NumberArray, Page, TextColumn } from "./types";
 
 const CONSTRUCTORS = {
   i1: Int8Array,
@@ -11,7 +11,11 @@ const CONSTRUCTORS = {
   u2: Uint16Array,
   u4: Uint32Array,
   f4: Float32Array,
+  f8: Float64Array,
 } as const;
+
+/** Fetches columns that did not come along: how many, from which on. */
+export type LoadColumns = (first: number, count: number) => Promise<Column[]>;
 
 export class DamagedData extends Error {}
 
@@ -56,16 +60,16 @@ export async function gunzip(bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffe
 
 export function readColumn(header: ColumnHeader, array: (ref: ArrayRef) => NumberArray): Column {
   if (header.kind === "number" && header.values) {
-    return { kind: "number", name: header.name, values: array(header.values) as Float32Array };
+    return { kind: "number", name: header.name, values: array(header.values), unit: header.unit ?? null };
   }
   if (header.kind === "text" && header.texts && header.codes) {
-    return { kind: "text", name: header.name, texts: header.texts, codes: array(header.codes) as Int32Array };
+    return { kind: "text", name: header.name, texts: header.texts, codes: array(header.codes) };
   }
   throw new DamagedData(`The column '${header.name}' cannot be read.`);
 }
 
-/** The page's model; `loadColumn` fetches those columns that did not come along. */
-export function readPage(message: ArrayBuffer, loadColumn?: (index: number) => Promise<Column>): Page {
+/** The page's model; `loadColumns` fetches those columns that did not come along. */
+export function readPage(message: ArrayBuffer, loadColumns?: LoadColumns): Page {
   const { header, array } = unpack<Header>(message);
   if (header.format !== 1) {
     throw new DamagedData(`This page's data have format ${header.format}; this viewer reads format 1.`);
@@ -104,8 +108,9 @@ export function readPage(message: ArrayBuffer, loadColumn?: (index: number) => P
     split: header.split ? (readColumn(header.split, array) as TextColumn) : null,
     ids: header.ids ?? null,
     relevance: header.relevance
-      ? { names: header.relevance.names, values: array(header.relevance.values) as Float32Array }
+      ? { ...header.relevance, values: array(header.relevance.values), spread: header.relevance.spread ?? NaN }
       : null,
+    neighbors: header.neighbors ? readNeighbors(header.neighbors, header.n, array) : null,
     raster: header.raster
       ? {
           rgba: array(header.raster.rgba) as Uint8Array,
@@ -119,10 +124,17 @@ export function readPage(message: ArrayBuffer, loadColumn?: (index: number) => P
     images: header.images
       ? { data: array(header.images) as Uint8Array, height: header.images.shape[1], width: header.images.shape[2] }
       : null,
-    columns: columnHandles(header, array, loadColumn),
-    leftOut: header.columns_left_out.length,
+    columns: columnHandles(header, array, loadColumns),
+    leftOut: header.columns_left_out,
     live: header.live ?? null,
   };
+}
+
+function readNeighbors(header: NonNullable<Header["neighbors"]>, n: number, array: (ref: ArrayRef) => NumberArray): Neighbors {
+  const rows = array(header.rows);
+  const place = new Int32Array(n).fill(-1);
+  rows.forEach((row: number, i: number) => (place[row] = i));
+  return { rows, place, count: header.data.shape[1], data: array(header.data), metric: header.metric ? array(header.metric) : null };
 }
 
 export function makeLayer(id: string, label: string, note: string, positions: Float32Array): Layer {
@@ -133,14 +145,16 @@ export function makeLayer(id: string, label: string, note: string, positions: Fl
 function columnHandles(
   header: Header,
   array: (ref: ArrayRef) => NumberArray,
-  loadColumn?: (index: number) => Promise<Column>,
+  loadColumns?: LoadColumns,
 ): ColumnHandle[] {
-  if (header.live && loadColumn) {
-    return header.live.columns.map((column, index) => lazyHandle(column.name, column.kind, () => loadColumn(index)));
+  if (header.live && loadColumns) {
+    return header.live.columns.map((column, index) =>
+      lazyHandle(column.name, column.kind, async () => (await loadColumns(index, 1))[0]),
+    );
   }
   return header.columns.map((column) => {
     const loaded = readColumn(column, array);
-    return { name: column.name, kind: column.kind, loaded, load: () => Promise.resolve(loaded) };
+    return { name: column.name, kind: column.kind, loaded, load: () => Promise.resolve(loaded), expect: () => undefined };
   });
 }
 
@@ -151,14 +165,20 @@ function lazyHandle(name: string, kind: "number" | "text", fetchColumn: () => Pr
     kind,
     loaded: null,
     load: () => {
-      pending ??= fetchColumn().then(
+      if (pending === null) handle.expect(fetchColumn());
+      return pending!;
+    },
+    expect: (coming) => {
+      if (handle.loaded) return;
+      pending = coming.then(
         (column) => (handle.loaded = column),
         (error: unknown) => {
           pending = null;
           throw error;
         },
       );
-      return pending;
+      // Whoever asks for the column hears of it; here nobody may be asking.
+      pending.catch(() => undefined);
     },
   };
   return handle;

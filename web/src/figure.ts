@@ -2,7 +2,7 @@
 
 import type { Colouring } from "./colouring";
 import type { Screen } from "./geometry";
-import type { Label } from "./overlay";
+import type { Label } from "./labels";
 import { format } from "./stats";
 import type { Layer } from "./types";
 
@@ -59,11 +59,13 @@ function legendLines(content: FigureContent): { colour: string; text: string }[]
       .map((category, code) => ({ colour: category.colour, text: category.label, code }))
       .filter((entry) => !hidden.has(entry.code));
     if (colour.missing > 0) lines.push({ colour: colour.colours.at(-1)!, text: "unlabelled", code: -1 });
-    return lines;
+    const room = Math.max(1, Math.floor((content.height - 28) / 20));
+    if (lines.length <= room) return lines;
+    return [...lines.slice(0, room - 1), { colour: content.background, text: `and ${lines.length - room + 1} more`, code: -1 }];
   }
   return [0, 0.25, 0.5, 0.75, 1].map((t) => ({
     colour: colour.colours[Math.round(t * (colour.colours.length - 2))],
-    text: format(colour.min + t * (colour.max - colour.min)),
+    text: format(colour.min + t * (colour.max - colour.min), colour.unit),
   }));
 }
 

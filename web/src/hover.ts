@@ -54,7 +54,7 @@ export function predictedText(page: Page, row: number): string {
 }
 
 export function valueText(column: Column, row: number): string {
-  if (column.kind === "number") return format(column.values[row]);
+  if (column.kind === "number") return format(column.values[row], column.unit);
   return column.codes[row] < 0 ? "missing" : column.texts[column.codes[row]];
 }
 

@@ -29,10 +29,11 @@ export class LiveClient {
     return answer.status === 202 ? ((await answer.json()) as JobState) : await answer.arrayBuffer();
   }
 
-  async column(index: number): Promise<Column> {
-    const answer = await this.send("GET", `columns/${index}`);
-    const { header, array } = unpack<ColumnHeader>(await answer.arrayBuffer());
-    return readColumn(header, array);
+  /** Some columns, one after another; at most 64. */
+  async columns(first: number, count: number): Promise<Column[]> {
+    const answer = await this.send("GET", `columns/${first}/${count}`);
+    const { header, array } = unpack<{ columns: ColumnHeader[] }>(await answer.arrayBuffer());
+    return header.columns.map((column) => readColumn(column, array));
   }
 
   async rememberView(view: string): Promise<void> {

@@ -18,9 +18,10 @@ async function startLive(root: HTMLElement): Promise<void> {
   const client = new LiveClient();
   const page = await waitForPage(client, root);
   document.title = page.title;
+  if (page.live?.judging) void judgeLater(client, page.live.judging, () => app);
   let remembering = 0;
   let remembered = page.live?.view ?? "";
-  new App(root, page, {
+  const app = new App(root, page, {
     live: client,
     initialView: location.hash.length > 1 ? location.hash : (page.live?.view ?? ""),
     viewChanged: (hash) => {
@@ -36,15 +37,28 @@ async function startLive(root: HTMLElement): Promise<void> {
   });
 }
 
+/** The map is there; its verdict comes when it has been judged. */
+async function judgeLater(client: LiveClient, id: string, app: () => App): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  try {
+    const job = { id, state: "running" as const, share: 0, step: 0, message: "" };
+    await client.follow(job, (now) => app().judging(now.share));
+    const found = await client.page();
+    if (found instanceof ArrayBuffer) app().adopt(readPage(found));
+  } catch (error) {
+    app().judging(null, error instanceof Error ? error.message : String(error));
+  }
+}
+
 /** The page before its map: what is being done, and how far it is, in the tab's name too. */
 async function waitForPage(client: LiveClient, root: HTMLElement): Promise<Page> {
   const bar = h("progress", { max: 1, "aria-label": "Making the map" });
   const words = h("p", { role: "status" }, "Opening the map …");
-  const rest = h("p", { class: "pm-note", hidden: true }, "The map comes here by itself when it is ready. It is judged on rows it was not fitted to and against shuffled targets, which takes most of the time.");
+  const rest = h("p", { class: "pm-note", hidden: true }, "The map comes here by itself when it is ready; its verdict follows when it has been judged.");
   replace(root, messagePage("Making the map", bar, words, rest));
   for (;;) {
     const found = await client.page();
-    if (found instanceof ArrayBuffer) return readPage(found, (index) => client.column(index));
+    if (found instanceof ArrayBuffer) return readPage(found, (first, count) => client.columns(first, count));
     if (found.share > 0) {
       bar.value = found.share;
       document.title = `${Math.floor(100 * found.share)} % · prismap`;

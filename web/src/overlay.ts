@@ -1,8 +1,8 @@
 /** What lies over the points: rings, class names, new rows and the keyboard's cursor, on a plain canvas. */
 
-import type { CategoryColouring } from "./colouring";
 import { h } from "./dom";
 import type { Screen } from "./geometry";
+import { type Label, apart } from "./labels";
 import type { Layer } from "./types";
 
 export interface NewRow {
@@ -12,12 +12,11 @@ export interface NewRow {
   far: boolean;
 }
 
-export interface Label {
-  text: string;
-  colour: string;
-  code: number;
-  x: number;
-  y: number;
+/** Lines from a row to its nearest ones; dashed to those that the map does not keep near. */
+export interface Lines {
+  from: number;
+  to: readonly number[];
+  kept: ReadonlySet<number>;
 }
 
 export interface OverlayContent {
@@ -27,9 +26,11 @@ export interface OverlayContent {
   misshown: Uint8Array | null;
   labels: Label[];
   newRows: NewRow[];
+  lines: Lines | null;
   cursor: number | null;
 }
 
+const LABEL_FONT = "650 14px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
 /** So many rings can be told apart; more would only be a smear. */
 const RINGS_AT_MOST = 4000;
 
@@ -55,8 +56,11 @@ export class Overlay {
     const at = (x: number, y: number): [number, number] => [screen.ax * x + screen.bx, screen.ay * y + screen.by];
     if (content.far) rings(pen, content, content.far, at, theme.text, 4.5, [2, 2]);
     if (content.misshown) rings(pen, content, content.misshown, at, theme.warn, 6, []);
+    if (content.lines) spokes(pen, content.layer, content.lines, at, theme);
     for (const row of content.newRows) diamond(pen, at(row.x, row.y), row.far ? theme.warn : theme.accent, theme.halo, row.far);
-    for (const label of content.labels) word(pen, label, at(label.x, label.y), theme);
+    pen.font = LABEL_FONT;
+    const wide = (text: string) => pen.measureText(text).width;
+    for (const label of apart(content.labels, screen, width, height, wide)) word(pen, label, at(label.x, label.y), theme);
     if (content.cursor !== null) {
       const [x, y] = at(content.layer.x[content.cursor], content.layer.y[content.cursor]);
       pen.strokeStyle = theme.accent;
@@ -94,6 +98,31 @@ function rings(
   pen.setLineDash([]);
 }
 
+function spokes(
+  pen: CanvasRenderingContext2D,
+  { x, y }: Layer,
+  { from, to, kept }: Lines,
+  at: (x: number, y: number) => [number, number],
+  theme: { accent: string; warn: string },
+): void {
+  const start = at(x[from], y[from]);
+  for (const row of to) {
+    if (x[row] < -8) continue;
+    const end = at(x[row], y[row]);
+    pen.strokeStyle = kept.has(row) ? theme.accent : theme.warn;
+    pen.lineWidth = 1.6;
+    pen.setLineDash(kept.has(row) ? [] : [5, 4]);
+    pen.beginPath();
+    pen.moveTo(...start);
+    pen.lineTo(...end);
+    pen.stroke();
+    pen.setLineDash([]);
+    pen.beginPath();
+    pen.arc(...end, 5, 0, 2 * Math.PI);
+    pen.stroke();
+  }
+}
+
 function diamond(pen: CanvasRenderingContext2D, [x, y]: [number, number], colour: string, halo: string, far: boolean): void {
   const r = 6;
   pen.beginPath();
@@ -120,7 +149,7 @@ function word(
   [x, y]: [number, number],
   theme: { text: string; halo: string },
 ): void {
-  pen.font = "650 14px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
+  pen.font = LABEL_FONT;
   pen.textAlign = "center";
   pen.textBaseline = "middle";
   pen.lineJoin = "round";
@@ -129,77 +158,6 @@ function word(
   pen.strokeText(label.text, x, y);
   pen.fillStyle = theme.text;
   pen.fillText(label.text, x, y);
-}
-
-/** A name for each category where it is densest, found on a coarse grid; one that is nowhere in the majority gets none. */
-export function placeLabels(layer: Layer, colour: CategoryColouring, hidden: ReadonlySet<number>): Label[] {
-  const grid = 28;
-  const count = colour.categories.length;
-  if (count < 2 || count > 40) return [];
-  const cells = new Uint32Array(count * grid * grid);
-  const everyone = new Uint32Array(grid * grid);
-  const cellOf = (row: number) => {
-    const column = Math.floor(((layer.x[row] + 1) / 2) * grid);
-    const line = Math.floor(((layer.y[row] + 1) / 2) * grid);
-    return column < 0 || line < 0 || column >= grid || line >= grid ? -1 : line * grid + column;
-  };
-  for (let row = 0; row < layer.x.length; row++) {
-    const cell = cellOf(row);
-    if (cell < 0) continue;
-    everyone[cell]++;
-    if (colour.codes[row] < count) cells[colour.codes[row] * grid * grid + cell]++;
-  }
-  const labels: Label[] = [];
-  for (let code = 0; code < count; code++) {
-    if (hidden.has(code) || colour.categories[code].count === 0) continue;
-    const own = cells.subarray(code * grid * grid, (code + 1) * grid * grid);
-    const [column, line] = densest(own, grid);
-    if (windowSum(own, column, line, grid) < 0.5 * windowSum(everyone, column, line, grid)) continue;
-    const [x, y] = meanAround(layer, colour.codes, code, column, line, grid);
-    const text = colour.categories[code].label;
-    labels.push({ text: text.length > 22 ? `${text.slice(0, 21)}…` : text, colour: colour.colours[code], code, x, y });
-  }
-  return labels;
-}
-
-/** Rows in the five by five cells around one. */
-function windowSum(cells: Uint32Array, column: number, line: number, grid: number): number {
-  let sum = 0;
-  for (let l = Math.max(0, line - 2); l <= Math.min(grid - 1, line + 2); l++) {
-    for (let c = Math.max(0, column - 2); c <= Math.min(grid - 1, column + 2); c++) sum += cells[l * grid + c];
-  }
-  return sum;
-}
-
-function densest(cells: Uint32Array, grid: number): [number, number] {
-  let best: [number, number] = [0, 0];
-  let most = -1;
-  for (let line = 0; line < grid; line++) {
-    for (let column = 0; column < grid; column++) {
-      const sum = windowSum(cells, column, line, grid) + cells[line * grid + column];
-      if (sum > most) {
-        most = sum;
-        best = [column, line];
-      }
-    }
-  }
-  return best;
-}
-
-function meanAround(layer: Layer, codes: Uint16Array, code: number, column: number, line: number, grid: number): [number, number] {
-  const x0 = ((column - 2) / grid) * 2 - 1;
-  const x1 = ((column + 3) / grid) * 2 - 1;
-  const y0 = ((line - 2) / grid) * 2 - 1;
-  const y1 = ((line + 3) / grid) * 2 - 1;
-  let [sx, sy, n] = [0, 0, 0];
-  for (let row = 0; row < codes.length; row++) {
-    if (codes[row] !== code) continue;
-    const x = layer.x[row];
-    const y = layer.y[row];
-    if (x < x0 || x > x1 || y < y0 || y > y1) continue;
-    [sx, sy, n] = [sx + x, sy + y, n + 1];
-  }
-  return n > 0 ? [sx / n, sy / n] : [(x0 + x1) / 2, (y0 + y1) / 2];
 }
 
 /** What the rings mean, for the legend; nothing when there are none. */

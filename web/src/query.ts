@@ -1,6 +1,9 @@
-/** The search box: words look through row names, classes and texts; "column > 3" looks at numbers. */
+/**
+ * The search box: words look through row names, classes and texts; "column > 3" and "column = 3..5" look at numbers;
+ * "row 12" is that row; "and" and "or" join them.
+ */
 
-import type { Column, Page } from "./types";
+import type { Column, NumberColumn, Page } from "./types";
 
 export interface Comparison {
   column: string;
@@ -13,17 +16,41 @@ export function parseComparison(text: string): Comparison | null {
   return match ? { column: match[1], operator: match[2] as Comparison["operator"], value: match[3] } : null;
 }
 
-/** Names a comparison or word search needs loaded before `search` can answer. */
+/** Columns that have to be loaded before `search` can answer. */
 export function neededColumns(page: Page, text: string): number[] {
-  const comparison = parseComparison(text);
-  return page.columns
-    .map((column, index) => ({ column, index }))
-    .filter(({ column }) => (comparison ? same(column.name, comparison.column) : column.kind === "text"))
-    .map(({ index }) => index);
+  const needed = new Set<number>();
+  for (const term of [text, ...alternatives(text).flat()]) {
+    const comparison = parseComparison(term);
+    page.columns.forEach((column, index) => {
+      if (comparison ? same(column.name, comparison.column) : column.kind === "text") needed.add(index);
+    });
+  }
+  return [...needed].sort((a, b) => a - b);
 }
 
-/** The rows that match, ascending; null when a comparison names no known column. */
+/** The rows that match, ascending; null when a comparison names no known column. "and" binds more closely than "or". */
 export function search(page: Page, text: string): number[] | null {
+  const terms = alternatives(text);
+  // Names may hold such words, too.
+  if (terms.flat().length === 1 || (parseComparison(text) === null && wordRows(page, text).length > 0)) return term(page, text);
+  const found = new Set<number>();
+  for (const all of terms) {
+    const sets = all.map((one) => term(page, one));
+    if (sets.includes(null)) return null;
+    const [first, ...rest] = (sets as number[][]).map((rows) => new Set(rows));
+    for (const row of first) if (rest.every((rows) => rows.has(row))) found.add(row);
+  }
+  return [...found].sort((a, b) => a - b);
+}
+
+/** "a and b or c" as [[a, b], [c]]. */
+function alternatives(text: string): string[][] {
+  return text.split(/\s+or\s+/i).map((part) => part.split(/\s+and\s+/i));
+}
+
+function term(page: Page, text: string): number[] | null {
+  const numbered = /^\s*row\s+(\d+)\s*$/i.exec(text);
+  if (numbered && Number(numbered[1]) < page.n) return [Number(numbered[1])];
   const comparison = parseComparison(text);
   if (comparison) {
     const column = namedColumn(page, comparison.column);
@@ -37,11 +64,11 @@ function namedColumn(page: Page, name: string): Column | null {
   const { target } = page;
   if (same(target.name, name) || same("target", name)) {
     if (target.codes) return { kind: "text", name, texts: target.classes, codes: target.codes };
-    if (target.values) return { kind: "number", name, values: target.values };
+    if (target.values) return { kind: "number", name, values: target.values, unit: null };
   }
-  if (same("quality", name) && page.quality) return { kind: "number", name, values: page.quality };
+  if (same("quality", name) && page.quality) return { kind: "number", name, values: page.quality, unit: null };
   if (same("split", name) && page.split) return page.split;
-  if (same("far", name) && page.far) return { kind: "number", name, values: Float32Array.from(page.far) };
+  if (same("far", name) && page.far) return { kind: "number", name, values: page.far, unit: null };
   return page.columns.find((column) => same(column.name, name))?.loaded ?? null;
 }
 
@@ -49,22 +76,33 @@ function compareColumn(column: Column, { operator, value }: Comparison): number[
   const rows: number[] = [];
   if (column.kind === "text") {
     const wanted = column.texts.map((text) => (same(text, value) ? operator === "=" : operator === "!="));
-    column.codes.forEach((code, row) => code >= 0 && wanted[code] && rows.push(row));
+    for (let row = 0; row < column.codes.length; row++) if (column.codes[row] >= 0 && wanted[column.codes[row]]) rows.push(row);
     return rows;
   }
-  const bound = Number(value);
-  if (Number.isNaN(bound)) return rows;
-  const tests = {
-    "=": (v: number) => v === Math.fround(bound),
-    "!=": (v: number) => v !== Math.fround(bound) && !Number.isNaN(v),
-    "<": (v: number) => v < bound,
-    "<=": (v: number) => v <= bound,
-    ">": (v: number) => v > bound,
-    ">=": (v: number) => v >= bound,
-  };
-  const test = tests[operator];
-  column.values.forEach((v, row) => test(v) && rows.push(row));
+  const test = numberTest(column, operator, value);
+  for (let row = 0; row < column.values.length; row++) if (test(column.values[row])) rows.push(row);
   return rows;
+}
+
+/** What a comparison asks of a number: "= 20..40" is from 20 to 40, both included. */
+function numberTest({ values, unit }: NumberColumn, operator: Comparison["operator"], value: string): (v: number) => boolean {
+  const read = (text: string) => (unit === null ? Number(text) : Date.parse(text) / (unit === "date" ? 86_400_000 : 1000));
+  const ends = /^(.+?)\s*\.\.\s*(.+)$/.exec(value);
+  if (ends && (operator === "=" || operator === "!=")) {
+    const [low, high] = [read(ends[1]), read(ends[2])];
+    return (v) => !Number.isNaN(v) && (v >= low && v <= high) === (operator === "=");
+  }
+  const bound = read(value);
+  const exact = values instanceof Float32Array ? Math.fround(bound) : bound;
+  const tests = {
+    "=": (v: number) => v === exact,
+    "!=": (v: number) => v !== exact && !Number.isNaN(v),
+    "<": (v: number) => v < bound,
+    "<=": (v: number) => v <= bound || v === exact,
+    ">": (v: number) => v > bound,
+    ">=": (v: number) => v >= bound || v === exact,
+  };
+  return Number.isNaN(bound) ? () => false : tests[operator];
 }
 
 function wordRows(page: Page, text: string): number[] {

@@ -6,7 +6,8 @@ import { h } from "./dom";
 import type { FigureContent } from "./figure";
 import { FlatPlot, type PointView, hasWebgl } from "./flatplot";
 import { HoverCard } from "./hover";
-import { type Label, type NewRow, Overlay, placeLabels } from "./overlay";
+import { type Label, apart, placeLabels } from "./labels";
+import { type Lines, type NewRow, Overlay } from "./overlay";
 import { DRAWN_AT_MOST, Plot, type PlotEvents } from "./plot";
 import type { Store } from "./state";
 import type { ThemeSwitch } from "./theme";
@@ -31,6 +32,7 @@ export class Scene {
   private readonly card: HoverCard;
   private labels: Label[] = [];
   private newRows: NewRow[] = [];
+  private lines: Lines | null = null;
   private row: number | null = null;
   private hovered: number | null = null;
   private behind: HTMLCanvasElement | null = null;
@@ -140,7 +142,7 @@ export class Scene {
     const { background, text, warn, accent } = this.theme.colours;
     const newRows = this.layer === this.page.layers[0] ? this.newRows : [];
     this.overlay.draw(
-      { layer: this.layer, visible: this.visible, ...this.rings, labels: this.labels, newRows, cursor: this.row },
+      { layer: this.layer, visible: this.visible, ...this.rings, labels: this.labels, newRows, lines: this.lines, cursor: this.row },
       this.plot.screen,
       { text, halo: background, warn, accent },
     );
@@ -150,6 +152,13 @@ export class Scene {
   showNewRows(rows: NewRow[]): void {
     const { cx, cy, radius } = this.page.layers[0].frame;
     this.newRows = rows.map((row) => ({ ...row, x: (row.x - cx) / radius, y: (row.y - cy) / radius }));
+    this.paintOverlay();
+  }
+
+  /** Lines from a row to others, or none. */
+  showLines(lines: Lines | null): void {
+    if (this.lines === lines) return;
+    this.lines = lines;
     this.paintOverlay();
   }
 
@@ -179,6 +188,18 @@ export class Scene {
     this.paintOverlay();
   }
 
+  /** Whether all of some rows are on the screen, and not as a speck. */
+  seenWell(rows: readonly number[]): boolean {
+    const { clientWidth, clientHeight } = this.element;
+    let [x0, x1, y0, y1] = [Infinity, -Infinity, Infinity, -Infinity];
+    for (const row of rows) {
+      const [x, y] = this.placeOf(this.layer.x[row], this.layer.y[row]);
+      [x0, x1, y0, y1] = [Math.min(x0, x), Math.max(x1, x), Math.min(y0, y), Math.max(y1, y)];
+    }
+    const inside = x0 >= 0 && y0 >= 0 && x1 <= clientWidth && y1 <= clientHeight;
+    return inside && Math.max((x1 - x0) / clientWidth, (y1 - y0) / clientHeight) > 0.12;
+  }
+
   /** What is on the screen, for pictures of it. */
   figure(): FigureContent {
     const { background, text, muted } = this.theme.colours;
@@ -191,7 +212,7 @@ export class Scene {
       visible: this.visible,
       hidden,
       selection,
-      labels: this.labels,
+      labels: apart(this.labels, this.plot.screen, this.element.clientWidth, this.element.clientHeight, (text) => 7.5 * text.length),
       screen: this.plot.screen,
       width: this.element.clientWidth,
       height: this.element.clientHeight,

@@ -21,7 +21,7 @@ export class SearchBox {
     this.input = h("input", {
       id,
       type: "search",
-      placeholder: "Search rows, or: column > 3",
+      placeholder: "Search: word, row 12, age > 40 and city = Ulm",
       autocomplete: "off",
       spellcheck: "false",
       input: () => void this.update(),

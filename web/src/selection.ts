@@ -4,10 +4,12 @@ import { csv } from "./csv";
 import { Changed, download, h, replace } from "./dom";
 import { rowName, shownColumns, targetText, thumbnail, valueText } from "./hover";
 import { swatch } from "./legend";
+import { WHERE, type Where, kinds, nearest } from "./neighbors";
+import type { Lines } from "./overlay";
 import { categorical } from "./palette";
-import { type Difference, classMix, differences, format, percent } from "./stats";
+import { type Difference, classMix, differences, format, percent, shortest, timeText } from "./stats";
 import type { Store } from "./state";
-import type { Column, Page } from "./types";
+import type { Column, NumberArray, Page } from "./types";
 import { empty } from "./verdict";
 
 const TABLE_ROWS = 200;
@@ -18,6 +20,7 @@ export interface SelectionActions {
   peek: (row: number | null) => void;
   colour: (id: string) => void;
   export: (rows: readonly number[]) => Promise<void>;
+  lines: (lines: Lines | null) => void;
   /** Local relevance from the live server, when there is one; null once it was stopped. */
   relevance: ((rows: readonly number[], watch: Watch) => Promise<{ names: string[]; values: number[] } | null>) | null;
 }
@@ -33,6 +36,10 @@ export class SelectionPanel {
   private readonly extra = h("section", {});
   private rendered: readonly number[] | null = null;
   private readonly changed = new Changed();
+  private where: Where = "data";
+  private dark = false;
+  /** Which column the table is sorted by, 0 for the order of the rows. */
+  private sort = { key: 0, down: false };
 
   constructor(
     private readonly page: Page,
@@ -42,8 +49,11 @@ export class SelectionPanel {
 
   render(dark: boolean): void {
     const rows = this.store.state.selection;
+    const { layer } = this.store.state;
     const loaded = this.page.columns.filter((column) => column.loaded).length;
-    if (!this.changed.now(rows, dark, loaded)) return;
+    if (!this.changed.now(rows, dark, loaded, rows.length === 1 && layer, this.where)) return;
+    if (rows.length !== 1) this.actions.lines(null);
+    this.dark = dark;
     if (this.rendered !== rows) replace(this.extra);
     this.rendered = rows;
     if (rows.length === 0) {
@@ -70,6 +80,7 @@ export class SelectionPanel {
         h("button", { type: "button", click: () => this.store.set({ selection: this.rest(rows) }) }, "Invert"),
         h("button", { type: "button", click: () => this.store.set({ selection: [] }) }, "Clear"),
       ),
+      rows.length === 1 && this.nearest(rows[0]),
       this.mix(rows, dark),
       this.distinguishing(rows),
       this.extra,
@@ -128,6 +139,55 @@ export class SelectionPanel {
         h("b", {}, format(value)),
       ),
     );
+  }
+
+  /** The nearest rows of one row, as lines on the map and as a list. */
+  private nearest(row: number): HTMLElement | false {
+    const there = kinds(this.page, row);
+    if (there.length === 0) {
+      this.actions.lines(null);
+      return this.page.neighbors !== null && h("p", { class: "pm-note" }, "This row was placed on the map; nearest rows are known for fitted ones.");
+    }
+    if (!there.includes(this.where)) this.where = there[0];
+    const layer = this.page.layers.find((one) => one.id === this.store.state.layer) ?? this.page.layers[0];
+    const to = nearest(this.page, layer, row, this.where);
+    const kept = new Set(nearest(this.page, layer, row, "map"));
+    this.actions.lines({ from: row, to, kept });
+    const stay = to.filter((other) => kept.has(other)).length;
+    return h(
+      "section",
+      { class: "pm-nearest" },
+      h("h3", {}, "Nearest rows"),
+      h(
+        "div",
+        { class: "pm-layers", role: "group", "aria-label": "Nearest rows" },
+        ...there.map((where) =>
+          h("button", { type: "button", "aria-pressed": where === this.where ? "true" : "false", click: () => this.look(where) }, WHERE[where]),
+        ),
+      ),
+      this.where !== "map" &&
+        h("p", { class: "pm-note" }, `${stay} of these ${to.length} are among its ${to.length} nearest on this map; dashed lines lead to the others.`),
+      h(
+        "ol",
+        { class: "pm-nearest-list" },
+        ...to.map((other) =>
+          h(
+            "li",
+            { class: kept.has(other) ? null : "pm-torn", mouseenter: () => this.actions.peek(other), mouseleave: () => this.actions.peek(null) },
+            h("button", { type: "button", class: "pm-link", focus: () => this.actions.peek(other), blur: () => this.actions.peek(null), click: () => this.store.set({ selection: [other] }) }, rowName(this.page, other)),
+            this.page.images && thumbnail(this.page, other),
+            h("span", {}, targetText(this.page, other)),
+            !kept.has(other) && h("small", {}, "not kept near"),
+          ),
+        ),
+      ),
+    );
+  }
+
+  private look(where: Where): void {
+    this.where = where;
+    this.render(this.dark);
+    this.element.querySelector<HTMLElement>(".pm-nearest [aria-pressed='true']")?.focus();
   }
 
   private rest(rows: readonly number[]): number[] {
@@ -210,7 +270,7 @@ export class SelectionPanel {
         "button",
         {
           type: "button",
-          title: `${d.label}: mean here ${format(d.inside)}, elsewhere ${format(d.outside)}`,
+          title: `${d.label}: mean here ${format(d.inside, d.unit)}, elsewhere ${format(d.outside, d.unit)}`,
           "aria-label": `${d.label}: ${d.effect >= 0 ? "higher" : "lower"} by ${Math.abs(d.effect).toFixed(1)} standard deviations. Colour by it.`,
           click: () => this.actions.colour(`column:${d.column}`),
         },
@@ -224,8 +284,15 @@ export class SelectionPanel {
   private table(rows: readonly number[]): HTMLElement {
     const columns = shownColumns(this.page).slice(0, TABLE_COLUMNS);
     const { target, images } = this.page;
-    const head = ["row", ...(images ? [""] : []), ...(target.kind === "none" ? [] : [target.name]), ...columns.map((c) => c.name)];
-    const body = rows.slice(0, TABLE_ROWS).map((row) =>
+    const keys: { name: string; of: (row: number) => string | number }[] = [
+      { name: "row", of: (row) => row },
+      ...(target.kind === "none" ? [] : [{ name: target.name, of: (row: number) => target.values?.[row] ?? targetText(this.page, row) }]),
+      ...columns.map((column) => ({ name: column.name, of: (row: number) => (column.kind === "number" ? column.values[row] : valueText(column, row)) })),
+    ];
+    const sorted = this.sorted(rows, keys[this.sort.key]?.of ?? keys[0].of);
+    const head = keys.map(({ name }, key) => this.headCell(name, key));
+    if (images) head.splice(1, 0, h("th", { scope: "col" }, h("span", { class: "pm-hidden" }, "picture")));
+    const body = sorted.slice(0, TABLE_ROWS).map((row) =>
       h(
         "tr",
         { mouseenter: () => this.actions.peek(row), mouseleave: () => this.actions.peek(null) },
@@ -246,9 +313,37 @@ export class SelectionPanel {
       h(
         "div",
         { class: "pm-table", tabindex: 0, role: "region", "aria-label": "Selected rows" },
-        h("table", {}, h("thead", {}, h("tr", {}, ...head.map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, ...body)),
+        h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...body)),
       ),
     );
+  }
+
+  /** A click sorts by the column, another one the other way round. */
+  private headCell(name: string, key: number): HTMLElement {
+    const current = this.sort.key === key;
+    const order = current ? (this.sort.down ? "descending" : "ascending") : "none";
+    const sort = () => {
+      this.sort = { key, down: current && !this.sort.down };
+      this.changed.now();
+      this.render(this.dark);
+      this.element.querySelector<HTMLElement>(`[data-key="sort-${key}"]`)?.focus();
+    };
+    const arrow = { none: "", ascending: " ↑", descending: " ↓" }[order];
+    return h("th", { scope: "col", "aria-sort": order }, h("button", { type: "button", class: "pm-sort", "data-key": `sort-${key}`, title: `Sort by ${name}`, click: sort }, `${name}${arrow}`));
+  }
+
+  /** Rows by a value, missing ones last. */
+  private sorted(rows: readonly number[], of: (row: number) => string | number): readonly number[] {
+    const { key, down } = this.sort;
+    if (key === 0 && !down) return rows;
+    const sign = down ? -1 : 1;
+    const missing = (value: string | number) => Number.isNaN(value) || value === "missing" || value === "unlabelled";
+    return [...rows].sort((a, b) => {
+      const [x, y] = [of(a), of(b)];
+      if (missing(x) || missing(y)) return Number(missing(x)) - Number(missing(y)) || a - b;
+      const compared = typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y), "en", { numeric: true });
+      return sign * compared || a - b;
+    });
   }
 }
 
@@ -262,17 +357,22 @@ export function rowsCsv(page: Page, layer: { id: string; positions: Float32Array
   if (page.far) header.push("far");
   if (page.quality) header.push("quality");
   header.push(...columns.map((column) => column.name));
-  const code = (names: string[], codes: Int32Array, row: number) => (codes[row] < 0 ? "" : names[codes[row]]);
+  const code = (names: string[], codes: NumberArray, row: number) => (codes[row] < 0 ? "" : names[codes[row]]);
+  const value = (column: Column, row: number): string | number => {
+    if (column.kind === "text") return code(column.texts, column.codes, row);
+    const number = column.values[row];
+    return column.unit === null ? shortest(number) : Number.isNaN(number) ? "" : timeText(number, column.unit);
+  };
   const cells = (row: number): (string | number)[] => {
-    const out: (string | number)[] = [page.ids ? page.ids[row] : row, layer.positions[2 * row], layer.positions[2 * row + 1]];
+    const out: (string | number)[] = [page.ids ? page.ids[row] : row, shortest(layer.positions[2 * row]), shortest(layer.positions[2 * row + 1])];
     if (target.codes) out.push(code(target.classes, target.codes, row));
-    else if (target.values) out.push(target.values[row]);
+    else if (target.values) out.push(shortest(target.values[row]));
     if (target.predictedCodes) out.push(code(target.classes, target.predictedCodes, row));
-    else if (target.predictedValues) out.push(target.predictedValues[row]);
+    else if (target.predictedValues) out.push(shortest(target.predictedValues[row]));
     if (page.split) out.push(code(page.split.texts, page.split.codes, row));
     if (page.far) out.push(page.far[row]);
-    if (page.quality) out.push(page.quality[row]);
-    for (const column of columns) out.push(column.kind === "number" ? column.values[row] : code(column.texts, column.codes, row));
+    if (page.quality) out.push(shortest(page.quality[row]));
+    for (const column of columns) out.push(value(column, row));
     return out;
   };
   return csv(header, rows.map(cells));

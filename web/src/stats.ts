@@ -1,6 +1,6 @@
 /** Small sums over selections. */
 
-import type { Column } from "./types";
+import type { Column, NumberArray, Unit } from "./types";
 
 export interface Share {
   label: string;
@@ -39,6 +39,7 @@ export interface Difference {
   effect: number;
   inside: number;
   outside: number;
+  unit: Unit;
 }
 
 /** What sets a selection apart: standardised differences of the means, largest first; texts by their most typical value. */
@@ -50,14 +51,15 @@ export function differences(columns: (Column | null)[], rows: ArrayLike<number>,
   columns.forEach((column, index) => {
     if (column === null) return;
     const found = column.kind === "number" ? meanDifference(column.values, chosen) : shareDifference(column.codes, column.texts, chosen);
-    if (found) list.push({ label: `${column.name}${found.suffix}`, column: index, ...found.figures });
+    const unit = column.kind === "number" ? column.unit : null;
+    if (found) list.push({ label: `${column.name}${found.suffix}`, column: index, unit, ...found.figures });
   });
   return list.sort((a, b) => Math.abs(b.effect) - Math.abs(a.effect));
 }
 
 type Found = { suffix: string; figures: { effect: number; inside: number; outside: number } } | null;
 
-function meanDifference(values: Float32Array, chosen: Uint8Array): Found {
+function meanDifference(values: NumberArray, chosen: Uint8Array): Found {
   const count = [0, 0];
   const sum = [0, 0];
   for (let i = 0; i < values.length; i++) {
@@ -76,7 +78,7 @@ function meanDifference(values: Float32Array, chosen: Uint8Array): Found {
   return { suffix: "", figures: { effect: (inside - outside) / deviation, inside, outside } };
 }
 
-function shareDifference(codes: Int32Array, texts: string[], chosen: Uint8Array): Found {
+function shareDifference(codes: NumberArray, texts: string[], chosen: Uint8Array): Found {
   // A column with a value a row (names, addresses) sets nothing apart.
   if (texts.length > Math.max(30, codes.length / 2)) return null;
   const counts = [new Float64Array(texts.length), new Float64Array(texts.length)];
@@ -100,15 +102,35 @@ function shareDifference(codes: Int32Array, texts: string[], chosen: Uint8Array)
   return best;
 }
 
-/** Numbers as people read them: three significant digits, no trailing noise. */
-export function format(value: number): string {
+/** Numbers as people read them: three significant digits, no trailing noise, years without a comma; dates as dates. */
+export function format(value: number, unit: Unit = null): string {
   if (Number.isNaN(value)) return "missing";
+  if (unit !== null && Number.isFinite(value)) return timeText(value, unit);
   if (!Number.isFinite(value)) return value > 0 ? "infinite" : "-infinite";
   if (value === 0) return "0";
   const size = Math.abs(value);
+  if (Number.isInteger(value) && size < 1e4) return String(value);
   if (Number.isInteger(value) && size < 1e6) return value.toLocaleString("en");
   if (size >= 1e6 || size < 1e-3) return value.toExponential(2);
   return String(Number(value.toPrecision(size >= 100 ? 4 : 3)));
+}
+
+/** A point in time: days since 1970 as a date, seconds as a date with the time of day. */
+export function timeText(value: number, unit: "date" | "time"): string {
+  const date = new Date(unit === "date" ? Math.floor(value) * 86_400_000 : Math.round(value * 1000));
+  if (Number.isNaN(date.getTime())) return String(value);
+  const text = date.toISOString().replace("T", " ");
+  return unit === "date" ? text.slice(0, -14) : text.slice(0, -5);
+}
+
+/** The number that people meant when a value was stored as float32: its shortest decimal. */
+export function shortest(value: number): number {
+  if (!Number.isFinite(value) || Number.isInteger(value) || Math.fround(value) !== value) return value;
+  for (let digits = 6; digits < 9; digits++) {
+    const candidate = Number(value.toPrecision(digits));
+    if (Math.fround(candidate) === value) return candidate;
+  }
+  return value;
 }
 
 export function percent(share: number): string {

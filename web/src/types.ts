@@ -7,10 +7,14 @@ export type NumberArray =
   | Uint8Array
   | Uint16Array
   | Uint32Array
-  | Float32Array;
+  | Float32Array
+  | Float64Array;
+
+/** Points in time are numbers: days or seconds since 1970. */
+export type Unit = "date" | "time" | null;
 
 export interface ArrayRef {
-  dtype: "i1" | "i2" | "i4" | "u1" | "u2" | "u4" | "f4";
+  dtype: "i1" | "i2" | "i4" | "u1" | "u2" | "u4" | "f4" | "f8";
   shape: number[];
   offset: number;
 }
@@ -18,6 +22,7 @@ export interface ArrayRef {
 export interface ColumnHeader {
   name: string;
   kind: "number" | "text";
+  unit?: "date" | "time";
   values?: ArrayRef;
   texts?: string[];
   codes?: ArrayRef;
@@ -47,11 +52,12 @@ export interface Header {
   quality?: ArrayRef;
   split?: ColumnHeader;
   ids?: string[];
-  relevance?: { names: string[]; values: ArrayRef };
+  relevance?: { names: string[]; values: ArrayRef; baseline: number; spread: number | null; threshold: number };
+  neighbors?: { rows: ArrayRef; data: ArrayRef; metric?: ArrayRef };
   raster?: { rgba: ArrayRef; extent: [number, number, number, number]; legend: string; layer: string };
   images?: ArrayRef;
   columns: ColumnHeader[];
-  columns_left_out: string[];
+  columns_left_out: number;
   live?: LiveHeader;
 }
 
@@ -61,6 +67,8 @@ export interface LiveHeader {
   transform: boolean;
   relevance: boolean;
   reembed: boolean;
+  /** The job that judges the map while it is already looked at. */
+  judging?: string | null;
   supervision: number;
   /** The view as it was last left. */
   view: string;
@@ -69,14 +77,15 @@ export interface LiveHeader {
 export interface NumberColumn {
   kind: "number";
   name: string;
-  values: Float32Array;
+  values: NumberArray;
+  unit: Unit;
 }
 
 export interface TextColumn {
   kind: "text";
   name: string;
   texts: string[];
-  codes: Int32Array;
+  codes: NumberArray;
 }
 
 export type Column = NumberColumn | TextColumn;
@@ -87,6 +96,8 @@ export interface ColumnHandle {
   kind: "number" | "text";
   loaded: Column | null;
   load: () => Promise<Column>;
+  /** The column is on its way with others: nobody has to fetch it again. */
+  expect: (coming: Promise<Column>) => void;
 }
 
 export interface Layer {
@@ -121,6 +132,25 @@ export interface Curve {
   label: string;
   k: Float32Array;
   r: Float32Array;
+}
+
+/** How well each column alone keeps the map's neighbourhoods, and how well shuffled columns do. */
+export interface Relevance {
+  names: string[];
+  values: NumberArray;
+  baseline: number;
+  spread: number;
+  threshold: number;
+}
+
+/** The nearest rows of those rows that have some, nearest first, as places among these rows. */
+export interface Neighbors {
+  rows: NumberArray;
+  /** The place of each row of the page in `rows`, -1 for those without neighbours. */
+  place: Int32Array;
+  count: number;
+  data: NumberArray;
+  metric: NumberArray | null;
 }
 
 export interface Images {
@@ -160,7 +190,8 @@ export interface Page {
   quality: Float32Array | null;
   split: TextColumn | null;
   ids: string[] | null;
-  relevance: { names: string[]; values: Float32Array } | null;
+  relevance: Relevance | null;
+  neighbors: Neighbors | null;
   raster: RasterImage | null;
   images: Images | null;
   columns: ColumnHandle[];

@@ -11,8 +11,23 @@ export class VerdictPanel {
 
   constructor(private readonly page: Page) {}
 
+  private share: number | null = null;
+  private trouble = "";
+
+  /** How far the judging is; null when there is none going on. */
+  judging(share: number | null, trouble = ""): void {
+    this.share = share;
+    this.trouble = trouble;
+  }
+
   render(dark: boolean): void {
-    if (!this.changed.now(dark)) return;
+    if (!this.changed.now(dark, this.page.report, this.share, this.trouble)) return;
+    if (this.share !== null) {
+      const bar = h("progress", { max: 1, value: this.share, "aria-label": "Judging this map" });
+      const words = "The map is judged on rows it was not fitted to, and beside maps of shuffled targets. Until then nothing is known about how far it can be trusted.";
+      replace(this.element, h("h3", {}, "Judging this map"), h("div", { class: "pm-working" }, bar), h("p", { class: "pm-note" }, words));
+      return;
+    }
     const view = readReport(this.page.report);
     const curves = this.page.curves.length > 0 ? this.page.curves : view.curves;
     const nothing = view.verdict.length === 0 && view.figures.length === 0 && curves.length === 0;
@@ -20,6 +35,7 @@ export class VerdictPanel {
       this.element,
       view.verdict.length > 0 &&
         h("blockquote", { class: `pm-sentence pm-${view.level}` }, ...view.verdict.map(sentence)),
+      this.trouble !== "" && h("p", { class: "pm-note", role: "alert" }, `This map could not be judged: ${this.trouble}`),
       nothing && empty("No report came with this map", "Maps made with “prismap map” bring their verdict and figures along."),
       view.figures.length > 0 && figureBars(view.figures[0]),
       curves.length > 0 &&
@@ -37,6 +53,18 @@ export class VerdictPanel {
       ...[...new Set([...view.remarks, ...this.page.notes])].map((note) => h("p", { class: "pm-note" }, note)),
     );
   }
+}
+
+/** The answer alone, for screens on which the panel is out of sight; false without a report. */
+export function digest(page: Page, read: () => void): HTMLElement | false {
+  const { verdict, level } = readReport(page.report);
+  if (verdict.length === 0) return false;
+  return h(
+    "button",
+    { type: "button", class: `pm-digest pm-sentence pm-${level}`, "aria-label": `Verdict: ${verdict[0]} Read more.`, click: read },
+    h("span", {}, verdict[0]),
+    h("b", {}, "Verdict"),
+  );
 }
 
 /** The first sentence is the answer; a warning must not drown in the others. */

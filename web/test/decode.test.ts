@@ -9,7 +9,7 @@ const message = () =>
     layers: [{ id: "a", label: "A", note: "", positions: add(Float32Array.from([0, 0, 4, 2, NaN, 0])) }],
     target: { kind: "class", name: "y", classes: ["u", "v"], codes: add(Int32Array.from([0, 1, -1])) },
     curves: [], notes: [], columns: [{ name: "c", kind: "text", texts: ["x"], codes: add(Int32Array.from([0, -1, 0])) }],
-    columns_left_out: ["d"],
+    columns_left_out: 1,
   }));
 
 describe("unpack", () => {
@@ -36,11 +36,11 @@ describe("unpack", () => {
   it("asks for a lazy column once, and again after a failure", async () => {
     const live = pack((add) => ({
       format: 1, title: "t", n: 1, layers: [{ id: "a", label: "A", note: "", positions: add(Float32Array.from([0, 0])) }],
-      target: { kind: "none", name: "" }, curves: [], notes: [], columns: [], columns_left_out: [],
+      target: { kind: "none", name: "" }, curves: [], notes: [], columns: [], columns_left_out: 0,
       live: { columns: [{ name: "c", kind: "number" }] },
     }));
     const column = { kind: "number" as const, name: "c", values: Float32Array.from([1]) };
-    const load = vi.fn().mockRejectedValueOnce(new Error("gone")).mockResolvedValue(column);
+    const load = vi.fn().mockRejectedValueOnce(new Error("gone")).mockResolvedValue([column]);
     const handle = readPage(live, load).columns[0];
     await expect(handle.load()).rejects.toThrow("gone");
     await Promise.all([handle.load(), handle.load()]);

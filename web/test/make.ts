@@ -35,17 +35,17 @@ export function pack(header: (add: (array: ArrayLike<number> & ArrayBufferView) 
 }
 
 export function examplePage(): Page {
-  const loaded = { kind: "number" as const, name: "Age", values: Float32Array.from([10, 20, 30, NaN]) };
+  const loaded = { kind: "number" as const, name: "Age", values: Float32Array.from([10, 20, 30, NaN]), unit: null };
   const city = { kind: "text" as const, name: "city", texts: ["Bonn", "Ulm"], codes: Int32Array.from([0, 1, 1, -1]) };
   return {
     version: "0", title: "example", n: 4,
     layers: [makeLayer("fisher", "Fisher", "", Float32Array.from([0, 0, 10, 0, 0, 10, 10, 10]))],
     target: { kind: "class", name: "kind", classes: ["cat", "dog"], codes: Int32Array.from([0, 0, 1, -1]), values: null, predictedCodes: null, predictedValues: null },
     report: null, curves: [], notes: [], far: Uint8Array.from([0, 0, 0, 1]), misshown: null, quality: null, split: null,
-    ids: ["alpha", "beta", "gamma", "=delta"], relevance: null, raster: null, images: null,
+    ids: ["alpha", "beta", "gamma", "=delta"], relevance: null, neighbors: null, raster: null, images: null,
     columns: [
-      { name: "Age", kind: "number", loaded, load: () => Promise.resolve(loaded) },
-      { name: "city", kind: "text", loaded: city, load: () => Promise.resolve(city) },
+      { name: "Age", kind: "number", loaded, load: () => Promise.resolve(loaded), expect: () => undefined },
+      { name: "city", kind: "text", loaded: city, load: () => Promise.resolve(city), expect: () => undefined },
     ],
     leftOut: 0, live: null,
   };

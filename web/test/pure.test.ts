@@ -5,12 +5,12 @@ import { cell, csv } from "../src/csv";
 import { area } from "../src/curves";
 import { escapeXml } from "../src/figure";
 import { fitFrame, insidePolygon, nextInDirection, screenOf } from "../src/geometry";
-import { placeLabels } from "../src/overlay";
+import { apart as standingApart, placeLabels } from "../src/labels";
 import { categorical, fromHex, sequential } from "../src/palette";
-import { parseComparison, search } from "../src/query";
+import { parseComparison, neededColumns, search } from "../src/query";
 import { readReport } from "../src/report";
 import { rowsCsv } from "../src/selection";
-import { classMix, differences, format, percent } from "../src/stats";
+import { classMix, differences, format, percent, shortest } from "../src/stats";
 import { makeLayer } from "../src/decode";
 import { examplePage } from "./make";
 
@@ -50,6 +50,16 @@ describe("query", () => {
     expect(search(page, "far = 1")).toEqual([3]);
     expect(search(page, "height > 1")).toBeNull();
     expect(search(page, "=delta")).toEqual([3]);
+  });
+  it("joins terms, takes ranges and row numbers", () => {
+    expect(search(page, "row 2")).toEqual([2]);
+    expect(search(page, "age = 15..30")).toEqual([1, 2]);
+    expect(search(page, "age != 15..30")).toEqual([0]);
+    expect(search(page, "age > 10 and city = ulm and dog")).toEqual([2]);
+    expect(search(page, "age < 15 or far = 1")).toEqual([0, 3]);
+    expect(search(page, "age < 15 and city = ulm or row 3")).toEqual([3]);
+    expect(search(page, "age > 10 and height > 1")).toBeNull();
+    expect(neededColumns(page, "age > 10 and ulm")).toEqual([0, 1]);
   });
   it("reads the longest operator", () => {
     expect(parseComparison("a<=3")).toEqual({ column: "a", operator: "<=", value: "3" });
@@ -115,7 +125,7 @@ describe("stats", () => {
   });
   it("measures differences in standard deviations of all rows", () => {
     const values = Float32Array.from([0, 0, 1, 1]);
-    const [d] = differences([{ kind: "number", name: "v", values }], [2, 3], 4);
+    const [d] = differences([{ kind: "number", name: "v", values, unit: null }], [2, 3], 4);
     expect(d).toMatchObject({ label: "v", effect: 2, inside: 1, outside: 0 });
   });
   it("names the text that is most typical", () => {
@@ -123,12 +133,14 @@ describe("stats", () => {
     expect(differences([column], [0, 1], 4)[0]).toMatchObject({ label: "c = x", inside: 1, outside: 0 });
   });
   it("says nothing about everything, nothing, or a constant", () => {
-    const column = { kind: "number" as const, name: "v", values: Float32Array.from([1, 1]) };
+    const column = { kind: "number" as const, name: "v", values: Float32Array.from([1, 1]), unit: null };
     expect(differences([column], [0], 2)).toEqual([]);
     expect(differences([column], [0, 1], 2)).toEqual([]);
   });
   it("writes numbers for people", () => {
-    expect([1234, 0.123456, 1e-7, NaN, -0.5].map(format)).toEqual(["1,234", "0.123", "1.00e-7", "missing", "-0.5"]);
+    expect([1234, 12345, 0.123456, 1e-7, NaN, -0.5].map((v) => format(v))).toEqual(["1234", "12,345", "0.123", "1.00e-7", "missing", "-0.5"]);
+    expect([format(19844, "date"), format(-1, "date"), format(1714571100.5, "time"), format(NaN, "time")]).toEqual(["2024-05-01", "1969-12-31", "2024-05-01 13:45:00", "missing"]);
+    expect([5.1, 0.1, 1234567.9, 3, NaN].map((v) => shortest(Math.fround(v)))).toEqual([5.1, 0.1, 1234567.9, 3, NaN]);
     expect([0, 0.0004, 0.05, 0.47].map(percent)).toEqual(["0 %", "<0.1 %", "5.0 %", "47 %"]);
   });
 });
@@ -166,6 +178,12 @@ describe("geometry", () => {
     expect(placeLabels(makeLayer("l", "L", "", apart), colour, new Set([0])).map((l) => l.text)).toEqual(["b"]);
     const three = byCodes("y", Array.from({ length: n }, (_, i) => i % 3), ["a", "b", "c"], false);
     expect(placeLabels(makeLayer("l", "L", "", mixed), three, new Set())).toEqual([]);
+  });
+  it("draws names that stand apart, the first ones first, and more when zoomed in", () => {
+    const labels = ["big", "near", "far"].map((text, code) => ({ text, colour: "#000", code, x: [0, 0.1, 0.9][code], y: 0 }));
+    const shown = (zoom: number) => standingApart(labels, { ax: 100 * zoom, bx: 100, ay: -100 * zoom, by: 100 }, 200, 200, (text) => 10 * text.length).map((l) => l.text);
+    expect(shown(1)).toEqual(["big", "far"]);
+    expect(shown(5)).toEqual(["big", "near"]);
   });
 });
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import re
+import shlex
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -15,15 +17,15 @@ import numpy as np
 
 _TERMINAL_SECONDS = 0.1
 _LOG_SECONDS = 10.0
-#: Options by the arguments of `PrisMap` they stand for.
-_OPTIONS = {
-    "data": "kind", "fit_rows": "fit-rows", "mapping": "mapping", "method": "method", "metric": "metric",
-    "perplexity": "perplexity", "random_state": "seed", "supervision": "supervision",
-    "target": "task",
-}  # fmt: skip
+#: Arguments of the library that are options of the same name here.
+_ARGUMENTS = (
+    "data", "drop", "fit_rows", "id", "impute", "mapping", "method", "metric", "perplexity", "show", "standardize",
+    "supervision", "target_kind", "use",
+)  # fmt: skip
 #: Control characters but tab and newline, marks that turn the direction of writing, and halves of characters.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-_ARGUMENT = re.compile(rf"\b({'|'.join(_OPTIONS)})=(['\"]?)(\w+(?:\.\d+)?)\2")
+_VALUE = r"'[^']*'|\"[^\"]*\"|\[[^\]]*\]|\.\.\.|\w+(?:\.\d+)?(?![\w(])"
+_ARGUMENT = re.compile(rf"\b({'|'.join(_ARGUMENTS)})=({_VALUE})")
 
 
 class Console:
@@ -106,12 +108,27 @@ def visible(text: str) -> str:
 
 
 def in_options(text: str) -> str:
-    """Arguments of the library, as its messages name them, in the words of the command line.
+    """Arguments of the library, as its messages write them, as the shell takes them: the words are the same.
 
-    >>> in_options("fit_rows=5 is too few. Set data='similarity'.")
-    '--fit-rows 5 is too few. Set --kind similarity.'
+    >>> in_options("fit_rows=5 is too few. Set data='similarity', or use=['a b', 'c'] and standardize=False.")
+    "--fit-rows 5 is too few. Set --data similarity, or --use 'a b,c' and --no-standardize."
     """
-    return _ARGUMENT.sub(lambda found: f"--{_OPTIONS[found[1]]} {found[3]}", text).replace(" in PrisMap", "")
+    # What y is, `target` of PrisMap, is target_kind where target names a column.
+    text = re.sub(r"\btarget=(?='(auto|class|real|none)')", "target_kind=", text)
+    return _ARGUMENT.sub(_as_option, text).replace(" in PrisMap", "")
+
+
+def _as_option(found: re.Match[str]) -> str:
+    option, value = f"--{found[1].replace('_', '-')}", found[2]
+    if value == "...":
+        return option
+    if value in ("True", "False"):
+        return option if value == "True" else f"--no-{option[2:]}"
+    try:
+        plain = ast.literal_eval(value)
+    except (SyntaxError, ValueError):
+        plain = value
+    return f"{option} {shlex.quote(','.join(plain) if isinstance(plain, list) else str(plain))}"
 
 
 def to_json(document: Any) -> str:

@@ -12,12 +12,12 @@ from typing import Any
 from prismap.cli import options
 from prismap.cli.console import Console, in_options
 from prismap.cli.folder import MODEL
-from prismap.cli.job import Job, extra_header, fit_map, judge_map, load_model, map_page
+from prismap.cli.job import Job, fit_map, judge_map, load_model, map_page, with_notes
 from prismap.cli.map import add_data_options, read_job
 from prismap.exceptions import InputError
 
-#: How far the bar is when a stage begins, and when the last has ended; judging makes the map anew several times.
-_READING, _FITTING, _JUDGING, _DRAWING, _DONE = 0.0, 0.02, 0.2, 0.95, 1.0
+#: How far the bar is when a stage begins, and when the last has ended.
+_READING, _FITTING, _DRAWING, _DONE = 0.0, 0.02, 0.95, 1.0
 
 
 def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
@@ -27,7 +27,7 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
         description="Serve the page of a map on 127.0.0.1 until Ctrl-C; new files can be dropped on it. A data file is "
         "mapped first, while the page says how far it is; the options below are for data files.",
     )  # fmt: skip
-    parser.add_argument("data", type=Path, metavar="OUT|DATA", help="folder written by prismap map, or a data file")
+    parser.add_argument("file", type=Path, metavar="OUT|FILE", help="folder written by prismap map, or a data file")
     parser.add_argument("--port", type=options.port, default=0, metavar="N", help="port (default: a free one)")
     parser.add_argument("--no-open", action="store_true", help="do not open the browser")
     add_data_options(parser)
@@ -36,11 +36,11 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, console: Console) -> None:
     """Serve until interrupted."""
-    if not args.data.exists():
-        raise InputError(f"there is no folder or file {args.data}: name one written by prismap map, or a data file.")
+    if not args.file.exists():
+        raise InputError(f"there is no folder or file {args.file}: name one written by prismap map, or a data file.")
     from prismap.explorer import serve
 
-    folder = args.data if args.data.is_dir() else None
+    folder = args.file if args.file.is_dir() else None
     serve(
         _fitted(args, console) if folder is None else _opened(folder, console),
         port=args.port,
@@ -91,15 +91,20 @@ def _map_of(job: Job, console: _Watched) -> Any:
     """Page and abilities of a map made now."""
     from prismap.pages import live_compute
 
-    console.span = (_FITTING, _JUDGING)
+    console.span = (_FITTING, _DRAWING)
     model = fit_map(job, console)
-    model.extra_header_ = extra_header(job)
-    console.span = (_JUDGING, _DRAWING)
-    judge_map(model, console)
     console.span = (_DRAWING, _DONE)
     with console.stage("drawing"):
-        page = map_page(job, model)
-    return replace(page, notes=(*page.notes, *console.notes)), live_compute(model, page)
+        page = map_page(job, model, judge=False)
+
+    def judged(progress: Callable[..., None]) -> Any:
+        """The page with its verdict, while the map is already looked at."""
+        watched = _Watched(console, progress)
+        watched.span = (0.0, _DRAWING)
+        judge_map(model, watched)
+        return with_notes(map_page(job, model), console)
+
+    return with_notes(page, console), live_compute(model, page), None if job.quick else judged
 
 
 class _Watched(Console):

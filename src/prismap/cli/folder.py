@@ -24,10 +24,10 @@ from prismap.exceptions import InputError
 from prismap.explorer.folder import DATA
 
 MODEL, REPORT, PAGE, PICTURE = "model.prismap", "report.json", "map.html", "map.png"
-#: Everything that `prismap map` and `prismap view` write, and where the explorer keeps its last view.
+#: Everything that `prismap map`, `view`, `judge` and `compare` write, and where the explorer keeps its last view.
 NAMES = frozenset({
     DATA, MODEL, REPORT, PAGE, PICTURE, "map.parquet", "map.csv", "explorer.json",
-    "view.html", "view.png", "fidelity.json",
+    "view.html", "view.png", "fidelity.json", "verdicts.json", "verdicts.txt",
 })  # fmt: skip
 #: Free space below which no work is begun: a small map takes less, and a disk this full will not take a large one.
 LEAST_FREE = 16 * 2**20

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-import itertools
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,6 @@ from prismap.explorer import write_html
 from prismap.page_data import PageData, write_page_file
 from prismap.tables import TableEncoding, label_texts
 
-#: Columns of the file that the page shows; it is not a data base.
-MOST_COLUMNS = 40
 #: Iterations of a usual embedding; only a bar that shows how far it is relies on them.
 USUAL_ITERATIONS = 750
 
@@ -31,9 +28,11 @@ USUAL_ITERATIONS = 750
 class Job:
     """Rows ready to be mapped, and what is to be shown with them."""
 
-    X: NDArray[np.float64]
+    X: NDArray[np.float64] | list[Any]
+    """Rows of numbers, or objects."""
     y: NDArray[Any] | None
-    encoding: TableEncoding
+    encoding: TableEncoding | None
+    """How the columns of the file became numbers; None for objects."""
     title: str
     options: Mapping[str, Any]
     """Arguments of `PrisMap`; those left out keep its defaults."""
@@ -42,43 +41,71 @@ class Job:
     """Values as the file has them, for the page."""
     images: NDArray[np.uint8] | None = None
     target_name: str = "target"
+    quick: bool = False
+    """Whether the map is not to be judged."""
 
 
 def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
-    """Fit the map, judge it, write the folder and print the report."""
+    """Fit the map, judge it, write the folder and print the report. What fails after the fit does not cost the fit."""
     model = fit_map(job, console)
-    judged = judge_map(model, console)
-    report = replace(judged, notes=(*judged.notes, *console.notes))
+    judged = None
+    if not job.quick:
+        judged = attempt(console, f"no {REPORT} and no {PAGE}: judging the map", lambda: judge_map(model, console))
+    if judged is not None:  # what was said in between is not said twice
+        judged = replace(judged, notes=tuple(note for note in judged.notes if note not in console.notes))
     with console.stage("writing"), folder_aside(out, force=force) as folder:
-        page = map_page(job, model)
+        page = None
+        if job.quick or judged is not None:
+            page = attempt(console, f"no {PAGE}: making the page", lambda: map_page(job, model))
+        Y, far = map_positions(model, page)
         name = "map.parquet" if importlib.util.find_spec("pyarrow") else "map.csv"
-        write_map(folder / name, map_rows(job, page))
-        model.save(folder / MODEL, extra_header=extra_header(job))
-        with written_aside(folder / REPORT) as aside:
-            aside.write_text(to_json(report.to_dict()), encoding="utf-8")
-        page = replace(page, notes=(*page.notes, *console.notes))
-        write_page_file(page, folder / DATA)
-        write_html(page, folder / PAGE)
-        draw(job, model, page, folder, console)
+        write_map(folder / name, map_rows(job, model, Y, far))
+        model.save(folder / MODEL, extra_header={"title": job.title})
+        attempt(console, f"no {PICTURE}: drawing it", lambda: draw(job, model, Y, folder, console))
+        if page is not None:
+            page = with_notes(page, console)
+            write_page_file(page, folder / DATA)
+            write_html(page, folder / PAGE)
+        if judged is not None:
+            report = replace(judged, notes=(*judged.notes, *console.notes))
+            with written_aside(folder / REPORT) as aside:
+                aside.write_text(to_json(report.to_dict()), encoding="utf-8")
         files = sorted(path.name for path in folder.iterdir())
+    document = {"out": str(out), "files": files, "report": None, "notes": console.notes}
+    if judged is None:
+        told = "The map was not judged (--quick).\n\n" if job.quick else ""
+        console.result(f"{told}{out}: {', '.join(files)}", document)
+        return
     printed = report if console.quiet else judged  # the other notes have been said
-    console.result(
-        f"{printed}\n\n{out}: {', '.join(files)}", {"out": str(out), "files": files, "report": report.to_dict()}
-    )
+    console.result(f"{printed}\n\n{out}: {', '.join(files)}", {**document, "report": report.to_dict()})
 
 
-def extra_header(job: Job) -> dict[str, Any]:
-    """What goes with a model so that further files can be read as its own was."""
-    return {"table": job.encoding.to_dict(), "title": job.title}
+def attempt(console: Console, what: str, work: Callable[[], Any]) -> Any:
+    """The result of `work`, or None and a note: a map that took hours is written without what cannot be had.
+
+    A disk that is full is not of this kind: nothing else could be written either.
+    """
+    try:
+        return work()
+    except OSError:
+        raise
+    except Exception as error:
+        console.note(f"{what} failed ({type(error).__name__}: {error}); the map itself is complete.")
+        return None
 
 
-def map_page(job: Job, model: Any) -> PageData:
-    """The page of a map made of this job."""
+def with_notes(page: PageData, console: Console) -> PageData:
+    """The page with what was noted on the way to it, each once."""
+    return replace(page, notes=tuple(dict.fromkeys((*page.notes, *console.notes))))
+
+
+def map_page(job: Job, model: Any, *, judge: bool | None = None) -> PageData:
+    """The page of a map made of this job; judged unless the job is to be quick."""
     from prismap.pages import page_of
 
-    columns = dict(itertools.islice(job.columns.items(), MOST_COLUMNS))
-    page = page_of(model, title=job.title, columns=columns, images=job.images, row_ids=label_texts(job.ids))
-    return replace(page, target=replace(page.target, name=job.target_name))
+    about = {"title": job.title, "target_name": job.target_name, "images": job.images, "row_ids": label_texts(job.ids)}
+    judge = not job.quick if judge is None else judge
+    return page_of(model, columns=job.columns, features=False, judge=judge, **about)
 
 
 def prismap_class() -> Any:
@@ -102,14 +129,15 @@ def fit_map(job: Job, console: Console) -> Any:
         console.doing(f"embedding, iteration {iteration}, error {error:.4g}", iteration / USUAL_ITERATIONS)
         return False
 
-    n_rows, n_features = job.X.shape
-    with console.stage(f"fitting a map of {n_rows} rows, {n_features} features"), warnings.catch_warnings():
+    size = f"{len(job.X)} objects" if isinstance(job.X, list) else "{} rows, {} features".format(*job.X.shape)
+    with console.stage(f"fitting a map of {size}"), warnings.catch_warnings():
         # Constant columns were named when the file was read.
         warnings.filterwarnings("ignore", message=".* columns are constant", category=PrismapWarning)
         try:
-            return prismap_class()(**job.options).fit(job.X, job.y, callback=follow)
+            model = prismap_class()(**job.options).fit(job.X, job.y, callback=follow)
         except InvalidParameterError as error:
             raise InputError(str(error)) from error
+    return model.remember_table(job.encoding, index=job.ids)
 
 
 def judge_map(model: Any, console: Console) -> Any:
@@ -121,23 +149,29 @@ def judge_map(model: Any, console: Console) -> Any:
         )
 
 
-def map_rows(job: Job, page: PageData) -> dict[str, NDArray[Any]]:
-    """The columns of map.parquet; the rows were placed when the page was made."""
-    Y = page.layers[0].positions
-    placed = np.zeros(page.n_rows, dtype=bool) if page.split is None else np.asarray(page.split) == "placed"
+def map_positions(model: Any, page: PageData | None) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Positions of all rows that were given, and which of them are far; if there is a page, it has placed them."""
+    from prismap.pages.of_map import all_positions
+
+    Y, far = all_positions(model, model.parts_) if page is None else (page.layers[0].positions, page.far)
+    return Y, np.asarray(far, dtype=bool)
+
+
+def map_rows(job: Job, model: Any, Y: NDArray[Any], far: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """The columns of map.parquet."""
     columns = {
-        "id": np.arange(page.n_rows) if job.ids is None else job.ids,
+        "id": np.arange(len(Y)) if job.ids is None else job.ids,
         "x": Y[:, 0],
         "y": Y[:, 1],
-        "split": np.where(placed, "placed", "fit"),
-        "far": np.asarray(page.far, dtype=bool),
+        "split": np.where(np.isin(np.arange(len(Y)), model.fit_rows_), "fit", "placed"),
+        "far": far,
     }
     if job.y is not None:
         columns["target"] = job.y
     return columns
 
 
-def draw(job: Job, model: Any, page: PageData, folder: Path, console: Console) -> None:
+def draw(job: Job, model: Any, Y: NDArray[Any], folder: Path, console: Console) -> None:
     """map.png, if matplotlib is there."""
     if not importlib.util.find_spec("matplotlib"):
         console.note(f"no {PICTURE}: that needs matplotlib (pip install 'prismap[plot]')")
@@ -151,7 +185,7 @@ def draw(job: Job, model: Any, page: PageData, folder: Path, console: Console) -
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     classes = model.classes_ if model.target_ == "class" else None
-    display: Any = MapDisplay(page.layers[0].positions, model.shown_target(), classes, job.title)
+    display: Any = MapDisplay(Y, model.shown_target(), classes, job.title)
     display.plot(axes)
     with written_aside(folder / PICTURE) as aside:
         figure.savefig(aside, dpi=150)

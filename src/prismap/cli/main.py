@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from prismap._version import __version__
-from prismap.cli import apply, demo, explore, map, relevance, report, view
+from prismap.cli import apply, compare, demo, explore, judge, map, relevance, report, view
 from prismap.cli.console import Console, in_options, visible
 from prismap.exceptions import InputError, MissingExtraError, PrismapWarning
 
-COMMANDS = (demo, map, apply, view, relevance, report, explore)
+COMMANDS = (demo, map, apply, view, judge, compare, relevance, report, explore)
 
 
 class Parser(argparse.ArgumentParser):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,11 @@ from prismap.cli import options
 from prismap.cli.console import Console
 from prismap.cli.folder import check_folder
 from prismap.cli.job import Job, run_job
+from prismap.cli.objects import add_object_options, read_objects, refuse_object_options
 from prismap.exceptions import InputError
-from prismap.tables import Roles, Table, TableEncoding, TextColumn, learn_encoding, read_table
+from prismap.tables import Roles, Table, TableEncoding, TextColumn, read_table
 
-KINDS = ("vectors", "similarity", "dissimilarity")
+DATA = ("vectors", "similarity", "dissimilarity")
 
 #: Mappings of `PrisMap` by name; "own" has no name for files.
 MAPPINGS = ("auto", "fisher", "euclidean", "svr", "cost", "elm", "direct", "vote")
@@ -29,9 +29,9 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     """Add the sub-command."""
     parser = subparsers.add_parser(
         "map", parents=[common], help="make a map of a data file",
-        description="Make a map of DATA (csv, tsv, jsonl, xlsx, parquet, arrow, npz, npy) and write it to a folder.",
+        description="Make a map of FILE (csv, tsv, jsonl, xlsx, parquet, arrow, npz, npy) and write it to a folder.",
     )  # fmt: skip
-    parser.add_argument("data", type=Path, metavar="DATA", help="file with a row for each thing to be mapped")
+    parser.add_argument("file", type=Path, metavar="FILE", help="file with a row for each thing to be mapped")
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="OUT", help="folder to write")
     parser.add_argument("--force", action="store_true", help="replace the map that OUT holds")
     add_data_options(parser)
@@ -50,7 +50,7 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
         "--use", type=options.names, default=(), metavar="COLS",
         help="columns to use though they look like ids, dates or free text",
     )  # fmt: skip
-    columns.add_argument("--kind", choices=KINDS, help="what the columns hold (default: vectors)")
+    columns.add_argument("--data", choices=DATA, help="what the columns hold (default: vectors)")
     columns.add_argument(
         "--standardize", action=argparse.BooleanOptionalAction, default=True,
         help="bring every column to mean 0 and variance 1 (default; vectors only)",
@@ -60,9 +60,14 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
         "--images", type=options.shape, metavar="HxW",
         help="rows are grey images of H rows of W pixels: the page shows them",
     )  # fmt: skip
+    add_object_options(parser)
     fit = parser.add_argument_group("map")
     fit.add_argument("--method", default="tsne", help="how rows become positions (default: tsne)")
-    fit.add_argument("--task", choices=("auto", "class", "real", "none"), default="auto", help="kind of target")
+    fit.add_argument(
+        "--target-kind", choices=("auto", "class", "real", "none"), default="auto",
+        help="what the target is (default: auto looks at its values; none leaves it out)",
+    )  # fmt: skip
+    options.refuse_old(parser, {"--kind": "--data", "--task": "--target-kind"})
     fit.add_argument(
         "--supervision",
         type=options.supervision,
@@ -76,6 +81,7 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
         help="how new rows are placed (default: auto, kernels on Fisher distances or votes by evidence)",
     )
     fit.add_argument("--fit-rows", type=options.rows, metavar="N", help="rows to fit; the others are placed by the map")
+    fit.add_argument("--quick", action="store_true", help="do not judge the map, which takes longer than making it")
     fit.add_argument("--perplexity", type=options.from_one, metavar="P", help="effective number of neighbours")
     fit.add_argument("--seed", type=options.seed, default=0, metavar="N", help="random seed (default: 0)")
     fit.add_argument("--jobs", type=int, metavar="N", help="processor cores to use; -1: all")
@@ -91,79 +97,42 @@ def run(args: argparse.Namespace, console: Console) -> None:
 
 def read_job(args: argparse.Namespace, console: Console) -> Job:
     """The file as a job."""
+    if args.compare is not None:
+        return read_objects(args, console, args.target_kind, _options)
+    refuse_object_options(args)
+    from prismap.map.tables import prepare
+
     roles = Roles(args.target, args.ids, args.drop, show=args.show, use=args.use)
-    with console.stage(f"reading {args.data}"):
-        table = read_table(args.data, roles, kind=args.kind)
-    kind = args.kind or table.kind or "vectors"
-    if kind not in KINDS:
-        raise InputError(f"{args.data} says it holds {kind!r}; say --kind {' or '.join(KINDS)}.")
-    for note in table.notes:
+    with console.stage(f"reading {args.file}"):
+        table = read_table(args.file, roles, kind=args.data)
+    data = args.data or table.kind or "vectors"
+    if data not in DATA:
+        raise InputError(f"{args.file} says it holds {data!r}; say --data {' or '.join(DATA)}.")
+    ready = prepare(
+        table, roles, data=data, target_kind=args.target_kind, standardize=args.standardize, impute=args.impute
+    )
+    for note in ready.notes:
         console.note(note)
-    encoding = _encode(table, roles, kind, args, console)
-    X = encoding.apply(table).X
-    y, task = _target(table, X, kind, args, console)
     return Job(
-        X=X,
-        y=y,
-        encoding=encoding,
-        title=args.title or args.data.stem,
+        X=ready.X,
+        y=ready.y,
+        encoding=ready.encoding,
+        title=args.title or args.file.stem,
+        quick=args.quick,
         target_name=args.target or "target",
-        options=_options(args, kind, task),
+        options=_options(args, data, ready.target_kind),
         ids=table.ids,
-        columns=_shown_columns(table, encoding),
+        columns=_shown_columns(table, ready.encoding),
         images=None if args.images is None else _images(table, args.images),
     )
 
 
-def _encode(table: Table, roles: Roles, kind: str, args: argparse.Namespace, console: Console) -> TableEncoding:
-    if kind == "vectors":
-        encoding, notes = learn_encoding(table, roles=roles, standardize=args.standardize, impute=args.impute)
-        for note in notes:
-            console.note(note)
-        return encoding
-    text = [name for name, column in table.columns.items() if isinstance(column, TextColumn)]
-    if text:
-        raise InputError(f"--kind {kind} needs numbers only; {text[0]!r} is text: --target, --id or --drop it.")
-    if len(table.columns) != table.n_rows:
-        raise InputError(
-            f"--kind {kind} needs as many columns as rows; got {table.n_rows} rows and {len(table.columns)} columns "
-            "beside target and id."
-        )
-    encoding, _ = learn_encoding(table, roles=replace(roles, use=tuple(table.columns)), standardize=False)
-    return encoding
-
-
-def _target(
-    table: Table, X: NDArray[np.float64], kind: str, args: argparse.Namespace, console: Console
-) -> tuple[NDArray[Any] | None, str]:
-    """The target and what it is taken for; (None, "none") if there is none or none is wanted."""
-    if args.task == "none" and table.target is not None:
-        console.note("the target was left out (--task none): the map shows the data alone")
-        return None, "none"
-    if table.target is None:
-        console.note("the map has no target: it shows the data alone (--target names the column it should be about)")
-        return None, "none"
-    missing = np.array([value is None or value != value for value in table.target.tolist()])
-    if missing.all():
-        raise InputError(f"the target column {args.target!r} is empty.")
-    if missing.any():
-        console.note(f"{int(missing.sum())} rows have no target; they are placed without one")
-    if args.task != "auto":
-        return table.target, args.task
-    from prismap.metrics.target import decide_target
-
-    decision = decide_target(table.target, X, kind)
-    if table.target.dtype.kind != "O":
-        console.note(str(decision))
-    return table.target, decision.kind
-
-
-def _options(args: argparse.Namespace, kind: str, task: str) -> dict[str, Any]:
+def _options(args: argparse.Namespace, data: Any, target_kind: str) -> dict[str, Any]:
     """The arguments of PrisMap that were given."""
     given = {
         "method": args.method,
-        "data": kind,
-        "target": task,
+        "data": data,
+        "target": target_kind,
         "supervision": args.supervision,
         "fit_rows": args.fit_rows,
         "metric": args.metric,

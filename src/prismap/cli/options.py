@@ -7,6 +7,17 @@ import math
 from typing import Any
 
 
+def refuse_old(parser: argparse.ArgumentParser, names: dict[str, str]) -> None:
+    """Options by their former names, refused with the present one and left out of the help."""
+
+    class Refuse(argparse.Action):
+        def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+            parser.error(f"{option_string} is called {names[option_string or '']} now")
+
+    for old in names:
+        parser.add_argument(old, action=Refuse, nargs="?", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+
+
 def names(text: str) -> tuple[str, ...]:
     """Names divided by commas."""
     return tuple(name.strip() for name in text.split(",") if name.strip())

@@ -12,7 +12,11 @@ from prismap.cli import options
 from prismap.cli.console import Console
 from prismap.cli.job import load_model
 from prismap.exceptions import InputError
+from prismap.explorer.folder import load_folder
+from prismap.page_data import Relevance
 from prismap.tables import encoding_of, read_table
+
+NEIGHBORS = 10
 
 
 def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
@@ -22,18 +26,55 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
         description="How much of a map's neighbourhoods each feature of DATA explains, against permuted features.",
     )  # fmt: skip
     parser.add_argument("map", type=Path, metavar="MAP", help="folder of prismap map, or its model.prismap")
-    parser.add_argument("data", type=Path, metavar="DATA", help="rows to judge by: the file of the map, or new ones")
+    parser.add_argument(
+        "data", type=Path, nargs="?", metavar="DATA",
+        help="rows to judge by: the file of the map, or new ones (default: what the map's page says)",
+    )  # fmt: skip
     parser.add_argument(
         "--method", choices=("forward", "backward", "weights", "matrix"), default="forward",
         help="each feature alone (default), without it, or all of them weighted together",
     )  # fmt: skip
-    parser.add_argument("--neighbors", type=options.count, default=10, metavar="K", help="size of neighbourhoods (10)")
+    parser.add_argument(
+        "--neighbors", type=options.count, default=NEIGHBORS, metavar="K", help="size of neighbourhoods (10)"
+    )
     parser.add_argument("--seed", type=options.seed, default=0, metavar="N", help="random seed (default: 0)")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, console: Console) -> None:
-    """Place the rows, judge the features, print them by relevance."""
+    """Print the features by relevance: those of the map's page, or of the rows of a file, placed and judged."""
+    judged = page_relevance(args.map, args) if args.data is None else data_relevance(args, console)
+    order = np.argsort(-np.asarray(judged.values), kind="stable").tolist()
+    features = [
+        {
+            "feature": str(judged.names[place]),
+            "relevance": float(np.asarray(judged.values)[place]),
+            "relevant": bool(np.asarray(judged.values)[place] > judged.threshold),
+        }
+        for place in order
+    ]
+    shuffled = {"baseline": judged.baseline, "spread": judged.spread, "threshold": judged.threshold}
+    console.result(
+        _as_text(features, judged, args),
+        {"method": args.method, "neighbors": args.neighbors, **shuffled, "features": features},
+    )
+
+
+def page_relevance(folder: Path, args: argparse.Namespace) -> Relevance:
+    """What the page of a map says of its columns."""
+    if not folder.is_dir() or args.method != "forward" or args.neighbors != NEIGHBORS:
+        raise InputError(
+            "without DATA only what the page of a folder says can be told: name the folder of a map and leave --method "
+            "and --neighbors out, or name the file of its rows."
+        )
+    page = load_folder(folder)
+    if page.relevance is None:
+        raise InputError(f"the page in {folder} has no relevance of columns: name the file of the rows as DATA.")
+    return page.relevance
+
+
+def data_relevance(args: argparse.Namespace, console: Console) -> Relevance:
+    """Place the rows of a file and judge its features."""
     model = load_model(args.map, console)
     if model.parts_.data.is_matrix:
         raise InputError(f"{args.map} was made of a matrix of pairs ({model.data}): it has no features to judge.")
@@ -44,19 +85,8 @@ def run(args: argparse.Namespace, console: Console) -> None:
         raise InputError(f"{args.data} has {len(X)} rows; --neighbors {args.neighbors} needs more.")
     with console.stage("judging the features"):
         judged = _judge(X, model.transform(X), args)
-    order = np.argsort(-judged.relevance_, kind="stable")
-    features = [
-        {
-            "feature": encoding.feature_names[place],
-            "relevance": float(judged.relevance_[place]),
-            "relevant": bool(judged.relevant_[place]),
-        }
-        for place in order.tolist()
-    ]
-    console.result(
-        _as_text(features, float(judged.threshold_), args),
-        {"method": args.method, "neighbors": args.neighbors, "threshold": judged.threshold_, "features": features},
-    )
+    names = encoding.feature_names
+    return Relevance(names, judged.relevance_, judged.baseline_, judged.spread_, judged.threshold_)
 
 
 def _judge(X: Any, Y: Any, args: argparse.Namespace) -> Any:
@@ -66,8 +96,11 @@ def _judge(X: Any, Y: Any, args: argparse.Namespace) -> Any:
     return kind(args.method, n_neighbors=args.neighbors, random_state=args.seed).fit(X, Y)
 
 
-def _as_text(features: list[dict[str, Any]], threshold: float, args: argparse.Namespace) -> str:
+def _as_text(features: list[dict[str, Any]], judged: Relevance, args: argparse.Namespace) -> str:
     width = max(len(one["feature"]) for one in features)
     lines = [f"{one['feature']:<{width}}  {one['relevance']:.4f}{' *' if one['relevant'] else ''}" for one in features]
     head = f"relevance of the features ({args.method}, {args.neighbors} neighbours)"
-    return "\n".join([head, *lines, f"* above {threshold:.4f}, the best of features with their rows shuffled"])
+    tail = f"{'shuffled':<{width}}  {judged.baseline:.4f} +- {judged.spread:.4f}"
+    return "\n".join(
+        [head, *lines, tail, f"* above {judged.threshold:.4f}, the best of features with their rows shuffled"]
+    )

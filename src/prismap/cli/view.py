@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,41 +15,22 @@ from prismap.bundle import written_aside
 from prismap.cli import options
 from prismap.cli.console import Console, to_json
 from prismap.cli.folder import check_folder, folder_aside
-from prismap.exceptions import FileFormatError, InputError
-from prismap.tables import Roles, Table, TextColumn, label_texts, read_table
+from prismap.cli.models import load_model_file
+from prismap.exceptions import InputError
+from prismap.tables import Roles, Table, TextColumn, label_texts, missing_count, read_table
 
 PICTURE, PAGE, FIDELITY = "view.png", "view.html", "fidelity.json"
-#: Bytes that a model may take once it is unpacked.
-MODEL_BYTES = 2**32
 #: A column so many times wider than the usual one is worth a note.
 UNEQUAL_SCALES = 100.0
-#: Types beyond those that skops trusts by itself. A file says what it holds, never what is to be trusted.
-TRUSTED = frozenset({
-    "prismap.learners.gmlvq.GMLVQ",
-    "prismap.learners.rslvq.RSLVQ",
-    "sklearn.calibration._CalibratedClassifier",
-    "sklearn.calibration._SigmoidCalibration",
-    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-    "sklearn.gaussian_process._gpc._BinaryGaussianProcessClassifierLaplace",
-    "sklearn.gaussian_process.kernels.ConstantKernel",
-    "sklearn.gaussian_process.kernels.Product",
-    "sklearn.gaussian_process.kernels.RBF",
-    "sklearn.gaussian_process.kernels.Sum",
-    "sklearn.gaussian_process.kernels.WhiteKernel",
-    "sklearn.metrics._dist_metrics.EuclideanDistance64",
-    "sklearn.neighbors._kd_tree.KDTree",
-    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
-    "sklearn.tree._tree.Tree",
-})  # fmt: skip
 
 
 def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     """Add the sub-command."""
     parser = subparsers.add_parser(
         "view", parents=[common], help="picture a trained classifier or regressor",
-        description="Show what the model in MODEL (skops) does on the rows of DATA, and how far the picture is true.",
+        description="Show what the model in MODEL does on the rows of DATA, and how far the picture is true.",
     )  # fmt: skip
-    parser.add_argument("model", type=Path, metavar="MODEL", help="file written by skops.io.dump")
+    parser.add_argument("model", type=Path, metavar="MODEL", help="file written by skops.io.dump, or .onnx")
     parser.add_argument("data", type=Path, metavar="DATA", help="rows with the columns the model was trained on")
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="OUT", help="folder to write")
     parser.add_argument("--force", action="store_true", help="replace the view that OUT holds")
@@ -58,6 +38,10 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trust", action="append", default=[], metavar="TYPE",
         help="a type in MODEL that you know and trust, by its full name (may be repeated)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--trust-pickle", action="store_true",
+        help="load MODEL even if it is a pickle (.joblib, .pkl): that runs whatever code the file holds",
     )  # fmt: skip
     columns = parser.add_argument_group("columns")
     columns.add_argument("--target", metavar="COL", help="the true class or value of a row (npz: y)")
@@ -83,12 +67,12 @@ def run(args: argparse.Namespace, console: Console) -> None:
     """Read model and rows, picture, judge, write."""
     check_folder(args.out, force=args.force)
     with console.stage(f"loading {args.model}"):
-        model = load_trusted(args.model, args.trust)
+        model = load_model_file(args.model, args.trust, pickles=args.trust_pickle)
     with console.stage(f"reading {args.data}"):
         table = read_table(args.data, Roles(args.target, args.ids, args.drop))
     for note in table.notes:
         console.note(note)
-    X, names = model_rows(model, table, console)
+    model, X, names = model_rows(model, table, console)
     view = make_view(model, X, table, args, console)
     with console.stage(f"judging the picture in {args.folds} folds"):
         fidelity = view.cross_validate(args.folds)
@@ -108,36 +92,12 @@ def run(args: argparse.Namespace, console: Console) -> None:
     console.result(text, {"out": str(args.out), "files": files, **document})
 
 
-def load_trusted(path: Path, trust: list[str]) -> Any:
-    """The model in a skops file, unless it holds types that nobody has vouched for."""
-    if not path.is_file():
-        raise InputError(f"there is no file {path}: name a model written by skops.io.dump.")
-    try:
-        with zipfile.ZipFile(path) as archive:
-            size = sum(one.file_size for one in archive.infolist())
-    except (zipfile.BadZipFile, OSError) as error:
-        raise FileFormatError(f"{path} is no skops file ({error}); write one with skops.io.dump.") from error
-    if size > MODEL_BYTES:
-        raise FileFormatError(f"{path} would take {size / 2**30:.1f} GiB, more than any model may.")
-    skops = import_extra("skops.io", extra="models", feature="reading a model")
-    try:
-        unknown = sorted(set(skops.get_untrusted_types(file=path)) - TRUSTED - set(trust))
-    except Exception as error:
-        raise FileFormatError(f"{path} cannot be read as a skops file: {error}") from error
-    if unknown:
-        shown = ", ".join(unknown[:4]) + (f" and {len(unknown) - 4} more" if unknown[4:] else "")
-        raise InputError(
-            f"{path} holds types that are not trusted: {shown}. Loading them could run their code: if you made the "
-            f"file, or trust who did, add {' '.join(f'--trust {name}' for name in unknown[:4])}."
-        )
-    try:
-        return skops.load(path, trusted=sorted(TRUSTED | set(trust)))
-    except Exception as error:
-        raise FileFormatError(f"{path} cannot be loaded by this installation: {error}") from error
+def model_rows(model: Any, table: Table, console: Console) -> tuple[Any, NDArray[np.float64], list[str]]:
+    """The model to show, its rows of numbers, and their names.
 
-
-def model_rows(model: Any, table: Table, console: Console) -> tuple[NDArray[np.float64], list[str]]:
-    """The columns the model was trained on, by name if it knows names, as rows of numbers."""
+    The columns are those the model was trained on, by name if it knows names. A pipeline that handles text and missing
+    values itself gets the table as it is: shown is its last step, on what the others make of the table.
+    """
     known = getattr(model, "feature_names_in_", None)
     wanted = list(table.columns) if known is None else [str(name) for name in known]
     missing = [name for name in wanted if name not in table.columns]
@@ -146,20 +106,50 @@ def model_rows(model: Any, table: Table, console: Console) -> tuple[NDArray[np.f
             f"the model was trained on {len(wanted)} columns and the file lacks {len(missing)} of them: "
             f"{', '.join(map(repr, missing[:8]))}."
         )
-    text = [name for name in wanted if isinstance(table.columns[name], TextColumn)]
-    if text:
-        raise InputError(
-            f"{', '.join(map(repr, text[:8]))} hold text; a view needs numbers: --target, --id or --drop them."
-        )
-    X = np.column_stack([np.asarray(table.columns[name], dtype=np.float64) for name in wanted])
-    bad = {name: int((~np.isfinite(X[:, j])).sum()) for j, name in enumerate(wanted)}
-    if any(bad.values()):
-        each = ", ".join(f"{name!r} {count}" for name, count in bad.items() if count)
-        raise InputError(f"missing or infinite values, of {len(X)} rows: {each}. Fill them, or leave those rows out.")
     left = [name for name in table.columns if name not in wanted]
     if left:
         console.note(f"{len(left)} columns that the model does not know were left out: {', '.join(left[:8])}")
-    return X, wanted
+    text = [name for name in wanted if isinstance(table.columns[name], TextColumn)]
+    gaps = {name: count for name in wanted if (count := missing_count(table.columns[name]))}
+    if text or gaps:
+        pipeline = getattr(model, "best_estimator_", model)
+        if hasattr(pipeline, "steps") and len(pipeline.steps) > 1:
+            return handed_over(pipeline, table, wanted, console)
+    if text:
+        raise InputError(
+            f"{', '.join(map(repr, text[:8]))} hold text; a model that is no pipeline needs numbers: --target, --id or "
+            "--drop them."
+        )
+    if gaps:
+        each = ", ".join(f"{name!r} {count}" for name, count in gaps.items())
+        raise InputError(f"missing or infinite values, of {table.n_rows} rows: {each}. Fill them, leave those rows "
+                         "out, or train a pipeline that fills them.")  # fmt: skip
+    return model, np.column_stack([np.asarray(table.columns[name], dtype=np.float64) for name in wanted]), wanted
+
+
+def handed_over(pipeline: Any, table: Table, wanted: list[str], console: Console) -> tuple[Any, Any, list[str]]:
+    """The last step of a pipeline, and what the steps before it make of the raw table."""
+    pandas = import_extra("pandas", extra="io", feature="handing a table to a pipeline")
+    frame = pandas.DataFrame({name: raw_values(table.columns[name]) for name in wanted})
+    head, last = pipeline[:-1], pipeline[-1]
+    try:
+        X = head.transform(frame if hasattr(pipeline, "feature_names_in_") else frame.to_numpy(dtype=object))
+        names = [str(name) for name in head.get_feature_names_out()]
+    except Exception as error:
+        raise InputError(f"the model's pipeline does not take the columns of the file: {error}") from error
+    X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+    if not np.isfinite(X).all():
+        raise InputError("the steps before the model leave missing values; a picture needs a pipeline that fills them.")
+    told = " -> ".join(type(step).__name__ for _, step in pipeline.steps[:-1])
+    console.note(f"{told} made {X.shape[1]} features of {len(wanted)} columns; the map is one of these features")
+    return last, X, names
+
+
+def raw_values(column: Any) -> NDArray[Any]:
+    """A column as pandas would have it: text with NaN where it is missing."""
+    if not isinstance(column, TextColumn):
+        return np.asarray(column)
+    return np.array([*column.levels, np.nan], dtype=object)[column.codes]
 
 
 def labels_for(model: Any, target: NDArray[Any] | None) -> NDArray[Any] | None:
@@ -182,7 +172,7 @@ def make_view(model: Any, X: NDArray[np.float64], table: Table, args: argparse.N
 
     from prismap.inspection.model_view import ModelView, default_map, leading_scalers
 
-    recipe = default_map(model, len(X))
+    recipe = default_map(model, X)
     settings = {"method": args.method, "random_state": args.seed}
     if args.standardize:
         recipe = make_pipeline(StandardScaler(), plane_of(recipe))
@@ -206,14 +196,14 @@ def plane_of(recipe: Any) -> Any:
 
 def make_page(view: Any, X: Any, names: list[str], table: Table, args: argparse.Namespace, console: Console) -> Any:
     """The page of the map with the decisions behind its points."""
-    from prismap.cli.job import MOST_COLUMNS, judge_map
+    from prismap.cli.job import judge_map
     from prismap.pages import page_of, with_view
 
     plane = plane_of(view.map)
     judge_map(plane, console)
-    columns = {name: X[:, j] for j, name in enumerate(names[:MOST_COLUMNS])}
-    ids = label_texts(table.ids)
-    page = with_view(page_of(plane, title=args.title or args.data.stem, columns=columns, row_ids=ids), view)
+    columns = {name: X[:, j] for j, name in enumerate(names)}
+    about = {"title": args.title or args.data.stem, "row_ids": label_texts(table.ids)}
+    page = with_view(page_of(plane, columns=columns, features=False, **about), view)
     told = f"The picture of {view.model_name} behind the points: {view.fidelity_}."
     return replace(page, target=replace(page.target, name=args.target or "target"), notes=(*page.notes, told))
 

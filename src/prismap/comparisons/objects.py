@@ -75,6 +75,15 @@ class Objects:
         """The named comparison, None for a function of the user's."""
         return get_comparison(self.compare) if isinstance(self.compare, (str, Comparison)) else None
 
+    def __sklearn_clone__(self):
+        return self  # it never changes, and a function may be something that cannot be copied
+
+    def __repr__(self):
+        if (named := self.comparison) is None:
+            return f"Objects({getattr(self.compare, '__name__', type(self.compare).__name__)}, {self.kind!r})"
+        options = "".join(f", {name}={value!r}" for name, value in named.options.items())
+        return f"Objects(get_comparison({named.name!r}{options}))" if options else f"Objects({named.name!r})"
+
     def over(self, objects) -> Evaluator:
         """An evaluator of these objects."""
         return Evaluator(self, objects)
@@ -151,9 +160,14 @@ class Evaluator:
             values[i == j] = 0.0
         return values
 
-    def new(self, objects, j=None):
-        """Values between new objects and the fitted objects j (all where None), an array (n_new, len(j))."""
-        prepared = self._prepare(list(objects), "new object")
+    def new(self, objects, j=None, numbers=None):
+        """Values between new objects and the fitted objects j (all where None), an array (n_new, len(j)).
+
+        `numbers` are those that errors name the new objects by, where they are a part of a longer list.
+        """
+        objects = list(objects)
+        numbers = range(len(objects)) if numbers is None else numbers
+        prepared = self._prepare(objects, "new object", numbers)
         j = np.arange(len(self)) if j is None else self._indices(j)
         rows = np.arange(len(prepared))
         if not self._remembered:
@@ -161,7 +175,9 @@ class Evaluator:
         values = np.empty((len(rows), len(j)))
         a, b = (k.ravel() for k in np.indices(values.shape))
         with self._lock:
-            self._run(prepared, a, j[b], "new object", lambda places, found: values.put(places, found))
+            self._run(
+                prepared, a, j[b], "new object", lambda places, found: values.put(places, found), objects, numbers
+            )
         return values
 
     def close(self):
@@ -190,7 +206,7 @@ class Evaluator:
         values[unknown] = self._store.find(keys[unknown])
         return values
 
-    def _run(self, left, i, j, whose, store):
+    def _run(self, left, i, j, whose, store, whole=None, numbers=None):
         """Evaluate pairs; a failure is an error that names the pair."""
 
         def count(places, found):
@@ -200,10 +216,10 @@ class Evaluator:
         failure = run_pairs(self._many(), left, self.prepared, i, j, count, self.how.n_jobs)
         if failure is not None:
             a, b = int(i[failure.place]), int(j[failure.place])
-            whole = self.objects if left is self.prepared else left
+            thing, number = (self.objects if whole is None else whole)[a], a if numbers is None else numbers[a]
             kept = f" The values found so far ({self.n_remembered:,}) are kept." if self.n_remembered else ""
             raise InputError(
-                f"compare failed for {describe(whose, a, whole[a])} and {describe('object', b, self.objects[b])}: "
+                f"compare failed for {describe(whose, number, thing)} and {describe('object', b, self.objects[b])}: "
                 f"{failure.why}.{kept}"
             ) from failure.error
 
@@ -294,7 +310,7 @@ class Evaluator:
 
     # --- input ---
 
-    def _prepare(self, objects, whose):
+    def _prepare(self, objects, whose, numbers=None):
         """Objects as the named comparison takes them; one that it cannot take is named."""
         if self.comparison is None:
             return objects
@@ -308,7 +324,7 @@ class Evaluator:
                 first = f" ({describe('object', 0, self.objects[0])} is taken)" if k or whose != "object" else ""
                 raise InputError(
                     f"comparison {self.comparison.name!r} takes {self.comparison.takes}; "
-                    f"{describe(whose, k, thing)} is none{first}: {error}"
+                    f"{describe(whose, k if numbers is None else numbers[k], thing)} is none{first}: {error}"
                 ) from error
         return prepared
 

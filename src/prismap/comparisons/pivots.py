@@ -48,8 +48,9 @@ class PivotNeighbors:
 
 
 def neighbors_by_pivots(
-    evaluator, n_neighbors, *, n_pivots=100, n_candidates=100, n_rounds=2, n_checked=CHECKED_OBJECTS, random_state=None
-):
+    evaluator, n_neighbors, *, n_pivots=100, n_candidates=100, n_rounds=2, n_near=None, n_checked=CHECKED_OBJECTS,
+    random_state=None,
+):  # fmt: skip
     """The k nearest neighbours of all objects of an evaluator, approximately.
 
     Parameters
@@ -59,6 +60,7 @@ def neighbors_by_pivots(
     n_pivots, n_candidates : objects that every object is compared with for its coordinates, and after that; each costs
         one evaluation per object.
     n_rounds : how often neighbours of neighbours are evaluated too.
+    n_near : nearest neighbours that this is done with, of each object; None takes all.
     n_checked : objects on which the recall is measured; each costs n evaluations. 0 leaves the recall NaN.
     random_state : seed of the pivots and of the sample.
 
@@ -85,7 +87,7 @@ def neighbors_by_pivots(
     for rows, columns in near_in_coordinates(coordinates, min(max(n_candidates, n_neighbors), n - 1)):
         search.measure(np.repeat(rows, columns.shape[1]), columns.ravel())
     for _ in range(n_rounds):
-        search.measure(*neighbors_of_neighbors(search.indices))
+        search.measure(*neighbors_of_neighbors(search.indices[:, :n_near]))
     n_evaluations = search.distances.n_asked
     sample = np.sort(rng.choice(n, min(n_checked, n), replace=False))
     recall = recall_on(sample, search)

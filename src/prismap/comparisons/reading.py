@@ -43,7 +43,7 @@ class Things:
         return len(self.objects)
 
 
-def read_fasta(path):
+def read_fasta(path: str | Path) -> Things:
     """Sequences of a FASTA file (or a .gz of one): names are what follows ``>`` up to the first blank.
 
     Blanks and digits inside sequences, a closing ``*`` and lines that begin with ``;`` are passed over.
@@ -69,7 +69,7 @@ def read_fasta(path):
     return Things(sequences, names)
 
 
-def text_column(table, name):
+def text_column(table: Any, name: str) -> Things:
     """A column of text of a table (`prismap.tables.read_table`), with the table's ids and target."""
     if name not in table.columns:
         raise InputError(f"column {name!r} is not in the table. Columns: {', '.join(list(table.columns)[:8])}.")
@@ -84,7 +84,7 @@ def text_column(table, name):
     return Things(texts, [str(one) for one in ids], None if table.target is None else list(table.target))
 
 
-def read_json_lines(path):
+def read_json_lines(path: str | Path) -> Things:
     """Objects of a file of JSON lines, all of one kind; see the top of this module for the format."""
     objects: list[Any] = []
     names: list[str] = []

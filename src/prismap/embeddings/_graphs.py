@@ -62,8 +62,8 @@ def parts_of(indices, *, closed=False):
 def connected_neighbours(metric, n_rows, n_neighbors, *, least=1, closed=False):
     """Neighbours ``(distances, indices)`` whose graph is in one piece.
 
-    ``n_neighbors="auto"`` takes the smallest number, not below `least`, that connects all rows (004_ 4); a number that
-    does not connect them is refused, with the parts it leaves and the number that would do.
+    ``n_neighbors="auto"`` takes the smallest number, not below `least`, that connects all rows (Rice 2016, sec. 4).
+    A number that does not connect them is refused, with the parts it leaves and the number that would do.
     """
     if n_neighbors == "auto":
         return smallest_connected(metric, n_rows, least=least, closed=closed)

@@ -53,7 +53,7 @@ def given_start(init, n_rows, n_components):
     """Positions passed by the user, checked."""
     Y = np.asarray(init, dtype=np.float64)
     if Y.shape != (n_rows, n_components):
-        raise InputError(f"init must have one position a row, shape {(n_rows, n_components)}; got shape {Y.shape}.")
+        raise InputError(f"init must have one position per row, shape {(n_rows, n_components)}; got shape {Y.shape}.")
     if not np.isfinite(Y).all():
         raise InputError(f"init must be finite; {int((~np.isfinite(Y)).sum())} of its values are not.")
     return Y

@@ -1,7 +1,7 @@
 """Kernel discriminant analysis and kernel PCA: linear projections of a Gram matrix's feature space.
 
 Baudat & Anouar, Neural Computation 12 (2000); Cai, He & Han, VLDB Journal 20 (2011), whose regularised form is solved
-here in closed form; Schoelkopf, Smola & Mueller, Neural Computation 10 (1998). 000_, Table 1.
+here in closed form; Schoelkopf, Smola & Mueller, Neural Computation 10 (1998). Schulz et al. (2017), Table 1.
 """
 
 from __future__ import annotations
@@ -176,45 +176,70 @@ _KERNEL_CONSTRAINTS = {
 
 
 class KernelDiscriminant(KernelEmbedding):
-    """Kernel discriminant analysis (000_, Table 1), regularised and cross-fitted, on any metric or similarity.
+    """Kernel discriminant analysis, regularised and cross-fitted, on any metric or similarity.
 
-    Axes of feature space with the largest ratio of variance between classes to total variance plus a ridge. C classes
-    have C - 1 such axes; further ones, up to `n_components`, are principal components of the rest. The ridge alone does
-    not keep a flexible kernel from learning labels by heart, so positions of fitted rows come, by default, from axes
-    fitted without the row's fold (ten stratified folds, in closed form). `transform` uses all rows, and puts a row
-    that equals a fitted one where the map has it.
-
-    Time O(n^3) for one eigendecomposition, memory 32 n^2 bytes: 4,000 rows are sensible (some minutes, 0.5 GB).
+    Finds axes of feature space with the largest ratio of the variance between classes to the total variance plus a
+    ridge. C classes have C - 1 such axes. Further ones, up to `n_components`, are principal components of the rest. A
+    flexible kernel can learn labels by heart, so the positions of fitted samples come by default from axes that were
+    fitted without the sample's fold (ten stratified folds, in closed form). `transform` uses all samples, and gives a
+    sample that equals a fitted one its position.
 
     Parameters
     ----------
     n_components : int, default=2
+        Dimension of the embedding.
     metric : str or metric object, default="euclidean"
+        A name that scikit-learn knows, ``"precomputed"``, or an object such as `FisherMetric`.
     kernel : {"rbf", "linear", "precomputed"}, default="rbf"
         ``exp(-d^2 / 2 bandwidth^2)``, inner products from centred squared distances, or X is a matrix of similarities.
         Negative eigenvalues are clipped.
     bandwidth : float, default=None
-        None: the root of half the median squared distance.
+        Width of the kernel. None is the root of half the median squared distance.
     alpha : float, default=1.0
         Ridge, as a share of the mean eigenvalue (trace / n) of the centred Gram matrix.
     cross_fit : bool, default=True
-        Whether positions of fitted rows are held-out ones. False is the published form, which shows classes in noise.
+        Whether positions of fitted samples are held-out ones. False is the published form, which shows classes in
+        noise.
     callback : callable, default=None
-        ``callback(iteration, error, embedding)``, called once: the result has a closed form.
-    random_state : int, Generator, RandomState or None
-        Deals the folds.
+        ``callback(iteration, error, embedding)``, called once, because the result has a closed form.
+    random_state : int, Generator, RandomState instance or None, default=None
+        Seed of the folds.
 
     Attributes
     ----------
     embedding_ : array (n, n_components)
+        Positions of the fitted samples.
     objective_ : float
         Sum of `ratios_`.
     ratios_ : array (min(C - 1, n_components),)
-        Between-class over total variance plus ridge along each discriminating axis, in sample.
+        Between-class variance over total variance plus ridge along each discriminating axis, in-sample.
     classes_ : array
+        The classes.
     negative_mass_ : float
         Share of negative eigenvalues that were clipped.
-    bandwidth_, coefficients_, offset_, metric_, n_iter_, stop_reason_
+    bandwidth_, coefficients_, offset_, metric_, n_iter_, stop_reason_ : float, arrays, metric object, int and str
+        The fitted model in detail.
+
+    See Also
+    --------
+    PrisMap : Nonlinear supervised maps.
+    sklearn.discriminant_analysis.LinearDiscriminantAnalysis : The linear method, without cross-fitting.
+
+    Notes
+    -----
+    Time is O(n^3) for one eigendecomposition, and memory 32 n^2 bytes, so 4,000 samples are practical (some minutes,
+    0.5 GB).
+
+    References
+    ----------
+    S. Mika et al. (1999), Fisher discriminant analysis with kernels. Schulz et al. (2017), Table 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> KernelDiscriminant(random_state=0).fit_transform(X, y).shape
+    (150, 2)
     """
 
     _parameter_constraints = {
@@ -289,12 +314,13 @@ class KernelDiscriminant(KernelEmbedding):
 
 
 class KernelPCA(KernelEmbedding):
-    """Kernel principal component analysis (000_, Table 1) on any metric or similarity, without labels of its own.
+    """Kernel principal component analysis on any metric or similarity. It uses no labels.
 
-    Positions are ``V sqrt(l)`` of the centred Gram matrix K = V diag(l) V^T. Unlike scikit-learn's, it takes metric
-    objects, and similarities that are not positive semi-definite, whose negative eigenvalues it clips and reports.
+    Positions are ``V sqrt(l)`` of the centred Gram matrix K = V diag(l) V^T. Unlike scikit-learn's class, it takes
+    metric objects, and similarities that are not positive semi-definite, whose negative eigenvalues it clips and
+    reports.
 
-    Time O(n^3) for one eigendecomposition, memory 32 n^2 bytes: 4,000 rows are sensible.
+    Time is O(n^3) for one eigendecomposition, and memory 32 n^2 bytes, so 4,000 samples are practical.
 
     Parameters
     ----------
@@ -310,6 +336,11 @@ class KernelPCA(KernelEmbedding):
     eigenvalues_ : array
         All positive eigenvalues, descending.
     negative_mass_, bandwidth_, coefficients_, offset_, metric_, n_iter_, stop_reason_
+
+    References
+    ----------
+    B. Schoelkopf, A. Smola, K. Mueller (1998), Nonlinear component analysis as a kernel eigenvalue problem. Schulz et
+    al. (2017), Table 1.
     """
 
     _parameter_constraints = _KERNEL_CONSTRAINTS

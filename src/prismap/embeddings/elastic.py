@@ -18,48 +18,70 @@ from prismap.exceptions import InputError
 
 
 class ElasticMDS(Embedding):
-    """Positions whose distances d_ij differ from the given D_ij by as small a share of them as can be.
+    """Elastic scaling: distances in the embedding deviate from the given ones by as small a share as possible.
 
-    E = sum_{i<j} w_ij (D_ij - d_ij)^2, with w_ij = 1 / D_ij^2 (eq. 1 of the paper) unless weights are given. E is then
-    free of scale: 2 E / (n (n - 1)) is the mean squared relative error. Pairs nearer than a thousandth of the mean
-    distance, equal rows among them, are weighted as if they were that far apart.
-
-    With ``metric=MixtureMetric()`` the distances are a learnt mixture and the positions start from those that the
-    weights were learnt with.
-
-    Time O(n^2) an iteration, memory three n x n matrices of float64: up to some 10,000 rows.
+    Minimises ``E = sum_{i<j} w_ij (D_ij - d_ij)^2`` with w_ij = 1 / D_ij^2 unless weights are given. E does not depend
+    on the scale of the distances, and 2 E / (n (n - 1)) is the mean squared relative error. Pairs closer than a
+    thousandth of the mean distance, such as duplicates, are weighted as if they were that far apart.
 
     Parameters
     ----------
     n_components : int, default=2
+        Dimension of the embedding.
     metric : str or metric object, default="euclidean"
-        A name scikit-learn knows, ``"precomputed"``, or an object such as `MixtureMetric`.
+        A name that scikit-learn knows, ``"precomputed"``, or an object such as `MixtureMetric`.
     weights : {"elastic", "uniform"} or array (n, n), default="elastic"
-        w_ij: 1 / D_ij^2, 1 (metric MDS), or given ones, symmetric and not negative; 0 leaves a pair out.
+        w_ij: 1 / D_ij^2, 1 (metric MDS), or given weights, symmetric and not negative. 0 leaves a pair out.
     init : {"auto", "classical", "random"} or array (n, n_components), default="auto"
-        "auto" takes the metric's own positions where it has learnt some, else classical scaling.
+        Positions at the start. "auto" takes the positions that the metric has learnt, if it has any (`MixtureMetric`),
+        and classical scaling otherwise.
     n_init : int, default=1
-        Number of starts, those after the first at random; the lowest stress wins.
+        Number of starts. Those after the first are random, and the lowest stress wins.
     solver : {"lbfgs", "scg"}, default="lbfgs"
         L-BFGS, or the scaled conjugate gradients of the paper.
     n_iter : int, default=750
+        Largest number of iterations.
     tol : float, default=1e-7
-        The run stops when an iteration lowers the stress by less than this share of it.
+        The run has converged when an iteration lowers the stress by less than this share of it.
     callback : callable, default=None
-        ``callback(iteration, error, embedding)`` after every iteration; returning True ends the run.
-    random_state : int, Generator, RandomState or None
-        For random starts, and to move the others a little.
+        ``callback(iteration, error, embedding)``, called after every iteration. Return True to stop.
+    random_state : int, Generator, RandomState instance or None, default=None
+        Seed of random starts, and of the small noise added to the others.
 
     Attributes
     ----------
     embedding_ : array (n, n_components)
+        Positions of the fitted samples.
     stress_, objective_ : float
         E at the end.
     start_stress_ : array (n_init,)
         E at the end of each start.
     n_iter_ : int
+        Number of iterations.
     stop_reason_ : {"converged", "max_iter", "callback"}
-    metric_ : the fitted metric
+        Why the run ended.
+    metric_ : metric object
+        The fitted metric.
+
+    See Also
+    --------
+    MDS : Classical, metric and Sammon scaling.
+    prismap.metrics.MixtureMetric : A learnt mixture of dissimilarities, made for this embedding.
+
+    Notes
+    -----
+    Time is O(n^2) per iteration. Memory is three n x n matrices of float64, which allows some 10,000 samples.
+
+    References
+    ----------
+    I. Rice (2016), Improved data visualisation through multiple dissimilarity modelling, eq. 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> ElasticMDS(random_state=0).fit_transform(X[::3]).shape
+    (50, 2)
     """
 
     _parameter_constraints = {
@@ -121,7 +143,7 @@ class ElasticMDS(Embedding):
             return elastic_weights(D) if self.weights == "elastic" else 1.0 - np.eye(len(D))
         W = np.array(self.weights, dtype=np.float64)
         if W.shape != D.shape:
-            raise InputError(f"weights must be one a pair, shape {D.shape}; got shape {W.shape}.")
+            raise InputError(f"weights must hold one number per pair, shape {D.shape}; got shape {W.shape}.")
         if not np.isfinite(W).all() or W.min() < 0:
             raise InputError("weights must be finite and not negative; use 0 to leave a pair out.")
         check_square(W, "weights")

@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve
+from scipy.linalg import LinAlgError, pinvh, solve
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -84,7 +84,11 @@ def sheet_weights(R, Phi, penalty):
     coefficients of every point of the sheet add up to one and the sheet moves with the data.
     """
     A = Phi.T @ (R.sum(axis=0)[:, None] * Phi) + np.diag(penalty)
-    return solve(A, np.eye(len(A)), assume_a="pos"), Phi.T @ R.T
+    try:
+        inverse = solve(A, np.eye(len(A)), assume_a="pos")
+    except LinAlgError:  # rows far from all others can leave nodes without any: the shortest weights among the best
+        inverse = pinvh(A)
+    return inverse, Phi.T @ R.T
 
 
 @on_one_thread
@@ -118,52 +122,74 @@ def start_responsibilities(axes, nodes, width):
 
 
 class GTM(LatticeEmbedding):
-    """Generative topographic mapping (thesis 3.2) by EM, on vectors or on any metric.
+    """Generative topographic mapping, fitted by EM, on vectors or on any metric.
 
-    Each row is drawn from one of K Gaussians of equal width around points ``w_k = sum_m phi_m(g_k) w_m`` on a smooth
-    sheet over the latent square. A row's position is the mean of the nodes g_k under its posterior, so it moves
-    smoothly, and the sheet itself is the inverse map. Euclidean vectors are used as they are; every other metric,
-    `FisherMetric` (Fisher GTM) among them, through distances alone (relational GTM), where an effective number of
-    dimensions stands for the number of coordinates.
-
-    Cost of a step with K nodes and M basis functions: O(n K (d + M)) time and O(n K) memory for vectors, 100,000 rows
-    are sensible; O(n^2 M + n K M) and 24 n^2 bytes for distances, 10,000 rows are.
+    Each sample is drawn from one of K Gaussians of equal width around points ``w_k = sum_m phi_m(g_k) w_m`` on a smooth
+    sheet over the latent square. The position of a sample is the mean of the nodes g_k under its posterior, and the
+    sheet itself is the inverse projection. Euclidean vectors are used directly. Every other metric, such as
+    `FisherMetric` (Fisher GTM), is used through distances alone (relational GTM), where an effective number of
+    dimensions replaces the number of columns.
 
     Parameters
     ----------
     grid : (columns, rows) or "auto", default="auto"
-        Nodes of the latent square; "auto" is about 5 sqrt(n), at most 400.
+        Nodes of the latent square. "auto" is about 5 sqrt(n), at most 400.
     metric : str or metric object, default="euclidean"
+        A name that scikit-learn knows, ``"precomputed"``, or an object such as `FisherMetric`.
     basis : (columns, rows) or "auto", default="auto"
-        Gaussian basis functions; "auto" is half as many as nodes along each side. A constant and two linear functions
-        come on top.
+        Gaussian basis functions. "auto" is half as many as nodes along each side. A constant and two linear functions
+        are added.
     alpha : float, default=1.0
-        Strength of the prior on the Gaussians' weights, in units of 1 / variance of the data. Large values flatten the
-        sheet to a plane.
+        Strength of the prior on the weights of the Gaussians, in units of 1 / variance of the data. Large values
+        flatten the sheet to a plane.
     n_iter : int, default=200
+        Largest number of steps.
     tol : float, default=1e-4
         Change of the objective at which EM ends.
     callback : callable, default=None
-        ``callback(iteration, error, embedding)`` after each step, with the negative objective as error; returning True
-        ends the run and keeps the positions.
-    random_state : int, Generator, RandomState or None
-        Serves the search for the principal plane only, from which EM starts.
+        ``callback(iteration, error, embedding)``, called after each step with the negative objective as error. Return
+        True to stop and keep the positions.
+    random_state : int, Generator, RandomState instance or None, default=None
+        Seed of the search for the principal plane, from which EM starts.
 
     Attributes
     ----------
     embedding_ : array (n, 2)
         Posterior means, in [-1, 1]^2.
     responsibilities_ : array (n, K)
+        Posterior of the nodes for each sample.
     objective_ : float
-        Log-likelihood a row, less the penalty (a comparative figure for distances, where the dimension is estimated).
+        Log-likelihood per sample, less the penalty. With distances alone it is a comparative figure only.
     precision_, dimension_ : float
         1 / variance of the noise in each dimension, and the number of dimensions.
     grid_ : (columns, rows)
+        Nodes used.
     codebook_, weights_ : arrays (K, d) and (M, d), or None
-        The sheet at the nodes, as points of the data space, and the weights of the basis functions in it; None for
-        distances alone.
-    nodes_, basis_, mixing_, prototypes_, metric_, n_iter_
+        The sheet at the nodes, and the weights of its basis functions. None for distances alone.
+    nodes_, basis_, mixing_, prototypes_, metric_, n_iter_ : arrays, metric object and int
+        The fitted model in detail.
     stop_reason_ : {"converged", "max_iter", "callback"}
+        Why the run ended.
+
+    See Also
+    --------
+    SOM : A lattice of prototypes without a density model.
+
+    Notes
+    -----
+    With K nodes and M basis functions, a step takes O(n K (d + M)) time and O(n K) memory for vectors, so 100,000
+    samples are practical. For distances it takes O(n^2 M + n K M) time and 24 n^2 bytes, so 10,000 samples are.
+
+    References
+    ----------
+    C. Bishop, M. Svensen, C. Williams (1998), GTM: the generative topographic mapping. Schulz (2017), sec. 3.2.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> GTM((6, 6), n_iter=20, random_state=0).fit_transform(X).shape
+    (150, 2)
     """
 
     _parameter_constraints = {

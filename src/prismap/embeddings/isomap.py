@@ -1,7 +1,7 @@
 """Isomap: classical scaling of the lengths of shortest paths over a neighbour graph.
 
 Tenenbaum, de Silva & Langford, Science 290 (2000); landmarks: de Silva & Tenenbaum, NIPS 15 (2003). Thesis 3.2,
-003_ 2.2.
+Gisbrecht et al. (2015), sec. 2.2.
 """
 
 from __future__ import annotations
@@ -18,38 +18,62 @@ from prismap.embeddings.base import Embedding, EmbeddingResult
 
 
 class Isomap(Embedding):
-    """Isomap (thesis 3.2) on any metric: distances along the data, laid out by classical scaling.
+    """Isomap on any metric: classical scaling of distances along the data.
 
-    Neighbours span a graph, the shortest paths in it stand for distances along the manifold, and the leading
+    Nearest neighbours form a graph. Shortest paths in it stand for distances along the manifold, and the leading
     eigenvectors of their centred Gram matrix are the positions. With ``metric=FisherMetric()`` this is Fisher Isomap.
-
-    Time O(n^2 (k + log n)) for the paths, memory 16 n^2 bytes: 10,000 rows are sensible (1.6 GB). With
-    `n_landmarks` = L paths start at L random rows only: time O(L n (k + log n)), memory 16 L n bytes, 100,000 rows are.
-    New rows: `prismap.mappings`.
 
     Parameters
     ----------
     n_components : int, default=2
+        Dimension of the embedding.
     metric : str or metric object, default="euclidean"
+        A name that scikit-learn knows, ``"precomputed"``, or an object such as `FisherMetric`.
     n_neighbors : int or "auto", default="auto"
-        "auto" is the smallest number whose graph is in one piece, as in 004_.
+        Neighbours per sample. "auto" is the smallest number whose graph is connected.
     n_landmarks : int, default=None
-        Rows from which paths are measured; None: all.
+        Number of random samples from which paths are measured. None uses all samples.
     callback : callable, default=None
-        ``callback(iteration, error, embedding)``, called once: the result has a closed form.
-    random_state : int, Generator, RandomState or None
+        ``callback(iteration, error, embedding)``, called once, because the result has a closed form.
+    random_state : int, Generator, RandomState instance or None, default=None
         Chooses the landmarks and the start of the eigenvalue search.
 
     Attributes
     ----------
     embedding_ : array (n, n_components)
+        Positions of the fitted samples.
     objective_ : float
         ``||G - G_q||_F / n`` over the landmarks: what the positions leave of the Gram matrix of path lengths.
     n_neighbors_ : int
+        The number of neighbours used.
     eigenvalues_ : array (n_components,)
-        Negative ones tell of distances that are not Euclidean; their axes are zero.
+        Negative ones indicate distances that are not Euclidean, and their axes are zero.
     landmarks_ : array or None
-    n_iter_, stop_reason_, metric_
+        Indices of the landmarks.
+    n_iter_, stop_reason_, metric_ : int, str and metric object
+        As in the other embeddings.
+
+    See Also
+    --------
+    MDS : The same on the distances themselves.
+    LLE : Another method for one smooth sheet.
+
+    Notes
+    -----
+    Time is O(n^2 (k + log n)) and memory 16 n^2 bytes, so 10,000 samples are practical (1.6 GB). With L landmarks, time
+    is O(L n (k + log n)) and memory 16 L n bytes, so 100,000 samples are. `prismap.mappings` projects new samples.
+
+    References
+    ----------
+    J. Tenenbaum, V. de Silva, J. Langford (2000), A global geometric framework for nonlinear dimensionality reduction.
+    Schulz (2017), sec. 3.2. The choice of n_neighbors="auto" follows Rice (2016).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> Isomap(random_state=0).fit_transform(X).shape
+    (150, 2)
     """
 
     _parameter_constraints = {

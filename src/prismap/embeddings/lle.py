@@ -1,6 +1,6 @@
 """Locally linear embedding from distances alone: neighbours' weights survive the way into the plane.
 
-Roweis & Saul, Science 290 (2000); from distances: Saul & Roweis, JMLR 4 (2003). 003_ 2.2.
+Roweis & Saul, Science 290 (2000); from distances: Saul & Roweis, JMLR 4 (2003). Gisbrecht et al. (2015), sec. 2.2.
 """
 
 from __future__ import annotations
@@ -83,38 +83,63 @@ def smallest_eigenpairs(M, n_pairs, rng):
 
 
 class LLE(Embedding):
-    """Locally linear embedding (003_ 2.2) on any metric.
+    """Locally linear embedding on any metric.
 
-    Each row is rebuilt from its neighbours by weights W that add up to one; positions Y of unit covariance minimise
-    ``sum_i |y_i - sum_j w_ij y_j|^2 / n``, so they are the lowest eigenvectors of (I - W)^T (I - W), without the
-    constant one. The weights come from local Gram matrices of distances, so any metric will do;
+    Each sample is reconstructed from its neighbours by weights W that add up to one. Positions Y of unit covariance
+    minimise ``sum_i |y_i - sum_j w_ij y_j|^2 / n``, so they are the lowest eigenvectors of (I - W)^T (I - W), without
+    the constant one. The weights come from local Gram matrices of distances, so any metric will do.
     ``metric=FisherMetric()`` makes it Fisher LLE.
-
-    Time O(n k^3) and a sparse factorisation; memory O(n k^2) for Euclidean vectors (50,000 rows are sensible) and
-    16 n^2 bytes for every other metric (10,000 rows: 1.6 GB). New rows: `prismap.mappings`.
 
     Parameters
     ----------
     n_components : int, default=2
+        Dimension of the embedding.
     metric : str or metric object, default="euclidean"
+        A name that scikit-learn knows, ``"precomputed"``, or an object such as `FisherMetric`.
     n_neighbors : int or "auto", default="auto"
-        "auto" is the smallest number from 10 on that leaves no closed group of rows.
+        Neighbours per sample. "auto" is the smallest number from 10 on that leaves no closed group of samples.
     reg : float, default=1e-3
         Ridge on the local Gram matrices, as a share of their trace.
     callback : callable, default=None
-        ``callback(iteration, error, embedding)``, called once: the result has a closed form.
-    random_state : int, Generator, RandomState or None
-        Starts the eigenvalue search.
+        ``callback(iteration, error, embedding)``, called once, because the result has a closed form.
+    random_state : int, Generator, RandomState instance or None, default=None
+        Start of the eigenvalue search.
 
     Attributes
     ----------
     embedding_ : array (n, n_components)
+        Positions of the fitted samples.
     objective_ : float
         ``sum_i |y_i - sum_j w_ij y_j|^2 / n``.
     n_neighbors_ : int
+        The number of neighbours used.
     negative_mass_ : float
-        Share of negative eigenvalues in the local Gram matrices, which were set to zero; 0 for Euclidean distances.
-    n_iter_, stop_reason_, metric_
+        Share of negative eigenvalues in the local Gram matrices, which were set to zero. It is 0 for Euclidean
+        distances.
+    n_iter_, stop_reason_, metric_ : int, str and metric object
+        As in the other embeddings.
+
+    See Also
+    --------
+    Isomap : Preserves distances along the data.
+    MVU : Preserves local distances exactly.
+
+    Notes
+    -----
+    Time is O(n k^3) and a sparse factorisation. Memory is O(n k^2) for Euclidean vectors (50,000 samples are practical)
+    and 16 n^2 bytes for every other metric (10,000 samples: 1.6 GB). `prismap.mappings` projects new samples.
+
+    References
+    ----------
+    S. Roweis, L. Saul (2000), Nonlinear dimensionality reduction by locally linear embedding. L. Saul, S. Roweis
+    (2003), Think globally, fit locally. Gisbrecht et al. (2015), sec. 2.2.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> LLE(random_state=0).fit_transform(X).shape
+    (150, 2)
     """
 
     _parameter_constraints = {

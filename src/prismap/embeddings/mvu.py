@@ -1,6 +1,7 @@
 """Maximum variance unfolding: pull the rows apart as far as the distances to their neighbours allow.
 
-Weinberger & Saul, IJCV 70 (2006); low-rank factors: Kulis, Surendran & Platt, AISTATS 2007. Thesis 3.2, 003_ 2.2.
+Weinberger & Saul, IJCV 70 (2006); low-rank factors: Kulis, Surendran & Platt, AISTATS 2007. Schulz (2017), sec.
+3.2, and Gisbrecht et al. (2015), sec. 2.2.
 """
 
 from __future__ import annotations
@@ -137,47 +138,75 @@ def start_factors(graph, rank, rng):
 
 
 class MVU(Embedding):
-    """Maximum variance unfolding (thesis 3.2) on any metric.
+    """Maximum variance unfolding on any metric.
 
-    Finds the Gram matrix K of largest trace whose rows are centred and which keeps the distances between neighbours,
-    ``K_ii + K_jj - 2 K_ij = d_ij^2``; its leading eigenvectors are the positions. K = R R^T with R of 10 columns (or
-    `rank`) makes the semi-definite program an ordinary one, solved by an augmented Lagrangian. With
-    ``metric=FisherMetric()`` this is Fisher MVU; distances that no Euclidean space can keep are kept as well as can be
-    (`stop_reason_` is then "stalled", and `error_` says how well).
-
-    Time O(n k rank) a step and some thousands of steps, memory O(n (k + 20 rank)): 3,000 rows are sensible. With
-    `n_landmarks` = L that many random rows are unfolded, over distances along the neighbour graph, and every other row
-    is placed by its weights over the landmarks next to it: memory 16 L n bytes, 100,000 rows are. New rows:
-    `prismap.mappings`.
+    Finds the centred Gram matrix K of largest trace that keeps the distances between neighbours, ``K_ii + K_jj - 2 K_ij
+    = d_ij^2``. Its leading eigenvectors are the positions. Writing K = R R^T with few columns turns the semi-definite
+    program into an ordinary one, which an augmented Lagrangian solves. With ``metric=FisherMetric()`` this is Fisher
+    MVU. Distances that no Euclidean space can keep are kept as well as possible, in which case `stop_reason_` is
+    "stalled" and `error_` says how well.
 
     Parameters
     ----------
     n_components : int, default=2
+        Dimension of the embedding.
     metric : str or metric object, default="euclidean"
+        A name that scikit-learn knows, ``"precomputed"``, or an object such as `FisherMetric`.
     n_neighbors : int or "auto", default="auto"
-        "auto" is 5, with the shortest bridges between parts where 5 leave several; a number must connect all rows.
+        Neighbours per sample. "auto" is 5, and adds the shortest edges that connect separate parts. A given number must
+        connect all samples.
     n_landmarks : int, default=None
+        Number of random samples to unfold. Every other sample is placed by its weights over nearby landmarks. None
+        unfolds all samples.
     rank : int, default=None
-        Columns of R; None: 10. If the last entry of `explained_` is not small, a larger one gives more variance.
+        Columns of R. None is 10. If the last entry of `explained_` is not small, a larger rank gives more variance.
     n_iter : int, default=20000
+        Largest number of steps.
     tol : float, default=1e-3
         Relative error (root mean square, of squared distances) at which the distances count as kept.
     callback : callable, default=None
-        ``callback(iteration, error, embedding)`` after each update of the multipliers, with the error that `tol`
-        bounds; returning True ends the run and keeps the positions.
-    random_state : int, Generator, RandomState or None
+        ``callback(iteration, error, embedding)``, called after each update of the multipliers. Return True to stop.
+    random_state : int, Generator, RandomState instance or None, default=None
+        Seed.
 
     Attributes
     ----------
     embedding_ : array (n, n_components)
+        Positions of the fitted samples.
     objective_ : float
-        The trace of K (of the landmarks, if there are any): what was maximised.
+        The trace of K (of the landmarks, if there are any).
     error_ : float
         Relative error of the kept distances.
     explained_ : array
         Shares of the trace along the principal axes of R, largest first.
-    landmarks_, n_iter_, metric_
+    landmarks_, n_iter_, metric_ : array or None, int and metric object
+        As in the other embeddings.
     stop_reason_ : {"converged", "stalled", "max_iter", "callback"}
+        Why the run ended.
+
+    See Also
+    --------
+    Isomap : Faster, and similar on one smooth sheet.
+    LLE : Local linear reconstruction.
+
+    Notes
+    -----
+    Time is O(n k rank) per step for some thousands of steps, and memory O(n (k + 20 rank)), so 3,000 samples are
+    practical. With L landmarks, memory is 16 L n bytes, and 100,000 samples are. `prismap.mappings` projects new
+    samples.
+
+    References
+    ----------
+    K. Weinberger, L. Saul (2006), Unsupervised learning of image manifolds by semidefinite programming. B. Kulis,
+    A. Surendran, J. Platt (2007), Fast low-rank semidefinite programming for embedding and clustering. Schulz (2017),
+    sec. 3.2.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> MVU(random_state=0).fit_transform(X[::5]).shape
+    (30, 2)
     """
 
     _parameter_constraints = {

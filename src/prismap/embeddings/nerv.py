@@ -32,54 +32,74 @@ PULL = 4e-3
 
 
 class NeRV(Embedding):
-    """Neighbour retrieval visualiser (thesis 4.2.1) on any metric.
+    """Neighbour retrieval visualiser (NeRV) on any metric.
 
-    Minimises gamma sum_i KL(p_.|i || q_.|i) + (1 - gamma) sum_i KL(q_.|i || p_.|i) (thesis eq. 4.3), with p_{j|i} the
-    probability that row j is a neighbour of row i in the data, and q_{j|i} the same in the map. gamma = 1 asks for
-    recall (no neighbour is missed), gamma = 0 for precision (no false neighbour is shown).
-
-    - ``kernel="gaussian"``: q from Gaussians with the bandwidths of the data (eq. 4.2); the map has the data's scale.
-    - ``kernel="student"``: t-NeRV: p and q over all pairs as in t-SNE, q from Student's t, so that clusters do not
-      crowd. With gamma = 1 this is t-SNE. Over such tails clusters without common neighbours would drift apart for
-      ever; a pull to the centre, some thousandths of the cost, ends that.
-
-    Minimised by L-BFGS, from wide neighbourhoods (half of the rows) in six stages to the perplexity.
-
-    Time O(n^2) for each of some 300 iterations (80 million pairs a second on one core), memory 8 n^2 bytes times 4:
-    2,000 rows take 20 seconds, 5,000 two minutes (0.8 GB), 10,000 are the end (ten minutes, 3.2 GB). More than memory
-    holds is refused.
+    NeRV lets you choose between two errors of an embedding: neighbours that are missed, and false neighbours that are
+    shown. It minimises ``gamma sum_i KL(p_.|i || q_.|i) + (1 - gamma) sum_i KL(q_.|i || p_.|i)``, where p_{j|i} is the
+    probability that sample j is a neighbour of sample i in the data, and q_{j|i} the same in the embedding.
 
     Parameters
     ----------
     n_components : int, default=2
+        Dimension of the embedding.
     gamma : float in [0, 1], default=0.5
-        Weight of recall against precision.
+        1 asks for recall (no neighbour is missed), 0 for precision (no false neighbour is shown).
     kernel : {"gaussian", "student"}, default="gaussian"
+        "gaussian" takes q from Gaussians with the bandwidths of the data, so the embedding has the scale of the data.
+        "student" is t-NeRV: p and q run over all pairs as in t-SNE, which keeps clusters from crowding. With gamma=1 it
+        is t-SNE, apart from a weak pull to the centre that keeps separate clusters from drifting apart.
     perplexity : float, default=10
-        Effective number of neighbours. Lowered, with a warning, to (n - 1) / 3 if there are too few rows.
+        Effective number of neighbours. With too few samples it is lowered to (n - 1) / 3, with a warning.
     metric : str or metric object, default="euclidean"
-        A name scikit-learn knows, ``"precomputed"``, or an object such as `FisherMetric`.
+        A name that scikit-learn knows, ``"precomputed"``, or an object such as `FisherMetric`.
     init : {"classical", "random"} or array (n, n_components), default="classical"
-        Classical scaling, chance, or given positions.
+        Positions at the start: classical scaling, random, or given.
     n_iter : int, default=300
-        Iterations with the final bandwidths. Each of the six stages on the way takes 20 more (or this, if fewer).
+        Iterations with the final bandwidths. Each of the six stages before takes up to 20 more.
     tol : float, default=1e-6
-        Converged when a step changes the cost by less than this share of it.
+        The run has converged when a step changes the cost by less than this share of it.
     callback : callable, default=None
-        ``callback(iteration, error, embedding)`` after every iteration; returning True ends the run.
-    random_state : int, Generator, RandomState or None
+        ``callback(iteration, error, embedding)``, called after every iteration. Return True to stop.
+    random_state : int, Generator, RandomState instance or None, default=None
+        Seed.
 
     Attributes
     ----------
     embedding_ : array (n, n_components)
+        Positions of the fitted samples.
     objective_ : float
-        The cost above (without the pull).
+        The cost above, without the pull to the centre.
     n_iter_ : int
-        All iterations, those on the way included.
+        Number of iterations of all stages.
     stop_reason_ : {"converged", "max_iter", "callback"}
+        Why the run ended.
     perplexity_ : float
         The perplexity used.
-    metric_ : the fitted metric
+    metric_ : metric object
+        The fitted metric.
+
+    See Also
+    --------
+    TSNE : Faster, and the usual choice.
+    MDS : Preserves distances instead of neighbourhoods.
+
+    Notes
+    -----
+    L-BFGS starts with wide neighbourhoods (half of the samples) and narrows them in six stages. Time is O(n^2) per
+    iteration and memory about 32 n^2 bytes: 2,000 samples take 20 seconds, 5,000 two minutes (0.8 GB), and 10,000 are
+    the practical limit (ten minutes, 3.2 GB). A run that does not fit into memory is refused.
+
+    References
+    ----------
+    J. Venna et al. (2010), Information retrieval perspective to nonlinear dimensionality reduction for data
+    visualization. Schulz (2017), sec. 4.2.1 and eq. 4.3.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> NeRV(n_iter=20, random_state=0).fit_transform(X[::3]).shape
+    (50, 2)
     """
 
     _parameter_constraints = {

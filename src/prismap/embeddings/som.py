@@ -149,44 +149,67 @@ def bilinear(codebook, grid, Y):
 
 
 class SOM(LatticeEmbedding):
-    """Self-organising map (thesis 3.2) by batch steps, on vectors or on any metric.
+    """Self-organising map, fitted in batch steps, on vectors or on any metric.
 
-    Minimises ``sum_i sum_l h_{c(i) l} |x_i - w_l|^2`` over winners c(i) and prototypes w_l, h a Gaussian on the lattice
-    whose radius shrinks. Positions are lattice coordinates: the nearest node plus an offset from local interpolation.
-    Euclidean vectors are used as they are; every other metric, `FisherMetric` (Fisher SOM) among them, through
-    distances alone, with prototypes that are weighted means of rows (relational SOM). Both give the same map for the
-    same distances.
-
-    Cost of a step with K nodes: O(n K (K + d)) time and O(n K) memory for vectors, 200,000 rows are sensible;
-    O(n^2 + n K^2) and 24 n^2 bytes for distances, 10,000 rows are.
+    Minimises ``sum_i sum_l h_{c(i) l} |x_i - w_l|^2`` over winners c(i) and prototypes w_l, where h is a Gaussian on
+    the lattice whose radius shrinks. Positions are lattice coordinates: the nearest node plus an offset from local
+    interpolation. Euclidean vectors are used directly. Every other metric, such as `FisherMetric` (Fisher SOM), is used
+    through distances alone, with prototypes that are weighted means of samples (relational SOM). Both give the same
+    result for the same distances.
 
     Parameters
     ----------
     grid : (columns, rows) or "auto", default="auto"
-        "auto" is about 5 sqrt(n) nodes, at most 400, with sides in the ratio of the two leading standard deviations.
+        Size of the lattice. "auto" is about 5 sqrt(n) nodes, at most 400, with sides in the ratio of the two leading
+        standard deviations.
     metric : str or metric object, default="euclidean"
+        A name that scikit-learn knows, ``"precomputed"``, or an object such as `FisherMetric`.
     radius : float, default=0.5
-        Final radius of the neighbourhood, in units of the lattice; the first is half the longer side.
+        Final radius of the neighbourhood, in units of the lattice. The first is half the longer side.
     n_iter : int, default=60
-        Batch steps at most; the radius shrinks over the first two thirds of them.
+        Largest number of batch steps. The radius shrinks over the first two thirds of them.
     callback : callable, default=None
-        ``callback(iteration, error, embedding)`` after each step, with the nodes of the winners as embedding; returning
-        True ends the run and keeps the positions.
-    random_state : int, Generator, RandomState or None
-        Serves the search for the principal plane only, from which the map starts.
+        ``callback(iteration, error, embedding)``, called after each step with the nodes of the winners as embedding.
+        Return True to stop and keep the positions.
+    random_state : int, Generator, RandomState instance or None, default=None
+        Seed of the search for the principal plane, from which the lattice starts.
 
     Attributes
     ----------
     embedding_ : array (n, 2)
+        Positions of the fitted samples.
     objective_ : float
         The cost above, divided by n.
     grid_ : (columns, rows)
+        Size of the lattice used.
     codebook_ : array (columns * rows, d) or None
-        Prototypes as points of the data space, node ``r * columns + c`` at position (c, r); None for distances alone.
+        Prototypes in the space of the data, node ``r * columns + c`` at position (c, r). None for distances alone.
     winners_ : array (n,)
-        Node nearest to each row.
-    nodes_, prototypes_, metric_, n_iter_
+        The nearest node of each sample.
+    nodes_, prototypes_, metric_, n_iter_ : arrays, metric object and int
+        Positions of the nodes, prototypes as weights over samples, the fitted metric, and the steps done.
     stop_reason_ : {"converged", "max_iter", "callback"}
+        Why the run ended.
+
+    See Also
+    --------
+    GTM : A lattice with probabilities.
+
+    Notes
+    -----
+    With K nodes, a step takes O(n K (K + d)) time and O(n K) memory for vectors, so 200,000 samples are practical. For
+    distances it takes O(n^2 + n K^2) time and 24 n^2 bytes, so 10,000 samples are.
+
+    References
+    ----------
+    T. Kohonen (2001), Self-organizing maps. Schulz (2017), sec. 3.2.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> SOM((6, 4), random_state=0).fit_transform(X).shape
+    (150, 2)
     """
 
     _parameter_constraints = {

@@ -26,55 +26,81 @@ EXACT_ROWS, FFT_ROWS = 300, 10_000
 
 
 class TSNE(Embedding):
-    """t-distributed stochastic neighbour embedding (thesis 2.2.1) on any metric.
+    """t-distributed stochastic neighbour embedding (t-SNE) on any metric.
 
-    Minimises KL(P || Q) = sum_ij p_ij log(p_ij / q_ij), with p_ij from Gaussians of the wanted perplexity in the data
-    and q_ij from Student's t in the map. With ``metric=FisherMetric()`` this is Fisher t-SNE.
-
-    Up to 300 rows all pairs are visited without approximation; beyond, the neighbours number 3 * perplexity and the
-    repulsion is approximated, by Barnes-Hut below 10,000 rows and by interpolation on a grid (FFT) above. Time
-    O(n log n) and memory O(n * perplexity) besides what the metric needs for the neighbours; a million rows are
-    sensible if the neighbours are. More than two dimensions have no grid, more than three no tree: O(n^2) time.
+    t-SNE places samples in the plane so that neighbours stay neighbours. It minimises ``KL(P || Q) = sum_ij p_ij
+    log(p_ij / q_ij)``, where p_ij comes from Gaussians of the given perplexity in the data and q_ij from Student's t
+    distribution in the embedding. With ``metric=FisherMetric()`` this is Fisher t-SNE.
 
     Parameters
     ----------
     n_components : int, default=2
+        Dimension of the embedding.
     perplexity : float, default=30
-        Effective number of neighbours. Lowered, with a warning, to (n - 1) / 3 if there are too few rows.
+        Effective number of neighbours. With too few samples it is lowered to (n - 1) / 3, with a warning.
     metric : str or metric object, default="euclidean"
-        A name scikit-learn knows, ``"precomputed"``, or an object such as `FisherMetric`.
+        A name that scikit-learn knows, ``"precomputed"``, or an object such as `FisherMetric`.
     init : {"auto", "pca", "spectral", "random"} or array (n, n_components), default="auto"
-        "auto" is "pca" for vectors with the Euclidean metric and "spectral" (from the affinities) for all else.
-        Whatever it is, it is shrunk to a standard deviation of 1e-4 and jittered, so duplicates come apart.
+        Positions at the start. "auto" is "pca" for vectors with the Euclidean metric, and "spectral" (from the
+        affinities) for everything else. They are shrunk to a standard deviation of 1e-4, and a little noise separates
+        duplicates.
     early_exaggeration : float or "auto", default="auto"
-        Factor on P during the first ``n_iter // 2`` iterations; "auto" is 12.
+        Factor on P during the first ``n_iter // 2`` iterations. "auto" is 12.
     n_iter : int, default=500
-        Iterations after those with exaggeration, which are half as many and come on top.
+        Iterations after those with exaggeration, which come on top.
     learning_rate : float or "auto", default="auto"
         "auto" is n divided by the exaggeration in force.
     neighbors : {"auto", "exact", "partition", "vptree"} or (distances, indices), default="auto"
-        How neighbours are searched beyond 300 rows, see `prismap.neighbors.kneighbors`; or ready-made ones, as that
-        function returns them (a row is not its own neighbour).
+        How neighbours are searched above 300 samples, see `prismap.neighbors.kneighbors`. Or the neighbours
+        themselves, as that function returns them. No sample is its own neighbour.
     callback : callable, default=None
-        ``callback(iteration, error, embedding)``, every 50 iterations counted from the start; returning True ends the
-        run and keeps the positions. (Ctrl-C is passed on and keeps nothing.)
-    random_state : int, Generator, RandomState or None
+        ``callback(iteration, error, embedding)``, called every 50 iterations. Return True to stop and keep the
+        positions. (Ctrl-C raises KeyboardInterrupt and keeps nothing.)
+    random_state : int, Generator, RandomState instance or None, default=None
+        Seed.
     n_jobs : int, default=None
-        Threads; None is one below 10,000 rows and all cores above. The result is the same, bit by bit, for any number.
+        Number of threads. None is one below 10,000 samples and all cores above. The result does not depend on it.
 
     Attributes
     ----------
     embedding_ : array (n, n_components)
+        Positions of the fitted samples.
     kl_divergence_, objective_ : float
-        KL(P || Q) at the end; beyond 300 rows with the engine's approximate normalisation of Q.
+        KL(P || Q) at the end. Above 300 samples the normalisation of Q is approximate.
     n_iter_ : int
-        Iterations done, those with exaggeration included.
+        Number of iterations done, including those with exaggeration.
     stop_reason_ : {"max_iter", "callback"}
+        Why the run ended.
     perplexity_ : float
         The perplexity used.
-    metric_ : the fitted metric
+    metric_ : metric object
+        The fitted metric.
     neighbors_ : str
         How the neighbours were found, and their recall, in words.
+
+    See Also
+    --------
+    PrisMap : t-SNE with the Fisher metric, a projection of new samples and a report.
+    NeRV : Trades missed neighbours against false ones.
+    prismap.mappings.KernelMap : Projects new samples onto the embedding.
+
+    Notes
+    -----
+    Up to 300 samples all pairs are used without approximation. Above, each sample has 3 * perplexity neighbours, and
+    the repulsion is approximated: by Barnes-Hut below 10,000 samples, and by interpolation on a grid (FFT) from there
+    on. Time is O(n log n) and memory O(n * perplexity), besides what the metric needs to find neighbours. In more than
+    three dimensions no approximation is available, and time is O(n^2).
+
+    References
+    ----------
+    L. van der Maaten, G. Hinton (2008), Visualizing data using t-SNE. Schulz (2017), sec. 2.2.1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> TSNE(perplexity=20, n_iter=100, random_state=0).fit_transform(X).shape
+    (150, 2)
     """
 
     _parameter_constraints = {

@@ -8,13 +8,15 @@ from prismap._optional import import_extra
 from prismap.explorer.document import render_html, write_html
 from prismap.explorer.serve import serve
 from prismap.explorer.widget import show_in_notebook
-from prismap.page_data import Curve, Layer, PageData, Raster, Target
+from prismap.page_data import Curve, Layer, Neighbors, PageData, Raster, Relevance, Target
 
 __all__ = [
     "Curve",
     "Layer",
+    "Neighbors",
     "PageData",
     "Raster",
+    "Relevance",
     "Target",
     "make_app",
     "render_html",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import os
 import secrets
 import tempfile
+import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
@@ -38,6 +40,7 @@ logger = logging.getLogger(__name__)
 STATE_FILE = "explorer.json"
 STATE_BYTES = 65_536
 JSON_BYTES = 16_000_000
+MOST_COLUMNS = 64
 CONNECT = "'self'"
 
 Source = PageData | str | Path | Callable[[Callable[..., None]], Any]
@@ -58,7 +61,8 @@ def make_app(
     ----------
     source : PageData, folder, or callable
         A callable gets ``progress(share, message)`` and returns a page, or a page and its compute object; the browser
-        shows how far it is.
+        shows how far it is. A third thing returned is a function of the same kind: it makes the page with its verdict,
+        while the map is already looked at.
     compute : object with some methods of `Compute`, or None
     folder : path or None
         Where the last view is remembered, in a file ``explorer.json``; `source` if that is a folder.
@@ -109,6 +113,7 @@ class Explorer:
             folder = source
         self.folder = None if folder is None else Path(folder)
         self.preparing: Job | None = None
+        self.judging: Job | None = None
         if self.page is None:
             self.preparing = self.jobs.start(lambda job: self._prepare(source, job), apart=True)
 
@@ -117,7 +122,7 @@ class Explorer:
         return (
             ("GET", "/", self.show_page),
             ("GET", "/api/page", self.send_page),
-            ("GET", "/api/columns/{index:int}", self.send_column),
+            ("GET", "/api/columns/{first:int}/{count:int}", self.send_columns),
             ("PUT", "/api/view", self.remember_view),
             ("POST", "/api/export", self.export_rows),
             ("POST", "/api/place", self.place_rows),
@@ -146,16 +151,16 @@ class Explorer:
             return _json(job.to_dict(), 202)
         return _response(pack_page(self.page, live=self._offer(self.page)), "application/octet-stream")
 
-    def send_column(self, request: Any) -> Any:
-        """One column of values."""
+    def send_columns(self, request: Any) -> Any:
+        """Some columns of values, one after another."""
         page = self._ready()
-        columns = list(page.columns.items())
-        index = request.path_params["index"]
-        if index >= len(columns):
-            raise Refused(404, f"There are {len(columns)} columns.")
+        first, count = request.path_params["first"], request.path_params["count"]
+        if not 0 < count <= MOST_COLUMNS or first + count > len(page.columns):
+            raise Refused(404, f"There are {len(page.columns)} columns; at most {MOST_COLUMNS} are sent at once.")
         packer = Packer()
-        name, values = columns[index]
-        return _response(packer.finish(pack_column(name, values, packer)), "application/octet-stream")
+        wanted = itertools.islice(page.columns.items(), first, first + count)
+        columns = [pack_column(name, values, packer) for name, values in wanted]
+        return _response(packer.finish({"columns": columns}), "application/octet-stream")
 
     async def remember_view(self, request: Any) -> Any:
         """Keep the view, so that the next start on this folder shows it again."""
@@ -267,9 +272,21 @@ class Explorer:
             job.progress(share)
 
         made = load_folder(source) if isinstance(source, (str, Path)) else source(progress)
-        page, compute = made if isinstance(made, tuple) else (made, self.compute)
+        page, compute, *more = made if isinstance(made, tuple) else (made, self.compute)
         pack_page(page, live={})  # what cannot be shown fails here, in words
         self.compute = compute
+        if more and more[0] is not None:
+            self.judging = self.jobs.start(lambda job: self._judge(more[0], job), apart=True)
+        self.page = page
+
+    def _judge(self, later: Callable[..., PageData], job: Job) -> None:
+        def progress(share: float, message: str = "") -> None:
+            job.message = message
+            job.progress(share)
+
+        page = later(progress)
+        while self.page is None:  # the map itself comes first
+            time.sleep(0.01)
         self.page = page
 
     def _offer(self, page: PageData) -> dict[str, Any]:
@@ -280,7 +297,14 @@ class Explorer:
         ]
         abilities = {name: self._has(name) for name in ("transform", "relevance", "reembed")}
         supervision = float(getattr(self.compute, "supervision", 1.0))
-        return {"columns": columns, **abilities, "supervision": supervision, "view": self._read_view()}
+        judging = None if self.judging is None or self.judging.state == "done" else self.judging.id
+        return {
+            "columns": columns,
+            **abilities,
+            "judging": judging,
+            "supervision": supervision,
+            "view": self._read_view(),
+        }
 
     def _has(self, name: str) -> bool:
         return callable(getattr(self.compute, name, None))

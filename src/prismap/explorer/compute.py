@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from prismap.exceptions import InputError
 from prismap.page_data import PageData
-from prismap.page_data.columns import column_array, is_numeric
+from prismap.page_data.columns import column_array, column_numbers, is_numeric
 from prismap.tables import encoding_of, label_texts, read_table
 
 Progress = Callable[..., None]
@@ -116,7 +116,7 @@ def _numeric_columns(page: PageData) -> tuple[list[str], NDArray[np.float64]]:
         array = column_array(values)
         if not is_numeric(array):
             continue
-        array = array.astype(np.float64)
+        array = column_numbers(array).astype(np.float64)
         spread = array.std()
         if np.isfinite(spread) and spread > 0:
             columns[str(name)] = (array - array.mean()) / spread

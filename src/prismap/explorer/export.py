@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prismap.page_data import Layer, PageData
-from prismap.page_data.columns import is_missing
+from prismap.page_data.columns import column_array, is_missing, time_texts
 
 #: What spreadsheets take for a formula, also after spaces and in full-width form; a plain number is none.
 _RISKY = re.compile(r"^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]")
@@ -37,18 +37,27 @@ def safe_cell(value: Any) -> Any:
 
 def csv_chunks(page: PageData, layer: Layer, rows: NDArray[np.intp]) -> Iterator[str]:
     """The csv of some rows, a few thousand lines at a time: position on `layer`, and all the page knows."""
-    columns = _columns(page, layer)
+    columns = {name: column_array(values) for name, values in _columns(page, layer).items()}
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\r\n")
     writer.writerow([safe_cell(name) for name in columns])
     for start in range(0, len(rows), _ROWS_A_CHUNK):
         chunk = rows[start : start + _ROWS_A_CHUNK]
-        lists = [np.asarray(values, dtype=object)[chunk].tolist() for values in columns.values()]
+        lists = [cells(values[chunk]) for values in columns.values()]
         writer.writerows([safe_cell(value) for value in row] for row in zip(*lists, strict=True))
         yield buffer.getvalue()
         buffer.seek(0)
         buffer.truncate()
     yield buffer.getvalue()
+
+
+def cells(values: NDArray[Any]) -> list[Any]:
+    """The values of a column as they are written: points in time as text, float32 by its shortest decimal."""
+    if values.dtype.kind == "M":
+        return list(time_texts(values))
+    if values.dtype == np.float32:
+        return [float(text) for text in values.astype(str).tolist()]
+    return list(values.tolist())
 
 
 def _columns(page: PageData, layer: Layer) -> dict[str, Any]:

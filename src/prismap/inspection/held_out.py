@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from prismap.exceptions import PrismapWarning
-from prismap.inspection.responses import Answer
+from prismap.inspection.responses import Answer, takes_entries
 from prismap.inspection.surface import inverse_of, positions_of
 from prismap.quality.fidelity import Fidelity, HeldOutFidelity, Region, fidelity
 
@@ -26,13 +26,15 @@ def cross_validate(
     cut = (StratifiedKFold if by_class else KFold)(n_folds, shuffle=True, random_state=seed)
     behind = np.empty_like(rows)
     folds = []
+    # A map of a matrix is made of the entries between its rows; the model is asked with those against all rows.
+    between = take_entries if takes_entries(recipe) else take
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrismapWarning)  # said of the map of all rows already
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
         for train, test in cut.split(rows, said.value if by_class else None):
-            fitted = clone(recipe).fit(take(X, train), None if target is None else target[train])
-            inverse = inverse_of(fitted, positions_of(fitted, take(X, train)), rows[train])
-            behind[test] = inverse(positions_of(fitted, take(X, test)))
+            fitted = clone(recipe).fit(between(X, train, train), None if target is None else target[train])
+            inverse = inverse_of(fitted, positions_of(fitted, between(X, train, train)), rows[train])
+            behind[test] = inverse(positions_of(fitted, between(X, test, train)))
             folds.append(test)
     return responder(behind), behind, folds
 
@@ -115,6 +117,11 @@ def part(answer: Answer, rows: np.ndarray) -> Answer:
     return Answer(answer.value[rows], None if answer.certainty is None else answer.certainty[rows])
 
 
-def take(X: Any, rows: np.ndarray) -> Any:
-    """Some rows of an array or of a data frame."""
+def take(X: Any, rows: np.ndarray, columns: Any = None) -> Any:
+    """Some rows of an array or of a data frame, with all columns."""
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def take_entries(X: Any, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """The entries of some rows of a matrix against others."""
+    return np.asarray(X)[np.ix_(rows, columns)]

@@ -102,8 +102,8 @@ class MixtureDisplay:
     def _draw_thumbnails(self, ax, Y, images, size, most):
         if images.ndim not in (3, 4) or len(images) != len(Y):
             raise InputError(
-                f"images must hold one picture a row, shape ({len(Y)}, height, width) or with a last axis of colours; "
-                f"got shape {images.shape}."
+                f"images must hold one picture per row, shape ({len(Y)}, height, width) or with a last axis of "
+                f"colours; got shape {images.shape}."
             )
         half = size * float(np.ptp(Y, axis=0).max()) / 2
         tall = half * images.shape[1] / images.shape[2]

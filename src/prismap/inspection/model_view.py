@@ -20,11 +20,11 @@ from prismap.exceptions import InputError
 from prismap.inspection.exemplars import Exemplars, exemplars_of
 from prismap.inspection.held_out import cross_validate, judge_view, shown_wrongly
 from prismap.inspection.model_posterior import ModelPosterior
-from prismap.inspection.responses import Responder, dense
+from prismap.inspection.responses import Responder, dense, takes_entries
 from prismap.inspection.surface import Grid, frozen, inverse_of, make_grid, positions_of, region_codes
 from prismap.map import PrisMap
 from prismap.metrics import FisherMetric
-from prismap.metrics.models import model_name
+from prismap.metrics.posteriors.models import model_name
 from prismap.metrics.target import real_values
 from prismap.quality.fidelity import HeldOutFidelity
 
@@ -108,7 +108,8 @@ class ModelView:
             truth = real_values(truth)
         answer = responder(rows)
         target = supervision_target(responder, answer.value, truth, supervision_from)
-        recipe = default_map(model, len(rows)) if map is None else check_map(map)
+        recipe = default_map(model, rows) if map is None else check_map(map)
+        check_entries(recipe, rows)
         # Our own pipelines take arrays: scalers without names.
         form = np.asarray if map is None and isinstance(recipe, Pipeline) else responder.as_given
         X = rows if form is np.asarray else X
@@ -187,11 +188,25 @@ def supervision_target(responder, said, truth, supervision_from):
     return responder.classes[said]
 
 
-def default_map(model: Any, n_rows: int) -> Any:
-    """A `PrisMap`, behind the scalers that lead the model's pipeline: the geometry the model works in."""
-    plane = PrisMap(perplexity=min(30, max(1, (n_rows - 1) // 3)), random_state=0)
+def default_map(model: Any, rows: np.ndarray) -> Any:
+    """A `PrisMap`, behind the scalers that lead the model's pipeline: the geometry the model works in.
+
+    A model of a matrix (``kernel="precomputed"``, ``metric="precomputed"``) gets a map of that matrix.
+    """
+    plane = PrisMap(perplexity=min(30, max(1, (len(rows) - 1) // 3)), random_state=0)
+    if takes_entries(model):
+        return plane.set_params(data="similarity" if np.diag(rows).any() else "dissimilarity")
     scalers = leading_scalers(model)
     return make_pipeline(*[FrozenEstimator(own) for own in scalers], plane) if scalers else plane
+
+
+def check_entries(recipe, rows):
+    """A map of a matrix needs all its entries."""
+    if takes_entries(recipe) and rows.shape[0] != rows.shape[1]:
+        raise InputError(
+            f"a picture of a model of similarities or distances needs the square matrix between the rows that it was "
+            f"trained on; X has {rows.shape[0]} rows and {rows.shape[1]} columns."
+        )
 
 
 def leading_scalers(model: Any) -> list[Any]:
@@ -219,8 +234,8 @@ def supervised_by_model(recipe, responder, X):
     Behind the model's own scalers the posterior is the rest of the model's pipeline.
     """
     plane = recipe.steps[-1][1] if isinstance(recipe, Pipeline) else recipe
-    if not isinstance(plane, PrisMap) or plane.metric != "fisher":
-        return recipe
+    if not isinstance(plane, PrisMap) or plane.metric != "fisher" or takes_entries(plane):
+        return recipe  # a model of a matrix cannot be asked between rows: the map takes its answers as the target
     if plane is recipe:
         return clone(plane).set_params(metric=asks(responder))
     scalers = [own for _, own in recipe.steps[:-1]]
@@ -237,11 +252,24 @@ def asks(responder):
 
 def placed_exemplars(fitted, responder, form):
     """Prototypes or support vectors of the model as positions on the map, with codes as labels."""
+    if takes_entries(fitted):
+        return support_of_matrix(fitted, responder)
     inner = exemplars_of(responder.model)
     if inner is None or inner.rows.shape[1] != getattr(fitted, "n_features_in_", inner.rows.shape[1]):
         return None
     codes = None if inner.labels is None else responder.encode(inner.labels)
     return Exemplars(inner.name, frozen(positions_of(fitted, form(inner.rows))), frozen(codes))
+
+
+def support_of_matrix(fitted, responder):
+    """The support vectors of a machine of a matrix, which it knows by the numbers of their rows."""
+    machine = getattr(responder.model, "best_estimator_", responder.model)
+    support = getattr(machine, "support_", None)
+    positions = fitted.positions() if isinstance(fitted, PrisMap) else None
+    if support is None or not len(support) or positions is None or support.max() >= len(positions):
+        return None
+    codes = responder.encode(np.repeat(machine.classes_, machine.n_support_)) if hasattr(machine, "classes_") else None
+    return Exemplars("support vector", frozen(positions[support]), frozen(codes))
 
 
 def held_out(recipe, responder, X, rows, target, view, *, n_folds, seed):

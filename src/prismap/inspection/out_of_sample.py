@@ -1,4 +1,4 @@
-"""Does a map treat new rows as it treats those it was fitted on? Three pictures (003_..., Fig. 1 to 3)."""
+"""Does a map treat new rows as it treats the fitted ones? Three pictures (Gisbrecht et al. 2015, Fig. 1 to 3)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Share(NamedTuple):
 
 
 def sampled_curve(X, Y, *, size=100, n_repeats=10, random_state=0):
-    """Q_M(k) for k = 1 ... size - 1: the mean Q_NX of random samples of `size` rows (003_..., section 5).
+    """Q_M(k) for k = 1 ... size - 1: the mean Q_NX of random samples of `size` rows (Gisbrecht et al. 2015, section 5).
 
     Sets of different size compare by it, fitted rows and new ones: a sample's k-th neighbour stands for the
     k n / size-th of n rows.

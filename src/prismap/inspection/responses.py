@@ -15,11 +15,12 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, NuSVC
+from sklearn.utils import get_tags
 
 from prismap._optional import import_extra
 from prismap._validation import missing_mask, refuse_other_columns
 from prismap.exceptions import InputError
-from prismap.metrics.models import model_name
+from prismap.metrics.posteriors.models import model_name
 from prismap.metrics.target import guess_target
 
 #: Rows that the model is asked for at a time.
@@ -107,7 +108,7 @@ class Responder:
             values = values[:, 0]
         if values.shape != (len(rows),):
             raise InputError(
-                f"model {model_name(self.model)} must predict one value a row; it gave the shape {values.shape} for "
+                f"model {model_name(self.model)} must predict one value per row; it gave the shape {values.shape} for "
                 f"{len(rows)} rows. Models with several outputs are shown one output at a time."
             )
         return values
@@ -126,6 +127,11 @@ class Responder:
                     f"model {model_name(self.model)} raised {type(error).__name__} when asked about rows: {error} "
                     "A view needs a fitted model that takes the columns of X."
                 ) from error
+
+
+def takes_entries(estimator: Any) -> bool:
+    """Whether a model or a map takes entries of a matrix between rows in the place of rows."""
+    return hasattr(estimator, "__sklearn_tags__") and bool(get_tags(estimator).input_tags.pairwise)
 
 
 def kind_of(model: Any, predicted: np.ndarray, y: Any = None) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from prismap._optional import import_extra
 from prismap._validation import check_target_length
 from prismap.exceptions import InputError
-from prismap.inspection.map import class_colours
+from prismap.inspection.paint import class_palette
 
 _COLOURS = {"source": "#0072B2", "target": "#D55E00"}
 
@@ -93,7 +93,7 @@ def _cloud(ax, Y, labels, names, size, colour):
         ax.scatter(*Y.T, s=size, linewidths=0, alpha=0.85, color=colour)
         return
     labels = np.asarray(labels).astype(str)
-    for shade, name in zip(class_colours(len(names)), names, strict=True):
+    for shade, name in zip(class_palette(len(names)), names, strict=True):
         rows = labels == name
         if rows.any():
             ax.scatter(*Y[rows].T, s=size, linewidths=0, alpha=0.85, color=shade, label=name)

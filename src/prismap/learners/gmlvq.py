@@ -47,43 +47,55 @@ def gmlvq_cost(W, omega, X, same, noise=0.0):
 
 
 class GMLVQ(LinearMapMixin, ClassifierMixin, BaseEstimator):
-    """Generalised matrix LVQ: a nearest-prototype classifier under a learned metric ||Omega (x - w)||^2.
+    """Generalised matrix LVQ: a nearest-prototype classifier under a learned metric ``||Omega (x - w)||^2``.
 
-    Prototypes and Omega minimise the mean of (d+ - d-) / (d+ + d-): the distance to the nearest prototype of the own
-    class against that of another class. ``transform`` gives Omega x.
+    Prototypes and Omega minimise the mean of (d+ - d-) / (d+ + d-), where d+ is the distance to the nearest prototype
+    of the sample's own class and d- that of another class. ``transform`` gives Omega x.
 
     Parameters
     ----------
     n_prototypes : int, default=1
-        Prototypes a class.
+        Prototypes per class.
     n_components : int or None, default=None
-        Rows of Omega: the rank of the metric. None for all columns.
+        Rows of Omega, the rank of the metric. None is the number of columns.
     noise : float, default=0.01
-        Variance of noise that the metric must bear in every column, as a share of their mean variance. Without any (0,
-        as published) Omega finds directions of little variance that separate the training rows and nothing else; more
-        is safer with few rows, less finds weak signals (spectra).
-    n_iter, tol : int and float
-        Limits of the optimisation: iterations, and the relative change of the cost at which it ends.
-    random_state : int, RandomState or None
-        For k-means, with several prototypes a class.
+        Variance of noise that the metric must tolerate in every column, as a share of their mean variance. With 0, as
+        published, Omega finds directions of little variance that separate the training samples and nothing else. More
+        is safer with few samples, less finds weak signals (spectra).
+    n_iter : int, default=200
+        Largest number of iterations.
+    tol : float, default=1e-6
+        Relative change of the cost at which the optimisation ends.
+    random_state : int, RandomState instance or None, default=None
+        Seed of k-means, with several prototypes per class.
 
     Attributes
     ----------
     omega_ : array (n_components, n_features)
-        Rows are eigenvectors of `lambda_` scaled with the square roots of its eigenvalues; the squares sum to one.
-    lambda_ : array (n_features, n_features), Omega^T Omega; its diagonal is the relevance profile
-    prototypes_ : array (n_prototypes_total, n_features); prototype_labels_ their classes
-    classes_, objective_, n_iter_, stop_reason_
+        Its rows are eigenvectors of `lambda_`, scaled with the square roots of the eigenvalues. Their squares sum to
+        one.
+    lambda_ : array (n_features, n_features)
+        Omega^T Omega. Its diagonal is the relevance profile.
+    prototypes_, prototype_labels_ : arrays (n_prototypes_total, n_features) and (n_prototypes_total,)
+        The prototypes, and their classes.
+    classes_, objective_, n_iter_, stop_reason_ : array, float, int and str
+        The classes, and how the optimisation ended.
+
+    See Also
+    --------
+    LMNN : A metric for nearest neighbours.
+    RSLVQ : Prototypes with class probabilities.
+    prismap.relevance.RelevanceBounds : Which entries of the relevance profile can be relied on.
 
     Notes
     -----
-    One step costs O(n d r) for n rows, d columns and rank r. Columns should have comparable scales. The cost is not
-    convex: another start can end elsewhere.
+    One step costs O(n d r) for n samples, d columns and rank r. Columns should have comparable scales. The cost is not
+    convex, so another start can end elsewhere.
 
     References
     ----------
-    P. Schneider, M. Biehl, B. Hammer (2009), Adaptive relevance matrices in learning vector quantization; K. Bunte et
-    al. (2012), Limited rank matrix learning. Thesis 4.3.3.
+    P. Schneider, M. Biehl, B. Hammer (2009), Adaptive relevance matrices in learning vector quantization. K. Bunte et
+    al. (2012), Limited rank matrix learning. Schulz (2017), sec. 4.3.3.
 
     Examples
     --------

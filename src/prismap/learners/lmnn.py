@@ -72,42 +72,53 @@ def lmnn_cost(omega, X, codes, targets, push, noise=0.0):
 
 
 class LMNN(LinearMapMixin, ClassifierMixin, BaseEstimator):
-    """Large margin nearest neighbours: a metric ||Omega (x - x')||^2 for a k-nearest-neighbour classifier.
+    """Large margin nearest neighbours: a metric ``||Omega (x - x')||^2`` for a k-nearest-neighbour classifier.
 
-    Omega pulls each row's nearest rows of its class towards it and pushes rows of other classes out of their reach by
-    a margin of one. ``predict`` is the k-nearest-neighbour vote under that metric, ``transform`` gives Omega x.
+    Omega pulls the nearest samples of the same class towards each sample and pushes samples of other classes out of
+    their reach by a margin of one. ``predict`` is the k-nearest-neighbour vote under that metric, and ``transform``
+    gives Omega x.
 
     Parameters
     ----------
     n_neighbors : int, default=3
         Neighbours that are pulled, and that vote.
     n_components : int or None, default=None
-        Rows of Omega: the rank of the metric. None for all columns.
+        Rows of Omega, the rank of the metric. None is the number of columns.
     push : float in (0, 1), default=0.5
         Weight of the pushing part.
     noise : float, default=0.01
-        Variance of noise that the metric must bear in every column, as a share of their mean variance; 0 as published.
-        More is safer with few rows, less finds weak signals (spectra).
-    n_iter, tol : int and float
-        Limits of the optimisation: iterations, and the relative change of the cost at which it ends.
+        Variance of noise that the metric must tolerate in every column, as a share of their mean variance. 0 is as
+        published. More is safer with few samples, less finds weak signals (spectra).
+    n_iter : int, default=100
+        Largest number of iterations.
+    tol : float, default=1e-5
+        Relative change of the cost at which the optimisation ends.
 
     Attributes
     ----------
     omega_ : array (n_components, n_features)
-        Rows are eigenvectors of `lambda_` scaled with the square roots of its eigenvalues.
-    lambda_ : array (n_features, n_features), Omega^T Omega; its diagonal is the relevance profile
-    rows_, row_codes_ : the training rows and the codes of their classes, among which neighbours are looked for
-    classes_, objective_, n_iter_, stop_reason_
+        Its rows are eigenvectors of `lambda_`, scaled with the square roots of the eigenvalues.
+    lambda_ : array (n_features, n_features)
+        Omega^T Omega. Its diagonal is the relevance profile.
+    rows_, row_codes_ : arrays
+        The training samples and the codes of their classes, among which neighbours are searched.
+    classes_, objective_, n_iter_, stop_reason_ : array, float, int and str
+        The classes, and how the optimisation ended.
+
+    See Also
+    --------
+    GMLVQ : A metric for prototypes, cheaper on many samples.
+    prismap.relevance.RelevanceBounds : Which entries of the relevance profile can be relied on.
 
     Notes
     -----
-    One step costs O(n^2 r) for n rows and rank r, plus the rows that violate a margin; memory is bounded by blocks.
-    Columns should have comparable scales. Target neighbours are the Euclidean ones and stay fixed.
+    One step costs O(n^2 r) for n samples and rank r, plus the samples that violate a margin. Memory is bounded by
+    blocks. Columns should have comparable scales. Target neighbours are the Euclidean ones and stay fixed.
 
     References
     ----------
-    K. Weinberger, L. Saul (2009), Distance metric learning for large margin nearest neighbor classification.
-    Thesis 4.3.3.
+    K. Weinberger, L. Saul (2009), Distance metric learning for large margin nearest neighbor classification. Schulz
+    (2017), sec. 4.3.3.
 
     Examples
     --------

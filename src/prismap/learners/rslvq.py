@@ -43,36 +43,48 @@ def typical_width(residuals):
 
 
 class RSLVQ(ClassifierMixin, BaseEstimator):
-    """Robust soft LVQ: prototypes placed so that the probability of the right classes is largest.
+    """Robust soft LVQ: prototypes that maximise the probability of the right classes.
 
-    Each class is a mixture of Gaussians of one width, centred at its prototypes;
-    ``p(c | x) = sum_{j of c} exp(-||x - w_j||^2 / 2 sigma^2) / sum_j exp(-||x - w_j||^2 / 2 sigma^2)``. The prototypes
-    maximise the likelihood of the labels, by L-BFGS from the class means (or k-means centres). Where classes can be
-    separated nothing holds them among the data, so a small penalty on the way they move does.
+    Each class is a mixture of Gaussians of one width, centred at its prototypes, so that ``p(c | x) = sum_{j of c}
+    exp(-||x - w_j||^2 / 2 sigma^2) / sum_j exp(-||x - w_j||^2 / 2 sigma^2)``. L-BFGS maximises the likelihood of the
+    labels, starting from the class means or k-means centres. Where classes can be separated, the likelihood alone would
+    drive prototypes away from the data, so a small penalty on their movement is added.
 
     Parameters
     ----------
     n_prototypes : int, default=1
-        Prototypes a class.
+        Prototypes per class.
     sigma : float or None, default=None
-        Width of the Gaussians. None: the typical spread of the rows around the first prototypes.
+        Width of the Gaussians. None is the typical spread of the samples around the first prototypes.
     penalty : float, default=1e-3
-        Weight of ``sum_j ||w_j - first w_j||^2 / 2 sigma^2`` beside the mean log-likelihood; 0 as published.
-    n_iter, tol : int and float
-        Limits of the optimisation: iterations, and the relative change of the cost at which it ends.
-    random_state : int, RandomState or None
-        For k-means, with several prototypes a class.
+        Weight of ``sum_j ||w_j - first w_j||^2 / 2 sigma^2`` beside the mean log-likelihood. 0 is as published.
+    n_iter : int, default=200
+        Largest number of iterations.
+    tol : float, default=1e-6
+        Relative change of the cost at which the optimisation ends.
+    random_state : int, RandomState instance or None, default=None
+        Seed of k-means, with several prototypes per class.
 
     Attributes
     ----------
-    prototypes_ : array (n_prototypes_total, n_features)
-    prototype_labels_ : array, the class of each
+    prototypes_, prototype_labels_ : arrays (n_prototypes_total, n_features) and (n_prototypes_total,)
+        The prototypes, and their classes.
     sigma_ : float
-    classes_, objective_, n_iter_, stop_reason_
+        The width used.
+    classes_, objective_, n_iter_, stop_reason_ : array, float, int and str
+        The classes, and how the optimisation ended.
+
+    See Also
+    --------
+    GMLVQ : Prototypes with a learned metric.
+
+    Notes
+    -----
+    One step costs O(n p d) for n samples, p prototypes and d columns. Columns should have comparable scales.
 
     References
     ----------
-    S. Seo, K. Obermayer (2003), Soft learning vector quantization. Thesis 3.5.
+    S. Seo, K. Obermayer (2003), Soft learning vector quantization. Schulz (2017), sec. 3.5.
 
     Examples
     --------

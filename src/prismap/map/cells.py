@@ -25,7 +25,7 @@ class Cells:
 
     Parameters
     ----------
-    own : `VectorAnchors` of the data's own geometry to the landmarks.
+    own : searchable anchors of the data's own geometry to the landmarks.
     metric : those of the map's metric, None where that is the data's own geometry.
     positions : of all fitted rows.
     seed : of the sample that tells the map's spacing.

@@ -23,12 +23,11 @@ from prismap._validation import changed
 from prismap.map.make import smoothness, smoothness_rows
 from prismap.mappings import KernelMap, VoteMap
 from prismap.metrics.base import PrecomputedMetric
-from prismap.metrics.gaussian_process import target_bins
-from prismap.metrics.lssvm import best_temperature, log_loss, softmax
-from prismap.metrics.rowwise import RowwisePosterior
+from prismap.metrics.posteriors.lssvm import best_temperature, log_loss, softmax
+from prismap.metrics.posteriors.process import target_bins
+from prismap.metrics.posteriors.trees import log_shares
 from prismap.metrics.support import stratified_support
 from prismap.metrics.target import known_targets
-from prismap.metrics.trees import log_shares
 
 #: Shares that are tried; the last is the sharpest honest map: the data's own metric only orders ties.
 GRID = (0.0, 0.4, 0.8, 0.95, 0.99)
@@ -151,10 +150,10 @@ def candidates(fisher, data, y, seed):
     named = isinstance(fisher.posterior, str) and fisher.posterior == "auto"
     if not named or first.target_ == "real" or data.is_matrix or data.n_rows_ > MOST_TREE_ROWS:
         return [first]
-    if fisher.path == "tangent" or fisher.n_segments not in ("auto", 1):
+    if fisher.path.startswith("tangent") or fisher.n_segments not in ("auto", 1):
         return [first]
     loss = log_loss(first.class_probabilities()[known], y[known])
-    if not trees_are_worth_it(first.raw_rows_[known], y[known], loss, seed):
+    if not trees_are_worth_it(data.raw(known), y[known], loss, seed):
         return [first]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the first has said what there is to say
@@ -180,7 +179,7 @@ def trees_are_worth_it(X, codes, loss, seed):
 
 def is_rowwise(metric):
     """Whether the posterior is known at the rows, so that a pair costs one product."""
-    return isinstance(metric.posterior_, RowwisePosterior)
+    return metric.posterior_.at_rows
 
 
 def with_share(metric, path, share, data, y):

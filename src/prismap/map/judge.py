@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -13,7 +13,8 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from prismap._random import as_generator
 from prismap._threads import pool_of_threads
 from prismap._validation import changed
-from prismap.exceptions import PrismapWarning
+from prismap.exceptions import InputError, PrismapWarning
+from prismap.map.columns import column_notes
 from prismap.map.make import MAPPINGS, QUICK_ITER, make_embedding, needs_target
 from prismap.map.parts import DENSE_ROWS, MapParts
 from prismap.mappings import KernelMap
@@ -30,8 +31,12 @@ from prismap.quality import (
     current_versions,
     knn_error,
     knn_nrmse,
+    knn_rank_correlation,
+    knn_rank_error,
+    map_measures,
     overlapping_pairs,
     r_nx,
+    rare_classes,
 )
 
 #: Rows given to `fit` but not fitted are enough to judge by from here on; below, the map is refitted in folds.
@@ -39,8 +44,14 @@ FEWEST_HELD_OUT = 200
 MOST_HELD_OUT = 5000
 #: A fifth of the rows is enough to judge by from here on; below, all five fifths are.
 FEWEST_IN_ONE_FOLD = 300
+#: Ten neighbours are better founded than one where most rows have so many fitted rows of their class.
+MANY_PER_CLASS = 20
+#: Errors of a target by what they compare: classes, values, ranks and their order.
+ERRORS = {"class": knn_error, "real": knn_nrmse, "rank": knn_rank_error, "order": knn_rank_correlation}
 #: Maps of permuted targets need not be larger than this to show what the method invents.
 MOST_PERMUTED_ROWS = 2000
+#: With fewer labelled rows, a map without a fifth of them has too few to vote on that fifth.
+FEWEST_LABELLED = 15
 
 
 @dataclass(frozen=True)
@@ -51,25 +62,54 @@ class Twins:
     permuted: MapParts | None = None
     permuted_target: np.ndarray | None = None
     permuted_rows: np.ndarray | None = None
+    judged: tuple[Judged, ...] = ()
+    """The judged rows on the map, or on maps of the others."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Judged rows on a map: their positions and targets, and those of the rows that vote."""
+    """Judged rows on a map: their positions and targets, and those of the rows that vote (None: the other rows)."""
 
     positions: np.ndarray
     target: np.ndarray
-    fitted_positions: np.ndarray
-    fitted_target: np.ndarray
+    fitted_positions: np.ndarray | None = None
+    fitted_target: np.ndarray | None = None
 
 
 def judge(model, *, n_permutations=None, callback=None):
-    """The report of a fitted `PrisMap`, and its twins."""
+    """The report of a fitted `PrisMap`, and its twins; where the target cannot be judged, a note says why."""
+    words = None if model.target_ == "none" else too_few_labels(model.fitted_target(), model.target_)
+    if words is None:
+        try:
+            return judge_with(model, n_permutations=n_permutations, callback=callback)
+        except InputError as error:  # the map itself was made: it is a refit to fewer rows that cannot be
+            words = f"a map for comparison cannot be made: {error}"
+    report, twins = judge_with(model, callback=callback, by_target=False)
+    return replace(report, notes=(f"How well the target shows was not judged: {words}", *report.notes)), twins
+
+
+def too_few_labels(y, target):
+    """Why maps of four fifths of the labelled rows cannot be made or cannot judge the last fifth; None if they can."""
+    known = y[known_targets(y)]
+    if len(known) < FEWEST_LABELLED:
+        return f"{len(known)} rows have a target, and at least {FEWEST_LABELLED} are needed."
+    if target == "class" and np.sum(np.unique(known, return_counts=True)[1] > 1) < 2:
+        return "fewer than two classes have more than one row, so a map without some rows has nothing to tell apart."
+    return None
+
+
+def judge_with(model, *, n_permutations=None, callback=None, by_target=True):
+    """The report and the twins, with or without scores of the target."""
     start = perf_counter()
     y, data = model.fitted_target(), model.parts_.data
     scores, overlaps, judged, n_judged = (), None, "in-sample", 0
+    rare: tuple[str, ...] = ()
     twins = Twins(model.parts_)
-    if model.target_ != "none":
+    if model.target_ != "none" and not by_target:
+        twins = Twins(
+            *run_side_by_side([(fit_twin, model, twins_of(model)[1], None, np.arange(data.n_rows_))], callback)
+        )
+    if model.target_ != "none" and by_target:
         rng = as_generator(model.seed_ + 1)
         n_permutations = n_permutations or (2 if data.n_rows_ > 600 else 5)
         shuffles = [permuted_part(y, rng) for _ in range(n_permutations)]
@@ -90,12 +130,20 @@ def judge(model, *, n_permutations=None, callback=None):
         cases = [done[1 + n_permutations + k :: 3] for k in range(3)]
         if not folds:
             cases = held_out_cases(model, held_out, twins.unsupervised, permuted, rng)
+        twins = replace(twins, judged=tuple(cases[0]))
         scores, n_judged = score_cases(model.target_, model.embedding_, y, permuted, cases, folded=bool(folds))
         if model.target_ == "class":
             overlaps = map_overlaps(cases[0], model.classes_)
+            rare = tuple(str(name) for name in model.classes_[rare_classes(judged_targets(cases[0]))])
+    parts = model.parts_
+    measures, arranged = map_measures(
+        None, parts.positions, y if model.target_ == "class" else None, metric=parts.data,
+        neighborhoods=not parts.is_large, random_state=parts.seed,
+    )  # fmt: skip
     report = MapReport(
         target=model.target_, n_fitted=data.n_rows_, n_judged=n_judged, judged=judged, scores=scores,
-        structure=structure_curves(model.parts_, twins.unsupervised), overlaps=overlaps, bandwidths=bandwidths(model),
+        structure=structure_curves(parts, twins.unsupervised), measures=measures, arrangement=arranged,
+        overlaps=overlaps, rare=rare, bandwidths=bandwidths(model),
         posterior=posterior_words(model), seed=model.seed_, versions=current_versions(),
         times={**model.times_, "judging": perf_counter() - start}, settings=settings_of(model), notes=notes_of(model),
         supervision_curve=model.supervision_curve_,
@@ -220,53 +268,101 @@ def min_class(y):
     return int(np.unique(y, return_counts=True)[1].min())
 
 
-def error_of(target, n_neighbors, positions, y, fitted_positions=None, fitted_y=None):
-    """1-NN or k-NN error of classes, nRMSE of a real target, mean nRMSE of several."""
+def error_of(target, n_neighbors, positions, y, fitted_positions=None, fitted_y=None, *, rare=()):
+    """An error of `ERRORS`; of several real targets its mean. Rows of `rare` classes vote, and are not judged."""
     if y.ndim == 2:
         columns = zip(y.T, [None] * y.shape[1] if fitted_y is None else fitted_y.T, strict=True)
         parts = [error_of(target, n_neighbors, positions, one, fitted_positions, other) for one, other in columns]
         # The same rows were judged for every target: their errors are not independent.
         return Estimate(float(np.mean([float(part) for part in parts])), float(np.mean([p.spread for p in parts])))
-    measure = knn_error if target == "class" else knn_nrmse
-    return measure(positions, y, n_neighbors=n_neighbors, Y_fit=fitted_positions, y_fit=fitted_y)
+    options = {"judged": ~np.isin(y, rare)} if len(rare) else {}
+    return ERRORS[target](
+        positions, y, n_neighbors=n_neighbors, Y_fit=fitted_positions, y_fit=fitted_y, **options
+    )  # fmt: skip
 
 
-def joint(target, n_neighbors, placed):
+def joint(target, n_neighbors, placed, rare=()):
     """The error over several sets of judged rows, with the standard error of all of them together."""
-    parts = [error_of(target, n_neighbors, p.positions, p.target, p.fitted_positions, p.fitted_target) for p in placed]
-    sizes = np.array([len(p.target) for p in placed], dtype=float)
+    placed = [p for p in placed if not np.isin(p.target, rare).all()]
+    parts = [
+        error_of(target, n_neighbors, p.positions, p.target, p.fitted_positions, p.fitted_target, rare=rare)
+        for p in placed
+    ]
+    sizes = np.array([(~np.isin(p.target, rare)).sum() if len(rare) else len(p.target) for p in placed], dtype=float)
     spread = np.sqrt(np.sum((sizes * [part.spread for part in parts]) ** 2)) / sizes.sum()
     return Estimate(float(np.average([float(part) for part in parts], weights=sizes)), float(spread))
 
 
+def judged_targets(placed):
+    """The targets of all judged rows."""
+    return np.concatenate([p.target for p in placed])
+
+
+def kinds_of_error(target, y, rare):
+    """(name, kind of `ERRORS`, neighbours) of the scores of a report, the best founded first."""
+    if target == "real":
+        kinds = [("rank error", "rank", 5), ("nRMSE", "real", 5), ("rank correlation", "order", 5)]
+        many = y.shape[1] if y.ndim == 2 else 1
+        return [(f"mean {name} of {many} targets" if many > 1 else name, *how) for name, *how in kinds]
+    sizes = np.bincount(y[y >= 0])
+    common = y[(y >= 0) & ~np.isin(y, rare)]
+    kinds = [("10-NN error", "class", 10), ("1-NN error", "class", 1)]
+    return kinds if len(common) and np.median(sizes[common]) >= MANY_PER_CLASS else kinds[::-1]
+
+
 def score_cases(target, positions, y, permuted, cases, *, folded):
-    """The scores of the report, and how many rows they were judged on."""
+    """The scores of the report, and how many rows they were judged on.
+
+    `positions` are those of the fitted rows, None where these are the judged rows themselves; the cases of an
+    unsupervised map are None where there is none. No figure rests on rows of rare classes.
+    """
     on_map, on_unsupervised, on_permuted = cases
-    names = {1: "1-NN error", 5: "5-NN error"} if target == "class" else {5: "nRMSE"}
-    if y.ndim == 2:
-        names = {5: f"mean nRMSE of {y.shape[1]} targets"}
+    of_all = judged_targets(on_map)
+    rare = rare_classes(of_all) if target == "class" else np.empty(0, dtype=np.intp)
+    n_judged = len(of_all) - int(np.isin(of_all, rare).sum()) if len(rare) else len(of_all)
+    if not n_judged:
+        return (), 0
     scores = []
-    for k, name in names.items():
-        k = min(k, *(len(p.fitted_target) - 1 for p in on_map))
-        chance = float(chance_error(y, n_neighbors=k)) if target == "class" else float(chance_nrmse(k))
+    for name, kind, k in kinds_of_error(target, y, rare):
+        k = min(k, *(len(p.target) - 1 if p.fitted_target is None else len(p.fitted_target) - 1 for p in on_map))
+        chance = chance_of(kind, y, k, rare)
         # Folds judge few rows each: together they make one figure. Placed rows make one a permutation.
         groups = [on_permuted] if folded else [[p] for p in on_permuted]
-        null = tuple(float(joint(target, k, group)) for group in groups)
-        inside = tuple(float(error_of(target, k, one.positions, shuffled)) for one, shuffled, _ in permuted)
+        null = tuple(float(joint(kind, k, group, rare)) for group in groups)
+        inside = tuple(float(error_of(kind, k, one.positions, other, rare=rare)) for one, other, _ in permuted)
         score = TargetScore(
-            name=name, value=joint(target, k, on_map), chance=chance,
-            in_sample=error_of(target, k, positions, y), unsupervised=joint(target, k, on_unsupervised),
-            permuted=NullResult(null, chance), permuted_in_sample=NullResult(inside, chance),
+            name=name, value=joint(kind, k, on_map, rare), chance=chance,
+            in_sample=None if positions is None else error_of(kind, k, positions, y, rare=rare),
+            unsupervised=None if on_unsupervised is None else joint(kind, k, on_unsupervised, rare),
+            permuted=NullResult(null, chance), permuted_in_sample=NullResult(inside, chance) if inside else None,
         )  # fmt: skip
         scores.append(score)
-    return tuple(scores), sum(len(p.target) for p in on_map)
+    return tuple(scores), n_judged
+
+
+def chance_of(kind, y, k, rare):
+    """The level of an error that unrelated targets have."""
+    if kind == "class":
+        return float(chance_error(y, n_neighbors=k, judged=~np.isin(y, rare)))
+    return 0.0 if kind == "order" else float(chance_nrmse(k))
 
 
 def map_overlaps(placed, classes):
-    """Pairs of classes that are mixed among the judged rows."""
-    # Rows of different folds lie on different maps: each votes on its own, the shares are averaged.
-    shares = [class_overlap(p.positions, p.target, Y_fit=p.fitted_positions, y_fit=p.fitted_target)[0] for p in placed]
-    return overlapping_pairs(np.mean(shares, axis=0), [str(name) for name in classes])
+    """Pairs of classes that are mixed among the judged rows; a rare class is neither side of a pair."""
+    rare = rare_classes(judged_targets(placed))
+    shares = np.zeros((len(classes), len(classes)))
+    sizes = np.zeros(len(classes))
+    # Rows of different folds lie on different maps: each votes on its own, the shares are averaged over the rows.
+    for p in placed:
+        found, names = class_overlap(p.positions, p.target, Y_fit=p.fitted_positions, y_fit=p.fitted_target)
+        names = names.astype(np.intp)  # a fold need not hold every class
+        counts = np.bincount(p.target[p.target >= 0], minlength=len(classes))
+        shares[np.ix_(names, names)] += np.nan_to_num(found) * counts[names, None]
+        sizes += counts
+    with np.errstate(invalid="ignore"):
+        shares /= sizes[:, None]
+    shares[rare], shares[:, rare] = np.nan, np.nan
+    return overlapping_pairs(shares, [str(name) for name in classes])
 
 
 def structure_curves(parts, unsupervised):
@@ -310,7 +406,7 @@ def mapping_words(mapping):
 def notes_of(model):
     """What a reader should know about how the map was made."""
     n_given, n_fit = model.rows_.shape[0], len(model.fit_rows_)
-    parts, notes = model.parts_, []
+    parts, notes = model.parts_, list(model.notes_)
     if n_fit < n_given:
         notes.append(f"{n_fit} of {n_given} rows were embedded; the others were placed on the map.")
     if isinstance(parts.data, SimilarityMetric) and parts.data.repaired_.negative_mass > 1e-9:
@@ -323,4 +419,4 @@ def notes_of(model):
         )
     if isinstance(parts.metric, FisherMetric) and not parts.metric.cross_fit:
         notes.append("cross_fit=False: rows were judged with their own labels in the density, as published.")
-    return tuple(notes)
+    return (*notes, *column_notes(model))

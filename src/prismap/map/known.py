@@ -1,6 +1,8 @@
-"""A row that equals a fitted one is recognised by its numbers, not by a distance that rounding could move."""
+"""A row that equals a fitted one is recognised by its content, not by a distance that rounding could move."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,3 +43,18 @@ class KnownRows:
     def _bits(values):
         """The bits of numbers as whole numbers; those of zero are zero, whatever its sign."""
         return (values.astype(np.float64) + 0.0).view(np.uint64)
+
+
+class KnownObjects:
+    """The fitted objects, to be found again by their content."""
+
+    def __init__(self, rows):
+        self.first: dict[Any, int] = {}
+        for place, key in enumerate(rows.content_keys()):
+            self.first.setdefault(key, place)
+
+    def find(self, rows):
+        """Which of some new objects equal a fitted one, and the first that each equals: (rows, fitted rows)."""
+        places = np.array([self.first.get(key, -1) for key in rows.content_keys()], dtype=np.intp)
+        found = np.flatnonzero(places >= 0)
+        return found, places[found]

@@ -76,8 +76,9 @@ def embed_many(embedding, rows, data, metric, *, perplexity, seed):
             "the map."
         )
     found = kneighbors(None, int(3 * perplexity), metric=metric, random_state=seed)
-    given = "precomputed" if data.is_matrix else "euclidean"
-    return embedding.set_params(metric=given, neighbors=found).fit(rows)
+    if data.is_matrix:
+        return embedding.set_params(metric=data, neighbors=found).fit(data.rows_)
+    return embedding.set_params(metric="euclidean", neighbors=found).fit(rows)
 
 
 def story_of(embedding):
@@ -153,9 +154,9 @@ def smoothness(D, Y, ridge, seed):
     return {"bandwidth": trial.factor_, "ridge": trial.ridge_}
 
 
-def large_anchors(n_rows, seed):
+def large_anchors(n_rows, seed, most):
     """The rows that carry the mapping of a large map."""
-    return np.sort(np.random.default_rng(seed).choice(n_rows, N_LANDMARKS, replace=False))
+    return np.sort(np.random.default_rng(seed).choice(n_rows, min(most, N_LANDMARKS), replace=False))
 
 
 def fit_bytes(n_rows, perplexity):

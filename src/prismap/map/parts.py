@@ -13,10 +13,11 @@ from prismap._blocks import row_blocks
 from prismap._spacing import far_threshold, typical_distance
 from prismap._threads import parallel_map
 from prismap.map.cells import Cells
-from prismap.map.known import KnownRows
+from prismap.map.known import KnownObjects, KnownRows
 from prismap.mappings.base import Mapping
 from prismap.metrics import Metric
 from prismap.metrics.geometry import DataMetric
+from prismap.metrics.objects import ObjectRows
 
 #: Up to so many rows all distances are computed; beyond, neighbours are searched and landmarks carry the mapping.
 DENSE_ROWS = 10_000
@@ -64,27 +65,31 @@ class MapParts:
         """
         Y, nearest = np.empty((rows.shape[0], self.positions.shape[1])), np.empty(rows.shape[0])
 
+        # Made here once, and not by every thread.
+        by_data, by_map, cells, known = self.data_anchors, self.map_anchors, self.cells, self.known
+
         def place_block(block):
-            own = self.data_anchors.see(rows[block])
-            seen = own if self.map_anchors is None else self.map_anchors.see(rows[block], own)
-            if self.cells is not None:
-                Y[block], nearest[block] = self.cells.place(seen, own)
+            part = rows[block]
+            own = by_data.see(part)
+            seen = own if by_map is None else by_map.see(part, own)
+            if cells is not None:
+                Y[block], nearest[block] = cells.place(seen, own)
             else:
                 Y[block] = self.mapping.place(seen.distances)
                 nearest[block] = np.sqrt(own.squared.min(axis=1))
+            found, fitted = known.find(part)
+            Y[block][found], nearest[block][found] = self.positions[fitted], 0.0
 
         size = int(np.clip(BLOCK_BYTES / 8 // len(self.anchors), 64, 1024))
         blocks = [slice(start, min(start + size, len(Y))) for start in range(0, len(Y), size)]
         # A metric that has threads of its own gets one block after another.
-        parallel_map(place_block, blocks, 1 if self.map_anchors is not None and self.map_anchors.threaded else None)
-        found, fitted = self.known.find(rows)
-        Y[found], nearest[found] = self.positions[fitted], 0.0
+        parallel_map(place_block, blocks, 1 if by_map is not None and by_map.threaded else None)
         return Y, nearest / self.typical_distance
 
     @cached_property
     def known(self):
         """The fitted rows, to be found again by their exact values."""
-        return KnownRows(self.rows)
+        return KnownObjects(self.rows) if isinstance(self.rows, ObjectRows) else KnownRows(self.rows)
 
     @cached_property
     def data_anchors(self):

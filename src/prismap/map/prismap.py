@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from numbers import Integral, Real
 from time import perf_counter
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,6 +20,7 @@ from prismap._threads import on_one_thread
 from prismap._validation import changed, encode_classes, moved
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.map.choose import choose, choose_mapping
+from prismap.map.columns import uneven_spreads
 from prismap.map.drift import drift_of
 from prismap.map.judge import judge
 from prismap.map.lazy import drawn, is_lazy, is_stream, placed_later
@@ -37,44 +40,54 @@ from prismap.map.make import (
 from prismap.map.parts import DENSE_ROWS, MapParts, nearest_anchors
 from prismap.map.refit import extended, new_landmarks, target_of
 from prismap.map.store import load_map, save_map
+from prismap.map.tables import encoded, fit_table, names_in, positions_frame, row_names, target_in
+from prismap.map.trust import trust_of
 from prismap.mappings import InverseMap
 from prismap.mappings.base import Mapping
 from prismap.metrics import FisherMetric, Metric, fit_metric
-from prismap.metrics.geometry import DATA, DataMetric, data_metric
-from prismap.metrics.models import bind_model
+from prismap.metrics.geometry import DATA, DESCRIBED, DataMetric, data_metric
+from prismap.metrics.posteriors.models import bind_model
 from prismap.metrics.support import shares
 from prismap.metrics.target import known_targets, resolve_target
+from prismap.tables import Roles
 
 
 class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """A 2-D map of rows that shows what matters for a target and does not invent it.
+    """A 2-D map of samples that shows what matters for a target and does not invent it.
+
+    A map consists of a metric, an embedding, a projection of new samples and a verdict. By default it is t-SNE under
+    the Fisher metric: directions in which the distribution of the target does not change shrink, and others grow. The
+    metric is cross-fitted, so no sample is judged by its own label. Without a target the map is an unsupervised one.
 
     Parameters
     ----------
-    method : str or embedding, default="tsne"
-        "tsne", "nerv", "mds", "elastic", "isomap", "lle", "mvu", "som" or "gtm", or an object of `prismap.embeddings`.
-    metric : "fisher", str or metric, default="fisher"
-        The distances of the map. ``FisherMetric(posterior=..., cross_fit=...)`` says how the distribution of the target
-        is estimated; what both know (target, data, supervision, perplexity, seed) is said here. Another metric, by a
-        name of scikit-learn or as an object, makes an unsupervised map of vectors, which the target only colours and
-        judges.
-    mapping : str or mapping, default="auto"
-        The out-of-sample projection. "auto": "fisher" or "vote", by leaving fitted samples out; votes without a target,
-        kernels on large maps. "fisher": a kernel map on the distances of the map. "euclidean": the same on the
+    method : str or embedding object, default="tsne"
+        The embedding: "tsne", "nerv", "mds", "elastic", "isomap", "lle", "mvu", "som" or "gtm", or an object of
+        `prismap.embeddings`.
+    metric : "fisher", str or metric object, default="fisher"
+        The distances of the map. ``FisherMetric(posterior=..., cross_fit=...)`` sets how the distribution of the target
+        is estimated. Parameters that both classes have (target, data, supervision, perplexity, random_state) are taken
+        from here. Any other metric, by a name of scikit-learn or as an object, makes an unsupervised map of vectors,
+        and the target only colours and judges it.
+    mapping : str or mapping object, default="fisher"
+        The out-of-sample projection. "fisher": a kernel map on the distances of the map. "euclidean": the same on the
         data's own distances. "svr" and "cost": its coefficients from support vector regression or from the t-SNE cost.
         "elm": the extreme learning kernel. "vote": where most of the nearest fitted samples are. "direct": where the
-        t-SNE cost is lowest (slow). "own": by the method itself ("som", "gtm"). Or an object of `prismap.mappings`.
-    supervision : "auto", "max" or float, default="auto"
-        How much the target counts, from 0 (exactly the unsupervised map) to 1 (the pure Fisher metric, as published).
-        "auto" takes the least that the evidence asks for: the smallest share whose ten nearest rows tell the target
-        as well as the best one's, judged out of fold, and 0 unless the gain over 0 is beyond chance; trees are among
-        the posteriors then. "max" is the sharpest honest map: 0.99 of the best posterior's metric.
+        t-SNE cost is lowest (slow). "own": by the method itself ("som", "gtm"). "auto": "fisher" or "vote", whichever
+        does better on fitted samples that are left out. Or an object of `prismap.mappings`.
+    supervision : float, "auto" or "max", default=0.8
+        How much the target counts, from 0 (the unsupervised map) to 1 (the pure Fisher metric, as published). The
+        default leaves the Euclidean metric a share, so that structure inside a class survives. "auto" takes the least
+        share whose ten nearest samples tell the target as well as the best share's, judged out of fold, and 0 unless
+        the gain over 0 is beyond chance. "max" is the sharpest honest map: 0.99 of the best posterior's metric. Trees
+        are among the posteriors for both.
     target : {"auto", "class", "real", "none"}, default="auto"
-        What y is. "auto" looks at its values, "none" ignores it. Several real targets, one per column, count alike;
-        pictures show the first.
-    data : {"vectors", "similarity", "dissimilarity"} or a metric of the data, default="vectors"
-        What X is: samples of features, or a square matrix between samples. ``SimilarityMetric(repair=...)`` says what
-        is done about negative eigenvalues of a similarity matrix.
+        What y is. "auto" decides by its values, "none" ignores it. Several real-valued targets, one per column, have
+        equal weight, and pictures show the first.
+    data : {"vectors", "similarity", "dissimilarity"}, `prismap.comparisons.Objects` or metric, default="vectors"
+        What X is: samples by features, or a square matrix between samples. ``Objects(compare)``: any list of objects,
+        which are compared when that is needed. ``SimilarityMetric(repair=...)`` sets what is done about negative
+        eigenvalues of a similarity matrix.
     fit_rows : int, default=5000
         At most so many samples, drawn with equal shares of the classes, are embedded. The others are projected.
     perplexity : float, default=30
@@ -84,22 +97,53 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    embedding_ : (n_fit, 2), positions of the fitted rows.
-    fit_rows_ : indices of the fitted rows among those given to `fit`.
-    target_ : "class", "real" or "none".
-    classes_ : the classes, with a class target.
-    supervision_ : how much the target counts: as it was given, or as it was chosen.
-    supervision_curve_ : what it was chosen from, a tuple of dictionaries (posterior, supervision, score,
-        standard_error, taken); None where it was given.
-    metric_ : the fitted metric: a `FisherMetric`, the one that was given, or the data's own without a target.
-    parts_ : `prismap.map.parts.MapParts`, what is saved, judged and served.
-    rows_, y_ : the samples given to `fit` as they were checked, and their target (codes, numbers or None).
-    times_ : seconds by stage.
-    seed_ : the seed in force.
+    embedding_ : array (n_fit, 2)
+        Positions of the fitted samples.
+    fit_rows_ : array (n_fit,)
+        Indices of the fitted samples among those given to `fit`.
+    target_ : {"class", "real", "none"}
+        What y was taken for.
+    classes_ : array
+        The classes, with a class target.
+    supervision_ : float
+        How much the target counts: as it was given, or as it was chosen.
+    supervision_curve_ : tuple of dicts or None
+        What it was chosen from (posterior, supervision, score, standard_error, taken).
+    metric_ : metric object
+        The fitted metric: a `FisherMetric`, the one that was given, or the data's own without a target.
+    parts_ : `prismap.map.parts.MapParts`
+        The fitted map as a plain value, which is saved, judged and served.
+    rows_, y_ : arrays
+        The samples given to `fit` after validation, and their target (codes, numbers or None).
+    times_ : dict
+        Seconds per stage.
+    seed_ : int
+        The seed used.
+    encoding_ : `prismap.tables.TableEncoding` or None
+        How the columns of a table become features (`from_table`, ``prismap map``); None for a map of an array.
+    index_ : array, index or None
+        The names of the samples: ids, or the index of a pandas frame.
+
+    See Also
+    --------
+    prismap.metrics.FisherMetric : The supervised distance by itself.
+    prismap.embeddings.TSNE : The embedding by itself.
+    prismap.quality.MapReport : What `report` returns.
 
     Notes
     -----
-    Fitting costs O(fit_rows^2) time and memory, placing is linear in the rows.
+    Fitting takes O(fit_rows^2) time and memory up to 10,000 fitted samples. Above, approximate nearest neighbours are
+    searched instead, for t-SNE only. Projecting takes time linear in the number of samples. A sample gets the same
+    position alone and in any batch, and a sample that equals a fitted one gets exactly its position.
+
+    Two dimensions lose information, and distances between clusters mean little in a t-SNE map. Look at `report` before
+    you interpret a picture.
+
+    References
+    ----------
+    A. Schulz, J. Brinkrolf, B. Hammer (2017), Efficient kernelisation of discriminative dimensionality reduction. A.
+    Schulz (2017), thesis, chapter 2. A. Gisbrecht, A. Schulz, B. Hammer (2015), Parametric nonlinear dimensionality
+    reduction using kernel t-SNE.
 
     Examples
     --------
@@ -116,7 +160,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         "mapping": [StrOptions({*MAPPINGS, "auto", "own"}), Mapping],
         "supervision": [StrOptions({"auto", "max"}), Interval(Real, 0, 1, closed="both")],
         "target": [StrOptions({"auto", "class", "real", "none"})],
-        "data": [StrOptions(set(DATA)), DataMetric],
+        "data": [StrOptions(set(DATA)), DataMetric, *DESCRIBED],
         "fit_rows": [Interval(Integral, 2, None, closed="left")],
         "perplexity": [Interval(Real, 1, None, closed="left")],
         "random_state": ["random_state"],
@@ -124,11 +168,12 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     @moved(
         posterior="metric=FisherMetric(posterior=...)", cross_fit="metric=FisherMetric(cross_fit=...)",
-        repair="data=SimilarityMetric(repair=...)", n_jobs="metric=FisherMetric(n_jobs=...)",
+        repair="data=SimilarityMetric(repair=...)",
+        n_jobs="nothing: all cores are used, and the result does not depend on their number",
     )  # fmt: skip
     def __init__(
-        self, method="tsne", *, metric="fisher", mapping="auto", supervision="auto", target="auto",
-        data="vectors", fit_rows=5000, perplexity=30, random_state=None,
+        self, method="tsne", *, metric="fisher", mapping="fisher", supervision=0.8, target="auto", data="vectors",
+        fit_rows=5000, perplexity=30, random_state=None,
     ):  # fmt: skip
         self.method = method
         self.metric = metric
@@ -141,20 +186,29 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X, y=None, *, callback=None):
-        """Fit the map to rows X with target y.
+        """Fit the map to samples X with target y.
 
-        Unlabelled rows (-1 beside other codes, None, NaN) are mapped like all others. `callback` follows the
-        embedding: ``callback(iteration, error, positions)``, True stops.
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame (n, n_features), or square matrix (n, n)
+            Samples, or with ``data="similarity"`` or ``"dissimilarity"`` the matrix between them. Of a Dask array or
+            data frame a sample of `fit_rows` samples is drawn in one pass, and `sampled_rows_` tells which.
+        y : array (n,) or (n, n_targets), default=None
+            The target. Unlabelled samples (-1 beside other codes, None, NaN) are mapped like all others.
+        callback : callable, default=None
+            ``callback(iteration, error, positions)``, called by the embedding. Return True to stop it.
 
-        Of a Dask array or data frame a sample of `fit_rows` rows is drawn in one pass, and the rest is not looked at
-        again; `sampled_rows_` tells which.
+        Returns
+        -------
+        self
         """
         self._validate_params()
+        self.encoding_, self.index_, self.notes_ = None, row_names(X), ()
         X, y, self.sampled_rows_ = drawn(X, y, self)
         data = data_metric(self.data)
         self.rows_ = data.read(self, X)
         if not data.is_matrix:
-            warn_of_constant_columns(self.rows_, getattr(self, "feature_names_in_", None))
+            self.notes_ = warn_of_columns(self.rows_, getattr(self, "feature_names_in_", None))
         n_rows = self.rows_.shape[0]
         self.target_, self.y_ = self._check_target(y, n_rows)
         codes = self.y_ if self.target_ == "class" else np.zeros(n_rows, dtype=np.intp)
@@ -167,6 +221,38 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             del self.seed_
             raise
         self._forget()
+        return self
+
+    @classmethod
+    def from_table(
+        cls, table, target=None, *, id=None, show=(), use=(), drop=(), standardize=True, impute=None,
+        target_kind="auto", callback=None, **options,
+    ):  # fmt: skip
+        """Fit a map to a table of numbers, booleans, categories, text and dates, as ``prismap map`` does.
+
+        The map keeps how the columns became features: `transform`, `place` and all others take tables like this one
+        from then on, after `load` too. (An array is taken as features that are encoded already.)
+
+        Parameters
+        ----------
+        table : data frame of pandas, polars or pyarrow, or `prismap.tables.Table`
+        target, id : names of the columns that the map is about and that name the rows.
+        show, use, drop : names of columns not to use for the map, to use though they look like ids, dates or free
+            text, and to leave out.
+        standardize : whether each column, a category as a whole, is brought to variance 1.
+        impute : None refuses missing values; "median" fills them, categories with the most frequent level.
+        target_kind : "auto", "class", "real" or "none".
+        **options : parameters of `PrisMap`.
+        """
+        roles = Roles(target, id, names_in(drop), show=names_in(show), use=names_in(use))
+        return fit_table(
+            partial(cls, **options), table, roles, target_kind=target_kind, standardize=standardize, impute=impute,
+            callback=callback,
+        )  # fmt: skip
+
+    def remember_table(self, encoding, *, index=None, notes=()):
+        """Read tables by this encoding from now on; `index` names the rows, `notes` go into the report."""
+        self.encoding_, self.index_, self.notes_ = encoding, index, (*self.notes_, *notes)
         return self
 
     @on_one_thread  # of linear algebra: another number of threads would be another map, by rounding
@@ -194,7 +280,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         positions = np.asarray(embedding.embedding_, dtype=np.float64)
         laps.append(perf_counter())
 
-        anchors = large_anchors(n_rows, self.seed_) if large else np.arange(n_rows)
+        anchors = large_anchors(n_rows, self.seed_, data.most_anchors) if large else np.arange(n_rows)
         mapping = self.mapping
         if mapping == "auto":
             mapping = "fisher" if large else choose_mapping(D, positions, None if metric is data else y, self.seed_)
@@ -247,7 +333,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _forget(self):
         """What was derived from an earlier fit."""
-        self._report, self.twins_, self._inverse = None, None, None
+        self._report, self.twins_, self._inverse, self._trust = None, None, None, None
         self._n_features_out = self.parts_.positions.shape[1]
 
     def _check_target(self, y, n_rows):
@@ -271,13 +357,15 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     times_ = property(lambda self: self.parts_.times, doc="Seconds by stage.")
 
     def fit_transform(self, X, y=None):
-        """Fit the map and return the positions of all rows: embedded where they were fitted, placed where not."""
+        """Fit the map and return the positions of all samples: embedded if they were fitted, projected otherwise."""
         self.fit(X, y)
         return self.transform(X) if is_lazy(X) else self.positions()
 
-    def positions(self):
-        """Positions of all rows given to `fit`, in their order."""
+    def positions(self, *, as_frame=False):
+        """Positions of all samples given to `fit`, in their order; as a pandas frame with the table's index or ids."""
         check_is_fitted(self, "seed_")
+        if as_frame:
+            return positions_frame(self.positions(), self.get_feature_names_out(), self.index_)
         Y = np.empty((self.rows_.shape[0], self.embedding_.shape[1]))
         Y[self.fit_rows_] = self.embedding_
         others = np.setdiff1d(np.arange(len(Y)), self.fit_rows_)
@@ -286,7 +374,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return Y
 
     def shown_target(self):
-        """The target that pictures are coloured by: of several the first; None without one."""
+        """The target that pictures are coloured by: the first of several, or None without a target."""
         return self.y_[:, 0] if self.y_ is not None and self.y_.ndim == 2 else self.y_
 
     def known(self):
@@ -313,7 +401,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self._place(X)[0]
 
     def place(self, X):
-        """Positions of rows X and which of them are far from all fitted rows, in one pass."""
+        """Positions of samples X, and which of them are far from all fitted samples, in one pass."""
         Y, distance = self._place(X)
         return Y, distance > self.parts_.far_threshold
 
@@ -322,11 +410,11 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self._place(X)[1]
 
     def is_far(self, X):
-        """Which rows are farther from the data than 99 % of the fitted rows are from each other."""
+        """Which samples are farther from the nearest fitted one than 99 % of the fitted samples are from theirs."""
         return self._place(X)[1] > self.parts_.far_threshold
 
     def drift(self, X):
-        """Whether rows X are still what the map was made of: a `Drift`, whose words say if to refit."""
+        """Compare samples X with the fitted ones: a `Drift`, whose text says whether to refit."""
         check_is_fitted(self, "seed_")
         return drift_of(self.parts_, self.target_, self.entries(self._read(X)))
 
@@ -340,7 +428,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if self.parts_.data.is_matrix:
             raise InputError("partial_refit needs data='vectors': distances between new rows are not known otherwise.")
         rows = self._read(X).astype(self.rows_.dtype, copy=False)
-        target = target_of(self, y, rows.shape[0])
+        target = target_of(self, target_in(self.encoding_, X) if y is None else y, rows.shape[0])
         self.added_rows_ = added = new_landmarks(self.parts_, rows, most)
         if not len(added):
             return self
@@ -350,6 +438,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.rows_ = sp.vstack([self.rows_, rows], format="csr") if sp.issparse(rows) else np.vstack([self.rows_, rows])
         self.y_ = None if target is None else np.concatenate([self.y_, target])
         self.fit_rows_ = np.concatenate([self.fit_rows_, np.arange(first, first + len(added))])
+        self.index_ = None  # the new rows have names of another table
         self._forget()
         return self
 
@@ -359,7 +448,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _read(self, X):
         check_is_fitted(self, "seed_")
-        return self.parts_.data.read(self, X, reset=False)
+        return self.parts_.data.read(self, encoded(self.encoding_, X), reset=False)
 
     def entries(self, rows):
         """What the parts take of given rows: vectors as they are, of matrix data the fitted columns."""
@@ -381,7 +470,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self._inverse.transform(Y)
 
     def report(self, *, n_permutations=None, callback=None):
-        """The `MapReport`: figures on rows that took no part in the fit, permuted-label twins, and the verdict.
+        """The `MapReport`: errors on held-out samples, baselines, and the verdict in words.
 
         The first call refits the map a few times (without a target, with permuted ones, without the judged rows) and
         takes a few times as long as `fit`; later calls return the same report. `callback(done, all)` counts these maps.
@@ -390,6 +479,14 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if self._report is None:
             self._report, self.twins_ = judge(self, n_permutations=n_permutations, callback=callback)
         return self._report
+
+    @property
+    def trust_(self):
+        """How far each row can be trusted, a `prismap.map.trust.Trust`; classes only, after `report`."""
+        check_is_fitted(self, "seed_")
+        if self._trust is None:
+            self._trust = trust_of(self)
+        return self._trust
 
     def report_dict(self):
         """The report in plain values if the map was judged; None otherwise."""
@@ -406,36 +503,43 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         return MapDisplay.from_map(self).plot(ax=ax, **options).ax_
 
-    def to_html(self, path, *, title="prismap", columns=None, images=None, row_ids=None, model=None):
-        """Write the self-contained page: the map, its twins and the verdict. Judges the map if that is still to do.
+    def to_html(self, path, *, model=None, **options):
+        """Write the self-contained page: the map, the baselines and the verdict. Judges the map first if needed.
 
-        `model`: a trained classifier or regressor, whose decisions are shown behind the points.
+        `model`: a trained classifier or regressor, whose decisions are shown behind the points. Options go to
+        `prismap.pages.page_of`: title, target_name, columns to show beside the features, images, row_ids.
         """
         from prismap.pages import write_page
 
-        return write_page(self, path, model=model, title=title, columns=columns, images=images, row_ids=row_ids)
+        return write_page(self, path, model=model, **options)
 
     def explore(self, **options):
-        """The page as a notebook widget with a two-way `selection`; the static page where anywidget is missing."""
+        """The page as a notebook widget with a two-way `selection`; the static page where anywidget is missing.
+
+        Options as for `to_html`, but `model`.
+        """
         from prismap.pages import show_page
 
         return show_page(self, **options)
 
     def save(self, path, *, extra_header=None):
-        """Write the map to one file without pickle; `load` in a new process places rows alike."""
+        """Write the map to one file without pickle. A map that `load` reads gives the same positions."""
         check_is_fitted(self, "seed_")
         save_map(self, path, extra_header or {})
 
     @classmethod
-    def load(cls, path):
-        """Read a map that `save` wrote."""
-        return load_map(cls, path)
+    def load(cls, path, *, compare=None):
+        """Read a map that `save` wrote.
+
+        `compare`: the function that compares objects, if the map was made with one of your own.
+        """
+        return load_map(cls, path, compare)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        is_matrix = data_metric(self.data).is_matrix
-        tags.input_tags.sparse = not is_matrix
-        tags.input_tags.pairwise = is_matrix
+        data = data_metric(self.data)
+        tags.input_tags.sparse = not data.is_matrix
+        tags.input_tags.pairwise = get_tags(data).input_tags.pairwise
         tags.target_tags.required = False
         return tags
 
@@ -471,10 +575,10 @@ def sample_rows(codes, most, rng):
     return np.sort(np.concatenate(chosen))
 
 
-def warn_of_constant_columns(rows, names):
-    """Constant columns carry nothing; they are kept, and said."""
+def warn_of_columns(rows, names):
+    """Say that columns are constant or differ much in spread; the latter is returned for the report."""
     if sp.issparse(rows):
-        return
+        return ()
     constant = np.flatnonzero(np.ptp(rows, axis=0) == 0)
     if len(constant):
         labels = [str(names[j]) if names is not None else f"column {j}" for j in constant]
@@ -482,5 +586,10 @@ def warn_of_constant_columns(rows, names):
         warnings.warn(
             f"{len(constant)} of {rows.shape[1]} columns are constant and carry no information (kept): {shown}.",
             PrismapWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
+    uneven = uneven_spreads(rows, names)
+    if uneven is None:
+        return ()
+    warnings.warn(uneven, PrismapWarning, stacklevel=4)
+    return (uneven,)

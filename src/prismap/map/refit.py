@@ -1,8 +1,8 @@
 """New regions on a map that exists: some of the new rows become landmarks, and nothing that was there moves.
 
 Far rows are taken farthest first, in the data's own geometry, until the others lie within the typical distance of one
-taken. Connected groups of them become islands (`prismap.map.islands`) near where the embedding's cost puts their
-medoid with all old rows in place (001_..., section 2). Each gets a kernel of its own: with the old coefficients
+taken. Connected groups of them become new clusters (`prismap.map.islands`) near where the embedding's cost puts their
+medoid with all old rows in place (Gisbrecht et al. 2012, sec. 2). Each gets a kernel of its own: with old coefficients
 ``alpha`` kept, those of the new landmarks solve ``K_new beta = Y - K_old alpha`` at the new landmarks. Far from these,
 where their kernels vanish, rows go where they went before.
 """

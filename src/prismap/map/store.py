@@ -12,12 +12,14 @@ from prismap.bundle import read_bundle, write_bundle
 from prismap.exceptions import FileFormatError, InputError
 from prismap.map.make import OwnPlacement, make_mapping
 from prismap.map.parts import DENSE_ROWS, MapParts
-from prismap.map.specs import from_spec, to_spec
+from prismap.map.specs import from_spec, objects_spec, to_spec
 from prismap.map.stored import check_stored, has_kernels, load_bytes, sparse_shape
 from prismap.metrics import FisherMetric, SimilarityMetric, fit_metric
 from prismap.metrics.base import PrecomputedMetric
 from prismap.metrics.geometry import data_metric
+from prismap.metrics.objects import ObjectRows
 from prismap.quality import MapReport
+from prismap.tables import TableEncoding
 
 KIND = "prismap.PrisMap"
 
@@ -45,10 +47,17 @@ def save_map(model, path, extra_header):
     header = {
         "kind": KIND, "params": params, "target_kind": model.target_, "seed": model.seed_,
         "n_features": model.n_features_in_, "n_given": int(model.rows_.shape[0]), "times": parts.times,
-        "story": {name: to_plain(value) for name, value in parts.story.items()}, "extra": extra_header,
-        "report": model.report_dict(), "supervision": model.supervision_, "supervision_curve": model.supervision_curve_,
+        "story": {name: to_plain(value) for name, value in parts.story.items()},
+        "extra": header_of_table(model, extra_header),
+        "report": model.report_dict(),
+        "supervision": model.supervision_, "supervision_curve": model.supervision_curve_,
     }  # fmt: skip
     write_bundle(path, arrays, header)
+
+
+def header_of_table(model, extra_header):
+    """What the header keeps beside the map: what the caller adds, and how tables are read."""
+    return extra_header if model.encoding_ is None else {**extra_header, "table": model.encoding_.to_dict()}
 
 
 def to_plain(value):
@@ -57,8 +66,8 @@ def to_plain(value):
     return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
 
 
-def load_map(cls, path):
-    """Read a file of `save_map`."""
+def load_map(cls, path, compare=None):
+    """Read a file of `save_map`; `compare` is the function that compares the objects of such a map."""
     bundle = read_bundle(path)
     header, arrays = bundle.header, bundle.arrays
     if header.get("kind") != KIND:
@@ -67,10 +76,25 @@ def load_map(cls, path):
         check_stored(header, arrays)
         needed = load_bytes(header, arrays)
     require_memory(needed, f"The map of {len(arrays['positions'])} rows in {path}", "Load it on a larger machine.")
+    check_compare(path, header, compare)
     with _refusing(path), np.errstate(all="ignore"):
-        model = _restore(cls, header, arrays)
+        model = _restore(cls, header, arrays, compare)
         _check_placing(model)
     return model
+
+
+def check_compare(path, header, compare):
+    """A function of the user's is asked for again, and only then."""
+    found = objects_spec(header["params"])
+    name = None if found is None else found.get("function")
+    if name is not None and compare is None:
+        raise InputError(
+            f"the objects of {path} were compared by the function {name!r}, which a file cannot hold: "
+            "load it with PrisMap.load(path, compare=...)."
+        )
+    if name is None and compare is not None:
+        what = "knows its comparison by name" if found else "holds no objects"
+        raise InputError(f"{path} {what}: leave compare out.")
 
 
 @contextmanager
@@ -87,16 +111,27 @@ def _refusing(path):
 def _check_placing(model):
     """A row between two fitted ones must get a position, or the values of the file are none a map can have."""
     rows = model.fitted_rows()
-    n_columns = len(model.embedding_) if model.parts_.data.is_matrix else model.n_features_in_
-    if rows.shape != (len(model.embedding_), n_columns):
-        raise ValueError(f"{rows.shape[0]} x {rows.shape[1]} rows do not go with {len(model.embedding_)} positions")
-    Y, distance = model.parts_.place((rows[:1] + rows[1:2]) * 0.5)
+    if isinstance(rows, ObjectRows):
+        if len(rows) != len(model.embedding_):
+            raise ValueError(f"{len(rows)} objects do not go with {len(model.embedding_)} positions")
+        probe = ObjectRows(rows.objects[:1])  # as if it were new
+    else:
+        probe = between_rows(model, rows)
+    Y, distance = model.parts_.place(probe)
     if not (np.isfinite(Y).all() and np.isfinite(distance).all() and np.isfinite(model.embedding_).all()):
         raise ValueError("its positions are not finite")
 
 
-def _restore(cls, header, arrays):
-    model = cls(**{name: from_spec(value) for name, value in current_params(header["params"]).items()})
+def between_rows(model, rows):
+    """A row between two fitted ones."""
+    n_columns = len(model.embedding_) if model.parts_.data.is_matrix else model.n_features_in_
+    if rows.shape != (len(model.embedding_), n_columns):
+        raise ValueError(f"{rows.shape[0]} x {rows.shape[1]} rows do not go with {len(model.embedding_)} positions")
+    return (rows[:1] + rows[1:2]) * 0.5
+
+
+def _restore(cls, header, arrays, compare):
+    model = cls(**{name: from_spec(value, name, compare) for name, value in current_params(header["params"]).items()})
     model._validate_params()
     model.n_features_in_ = header["n_features"]
     if "feature_names" in arrays:
@@ -105,7 +140,7 @@ def _restore(cls, header, arrays):
     if model.target_ == "class":
         model.classes_ = arrays["classes"]
     # Only the fitted rows are in the file: they are now all the rows there are.
-    rows, target = unpack_rows(arrays), arrays.get("target")
+    rows, target = unpack_rows(arrays, model.data), arrays.get("target")
     model.rows_, model.y_, model.fit_rows_ = rows, target, np.arange(rows.shape[0])
     model.entry_columns_ = arrays["fit_rows"]
     # Files of the first version say how much the target counts by the parameter alone.
@@ -113,6 +148,9 @@ def _restore(cls, header, arrays):
     model.supervision_curve_ = header.get("supervision_curve")
     model.parts_ = _restore_parts(model, header, arrays, rows, target)
     model.extra_header_ = header["extra"]
+    table = header["extra"].get("table")
+    model.notes_ = ()
+    model.remember_table(None if table is None else TableEncoding.from_dict(table))
     model.remember_report(MapReport.from_dict(header["report"]) if header["report"] else None)
     return model
 
@@ -165,9 +203,9 @@ def current_params(params):
         return params
     params = dict(params)
     posterior, cross_fit = params.pop("posterior"), params.pop("cross_fit")
-    repair, n_jobs = params.pop("repair"), params.pop("n_jobs")
+    repair, _ = params.pop("repair"), params.pop("n_jobs")
     if params["metric"] == "fisher":
-        own = FisherMetric(posterior=posterior, cross_fit=cross_fit, perplexity=params["perplexity"], n_jobs=n_jobs)
+        own = FisherMetric(posterior=posterior, cross_fit=cross_fit, perplexity=params["perplexity"])
         params["metric"] = to_spec(own, "metric")
     if params["data"] == "similarity":
         params["data"] = to_spec(SimilarityMetric(repair), "data")
@@ -175,7 +213,9 @@ def current_params(params):
 
 
 def pack_rows(rows):
-    """Dense rows as they are, sparse ones by their parts."""
+    """Dense rows as they are, sparse ones by their parts, objects as text."""
+    if isinstance(rows, ObjectRows):
+        return rows.pack()
     if not sp.issparse(rows):
         return {"rows": rows}
     return {
@@ -186,8 +226,10 @@ def pack_rows(rows):
     }
 
 
-def unpack_rows(arrays):
+def unpack_rows(arrays, data):
     """The inverse of `pack_rows`, of arrays that `check_stored` has seen."""
+    if "objects" in arrays:
+        return ObjectRows.unpack(data_metric(data).how, arrays)
     if "rows" in arrays:
         return arrays["rows"]
     parts = (arrays["rows/data"], arrays["rows/indices"], arrays["rows/indptr"])

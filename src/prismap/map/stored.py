@@ -12,6 +12,8 @@ import numpy as np
 
 from prismap.bundle import check_sparse
 from prismap.map.parts import DENSE_ROWS
+from prismap.map.specs import MOST_WORK, objects_spec
+from prismap.metrics.objects import MOST_IN_MATRIX
 
 #: Arrays of row numbers, and the least number that may stand in them.
 INDICES = {
@@ -29,6 +31,8 @@ SCALARS = (
     "metric/machine_temperature",
     "metric/trees_temperature",
 )
+#: Bytes of Python objects that a byte of their JSON can become.
+OBJECT_BYTES = 32.0
 HEADER_KINDS: dict[str, Any] = {
     "params": dict, "extra": dict, "times": dict, "story": dict, "n_features": int, "n_given": int,
     "report": (dict, type(None)),
@@ -59,6 +63,10 @@ def has_kernels(arrays):
 def is_matrix(header):
     """Whether the rows of the file are entries of a matrix, by the name of the data or of its metric."""
     data = header["params"]["data"]
+    if not isinstance(data, (str, dict)):
+        raise ValueError("data in its header is neither a name nor a metric")
+    if objects_spec(header["params"]) is not None:
+        return False
     return (data if isinstance(data, str) else data["class"]) not in ("vectors", "VectorMetric")
 
 
@@ -80,12 +88,18 @@ def load_bytes(header, arrays):
         needed += 64.0 * min(n, DENSE_ROWS) ** 2
     if is_matrix(header):
         needed += 40.0 * n**2
+    if "objects" in arrays:
+        needed += OBJECT_BYTES * arrays["objects"].size + 60.0 * min(n, MOST_IN_MATRIX) ** 2
     return needed
 
 
 def _check_values(name, array):
     """Numbers where there must be some, all of them finite but those of a target, which may be missing."""
     if name in SPARSE:
+        return
+    if name == "objects":
+        if array.dtype != np.uint8 or array.ndim != 1:
+            raise ValueError("its objects are no text")
         return
     if name == "feature_names":
         allowed = "U"
@@ -102,6 +116,12 @@ def _check_values(name, array):
 
 def _check_rows(header, arrays, n):
     """As many rows as positions, of as many columns as the header says; sparse ones in order."""
+    if objects_spec(header["params"]) is not None:
+        if "values" in arrays and arrays["values"].shape != (n * (n + 1) // 2,):
+            raise ValueError(f"{arrays['values'].size} values do not go with {n} objects")
+        if "objects" not in arrays or "feature_names" in arrays:
+            raise ValueError("it has no objects")
+        return
     if "rows" in arrays:
         shape = arrays["rows"].shape
     else:
@@ -147,6 +167,10 @@ def _check_shapes(arrays, n, n_components):
     for name, shape in wanted.items():
         if arrays[name].shape != shape:
             raise ValueError(f"{name} has shape {arrays[name].shape} and not {shape}")
+    if "metric/segments" in arrays:
+        number, extrapolated = arrays["metric/segments"].tolist()
+        if not 1 <= number <= MOST_WORK["n_segments"] or extrapolated not in (0, 1):
+            raise ValueError(f"metric/segments says {number} sub-segments, which no map has")
     if arrays["nearest"].min() < 0:
         raise ValueError("nearest holds distances below zero")
 
@@ -159,6 +183,8 @@ def _check_indices(header, arrays, n):
         if name not in arrays:
             continue
         index, end = arrays[name], header["n_given"] if name == "fit_rows" else n
+        if name == "mapping/landmarks" and n > DENSE_ROWS:
+            end = len(arrays.get("anchors", arrays["positions"]))  # numbered among the anchors
         if index.ndim != 1 or index.min() < least or index.max() >= end:
             raise ValueError(f"{name} holds other numbers than those of its {end} rows")
     # A new row of matrix data is given by its entries against all rows, of which those fitted are taken.

@@ -28,8 +28,8 @@ LOWEST_REPRESENTABLE = np.log(np.finfo(np.float64).tiny)
 def make_kernels(name, D, factors):
     """Kernels of rows with mutual distances D: one common width, a factor times the typical nearest distance.
 
-    A width of its own for every row, as in 003_..., lets lonely rows reach into everything: on held-out rows of digits
-    and usps the common width is 4 and 10 points of 1-NN accuracy better.
+    A width of its own for every row, as in Gisbrecht et al. (2015), gives isolated rows very wide kernels: on held-out
+    rows of digits and usps the common width is 4 and 10 points of 1-NN accuracy better.
     """
     if name == "elm":
         return [ElmKernel.of(D, factor) for factor in factors]
@@ -38,7 +38,7 @@ def make_kernels(name, D, factors):
 
 
 def representable_kernel(D):
-    """The published rule, ``sigma_j = f n_j``, n_j the nearest distance of row j, and its f (003_..., section 3).
+    """The published rule, ``sigma_j = f n_j``, n_j the nearest distance of row j, and its f (Gisbrecht et al. 2015).
 
     f is the smallest factor for which every kernel value is a normal number: ``exp(-d_ij^2 / 2 (f n_j)^2) >= tiny`` for
     all pairs gives ``f = max d_ij / n_j / sqrt(-2 log tiny)``.
@@ -50,7 +50,7 @@ def representable_kernel(D):
 
 
 def fifth_neighbor_kernel(D):
-    """One width, the mean distance of a row to its fifth nearest neighbour, and no factor (001_..., section 4)."""
+    """One width, the mean distance of a row to its fifth nearest neighbour (Gisbrecht et al. 2012, section 4)."""
     return GaussianKernel(np.full(len(D), float(nearest_distances(D, 5).mean()) or 1.0)), np.nan
 
 

@@ -17,7 +17,7 @@ _TINY = np.finfo(np.float64).tiny
 
 
 def minimize_tsne_cost(K, A, P, n_iter):
-    """Coefficients A of the map ``Y = K A`` with a lower t-SNE cost: ``(A, cost)`` (001_..., section 3, "k").
+    """Coefficients A of the map ``Y = K A`` with a lower t-SNE cost: ``(A, cost)`` (Gisbrecht et al. 2012, sec. 3).
 
     The gradient in A is K^T times that in Y, which is the paper's formula. L-BFGS never ends above its start.
     """
@@ -36,7 +36,7 @@ def _pull(F, Z, Y):
 
 
 def tsne_placement(Z, Y, P, rest):
-    """The part of KL(P || Q) that depends on a new position, with all others fixed (001_..., section 2).
+    """The part of KL(P || Q) that depends on a new position, with all others fixed (Gisbrecht et al. 2012, section 2).
 
     P (b, n) are the joint affinities of the new rows with the fitted ones, `rest` is the sum of w over all pairs of
     fitted rows: cost = 2 sum_j p_j log(1 + |z - y_j|^2) + log(rest + 2 sum_j w_j), times n + 1 to be of order one.

@@ -1,4 +1,4 @@
-"""Does a map treat new rows as it treats those it was fitted on? The distribution of q_ij tells (003_..., Fig. 3)."""
+"""Does a map treat new rows as it treats the fitted ones? The distribution of q_ij (Gisbrecht et al. 2015, Fig. 3)."""
 
 from __future__ import annotations
 

@@ -34,40 +34,67 @@ CG_ITERATIONS, CG_TOLERANCE = 100, 1e-6
 
 
 class InverseMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """``pi^-1(xi) = sum_j beta_j k_j(xi) / sum_l k_l(xi)`` with Gaussian kernels in the plane (thesis eq. 3.2).
+    """From positions in the plane back to samples: a smooth surface through the data.
 
-    The image of a plane can only be a surface: what varies across it at a position is averaged. The coefficients
-    minimise the squared error, or, given a Fisher metric, ``sum_i r_i^T (J(x_i) + e I) r_i``, r_i = x_i - pi^-1(xi_i),
-    so that directions that matter for the target are met best (thesis eq. 3.3).
+    ``pi^-1(xi) = sum_j beta_j k_j(xi) / sum_l k_l(xi)`` with Gaussian kernels in the plane. The image of a plane can
+    only be a surface, so whatever varies across it at a position is averaged. The coefficients minimise the squared
+    error. Given a Fisher metric they minimise ``sum_i r_i^T (J(x_i) + e I) r_i`` with r_i = x_i - pi^-1(xi_i), so that
+    directions that matter for the target are reproduced best.
 
     Parameters
     ----------
-    metric : None or FisherMetric
-        A Fisher metric fitted on the rows that `fit` gets (posterior="parzen", vectors). Its tensors are the
-        cross-fitted ones, if it has them; in-sample ones over-fit.
-    bandwidth : "cv" or float
-        Factor of the typical spacing of the landmarks: by cross-validated squared error, or given.
-    ridge : float
-        Penalty on the squared coefficients, relative to the weight of one row.
-    n_landmarks : int, optional
-        Number of kernels; by default one for four rows, at most 1000.
-    landmarks : {"kmeans", "subset"}
-        Where the kernels sit: codebook of the positions, or positions drawn at random.
-    euclidean_share : float
-        e, relative to the mean weight of J in a direction. Small values trust the tensor alone.
-    random_state : int, optional
-        Draws landmarks and folds; None is a fixed draw.
-    n_jobs : int, optional
-        Threads of `transform`; None: as many as BLAS uses.
+    metric : FisherMetric or None, default=None
+        A Fisher metric that is fitted on the samples given to `fit` (vectors, posterior="parzen"). Its cross-fitted
+        tensors are used if it has them, because in-sample ones overfit.
+    bandwidth : "cv" or float, default="cv"
+        Factor on the typical spacing of the landmarks, chosen by cross-validated squared error, or given.
+    ridge : float, default=0.01
+        Penalty on the squared coefficients, relative to the weight of one sample.
+    n_landmarks : int, default=None
+        Number of kernels. None is one per four samples, at most 1000.
+    landmarks : {"kmeans", "subset"}, default="kmeans"
+        Where the kernels sit: at a codebook of the positions, or at positions drawn at random.
+    euclidean_share : float, default=1.0
+        e, relative to the mean weight of J in a direction. Small values rely on the tensor alone.
+    random_state : int, RandomState instance or None, default=None
+        Draws landmarks and folds. None is a fixed draw.
+    n_jobs : int, default=None
+        Threads of `transform`. None uses as many as BLAS does.
 
     Attributes
     ----------
-    landmarks_ : (n_landmarks, 2) positions of the kernels.
-    coefficients_, center_ : the beta, and the row they are relative to.
-    bandwidth_, factor_ : the common width, and its factor.
-    residual_ : root mean square of X - pi^-1(Y), relative to the spread of X.
-    cost_ : weighted cost at the start and at the end (with a metric).
-    typical_distance_, far_threshold_ : as in `KernelMap`, in the plane.
+    landmarks_ : array (n_landmarks, 2)
+        Positions of the kernels.
+    coefficients_, center_ : arrays
+        The beta, and the sample they are relative to.
+    bandwidth_, factor_ : float
+        The common width, and its factor.
+    residual_ : float
+        Root mean square of X - pi^-1(Y), relative to the spread of X.
+    cost_ : pair of float
+        Weighted cost at the start and at the end (with a metric).
+    typical_distance_, far_threshold_ : float
+        As in `KernelMap`, in the plane.
+
+    See Also
+    --------
+    KernelMap : The other direction, from samples to positions.
+    PrisMap.inverse_transform : This projection for a fitted map.
+
+    Notes
+    -----
+    Fitting solves one linear system of n_landmarks unknowns per feature. With a metric, an iterative solver follows.
+
+    References
+    ----------
+    Schulz (2017), sec. 3.3, eq. 3.2 and 3.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
+    >>> InverseMap().fit(X[:, :2], X).transform([[0.0, 0.5]]).shape
+    (1, 3)
     """
 
     _parameter_constraints: dict = {

@@ -40,53 +40,87 @@ COST_ITERATIONS = 300
 
 
 class KernelMap(Mapping):
-    """Kernel map of 001_... and 003_...: ``y(x) = sum_j alpha_j k_j(x) / sum_l k_l(x)``, for any embedding (X, Y).
+    """Out-of-sample projection by kernels, for any embedding.
 
-    `transform` takes each row by itself: no state, no order, no randomness. It works in double precision, so that a
-    row's position does not depend on its company by more than 1e-5 of the map's spread (usually far less). Positions
-    may come from any embedding, or be a user's own.
+    Given samples X and their positions Y, the projection is ``y(x) = sum_j alpha_j k_j(x) / sum_l k_l(x)``. The
+    positions may come from any embedding or be your own. `transform` projects each sample independently of the others.
 
     Parameters
     ----------
-    kernel : {"rbf", "elm"}
+    kernel : {"rbf", "elm"}, default="rbf"
         ``exp(-d(x, x_j)^2 / 2 sigma_j^2)``, or the nearly parameterless kernel of extreme learning machines.
-    solver : {"interpolate", "svr", "cost"}
-        How the coefficients are found: ``(K + ridge I) A = Y``; support vector regression of each coordinate; or the
-        t-SNE cost of the fitted rows itself, started from the interpolation.
-    normalize : bool
-        Divide by the sum of the kernels. Without it, rows far from all others go to the mean position.
-    metric : str or metric
-        A name scikit-learn knows, "precomputed" (distances: square at fit, (n_new, n) afterwards), or a metric object.
-        A metric that is already fitted is used as it is, and X must be the rows it was fitted on; otherwise it is
-        cloned and fitted on X. Note that `sklearn.base.clone` of the map forgets a metric's fit.
-    bandwidth : "cv", "representable", "fifth" or float
-        A common width for all kernels, this factor times the median distance to the nearest neighbour: chosen by
-        cross-validation, or given. "fifth": the mean distance to the fifth neighbour (001_...). "representable": a
-        width of its own for each kernel, the published rule (003_...). For "elm" the factor scales the data.
-    ridge : "cv" or float
-        Added to the diagonal of K; 0 interpolates. For "svr", the inverse of C.
-    n_landmarks : int, optional
-        Number of kernels, at rows drawn at random; all distinct rows by default, which takes memory for n x n.
-    perplexity : float
-        Of the t-SNE cost (``solver="cost"`` only).
-    random_state : int, optional
-        Draws the landmarks and the folds of the cross-validation; None is a fixed draw.
-    n_jobs : int, optional
-        Threads of `transform`; None: as many as BLAS uses.
+    solver : {"interpolate", "svr", "cost"}, default="interpolate"
+        How the coefficients are found. "interpolate" solves ``(K + ridge I) A = Y``. "svr" is support vector regression
+        of each coordinate. "cost" minimises the t-SNE cost of the fitted samples, starting from the interpolation.
+    normalize : bool, default=True
+        Divide by the sum of the kernels. Without it, samples far from all others go to the mean position.
+    metric : str or metric object, default="euclidean"
+        A name that scikit-learn knows, "precomputed" (distances: square at fit, (n_new, n) afterwards), or a metric
+        object. A metric that is already fitted is used as it is, and X must be the samples it was fitted on. Otherwise
+        it is cloned and fitted on X. Note that `sklearn.base.clone` of the projection discards the fit of a metric.
+    bandwidth : {"cv", "representable", "fifth"} or float, default="cv"
+        Width of the kernels. A number is a factor on the median distance to the nearest neighbour, and "cv" chooses
+        this factor by cross-validation. "fifth" is the mean distance to the fifth neighbour (Gisbrecht et al. 2012).
+        "representable" gives each kernel its own width (Gisbrecht et al. 2015). For "elm" the factor scales the data.
+    ridge : "cv" or float, default="cv"
+        Added to the diagonal of K. 0 interpolates. For "svr", the inverse of C.
+    n_landmarks : int, default=None
+        Number of kernels, at samples drawn at random. None uses all distinct samples, which takes memory for n x n.
+    perplexity : float, default=30
+        Perplexity of the t-SNE cost (``solver="cost"`` only).
+    random_state : int, RandomState instance or None, default=None
+        Draws the landmarks and the folds of the cross-validation. None is a fixed draw.
+    n_jobs : int, default=None
+        Threads of `transform`. None uses as many as BLAS does.
 
     Attributes
     ----------
-    metric_ : the fitted metric.
-    landmarks_ : indices of the fitted rows that carry a kernel (duplicates share one).
-    coefficients_, center_ : the alpha, (n_landmarks, d), and the position they are relative to.
-    kernel_ : the kernel with its width.
-    bandwidth_ : (n_landmarks,), the sigma ("rbf").
-    factor_, ridge_ : the factor (nan with "fifth") and ridge used.
-    residual_ : root mean square of Y - y(X) over the fitted rows, relative to the spread of Y.
-    condition_ : condition number of the system solved.
-    cost_ : t-SNE cost at the start and at the end (``solver="cost"``).
-    typical_distance_ : median distance of a fitted row to its nearest neighbour.
-    far_threshold_ : 99 % of the fitted rows are nearer than this to another one, in units of the typical distance.
+    metric_ : metric object
+        The fitted metric.
+    landmarks_ : array
+        Indices of the fitted samples that carry a kernel. Duplicates share one.
+    coefficients_, center_ : arrays (n_landmarks, d) and (d,)
+        The alpha, and the position they are relative to.
+    kernel_ : kernel object
+        The kernel with its width.
+    bandwidth_ : array (n_landmarks,)
+        The sigma ("rbf").
+    factor_, ridge_ : float
+        The factor (nan with "fifth") and the ridge used.
+    residual_ : float
+        Root mean square of Y - y(X) over the fitted samples, relative to the spread of Y.
+    condition_ : float
+        Condition number of the system that was solved.
+    cost_ : pair of float
+        t-SNE cost at the start and at the end (``solver="cost"``).
+    typical_distance_ : float
+        Median distance of a fitted sample to its nearest neighbour.
+    far_threshold_ : float
+        99 % of the fitted samples are nearer than this to another one, in units of the typical distance.
+
+    See Also
+    --------
+    VoteMap : Better on embeddings that tear neighbourhoods apart.
+    DirectPlacement : Exact minimisation for each sample, and slow.
+    InverseMap : From positions back to samples.
+
+    Notes
+    -----
+    Fitting takes O(n^3) time and O(n^2) memory for n kernels, and projecting m samples O(m n). `transform` works in
+    double precision, so the position of a sample depends on its batch by no more than 1e-5 of the spread of the
+    embedding.
+
+    References
+    ----------
+    Gisbrecht et al. (2012), Out-of-sample kernel extensions for nonparametric dimensionality reduction. Gisbrecht,
+    Schulz, Hammer (2015), Parametric nonlinear dimensionality reduction using kernel t-SNE, sec. 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
+    >>> KernelMap().fit(X, X[:, :2]).transform(X[:4] + 0.1).shape
+    (4, 2)
     """
 
     _parameter_constraints: dict = {
@@ -253,7 +287,8 @@ class KernelMap(Mapping):
     def _by_regression(self, K, Y):
         """Support vector regression of each coordinate.
 
-        A symmetric K is the Gram matrix itself, as in 001_...; otherwise its rows are features, with Gram matrix K K^T.
+        A symmetric K is the Gram matrix itself, as in Gisbrecht et al. (2012). Otherwise its rows are features, with
+        Gram matrix K K^T.
         """
         self.condition_ = np.nan
         spread = np.sqrt(np.square(Y - self.center_).mean()) or 1.0

@@ -47,9 +47,13 @@ def weights_in_place(E, *, normalize):
 def kernel_matrix(D, bandwidth, *, normalize):
     """The matrix K of the Gaussian map from distances D to the landmarks, rows summing to one with `normalize`.
 
-    ``k_j(x) = exp(-d(x, x_j)^2 / 2 sigma_j^2)`` (003_..., section 3).
+    ``k_j(x) = exp(-d(x, x_j)^2 / 2 sigma_j^2)`` (Gisbrecht et al. 2015, section 3).
     """
-    K = np.square(D / bandwidth)
+    K = D / bandwidth
+    reach = np.sqrt(np.finfo(K.dtype).max) / 2
+    if K.max(initial=0.0) > reach:  # drawn in, so that squares are numbers: the nearest landmark stays the nearest
+        K *= reach / np.maximum(K.max(axis=1, keepdims=True), reach)
+    np.square(K, out=K)
     K *= -0.5
     weights_in_place(K, normalize=normalize)
     np.multiply(K, 1.01 * np.exp(LOWEST_EXPONENT) < K, out=K)  # elimination with such tiny numbers is very slow

@@ -16,7 +16,7 @@ LARGEST_CONDITION = 1e12
 def interpolate(K, Y, ridge):
     """A with ``(K + ridge I) A = Y`` for square K, the ridge least-squares solution for tall K; and the condition.
 
-    Square: A = K^-1 Y (003_..., section 3) with a nugget. Where the system is singular to working precision, the
+    Square: A = K^-1 Y (Gisbrecht et al. 2015, sec. 3) with a nugget. Where the system is numerically singular, the
     minimum-norm solution with small directions cut off is taken, with a warning that states the condition number.
     """
     return _square(K, Y, ridge) if K.shape[0] == K.shape[1] else _tall(K, Y, ridge)

@@ -18,32 +18,55 @@ N_STEPS = 8
 
 
 class VoteMap(Mapping):
-    """Place a new row where most of its nearest fitted rows are, whatever the others say.
+    """Out-of-sample projection to where most of the nearest fitted samples are.
 
-    An embedding tears neighbourhoods: of the nearest rows of a new one, some lie on one island of the map and some on
-    another, and every weighted mean of them lies in the sea between. So the position minimises a cost that counts rows
-    far off as far off and no more (Geman and McClure's robust mean),
+    An embedding tears neighbourhoods apart: some of the nearest samples of a new one lie in one cluster of the map and
+    some in another, and every weighted mean of them lies in the empty space between. So the position minimises a robust
+    cost that does not grow with the distance to outliers (Geman and McClure),
 
         y(x) = argmin_y sum_j w_j r_j^2 / (1 + r_j^2),   r_j = |y - y_j| / s,
         w_j  = exp(-2 (d_j^2 - d_1^2) / (d_k^2 - d_1^2)),
 
-    over the k nearest rows at distances d_1 <= ... <= d_k. The best of their own positions is the start, from which
-    reweighted means go down.
+    over the k nearest samples at distances d_1 <= ... <= d_k. It starts at the best of their positions and continues
+    with reweighted means.
 
     Parameters
     ----------
-    n_neighbors : int
-        Rows that vote, at most all of them.
-    reach : float
-        s, in units of the typical distance of a position to its tenth neighbour on the map.
-    metric : str or metric
-        As in `KernelMap`; a fitted metric is used as it is.
+    n_neighbors : int, default=10
+        Number of samples that vote, at most all of them.
+    reach : float, default=1.0
+        s, in units of the typical distance of a position to its tenth neighbour in the map.
+    metric : str or metric object, default="euclidean"
+        As in `KernelMap`. A fitted metric is used as it is.
 
     Attributes
     ----------
-    metric_ : the fitted metric.
-    embedding_ : the positions of the fitted rows.
-    scale_ : s.
+    metric_ : metric object
+        The fitted metric.
+    embedding_ : array (n, d)
+        Positions of the fitted samples.
+    scale_ : float
+        s.
+
+    See Also
+    --------
+    KernelMap : The default, which is smooth.
+    DirectPlacement : Minimises the cost of the embedding itself.
+
+    Notes
+    -----
+    Each sample is projected independently of the others, in time linear in the number of fitted samples.
+
+    References
+    ----------
+    S. Geman, D. McClure (1987), Statistical methods for tomographic image reconstruction.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
+    >>> VoteMap(n_neighbors=5).fit(X, X[:, :2]).transform(X[:4] + 0.1).shape
+    (4, 2)
     """
 
     _parameter_constraints: dict = {

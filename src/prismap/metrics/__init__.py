@@ -2,25 +2,35 @@
 
 from prismap.metrics.base import Metric, NamedMetric, PrecomputedMetric, fit_metric
 from prismap.metrics.callables import pairwise_similarity, similarity_to
+from prismap.metrics.class_mixture import ClassMixture, mixture_for_classes
 from prismap.metrics.dissimilarities import DISSIMILARITIES, dissimilarity, register_dissimilarity
 from prismap.metrics.fisher import FisherMetric
 from prismap.metrics.geometry import DissimilarityMetric, SimilarityMetric, VectorMetric, repair_similarity
 from prismap.metrics.mixture import MixtureMetric
-from prismap.metrics.models import PredictedLabels
+from prismap.metrics.objects import ObjectDissimilarity, ObjectSimilarity
+from prismap.metrics.posteriors import GaussianProcess, LeastSquaresMachine, Parzen, PredictedLabels, Trees
 
 __all__ = [
     "DISSIMILARITIES",
+    "ClassMixture",
     "DissimilarityMetric",
     "FisherMetric",
+    "GaussianProcess",
+    "LeastSquaresMachine",
     "Metric",
     "MixtureMetric",
     "NamedMetric",
+    "ObjectDissimilarity",
+    "ObjectSimilarity",
+    "Parzen",
     "PrecomputedMetric",
     "PredictedLabels",
     "SimilarityMetric",
+    "Trees",
     "VectorMetric",
     "dissimilarity",
     "fit_metric",
+    "mixture_for_classes",
     "pairwise_similarity",
     "register_dissimilarity",
     "repair_similarity",

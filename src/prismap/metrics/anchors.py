@@ -117,17 +117,17 @@ class RowwiseAnchors(Anchors):
     def __init__(self, metric, anchors):
         super().__init__(metric, anchors)
         self.grid = unit_grid(len(metric.classes_))
-        self.roots = self.grid.lay(metric.fitted_roots()[anchors])
-        self.searchable = isinstance(metric.geometry_.to_anchors(anchors[:1]), VectorAnchors)
+        self.roots = self.grid.lay(metric.posterior_.fitted_roots()[anchors])
+        self.searchable = not metric.geometry_.is_matrix
 
     @cached_property
     def all_roots(self):
         """The square roots of all fitted rows' probabilities."""
-        return self.grid.lay(self.metric.fitted_roots())
+        return self.grid.lay(self.metric.posterior_.fitted_roots())
 
     def see(self, rows, own=None):
         """Look at a block of rows."""
-        return SeenRowwise(self, self.grid.lay(self.metric.roots_of_new(rows, own)), own)
+        return SeenRowwise(self, self.grid.lay(self.metric.posterior_.new_roots(rows, own)), own)
 
     def of_fitted(self, index, own):
         """The same of fitted rows, each with its own honest posterior."""

@@ -176,9 +176,9 @@ class PrecomputedMetric(Metric):
 def fit_metric(metric: Any, X: Any, y: Any = None, *, n_jobs: int | None = None) -> Any:
     """A fitted metric from a name, ``"precomputed"`` or a metric object (cloned, then fitted on X and y).
 
-    The metric of ready-made distances that is fitted on this very matrix is returned as it is: X was looked at then.
+    A metric that is fitted on these very rows is returned as it is: X was looked at then.
     """
-    if isinstance(metric, PrecomputedMetric) and getattr(metric, "rows_", None) is X:
+    if isinstance(metric, Metric) and getattr(metric, "rows_", None) is X:
         return metric
     if isinstance(metric, str):
         if metric == "precomputed":

@@ -140,7 +140,7 @@ def check_vectors(X, name):
     """Rows as a finite two-dimensional float array."""
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2 or not X.size:
-        raise InputError(f"{name} must be a matrix with one row an object; got shape {X.shape}.")
+        raise InputError(f"{name} must be a matrix with one row per object; got shape {X.shape}.")
     if not np.isfinite(X).all():
         raise InputError(f"{name} holds {int((~np.isfinite(X)).sum())} missing or infinite values; drop or fill them.")
     return X

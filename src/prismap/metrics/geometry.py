@@ -10,13 +10,15 @@ similarity     ``s(x,x) + s(x_l,x_l) - 2 s(x,x_l)``        its similarities to t
 dissimilarity  ``delta(x,x_l)^2``                          its dissimilarities to the fitted rows
 =============  ==========================================  =======================================
 
-(000_ eq. 16 with the errata of thesis eq. 2.26.) After this file no code touches a coordinate.
+(Schulz et al. 2017 eq. 16 with the errata of thesis eq. 2.26.) After this file no code touches a coordinate.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -108,6 +110,8 @@ class DataMetric(Metric):
 
     #: Its name, and whether rows come as entries of a matrix against the fitted rows.
     kind, is_matrix = "vectors", False
+    #: Anchors of a large map, at most.
+    most_anchors = 4000
 
     @abstractmethod
     def read(self, estimator, X, *, reset=True):
@@ -128,6 +132,9 @@ class DataMetric(Metric):
     def entries(self, rows, index):
         """What a metric of the fitted rows `index` takes of new rows."""
         return rows
+
+    def require_self_similarity(self, given):
+        """Refuse new rows whose similarity to themselves is needed and not known."""
 
     def fit(self, X, y=None):
         """Keep the rows; a target is not looked at."""
@@ -178,6 +185,11 @@ class VectorMetric(DataMetric):
     def centred(self, rows):
         """New rows as the fitted ones are kept."""
         return rows if self.center is None else np.ascontiguousarray(rows - self.center)
+
+    def raw(self, index=slice(None)):
+        """Fitted rows as they were given."""
+        kept = self.rows_[index]
+        return kept if self.center is None else kept + self.center
 
     def to_anchors(self, anchors):
         """What measures the distances of new rows to some of the fitted ones."""
@@ -313,6 +325,15 @@ class SimilarityMetric(MatrixMetric):
         # Without it, every squared distance of a row is off by one constant, which the class posterior does not feel.
         return np.full(len(A), self.diagonal.mean(), dtype=self.dtype)
 
+    def require_self_similarity(self, given):
+        """Refuse new rows whose similarity to themselves is needed and not known."""
+        if given is None and not self.self_similarity_known:
+            raise InputError(
+                "the similarities of new rows to themselves are needed (supervision < 1 or a real target, "
+                "repair='none' or 'shift', and a diagonal that is not constant): pass self_similarity=, one number "
+                "per new row."
+            )
+
     @property
     def self_similarity_known(self):
         """Whether a new row's self-similarity follows from its similarities (repaired) or from a constant diagonal."""
@@ -346,8 +367,12 @@ class DissimilarityMetric(MatrixMetric):
 
 #: What `data=` may be called.
 DATA = {"vectors": VectorMetric, "similarity": SimilarityMetric, "dissimilarity": DissimilarityMetric}
+#: Descriptions of data that are no metric themselves, and what makes the metric that each stands for.
+DESCRIBED: dict[type, Callable[[Any], DataMetric]] = {}
 
 
 def data_metric(data):
-    """The data's own metric, unfitted, from its name or an object."""
-    return DATA[data]() if isinstance(data, str) else clone(data)
+    """The data's own metric, unfitted, from its name, a description or an object."""
+    if isinstance(data, str):
+        return DATA[data]()
+    return DESCRIBED[type(data)](data) if type(data) in DESCRIBED else clone(data)

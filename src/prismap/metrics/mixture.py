@@ -108,69 +108,91 @@ def first_positions(matrices, weights, n_components, rng):
 
 
 class MixtureMetric(Metric):
-    """A weighted sum of dissimilarities whose weights are learnt, without labels, together with a map.
+    """A weighted sum of dissimilarities whose weights are learnt, without labels, together with an embedding.
 
-    D = sum_l alpha_l D^l / s_l, sum_l alpha_l = 1, where s_l is the mean of D^l over all pairs (``scale="mean"``), so
-    that weights can be compared and the mean of D is 1 whatever they are. Scaling changes what a weight means and the
-    way the descent takes, not the mixtures that can be reached. The weights minimise the elastic stress of a map, on a
-    slower time scale than its positions: up to `n_weight_iter` steps of the weights, then `n_iter` of the positions,
-    `n_epochs` times (algorithm 1 of the paper).
-
-    A lower stress means that D fits better into `n_components` dimensions, and no more than that: a measure that has no
-    more dimensions than the map fits best of all and takes all the weight. The stress has many minima; `start_stress_`
-    shows how far the starts lie apart. Weights that may be negative go on growing against each other when they are
-    given more steps; with ``allow_negative=False`` they settle.
-
-    Cost: the matrices (seconds at n = 700 and 1,000 features), held as L n^2 / 2 numbers; then little more than elastic
-    MDS. A few thousand rows are sensible; further rows are measured by `pairwise` and `kneighbors` as they come.
+    ``D = sum_l alpha_l D^l / s_l`` with ``sum_l alpha_l = 1``, where s_l is the mean of D^l over all pairs
+    (``scale="mean"``). Weights can therefore be compared, and the mean of D is 1. The weights minimise the elastic
+    stress of an embedding, in alternation with its positions: up to `n_weight_iter` steps of the weights, then `n_iter`
+    of the positions, `n_epochs` times.
 
     Parameters
     ----------
     measures : "auto" or sequence, default="auto"
-        "auto" takes all of the fifteen of the paper that the data permit: without `divergence`, `bray_curtis`,
-        `soergel` and `ware_hedges` where there are negative values. A sequence may mix registered names, ``(name,
+        "auto" takes all of the fifteen dissimilarities that the data permit. `divergence`, `bray_curtis`, `soergel` and
+        `ware_hedges` are left out where there are negative values. A sequence may mix registered names, ``(name,
         options)`` pairs, functions ``f(A, B) -> (n_A, n_B)`` and ready-made (n, n) matrices. X may be a list of any
         objects if none of the measures needs vectors.
     n_components : int, default=2
-        Dimensions of the map that the weights are learnt with.
+        Dimension of the embedding that the weights are learnt with.
     scale : {"mean", None}, default="mean"
-        None leaves the matrices as they are, as in the paper: measures with large values then dominate the start.
+        None leaves the matrices as they are, as in the paper. Measures with large values then dominate the start.
     init : {"measures", "eigenvalues", "random"} or array (L,), default="measures"
-        Weights at the start. "eigenvalues" takes normalised largest eigenvalues, as the paper proposes; "measures" has
-        them in the first start and leans towards one measure in each further one, the most promising measures first;
-        "random" draws uniform numbers; an array holds given ones.
+        Weights at the start. "eigenvalues" takes normalised largest eigenvalues, as in the paper. "measures" does so in
+        the first start and leans towards one measure in each further one, the most promising first. "random" draws
+        uniform numbers. An array holds given weights.
     n_init : int, default=4
-        Number of starts; the lowest stress wins. Positions start from classical scaling, but at random with random
-        weights, from the second start on with "eigenvalues" and given ones, and once all measures have had their turn.
+        Number of starts. The lowest stress wins.
     n_epochs, n_iter, n_weight_iter : int, default=10, 75 and 5
-        Epochs, and the most steps of the positions and of the weights in each. The paper has 10, 75 and 1.
+        Epochs, and the largest number of steps of the positions and of the weights in each. The paper has 10, 75 and 1.
     solver : {"lbfgs", "scg"}, default="lbfgs"
         L-BFGS, or the scaled conjugate gradients of the paper.
     allow_negative : bool, default=True
         Whether weights may fall below zero, as in the paper.
-    random_state : int, Generator, RandomState or None
+    random_state : int, Generator, RandomState instance or None, default=None
+        Seed.
 
     Attributes
     ----------
     measures_ : list of str
+        Names of the measures.
     weights_ : array (L,)
         alpha. A measure that is 0 for all pairs has weight 0.
     start_weights_ : array (L,)
-        The weights at the start of the winning run.
+        The weights at the start of the best run.
     scales_ : array (L,)
         s_l.
     positions_ : array (n, n_components)
+        Positions that the weights were learnt with.
     stress_ : float
-        E at the end.
+        The stress at the end.
     history_ : array
-        E after the first placement of the positions and after each epoch.
+        The stress after the first placement of the positions and after each epoch.
     start_stress_ : array (n_init,)
-        E at the end of each start.
-    n_iter_, stop_reason_ : int, {"converged", "n_epochs"}
-        Of the winning run; iterations of the positions.
+        The stress at the end of each start.
+    n_iter_, stop_reason_ : int and {"converged", "n_epochs"}
+        Iterations of the positions in the best run, and why it ended.
     distances_ : array (n, n)
-        The mixture between the fitted rows; pairs that negative weights bring below 0 are at 0.
+        The mixture between the fitted samples. Pairs that negative weights bring below 0 are set to 0.
     n_rows_ : int
+        Number of fitted samples.
+
+    See Also
+    --------
+    prismap.embeddings.ElasticMDS : The embedding that belongs to this metric.
+    dissimilarity : One measure by itself.
+
+    Notes
+    -----
+    A lower stress means that D fits better into `n_components` dimensions, and no more than that: a measure that has no
+    more dimensions than the embedding fits best and takes all the weight. The stress has many minima, and
+    `start_stress_` shows how far the starts differ. Weights that may be negative go on growing against each other with
+    more steps, and settle with ``allow_negative=False``.
+
+    The matrices take seconds for 700 samples and 1,000 features, and are stored as L n^2 / 2 numbers. The rest costs
+    little more than elastic scaling. A few thousand samples are practical. Further samples are measured by `pairwise`
+    and `kneighbors` when needed.
+
+    References
+    ----------
+    I. Rice (2016), Improved data visualisation through multiple dissimilarity modelling, algorithm 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(30, 3))
+    >>> metric = MixtureMetric(["euclidean", "city_block"], n_init=1, random_state=0).fit(X)
+    >>> metric.weights_.shape, bool(abs(metric.weights_.sum() - 1) < 1e-6)
+    ((2,), True)
     """
 
     _parameter_constraints = {
@@ -302,7 +324,7 @@ class MixtureMetric(Metric):
         """`init` as an array, checked."""
         weights = np.asarray(self.init, dtype=np.float64)
         if weights.shape != alive.shape:
-            raise InputError(f"init must hold one weight a measure, {len(alive)} in all; got shape {weights.shape}.")
+            raise InputError(f"init must hold one weight per measure, {len(alive)} in all; got shape {weights.shape}.")
         weights = weights[alive]
         if not np.isfinite(weights).all() or not weights.sum() > 0 or (not self.allow_negative and weights.min() < 0):
             raise InputError(

@@ -5,8 +5,8 @@ With p(a) the class posterior along a segment, the Fisher speed is ``sqrt(sum_c 
 
 - *chord*: the arc on that sphere between consecutive nodes, ``4 asin(||sqrt p(t) - sqrt p(t+1)|| / 2)``. Symmetric,
   never longer than the straight segment, and needs class masses only.
-- *tangent* (000_ eq. 8-10, thesis eq. 2.18): the speed at one node a sub-segment, times its length 1/T. Left nodes as
-  in the thesis, or mirrored about the middle (000_ eq. 9), which makes it symmetric.
+- *tangent* (Schulz et al. 2017, eq. 8-10; thesis eq. 2.18): the speed at one node per sub-segment, times its length
+  1/T. Left nodes as in the thesis, or mirrored about the middle (Schulz et al. 2017, eq. 9), which makes it symmetric.
 
 A posterior gives the T sub-segment lengths one after another; `blend` adds them up, with the Euclidean part of the
 tensor where supervision is partial.
@@ -18,6 +18,7 @@ the next term of the error, which falls with 1/T^2, from the length with half as
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -126,18 +127,26 @@ def enough_segments(length, most=32):
     return rules[-1]
 
 
-def sample_rows(fold, mean, n_rows):
-    """Two sets of rows, each of one fold, that stand for all: indices, spread evenly over the rows' mean profiles.
+def sample_pairs(fold, mean, n_rows):
+    """Pairs of sets of rows, each set of one fold, that stand for all: indices, spread evenly over mean profiles.
 
-    Nothing is drawn and the order of the rows does not matter.
+    The two largest folds give `n_rows` rows each; where folds are smaller, more of them do, until as many pairs are
+    together. Nothing is drawn and the order of the rows does not matter.
     """
     kinds, counts = np.unique(fold, return_counts=True)
-    kinds = kinds[np.argsort(-counts, kind="stable")[:2]]
+    kinds = kinds[np.argsort(-counts, kind="stable")]
     groups = [np.flatnonzero(fold == kind) for kind in kinds]
     groups = [group[np.argsort(mean[group], kind="stable")] for group in groups]
     if len(groups) == 1:
         groups = [groups[0][::2], groups[0][1::2]]
-    return [group[np.linspace(0, len(group) - 1, min(n_rows, len(group))).round().astype(int)] for group in groups]
+    groups = [group[np.linspace(0, len(group) - 1, min(n_rows, len(group))).round().astype(int)] for group in groups]
+    found, n_pairs = [], 0
+    for a, b in combinations(groups, 2):
+        if n_pairs >= n_rows**2:
+            break
+        found.append((a, b))
+        n_pairs += len(a) * len(b)
+    return found
 
 
 def tangent_node(t, n_segments, *, symmetric):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from prismap._validation import check_magnitude, check_target_length, label_array, missing_mask
+from prismap._validation import SMALLEST, check_magnitude, check_target_length, label_array, missing_mask
 from prismap.exceptions import InputError
 from prismap.metrics.order import order_of_values
 
@@ -103,6 +103,8 @@ def _decide_whole(values, known, levels, rows, X, data):
     steps = (high - low) // step
     if sorted(gaps)[len(gaps) // 2] > 10 * step and len(known) >= 3 * len(levels):
         return TargetDecision("class", f"{many} that leave out most of their range and repeat, as codes do")
+    if data == "objects":
+        X = None  # looking at neighbours would cost evaluations
     if X is not None:
         numbers = np.zeros(len(values))
         numbers[rows] = known
@@ -149,7 +151,7 @@ def real_values(values):
     except (TypeError, ValueError) as error:
         raise InputError("target='real' needs numbers in y; text was found. Use target='class'.") from error
     refuse_infinite(numbers)
-    check_magnitude(np.nan_to_num(numbers), "y")
+    check_magnitude(np.nan_to_num(numbers), "y", smallest=SMALLEST)
     known = numbers[~np.isnan(numbers)]
     distinct = len(np.unique(known))
     if distinct < 3:

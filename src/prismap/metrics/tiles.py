@@ -32,7 +32,7 @@ def tile_slices(n_rows):
     return [slice(start, stop) for start, stop in pairwise(edges)]
 
 
-def fill_pairs(out, A, B, make_block, lengths, *, same, chunk_rows=None, n_jobs=None):
+def fill_pairs(out, A, B, make_block, lengths, *, same, chunk_rows=None):
     """Fill `out` (n_A, n_B) with the lengths of all pairs; rows of A and of B are sorted by fold.
 
     ``make_block(slice_a, slice_b)`` prepares a pair of chunks, ``lengths(block, chunk_a, chunk_b, tile_a, tile_b)``
@@ -57,5 +57,5 @@ def fill_pairs(out, A, B, make_block, lengths, *, same, chunk_rows=None, n_jobs=
                 if same:
                     out[columns, rows] = tile.T
 
-    parallel_map(run, jobs, n_jobs)
+    parallel_map(run, jobs)
     return out

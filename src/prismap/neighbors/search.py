@@ -36,7 +36,7 @@ def kneighbors(
     queries : new rows; None asks for the neighbours of the rows X themselves, of which none is its own neighbour.
     method : "exact" compares all pairs, block by block. "partition" and "vptree" find nearly all neighbours of the
         fitted rows among each other with far fewer comparisons. "auto" is exact below 10,000 rows and for new rows,
-        partition above; the result says which it was.
+        partition above (objects are searched by pivots); the result says which it was.
     recall : share of the exact neighbours that "partition" is to find.
     random_state : seed of "partition" and "vptree".
     n_jobs : threads.
@@ -61,6 +61,8 @@ def kneighbors(
     else:
         metric = fit_metric(metric, X, y, n_jobs=n_jobs)
     n_rows = metric.n_rows_
+    if method == "auto" and queries is None and n_rows >= PARTITION_ROWS and hasattr(metric, "search"):
+        return metric.search(n_neighbors, random_state)
     method = choose_method(method, metric, n_rows, queries)
     if method == "exact":
         distances, indices = metric.kneighbors(queries, n_neighbors)

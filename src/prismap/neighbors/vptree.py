@@ -1,4 +1,4 @@
-"""A vantage-point tree over any distance, built and searched with blocks of distances (000_ section 4).
+"""A vantage-point tree over any distance, built and searched with blocks of distances (Schulz et al. 2017 section 4).
 
 Each node of the tree picks one of its rows, the *vantage*, sorts its rows by their distance to it and cuts them in
 halves. A query that is d away from the vantage is, by the triangle inequality, at least ``max(lo - d, d - hi)`` away

@@ -26,7 +26,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Layer:
-    """One set of positions of the same rows: the map itself, its unsupervised or permuted twin, ...
+    """One set of positions of the same rows: the map itself, the unsupervised map, the map of permuted labels, ...
 
     `note` says what is seen. A layer that was made with another target than the page's, a shuffled one, has it in
     `own` (of the same kind and classes) and is coloured by it first; `own_note` says what is seen then.
@@ -50,6 +50,33 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Relevance:
+    """How well each column alone keeps the neighbourhoods of the map, and how well shuffled columns do.
+
+    `baseline` and `spread` are the mean and standard deviation of the shuffled ones; a column shows on the map if its
+    value is above `threshold`, the best of them.
+    """
+
+    names: Sequence[Any]
+    values: ArrayLike
+    baseline: float = 0.0
+    spread: float = 0.0
+    threshold: float = 0.0
+
+
+@dataclass(frozen=True)
+class Neighbors:
+    """The nearest rows of some rows, nearest first: by the data's own distances and, if that differs, by the metric.
+
+    `rows` are the rows that have neighbours, in ascending order; `data` and `metric` hold, for each, places in `rows`.
+    """
+
+    rows: NDArray[Any]
+    data: NDArray[Any]
+    metric: NDArray[Any] | None = None
+
+
+@dataclass(frozen=True)
 class Raster:
     """A picture behind one layer: RGBA rows from the top, `extent` = (x_min, x_max, y_min, y_max) in its units."""
 
@@ -61,7 +88,7 @@ class Raster:
 
 @dataclass(frozen=True)
 class PageData:
-    """Everything a page shows; only `layers` is required. All arrays have one entry a row, in the same order."""
+    """Everything a page shows; only `layers` is required. All arrays have one entry per row, in the same order."""
 
     layers: Sequence[Layer]
     title: str = "prismap"
@@ -75,9 +102,12 @@ class PageData:
     curves: Sequence[Curve | tuple[str, Any, Any]] = ()
     images: ArrayLike | None = None
     raster: Raster | None = None
-    relevance: tuple[Sequence[Any], ArrayLike] | None = None
+    relevance: Relevance | None = None
     row_ids: Sequence[Any] | NDArray[Any] | None = None
     notes: Sequence[str] = ()
+    neighbors: Neighbors | None = None
+    left_out: int = 0
+    """Columns of the data that are not among `columns`."""
 
     @property
     def n_rows(self) -> int:
@@ -115,6 +145,8 @@ def check_page(page: PageData) -> None:
             )
     if target.kind == "class":
         _check_codes(target)
+    if page.neighbors is not None:
+        _check_neighbors(page.neighbors, n)
     if page.images is not None and (np.ndim(page.images) != 3 or np.asarray(page.images).dtype != np.uint8):
         raise InputError("images of PageData must be uint8 of shape (rows, height, width).")
 
@@ -131,6 +163,18 @@ def _check_own(layer: Layer, target: Target, n: int) -> None:
         )
     if own.kind == "class":
         _check_codes(Target("class", own.name, target.classes, codes=own.codes))
+
+
+def _check_neighbors(neighbors: Neighbors, n: int) -> None:
+    rows = np.asarray(neighbors.rows)
+    inside = rows.ndim == 1 and len(rows) > 0 and rows.min() >= 0 and rows.max() < n
+    for table in (neighbors.data, neighbors.metric):
+        places = np.asarray(neighbors.data if table is None else table)
+        if not inside or places.ndim != 2 or len(places) != len(rows) or places.max(initial=0) >= len(rows):
+            raise InputError(
+                f"neighbors of PageData must name rows from 0 to {n - 1} and, for each, places among these rows. Got "
+                f"{rows.shape} rows and {places.shape} places."
+            )
 
 
 def _check_codes(target: Target) -> None:

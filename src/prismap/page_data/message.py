@@ -9,24 +9,27 @@ from typing import Any
 import numpy as np
 
 from prismap._version import __version__
-from prismap.page_data.columns import float32, pack_column
-from prismap.page_data.data import Curve, Layer, PageData, Raster, Target, check_page
+from prismap.page_data.columns import compact, describe_column, float32, pack_column, unpack_column
+from prismap.page_data.data import Curve, Layer, Neighbors, PageData, Raster, Relevance, Target, check_page
 from prismap.page_data.packing import Packer, unpack
 
 FORMAT = 1
-COLUMN_BYTES = 24_000_000
-"""How much room hover values may take in a page; columns beyond it are left out, and the page says how many."""
+#: Room for the values of columns in a page of few rows, for each of many rows, and at most.
+FEW_BYTES, ROW_BYTES, MOST_BYTES = 10_000_000, 200, 24_000_000
 IMAGE_BYTES = 64_000_000
 
 
 def pack_page(
     page: PageData,
     *,
-    column_bytes: int = COLUMN_BYTES,
+    column_bytes: int | None = None,
     image_bytes: int = IMAGE_BYTES,
     live: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """The page's data in the binary form of `packing`; with `live`, its columns are left to be asked for later."""
+    """The page's data in the binary form of `packing`; with `live`, its columns are left to be asked for later.
+
+    Columns that do not fit into `column_bytes` are left out, the least relevant first, and counted.
+    """
     check_page(page)
     packer = Packer()
     header: dict[str, Any] = {
@@ -50,15 +53,21 @@ def pack_page(
     if page.row_ids is not None:
         header["ids"] = [str(value) for value in page.row_ids]
     if page.relevance is not None:
-        names, values = page.relevance
-        header["relevance"] = {"names": [str(name) for name in names], "values": packer.add(float32(values))}
+        header["relevance"] = {
+            **vars(page.relevance),
+            "names": [str(name) for name in page.relevance.names],
+            "values": packer.add(float32(page.relevance.values)),
+        }
+    if page.neighbors is not None:
+        tables = {name: table for name, table in vars(page.neighbors).items() if table is not None}
+        header["neighbors"] = {name: packer.add(compact(np.asarray(table))) for name, table in tables.items()}
     if page.raster is not None:
         header["raster"] = _pack_raster(page.raster, page.layers[0].id, packer)
     _pack_images(page, header, packer, image_bytes)
     if live is None:
-        _pack_columns(page, header, packer, column_bytes)
+        _pack_columns(page, header, packer, column_budget(page.n_rows) if column_bytes is None else column_bytes)
     else:
-        header |= {"columns": [], "columns_left_out": [], "live": live}
+        header |= {"columns": [], "columns_left_out": page.left_out, "live": live}
     return packer.finish(header)
 
 
@@ -72,16 +81,15 @@ def unpack_page(message: bytes) -> PageData:
         return None if reference is None else arrays[reference["offset"]]
 
     def column(about: Any) -> Any:
-        if about["kind"] == "number":
-            return array(about["values"])
-        return np.array([*about["texts"], None], dtype=object)[array(about["codes"])]
+        return unpack_column(about, array)
 
     def target(about: Any) -> Target:
         codes, values, predicted = (array(about.get(name)) for name in ("codes", "values", "predicted"))
         return Target(about["kind"], about["name"], about.get("classes", ()), codes, values, predicted)
 
-    raster, relevance = header.get("raster"), header.get("relevance")
+    raster, relevance, neighbors = (header.get(name) for name in ("raster", "relevance", "neighbors"))
     far, misshown = array(header.get("far")), array(header.get("misshown"))
+    left_out = header["columns_left_out"]  # older pages name them
     page = PageData(
         layers=[
             Layer(
@@ -106,27 +114,41 @@ def unpack_page(message: bytes) -> PageData:
         images=array(header.get("images")),
         raster=raster
         and Raster(arrays[raster["rgba"]["offset"]], tuple(raster["extent"]), raster["legend"], raster["layer"]),
-        relevance=relevance and (relevance["names"], array(relevance["values"])),
+        relevance=relevance and Relevance(**{**relevance, "values": array(relevance["values"])}),
         row_ids=header.get("ids"),
         notes=tuple(header["notes"]),
+        neighbors=neighbors and Neighbors(**{name: array(table) for name, table in neighbors.items()}),
+        left_out=left_out if isinstance(left_out, int) else len(left_out),
     )
     check_page(page)
     return page
 
 
+def column_budget(n_rows: int) -> int:
+    """How much room the values of columns may take in a page."""
+    return min(MOST_BYTES, max(FEW_BYTES, ROW_BYTES * n_rows))
+
+
 def _pack_columns(page: PageData, header: dict[str, Any], packer: Packer, column_bytes: int) -> None:
-    kept: list[dict[str, Any]] = []
-    left_out = []
+    """The columns in their order; if not all have room, the most relevant ones."""
     room = column_bytes
-    for name, values in page.columns.items():
-        cost = 4 * page.n_rows
-        if cost > room:
-            left_out.append(str(name))
-            continue
-        room -= cost
-        kept.append(pack_column(name, values, packer))
-    header["columns"] = kept
-    header["columns_left_out"] = left_out
+    kept = {}
+    for name in by_relevance(page):
+        column = describe_column(name, page.columns[name])
+        if column.n_bytes <= room:
+            room -= column.n_bytes
+            kept[name] = column
+    header["columns"] = [kept[name].pack(packer) for name in page.columns if name in kept]
+    header["columns_left_out"] = len(page.columns) - len(kept) + page.left_out
+
+
+def by_relevance(page: PageData) -> list[str]:
+    """The names of the columns, the most relevant first; those of unknown relevance last, in their order."""
+    if page.relevance is None:
+        return list(page.columns)
+    values = np.nan_to_num(np.asarray(page.relevance.values, dtype=np.float64), nan=-np.inf)
+    known = {str(name): -float(value) for name, value in zip(page.relevance.names, values, strict=True)}
+    return sorted(page.columns, key=lambda name: known.get(str(name), np.inf))
 
 
 def _pack_images(page: PageData, header: dict[str, Any], packer: Packer, image_bytes: int) -> None:

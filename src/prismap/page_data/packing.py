@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 MAGIC = b"PRSM"
 ALIGNMENT = 8
-DTYPES = ("i1", "i2", "i4", "u1", "u2", "u4", "f4")
+DTYPES = ("i1", "i2", "i4", "u1", "u2", "u4", "f4", "f8")
 
 
 class Packer:

@@ -3,45 +3,58 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from prismap.page_data import Curve, Layer, PageData, Target
+from prismap.page_data import Curve, Layer, Neighbors, PageData, Relevance, Target
 from prismap.quality import local_quality
-from prismap.relevance import FeatureRelevance
+from prismap.relevance import column_relevance
 
 #: Up to so many fitted rows it is told how well each keeps its neighbours: that takes all distances.
 MOST_JUDGED_ROWS = 10_000
-#: Columns of the data that hover cards and colours offer; a page is not a data base.
-MOST_COLUMNS = 40
-#: Rows that the relevance of the columns is judged on.
-FEWEST_RELEVANCE_ROWS, RELEVANCE_ROWS = 20, 400
+NOT_JUDGED = "This map has not been judged: how far it can be trusted is not known."
+#: Neighbours of a row that are looked at.
+N_NEIGHBORS = 10
+#: Room for the columns of sparse rows once they are spread out.
+SPARSE_BYTES = 200_000_000
 
 
-def page_of(model, *, title="prismap", columns=None, images=None, row_ids=None) -> PageData:
-    """The page of a fitted `PrisMap`: all rows on the map and on its twins, the verdict and its curves."""
-    report = model.report()
-    columns = columns or data_columns(model)
+def page_of(
+    model, *, title="prismap", columns=None, images=None, row_ids=None, features=True, target_name="target",
+    judge=True,
+) -> PageData:  # fmt: skip
+    """The page of a fitted `PrisMap`: all rows on the map and on its twins, the verdict and its curves.
+
+    `target_name` is what the page calls the target.
+    `columns`: a mapping or data frame of values to be shown beside the map's features; with `features=False` instead
+    of them. `judge=False` makes the page of a map without judging it, and the page says so.
+    """
+    report = model.report() if judge else None
+    own, left_out = data_columns(model) if features else ({}, 0)
+    columns = {**own, **given_columns(columns)}
     Y, far = all_positions(model, model.parts_)
     layers = [Layer("map", "map", Y, "the map" if model.target_ == "none" else "coloured by the true target")]
     # A map read from a file has its report, but no longer its twins.
-    if model.twins_ is not None and model.target_ != "none":
+    if report is not None and model.twins_ is not None and model.target_ != "none":
         unsupervised, _ = all_positions(model, model.twins_.unsupervised)
         layers.append(Layer("unsupervised", "without target", unsupervised, "the same rows, the target left out"))
-        layers.append(permuted_layer(model, report.scores[0]))
+        layers += [permuted_layer(model, report.scores[0])] if report.scores else []  # none if every class is rare
     split = np.full(len(Y), "placed", dtype=object)
     split[model.fit_rows_] = "fitted"
     return PageData(
-        layers=layers, title=title, target=page_target(model), columns=columns,
+        layers=layers, title=title, target=replace(page_target(model), name=target_name), columns=columns,
         split=split.tolist() if len(set(split)) > 1 else None, far=far,
-        quality=fitted_quality(model, len(Y)), report=report.to_dict(),
-        curves=[Curve(name, curve.k, curve.value) for name, curve in report.structure.items()],
-        images=images, row_ids=row_ids, notes=report.notes, relevance=map_relevance(model, columns),
+        quality=fitted_quality(model, len(Y)), report=None if report is None else report.to_dict(),
+        curves=[] if report is None else [Curve(name, one.k, one.value) for name, one in report.structure.items()],
+        images=images, row_ids=row_ids, notes=(NOT_JUDGED,) if report is None else report.notes,
+        relevance=map_relevance(model, columns),
+        left_out=left_out, neighbors=fitted_neighbors(model),
     )  # fmt: skip
 
 
-def all_positions(model, parts, rows_fitted=None):
+def all_positions(model: Any, parts: Any, rows_fitted: Any = None) -> Any:
     """Positions of all rows given to `fit` on a map of some of them, and which of them are far from those."""
     fitted = model.fit_rows_ if rows_fitted is None else model.fit_rows_[rows_fitted]
     Y, far = np.empty((model.rows_.shape[0], parts.positions.shape[1])), np.zeros(model.rows_.shape[0], dtype=bool)
@@ -92,30 +105,54 @@ def page_target(model, y=None):
 
 
 def data_columns(model):
-    """The first columns of vectors, by name."""
+    """The features of vectors by name, and how many are left out: of sparse rows those that vary least."""
     if model.parts_.data.is_matrix:
+        return {}, 0
+    rows, n_columns = model.rows_, model.rows_.shape[1]
+    names = [str(name) for name in getattr(model, "feature_names_in_", [f"x{j}" for j in range(n_columns)])]
+    kept = np.arange(n_columns)
+    if sp.issparse(rows):
+        room = max(1, SPARSE_BYTES // (4 * rows.shape[0]))
+        variance = np.asarray(rows.multiply(rows).mean(axis=0)) - np.asarray(rows.mean(axis=0)) ** 2
+        kept = np.sort(np.argsort(-variance.ravel(), kind="stable")[:room])
+        rows = rows[:, kept].astype(np.float32).toarray()
+    return {names[j]: rows[:, place] for place, j in enumerate(kept)}, n_columns - len(kept)
+
+
+def given_columns(columns):
+    """Further columns by name, out of a mapping or a data frame."""
+    if columns is None:
         return {}
-    rows = model.rows_[:, :MOST_COLUMNS]
-    rows = rows.toarray() if sp.issparse(rows) else rows
-    names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(rows.shape[1])])
-    return {str(name): rows[:, j] for j, name in enumerate(names[: rows.shape[1]])}
+    if hasattr(columns, "columns"):
+        return {str(name): columns[name].to_numpy() for name in columns.columns}
+    return {str(name): np.asarray(values) for name, values in columns.items()}
 
 
 def map_relevance(model, columns):
-    """How much each numeric column says about neighbourhoods of the map: (names, values), judged on a sample."""
-    numeric = {name: np.asarray(values) for name, values in columns.items()}
-    numeric = {name: v for name, v in numeric.items() if v.dtype.kind in "fiub" and np.isfinite(v).all()}
-    if len(numeric) < 2 or len(model.fit_rows_) < FEWEST_RELEVANCE_ROWS:
+    """How much each column says about the neighbourhoods of the fitted rows."""
+    fitted = {name: np.asarray(values)[model.fit_rows_] for name, values in columns.items()}
+    judged = column_relevance(fitted, model.embedding_, random_state=model.seed_)
+    if judged is None:
         return None
-    sample = np.sort(np.random.default_rng(model.seed_).permutation(len(model.fit_rows_))[:RELEVANCE_ROWS])
-    X = np.column_stack([values[model.fit_rows_[sample]] for values in numeric.values()]).astype(np.float64)
-    return list(numeric), FeatureRelevance("forward", n_permuted=0).fit(X, model.embedding_[sample]).relevance_
+    names = judged.feature_names_in_.tolist()
+    return Relevance(names, judged.relevance_, judged.baseline_, judged.spread_, judged.threshold_)
+
+
+def fitted_neighbors(model):
+    """The ten nearest of each fitted row among them, in the data and in the metric of the map."""
+    n_rows = len(model.embedding_)
+    n_neighbors = min(N_NEIGHBORS, n_rows - 2)
+    if n_neighbors < 1 or n_rows > MOST_JUDGED_ROWS:
+        return None
+    data, metric = model.parts_.data, model.metric_
+    by_metric = None if metric is data else metric.kneighbors(None, n_neighbors)[1]
+    return Neighbors(model.fit_rows_, data.kneighbors(None, n_neighbors)[1], by_metric)
 
 
 def fitted_quality(model, n_rows):
     """Share of each fitted row's ten nearest neighbours that the map keeps; NaN for placed rows."""
     Y = model.embedding_
-    n_neighbors = min(10, len(Y) - 2)
+    n_neighbors = min(N_NEIGHBORS, len(Y) - 2)
     if n_neighbors < 1 or len(Y) > MOST_JUDGED_ROWS:
         return None
     kept = local_quality(None, Y, n_neighbors=n_neighbors, metric=model.metric_)

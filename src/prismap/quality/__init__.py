@@ -2,12 +2,25 @@
 
 from prismap.quality.estimates import Estimate, RankCurve
 from prismap.quality.fidelity import Fidelity, correlation, fidelity, label_agreement
+from prismap.quality.groups import (
+    Arrangement,
+    arrangement,
+    class_distances,
+    class_separations,
+    label_continuity,
+    label_trustworthiness,
+)
+from prismap.quality.measures import map_measures, rare_classes
 from prismap.quality.null import NullResult, chance_error, chance_nrmse, permuted_null
 from prismap.quality.ranks import auc_log_k, local_quality, q_local, q_nx, r_nx
-from prismap.quality.report import MapReport, TargetScore, current_versions
+from prismap.quality.report import Circularity, MapReport, TargetScore, current_versions
+from prismap.quality.robust import knn_rank_correlation, knn_rank_error
 from prismap.quality.supervised import Overlap, class_overlap, knn_error, knn_nrmse, overlapping_pairs
+from prismap.quality.trustworthiness import trustworthiness
 
 __all__ = [
+    "Arrangement",
+    "Circularity",
     "Estimate",
     "Fidelity",
     "MapReport",
@@ -15,20 +28,30 @@ __all__ = [
     "Overlap",
     "RankCurve",
     "TargetScore",
+    "arrangement",
     "auc_log_k",
     "chance_error",
     "chance_nrmse",
+    "class_distances",
     "class_overlap",
+    "class_separations",
     "correlation",
     "current_versions",
     "fidelity",
     "knn_error",
     "knn_nrmse",
+    "knn_rank_correlation",
+    "knn_rank_error",
     "label_agreement",
+    "label_continuity",
+    "label_trustworthiness",
     "local_quality",
+    "map_measures",
     "overlapping_pairs",
     "permuted_null",
     "q_local",
     "q_nx",
     "r_nx",
+    "rare_classes",
+    "trustworthiness",
 ]  # fmt: skip

@@ -137,6 +137,6 @@ def _pair(a: Any, b: Any, name: str):
     a, b = np.asarray(a), np.asarray(b)
     if a.ndim != 1 or a.shape != b.shape or not len(a):
         raise InputError(
-            f"{name} must hold one value a row, for the same rows on both sides; got shapes {a.shape} and {b.shape}."
+            f"{name} must hold one value per row, for the same rows on both sides; got shapes {a.shape} and {b.shape}."
         )
     return a, b

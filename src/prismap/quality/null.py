@@ -100,21 +100,23 @@ def is_real(y: Any) -> bool:
     return y.dtype.kind == "f" and bool((np.nan_to_num(y) != np.round(np.nan_to_num(y))).any())
 
 
-def chance_error(y: Any, n_neighbors: int = 1) -> float:
+def chance_error(y: Any, n_neighbors: int = 1, *, judged: Any = None) -> float:
     """The k-NN error of labels that have nothing to do with the rows, p_c being the class shares.
 
     One neighbour: 1 - sum_c p_c^2. More: drawn, N_VOTES times, as a vote of k independent labels (draws share the win).
+    `judged` is a mask of the rows whose error counts; all vote.
 
     >>> chance_error(["a", "b", "a", "b"])
     0.5
     """
     classes, codes = encode_classes(y, np.size(y))
-    shares = np.bincount(codes[codes >= 0], minlength=len(classes)) / (codes >= 0).sum()
+    counted = codes if judged is None else np.where(judged, codes, -1)
+    shares, own = (np.bincount(c[c >= 0], minlength=len(classes)) / (c >= 0).sum() for c in (codes, counted))
     if n_neighbors == 1:
-        return float(1.0 - shares @ shares)
+        return float(1.0 - shares @ own)
     votes = np.random.default_rng(0).multinomial(n_neighbors, shares, size=N_VOTES)
     winners = votes == votes.max(axis=1, keepdims=True)
-    return float(1.0 - ((winners / winners.sum(axis=1, keepdims=True)) @ shares).mean())
+    return float(1.0 - ((winners / winners.sum(axis=1, keepdims=True)) @ own).mean())
 
 
 def chance_nrmse(n_neighbors: int = 5) -> float:

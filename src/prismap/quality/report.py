@@ -7,17 +7,37 @@ import platform
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 from prismap._version import __version__
 from prismap.exceptions import InputError
 from prismap.quality.estimates import Estimate, RankCurve
+from prismap.quality.groups import Arrangement
 from prismap.quality.null import NullResult
 from prismap.quality.supervised import Overlap
 from prismap.quality.verdict import overstates, target_shows, verdict
 
 FORMAT = 1
 TARGETS = ("class", "real", "none")
+DEPTHS = ("method", "coordinates")
+
+
+@dataclass(frozen=True)
+class Circularity:
+    """Labels made by clustering: how well they separate, and how well those of data without structure do.
+
+    Separations are mean silhouette widths, at most 1, judged `where`: in the "map" or in the "data".
+    """
+
+    separation: float
+    null: float
+    where: str
+
+    @property
+    def explained(self) -> float:
+        """The share of the separation that clustering by itself explains, 0 to 1."""
+        return float(min(max(self.null, 0.0) / self.separation, 1.0)) if self.separation > 0 else 1.0
 
 
 @dataclass(frozen=True)
@@ -61,9 +81,16 @@ class MapReport:
     target : "class", "real" or "none"
     n_fitted, n_judged : rows the map was fitted to, and rows the scores come from
     judged : "held-out rows", "cross-validation" or "in-sample"
-    scores : errors of the map, the one the verdict rests on first (1-NN error or nRMSE); empty without a target
+    scores : errors of the map, the one the verdict rests on first; empty without a target. Classes: the error of 10
+        neighbours, or that of one where most classes are small. Real targets: the error of the ranks
     structure : R_NX curves by what they compare, map against data metric first
+    measures : further figures by name: trustworthiness, label-trustworthiness, steadiness over seeds, ...
     overlaps : pairs of classes that are mixed in the map, most mixed first; None if not asked
+    rare : classes with fewer than five judged rows, on which no figure rests
+    arrangement : how far distances between classes agree with those in the data; None where that was not judged
+    circular : what clustering explains, where the labels were made by it
+    depth : "method" if the map could be made again, "coordinates" if there was only the map
+    limits : what could not be told, and why
     bandwidths, posterior, seed, versions, times, settings : how the map was made; times in seconds
     notes, warnings : what else a reader should know
     supervision_curve : what "supervision" was chosen from, if it was: dictionaries of posterior, supervision, score
@@ -78,7 +105,13 @@ class MapReport:
     judged: str = "held-out rows"
     scores: tuple[TargetScore, ...] = ()
     structure: dict[str, RankCurve] = field(default_factory=dict)
+    measures: dict[str, Estimate] = field(default_factory=dict)
     overlaps: tuple[Overlap, ...] | None = None
+    rare: tuple[str, ...] = ()
+    arrangement: Arrangement | None = None
+    circular: Circularity | None = None
+    depth: str = "method"
+    limits: tuple[str, ...] = ()
     bandwidths: dict[str, float] = field(default_factory=dict)
     posterior: str | None = None
     seed: int | None = None
@@ -92,6 +125,8 @@ class MapReport:
     def __post_init__(self) -> None:
         if self.target not in TARGETS:
             raise InputError(f"target must be one of {', '.join(TARGETS)}; got {self.target!r}.")
+        if self.depth not in DEPTHS:
+            raise InputError(f"depth must be one of {', '.join(DEPTHS)}; got {self.depth!r}.")
         if self.scores and self.target == "none":
             raise InputError("a report without a target (target='none') cannot hold scores of one.")
 
@@ -107,8 +142,8 @@ class MapReport:
 
     @property
     def overstates(self) -> bool | None:
-        """Whether the map makes the target look clearer than it is; None without one."""
-        return overstates(self, self.scores[0]) if self.scores else None
+        """Whether the map makes the target look clearer than it is; None without one, and for coordinates alone."""
+        return overstates(self, self.scores[0]) if self.scores and self.depth == "method" else None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists, numbers and strings for JSON, curves thinned; the verdict is there for readers."""
@@ -123,7 +158,13 @@ class MapReport:
             "overstates": self.overstates,
             "scores": [score.to_dict() for score in self.scores],
             "structure": {name: curve.thin().to_dict() for name, curve in self.structure.items()},
+            "measures": {name: value.to_dict() for name, value in self.measures.items()},
             "overlaps": None if self.overlaps is None else [vars(pair) for pair in self.overlaps],
+            "rare": list(self.rare),
+            "arrangement": None if self.arrangement is None else vars(self.arrangement),
+            "circular": None if self.circular is None else vars(self.circular),
+            "depth": self.depth,
+            "limits": list(self.limits),
             "bandwidths": {name: float(value) for name, value in self.bandwidths.items()},
             "posterior": self.posterior,
             "seed": None if self.seed is None else int(self.seed),
@@ -141,19 +182,33 @@ class MapReport:
         if stored.get("format") != FORMAT:
             raise InputError(f"this is no report of format {FORMAT}; its format is {stored.get('format')!r}.")
         made = ("bandwidths", "posterior", "seed", "versions", "times", "settings")
-        overlaps = stored["overlaps"]
+        overlaps, arranged, circular = stored["overlaps"], stored.get("arrangement"), stored.get("circular")
         return cls(
             **{name: stored[name] for name in ("target", "n_fitted", "n_judged", "judged", *made)},
             scores=tuple(TargetScore.from_dict(score) for score in stored["scores"]),
             structure={name: RankCurve.from_dict(curve) for name, curve in stored["structure"].items()},
+            measures={name: Estimate.from_dict(value) for name, value in stored.get("measures", {}).items()},
             overlaps=None if overlaps is None else tuple(Overlap(**pair) for pair in overlaps),
+            rare=tuple(stored.get("rare", ())),
+            arrangement=None if arranged is None else Arrangement(**arranged),
+            circular=None if circular is None else Circularity(**circular),
+            depth=stored.get("depth", "method"),
+            limits=tuple(stored.get("limits", ())),
             notes=tuple(stored["notes"]),
             warnings=tuple(stored["warnings"]),
             supervision_curve=None if (curve := stored.get("supervision_curve")) is None else tuple(curve),
         )
 
     def __repr__(self) -> str:
-        return "\n".join([*_tables(self), "", *textwrap.wrap(self.verdict, 100), *_remarks(self)])
+        tables = [line for rows in _tables(self) for line in ("", *_aligned(rows))]
+        return "\n".join([_headline(self), *tables, "", *textwrap.wrap(self.verdict, 100), *_remarks(self)])
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks: the verdict first, then the tables."""
+        parts = [f"<p><b>{escape(self.verdict)}</b></p>", f"<p>{escape(_headline(self))}</p>"]
+        parts += [_html_table(rows) for rows in _tables(self)]
+        parts += [f"<p><small>{escape(line)}</small></p>" for line in _remarks(self) if line]
+        return f"<div>{''.join(parts)}</div>"
 
 
 def current_versions() -> dict[str, str]:
@@ -162,25 +217,32 @@ def current_versions() -> dict[str, str]:
     return {"prismap": __version__, "python": platform.python_version(), **packages}
 
 
-def _tables(report: MapReport) -> list[str]:
-    """What was judged, the scores and the areas, in aligned columns."""
+def _headline(report: MapReport) -> str:
+    """What was judged."""
     how = f", {report.n_judged} judged ({report.judged})" if report.scores else ""
-    lines = [f"Map of {report.n_fitted} fitted rows{how}, target: {report.target}"]
+    return f"Map of {report.n_fitted} fitted rows{how}, target: {report.target}"
+
+
+def _tables(report: MapReport) -> list[list[list[str]]]:
+    """The scores and the areas: tables of cells, each with a line of names."""
+    tables = []
     if report.scores:
         head = ["", "map", "fitted rows", "unsupervised", "permuted", "permuted, fitted", "chance"]
         rows = [
             [score.name, *(_cell(report, part) for part in _parts(score)), _cell(report, score.chance)]
             for score in report.scores
         ]
-        lines += ["", *_aligned(_without_empty_columns([head, *rows]))]
+        tables.append(_without_empty_columns([head, *rows]))
     if report.structure:
         head = ["neighbourhoods kept", "area", "local", "rows judged"]
         rows = [
             [name, f"{curve.auc_log_k}", f"{curve.q_local}", f"{curve.n_samples} of {curve.n_rows}"]
             for name, curve in report.structure.items()
         ]
-        lines += ["", *_aligned([head, *rows])]
-    return lines
+        tables.append([head, *rows])
+    if report.measures:
+        tables.append([["measure", ""], *([name, str(value)] for name, value in report.measures.items())])
+    return tables
 
 
 def _remarks(report: MapReport) -> list[str]:
@@ -190,6 +252,7 @@ def _remarks(report: MapReport) -> list[str]:
     made += [f"seed {report.seed}"] if report.seed is not None else []
     made += [f"{name} {seconds:.1f} s" for name, seconds in report.times.items()]
     lines = [", ".join(made)] if made else []
+    lines += [f"not judged: {limit}" for limit in report.limits]
     lines += [f"note: {note}" for note in report.notes] + [f"warning: {warning}" for warning in report.warnings]
     return ["", *lines] if lines else []
 
@@ -215,3 +278,13 @@ def _without_empty_columns(rows: list[list[str]]) -> list[list[str]]:
 def _aligned(rows: list[list[str]]) -> list[str]:
     widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _html_table(rows: list[list[str]]) -> str:
+    head, *body = rows
+    names = "".join(f"<th>{escape(cell)}</th>" for cell in head)
+    lines = [
+        f"<tr><th>{escape(line[0])}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in line[1:])}</tr>"
+        for line in body
+    ]
+    return f"<table><thead><tr>{names}</tr></thead><tbody>{''.join(lines)}</tbody></table>"

@@ -11,7 +11,7 @@ judged.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from prismap.quality.votes import electorate, nearest_votes
 
 def knn_error(
     Y: Any, y: Any, *, n_neighbors: int = 1, Y_fit: Any = None, y_fit: Any = None, metric: Any = "euclidean",
-    n_samples: int | None = None, random_state: Any = None,
+    judged: Any = None, n_samples: int | None = None, random_state: Any = None,
 ) -> Estimate:  # fmt: skip
     """The share of rows whose class is not that of the majority of their nearest neighbours; an Estimate.
 
@@ -38,6 +38,7 @@ def knn_error(
     Y_fit, y_fit : positions and classes of the rows that vote; without them, the other rows of Y. Distances and metric
         objects need `y_fit` only
     metric : name, ``"precomputed"`` or a fitted metric object
+    judged : mask of the rows of Y that are judged; the others only vote. None judges all
     n_samples : judge so many rows, drawn at random, instead of all
     random_state : for that sample
 
@@ -46,7 +47,7 @@ def knn_error(
     >>> float(knn_error([[0.0], [0.1], [1.0], [1.1]], ["a", "a", "b", "b"]))
     0.0
     """
-    people, codes, codes_fit, classes = _class_votes(Y, y, Y_fit, y_fit, metric, n_samples, random_state)
+    people, codes, codes_fit, classes = _class_votes(Y, y, Y_fit, y_fit, metric, judged, n_samples, random_state)
     seats, _ = nearest_votes(Y, people, n_neighbors, Y_fit=Y_fit, metric=metric)
     return Estimate.over_rows(1.0 - _won(_by_class(seats, codes_fit[people.voters], len(classes)), codes[people.rows]))
 
@@ -60,19 +61,30 @@ def knn_nrmse(
     1 is as good as the mean of y; unrelated targets give sqrt(1 + 1/k) or more. Parameters as `knn_error`. Where
     neighbours lie at distance 0, they alone are averaged.
     """
-    values, labelled = _real(y, _n_judged(Y, y, metric), "y")
-    _check_fit(Y_fit, y_fit, metric)
-    values_fit, labelled_fit = (values, None) if y_fit is None else _real(y_fit, np.size(y_fit), "y_fit")
-    people = electorate(labelled, labelled_fit, n_samples, random_state)
-    scale = values[labelled].std()
+    known, predicted = neighbor_means(
+        Y, y, n_neighbors=n_neighbors, Y_fit=Y_fit, y_fit=y_fit, metric=metric, n_samples=n_samples,
+        random_state=random_state,
+    )  # fmt: skip
+    scale = np.nanstd(real_values(y, np.size(y), "y")[0])
     if scale == 0:
         raise InputError("y is constant, so there is no error to normalise; nRMSE needs a target that varies.")
-    seats, distances = nearest_votes(Y, people, n_neighbors, Y_fit=Y_fit, metric=metric)
-    weights = _inverse_distance(seats, distances)
-    predicted = (weights @ values_fit[people.voters]) / weights.sum(axis=1)
-    squares = Estimate.over_rows((values[people.rows] - predicted) ** 2)
+    squares = Estimate.over_rows((known - predicted) ** 2)
     error = np.sqrt(squares)
     return Estimate(error / scale, squares.spread / (2 * error * scale) if error > 0 else 0.0)
+
+
+def neighbor_means(
+    Y: Any, y: Any, *, n_neighbors: int = 5, Y_fit: Any = None, y_fit: Any = None, metric: Any = "euclidean",
+    n_samples: int | None = None, random_state: Any = None,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """The known targets of the judged rows, and the mean of their neighbours', weighted by 1/distance."""
+    values, labelled = real_values(y, _n_judged(Y, y, metric), "y")
+    _check_fit(Y_fit, y_fit, metric)
+    values_fit, labelled_fit = (values, None) if y_fit is None else real_values(y_fit, np.size(y_fit), "y_fit")
+    people = electorate(labelled, labelled_fit, n_samples, random_state)
+    seats, distances = nearest_votes(Y, people, n_neighbors, Y_fit=Y_fit, metric=metric)
+    weights = _inverse_distance(seats, distances)
+    return values[people.rows], (weights @ values_fit[people.voters]) / weights.sum(axis=1)
 
 
 @dataclass(frozen=True)
@@ -86,14 +98,14 @@ class Overlap:
 
 def class_overlap(
     Y: Any, y: Any, *, n_neighbors: int = 10, Y_fit: Any = None, y_fit: Any = None, metric: Any = "euclidean",
-    n_samples: int | None = None, random_state: Any = None,
+    judged: Any = None, n_samples: int | None = None, random_state: Any = None,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Which classes are mixed in the map: shares (C, C) of each class among the neighbours of each, and the classes.
 
     Entry (a, b) is the mean share of class b among the `n_neighbors` nearest neighbours of rows of class a; rows sum to
     one, NaN for classes without judged rows. `overlapping_pairs` reads it. Parameters as `knn_error`.
     """
-    people, codes, codes_fit, classes = _class_votes(Y, y, Y_fit, y_fit, metric, n_samples, random_state)
+    people, codes, codes_fit, classes = _class_votes(Y, y, Y_fit, y_fit, metric, judged, n_samples, random_state)
     most = len(people.voters) - people.own
     seats, _ = nearest_votes(Y, people, min(n_neighbors, most), Y_fit=Y_fit, metric=metric)
     shares = _by_class(seats, codes_fit[people.voters], len(classes)) / min(n_neighbors, most)
@@ -114,7 +126,7 @@ def overlapping_pairs(shares: np.ndarray, classes: Any, *, at_least: float = 0.1
     return tuple(sorted(pairs, key=lambda pair: -pair.share))
 
 
-def _class_votes(Y, y, Y_fit, y_fit, metric, n_samples, random_state):
+def _class_votes(Y, y, Y_fit, y_fit, metric, judged, n_samples, random_state):
     """Who judges whom, the class codes of both, and the classes."""
     n_rows = _n_judged(Y, y, metric)
     both = check_target_length(y, n_rows)
@@ -124,6 +136,10 @@ def _class_votes(Y, y, Y_fit, y_fit, metric, n_samples, random_state):
     classes, codes = encode_classes(both, len(both))
     codes, codes_fit = codes[:n_rows], codes[n_rows:] if y_fit is not None else codes
     people = electorate(codes >= 0, None if y_fit is None else codes_fit >= 0, n_samples, random_state)
+    if judged is not None:
+        people = replace(people, rows=people.rows[np.asarray(judged, dtype=bool)[people.rows]])
+        if not len(people.rows):
+            raise InputError("judged leaves no labelled row to judge.")
     return people, codes, codes_fit, classes
 
 
@@ -165,7 +181,7 @@ def _check_fit(Y_fit: Any, y_fit: Any, metric: Any) -> None:
         raise InputError(f"Y_fit has {np.shape(Y_fit)[0]} rows and y_fit has {np.size(y_fit)} entries.")
 
 
-def _real(y: Any, n_rows: int, name: str):
+def real_values(y: Any, n_rows: int, name: str):
     """A real target and where it is known."""
     values = check_target_length(y, n_rows)
     try:

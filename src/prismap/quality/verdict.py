@@ -6,11 +6,15 @@ Three questions, each answered by a rule on standard errors, so that a verdict d
   reference is the smaller of the permuted-target mean and the chance level; the standard error joins that of the error
   with that of the reference (the spread over permutations or, if larger, the sampling error of the chance level for the
   rows judged). How well it shows is the share of the reference error that is gone (`STRENGTHS`).
-- *Does the map over-state it?* Yes if permuted targets, which mean nothing, get an error below `INVENTED` of chance, by
-  more than `SIGNIFICANT` standard errors; or if the error among fitted rows is lower than on the judged rows by more
-  than `SIGNIFICANT` standard errors and by more than `FLATTERED`.
+- *Does the map over-state it?* Yes if permuted targets, which mean nothing, get one of the errors below `INVENTED` of
+  chance, by more than `SIGNIFICANT` standard errors; or if the error among fitted rows is lower than on the judged rows
+  by more than `SIGNIFICANT` standard errors and by more than `FLATTERED`. For coordinates alone this is not asked.
 - *Did supervision help?* Yes (no) if the error of the unsupervised map is higher (lower) by more than `HELPFUL`
   standard errors.
+- *May the arrangement of the groups be read?* By the rank correlation of the distances between classes in map and data
+  (`READABLE`), where permuted classes agree as well in less than one of twenty cases.
+- *Do clusters of nothing look the same?* Labels that a clustering made are circular if the same clustering of data
+  without structure reaches three quarters of the separation (`CIRCULAR`).
 """
 
 from __future__ import annotations
@@ -34,8 +38,14 @@ FLATTERED = 0.05
 STRENGTHS = ((0.75, "clearly"), (0.4, "in good part"), (0.15, "only in part"), (0.0, "faintly"))
 #: Area under R_NX from here on, and how well neighbourhoods are then said to be kept.
 KEPT = ((0.6, "very well"), (0.4, "well"), (0.2, "in part"), (0.1, "poorly"), (-np.inf, "hardly at all"))
-#: Pairs of classes that are named.
+#: Pairs of classes, and rare classes, that are named.
 MOST_PAIRS = 3
+MOST_RARE = 5
+#: Rank correlation of distances between classes from here on, and how far their arrangement may then be read.
+READABLE = ((0.8, "may be read"), (0.5, "may be read only roughly"), (-np.inf, "should not be read"))
+CIRCULAR = 0.75
+#: Share of a row's neighbours that stay in another run, below which the verdict says so.
+STEADY = 0.6
 
 
 def verdict(report: MapReport) -> str:
@@ -46,7 +56,7 @@ def verdict(report: MapReport) -> str:
         sentences += [_shows(report, score), *_overstated(report, score)]
         sentences += [*_chosen(report)] if _left_out(report) else [*_helped(report, score), *_chosen(report)]
         sentences += _mixed(report) if target_shows(report, score) else []
-    sentences += _structure(report)
+    sentences += [*_rare(report), *_circular(report), *_structure(report), *_arranged(report), *_steady(report)]
     return " ".join(sentences) or "There is nothing to judge: neither a target nor a rank curve was given."
 
 
@@ -59,7 +69,7 @@ def target_shows(report: MapReport, score: TargetScore) -> bool:
 
 def overstates(report: MapReport, score: TargetScore) -> bool:
     """Whether permuted targets look like structure, or fitted rows look better than judged ones."""
-    return _invents(report, score) is not None or _flatters(score)
+    return _invents(report) is not None or _flatters(score)
 
 
 def _shows(report: MapReport, score: TargetScore) -> str:
@@ -78,7 +88,7 @@ def _shows(report: MapReport, score: TargetScore) -> str:
 
 def _overstated(report: MapReport, score: TargetScore) -> list[str]:
     sentences = []
-    null = _invents(report, score)
+    null = _invents(report) if report.depth == "method" else None
     if null is not None:
         sentences.append(
             "Beware: the map invents structure. Permuted targets, which mean nothing, still get "
@@ -90,19 +100,23 @@ def _overstated(report: MapReport, score: TargetScore) -> list[str]:
             f"Beware: the picture is better than the truth. Among the fitted rows the {score.name} is "
             f"{_figure(report, score.in_sample)}, on others {_figure(report, score.value)}."
         )
+    if report.depth == "coordinates":
+        return ["Whether the method that made the map invents structure cannot be told from coordinates."]
     if sentences or (score.permuted is None and score.permuted_in_sample is None and score.in_sample is None):
         return sentences
     return ["The map does not over-state this." if target_shows(report, score) else "Nor does the map invent them."]
 
 
-def _invents(report: MapReport, score: TargetScore) -> NullResult | None:
-    """The permuted figure that is far better than chance, if one is."""
-    for null, n in ((score.permuted_in_sample, report.n_fitted), (score.permuted, report.n_judged)):
-        if null is None or null.mean >= INVENTED * null.chance:
-            continue
-        if null.chance - null.mean > SIGNIFICANT * _noise(report, score, null, n) / np.sqrt(len(null.values)):
-            return null
-    return None
+def _invents(report: MapReport) -> NullResult | None:
+    """The permuted figure that is farthest below chance, if one is far below; one neighbour often shows it first."""
+    found = []
+    for score in (one for one in report.scores if one.chance > 0):  # a correlation is no error
+        for null, n in ((score.permuted_in_sample, report.n_fitted), (score.permuted, report.n_judged)):
+            if null is None or null.mean >= INVENTED * null.chance:
+                continue
+            if null.chance - null.mean > SIGNIFICANT * _noise(report, score, null, n) / np.sqrt(len(null.values)):
+                found.append(null)
+    return min(found, key=lambda null: null.mean / null.chance, default=None)
 
 
 def _flatters(score: TargetScore) -> bool:
@@ -161,6 +175,43 @@ def _mixed(report: MapReport) -> list[str]:
     return [f"Classes that overlap most: {named}."]
 
 
+def _rare(report: MapReport) -> list[str]:
+    if not report.rare:
+        return []
+    named = ", ".join(report.rare[:MOST_RARE])
+    more = f" and {len(report.rare) - MOST_RARE} more" if report.rare[MOST_RARE:] else ""
+    return [f"Classes with fewer than five judged rows, on which nothing here rests: {named}{more}."]
+
+
+def _circular(report: MapReport) -> list[str]:
+    found = report.circular
+    if found is None:
+        return []
+    figures = f"{found.explained:.0%} of their separation in the {found.where}"
+    if found.explained >= CIRCULAR:
+        return [f"Beware: the labels are circular. The same clustering of data without structure explains {figures}."]
+    return [f"The labels were made by clustering these data, which by itself explains {figures}."]
+
+
+def _arranged(report: MapReport) -> list[str]:
+    found = report.arrangement
+    if found is None:
+        return []
+    readable = next(word for least, word in READABLE if found.correlation >= least)
+    readable = readable if found.p_value < 0.05 else "should not be read"
+    return [
+        f"The arrangement of the groups {readable}: the rank correlation of the distances between classes with those "
+        f"in the data is {found.correlation:.2f} ({found.n_pairs} pairs)."
+    ]
+
+
+def _steady(report: MapReport) -> list[str]:
+    kept = report.measures.get("neighbours kept in another run")
+    if kept is None or kept >= STEADY:
+        return []
+    return [f"Details are not steady: in another run {1 - kept:.0%} of a row's ten neighbours are others."]
+
+
 def _structure(report: MapReport) -> list[str]:
     if not report.structure:
         return []
@@ -201,10 +252,16 @@ def _target_words(report: MapReport) -> str:
 def _error_words(report: MapReport, score: TargetScore) -> str:
     """What the error means."""
     error = _figure(report, score.value)
+    if "rank error" in score.name:
+        order = next((one for one in report.scores if one.name == "rank correlation"), None)
+        beside = "" if order is None else f" (rank correlation {_figure(report, order.value)})"
+        return f"guessing a row's rank from its neighbours in the map misses by {error} standard deviations{beside}"
     if report.target == "real":
         return f"guessing a row's value from its neighbours in the map misses by {error} standard deviations"
     if score.name == "1-NN error":
         return f"{error} of the rows have another label than their nearest neighbour in the map"
+    if score.name == "10-NN error":
+        return f"{error} of the rows have another label than most of their ten nearest neighbours in the map"
     return f"the {score.name} is {error}"
 
 

@@ -137,53 +137,64 @@ def held_out_errors(V, weights, error, slack=0.01, dims=None):
 
 
 class RelevanceBounds(BaseEstimator):
-    """Lower and upper bounds of the relevance of each feature for a linear map on given data.
+    """Lower and upper bounds of the relevance of each feature for a linear model on given data.
 
-    Weights of correlated features can be moved from one to the other without any change of what the map does. So the
-    size of one weight says little; the range it can take among all equivalent maps says what is known: a large lower
-    bound, the feature cannot be replaced (class 2); a small lower and a large upper bound, it can be (1); a small upper
-    bound, it is not needed (0). Small is what stays below a tenth of the largest upper bound; an upper bound also if
-    the slack alone could bring it about (the share `slack` of the total).
+    Weight can be moved between correlated features without changing what the model does on the data, so the size of one
+    weight says little. The range it can take among all equivalent models says what is known. A feature with a large
+    lower bound cannot be replaced (class 2). One with a small lower and a large upper bound can be (class 1). One with
+    a small upper bound is not needed (class 0). Small means below a tenth of the largest upper bound. An upper bound is
+    also small if the slack alone (the share `slack` of the total) could bring it about.
 
     Parameters
     ----------
     effective_dim : int, float, "held_out" or None, default=None
-        Directions of the data on which equivalent maps must agree: a number; the share of the variance of the data and
-        of the map's outputs to keep; None for the share 0.99; or "held_out", the smallest number whose bounding maps
-        predict held-out rows about as well as the best.
+        Directions of the data on which equivalent models must agree: a number, the share of the variance of the data
+        and of the model's outputs to keep, None for the share 0.99, or "held_out" for the smallest number whose
+        bounding models predict held-out samples about as well as the best.
     method : {"lp", "greedy"}, default="lp"
-        Linear programs, in units of the weights; or the generic search for any criterion, in units of its error.
+        Linear programs, in units of the weights, or a generic search for any criterion, in units of its error.
     slack : float, default=0.01
-        Equivalent maps may be longer than the shortest by this share. The thesis takes 0.1 for noisy regressions.
+        Equivalent models may be longer than the shortest by this share. Schulz (2017) takes 0.1 for noisy regressions.
     standardize : bool, default=False
         Bring the columns to zero mean and unit variance, and the weights with them. Needed for a fair comparison of
-        columns on different scales, unless the model was fitted on scaled columns (a pipeline's scaler is honoured).
+        columns on different scales, unless the model was fitted on scaled columns (the scaler of a pipeline is taken
+        into account).
     criterion : callable or None, default=None
-        For "greedy": ``criterion(X_subset, y)``, smaller is better. None: mean square error of the linear regression.
+        For "greedy": ``criterion(X_subset, y)``, smaller is better. None is the mean squared error of linear
+        regression.
     n_iter : int, default=6
         Steps of the greedy search.
 
     Attributes
     ----------
     interval_ : array (n_features, 2)
-        Lower and upper bound; for a map with several rows, the sums over its rows.
+        Lower and upper bound. For a model with several outputs, sums over them.
     relevance_classes_ : array (n_features,) of 0, 1, 2
-    row_intervals_ : array (n_rows_of_the_map, n_features, 2), "lp" only
-    average_map_ : array (n_rows_of_the_map, n_features), "lp" only
-        The mean of all bounding maps: a regularised map that does the same.
-    effective_dim_ : int, and `spectrum_`, the eigenvalues it was chosen from
-    held_out_errors_ : pair of arrays (dimensions, mean errors), with effective_dim="held_out"
+        The classes above.
+    row_intervals_ : array (n_outputs, n_features, 2)
+        Bounds per output ("lp" only).
+    average_map_ : array (n_outputs, n_features)
+        The mean of all bounding models, a regularised model that does the same ("lp" only).
+    effective_dim_, spectrum_ : int and array
+        The number of directions, and the eigenvalues it was chosen from.
+    held_out_errors_ : pair of arrays (dimensions, mean errors)
+        With effective_dim="held_out".
     total_ : float
-        Length of the shortest equivalent map ("lp") or error without any feature ("greedy").
+        Length of the shortest equivalent model ("lp") or error without any feature ("greedy").
+
+    See Also
+    --------
+    FeatureRelevance : Features of a map.
+    prismap.learners.GMLVQ : A linear metric whose relevance profile these bounds qualify.
 
     Notes
     -----
-    Two programs a feature over ``effective_dim + 1`` equations, all solved side by side: milliseconds to seconds.
+    Two linear programs per feature over ``effective_dim + 1`` equations, solved in parallel: milliseconds to seconds.
 
     References
     ----------
     B. Frenay, D. Hofmann, A. Schulz, M. Biehl, B. Hammer (2014), Valid interpretation of feature relevance for linear
-    data mappings; A. Schulz, B. Mokbel, M. Biehl, B. Hammer (2015), Inferring feature relevances from metric learning.
+    data mappings. A. Schulz, B. Mokbel, M. Biehl, B. Hammer (2015), Inferring feature relevances from metric learning.
 
     Examples
     --------

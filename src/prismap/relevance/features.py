@@ -28,58 +28,75 @@ def _has_map(model):
 
 
 class FeatureRelevance(BaseEstimator):
-    """How relevant each feature is for a given map, whatever made it.
+    """How relevant each feature is for a given map, whichever method made it.
 
-    A map shows a feature if rows that are neighbours in the map are neighbours in the feature, too.
-
-    ``method="forward"`` takes each feature alone: Q_NX(k), the share of neighbours it keeps. ``"backward"`` leaves each
-    out: what Q_NX(k) loses. Both look at one feature at a time. ``"weights"`` looks for weights lambda, and
-    ``"matrix"`` for a matrix Omega, so that the neighbourhoods of ``X lambda`` or ``Omega X`` are as near as possible
-    to those of the map, by the NeRV cost plus ``penalty * sum lambda^2`` (``tr Omega^T Omega``); the relevance is then
-    lambda_l^2, or the diagonal of Lambda = Omega^T Omega. Columns should have comparable scales.
+    A map shows a feature if samples that are neighbours in the map are also neighbours in the feature.
 
     Parameters
     ----------
     method : {"forward", "backward", "weights", "matrix"}, default="forward"
+        "forward" takes each feature alone and measures Q_NX(k), the share of neighbours that it keeps. "backward"
+        leaves each feature out and measures what Q_NX(k) loses. "weights" finds weights lambda, and "matrix" a matrix
+        Omega, so that the neighbourhoods of ``X lambda`` or ``Omega X`` are as close as possible to those of the map,
+        by the NeRV cost plus ``penalty * sum lambda^2`` (``tr Omega^T Omega``). The relevance is then lambda_l^2, or
+        the diagonal of Omega^T Omega.
     n_neighbors : int, default=10
-        Size k of the neighbourhoods. Small: what arranges the points in detail; above the size of a cluster: what
-        keeps clusters apart. `relevance_curve` shows all.
+        Size k of the neighbourhoods. Small values show what arranges the points in detail, values above the size of a
+        cluster what keeps clusters apart. `relevance_curve` shows all.
     penalty : float, default=1.0
-        Weight of the penalty, against the cost summed over all rows.
+        Weight of the penalty, against the cost summed over all samples.
     gamma : float in [0, 1], default=0.5
         Weight of recall (neighbours in the map are neighbours in the data) against precision, for the NeRV cost.
     n_components : int or None, default=None
-        Rows of Omega; None for all columns.
+        Rows of Omega. None is the number of columns.
     n_init : int, default=1
-        Starts of "weights" and "matrix": all ones, then random; the best is kept, `relevances_` holds all.
+        Starts of "weights" and "matrix": all ones, then random. The best is kept, and `relevances_` holds all.
     n_permuted : int, default=20
-        So many permuted copies of features, which can have no relevance, go through the same procedure; the largest
-        relevance among them is `threshold_`. 0 for none.
+        Number of permuted copies of features, which can have no relevance. They go through the same procedure, and the
+        largest relevance among them is `threshold_`. 0 for none.
     n_samples : int or None, default=None
-        Rows whose neighbourhoods are judged, against all rows. None: all, or as many as keep the pairs below 6 million.
+        Samples whose neighbourhoods are judged, against all samples. None is all, or as many as keep the pairs below
+        6 million.
     n_iter : int, default=200
-    random_state : int, RandomState or None
-        For the permuted features, the sample and the random starts.
+        Largest number of iterations of "weights" and "matrix".
+    random_state : int, RandomState instance or None, default=None
+        Seed of the permuted features, the sample and the random starts.
 
     Attributes
     ----------
-    relevance_ : array (n_features,); larger is more relevant
-    relevant_ : array of bool, ``relevance_ > threshold_`` (with n_permuted > 0)
-    threshold_ : float; null_ : array (n_permuted,), the relevances of the permuted features
-    quality_ : array (n_features,), Q_NX(k) of the feature alone ("forward") or of all others ("backward")
-    weights_ : array (n_features,), lambda, for "weights"
-    omega_ : array (n_components, n_features), for "weights" (diagonal) and "matrix" (eigenvectors, longest first)
-    objective_, n_iter_, stop_reason_ and, for each start, `objectives_`, `relevances_`: for "weights" and "matrix"
+    relevance_ : array (n_features,)
+        Larger is more relevant.
+    relevant_ : array (n_features,) of bool
+        ``relevance_ > threshold_`` (with n_permuted > 0).
+    threshold_, null_ : float and array (n_permuted,)
+        The largest relevance of permuted features, and all of them.
+    baseline_, spread_ : float
+        Mean and standard deviation of `null_`: what a feature without any relevance reaches.
+    quality_ : array (n_features,)
+        Q_NX(k) of the feature alone ("forward") or of all others ("backward").
+    weights_ : array (n_features,)
+        lambda, for "weights".
+    omega_ : array (n_components, n_features)
+        For "weights" (diagonal) and "matrix" (eigenvectors, longest first).
+    objective_, n_iter_, stop_reason_, objectives_, relevances_ : float, int, str and arrays
+        How the optimisation of "weights" and "matrix" ended, and the result of each start.
     n_neighbors_ : int
+        The size of neighbourhoods used.
+
+    See Also
+    --------
+    RelevanceBounds : Features of a linear model.
+    relevance_curve : Relevance over sizes of neighbourhoods.
 
     Notes
     -----
-    For n rows, m judged ones and d features: forward O(d n (k + log n)), backward O(d m n), weights O(m n d) and matrix
-    O(m n r) a step for rank r, memory O(m n).
+    For n samples, m judged ones and d features, "forward" takes O(d n (k + log n)), "backward" O(d m n), "weights" O(m
+    n d) per step, and "matrix" O(m n r) per step for rank r. Memory is O(m n). Columns should have comparable scales. A
+    relevance says what a map shows, not what causes anything.
 
     References
     ----------
-    A. Schulz, A. Gisbrecht, B. Hammer (2014), Relevance learning for dimensionality reduction; A. Schulz, B. Hammer
+    A. Schulz, A. Gisbrecht, B. Hammer (2014), Relevance learning for dimensionality reduction. A. Schulz, B. Hammer
     (2015), Metric learning in dimensionality reduction.
 
     Examples
@@ -139,6 +156,8 @@ class FeatureRelevance(BaseEstimator):
         else:
             self._fit_quality(X, Y, rows, permuted)
         if self.n_permuted:
+            self.baseline_ = float(self.null_.mean())
+            self.spread_ = float(self.null_.std(ddof=1)) if self.n_permuted > 1 else float("nan")
             self.threshold_ = float(self.null_.max())
             self.relevant_ = self.relevance_ > self.threshold_
         return self

@@ -34,6 +34,8 @@ from prismap.tables.table import chosen_names
 MODEL = "model.prismap"
 #: Where a parquet file keeps what it was made of.
 NOTE = b"prismap.mapped"
+#: Bytes at each end of a source that are compared when a run is resumed.
+ENDS = 2**20
 #: A batch has at most so many rows, and at most so many bytes as numbers.
 BATCH_ROWS, BATCH_BYTES = 50_000, 64 * 2**20
 
@@ -294,7 +296,17 @@ def _note(part: Part, mark: str) -> dict[str, Any]:
     return {
         "prismap": __version__, "model": mark, "source": part.source.name, "bytes": about.st_size,
         "changed": about.st_mtime_ns, "row_groups": None if part.row_groups is None else list(part.row_groups),
+        "ends": _ends(part.source, about.st_size),
     }  # fmt: skip
+
+
+def _ends(path: Path, size: int) -> str:
+    """SHA-256 of the first and the last MiB: all of a small file, and the directory of a parquet file."""
+    with open(path, "rb") as file:
+        digest = hashlib.sha256(file.read(ENDS))
+        file.seek(max(size - ENDS, 0))
+        digest.update(file.read(ENDS))
+    return digest.hexdigest()
 
 
 def finished(part: Part, mark: str) -> Mapped | None:

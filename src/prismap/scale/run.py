@@ -39,8 +39,8 @@ def map_files(
     n_workers : processes; None takes the cores there are.
     resume : bool
         Whether outputs that are there, made of the same sources by the same model, are left as they are. The model is
-        compared by its content; a source by name, size and time of its last change, so a source that was rewritten with
-        the same size and an old time counts as the same. ``resume=False`` makes all of them anew.
+        compared by its content; a source by name, size, time of its last change, and the content of its first and last
+        MiB: what else was rewritten with an old time is not seen. ``resume=False`` makes all of them anew.
     progress : called with a `Progress` when something is done.
 
     Returns

@@ -1,9 +1,10 @@
 """Data files in, numbers out: delimited text, jsonl, xlsx, parquet, arrow and numpy; and the encoding of a map."""
 
 from prismap.tables.encoding import ColumnEncoding, Encoded, TableEncoding, encoding_of
+from prismap.tables.frames import is_frame, table_from_frame
 from prismap.tables.learning import learn_encoding
 from prismap.tables.reading import ENDINGS, arrow_batches, read_batches, read_table, reader_of
-from prismap.tables.table import Roles, Table, TextColumn, label_texts, table_from_arrow
+from prismap.tables.table import Roles, Table, TextColumn, label_texts, missing_count, table_from_arrow
 
 __all__ = [
     "ENDINGS",
@@ -15,10 +16,13 @@ __all__ = [
     "TextColumn",
     "arrow_batches",
     "encoding_of",
+    "is_frame",
     "label_texts",
     "learn_encoding",
+    "missing_count",
     "read_batches",
     "read_table",
     "reader_of",
     "table_from_arrow",
+    "table_from_frame",
 ]

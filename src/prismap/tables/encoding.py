@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from prismap.exceptions import FileFormatError, InputError
 from prismap.tables.dates import FORMATS, days_of
-from prismap.tables.table import Column, Roles, Table, TextColumn, missing_count, nearest, quoted, table_from_arrow
+from prismap.tables.frames import table_from_frame
+from prismap.tables.table import Column, Roles, Table, TextColumn, missing_count, nearest, quoted
 
 
 @dataclass(frozen=True)
@@ -80,8 +81,8 @@ class TableEncoding:
         return Roles(self.target, self.ids, text=tuple(text), required=False)
 
     def apply(self, batch: Any) -> Encoded:
-        """The rows of a `Table`, or of a pyarrow Table or RecordBatch, as numbers; columns are found by name."""
-        table = batch if isinstance(batch, Table) else table_from_arrow(batch, self.roles)
+        """The rows of a `Table`, or of a data frame, as numbers; columns are found by name."""
+        table = batch if isinstance(batch, Table) else table_from_frame(batch, self.roles)
         self._refuse_missing_columns(table)
         self._refuse_missing_values(table)
         filled, unknown = {}, {}
@@ -110,7 +111,7 @@ class TableEncoding:
         more = f" and {len(missing) - len(near)} more" if len(missing) > len(near) else ""
         other = f" Columns the map does not know: {quoted(unused, 30)}." if unused else ""
         raise InputError(
-            f"the file lacks {len(missing)} of the {len(self.columns)} columns of the map: {lines}{more}.{other}"
+            f"the table lacks {len(missing)} of the {len(self.columns)} columns of the map: {lines}{more}.{other}"
         )
 
     def _refuse_missing_values(self, table: Table) -> None:
@@ -144,10 +145,14 @@ class TableEncoding:
 
 
 def encoding_of(model: Any) -> TableEncoding:
-    """How files for a loaded map are read: as stored with it; its columns as they are, if it was saved from Python."""
-    stored = getattr(model, "extra_header_", {}).get("table")
-    if stored is not None:
-        return TableEncoding.from_dict(stored)
+    """How tables for a map are read: as the map's own was; its columns as they are, if it was made of an array."""
+    if hasattr(model, "parts_") and model.parts_.data.kind == "objects":
+        raise InputError(
+            "this map is made of objects, and a table holds none: place new ones in Python, "
+            "PrisMap.load(path).transform(objects)."
+        )
+    if getattr(model, "encoding_", None) is not None:
+        return model.encoding_  # type: ignore[no-any-return]
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         names = [f"x{place}" for place in range(model.n_features_in_)]
@@ -163,7 +168,7 @@ def refuse_missing(counts: dict[str, int], n_rows: int) -> None:
         more = f" and {len(counts) - 8} more columns" if len(counts) > 8 else ""
         raise InputError(
             f"missing or infinite values in {len(counts)} columns, of {n_rows} rows: {each}{more}. "
-            "Fill them before, leave the columns out (--drop), or fit with --impute median."
+            "Fill them before, leave the columns out (drop=...), or fit with impute='median'."
         )
 
 

@@ -68,13 +68,14 @@ def _usable(table: Table, roles: Roles, max_levels: int) -> tuple[dict[str, Colu
     for name, column in table.columns.items():
         if name in roles.show:
             continue
+        use_it = f"use={[name]}"
         if name in roles.use:
             columns[name] = column
         elif _ROW_NUMBERS.fullmatch(name) and _counts_rows(column):
-            notes.append(f"column {name!r} numbers the rows and was left out (--use {name} uses it)")
+            notes.append(f"column {name!r} numbers the rows and was left out ({use_it} uses it)")
         elif _is_id(name, column):
             notes.append(
-                f"column {name!r} names the rows: shown, not used (--id {name} names them by it, --use {name} uses it)"
+                f"column {name!r} names the rows: shown, not used (id={name!r} names them by it, {use_it} uses it)"
             )
         elif not isinstance(column, TextColumn) or len(column.levels) <= most or date_format(column):
             columns[name] = column
@@ -84,13 +85,13 @@ def _usable(table: Table, roles: Roles, max_levels: int) -> tuple[dict[str, Colu
             example = column.levels[0] if len(column.levels[0]) <= 40 else column.levels[0][:40] + "..."
             notes.append(
                 f"column {name!r} holds {len(column.levels)} different texts such as {example!r}: shown, not used "
-                f"(--use {name} takes them as categories)"
+                f"({use_it} takes them as categories)"
             )
     if doubtful:
         each = "; ".join(f"{name!r} but for {words}" for name, words in list(doubtful.items())[:8])
         raise InputError(
             f"{len(doubtful)} columns hold numbers with words among them: {each}. Empty these to have them taken as "
-            f"missing, or leave the columns out of the map with --show {','.join(doubtful)}."
+            f"missing, or leave the columns out of the map with show={list(doubtful)}."
         )
     return columns, notes
 
@@ -190,7 +191,7 @@ def _describe(encoding: TableEncoding, columns: dict[str, Column], counts: dict[
     for column in encoding.columns:
         if column.date is not None:
             notes.append(
-                f"column {column.name!r} holds dates: used as days (--show {column.name} keeps it out of the map)"
+                f"column {column.name!r} holds dates: used as days (show={[column.name]} keeps it out of the map)"
             )
     text = [f"{column.name} ({len(column.levels)})" for column in encoding.columns if column.levels is not None]
     if text:
@@ -206,7 +207,7 @@ def _describe(encoding: TableEncoding, columns: dict[str, Column], counts: dict[
     if constant:
         notes.append(f"constant or empty columns tell nothing and were kept: {quoted(constant)}")
     if encoding.standardize:
-        notes.append("columns were standardised (mean 0, variance 1); --no-standardize keeps them as they are")
+        notes.append("columns were standardised (mean 0, variance 1); standardize=False keeps them as they are")
     else:
         notes.append("columns were used as they are, without standardising")
     return notes

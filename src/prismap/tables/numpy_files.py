@@ -69,7 +69,7 @@ def _matrix(path: Path, arrays: dict[str, NDArray[Any]], kind: str | None) -> ND
         name = next(iter(arrays))
     if name is None:
         pairs = [other for other in ("S", "D") if other in arrays]
-        hint = f" It has {pairs[0]}: say --kind similarity or --kind dissimilarity." if pairs else ""
+        hint = f" It has {pairs[0]}: say data='similarity' or data='dissimilarity'." if pairs else ""
         raise InputError(f"{path} has no array {' or '.join(names)}, only {quoted(arrays)}.{hint}")
     X = arrays[name]
     if X.ndim != 2 or X.dtype.kind not in "biuf" or not X.shape[1]:

@@ -76,7 +76,7 @@ def make_table(columns: Mapping[str, Column], n_rows: int, roles: Roles, notes: 
     kept = [*(("show", name) for name in roles.show), *(("use", name) for name in roles.use)]
     for option, name in [*named, *kept]:
         if roles.required and name is not None and name not in columns:
-            raise InputError(f"there is no column {name!r} for --{option}; {describe_names(name, columns)}.")
+            raise InputError(f"there is no column {name!r} for {option}; {describe_names(name, columns)}.")
     apart = {name for _, name in named}
     return Table(
         {name: column for name, column in columns.items() if name not in apart},

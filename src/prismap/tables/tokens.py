@@ -103,7 +103,7 @@ def _decide(source: Source, keep: Collection[str], roles: Roles) -> tuple[dict[s
     readings.update((name, scan.reading()) for name, scan in scans.items())
     notes = [
         f"the target {name!r} holds whole numbers written in several ways, such as {scan.example()}: they are kept "
-        "apart as classes (--task real takes them as numbers)"
+        "apart as classes (target_kind='real' takes them as numbers)"
         for name, scan in scans.items()
         if isinstance(scan, _LabelScan) and scan.mixed
     ]

@@ -29,59 +29,87 @@ WRONG_CLASS = 0.05
 
 
 class SharedEmbedding(BaseEstimator):
-    """A map shared by a source and a target that have neither rows nor columns in common (thesis chapter 5).
+    """One embedding of two tables that have neither samples nor columns in common.
 
-    The source is embedded first. The target follows by a map f of its own, fitted so that both clouds look like draws
-    from one distribution: Gaussians around the f(z_j) explain the source and, with ``mutual``, Gaussians around the
-    source explain the f(z_j); expectation maximisation, with a width that falls step by step. A classifier trained on
-    the source then works on the target::
+    The source is embedded first. The target follows by a projection f of its own, fitted so that both clouds look like
+    draws from one distribution. Gaussians around the f(z_j) explain the source and, with ``mutual``, Gaussians around
+    the source explain the f(z_j). Expectation maximisation fits them, with a width that falls step by step. A
+    classifier trained on the source then works on the target.
 
-        shared = SharedEmbedding("kernel", random_state=0).fit(X_source, Z_target)
-        labels = SVC().fit(shared.source_positions_, y_source).predict(shared.transform_target(Z_target))
-
-    Without correspondences a match can be wrong and look right: clouds may be mirrored, clusters exchanged. Several
-    starts are tried, judged by the likelihood and by how well the match preserves the distances within both spaces; if
-    a different match is as good, a warning says so and `ambiguous_` is True.
-
-    `fit` takes two tables, which is not scikit-learn's ``fit(X, y)``, so `check_estimator` cannot run; cloning,
-    parameters, checks of columns and unchanged input follow its rules.
+    Without known pairs a match can be wrong and look right, because clouds may be mirrored and clusters exchanged.
+    Several starts are tried. They are judged by the likelihood and by how well the match preserves the distances within
+    both tables. If a different match is as good, a warning says so and `ambiguous_` is True.
 
     Parameters
     ----------
-    kind : {"linear", "kernel"}
-        The target's map: f(z) = W z + b, or a normalised kernel map held together by the t-SNE cost.
+    kind : {"linear", "kernel"}, default="linear"
+        The target's projection: f(z) = W z + b, or a normalised kernel map that the t-SNE cost holds together.
     source : {"auto", "pca", "lda", "tsne", "fisher"}, estimator or array (n, n_components), default="auto"
-        How the source is embedded; "fisher" is t-SNE with the Fisher metric, and it and "lda" need labels. "auto" is
-        "pca" for linear and "tsne" for kernel maps. An array holds ready-made positions.
+        How the source is embedded. "fisher" is t-SNE with the Fisher metric. It and "lda" need labels. "auto" is "pca"
+        for linear and "tsne" for kernel projections. An array holds ready-made positions.
     n_components : int, default=2
+        Dimension of the embedding.
     n_init : int, default=12
-        Starts of either sort: turned axes, and couplings of the two spaces by their distances.
+        Number of starts of either kind: rotated axes, and couplings of the two tables by their distances.
     sigma : (float, float), default=(0.5, 0.2)
         Width of the Gaussians at the start and at the end, in units of the source's spread.
     mutual : float, default=1.0
-        Weight of the target's likelihood beside the source's. 0 is the thesis' criterion, which does not mind where
-        superfluous target rows lie.
+        Weight of the target's likelihood beside the source's. 0 is the published criterion, which ignores where
+        superfluous target samples lie.
     outliers : float, default=0.05
-        Share of rows that need no partner; raise it when classes are missing on one side.
+        Share of samples that need no partner. Raise it when classes are missing on one side.
     regularization : float or "auto", default="auto"
-        Ridge of the linear map (auto: 0.001), or weight of the t-SNE cost of the kernel map (auto: 0.02).
+        Ridge of the linear projection (auto: 0.001), or weight of the t-SNE cost of the kernel one (auto: 0.02).
     n_landmarks : int, default=200
-        Most kernels of the kernel map.
+        Largest number of kernels of the kernel projection.
     perplexity : float, default=30
-        Of t-SNE on either side.
-    random_state : int, Generator, RandomState or None
+        Perplexity of t-SNE on either side.
+    random_state : int, Generator, RandomState instance or None, default=None
+        Seed.
 
     Attributes
     ----------
-    source_positions_, target_positions_ : arrays (n, n_components), (m, n_components)
-    coefficients_ : array, the W of the target's map
-    mixing_weights_ : array (m,), the theta_j
-    sigma_ : float, the last width
-    log_likelihood_ : float, mean log-likelihood of the source rows plus, times `mutual`, of the target rows
-    distortion_ : float, how much the match changes distances within the spaces, relative to their mean
-    agreement_ : float, how mixed the two clouds are: 1 like draws from one distribution, 0 apart
-    ambiguous_ : bool, whether a different match is as good
-    starts_ : list of `Start`, all matches that were compared to the end, best first
+    source_positions_, target_positions_ : arrays (n, n_components) and (m, n_components)
+        Positions of both tables.
+    coefficients_ : array
+        The W of the target's projection.
+    mixing_weights_ : array (m,)
+        The theta_j.
+    sigma_ : float
+        The last width.
+    log_likelihood_ : float
+        Mean log-likelihood of the source samples plus, times `mutual`, of the target samples.
+    distortion_ : float
+        How much the match changes distances within the tables, relative to their mean.
+    agreement_ : float
+        How mixed the two clouds are: 1 like draws from one distribution, 0 apart.
+    ambiguous_ : bool
+        Whether a different match is as good.
+    starts_ : list of `Start`
+        All matches that were compared to the end, best first.
+
+    See Also
+    --------
+    prismap.transfer.agreement : How mixed two clouds of positions are.
+    prismap.inspection.TransferDisplay : A picture of both tables.
+
+    Notes
+    -----
+    `fit` takes two tables, which is not scikit-learn's ``fit(X, y)``, so `check_estimator` cannot run. Cloning,
+    parameters, column checks and unchanged input follow its rules. A step takes O(n m) time.
+
+    References
+    ----------
+    P. Bloebaum, A. Schulz, B. Hammer (2015), Unsupervised dimensionality reduction for transfer learning. Schulz
+    (2017), chapter 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(40, 3)) * [3, 2, 1]
+    >>> Z = X @ [[1.0, 0, 2, 0], [0, 1, 0, 1], [1, 0, 0, 1]]
+    >>> SharedEmbedding(random_state=0).fit(X, Z).target_positions_.shape
+    (40, 2)
     """
 
     _parameter_constraints: dict = {

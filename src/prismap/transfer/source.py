@@ -59,7 +59,7 @@ def _given_positions(source, X, rng):
     Y = np.asarray(source, dtype=np.float64)
     if Y.ndim != 2 or len(Y) != len(X) or not np.isfinite(Y).all():
         raise InputError(
-            f"source, if an array, must hold one finite position a source row, shape ({len(X)}, n_components); got "
+            f"source, if an array, must hold one finite position per source row, shape ({len(X)}, n_components); got "
             f"shape {Y.shape}."
         )
     return Y, _learnt_map(X, Y, rng)

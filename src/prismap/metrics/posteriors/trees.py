@@ -16,9 +16,8 @@ from sklearn.ensemble import RandomForestClassifier
 from prismap._threads import parallel_map
 from prismap.exceptions import InputError
 from prismap.metrics.geometry import FittedIndex
-from prismap.metrics.lssvm import best_temperature, softmax
-from prismap.metrics.rowwise import RowwisePosterior
-from prismap.metrics.sources import _RowwiseSource, cross_fitted_words
+from prismap.metrics.posteriors.lssvm import best_temperature, softmax
+from prismap.metrics.posteriors.rowwise import RowPosterior
 
 N_TREES = 100
 #: Leaves of fewer rows say more of these rows than of their place.
@@ -124,7 +123,7 @@ def log_shares(shares, n_trees):
     return np.log((n_trees * shares + 0.5 / n_classes) / (n_trees + 0.5))
 
 
-def fit_trees(X, codes, n_classes, folds, seed, n_jobs=None):
+def fit_trees(X, codes, n_classes, folds, seed):
     """The forest of all rows X, calibrated, and the probabilities of each row by a forest that never saw its fold.
 
     folds : fold of each row; None gives in-sample probabilities (calibrated in five folds all the same).
@@ -140,7 +139,7 @@ def fit_trees(X, codes, n_classes, folds, seed, n_jobs=None):
         return Forest.of(made.fit(X[kept], codes[kept]), n_classes)
 
     parts = [-1, *np.unique(judged)]
-    whole, *others = parallel_map(fit, parts, n_jobs)
+    whole, *others = parallel_map(fit, parts)
     scores = np.empty((len(codes), n_classes))
     for fold, forest in zip(parts[1:], others, strict=True):
         rows = np.flatnonzero(judged == fold)
@@ -150,46 +149,50 @@ def fit_trees(X, codes, n_classes, folds, seed, n_jobs=None):
     return whole, softmax(temperature * scores) if folds is not None else whole.probabilities(X)
 
 
-class TreesSource(_RowwiseSource):
-    """A forest on the support rows, cross-fitted in the metric's folds; vectors only."""
+class Trees(RowPosterior):
+    """A forest on the support rows, cross-fitted in the metric's folds; vectors only.
 
-    def __init__(self, metric, codes, rng):
-        if metric.geometry_.is_matrix:
+    Parameters
+    ----------
+    n_support : int or None, default=None
+        Rows that the forest is fitted to; None takes all labelled rows up to 4000.
+    """
+
+    name = "trees"
+
+    def __init__(self, n_support=None):
+        self.n_support = n_support
+
+    def fit(self, context):
+        """Fit the forests."""
+        if context.data.is_matrix:
             raise InputError("posterior='trees' needs data='vectors': a matrix has no features; use 'lssvm'.")
-        support = metric.support_
-        X = metric.uncentred(FittedIndex(support))
-        folds = metric.folds_[support] if metric.cross_fit else None
-        seed = int(rng.integers(2**31))
-        forest, of_support = fit_trees(X, codes[support], len(metric.classes_), folds, seed, metric.n_jobs)
-        self._set(metric, forest)
-        P = np.empty((metric.n_rows_, len(metric.classes_)))
+        data, support, n_classes = context.data, context.support, len(context.classes)
+        seed = int(context.rng.integers(2**31))
+        X, codes = data.raw(support), context.values[support]
+        self.data, self.judged = data, context.judged
+        self.forest, of_support = fit_trees(X, codes, n_classes, context.support_folds, seed)
+        P = np.empty((data.n_rows_, n_classes))
         P[support] = of_support
-        others = np.setdiff1d(np.arange(metric.n_rows_), support)
+        others = np.setdiff1d(np.arange(data.n_rows_), support)
         if len(others):
-            P[others] = forest.probabilities(metric.uncentred(FittedIndex(others)))
-        self._hold(metric, P)
+            P[others] = self.predict(FittedIndex(others))
+        return self.hold(context, P)
 
-    def _set(self, metric, forest):
-        self.forest, self.judged = forest, cross_fitted_words(metric.folds_)
-
-        def predict(rows, self_similarity):
-            return forest.probabilities(metric.uncentred(rows))
-
-        self.posterior = RowwisePosterior("trees", predict, len(metric.classes_))
+    def predict(self, rows, self_similarity=None):
+        """Class probabilities of new rows, or of fitted ones by their index."""
+        return self.forest.probabilities(self.data.raw(rows.index) if isinstance(rows, FittedIndex) else rows)
 
     def state(self):
         """The trees, and the fitted rows' own probabilities."""
         trees = {f"trees_{name}": value for name, value in self.forest.arrays().items()}
         return {**trees, "probabilities": self.fitted_probabilities}
 
-    @classmethod
-    def restore(cls, metric, state):
+    def restore(self, context, state):
         """From the arrays of `state`."""
-        self = cls.__new__(cls)
         arrays = {name[len("trees_") :]: value for name, value in state.items() if name.startswith("trees_")}
-        forest = Forest.from_arrays(arrays)
-        if forest.feature.min() < 0 or forest.feature.max() >= metric.n_features_in_:
+        self.forest = Forest.from_arrays(arrays)
+        if self.forest.feature.min() < 0 or self.forest.feature.max() >= context.data.n_features_in_:
             raise ValueError("its trees look at features that its rows do not have")
-        self._set(metric, forest)
-        self._hold(metric, state["probabilities"])
-        return self
+        self.data, self.judged = context.data, context.judged
+        return self.hold(context, state["probabilities"])

@@ -2,7 +2,7 @@
 
 An unfitted model is cloned and fitted in folds. With one sub-segment a row is judged by the clone that never saw its
 fold; with more, a pair is judged all along by the clone that saw neither row's fold. A fitted model is used as it is,
-which is in-sample if it saw the rows. `prismap.metrics.model_segments` measures segments with them.
+which is in-sample if it saw the rows. `prismap.metrics.posteriors.model_segments` measures segments with them.
 """
 
 from __future__ import annotations
@@ -14,27 +14,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 
-from prismap._validation import is_fitted
+from prismap._validation import changed, is_fitted
 from prismap.exceptions import InputError
-from prismap.metrics.gaussian_process import GaussianProcess
+from prismap.metrics.posteriors.base import Posterior
 
 #: Folds of an unfitted model that is asked along segments: a clone is fitted for each pair of folds.
 SEGMENT_FOLDS = 5
-
-
-class PredictedLabels(BaseEstimator):
-    """A model's predictions instead of the target, for ``FisherMetric(posterior=PredictedLabels(model))``.
-
-    They go through the usual posterior (Parzen, or a Gaussian process for a regressor), so that the metric is smooth
-    and needs no evaluation a pair. An unfitted model predicts out of fold, a fitted one as it is.
-
-    Parameters
-    ----------
-    model : a classifier (``predict`` is enough) or a regressor, fitted or not.
-    """
-
-    def __init__(self, model):
-        self.model = model
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------
@@ -186,14 +171,14 @@ class BoundModel(BaseEstimator):
 
 def bind_model(posterior, columns, classes):
     """What a user gave as posterior, with its model bound to the columns and classes; names stay names."""
-    if isinstance(posterior, PredictedLabels):
-        return PredictedLabels(bind_model(posterior.model, columns, classes))
+    if isinstance(posterior, Posterior) and hasattr(posterior, "model"):
+        return changed(posterior, model=bind_model(posterior.model, columns, classes))
     return BoundModel(posterior, columns=columns, classes=classes) if is_model(posterior) else posterior
 
 
 def is_model(posterior):
     """Whether a posterior is a trained or trainable model, and not a name or one of our own."""
-    return not isinstance(posterior, (str, GaussianProcess, PredictedLabels))
+    return not isinstance(posterior, (str, Posterior))
 
 
 class FoldedModel:
@@ -235,27 +220,28 @@ class FoldedModel:
         return out
 
 
-def fold_model(metric, values, model, *, pairs=False):
-    """The `FoldedModel` of a metric's rows; values are class codes, or (n, targets) numbers."""
-    real = metric.target_ == "real"
-    known = metric.support_
-    y = values[known] if real else metric.classes_[values[known]]
-    if real and y.shape[1] == 1:
+def fold_model(context, model, *, pairs=False):
+    """The `FoldedModel` of a context's rows."""
+    known = context.support
+    y = context.values[known]
+    if context.target == "class":
+        y = context.classes[y]
+    elif y.shape[1] == 1:
         y = y[:, 0]
-    return FoldedModel(model, metric.raw_rows_, y, metric.folds_, known, pairs=pairs)
+    return FoldedModel(model, context.data.raw(), y, context.folds, known, pairs=pairs)
 
 
-def predicted_target(metric, values, model):
+def predicted_target(context, model):
     """The target that a model predicts for every row, out of fold if it was not fitted, and the `FoldedModel`."""
-    if metric.target_ == "real":
-        check_model(model, metric.geometry_, classes=False)
-    if metric.geometry_.is_matrix or not hasattr(model, "predict"):
+    if context.target == "real":
+        check_model(model, context.data, classes=False)
+    if context.data.is_matrix or not hasattr(model, "predict"):
         raise InputError(f"PredictedLabels({model!r}) needs a model with predict, and data='vectors'.")
-    folded = fold_model(metric, values, model)
-    X, folds = metric.raw_rows_, metric.folds_
-    if metric.target_ == "real":
+    folded = fold_model(context, model)
+    X, folds = context.data.raw(), context.folds
+    if context.target == "real":
         return folded.each_row(lambda one, rows: predicted_moments(one, rows)[0], X, folds), folded
-    names = [str(name) for name in metric.classes_]
+    names = [str(name) for name in context.classes]
 
     def codes(one, rows):
         found = [str(label) for label in ask(one, "predict", rows)]
@@ -268,3 +254,8 @@ def predicted_target(metric, values, model):
         return np.array([names.index(label) for label in found])
 
     return folded.each_row(codes, X, folds).astype(np.intp), folded
+
+
+def model_words(context, folded):
+    """How a model judged the fitted rows."""
+    return "in-sample, by a model that was fitted before" if folded.fitted_before else context.judged

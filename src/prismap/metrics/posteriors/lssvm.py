@@ -53,12 +53,19 @@ def fit_lssvm(Q, codes, n_classes, folds, rng, support):
     indices of the support among the fitted rows.
     """
     Q = np.maximum(Q.astype(np.float64), 0)
-    judged = folds if folds is not None else np.arange(len(codes)) % 10
+    judged = folds if folds is not None else folds_by_profile(Q, codes)
     gamma, ridge = search(Q, codes, n_classes, judged, rng)
     coefficients, mean, scores = solve(Q, codes, n_classes, judged, gamma, ridge)
     temperature = best_temperature(scores, codes)
     machine = LeastSquaresSVM(coefficients, mean, gamma, temperature, support)
     return machine, softmax(temperature * scores) if folds is not None else machine.probabilities(Q)
+
+
+def folds_by_profile(Q, codes, n_folds=10):
+    """Folds for the search of width and ridge where none are given: the order of the rows does not matter for them."""
+    folds = np.empty(len(codes), dtype=np.intp)
+    folds[np.lexsort((Q.mean(axis=1), codes))] = np.arange(len(codes)) % n_folds
+    return folds
 
 
 @on_one_thread

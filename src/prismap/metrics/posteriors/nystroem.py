@@ -3,7 +3,7 @@
 Kernels stand at m landmarks only, the targets of all n rows are fitted: with ``K`` the (n, m) kernels of all rows
 against the landmarks and ``L`` the (m, m) ones between landmarks,
 
-    alpha = (K^T K + lambda L)^{-1} K^T T        (subset of regressors; lambda as in `prismap.metrics.lssvm`).
+    alpha = (K^T K + lambda L)^{-1} K^T T        (subset of regressors; lambda as in `lssvm`).
 
 ``K^T K`` is a sum over rows, so a machine that never saw a fold is the same solution with that fold's part taken away:
 one pass over the rows serves all folds. Time O(n m^2), memory O(folds m^2).
@@ -15,7 +15,7 @@ import numpy as np
 
 from prismap._blocks import row_blocks
 from prismap.metrics.geometry import FittedIndex
-from prismap.metrics.lssvm import LeastSquaresSVM, best_temperature, search, softmax
+from prismap.metrics.posteriors.lssvm import LeastSquaresSVM, best_temperature, search, softmax
 from prismap.metrics.support import stratified_folds, stratified_support
 
 #: Landmarks of a machine that is fitted on more rows than the metric has support.

@@ -1,4 +1,4 @@
-"""The Parzen class posterior along straight segments, in the product form.
+"""The Parzen class density along straight segments, in the product form.
 
 For ``x(a) = (1-a) x + a x'`` the identity ``||x(a) - x_l||^2 = (1-a) q_l(x) + a q_l(x') - a(1-a) ||x-x'||^2`` holds,
 and its last term is the same for every support row l, so it cancels in all ratios. The kernel weights along the segment
@@ -60,7 +60,7 @@ class ParzenRows:
         return self.factors[share] if share in self.factors else np.exp(share * self.exponent)
 
 
-class ParzenPosterior:
+class ParzenDensity:
     """Gaussian kernels of one bandwidth on labelled support rows.
 
     Parameters
@@ -73,8 +73,6 @@ class ParzenPosterior:
 
     The support is kept sorted by class and, inside a class, by fold; `order` says how.
     """
-
-    name = "parzen"
 
     def __init__(self, codes, n_classes, folds, bandwidth, rule):
         folds = np.zeros(len(codes), dtype=np.intp) if folds is None else folds
@@ -165,10 +163,6 @@ class ParzenPosterior:
                 offset = weights[:, start:stop] @ kept[start:stop] - mass * mean
                 factors[index, c] = np.divide(offset, np.sqrt(mass), out=np.zeros_like(offset), where=mass > 0)
         return factors / self.bandwidth**2
-
-    def block(self, A, B):
-        """Everything that the pairs of two sets of rows share, each set from one fold."""
-        return ParzenBlock(self, A, B)
 
 
 class ParzenBlock:

@@ -5,7 +5,7 @@ standard deviation (``predict(X, return_std=True)``; otherwise the variance of i
 the distances between what is said at consecutive nodes, arcs between square roots of probabilities or Fisher-Rao
 distances of Gaussians: no gradient, nothing of the model's inside.
 
-One sub-segment costs an evaluation a row. T of them cost (T - 1) a pair, so `refined_neighbors` spends them on the
+One sub-segment costs an evaluation a row. T of them cost (T - 1) a pair, so `SegmentModel.neighbors` spends them on the
 candidates that the first kind finds.
 """
 
@@ -19,10 +19,16 @@ import scipy.sparse as sp
 from prismap._blocks import row_blocks
 from prismap._search import smallest
 from prismap.exceptions import InputError
-from prismap.metrics.gaussian_process import fisher_rao
-from prismap.metrics.geometry import FittedIndex
-from prismap.metrics.models import aligned_probabilities, model_name, predicted_moments
-from prismap.metrics.segments import arc, blend
+from prismap.metrics.posteriors.base import Posterior
+from prismap.metrics.posteriors.models import (
+    aligned_probabilities,
+    fold_model,
+    model_name,
+    model_words,
+    predicted_moments,
+)
+from prismap.metrics.posteriors.process import fisher_rao
+from prismap.metrics.segments import SegmentRule, arc, blend
 
 #: Bytes of interpolated points, and of answers, in hand.
 BATCH_BYTES = 32 * 2**20
@@ -76,12 +82,13 @@ class RealReading:
         return np.sqrt(np.sum(by_target**2, axis=-1))
 
 
-def make_reading(metric, values, folded):
+def make_reading(context, folded):
     """How the model's statements are read and compared."""
-    if metric.target_ == "class":
-        return ClassReading(metric.classes_)
-    known = metric.support_
-    means = folded.each_row(lambda model, X: predicted_moments(model, X)[0], metric.raw_rows_, metric.folds_)[known]
+    if context.target == "class":
+        return ClassReading(context.classes)
+    known, values = context.support, context.values
+    read = folded.each_row(lambda model, X: predicted_moments(model, X)[0], context.data.raw(), context.folds)
+    means = read[known]
     if means.shape != values[known].shape:
         raise InputError(
             f"the regressor {model_name(folded.whole)} predicts {means.shape[1]} targets and y has {values.shape[1]}: "
@@ -109,19 +116,37 @@ class ModelRows:
         return ModelRows(self.X[index], self.fold[index])
 
 
-class SegmentPosterior:
-    """What a model says along straight segments.
+class SegmentModel(Posterior):
+    """Any classifier or regressor, asked along straight segments; the rows are sorted by fold.
 
     Parameters
     ----------
-    name : the model's kind.
-    folded : `FoldedModel` with clones for pairs of folds.
-    reading : how statements are read and compared.
-    rule : `SegmentRule` of the chord kind.
+    model : a classifier with ``predict_proba`` or a regressor, fitted or not.
     """
 
-    def __init__(self, name, folded, reading, rule):
-        self.name, self.folded, self.reading, self.rule = name, folded, reading, rule
+    targets, n_folds = ("class", "real"), 5
+
+    def __init__(self, model):
+        self.model = model
+
+    def most_support(self, n_rows, target):
+        """A model is fitted to all rows there are."""
+        return n_rows
+
+    def fit(self, context):
+        """Fit clones for every pair of folds."""
+        self.name, self.data = model_name(self.model), context.data
+        self.folded = fold_model(context, self.model, pairs=True)
+        self.reading, self.judged = make_reading(context, self.folded), model_words(context, self.folded)
+        self.rule, self.order = SegmentRule("chord", context.n_segments), context.by_fold
+        self.fitted = ModelRows(dense(self.data.raw()), context.folds)
+        self.rows = self.fitted.take(self.order)
+        return self
+
+    def new(self, rows, self_similarity=None):
+        """State of new rows."""
+        X = dense(rows)
+        return ModelRows(X, np.full(len(X), -1, dtype=np.intp))
 
     def states(self, rows):
         """What is said of rows, each by the clone that never saw its fold."""
@@ -153,6 +178,54 @@ class SegmentPosterior:
         rows, place = np.unique(index, return_inverse=True)
         return self.reading(model, X[rows])[place]
 
+    def require_evaluations(self, n_pairs):
+        """Refuse a matrix of distances that would ask the model too often."""
+        wanted = n_pairs * (self.rule.n_segments - 1)
+        if wanted > MOST_EVALUATIONS:
+            raise InputError(
+                f"all distances along segments would ask the model {wanted:,} times, more than {MOST_EVALUATIONS:,}; "
+                "use kneighbors, fewer rows, n_segments=1, or posterior=PredictedLabels(model)."
+            )
+
+    def neighbors(self, A, n_neighbors, supervision, steps_of):
+        """Nearest fitted rows of rows A (None: of the fitted ones), evaluated along segments to candidates only.
+
+        ``steps_of(block)`` gives the squared steps of a slice of the rows to all fitted rows, None without.
+        """
+        own = A is None
+        rows = self.fitted if own else self.new(A)
+        n_fitted = len(self.fitted)
+        n_candidates = min(CANDIDATES * n_neighbors, n_fitted - own)
+        distances = np.empty((len(rows), n_neighbors), dtype=self.data.dtype)
+        indices = np.empty((len(rows), n_neighbors), dtype=np.intp)
+        ends = self.states(self.fitted)
+        wide = 8.0 * max(ends.size, n_candidates * rows.X.shape[1])
+        for block in row_blocks(len(rows), wide, BATCH_BYTES):
+            some, steps = rows.take(block), steps_of(block)
+            arcs = self.reading.lengths(self.states(some)[:, None], ends[None])
+            D = blend([arcs], 1, supervision, steps)
+            if own:
+                D[np.arange(len(D)), np.arange(block.start, block.stop)] = np.inf
+            _, candidates = smallest(D, n_candidates)
+            near = None if steps is None else np.take_along_axis(steps, candidates, axis=1)
+            D = self._paired_lengths(some, candidates, supervision, near)
+            distances[block], columns = smallest(D, n_neighbors)
+            indices[block] = np.take_along_axis(candidates, columns, axis=1)
+        return distances, indices
+
+    def _paired_lengths(self, rows, candidates, supervision, steps):
+        """Lengths (n, m) of the segments of each row to its candidates among the fitted rows."""
+        D = np.empty(candidates.shape)
+        fold_a, fold_b = np.broadcast_arrays(rows.fold[:, None], self.fitted.fold[candidates])
+        n_folds = max(int(fold_a.max()), int(fold_b.max())) + 2
+        kind = ((np.minimum(fold_a, fold_b) + 1) * n_folds + np.maximum(fold_a, fold_b) + 1).ravel()
+        for one in np.unique(kind):
+            i, j = np.unravel_index(np.flatnonzero(kind == one), D.shape)
+            model = self.folded.without(one // n_folds - 1, one % n_folds - 1)
+            parts = self.along(model, rows.X, self.fitted.X, i, candidates[i, j])
+            D[i, j] = blend(parts, self.rule.n_segments, supervision, None if steps is None else steps[i, j])
+        return D
+
 
 class SegmentBlock:
     """Segments between two sets of rows under one model, measured tile by tile."""
@@ -177,95 +250,6 @@ class SegmentBlock:
             said = self.posterior.reading(self.model, points.reshape(-1, B.shape[1]))
             parts.append(said.reshape(*points.shape[:2], *said.shape[1:]))
         return np.concatenate(parts)
-
-
-@dataclass(frozen=True)
-class StateRows:
-    """What a model says of some rows; fold is -1 throughout: rows that were judged honestly need no pairing."""
-
-    state: np.ndarray
-    fold: np.ndarray
-
-    def __len__(self):
-        return len(self.fold)
-
-    def take(self, index):
-        """Some of the rows."""
-        return StateRows(self.state[index], self.fold[index])
-
-
-class EndPosterior:
-    """Statements at the rows only, compared with each other: one sub-segment."""
-
-    def __init__(self, name, reading):
-        self.name, self.reading = name, reading
-
-    def rows(self, state):
-        """Rows from what is said of them."""
-        return StateRows(state, np.full(len(state), -1, dtype=np.intp))
-
-    def moments(self, rows):
-        """Means and variances of real targets at rows."""
-        return tuple(np.moveaxis(rows.state, -1, 0))
-
-    def block(self, A, B):
-        """The pairs of two sets of rows."""
-        return EndBlock(self.reading, A.state, B.state)
-
-
-@dataclass(frozen=True)
-class EndBlock:
-    """Distances between the statements of two sets of rows, tile by tile."""
-
-    reading: RealReading
-    state_a: np.ndarray
-    state_b: np.ndarray
-
-    def sub_lengths(self, a, b):
-        """The one sub-segment's length for the pairs of two slices."""
-        yield self.reading.lengths(self.state_a[a][:, None], self.state_b[b][None])
-
-
-def refined_neighbors(metric, source, A, n_neighbors):
-    """Nearest fitted rows of A by lengths along segments, among the candidates with the nearest end points."""
-    posterior, own = source.posterior, A is None
-    rows = source.fitted if own else source.new(A)
-    n_candidates = min(CANDIDATES * n_neighbors, metric.n_rows_ - own)
-    distances = np.empty((len(rows), n_neighbors), dtype=metric.geometry_.dtype)
-    indices = np.empty((len(rows), n_neighbors), dtype=np.intp)
-    ends = posterior.states(source.fitted)
-    wide = 8.0 * max(ends.size, n_candidates * rows.X.shape[1])
-    for block in row_blocks(len(rows), wide, BATCH_BYTES):
-        some = rows.take(block)
-        index = FittedIndex(np.arange(block.start, block.stop))
-        steps = None
-        if metric.supervision < 1:
-            steps = metric._squared_steps(index if own else A[block], FittedIndex(np.arange(metric.n_rows_)))
-        arcs = posterior.reading.lengths(posterior.states(some)[:, None], ends[None])
-        D = blend([arcs], 1, metric.supervision, steps)
-        if own:
-            D[np.arange(len(D)), index.index] = np.inf
-        _, candidates = smallest(D, n_candidates)
-        near = None if steps is None else np.take_along_axis(steps, candidates, axis=1)
-        D = paired_lengths(metric, posterior, some, source.fitted, candidates, near)
-        distances[block], columns = smallest(D, n_neighbors)
-        indices[block] = np.take_along_axis(candidates, columns, axis=1)
-    return distances, indices
-
-
-def paired_lengths(metric, posterior, rows, fitted, candidates, steps):
-    """Lengths (n, m) of the segments of each row to its candidates among the fitted rows."""
-    D = np.empty(candidates.shape)
-    fold_a, fold_b = np.broadcast_arrays(rows.fold[:, None], fitted.fold[candidates])
-    n_folds = max(int(fold_a.max()), int(fold_b.max())) + 2
-    kind = ((np.minimum(fold_a, fold_b) + 1) * n_folds + np.maximum(fold_a, fold_b) + 1).ravel()
-    for one in np.unique(kind):
-        pairs = np.flatnonzero(kind == one)
-        i, j = np.unravel_index(pairs, D.shape)
-        model = posterior.folded.without(one // n_folds - 1, one % n_folds - 1)
-        parts = posterior.along(model, rows.X, fitted.X, i, candidates[i, j])
-        D[i, j] = blend(parts, metric.n_segments_, metric.supervision, None if steps is None else steps[i, j])
-    return D
 
 
 def dense(X):

@@ -8,10 +8,12 @@ lies between the rows is not looked at, so structure inside a class comes from t
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 
+from prismap.metrics.posteriors.base import Posterior
 from prismap.metrics.segments import arc
 
 
@@ -26,28 +28,44 @@ class RootRows:
     def __len__(self):
         return len(self.root)
 
+    @classmethod
+    def of(cls, P, dtype):
+        """Rows from their probabilities; `dtype` is that of the distances."""
+        root = np.sqrt(np.asarray(P, dtype=np.float64))
+        return cls(root, np.full(len(root), -1, dtype=np.intp), np.dtype(dtype))
+
     def take(self, index):
         """Some of the rows."""
         return RootRows(self.root[index], self.fold[index], self.dtype)
 
 
-class RowwisePosterior:
-    """Class probabilities of rows, from any source.
+class RowPosterior(Posterior):
+    """Class probabilities at the rows. A subclass writes `fit`, which ends with `hold`, and `predict`."""
 
-    Parameters
-    ----------
-    name : what the probabilities come from.
-    predict : ``predict(rows, self_similarity)``, from new rows to probabilities.
-    n_classes : number of classes.
-    """
+    at_rows = True
 
-    def __init__(self, name, predict, n_classes):
-        self.name, self.predict, self.n_classes = name, predict, n_classes
+    @abstractmethod
+    def predict(self, rows, self_similarity=None):
+        """Class probabilities of new rows, or of fitted ones by their index."""
 
-    def rows(self, P, dtype):
-        """State of rows from their probabilities; `dtype` is that of the distances."""
-        root = np.sqrt(np.asarray(P, dtype=np.float64))
-        return RootRows(root, np.full(len(root), -1, dtype=np.intp), np.dtype(dtype))
+    def hold(self, context, P):
+        """Keep the probabilities of the fitted rows and become fitted."""
+        self.rule, self.order = context.rule_at_rows(self.name), np.arange(len(P))
+        self.dtype, self.fitted_probabilities = np.dtype(context.data.dtype), P
+        self.rows = RootRows.of(P, self.dtype)
+        return self
+
+    def new(self, rows, self_similarity=None):
+        """State of new rows."""
+        return RootRows.of(self.predict(rows, self_similarity), self.dtype)
+
+    def fitted_roots(self):
+        """Square roots of the fitted rows' probabilities."""
+        return self.rows.root
+
+    def new_roots(self, rows, own=None):
+        """The same of new rows that are to be placed; `own` is how the data's own metric saw them."""
+        return self.new(rows).root
 
     def probabilities(self, rows):
         """Class probabilities of rows."""

@@ -6,7 +6,7 @@ support, its nearest labelled rows outside its fold, with Gaussian weights of th
     p(c | x) = sum_{l near x, c_l = c} w_l(x),    w_l(x) ~ exp(-||x - x_l||^2 / 2 sigma(x)^2).
 
 All labels are seen, for the price of one neighbour search in the data's own geometry; what lies between two rows is not
-looked at (one sub-segment, see `prismap.metrics.rowwise`).
+looked at (one sub-segment, see `prismap.metrics.posteriors.rowwise`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from prismap.metrics.support import stratified_folds
 NEIGHBORS_FACTOR, N_FOLDS = 3, 10
 
 
-def local_probabilities(geometry, codes, n_classes, perplexity, rng, *, cross_fit=True, n_jobs=None):
+def local_probabilities(geometry, codes, n_classes, perplexity, rng, *, cross_fit=True):
     """Class probabilities (n, C) of the fitted rows, each by labelled rows outside its own fold."""
     labelled = np.flatnonzero(codes >= 0)
     k = min(int(NEIGHBORS_FACTOR * perplexity), len(labelled) - 1)
@@ -32,7 +32,7 @@ def local_probabilities(geometry, codes, n_classes, perplexity, rng, *, cross_fi
     def between(a, b):
         return geometry.squared_to(FittedIndex(labelled[a]), labelled[b])
 
-    found = partition_neighbors(between, len(labelled), k, random_state=rng, n_jobs=n_jobs)
+    found = partition_neighbors(between, len(labelled), k, random_state=rng)
     folds = stratified_folds(codes[labelled], N_FOLDS, rng) if cross_fit else np.arange(len(labelled))
     D2 = np.maximum(found.distances.astype(np.float64), 0)
     D2[folds[found.indices] == folds[:, None]] = np.inf

@@ -30,12 +30,12 @@ import scipy.sparse as sp
 from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
 from scipy.linalg.lapack import dpstrf
 from scipy.optimize import minimize_scalar
-from sklearn.base import BaseEstimator
 
-from prismap._blocks import row_blocks
+from prismap._blocks import require_memory, row_blocks
 from prismap._threads import on_one_thread
 from prismap.exceptions import InputError
 from prismap.metrics.geometry import FittedIndex, SimilarityMetric, VectorMetric
+from prismap.metrics.posteriors.base import Posterior, found_rule
 from prismap.metrics.segments import join
 
 #: Support rows when the user names no number (fewer for many rows, whose pairs cost |S|^2 each), and rows that the
@@ -53,22 +53,6 @@ MOST_LIFT = 300.0
 KERNEL_BYTES = 2**20
 #: Bins of the target that support and folds take equal shares of.
 TARGET_BINS = 20
-
-
-class GaussianProcess(BaseEstimator):
-    """Hyper-parameters that are given, for ``FisherMetric(posterior=...)``: ``signal exp(-beta q)``, plus noise."""
-
-    def __init__(self, beta, *, signal=1.0, noise=0.1):
-        self.beta = beta
-        self.signal = signal
-        self.noise = noise
-
-    def values(self):
-        """(signal, beta, noise), all positive."""
-        values = (self.signal, self.beta, self.noise)
-        if not all(np.isfinite(value) and value > 0 for value in values):
-            raise InputError(f"beta, signal and noise of a GaussianProcess must be positive numbers; got {self!r}.")
-        return values
 
 
 # --- targets ----------------------------------------------------------------------------------------------------------
@@ -280,40 +264,101 @@ class ProcessRows:
         return ProcessRows(**parts)
 
 
-class GaussianProcessPosterior:
-    """Processes of one or several targets on one support.
+class GaussianProcess(Posterior):
+    """A Gaussian process for each real target: ``signal exp(-beta q)``, plus noise (Schulz 2017, 2.6).
 
     Parameters
     ----------
-    geometry : squared distances between rows.
-    processes : a `Process` for each target.
-    rule : the `SegmentRule` that segments are measured with.
+    beta : float or None, default=None
+        Inverse squared width of the kernel; None finds beta, signal and noise by the marginal likelihood.
+    signal, noise : float, default=1.0 and 0.1
+        Variances of signal and noise, where beta is given.
+    n_support : int or None, default=None
+        Support rows; None takes 1000 to 300, by the number of rows.
     """
 
-    name = "gp"
+    name, targets = "gp", ("real",)
+    #: A pair costs the square of the support at every node, so fewer pairs are asked and fewer nodes spent.
+    SAMPLED_ROWS, MOST_SEGMENTS = 12, 4
 
-    def __init__(self, geometry, processes, rule):
-        self.geometry, self.processes, self.rule = geometry, processes, rule
+    def __init__(self, beta=None, *, signal=1.0, noise=0.1, n_support=None):
+        self.beta = beta
+        self.signal = signal
+        self.noise = noise
+        self.n_support = n_support
+
+    def most_support(self, n_rows, target):
+        """Support rows where no number is given."""
+        return most_support(n_rows)
+
+    def fit(self, context):
+        """Find the hyper-parameters, and the processes without every pair of folds."""
+        return self._hold(context)
+
+    def restore(self, context, state):
+        """The hyper-parameters of `state`; support and folds are the metric's."""
+        return self._hold(context, state["process"])
+
+    def state(self):
+        """The hyper-parameters."""
+        return {"process": self.hyper}
+
+    def _hold(self, context, hyper=None):
+        self.data, self.support, self.judged = context.data, context.support, context.judged
+        rule, self.order = context.rule_along(), context.by_fold
+        n_bytes = 16.0 * len(self.support) * (self.data.n_rows_ + len(self.support))
+        require_memory(n_bytes, "The profiles of the fitted rows", "Set a smaller n_support, or fit fewer rows.")
+        Q, y = self._profiles(FittedIndex(self.support)), context.values[self.support]
+        self.hyper = self._find(Q, y, context.rng) if hyper is None else hyper
+        folds = context.support_folds if context.cross_fit else np.zeros(len(y), dtype=np.intp)
+        self.processes = [Process(Q, column, folds, *values) for values, column in zip(self.hyper, y.T, strict=True)]
         # Only then is a point on a segment sure to be at no negative squared distance from the support.
-        self.euclidean = isinstance(geometry, VectorMetric) or (
-            isinstance(geometry, SimilarityMetric) and geometry.repair != "none"
+        self.euclidean = isinstance(self.data, VectorMetric) or (
+            isinstance(self.data, SimilarityMetric) and self.data.repair != "none"
         )
+        profile = self._profiles(FittedIndex(self.order))
+        self.rows = ProcessRows(profile, context.folds[self.order], index=self.order)
+        mean, sample = profile.mean(axis=1), {"n_rows": self.SAMPLED_ROWS, "most": self.MOST_SEGMENTS}
+        self.rule = found_rule(self, context, mean, **sample) if rule is None else rule
+        return self
+
+    def _profiles(self, rows):
+        return np.maximum(self.data.squared_to(rows, self.support), 0).astype(np.float64)
+
+    def _find(self, Q, y, rng):
+        """(signal, beta, noise) of each target: given, or by the marginal likelihood."""
+        if self.beta is not None:
+            values = (self.signal, self.beta, self.noise)
+            if not all(np.isfinite(value) and value > 0 for value in values):
+                raise InputError(f"beta, signal and noise of a GaussianProcess must be positive numbers; got {self!r}.")
+            return np.array([values] * y.shape[1])
+        seen = np.arange(len(y))
+        if len(seen) > EVIDENCE_ROWS:
+            seen = np.sort(rng.choice(seen, EVIDENCE_ROWS, replace=False))
+        return np.array([fit_process(Q[np.ix_(seen, seen)], column) for column in y[seen].T])
+
+    def new(self, rows, self_similarity=None):
+        """State of new rows."""
+        self.data.require_self_similarity(self_similarity)
+        D2 = self.data.squared_to(rows, slice(None), self_similarity)
+        profile = np.maximum(D2[:, self.support], 0).astype(np.float64)
+        return ProcessRows(profile, np.full(len(D2), -1, dtype=np.intp), new=rows, squared=D2)
 
     def squared(self, A, B):
         """Squared distances of all pairs of two sets of rows."""
         if B.index is None and A.index is None:
-            if not isinstance(self.geometry, VectorMetric):
+            if not isinstance(self.data, VectorMetric):
                 raise InputError(
                     "a real target needs the distance of every pair, and that of two new rows is not known for matrix "
                     "data: leave B out to get the distances to the fitted rows."
                 )
-            D2 = self.geometry.squared_between(A.new, B.new)
+            D2 = self.data.squared_between(A.new, B.new)
         elif B.index is None:
             D2 = B.squared[:, A.index].T
         elif A.index is None:
             D2 = A.squared[:, B.index]
         else:
-            D2 = self.geometry.squared_to(FittedIndex(A.index), B.index)
+            D2 = self.data.squared_to(FittedIndex(A.index), B.index)
         return np.maximum(D2, 0).astype(np.float64)
 
     def block(self, A, B):
@@ -337,7 +382,7 @@ class GaussianProcessPosterior:
 
     def tensor_factor(self, rows, support):
         """``grad m / sqrt(v)`` and ``grad v / (sqrt(2) v)`` of each target, (n, 2 x targets, D); thesis eq. 2.40."""
-        X = self.geometry.rows_[rows.index] if rows.index is not None else self.geometry.centred(rows.new)
+        X = self.data.rows_[rows.index] if rows.index is not None else self.data.centred(rows.new)
         X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
         factors = np.empty((len(rows), 2 * len(self.processes), X.shape[1]))
         for index, t, process, regression in self._by_fold(rows):
@@ -346,7 +391,7 @@ class GaussianProcessPosterior:
                 # grad ln k_l = 2 beta (x_l - x)
                 step = pull @ near - pull.sum(axis=1, keepdims=True) * X[index]
                 factors[index, 2 * t + half] = 2 * process.beta * step / unit[:, None]
-        return factors.astype(self.geometry.dtype)
+        return factors.astype(self.data.dtype)
 
 
 @dataclass(frozen=True)

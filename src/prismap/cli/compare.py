@@ -1,0 +1,131 @@
+"""`prismap compare`: maps of one file by several methods, and one table of verdicts."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from prismap.cli import options
+from prismap.cli.console import Console
+from prismap.cli.folder import check_folder
+from prismap.cli.verdicts import JudgedMap, add_table_options, read_rows, write_verdicts
+from prismap.exceptions import InputError
+
+
+class Method(NamedTuple):
+    """How a method is made from a seed, whether it is given the target, and which package it needs."""
+
+    make: Callable[[int], Any]
+    supervised: bool = False
+    module: str | None = None
+    install: str = ""
+
+
+def _prismap(seed: int) -> Any:
+    from prismap.map import PrisMap
+
+    return PrisMap(random_state=seed)
+
+
+def _tsne(seed: int) -> Any:
+    import openTSNE
+
+    return openTSNE.TSNE(random_state=seed)
+
+
+def _pca(seed: int) -> Any:
+    from sklearn.decomposition import PCA
+
+    return PCA(2, random_state=seed)
+
+
+def _lda(_: int) -> Any:
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+    return LinearDiscriminantAnalysis()
+
+
+def _umap(seed: int) -> Any:
+    import umap  # type: ignore[import-not-found, unused-ignore]
+
+    return umap.UMAP(random_state=seed)
+
+
+def _pacmap(seed: int) -> Any:
+    import pacmap  # type: ignore[import-not-found, unused-ignore]
+
+    return pacmap.PaCMAP(random_state=seed)
+
+
+METHODS = {
+    "prismap": Method(_prismap, supervised=True),
+    "tsne": Method(_tsne),
+    "pca": Method(_pca),
+    "lda": Method(_lda, supervised=True),
+    "umap": Method(_umap, module="umap", install="pip install 'prismap[umap]'"),
+    "supervised-umap": Method(_umap, supervised=True, module="umap", install="pip install 'prismap[umap]'"),
+    "pacmap": Method(_pacmap, module="pacmap", install="pip install pacmap"),
+}
+
+
+def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
+    """Add the sub-command."""
+    parser = subparsers.add_parser(
+        "compare", parents=[common], help="maps of a file by several methods, with their verdicts",
+        description="Make maps of DATA by several methods and judge them alike.",
+    )  # fmt: skip
+    add_table_options(parser)
+    parser.add_argument("--target", metavar="COL", required=True, help="what the maps should show (npz: y)")
+    parser.add_argument(
+        "--methods", type=options.names, default=("prismap", "tsne", "pca", "lda"), metavar="NAMES",
+        help=f"of {', '.join(METHODS)} (default: prismap,tsne,pca,lda)",
+    )  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, console: Console) -> None:
+    """Read, make and judge every map, write."""
+    check_folder(args.out, force=args.force)
+    chosen = installed(args.methods, console)
+    table, X = read_rows(args, console)
+    if table.target is None:
+        raise InputError("prismap compare needs a target: --target names its column.")
+    from prismap.judging import judge_and_map
+    from prismap.judging.any_map import as_target
+
+    kind, y, classes = as_target(table.target, table.n_rows, args.task, X)
+    maps = []
+    for name in chosen:
+        if name == "lda" and kind != "class":
+            console.note("lda was left out: linear discriminant analysis needs classes")
+            continue
+        y_given = y if classes is None else [None if code < 0 else str(classes[code]) for code in y]
+        with console.stage(f"making and judging {name}"):
+
+            def follow(done: int, total: int, name: str = name) -> None:
+                console.doing(f"{name}: {done} of {total} maps for comparison", done / max(total, 1))
+
+            report, positions = judge_and_map(
+                METHODS[name].make(args.seed), X, y_given, target=kind, supervised=METHODS[name].supervised,
+                random_state=args.seed, callback=follow,
+            )  # fmt: skip
+        maps.append(JudgedMap(name, positions, report))
+    if not maps:
+        raise InputError("no method is left to compare.")
+    write_verdicts(maps, table, X, args, console)
+
+
+def installed(names: tuple[str, ...], console: Console) -> list[str]:
+    """The methods whose package is there; of the others it is said how to install them."""
+    unknown = [name for name in names if name not in METHODS]
+    if unknown:
+        raise InputError(f"--methods does not know {unknown[0]!r}; it knows {', '.join(METHODS)}.")
+    missing = [name for name in names if (module := METHODS[name].module) and not importlib.util.find_spec(module)]
+    for name in missing:
+        console.note(f"{name} was left out, because its package is not installed: {METHODS[name].install}")
+    left = [name for name in dict.fromkeys(names) if name not in missing]
+    if not left:
+        raise InputError(f"none of these methods is installed: {', '.join(METHODS[name].install for name in missing)}.")
+    return left

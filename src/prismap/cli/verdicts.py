@@ -1,0 +1,171 @@
+"""Several maps of the same rows and their verdicts: one table, one picture, one page. For `judge` and `compare`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prismap.bundle import written_aside
+from prismap.cli import options
+from prismap.cli.console import Console, to_json
+from prismap.cli.folder import PAGE, PICTURE, folder_aside
+from prismap.exceptions import InputError
+from prismap.explorer import write_html
+from prismap.page_data import Layer, PageData, Target
+from prismap.tables import Roles, Table, label_texts, learn_encoding, read_table
+
+VERDICTS, WORDS = "verdicts.json", "verdicts.txt"
+
+
+@dataclass(frozen=True)
+class JudgedMap:
+    """A map by name, its positions and its report."""
+
+    name: str
+    positions: NDArray[np.float64]
+    report: Any
+
+
+def add_table_options(parser: argparse.ArgumentParser) -> None:
+    """How the rows are read: `read_rows` reads these."""
+    parser.add_argument("data", type=Path, metavar="DATA", help="file with a row for each sample")
+    parser.add_argument("-o", "--out", type=Path, required=True, metavar="OUT", help="folder to write")
+    parser.add_argument("--force", action="store_true", help="replace the map that OUT holds")
+    parser.add_argument("--title", help="title of the page and the picture (default: the name of the file)")
+    parser.add_argument("--id", dest="ids", metavar="COL", help="column that names the rows")
+    parser.add_argument("--drop", type=options.names, default=(), metavar="COLS", help="columns to leave out: a,b,c")
+    parser.add_argument(
+        "--standardize", action=argparse.BooleanOptionalAction, default=True,
+        help="bring every column to mean 0 and variance 1 (default)",
+    )  # fmt: skip
+    parser.add_argument("--impute", choices=("median",), help="fill missing values (default: refuse them)")
+    parser.add_argument("--task", choices=("auto", "class", "real"), default="auto", help="kind of target")
+    parser.add_argument("--seed", type=options.seed, default=0, metavar="N", help="random seed (default: 0)")
+
+
+def read_rows(
+    args: argparse.Namespace, console: Console, apart: Sequence[str] = ()
+) -> tuple[Table, NDArray[np.float64]]:
+    """The table, and its features as numbers; columns `apart` are no features."""
+    roles = Roles(args.target, args.ids, args.drop, show=tuple(apart))
+    with console.stage(f"reading {args.data}"):
+        table = read_table(args.data, Roles(args.target, args.ids, args.drop))
+    for note in table.notes:
+        console.note(note)
+    missing = [name for name in apart if name not in table.columns]
+    if missing:
+        raise InputError(f"there is no column {missing[0]!r} for --x or --y; there are {', '.join(table.columns)}.")
+    encoding, notes = learn_encoding(table, roles=roles, standardize=args.standardize, impute=args.impute)
+    for note in notes:
+        console.note(note)
+    return table, encoding.apply(table).X
+
+
+def write_verdicts(
+    maps: Sequence[JudgedMap], table: Table, X: NDArray[np.float64], args: argparse.Namespace, console: Console
+) -> None:
+    """Write the folder and print the verdicts."""
+    text = words_of(maps)
+    document = {one.name: one.report.to_dict() for one in maps}
+    page = page_of_maps(maps, table, X, args, console)
+    with console.stage("writing"), folder_aside(args.out, force=args.force) as folder:
+        for name, content in ((VERDICTS, to_json(document)), (WORDS, f"{text}\n")):
+            with written_aside(folder / name) as aside:
+                aside.write_text(content, encoding="utf-8")
+        write_html(page, folder / PAGE)
+        draw(maps, page, folder, console)
+        files = sorted(path.name for path in folder.iterdir())
+    console.result(f"{text}\n\n{args.out}: {', '.join(files)}", {"out": str(args.out), "files": files, **document})
+
+
+def words_of(maps: Sequence[JudgedMap]) -> str:
+    """One table of verdicts, then every report."""
+    lines = [*table_of(maps), ""] if len(maps) > 1 else []
+    for one in maps:
+        lines += [f"== {one.name}", str(one.report), ""]
+    return "\n".join(lines).rstrip()
+
+
+def table_of(maps: Sequence[JudgedMap]) -> list[str]:
+    """A line per map: whether the target shows, by how much, whether the map over-states it, and what it keeps."""
+    rows = [["map", "shows", "error", "by chance", "over-states", "neighbourhoods kept"]]
+    for one in maps:
+        report = one.report
+        score = report.scores[0] if report.scores else None
+        shown = ".1%" if report.target == "class" else ".2f"
+        area = next(iter(report.structure.values())).auc_log_k
+        rows.append([
+            one.name, answer(report.target_shows),
+            "" if score is None else f"{float(score.value):{shown}} ({score.name})",
+            "" if score is None else f"{score.chance:{shown}}",
+            answer(report.overstates), f"{area:.2f}",
+        ])  # fmt: skip
+    widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def answer(found: bool | None) -> str:
+    """yes, no, or that it cannot be told."""
+    return "cannot be told" if found is None else "yes" if found else "no"
+
+
+def page_of_maps(
+    maps: Sequence[JudgedMap], table: Table, X: NDArray[np.float64], args: argparse.Namespace, console: Console
+) -> PageData:
+    """The page: a layer per map, so that a selection on one is seen on the others."""
+    layers = [Layer(f"map{j}", one.name, flat(one.positions), one.report.verdict) for j, one in enumerate(maps)]
+    first = maps[0]
+    return PageData(
+        layers=layers, title=args.title or args.data.stem, target=target_of(table, X, args),
+        report=first.report.to_dict(), row_ids=label_texts(table.ids),
+        notes=(*(f"{one.name}: {one.report.verdict}" for one in maps), *console.notes),
+    )  # fmt: skip
+
+
+def target_of(table: Table, X: NDArray[np.float64], args: argparse.Namespace) -> Target:
+    """The target in the page's terms."""
+    from prismap.judging.any_map import as_target
+
+    if table.target is None:
+        return Target()
+    kind, values, classes = as_target(table.target, table.n_rows, args.task, X)
+    if kind == "real":
+        return Target(kind="real", name=args.target, values=values)
+    return Target(kind="class", name=args.target, classes=[str(name) for name in classes], codes=values)
+
+
+def flat(positions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The first two columns, the second zero if there is one only (two classes in discriminant analysis)."""
+    padded = np.column_stack([positions, np.zeros(len(positions))]) if positions.shape[1] == 1 else positions
+    return np.asarray(padded[:, :2], dtype=np.float64)
+
+
+def draw(maps: Sequence[JudgedMap], page: PageData, folder: Path, console: Console) -> None:
+    """The maps side by side, if matplotlib is there."""
+    if not importlib.util.find_spec("matplotlib"):
+        console.note(f"no {PICTURE}: that needs matplotlib (pip install 'prismap[plot]')")
+        return
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    from prismap.inspection import MapDisplay
+
+    n_columns = min(len(maps), 3)
+    n_lines = -(-len(maps) // n_columns)
+    figure = Figure(figsize=(5 * n_columns, 4.6 * n_lines), layout="constrained")
+    FigureCanvasAgg(figure)
+    target: Mapping[str, Any] = vars(page.target)
+    values = None if target["kind"] == "none" else target["codes"] if target["kind"] == "class" else target["values"]
+    classes = target["classes"] if target["kind"] == "class" else None
+    for j, one in enumerate(maps):
+        display: Any = MapDisplay(flat(one.positions), values, classes, one.name)
+        display.plot(figure.add_subplot(n_lines, n_columns, j + 1), legend=j == len(maps) - 1)
+    with written_aside(folder / PICTURE) as aside:
+        figure.savefig(aside, dpi=130)

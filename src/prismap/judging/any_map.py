@@ -1,0 +1,288 @@
+"""`judge`: a verdict for coordinates, for a method that makes maps, and for a `PrisMap`."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.utils import check_array
+
+from prismap._random import as_generator, as_seed
+from prismap._validation import (
+    check_target_length,
+    encode_classes,
+    explain_bad_values,
+    missing_mask,
+    refuse_text_columns,
+)
+from prismap.exceptions import InputError, PrismapWarning
+from prismap.judging.circular import circularity, clusterer_of
+from prismap.judging.makers import maker_of, makes_maps
+from prismap.judging.refits import Refits, refit
+from prismap.map import PrisMap
+from prismap.map.judge import Judged, map_overlaps, permute_known, score_cases
+from prismap.metrics.target import known_targets, resolve_target
+from prismap.quality import Estimate, MapReport, current_versions, local_quality, map_measures, r_nx, rare_classes
+
+#: Share of rows that lie exactly where another one does, from which on the report says so.
+MANY_DUPLICATES = 0.1
+#: Permutations of labels on a map that is not made again: they cost next to nothing.
+N_PERMUTED = 20
+NEIGHBORS = 10
+#: Rows up to which it is told how many neighbours stay in another run: that takes all distances.
+MOST_STEADY_ROWS = 10_000
+
+
+def judge(
+    subject: Any, X: Any = None, y: Any = None, *, target: str = "auto", supervised: bool = True,
+    metric: Any = "euclidean", labels_from: Any = None, n_permutations: int | None = None, random_state: Any = 0,
+    callback: Any = None,
+) -> MapReport:  # fmt: skip
+    """Judge a map, whoever made it, and say what could not be told.
+
+    Three depths, by what is given:
+
+    - ``judge(X, Y, y)``: the data, the coordinates of a map of them, and a target. Structure kept, labels of
+      neighbours, overlaps, and the same for labels permuted on this map. Whether the method invents structure cannot be
+      told, because it cannot be run again.
+    - ``judge(method, X, y)``: an estimator (``UMAP()``, a pipeline) or a function of X, or of X and y, that returns
+      positions. It is run again with permuted targets, without a target where it takes one, without the judged rows,
+      and with another seed. Rows are projected by its own `transform` if it has one, else by votes of their nearest
+      fitted rows, and the report says which. A fitted estimator keeps its `embedding_`.
+    - ``judge(prismap)``: a fitted `PrisMap`; this is its `report`.
+
+    Parameters
+    ----------
+    subject : array, estimator, function or PrisMap
+    X : array of shape (n, d)
+        The data; after an array as first argument, the (n, 2) coordinates.
+    y : array of shape (n,) or None, default=None
+        The target; unlabelled rows are -1 beside other codes, None or NaN. None judges structure alone.
+    target : {"auto", "class", "real"}, default="auto"
+    supervised : bool, default=True
+        Whether the method is given the target, if it takes one. With False y only judges its map.
+    metric : str, default="euclidean"
+        Distances between rows of the data, by a name of scikit-learn. With coordinates also "precomputed".
+    labels_from : None, "clustering", clusterer or function, default=None
+        How y was made from the data, if it was: such labels are judged too well. The clustering is repeated on data
+        with independently permuted columns, and the report says how much of the separation that explains.
+    n_permutations : int or None, default=None
+        Maps of permuted targets. None: five up to 600 rows, else two.
+    random_state : int, RandomState instance or None, default=0
+    callback : callable or None, default=None
+        ``callback(done, all)`` counts the maps that are made for comparison.
+
+    Returns
+    -------
+    MapReport
+
+    See Also
+    --------
+    PrisMap.report : the same for a `PrisMap`.
+
+    Notes
+    -----
+    A method is run about nine times if it uses the target (twenty times below 1,500 rows, where five folds are
+    judged), and three to seven times if not.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.decomposition import PCA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = judge(X, PCA(2).fit_transform(X), y)
+    >>> found.target_shows, found.overstates
+    (True, None)
+    >>> judge(PCA(2), X, y).overstates
+    False
+    """
+    return judge_and_map(
+        subject, X, y, target=target, supervised=supervised, metric=metric, labels_from=labels_from,
+        n_permutations=n_permutations, random_state=random_state, callback=callback,
+    )[0]  # fmt: skip
+
+
+def judge_and_map(
+    subject: Any, X: Any = None, y: Any = None, *, target: str = "auto", supervised: bool = True,
+    metric: Any = "euclidean", labels_from: Any = None, n_permutations: int | None = None, random_state: Any = 0,
+    callback: Any = None,
+) -> tuple[MapReport, np.ndarray]:  # fmt: skip
+    """The report of `judge`, and the positions of the rows that it is about."""
+    if isinstance(subject, PrisMap):
+        model = subject if X is None else clone(subject).fit(X, y)
+        return _judge_prismap(model, labels_from, n_permutations, callback), model.positions()
+    start, seed = perf_counter(), as_seed(random_state)
+    rng = as_generator(seed)
+    method = maker_of(subject, supervised=supervised) if makes_maps(subject) else None
+    if X is None:
+        raise InputError(
+            "judge needs the data beside the method: judge(method, X, y)." if method is not None
+            else "judge needs the coordinates beside the data: judge(X, Y, y)."
+        )  # fmt: skip
+    rows = as_rows(X if method is not None else subject)
+    kind, codes, classes = as_target(y, len(rows), target, rows if metric != "precomputed" else None)
+    if method is None:
+        report, made = _of_coordinates(rows, as_coordinates(X, len(rows)), kind, codes, classes, rng), None
+    else:
+        if metric == "precomputed":
+            raise InputError(
+                "metric='precomputed' is for coordinates, judge(D, Y, y); a method needs rows of features."
+            )
+        made = refit(method, rows, kind, codes, seed, n_permutations, metric, callback)
+        report = _of_method(made, kind, codes, classes)
+    Y = as_coordinates(X, len(rows)) if made is None else made.map.positions
+    measures, arranged = map_measures(rows, Y, codes if kind == "class" else None, metric=metric, random_state=seed)
+    notes, alarms = remarks_on(Y, made)
+    report = replace(
+        report, structure=structure_of(rows, Y, made, metric, seed), arrangement=arranged,
+        measures={**measures, **steadiness(Y, made)}, seed=seed, versions=current_versions(),
+        notes=notes, warnings=alarms,
+    )  # fmt: skip
+    if labels_from is not None:
+        if kind != "class":
+            raise InputError("labels_from is for classes that a clustering made; y holds none.")
+        cluster = clusterer_of(labels_from, len(classes), seed)
+        report = replace(report, circular=_circular(rows, Y, codes, cluster, method, seed, rng))
+    return replace(report, times={"judging": perf_counter() - start}), Y
+
+
+def _judge_prismap(model: PrisMap, labels_from: Any, n_permutations: int | None, callback: Any) -> MapReport:
+    report = model.report(n_permutations=n_permutations, callback=callback)
+    if labels_from is None:
+        return report
+    if model.target_ != "class":
+        raise InputError("labels_from is for classes that a clustering made; the map has none.")
+    rows = model.fitted_rows()
+    if model.parts_.data.is_matrix or sp.issparse(rows):
+        raise InputError("labels_from needs rows of features: columns of a matrix cannot be permuted.")
+    cluster = clusterer_of(labels_from, len(model.classes_), model.seed_)
+    method, codes = maker_of(clone(model)), model.fitted_target()
+    rng = as_generator(model.seed_)
+    return replace(report, circular=_circular(rows, model.embedding_, codes, cluster, method, model.seed_, rng))
+
+
+def _of_coordinates(rows, Y, kind, codes, classes, rng) -> MapReport:
+    """Coordinates alone: rows are judged by the other rows on this map."""
+    limits = [
+        "whether the method invents structure, and whether new samples would go where they belong, because it cannot "
+        "be run again: judge(method, X, y) can tell."
+    ]
+    if kind == "none":
+        return MapReport(target="none", n_fitted=len(Y), judged="in-sample", depth="coordinates", limits=tuple(limits))
+    known = known_targets(codes)
+    case = [Judged(Y[known], codes[known])]
+    shuffled = [Judged(Y[known], permute_known(codes[known], rng)) for _ in range(N_PERMUTED)]
+    scores, n_judged = score_cases(kind, None, codes, [], (case, None, shuffled), folded=False)
+    return MapReport(
+        target=kind, n_fitted=len(Y), n_judged=n_judged, judged="in-sample", scores=scores, depth="coordinates",
+        limits=tuple(limits), **_class_findings(kind, case, classes),
+    )  # fmt: skip
+
+
+def _of_method(made: Refits, kind, codes, classes) -> MapReport:
+    """A method that was run again."""
+    n = len(made.map.positions)
+    if kind == "none":
+        return MapReport(target="none", n_fitted=n, limits=made.limits)
+    scores, n_judged = score_cases(kind, made.map.positions, codes, made.permuted, made.cases, folded=True)
+    return MapReport(
+        target=kind, n_fitted=n, n_judged=n_judged, judged="cross-validation", scores=scores, limits=made.limits,
+        **_class_findings(kind, made.cases[0], classes),
+    )  # fmt: skip
+
+
+def _class_findings(kind, placed, classes) -> dict[str, Any]:
+    """Overlaps and rare classes."""
+    if kind != "class":
+        return {}
+    rare = rare_classes(np.concatenate([p.target for p in placed]))
+    return {"overlaps": map_overlaps(placed, classes), "rare": tuple(str(classes[code]) for code in rare)}
+
+
+def _circular(rows, Y, codes, cluster, method, seed, rng):
+    make = None if method is None else lambda X, labels: method.make(X, labels, seed).positions
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrismapWarning)
+        return circularity(np.asarray(rows), codes, cluster, rng, positions=Y, make=make)
+
+
+def structure_of(rows: Any, Y: np.ndarray, made: Refits | None, metric: Any, seed: int) -> dict[str, Any]:
+    """Neighbourhood preservation of the map and of the one without a target."""
+    curves = {"map against data": r_nx(rows, Y, metric=metric, random_state=seed)}
+    if made is not None and made.plain is not None:
+        plain = made.plain.positions
+        curves["unsupervised map against data"] = r_nx(rows, plain, metric=metric, random_state=seed)
+    return curves
+
+
+def steadiness(Y: np.ndarray, made: Refits | None) -> dict[str, Estimate]:
+    """The share of a row's ten neighbours that it keeps in another run."""
+    k = min(NEIGHBORS, len(Y) - 2)
+    if made is None or made.again is None or k < 1 or len(Y) > MOST_STEADY_ROWS:
+        return {}
+    kept = local_quality(Y, made.again.positions, n_neighbors=k)
+    return {"neighbours kept in another run": Estimate.over_rows(kept)}
+
+
+def remarks_on(Y: np.ndarray, made: Refits | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Notes on how the map was judged, and warnings about its coordinates."""
+    notes = () if made is None else made.notes
+    shared = len(Y) - len(np.unique(Y, axis=0))
+    if shared <= MANY_DUPLICATES * len(Y):
+        return notes, ()
+    return notes, (
+        f"{shared} of {len(Y)} rows lie exactly where another row does; rows at one place share their votes.",
+    )
+
+
+def as_rows(X: Any) -> Any:
+    """The data as a finite array of rows."""
+    refuse_text_columns(X)
+    try:
+        return check_array(X, dtype=np.float64, input_name="X", ensure_min_samples=5)
+    except (TypeError, ValueError) as error:
+        raise InputError(explain_bad_values(X, str(error))) from error
+
+
+def as_coordinates(Y: Any, n_rows: int) -> np.ndarray:
+    """Coordinates of the same rows: finite, and not all in one place."""
+    try:
+        Y = np.asarray(Y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"Y must hold coordinates, rows by columns; got {type(Y).__name__}.") from error
+    if Y.ndim != 2 or not Y.shape[1]:
+        raise InputError(f"Y must hold coordinates, rows by columns; got an array of shape {Y.shape}.")
+    if len(Y) != n_rows:
+        raise InputError(f"X has {n_rows} rows and Y has {len(Y)}: they must be the same rows in the same order.")
+    bad = int((~np.isfinite(Y)).any(axis=1).sum())
+    if bad:
+        raise InputError(
+            f"Y holds NaN or infinite values in {bad} of {n_rows} rows: leave these rows out of X, Y and y."
+        )
+    if (np.ptp(Y, axis=0) == 0).all():
+        raise InputError(f"Y puts all {n_rows} rows in one place: that is no map.")
+    return Y
+
+
+def as_target(y: Any, n_rows: int, target: str, rows: Any) -> tuple[str, Any, Any]:
+    """("class", codes, classes), ("real", values, None) or ("none", None, None)."""
+    if y is None:
+        return "none", None, None
+    if np.ndim(y) == 1 and len(y) != n_rows:
+        raise InputError(f"y has {len(y)} entries for {n_rows} rows: they must be equal in number.")
+    kind, values = resolve_target(y, n_rows, target, X=rows)
+    if kind == "real":
+        return kind, values, None
+    known = values[~missing_mask(values)]
+    if len(found := set(known.tolist())) < 2:
+        what = f"one class ({next(iter(found))!s}) only" if found else "no label"
+        raise InputError(f"y holds {what}, so there is nothing to tell apart: leave y out to judge structure alone.")
+    classes, codes = encode_classes(check_target_length(values, n_rows), n_rows)
+    if int(known_targets(codes).sum()) < 10:
+        raise InputError(f"y labels {int(known_targets(codes).sum())} rows; at least 10 are needed to judge by.")
+    return kind, codes, classes

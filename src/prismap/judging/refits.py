@@ -1,0 +1,143 @@
+"""The maps that judging a method takes: as given, without a target, with permuted ones, in folds, with another seed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from prismap._random import as_generator
+from prismap.exceptions import InputError, PrismapWarning
+from prismap.judging.makers import EstimatorMaker, FunctionMaker, Made
+from prismap.map.judge import Judged, judged_folds, permute_known, permuted_part
+
+#: Up to so many rows a map is made for each of five permutations, then for each of two.
+FEW_ROWS = 600
+
+
+@dataclass(frozen=True)
+class Refits:
+    """The map and those it is compared with.
+
+    `cases` are the judged rows on the map, on the one without a target (None if there is none) and on those of permuted
+    targets; `permuted` are (map, permuted target, rows); `again` is the map of another seed.
+    """
+
+    map: Made
+    plain: Made | None
+    again: Made | None
+    permuted: list[tuple[Made, np.ndarray, np.ndarray]]
+    cases: tuple[Any, Any, Any]
+    notes: tuple[str, ...]
+    limits: tuple[str, ...]
+
+
+def refit(
+    method: EstimatorMaker | FunctionMaker, rows: np.ndarray, kind: str, y: Any, seed: int,
+    n_permutations: int | None, metric: Any, callback: Any,
+) -> Refits:  # fmt: skip
+    """Run a method as often as its verdict takes."""
+    rng, said, limits = as_generator(seed + 1), Said(method.name), list[str]()
+    target = None if kind == "none" else y
+    if method.needs_target and target is None:
+        raise InputError(f"{method.name} needs a target: judge(method, X, y).")
+    with quiet():
+        given = method.map_given(rows)
+        whole = given or method.make(rows, target, seed)
+        plain = without_target(method, rows, target, seed, limits)
+        again = method.make(rows, target, seed + 1, reseed=True)
+    if target is None:
+        return Refits(whole, None, again, [], ([], None, []), (), ())
+    supervised = method.takes_target
+    if supervised and plain is not None:  # t-SNE and principal components take a target, and ignore it
+        fresh = whole if given is None else method.make(rows, target, seed)
+        supervised = not np.array_equal(fresh.positions, plain.positions)
+    if not supervised:
+        plain = None
+        said.notes.append(f"The target does not change the map of {method.name}: permuted targets were judged on it.")
+    n_permutations = n_permutations or (5 if len(rows) <= FEW_ROWS else 2)
+    shuffles = [permuted_part(y, rng) for _ in range(n_permutations)]
+    folds = judged_folds(y, kind, rng)
+    done, total = 0, (n_permutations if supervised else 0) + len(folds) * (1 + supervised * (2 if plain else 1))
+    permuted: list[tuple[Made, np.ndarray, np.ndarray]] = []
+    cases: tuple[list[Judged], ...] = ([], [], [])
+    with quiet():
+        for shuffled, part in shuffles:
+            one = method.make(rows[part], shuffled, seed) if supervised else Made(whole.positions[part])
+            permuted.append((one, shuffled, part))
+            done = count(callback, done + supervised, total)
+        for kept, out in folds:
+            mixed = permute_known(y, rng)
+            on_map = project(method.make(rows[kept], y[kept], seed), rows, y, kept, out, metric, said)
+            cases[0].append(on_map)
+            done = count(callback, done + 1, total)
+            if not supervised:
+                cases[2].append(Judged(on_map.positions, mixed[out], on_map.fitted_positions, mixed[kept]))
+                continue
+            if plain is not None:
+                cases[1].append(project(method.make(rows[kept], None, seed), rows, y, kept, out, metric, said))
+                done = count(callback, done + 1, total)
+            cases[2].append(project(method.make(rows[kept], mixed[kept], seed), rows, mixed, kept, out, metric, said))
+            done = count(callback, done + 1, total)
+    compared = (cases[0], cases[1] if plain is not None else None, cases[2])
+    return Refits(whole, plain, again, permuted, compared, tuple(said.notes), tuple(limits))
+
+
+def without_target(method, rows, target, seed, limits) -> Made | None:
+    """The map without a target; None, with the reason, where the method cannot make one."""
+    if target is None:
+        return None
+    if method.needs_target:
+        limits.append(f"whether the target sharpened the map, because {method.name} makes none without it.")
+        return None
+    try:
+        return method.make(rows, None, seed)
+    except Exception as error:  # whatever a method of somebody else's does when the target is missing
+        limits.append(
+            f"whether the target sharpened the map, because {method.name} fails without it ({type(error).__name__})."
+        )
+        return None
+
+
+def project(made: Made, rows, y, kept, out, metric, said: Said) -> Judged:
+    """The rows `out` on a map of the rows `kept`."""
+    Y, own = made.place(rows[kept], rows[out], metric)
+    said.projected(own)
+    return Judged(Y, y[out], made.positions, y[kept])
+
+
+class Said:
+    """Notes, each once."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.notes: list[str] = []
+
+    def projected(self, own: bool) -> None:
+        """How held-out rows came onto the map."""
+        note = (
+            f"Held-out rows were projected by the transform of {self.name}."
+            if own
+            else f"Held-out rows went where most of their nearest fitted rows are: {self.name} projects none itself."
+        )
+        if note not in self.notes:
+            self.notes.append(note)
+
+
+def count(callback: Any, done: int, total: int) -> int:
+    """Tell the caller, and give back, how many maps are done."""
+    if callback is not None:
+        callback(done, total)
+    return done
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Refits repeat what was said of the first map, or what their fewer rows cause."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrismapWarning)
+        yield

@@ -1,0 +1,115 @@
+"""What a careful colleague says about the columns of a map: scales, copies of the target, clusters that one makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from prismap.relevance.map_groups import explained_islands
+from prismap.relevance.single_columns import leaking_columns, telling_columns
+
+#: Spreads that differ by more than this factor decide what a map shows.
+UNEQUAL_SPREADS = 10.0
+#: Up to so many columns, the widest is compared with the narrowest; of more, with the median: of many pixels, words or
+#: wavelengths some hardly vary, though all have one unit.
+FEW_COLUMNS = 10
+#: Columns that are looked at one by one, and how many findings are said.
+MOST_COLUMNS, MOST_LEAKS, MOST_ISLANDS, MOST_NAMED = 200, 3, 8, 3
+
+
+def uneven_spreads(rows: Any, names: Any = None) -> str | None:
+    """A warning with its repair if columns differ in spread by more than a factor of ten; None if all is well."""
+    if sp.issparse(rows) or rows.shape[1] < 2:
+        return None
+    spread = rows.std(axis=0, dtype=np.float64)
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    measured = np.flatnonzero((spread > 0) & ~((rows == low) | (rows == high)).all(axis=0))  # yes / no has no unit
+    if len(measured) < 2:
+        return None
+    order = measured[np.argsort(spread[measured], kind="stable")]
+    widest, other = order[-1], order[0 if len(order) <= FEW_COLUMNS else (len(order) - 1) // 2]
+    factor = spread[widest] / spread[other]
+    if factor <= UNEQUAL_SPREADS:
+        return None
+
+    def label(j: int) -> str:
+        return repr(str(names[j])) if names is not None else f"column {j}"
+
+    return (
+        f"Columns differ in spread by a factor of {factor:.0f}: {label(widest)} ({spread[widest]:.3g}) rules the "
+        f"distances, {label(other)} ({spread[other]:.3g}) hardly counts. Unless they share a unit, bring them to one "
+        "scale: make_pipeline(StandardScaler(), PrisMap()), or PrisMap.from_table."
+    )
+
+
+def column_notes(model: Any) -> list[str]:
+    """Columns that alone give the target away, and clusters with the columns that set them apart."""
+    rows, y = model.fitted_rows(), model.fitted_target()
+    if model.parts_.data.is_matrix or sp.issparse(rows):
+        return []
+    columns = named_columns(model, rows)
+    if len(columns) > MOST_COLUMNS:
+        return []
+    notes, telling = [], None
+    if y is not None and y.ndim == 1:
+        notes += [str(leak) for leak in leaking_columns(columns, y, model.target_, seed=model.seed_)[:MOST_LEAKS]]
+        telling = telling_columns(columns, y, model.target_, seed=model.seed_)
+    return [*notes, *island_notes(model, columns, y, telling)]
+
+
+def island_notes(model: Any, columns: dict[str, NDArray], y: NDArray | None, telling: dict[str, bool] | None) -> list:
+    """A sentence for the clusters that follow the same columns."""
+    same: dict[str, list[str]] = {}
+    for island in explained_islands(model.embedding_, columns, seed=model.seed_)[:MOST_ISLANDS]:
+        if island.columns:
+            members = usual_class(y[island.rows], model.classes_) if y is not None and model.target_ == "class" else ""
+            same.setdefault(follows(island, telling), []).append(f"{percent(island.share)}{members}")
+    return [
+        f"{'A cluster' if len(shares) == 1 else f'{len(shares)} clusters'} of {', '.join(shares)} of the rows "
+        f"{words if len(shares) == 1 else words.replace('follows', 'follow', 1)}"
+        for words, shares in same.items()
+    ]
+
+
+def percent(share: float) -> str:
+    """A share in words."""
+    return f"{100 * share:.0f} %"
+
+
+def named_columns(model: Any, rows: NDArray) -> dict[str, NDArray]:
+    """Features by column: those of a category together."""
+    if model.encoding_ is None:
+        names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(rows.shape[1])])
+        return {str(name): rows[:, j] for j, name in enumerate(names)}
+    found, start = {}, 0
+    for column in model.encoding_.columns:
+        found[column.name] = rows[:, start : start + len(column.center)]
+        start += len(column.center)
+    return found
+
+
+def usual_class(codes: NDArray, classes: NDArray) -> str:
+    """The class of most rows of a cluster, in words."""
+    known = codes[codes >= 0]
+    if not len(known):
+        return ""
+    counts = np.bincount(known, minlength=len(classes))
+    return f" ({percent(counts.max() / len(known))} {classes[counts.argmax()]})"
+
+
+def follows(island: Any, telling: dict[str, bool] | None) -> str:
+    """Which columns a cluster follows, and whether they have to do with the target."""
+    names = list(island.columns)[:MOST_NAMED]
+    words = f"follows {', '.join(map(repr, names))}"
+    if telling is None:
+        return f"{words}."
+    silent = [name for name in names if not telling[name]]
+    if not silent:
+        return f"{words}, which {'tells' if len(names) == 1 else 'tell'} about the target."
+    if len(silent) == len(names):
+        return f"{words}, which alone {'tells' if len(names) == 1 else 'tell'} nothing about the target."
+    say = "says" if len(silent) == 1 else "say"
+    return f"{words}; of these {', '.join(map(repr, silent))} alone {say} nothing about the target."

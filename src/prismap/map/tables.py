@@ -1,0 +1,142 @@
+"""From a table to a map and back: one way for Python and the command line.
+
+`prepare` decides what each column is good for and what the target is; the map keeps the encoding and repeats it on
+every later table. Arrays are taken as they are: one for a map of a table has its features, encoded already.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prismap._optional import import_extra
+from prismap.exceptions import InputError, PrismapWarning
+from prismap.metrics.target import decide_target
+from prismap.tables import Roles, Table, TableEncoding, TextColumn, is_frame, learn_encoding, table_from_frame
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A table ready to be mapped: its numbers, its target and the kind of that, and what was decided on the way."""
+
+    X: NDArray[np.float64]
+    y: NDArray[Any] | None
+    target_kind: str
+    encoding: TableEncoding
+    notes: tuple[str, ...]
+
+
+def prepare(
+    table: Table,
+    roles: Roles,
+    *,
+    data: str = "vectors",
+    target_kind: str = "auto",
+    standardize: bool = True,
+    impute: str | None = None,
+) -> Prepared:
+    """Numbers and target of a table that was read with these roles."""
+    if data == "vectors":
+        encoding, notes = learn_encoding(table, roles=roles, standardize=standardize, impute=impute)
+    else:
+        encoding, notes = _encode_matrix(table, roles, data), ()
+    X = encoding.apply(table).X
+    y, kind, told = _target(table, X, data, target_kind, roles.target)
+    return Prepared(X, y, kind, encoding, (*table.notes, *notes, *told))
+
+
+def _encode_matrix(table: Table, roles: Roles, data: str) -> TableEncoding:
+    text = [name for name, column in table.columns.items() if isinstance(column, TextColumn)]
+    if text:
+        raise InputError(
+            f"data={data!r} needs numbers only; {text[0]!r} is text: name it as target or id, or drop={text[:1]}."
+        )
+    if len(table.columns) != table.n_rows:
+        raise InputError(
+            f"data={data!r} needs as many columns as rows; got {table.n_rows} rows and {len(table.columns)} columns "
+            "beside target and id."
+        )
+    return learn_encoding(table, roles=replace(roles, use=tuple(table.columns)), standardize=False)[0]
+
+
+def _target(
+    table: Table, X: NDArray[np.float64], data: str, target_kind: str, name: str | None
+) -> tuple[NDArray[Any] | None, str, list[str]]:
+    """The target, what it is taken for ("none" without one), and why."""
+    if table.target is None:
+        return None, "none", ["the map has no target: it shows the data alone (target names the column it is about)"]
+    if target_kind == "none":
+        return None, "none", ["the target was left out (target_kind='none'): the map shows the data alone"]
+    missing = np.array([value is None or value != value for value in table.target.tolist()])
+    if missing.all():
+        raise InputError(f"the target column {name!r} is empty.")
+    told = [f"{int(missing.sum())} rows have no target; they are placed without one"] if missing.any() else []
+    if target_kind != "auto":
+        return table.target, target_kind, told
+    decision = decide_target(table.target, X, data)
+    if table.target.dtype.kind != "O":
+        told.append(str(decision).replace("target='", "target_kind='"))
+    return table.target, decision.kind, told
+
+
+def fit_table(make: Any, table: Any, roles: Roles, *, target_kind: str, callback: Any, **encoding: Any) -> Any:
+    """A fitted map of a table: `make(target=...)` gives the unfitted one, `encoding` are options of `prepare`."""
+    if target_kind not in ("auto", "class", "real", "none"):
+        raise InputError(f"target_kind must be 'auto', 'class', 'real' or 'none'; got {target_kind!r}.")
+    rows = table_from_frame(table, roles)
+    ready = prepare(rows, roles, target_kind=target_kind, **encoding)
+    model = make(target=ready.target_kind)
+    if model.data != "vectors":
+        raise InputError("from_table takes columns of features; give a matrix of pairs to fit(X, y).")
+    with warnings.catch_warnings():
+        # Constant columns are named by the notes.
+        warnings.filterwarnings("ignore", message=".* columns are constant", category=PrismapWarning)
+        model.fit(ready.X, ready.y, callback=callback)
+    index = row_names(table) if rows.ids is None else rows.ids
+    return model.remember_table(ready.encoding, index=index, notes=ready.notes)
+
+
+def names_in(columns: Any) -> tuple[str, ...]:
+    """Names of columns: one, or several."""
+    return (columns,) if isinstance(columns, str) else tuple(columns)
+
+
+def encoded(encoding: TableEncoding | None, X: Any) -> Any:
+    """What a map reads of X: the features of a table, by the encoding the map was made with; else X itself.
+
+    Levels that the encoding does not know count as none of its own, which is warned of.
+    """
+    if encoding is None or not is_frame(X):
+        return X
+    found = encoding.apply(X)
+    for name, number in found.unknown.items():
+        warnings.warn(
+            f"{number} rows have a level of {name!r} that the map has not seen; they count as none of its levels.",
+            PrismapWarning,
+            stacklevel=5,
+        )
+    return found.X
+
+
+def target_in(encoding: TableEncoding | None, X: Any) -> NDArray[Any] | None:
+    """The target that a table brings along for a map of tables; None if there is none."""
+    if encoding is None or encoding.target is None or not is_frame(X):
+        return None
+    return table_from_frame(X, encoding.roles).target
+
+
+def row_names(X: Any) -> Any:
+    """The index of a pandas frame; None for all else, whose rows have no names."""
+    return X.index if type(X).__module__.startswith("pandas") and hasattr(X, "columns") else None
+
+
+def positions_frame(Y: NDArray[np.float64], names: Any, index: Any) -> Any:
+    """Positions as a pandas frame."""
+    pandas = import_extra("pandas", extra="io", feature="positions(as_frame=True)")
+    if isinstance(index, np.ma.MaskedArray):
+        index = index.tolist()
+    return pandas.DataFrame(Y, columns=list(names), index=index)

@@ -1,0 +1,42 @@
+"""What is known about a target: one posterior per file, all with the contract of `prismap.metrics.posteriors.base`.
+
+======================  ==========================================================================================
+`Parzen`                Gaussian kernels on the support, along the whole segment
+`LocalParzen`           the same for many rows: each row's nearest labelled rows, and a small support between them
+`LeastSquaresMachine`   a least-squares support vector machine on the profiles, at the rows
+`Trees`                 a forest, at the rows (vectors only)
+`Best`                  the better of Parzen and the machine by out-of-fold log-loss ("auto")
+`ClassModel`            any classifier with ``predict_proba``, at the rows (vectors only)
+`RealModel`             any regressor, at the rows (vectors only)
+`SegmentModel`          any classifier or regressor, along the whole segment (vectors only)
+`PredictedLabels`       what a model predicts, in the place of the target
+`GaussianProcess`       a Gaussian process for each real target, along the whole segment
+======================  ==========================================================================================
+"""
+
+from prismap.metrics.posteriors.base import Context, Posterior
+from prismap.metrics.posteriors.choice import POSTERIORS, Best, PredictedLabels, posterior_of
+from prismap.metrics.posteriors.excess import LocalParzen
+from prismap.metrics.posteriors.machine import LeastSquaresMachine
+from prismap.metrics.posteriors.model import ClassModel, RealModel
+from prismap.metrics.posteriors.model_segments import SegmentModel
+from prismap.metrics.posteriors.parzen import Parzen
+from prismap.metrics.posteriors.process import GaussianProcess
+from prismap.metrics.posteriors.trees import Trees
+
+__all__ = [
+    "POSTERIORS",
+    "Best",
+    "ClassModel",
+    "Context",
+    "GaussianProcess",
+    "LeastSquaresMachine",
+    "LocalParzen",
+    "Parzen",
+    "Posterior",
+    "PredictedLabels",
+    "RealModel",
+    "SegmentModel",
+    "Trees",
+    "posterior_of",
+]

@@ -1,0 +1,128 @@
+"""Which posterior: by name, as an object, from a model, or by out-of-fold log-loss."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sklearn.base import clone
+
+from prismap._validation import is_fitted
+from prismap.exceptions import InputError
+from prismap.metrics.posteriors.base import Posterior
+from prismap.metrics.posteriors.lssvm import log_loss
+from prismap.metrics.posteriors.machine import LeastSquaresMachine
+from prismap.metrics.posteriors.model import ClassModel, RealModel
+from prismap.metrics.posteriors.model_segments import SegmentModel
+from prismap.metrics.posteriors.models import check_model, is_model, model_name, model_words, predicted_target
+from prismap.metrics.posteriors.parzen import Parzen
+from prismap.metrics.posteriors.process import GaussianProcess
+from prismap.metrics.posteriors.trees import Trees
+
+
+class Choice(Posterior):
+    """A posterior that is another one as soon as it is fitted, so that only that one is ever asked."""
+
+    def new(self, rows, self_similarity=None):
+        """The state of new rows is that of the fitted posterior."""
+        raise InputError(f"{type(self).__name__} is not fitted; fit returns the posterior to ask.")
+
+    def block(self, A, B):
+        """The pairs are those of the fitted posterior."""
+        raise InputError(f"{type(self).__name__} is not fitted; fit returns the posterior to ask.")
+
+
+class Best(Choice):
+    """Parzen or the least-squares machine, by out-of-fold log-loss.
+
+    Where segments are to be looked into (supervision 1, tangents, more than one sub-segment) it is Parzen: the machine
+    does not see what lies between rows, and without a Euclidean part would merge all clusters of a class.
+    """
+
+    name = "auto"
+
+    def fit(self, context):
+        """Fit both, and return the better one with both losses."""
+        tangent = context.path.startswith("tangent")
+        if tangent or context.n_segments not in ("auto", 1) or context.supervision == 1:
+            return Parzen().fit(context)
+        support, codes = context.support, context.values
+        machine, parzen = LeastSquaresMachine().fit(context), Parzen().fit(context)
+        losses = {one.name: log_loss(fitted_probabilities(one)[support], codes[support]) for one in (parzen, machine)}
+        chosen = machine if losses["lssvm"] < losses["parzen"] else parzen
+        chosen.log_losses = losses
+        return chosen
+
+    def restore(self, context, state):
+        """The one whose arrays these are."""
+        if "trees_value" in state:  # chosen by evidence, in the place of the two
+            return Trees().restore(context, state)
+        return (LeastSquaresMachine() if "probabilities" in state else Parzen()).restore(context, state)
+
+
+class PredictedLabels(Choice):
+    """A model's predictions instead of the target, for ``FisherMetric(posterior=PredictedLabels(model))``.
+
+    They go through the usual posterior (Parzen, or a Gaussian process for a regressor), so that the metric is smooth
+    and needs no evaluation per pair. An unfitted model predicts out of fold, a fitted one as it is.
+
+    Parameters
+    ----------
+    model : a classifier (``predict`` is enough) or a regressor, fitted or not.
+    """
+
+    targets = ("class", "real")
+
+    def __init__(self, model):
+        self.model = model
+
+    def most_support(self, n_rows, target):
+        """As many as the posterior that the predictions go through."""
+        return (GaussianProcess() if target == "real" else Parzen()).most_support(n_rows, target)
+
+    def fit(self, context):
+        """The usual posterior of what the model predicts."""
+        predicted, folded = predicted_target(context, self.model)
+        posterior = GaussianProcess() if context.target == "real" else Parzen()
+        fitted = posterior.fit(replace(context, values=predicted))
+        fitted.judged = f"on what {model_name(self.model)} predicts ({model_words(context, folded)})"
+        return fitted
+
+
+#: Posteriors by the kind of target and their name.
+POSTERIORS: dict[str, dict[str, type[Posterior]]] = {
+    "class": {"auto": Best, "parzen": Parzen, "lssvm": LeastSquaresMachine, "trees": Trees},
+    "real": {"auto": GaussianProcess, "gp": GaussianProcess},
+}
+
+
+def posterior_of(given, target, *, n_segments, path, data):
+    """The unfitted posterior that a user asks for by name, by an object or by a model."""
+    if isinstance(given, str) or (isinstance(given, Posterior) and target not in given.targets):
+        if isinstance(given, str) and given in POSTERIORS[target]:
+            return POSTERIORS[target][given]()
+        wrong, way = ("classes", "target='class'") if target == "real" else ("a real target", "target='real'")
+        found = "y is a real target" if target == "real" else "y holds classes"
+        names = " or ".join(repr(name) for name in POSTERIORS[target])
+        raise InputError(f"posterior={given!r} is for {wrong} and {found}; use {names}, or set {way}.")
+    if not is_model(given):
+        return clone(given) if not hasattr(given, "model") else given
+    check_model(given, data, classes=target == "class")
+    if path.startswith("tangent"):
+        raise InputError("a model as posterior has no derivative: path must be 'chord' or 'graph', not 'tangent'.")
+    if n_segments not in ("auto", 1):
+        return SegmentModel(given)
+    return ClassModel(given) if target == "class" else RealModel(given)
+
+
+def is_cross_fitted(posterior):
+    """Whether rows can be judged by others only: a model that is fitted already has seen what it has seen."""
+    model = getattr(posterior, "model", None)
+    return model is None or isinstance(posterior, PredictedLabels) or not is_fitted(model)
+
+
+def fitted_probabilities(posterior):
+    """Class probabilities of the fitted rows, in their order."""
+    P = posterior.probabilities(posterior.rows)
+    out = P.copy()
+    out[posterior.order] = P
+    return out

@@ -1,0 +1,159 @@
+"""Many rows: end points judged by all labels, and what lies between them by a small support.
+
+Local supports (`prismap.metrics.posteriors.local`) say what is known *at* a row. How much longer the way between two
+rows is than the arc between its ends is asked of a Parzen posterior on a few hundred support rows:
+
+    d(x, x') = arc(x, x') + (length(x, x') - chord(x, x'))
+
+where arc is by the local supports, and length and chord, along the segment and straight from end to end, by the small
+one. The excess is never negative, zero for equal rows and symmetric, so two clusters of one class with another class
+between them stay apart whatever the number of rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from prismap.metrics.geometry import FittedIndex
+from prismap.metrics.posteriors.base import Posterior
+from prismap.metrics.posteriors.density import ParzenBlock, ParzenDensity, ParzenRows, arc_between
+from prismap.metrics.posteriors.local import local_probabilities, probabilities_of_new
+from prismap.metrics.posteriors.rowwise import RootBlock, RootRows, RowPosterior
+from prismap.metrics.segments import SegmentRule
+from prismap.metrics.support import stratified_support
+
+#: Rows of the small support, and sub-segments of the way between two rows.
+PATH_SUPPORT, PATH_SEGMENTS = 500, 4
+
+
+@dataclass(frozen=True)
+class ExcessRows:
+    """What is known at some rows, and their profiles against the small support."""
+
+    ends: RootRows
+    along: ParzenRows
+
+    def __len__(self):
+        return len(self.ends)
+
+    @property
+    def fold(self):
+        """The fold that each row leaves out of the small support, -1 for none."""
+        return self.along.fold
+
+    def take(self, index):
+        """Some of the rows."""
+        return ExcessRows(self.ends.take(index), self.along.take(index))
+
+
+@dataclass(frozen=True)
+class ExcessBlock:
+    """Distances between two sets of rows, tile by tile."""
+
+    ends: RootBlock
+    along: ParzenBlock
+
+    def sub_lengths(self, a, b):
+        """The whole length as that of one sub-segment, for the pairs of two slices."""
+        (total,) = self.ends.sub_lengths(a, b)
+        excess = -arc_between(self.along.root_a[:, a, None], self.along.root_b[:, None, b])
+        for length in self.along.sub_lengths(a, b):
+            excess += length
+        yield total + np.maximum(excess, 0)
+
+
+class LocalParzen(Posterior):
+    """The Parzen posterior of more rows than a support holds; the rows are sorted by fold."""
+
+    name = "parzen"
+
+    def fit(self, context):
+        """Judge every row by its nearest labelled rows, and draw the small support."""
+        context.rule_at_rows(self.name)
+        among = np.full(len(context.values), -1, dtype=np.intp)
+        among[context.support] = context.values[context.support]
+        support = stratified_support(among, PATH_SUPPORT, context.rng)
+        P = local_probabilities(
+            context.data, context.values, len(context.classes), context.perplexity, context.rng,
+            cross_fit=context.cross_fit,
+        )  # fmt: skip
+        return self._hold(context, support, P)
+
+    def _hold(self, context, support, P):
+        self.context, self.support, self.local = context, support, P
+        self.rule, self.order = SegmentRule(n_segments=1), context.by_fold
+        folds = context.folds[support] if context.cross_fit else None
+        rule = SegmentRule(n_segments=PATH_SEGMENTS)
+        self.along = ParzenDensity(context.values[support], len(context.classes), folds, context.bandwidth, rule)
+        self.judged = (
+            f"local supports at the rows, {len(support)} support rows and {PATH_SEGMENTS} sub-segments between them, "
+            f"{context.judged}"
+        )
+        Q = context.data.squared_to(FittedIndex(self.order), support)
+        ends = RootRows.of(P[self.order], context.data.dtype)
+        self.rows = ExcessRows(ends, self.along.rows(Q, context.folds[self.order]))
+        return self
+
+    def new(self, rows, self_similarity=None):
+        """State of new rows."""
+        data = self.context.data
+        Q = data.squared_to(rows, self.support, self_similarity)
+        P = predict_locally(self.context, rows, self_similarity)
+        return ExcessRows(RootRows.of(P, data.dtype), self.along.rows(Q))
+
+    def block(self, A, B):
+        """The pairs of two sets of rows, each set from one fold."""
+        ends = RootBlock(A.ends.root, B.ends.root, A.ends.dtype)
+        return ExcessBlock(ends, ParzenBlock(self.along, A.along, B.along))
+
+    def chunk_rows(self):
+        """Rows of a block at most."""
+        return self.along.chunk_rows()
+
+    def probabilities(self, rows):
+        """Class probabilities of rows."""
+        return (rows.ends.root**2).astype(rows.ends.dtype)
+
+    def state(self):
+        """The fitted rows' own probabilities and the small support; the rest follows from rows and labels."""
+        return {"local_probabilities": self.local, "path_support": self.support}
+
+    def restore(self, context, state):
+        """From the arrays of `state`; files of the first version looked at the rows only."""
+        if "path_support" not in state:
+            return LocalEnds().restore(context, state)
+        return self._hold(context, state["path_support"], state["local_probabilities"])
+
+
+class LocalEnds(RowPosterior):
+    """Each row judged by its own nearest labelled rows, with nothing looked at between them: the first edition."""
+
+    name = "parzen"
+
+    def fit(self, context):
+        """Only files of the first version hold this posterior; a new one looks between the rows, too."""
+        return LocalParzen().fit(context)
+
+    def restore(self, context, state):
+        """From the arrays of `state`."""
+        self.context = context
+        self.judged = f"local supports at the rows only, {context.judged}"
+        return self.hold(context, state["local_probabilities"])
+
+    def predict(self, rows, self_similarity=None):
+        """Class probabilities of new rows by their nearest labelled ones."""
+        return predict_locally(self.context, rows, self_similarity)
+
+    def state(self):
+        """The fitted rows' own probabilities."""
+        return {"local_probabilities": self.fitted_probabilities}
+
+
+def predict_locally(context, rows, self_similarity=None):
+    """From new rows to class probabilities by their nearest labelled rows."""
+    n_classes = len(context.classes)
+    return probabilities_of_new(
+        context.data, rows, rows.shape[0], context.values, n_classes, context.perplexity, self_similarity
+    )

@@ -1,0 +1,97 @@
+"""The Parzen posterior of classes."""
+
+from __future__ import annotations
+
+from copy import copy
+
+import numpy as np
+
+from prismap._blocks import require_memory
+from prismap.metrics.geometry import FittedIndex
+from prismap.metrics.posteriors.base import Posterior, found_rule
+from prismap.metrics.posteriors.density import ParzenBlock, ParzenDensity
+from prismap.metrics.posteriors.excess import LocalParzen
+from prismap.metrics.segments import SegmentRule
+
+
+class Parzen(Posterior):
+    """Gaussian kernels on labelled support rows, along the whole segment (Gisbrecht et al. 2015; Schulz 2017, 2.4.1).
+
+    Parameters
+    ----------
+    n_support : int or None, default=None
+        Support rows, drawn with equal shares of the classes. None takes all labelled rows up to 4000; where there are
+        more, every row is judged by its own nearest labelled rows (`LocalParzen`).
+    bandwidth : float or None, default=None
+        Width of the kernels; None takes the one that the metric found by its perplexity.
+    """
+
+    name = "parzen"
+    #: Rows of the sample that finds the number of sub-segments, and sub-segments at most: many where nothing but them
+    #: tells two clusters of a class apart, fewer where the Euclidean part of the tensor does so, too.
+    SAMPLED_ROWS, MOST_SEGMENTS, MOST_BLENDED = 24, 32, 8
+
+    def __init__(self, n_support=None, *, bandwidth=None):
+        self.n_support = n_support
+        self.bandwidth = bandwidth
+
+    def fit(self, context):
+        """Kernels on the support, or on each row's own nearest rows where there are more labelled rows than that."""
+        many = np.count_nonzero(context.values >= 0) > len(context.support) and self.n_support is None
+        if many and context.n_segments in ("auto", 1) and not context.path.startswith("tangent"):
+            return LocalParzen().fit(context)
+        return self.fit_on_support(context)
+
+    def fit_on_support(self, context):
+        """Kernels on the support."""
+        self.data, self.support, self.judged = context.data, context.support, context.judged
+        rule, self.order = context.rule_along(), context.by_fold
+        self.density = ParzenDensity(
+            context.values[self.support], len(context.classes), context.support_folds,
+            self.bandwidth or context.bandwidth, rule or SegmentRule(n_segments=1),
+        )  # fmt: skip
+        n_bytes = self.density.bytes_per_row(self.data.dtype.itemsize) * len(self.order)
+        require_memory(n_bytes, "The profiles of the fitted rows", "Set a smaller n_support, or fit fewer rows.")
+        Q = self.data.squared_to(FittedIndex(self.order), self.support)
+        self.rows = self.density.rows(Q, context.folds[self.order])
+        if rule is None:
+            mean = self.rows.exponent.mean(axis=1)
+            most = self.MOST_SEGMENTS if context.supervision == 1 else self.MOST_BLENDED
+            rule = found_rule(self, context, mean, n_rows=self.SAMPLED_ROWS, most=most)
+            self.density.rule = rule
+            self.rows = self.density.prepared(self.rows)
+        self.rule = rule
+        return self
+
+    def restore(self, context, state):
+        """The kernels follow from the context; local supports are in the state."""
+        if "local_probabilities" not in state:
+            return self.fit_on_support(context)
+        return LocalParzen().restore(context, state)
+
+    def measured_by(self, rule):
+        """The same posterior with another rule for segments."""
+        other = super().measured_by(rule)
+        other.density = copy(self.density)
+        other.density.rule = rule
+        return other
+
+    def new(self, rows, self_similarity=None):
+        """State of new rows."""
+        return self.density.rows(self.data.squared_to(rows, self.support, self_similarity))
+
+    def block(self, A, B):
+        """The pairs of two sets of rows."""
+        return ParzenBlock(self.density, A, B)
+
+    def chunk_rows(self):
+        """Rows of a block at most."""
+        return self.density.chunk_rows()
+
+    def probabilities(self, rows):
+        """Class posteriors of the rows, each without the support of its own fold."""
+        return self.density.probabilities(rows)
+
+    def tensor_factor(self, rows, support):
+        """Factors of the Fisher tensors of the rows."""
+        return self.density.tensor_factor(rows, support)

@@ -1,0 +1,74 @@
+"""Does the map show a real target, whatever its tails? The same judgement by ranks.
+
+Two extreme values of 1,665 rows can turn an error of squares. Ranks bound what any row can do, and they are the same
+for every increasing transform of the target, so that prices, counts and waiting times need none.
+
+    rank error       = nRMSE of the ranks (`knn_nrmse` of the share of values that lie below each one)
+    rank correlation = Spearman's, of the values and of what their neighbours in the map say
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from prismap.exceptions import InputError
+from prismap.quality.estimates import Estimate
+from prismap.quality.supervised import knn_nrmse, neighbor_means, real_values
+
+
+def knn_rank_error(
+    Y: Any, y: Any, *, n_neighbors: int = 5, Y_fit: Any = None, y_fit: Any = None, metric: Any = "euclidean"
+) -> Estimate:
+    """`knn_nrmse` of the ranks of a target instead of its values; an Estimate.
+
+    1 is as good as the median, unrelated targets give sqrt(1 + 1/k) or more. A few extreme values cannot change it, and
+    no increasing transform of y does. Parameters as `knn_error`.
+
+    Examples
+    --------
+    >>> y = [0.0, 1.0, 2.0, 3.0, 4.0, 1e9]
+    >>> Y = [[value] for value in range(6)]
+    >>> bool(knn_rank_error(Y, y, n_neighbors=2) < 0.5)
+    True
+    """
+    ranks, ranks_fit = rank_shares(y, y_fit)
+    return knn_nrmse(Y, ranks, n_neighbors=n_neighbors, Y_fit=Y_fit, y_fit=ranks_fit, metric=metric)
+
+
+def knn_rank_correlation(
+    Y: Any, y: Any, *, n_neighbors: int = 5, Y_fit: Any = None, y_fit: Any = None, metric: Any = "euclidean"
+) -> Estimate:
+    """Rank correlation of a target with what the nearest neighbours in the map say; an Estimate.
+
+    Neighbours are averaged by rank, so that an extreme one among them does no harm. The spread is Bonett and Wright's
+    (2000), from Fisher's z. Parameters as `knn_error`.
+    """
+    ranks, ranks_fit = rank_shares(y, y_fit)
+    _, said = neighbor_means(Y, ranks, n_neighbors=n_neighbors, Y_fit=Y_fit, y_fit=ranks_fit, metric=metric)
+    values, known = real_values(y, np.size(y), "y")
+    found = values[known]  # their shares among few voters would have ties
+    if np.ptp(said) == 0 or np.ptp(found) == 0:
+        return Estimate(0.0)
+    r = float(np.corrcoef(rankdata(found), rankdata(said))[0, 1])
+    spread = (1 - r * r) * np.sqrt((1 + r * r / 2) / (len(found) - 3)) if len(found) > 3 else float("nan")
+    return Estimate(r, spread)
+
+
+def rank_shares(y: Any, y_fit: Any = None) -> tuple[np.ndarray, np.ndarray | None]:
+    """The share of the voting values below each value, half of its equals included; NaN stays where y is not known."""
+    values, known = real_values(y, np.size(y), "y")
+    if y_fit is None:
+        return _shares(values, values[known]), None
+    fitted, known_fit = real_values(y_fit, np.size(y_fit), "y_fit")
+    if not known_fit.any():
+        raise InputError("y_fit holds no value to compare with; some rows that vote must have a target.")
+    return _shares(values, fitted[known_fit]), _shares(fitted, fitted[known_fit])
+
+
+def _shares(values, among):
+    among = np.sort(among)
+    below, upto = (np.searchsorted(among, values, side=side) for side in ("left", "right"))
+    return np.where(np.isnan(values), np.nan, (below + upto) / (2.0 * max(len(among), 1)))

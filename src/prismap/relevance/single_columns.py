@@ -1,0 +1,161 @@
+"""What single columns say about a target: whether one alone gives it away, and whether it says anything at all.
+
+Both are judged without a model. A row is predicted from the rows with the same or the next value of the column, itself
+left out; dependence is a chi-squared test of binned values. Figures are corrected for the number of columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import beta, binom, chi2_contingency
+
+#: Rows that are looked at, and the fewest that are enough.
+MOST_ROWS, FEWEST_ROWS = 2000, 20
+#: A column gives the target away if it alone errs this rarely, ten times more rarely than chance.
+LEAK_ERROR, LEAK_NRMSE, BETTER_THAN_CHANCE = 0.02, 0.05, 10.0
+#: How sure each finding must be, over all columns together.
+ALPHA = 0.01
+MOST_BINS = 10
+
+Columns = Mapping[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Leak:
+    """A column that alone gives the target away, with its leave-one-out error (nRMSE of a real target)."""
+
+    name: str
+    error: float
+    kind: str
+
+    def __str__(self) -> str:
+        figure = f"{100 * self.error:.1f} % error" if self.kind == "class" else f"an nRMSE of {self.error:.3f}"
+        return f"Column {self.name!r} alone gives {figure}: is it a copy of the target? Then leave it out of the map."
+
+
+def leaking_columns(columns: Columns, y: NDArray, kind: str, *, seed: int = 0) -> list[Leak]:
+    """The columns that alone give the target away, the surest first.
+
+    Parameters
+    ----------
+    columns : features by name, (n,) or (n, k); a column of several features is a category, one feature per level.
+    y : codes of classes (-1: unknown) or real values (NaN: unknown).
+    kind : "class" or "real".
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(3, size=200)
+    >>> columns = {"noise": rng.normal(size=200), "code": 7.0 * y}
+    >>> [leak.name for leak in leaking_columns(columns, y, "class")]
+    ['code']
+    """
+    rows = _known_sample(y, kind, seed)
+    if len(rows) < FEWEST_ROWS:
+        return []
+    y = y[rows]
+    if kind == "class":
+        chance = 1.0 - np.bincount(y).max() / len(y)
+    found = []
+    for name, values in columns.items():
+        value, ordered = _as_one(values[rows])
+        if kind == "class":
+            error = float((loo_classes(value, y, ordered) != y).mean())
+            luck = binom.cdf(round(error * len(y)), len(y), chance)
+            perfect = error <= min(LEAK_ERROR, chance / BETTER_THAN_CHANCE)
+        else:
+            error = float(np.sqrt(np.mean((loo_values(value, y, ordered) - y) ** 2)) / (y.std() or 1.0))
+            luck = beta.sf(1 - min(error, 1.0) ** 2, 0.5, (len(y) - 2) / 2)
+            perfect = error <= LEAK_NRMSE
+        if perfect and luck * len(columns) < ALPHA:
+            found.append(Leak(name, error, kind))
+    return sorted(found, key=lambda leak: leak.error)
+
+
+def telling_columns(columns: Columns, y: NDArray, kind: str, *, seed: int = 0) -> dict[str, bool]:
+    """Whether each column alone says anything about the target, in whatever form."""
+    rows = _known_sample(y, kind, seed)
+    target = y[rows] if kind == "class" else _binned(y[rows], 5)
+    target = np.unique(target, return_inverse=True)[1]
+    counts = np.bincount(target)
+    keep = counts[target] >= 5  # a class of fewer rows cannot be judged
+    rows, target = rows[keep], np.unique(target[keep], return_inverse=True)[1]
+    if len(rows) < FEWEST_ROWS or len(np.unique(target)) < 2:
+        return dict.fromkeys(columns, False)
+    n_bins = int(np.clip(len(rows) / (5 * len(np.unique(target))), 2, MOST_BINS))
+    found = {}
+    for name, values in columns.items():
+        value, ordered = _as_one(values[rows])
+        found[name] = _dependence(_binned(value, n_bins) if ordered else value, target) * len(columns) < ALPHA
+    return found
+
+
+def loo_classes(value: NDArray, y: NDArray, ordered: bool) -> NDArray:
+    """The class of each row by the other rows of the same value; of a lone value by the nearest one."""
+    levels, place = np.unique(value, return_inverse=True)
+    counts = np.zeros((len(levels), int(y.max()) + 1))
+    np.add.at(counts, (place, y), 1.0)
+    others = counts[place]
+    others[np.arange(len(y)), y] -= 1.0
+    lone = others.sum(axis=1) == 0
+    others[lone] = counts[_next_level(levels)[place[lone]]] if ordered and len(levels) > 1 else counts.sum(axis=0)
+    return others.argmax(axis=1)
+
+
+def loo_values(value: NDArray, y: NDArray, ordered: bool) -> NDArray:
+    """The target of each row by the mean of the others of the same value; of a lone value by its two neighbours."""
+    levels, place = np.unique(value, return_inverse=True)
+    sizes = np.bincount(place)
+    sums = np.bincount(place, weights=y)
+    lone = sizes[place] == 1
+    guess = np.empty(len(y))
+    guess[~lone] = (sums[place[~lone]] - y[~lone]) / (sizes[place[~lone]] - 1)
+    if not ordered or len(levels) < 3:
+        guess[lone] = y.mean()
+        return guess
+    means, at = sums / sizes, place[lone]
+    # At the ends the line through the next two goes on.
+    left = np.where(at == 0, 1, np.where(at == len(levels) - 1, at - 2, at - 1))
+    right = np.where(at == 0, 2, np.where(at == len(levels) - 1, at - 1, at + 1))
+    share = (levels[at] - levels[left]) / (levels[right] - levels[left])
+    guess[lone] = means[left] + share * (means[right] - means[left])
+    return guess
+
+
+def _next_level(levels: NDArray) -> NDArray:
+    """The number of the level nearest to each."""
+    gaps = np.diff(levels)
+    before, after = np.concatenate([[np.inf], gaps]), np.concatenate([gaps, [np.inf]])
+    return np.arange(len(levels)) + np.where(after < before, 1, -1)
+
+
+def _known_sample(y: NDArray, kind: str, seed: int) -> NDArray:
+    known = np.flatnonzero(y >= 0 if kind == "class" else ~np.isnan(y))
+    return np.sort(np.random.default_rng(seed).permutation(known)[:MOST_ROWS])
+
+
+def _as_one(values: NDArray) -> tuple[NDArray, bool]:
+    """A column as one array, and whether its values have an order: the levels of a category have none."""
+    if values.ndim == 1 or values.shape[1] == 1:
+        return np.ravel(values), True
+    return np.unique(values, axis=0, return_inverse=True)[1].ravel(), False
+
+
+def _binned(value: NDArray, n_bins: int) -> NDArray:
+    """The number of the quantile bin; the values themselves if they are few."""
+    if len(np.unique(value)) <= n_bins:
+        return np.unique(value, return_inverse=True)[1]
+    edges = np.unique(np.quantile(value, np.linspace(0, 1, n_bins + 1)[1:-1]))
+    return np.searchsorted(edges, value, side="right")
+
+
+def _dependence(first: NDArray, second: NDArray) -> float:
+    """How likely two codings are so dependent by chance."""
+    table = np.zeros((int(first.max()) + 1, int(second.max()) + 1))
+    np.add.at(table, (first, second), 1.0)
+    table = table[table.sum(axis=1) > 0]
+    return 1.0 if len(table) < 2 else float(chi2_contingency(table)[1])

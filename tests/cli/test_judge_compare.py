@@ -1,0 +1,80 @@
+"""`prismap judge` and `prismap compare`."""
+
+import json
+
+import numpy as np
+import pytest
+
+from cli.flowers import write_flowers
+
+
+@pytest.fixture
+def coordinates(tmp_path):
+    """Flowers with the coordinates of two maps: one of the features, one of nothing."""
+    rng = np.random.default_rng(0)
+    kind = np.arange(90) % 3
+    good = 3 * np.eye(3, 2)[kind] + rng.normal(size=(90, 2)) / 3
+    bad = rng.normal(size=(90, 2))
+    columns = {name: [f"{v:.4f}" for v in values] for name, values in zip(
+        ("umap_1", "umap_2", "no_1", "no_2"), (*good.T, *bad.T), strict=True)}  # fmt: skip
+    return write_flowers(tmp_path / "flowers.csv", **columns)
+
+
+def test_coordinates_in_a_file_are_judged(run, coordinates, tmp_path):
+    words = ("--x", "umap_1,no_1", "--y", "umap_2,no_2", "--target", "species", "--id", "key")
+    code, out, err = run("judge", coordinates, *words, "-o", tmp_path / "out")
+    assert code == 0, err
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "map.html", "map.png", "verdicts.json", "verdicts.txt"
+    }  # fmt: skip
+    stored = json.loads((tmp_path / "out" / "verdicts.json").read_text())
+    assert [one["target_shows"] for one in stored.values()] == [True, False]
+    assert [one["overstates"] for one in stored.values()] == [None, None]
+    lines = out.splitlines()
+    assert lines[0].startswith("map")
+    assert "cannot be told" in lines[1]
+    assert lines[1].split()[2] == "yes"
+    assert "The labels show clearly" in out
+    assert b'id="prismap"' in (tmp_path / "out" / "map.html").read_bytes()
+    code, _, err = run("judge", coordinates, *words, "-o", tmp_path / "out")
+    assert code == 2
+    assert "--force replaces it" in err
+
+
+def test_clustered_targets_are_judged_for_it(run, coordinates, tmp_path):
+    words = ("--x", "umap_1", "--y", "umap_2", "--target", "species", "--id", "key", "--clustered", "--json", "--quiet")
+    code, out, _ = run("judge", coordinates, *words, "-o", tmp_path / "out")
+    assert code == 0
+    assert json.loads(out)["umap_1, umap_2"]["circular"]["where"] == "data"
+
+
+def test_judge_refuses_what_it_cannot_read(refused, coordinates, tmp_path):
+    out = ("--target", "species", "-o", tmp_path / "out")
+    assert "no column 'umap_9' for --x or --y" in refused("judge", coordinates, "--x", "umap_9", "--y", "umap_2", *out)
+    assert "--x names 2 columns and --y 1" in refused("judge", coordinates, "--x", "no_1,umap_1", "--y", "no_2", *out)
+    assert "'soil' holds text" in refused("judge", coordinates, "--x", "soil", "--y", "no_2", *out)
+    holes = write_flowers(tmp_path / "holes.csv", u=["", *["1.5"] * 89], v=[f"{j}" for j in range(90)])
+    assert "'u' has no coordinate in 1 of 90 rows" in refused("judge", holes, "--x", "u", "--y", "v", *out)
+
+
+def test_methods_are_compared(run, flowers, tmp_path, monkeypatch):
+    import importlib.util
+
+    there = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "umap" else there(name))
+    words = ("--target", "species", "--id", "key", "--methods", "pca,umap,lda,pca")
+    code, out, err = run("compare", flowers, *words, "-o", tmp_path / "out")
+    assert code == 0, err
+    assert "umap was left out, because its package is not installed: pip install 'prismap[umap]'" in err
+    stored = json.loads((tmp_path / "out" / "verdicts.json").read_text())
+    assert list(stored) == ["pca", "lda"]
+    assert all(one["target_shows"] for one in stored.values())
+    assert [line.split()[0] for line in out.splitlines()[1:3]] == ["pca", "lda"]
+    assert (tmp_path / "out" / "map.png").stat().st_size > 5000
+
+
+def test_compare_refuses_unknown_and_missing_methods(refused, flowers, tmp_path, monkeypatch):
+    out = ("--target", "species", "-o", tmp_path / "out")
+    assert "--methods does not know 'tsme'" in refused("compare", flowers, "--methods", "tsme", *out)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert "none of these methods is installed: pip install" in refused("compare", flowers, "--methods", "umap", *out)

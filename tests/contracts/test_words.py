@@ -1,0 +1,143 @@
+"""User-facing text is plain English: complete docstrings, and none of the words that only we would understand."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+from sklearn.base import BaseEstimator
+
+import prismap
+
+SOURCE = Path(prismap.__file__).parent
+ROOT = SOURCE.parents[1]
+#: Records of what was measured and decided, each in the words of its day, are left alone.
+RECORDS = {"_build", "gallery", "reference", "results", "decisions"}
+PAGES = [
+    page for page in (ROOT / "docs").rglob("*.md") if not RECORDS & set(page.relative_to(ROOT / "docs").parts[:-1])
+]
+PAGES = sorted(page for page in PAGES if page.name != "results.md") + [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "examples").glob("*.py")),
+]
+#: Patterns of a private language, and what to write instead.
+HOUSE_WORDS = {
+    r"(?<!`)\b00[0-4]_(?!\d)": "authors and year",
+    r"took no part": "held-out samples",
+    r"asks? nobody": "makes no network requests",
+    r"\blonely\b": "isolated",
+    r"sure stranger": "a sample far from all others",
+    r"\bislands?\b": "clusters",
+    r"\bin the sea\b": "between the clusters",
+    r"permuted twins?\b": "baseline with permuted labels",
+    r"whose class is any": "whose class is arbitrary",
+    r"outlives its dead": "survives the death of a worker",
+    r"nothing of its inside": "no access to the inside of the model",
+    r"[.:;] (It is|it is) said\.": "say what the message says",
+    r"\b(page|idea|file|function|thread|entry|value|position|picture|weight|number|one|factor|evaluations|prototypes) "
+    r"an? (row|pair|class|method|file|process|step|feature|iteration|measure|room|decision|endpoint)\b": "per",
+}
+#: Sections of a complete docstring of an estimator.
+SECTIONS = ("Parameters", "Attributes", "See Also", "Notes", "References", "Examples")
+ROOMS = ("", ".embeddings", ".mappings", ".learners", ".relevance", ".transfer")
+
+
+def estimators():
+    """The estimators of the packages that users meet first, by full name."""
+    found = {}
+    for room in ROOMS:
+        module = importlib.import_module(f"prismap{room}")
+        for name in module.__all__:
+            value = getattr(module, name)
+            if inspect.isclass(value) and issubclass(value, BaseEstimator):
+                found[f"prismap{room}.{name}"] = value
+    found["prismap.metrics.MixtureMetric"] = prismap.metrics.MixtureMetric
+    return found
+
+
+ESTIMATORS = estimators()
+
+
+def public_docstrings():
+    """The docstrings of public names and of their public methods."""
+    for room in ["", *(f".{name}" for name in prismap._ROOMS)]:
+        module = importlib.import_module(f"prismap{room}")
+        for name in getattr(module, "__all__", ()):
+            value = getattr(module, name)
+            if inspect.isclass(value) or inspect.isfunction(value):
+                yield f"prismap{room}.{name}", inspect.getdoc(value) or ""
+            for method, member in vars(value).items() if inspect.isclass(value) else ():
+                if inspect.isfunction(member) and not method.startswith("_"):
+                    yield f"prismap{room}.{name}.{method}", inspect.getdoc(member) or ""
+
+
+def messages():
+    """The texts of errors, warnings and help, by file and line; what is filled in is left out."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not isinstance(node, ast.Call):
+                continue
+            name = ast.unparse(node.func).rsplit(".", 1)[-1]
+            texts = node.args if name in {"InputError", "warn", "FileFormatError"} else []
+            texts = [*texts, *(one.value for one in node.keywords if one.arg in {"help", "description"})]
+            for text in texts:
+                parts = [one.value for one in ast.walk(text) if isinstance(one, ast.Constant)]
+                yield f"{path.relative_to(SOURCE)}:{text.lineno}", " ".join(p for p in parts if isinstance(p, str))
+
+
+def house_words(text):
+    """What to write instead of the words of a text that are on the list."""
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    return [
+        f"{found[0]!r} (write: {instead})"
+        for pattern, instead in HOUSE_WORDS.items()
+        for found in re.finditer(pattern, text, re.IGNORECASE)
+    ]
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_docstrings_of_estimators_are_complete(name):
+    text = inspect.getdoc(ESTIMATORS[name])
+    missing = [section for section in SECTIONS if not re.search(rf"^{section}\n-+$", text, re.MULTILINE)]
+    assert not missing
+    assert ">>> " in text.partition("Examples\n")[2]
+    signature = inspect.signature(ESTIMATORS[name]).parameters
+    bare = [p for p in signature if not re.search(rf"^(\w+, )*{p}(, \w+)* :.*default=", text, re.MULTILINE)]
+    assert not bare, f"no default= for {bare}"
+
+
+def test_house_words_do_not_come_back_on_pages():
+    assert len(PAGES) > 50
+    assert not [f"{page.relative_to(ROOT)}: {word}" for page in PAGES for word in house_words(page.read_text("utf-8"))]
+
+
+def test_house_words_do_not_come_back_in_docstrings():
+    texts = list(public_docstrings())
+    assert len(texts) > 150
+    assert not [f"{name}: {word}" for name, text in texts for word in house_words(text)]
+
+
+def test_house_words_do_not_come_back_in_messages():
+    texts = list(messages())
+    assert len(texts) > 250
+    assert not [f"{place}: {word}" for place, text in texts for word in house_words(text)]
+
+
+def test_messages_on_the_page_of_troubles_exist():
+    # Texts that are split over lines of code are joined first.
+    code = "".join(path.read_text("utf-8") for path in SOURCE.rglob("*.py"))
+    code = re.sub(r'"\s*\n\s*f?"', "", code)
+    page = (ROOT / "docs" / "troubleshooting.md").read_text("utf-8").partition("## Renamed parameters")[0]
+    quoted = [
+        one
+        for line in page.splitlines()
+        if line.startswith("| `")
+        for one in re.findall("`([^`]+)`", line.split("|")[1])
+    ]
+    assert len(quoted) > 30
+    assert not [text for text in quoted if text not in code]

@@ -1,0 +1,92 @@
+"""Maps as pictures: colours of the page, names, legends of any length."""
+
+import numpy as np
+import pytest
+
+from prismap.exceptions import InputError
+from prismap.inspection import MapDisplay
+from prismap.inspection.paint import class_palette
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def close():
+    yield
+    matplotlib.pyplot.close("all")
+
+
+def groups(n_classes, n_rows=400):
+    codes = np.arange(n_rows) % n_classes
+    return (
+        RNG.normal(size=(n_classes, 2))[codes] * 20 + RNG.normal(size=(n_rows, 2)),
+        codes,
+        [f"class {i}" for i in range(n_classes)],
+    )
+
+
+def legend_of(display):
+    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
+
+
+def test_classes_have_the_colours_of_the_page_and_one_word_for_no_class():
+    Y, codes, names = groups(3)
+    codes[:5] = -1
+    display = MapDisplay(Y, codes, names).plot()
+    assert legend_of(display) == ["unlabelled", *names]
+    drawn = [matplotlib.colors.to_hex(c.get_facecolor()[0]) for c in display.ax_.collections]
+    assert drawn[1:] == class_palette(3)
+    assert len(display.ax_.collections[0].get_offsets()) == 5
+
+
+@pytest.mark.parametrize("n_classes", [41, 100])
+def test_many_classes_have_a_legend_of_the_largest_and_names_on_the_map(n_classes):
+    display = MapDisplay(*groups(n_classes, 2000)).plot()
+    assert len(legend_of(display)) == 39
+    assert display.ax_.get_legend().get_title().get_text() == f"the largest 39 of {n_classes}"
+    display.figure_.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in display.ax_.texts]
+    assert len(boxes) > 5
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+
+
+def test_names_stand_where_their_class_is():
+    Y, codes, names = groups(4)
+    display = MapDisplay(Y, codes, names).plot(labels=True, legend=False)
+    assert display.ax_.get_legend() is None
+    for text in display.ax_.texts:
+        code = names.index(text.get_text())
+        nearest = np.argmin(np.linalg.norm(Y - text.get_position(), axis=1))
+        assert codes[nearest] == code
+
+
+def test_other_values_colours_and_looks():
+    Y, codes, names = groups(3)
+    display = MapDisplay(Y, codes, names).plot(palette={"class 0": "red", "class 1": "lime", "class 2": "blue"})
+    assert [matplotlib.colors.to_hex(c.get_facecolor()[0]) for c in display.ax_.collections] == [
+        "#ff0000", "#00ff00", "#0000ff",
+    ]  # fmt: skip
+    display = MapDisplay(Y, codes, names).plot(color=Y[:, 0], palette="magma", size=3, alpha=0.5)
+    (points,) = display.ax_.collections
+    np.testing.assert_allclose(points.get_array(), Y[:, 0])
+    assert (points.get_cmap().name, points.get_sizes()[0], points.get_alpha()) == ("magma", 3, 0.5)
+    words = np.array(["b", None, "a", "b"] * 100, dtype=object)
+    display = MapDisplay(Y, codes, names).plot(color=words)
+    assert legend_of(display) == ["unlabelled", "a", "b"]
+    assert [len(c.get_offsets()) for c in display.ax_.collections] == [100, 100, 200]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"palette": ["red"]}, "a colour for each of the 3 classes"),
+        ({"palette": {"class 0": "red"}}, "no colour for 'class 1', 'class 2'"),
+        ({"palette": "viridis"}, "a colour for each of the 3 classes"),
+        ({"color": [1, 2]}, "400"),
+    ],
+)
+def test_wrong_options_are_named(options, message):
+    with pytest.raises(InputError, match=message):
+        MapDisplay(*groups(3)).plot(**options)

@@ -1,0 +1,142 @@
+"""Classes as groups, against formulas written out row by row and against scikit-learn."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+from scipy.stats import spearmanr
+from sklearn.manifold import trustworthiness as sklearn_trustworthiness
+
+from prismap.exceptions import InputError
+from prismap.metrics import DissimilarityMetric
+from prismap.quality import (
+    arrangement,
+    class_distances,
+    class_separations,
+    label_continuity,
+    label_trustworthiness,
+    map_measures,
+    rare_classes,
+    trustworthiness,
+)
+
+
+@pytest.fixture
+def grouped(rng):
+    y = np.repeat(np.arange(5), [12, 20, 9, 15, 30])
+    X = rng.normal(size=(len(y), 6)) + 2.0 * rng.normal(size=(5, 6))[y]
+    return X, X[:, :2] + 0.5 * rng.normal(size=(len(y), 2)), y
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(3)
+
+
+def slow_separation(X, y, a, b):
+    """Distance consistency of two classes, rescaled: the share of rows nearer to the centre of their own class."""
+    centres = {c: X[y == c].mean(axis=0) for c in (a, b)}
+    right = []
+    for row, own in zip(X, y, strict=True):
+        if own in centres:
+            other = b if own == a else a
+            right.append(np.linalg.norm(row - centres[own]) < np.linalg.norm(row - centres[other]))
+    return 2 * np.mean(right) - 1
+
+
+def slow_label_measures(X, Y, y):
+    pairs = [(a, b) for a in np.unique(y) for b in np.unique(y) if a < b]
+    gaps = np.array([slow_separation(X, y, *pair) - slow_separation(Y, y, *pair) for pair in pairs])
+    return 1 - np.maximum(gaps, 0).mean(), 1 - np.maximum(-gaps, 0).mean()
+
+
+@pytest.mark.parametrize("k", [1, 5, 20])
+def test_trustworthiness_is_that_of_scikit_learn(grouped, k):
+    X, Y, _ = grouped
+    assert float(trustworthiness(X, Y, n_neighbors=k)) == pytest.approx(
+        sklearn_trustworthiness(X, Y, n_neighbors=k), abs=1e-12
+    )
+    by_distances = trustworthiness(cdist(X, X), Y, n_neighbors=k, metric="precomputed")
+    assert float(by_distances) == pytest.approx(float(trustworthiness(X, Y, n_neighbors=k)), abs=1e-12)
+
+
+def test_trustworthiness_of_a_sample_estimates_that_of_all(grouped):
+    X, Y, _ = grouped
+    found = trustworthiness(X, Y, n_samples=40, random_state=0)
+    assert abs(found - trustworthiness(X, Y)) < 4 * found.spread
+
+
+def test_label_measures_are_those_of_the_paper(grouped):
+    X, Y, y = grouped
+    trust, continuity = slow_label_measures(X, Y, y)
+    assert label_trustworthiness(X, Y, y) == pytest.approx(trust, abs=1e-12)
+    assert label_continuity(X, Y, y) == pytest.approx(continuity, abs=1e-12)
+    assert 0 < trust < 1
+    assert label_trustworthiness(Y, X, y) == pytest.approx(continuity, abs=1e-12)  # the two change places
+
+
+def test_separations_know_chance_and_perfection(rng):
+    y = np.repeat([0, 1], 500)
+    apart = rng.normal(size=(1000, 3)) + 50.0 * y[:, None]
+    assert class_separations(apart, y)[0, 1] == 1.0
+    assert abs(class_separations(rng.normal(size=(1000, 3)), y)[0, 1]) < 0.15
+    assert class_separations(np.zeros((1000, 2)), y)[0, 1] == 0.0  # one place is as near to either centre
+
+
+def test_any_metric_measures_groups(grouped):
+    X, Y, y = grouped
+    metric = DissimilarityMetric().fit(cdist(X, X))
+    for measure in (label_trustworthiness, label_continuity):
+        assert measure(None, Y, y, metric=metric) == pytest.approx(measure(X, Y, y), abs=1e-6)
+    np.testing.assert_allclose(class_distances(None, y, metric=metric), class_distances(X, y), rtol=1e-6, atol=1e-6)
+
+
+def test_class_distances_are_those_of_the_centres(grouped):
+    X, _, y = grouped
+    centres = np.stack([X[y == c].mean(axis=0) for c in range(5)])
+    np.testing.assert_allclose(class_distances(X, y), cdist(centres, centres), atol=1e-6)
+
+
+def test_an_arrangement_is_the_rank_correlation_of_class_distances(grouped, rng):
+    X, Y, y = grouped
+    found, upper = arrangement(X, Y, y), np.triu_indices(5, 1)
+    wanted = spearmanr(class_distances(X, y)[upper], class_distances(Y, y)[upper]).statistic
+    assert found.correlation == pytest.approx(wanted, abs=1e-9)
+    assert found.n_pairs == 10
+    same = arrangement(X, X @ np.linalg.qr(rng.normal(size=(6, 6)))[0] * 7, y)
+    assert same.correlation == pytest.approx(1.0)
+    assert same.p_value < 0.05
+    assert arrangement(X[y < 3], Y[y < 3], y[y < 3]) is None  # three pairs say nothing
+
+
+def test_shuffled_arrangements_are_rarely_significant(rng):
+    y = np.repeat(np.arange(6), 5)
+    found = []
+    for seed in range(60):
+        centres, places = rng.normal(size=(6, 4)), rng.normal(size=(6, 2))
+        found.append(arrangement(centres[y], places[y], y, random_state=seed).p_value)
+    assert np.mean(np.array(found) < 0.05) <= 0.12  # 5 % of 60 with three standard errors
+
+
+def test_rare_classes_are_left_out_of_the_measures(grouped):
+    X, Y, y = grouped
+    rare = y.copy()
+    rare[:3] = 7  # three rows of a class of their own
+    measures, _ = map_measures(X, Y, rare)
+    kept = rare != 7
+    assert float(measures["label-continuity"]) == pytest.approx(
+        label_continuity(X[kept], Y[kept], rare[kept]), abs=1e-9
+    )
+    assert rare_classes(rare).tolist() == [7]
+    only, arranged = map_measures(X, Y, np.where(np.arange(len(y)) < 3, 0, -1))
+    assert list(only) == ["trustworthiness"]
+    assert arranged is None
+
+
+def test_bad_input_is_named(grouped):
+    X, Y, y = grouped
+    with pytest.raises(InputError, match="at least two classes are needed"):
+        label_trustworthiness(X, Y, np.zeros(len(y), dtype=int))
+    with pytest.raises(InputError, match="less than half of the 86 rows; got 43"):
+        trustworthiness(X, Y, n_neighbors=43)
+    with pytest.raises(InputError, match="they must be the same rows"):
+        trustworthiness(X, Y[1:])

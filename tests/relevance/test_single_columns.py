@@ -1,0 +1,108 @@
+"""What single columns say: leaks are named, honest columns are not; leave-one-out rules against slow twins."""
+
+import numpy as np
+import pytest
+
+from prismap.relevance.single_columns import leaking_columns, loo_classes, loo_values, telling_columns
+
+
+def one_hot(codes):
+    return np.eye(codes.max() + 1)[codes]
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def test_copies_of_a_class_target_are_named_in_every_disguise(rng):
+    y = rng.integers(3, size=300)
+    wrong = y.copy()
+    wrong[:2] = (wrong[:2] + 1) % 3
+    columns = {
+        "number": np.array([7.0, -2.0, 30.0])[y], "category": one_hot(y), "nearly": wrong + 0.01 * rng.normal(size=300),
+        "good": y + 0.5 * rng.normal(size=300), "noise": rng.normal(size=300),
+        "site": one_hot(rng.integers(4, size=300)),
+    }  # fmt: skip
+    leaks = leaking_columns(columns, y, "class")
+    assert {leak.name for leak in leaks} == {"number", "category", "nearly"}
+    assert str(leaks[0]).startswith("Column 'number' alone gives 0.0 % error: is it a copy of the target?")
+    assert 0 < leaks[-1].error <= 0.02
+
+
+def test_copies_of_a_real_target_are_named(rng):
+    y = rng.normal(size=300)
+    columns = {"euros": 0.9 * y + 3, "cubed": y**3, "noisy": y + 0.3 * rng.normal(size=300), "key": np.arange(300.0)}
+    leaks = leaking_columns(columns, y, "real")
+    assert "euros" in {leak.name for leak in leaks} <= {"euros", "cubed"}
+    assert "an nRMSE of 0.0" in str(leaks[0])
+
+
+def test_few_rows_and_rare_classes_make_no_leak(rng):
+    y = np.array([0] * 97 + [1] * 3)  # always saying 0 errs in 3 %
+    assert not leaking_columns({"constant": np.ones(100), "noise": rng.normal(size=100)}, y, "class")
+    assert not leaking_columns({"copy": np.arange(10.0)}, np.arange(10) // 5, "class")
+    assert not leaking_columns({"copy": np.arange(50.0)}, np.full(50, -1), "class")
+
+
+def test_unknown_targets_do_not_count(rng):
+    y = rng.integers(2, size=200)
+    copy = y.astype(float)
+    y[:50] = -1
+    assert [leak.error for leak in leaking_columns({"copy": copy}, y, "class")] == [0.0]
+
+
+def test_many_columns_of_noise_are_never_a_leak(rng):
+    y = np.arange(40) % 2
+    assert not leaking_columns({str(j): rng.normal(size=40) for j in range(200)}, y, "class")
+
+
+def test_telling_columns_say_something_in_any_form(rng):
+    y = rng.integers(2, size=500)
+    columns = {
+        "shift": y + rng.normal(size=500), "spread": (1 + 2 * y) * rng.normal(size=500),
+        "level": one_hot(np.where(rng.random(500) < 0.3, y, rng.integers(2, size=500) + 2)),
+        **{f"noise {j}": rng.normal(size=500) for j in range(20)}, "site": one_hot(rng.integers(5, size=500)),
+    }  # fmt: skip
+    telling = telling_columns(columns, y, "class")
+    assert {name for name, tells in telling.items() if tells} == {"shift", "spread", "level"}
+    real = telling_columns(
+        {"parabola": np.abs(columns["shift"]), "noise": columns["noise 1"]}, columns["shift"], "real"
+    )
+    assert real == {"parabola": True, "noise": False}
+
+
+def slow_class(value, y, row, ordered):
+    others = np.arange(len(y)) != row
+    same = others & (value == value[row])
+    if not same.any():
+        if not ordered:
+            return np.bincount(y).argmax()
+        apart = np.abs(value - value[row])
+        nearest = value[others][apart[others].argmin()]
+        same = others & (value == nearest)
+    return np.bincount(y[same], minlength=3).argmax()
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("decimals", [0, 8])
+def test_leave_one_out_classes_agree_with_the_slow_rule(rng, ordered, decimals):
+    value, y = np.round(3 * rng.normal(size=80), decimals), rng.integers(3, size=80)
+    wanted = [slow_class(value, y, row, ordered) for row in range(80)]
+    assert loo_classes(value, y, ordered).tolist() == wanted
+
+
+@pytest.mark.parametrize("decimals", [0, 8])
+def test_leave_one_out_values_agree_with_the_slow_rule(rng, decimals):
+    value, y = np.round(3 * rng.normal(size=60), decimals), rng.normal(size=60)
+    guess = loo_values(value, y, True)
+    for row in range(60):
+        others = np.arange(60) != row
+        same = others & (value == value[row])
+        if same.any():
+            assert guess[row] == pytest.approx(y[same].mean())
+            continue
+        levels = np.unique(value[others])
+        means = np.array([y[others & (value == level)].mean() for level in levels])
+        if levels[0] < value[row] < levels[-1]:
+            assert guess[row] == pytest.approx(np.interp(value[row], levels, means))
