@@ -19,7 +19,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from experiments import ledger
 
 NAMES = (
-    "honesty", "supervised", "methods", "posteriors", "mappings", "lattices", "segments", "objects", "verdicts",
+    "honesty", "supervised", "methods", "posteriors", "mappings", "lattices", "segments", "objects",
+    "evidence", "verdicts",
     "table_a", "table_b", "table_c", "table_d", "table_e", "table_f", "table_g", "table_h",
 )  # fmt: skip
 #: Linear algebra of several processes gets in its own way with a thread a core in each of them.

@@ -25,7 +25,7 @@ def refused_map(refused, tmp_path):
             ["map", "d.csv", "-o", "out", "--fit-rows", "many"],
             "--fit-rows: a whole number from 2 is needed; got 'many'",
         ),
-        (["map", "d.csv", "-o", "out", "--supervision", "-1"], "--supervision: a number from 0 to 1 is needed"),
+        (["map", "d.csv", "-o", "out", "--supervision", "-1"], "--supervision: auto, max or a number from 0"),
         (["map", "d.csv", "-o", "out", "--seed", "-1"], "--seed: a whole number from 0"),
         (["map", "d.csv", "-o", "out", "--impute", "mean"], "--impute: invalid choice"),
         (["map", "d.csv", "-o", "out", "--kind", "similarity"], "--kind is called --data now"),

@@ -22,8 +22,8 @@ NEW = np.random.default_rng(0).permutation(ROWS)[:70] + 0.02
 def fitted(request):
     options = {"target": "none"}
     if request.param != "none":
-        options = {"metric": FisherMetric(posterior=request.param, perplexity=10)}
-    return PrisMap(random_state=0, fit_rows=90, perplexity=10, **options).fit(ROWS, LABELS)
+        options = {"metric": FisherMetric(posterior=request.param, perplexity=10), "supervision": 0.8}
+    return PrisMap(random_state=0, fit_rows=90, perplexity=10, mapping="fisher", **options).fit(ROWS, LABELS)
 
 
 #: Posteriors along segments are measured in double precision: equal to this share of the map's spread.

@@ -26,7 +26,7 @@ def far_rows(n_rows=60, seed=9):
 )
 def test_new_regions_are_added_and_old_positions_kept(options, tmp_path):
     X, y = make_rows(90, 0)
-    model = PrisMap(perplexity=8, random_state=0, **options).fit(X, y)
+    model = PrisMap(perplexity=8, random_state=0, **{"mapping": "fisher", **options}).fit(X, y)
     before, old = model.embedding_.copy(), make_rows(50, 4)[0]
     placed = model.transform(old)
     new = far_rows()

@@ -22,7 +22,7 @@ from prismap.tables import Roles, Table, TableEncoding, TextColumn, read_table
 DATA = ("vectors", "similarity", "dissimilarity")
 
 #: Mappings of `PrisMap` by name; "own" has no name for files.
-MAPPINGS = ("fisher", "euclidean", "svr", "cost", "elm", "direct", "vote")
+MAPPINGS = ("auto", "fisher", "euclidean", "svr", "cost", "elm", "direct", "vote")
 
 
 def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
@@ -69,13 +69,16 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     options.refuse_old(parser, {"--kind": "--data", "--task": "--target-kind"})
     fit.add_argument(
-        "--supervision", type=options.share, metavar="W", help="weight of the target from 0 to 1 (default)"
+        "--supervision",
+        type=options.supervision,
+        metavar="W",
+        help="weight of the target from 0 to 1, auto (the least that the evidence asks for, default) or max",
     )
     fit.add_argument("--metric", metavar="NAME", help="distances of the map (default: fisher): manhattan, cosine, ...")
     fit.add_argument(
         "--mapping",
         choices=MAPPINGS,
-        help="how new rows are placed (default: fisher, a kernel map on Fisher distances)",
+        help="how new rows are placed (default: auto, kernels on Fisher distances or votes by evidence)",
     )
     fit.add_argument("--fit-rows", type=options.rows, metavar="N", help="rows to fit; the others are placed by the map")
     fit.add_argument("--quick", action="store_true", help="do not judge the map, which takes longer than making it")

@@ -31,9 +31,11 @@ def shape(text: str) -> tuple[int, int]:
     raise argparse.ArgumentTypeError(f"height and width like 28x28 are needed; got {text!r}")
 
 
-def share(text: str) -> float:
-    """A number from 0 to 1."""
-    return _checked(text, float, lambda number: 0 <= number <= 1, "a number from 0 to 1")
+def supervision(text: str) -> float | str:
+    """A number from 0 to 1, or how to choose one."""
+    if text in ("auto", "max"):
+        return text
+    return _checked(text, float, lambda number: 0 <= number <= 1, "auto, max or a number from 0 to 1")
 
 
 def from_one(text: str) -> float:

@@ -146,6 +146,7 @@ def judge_with(model, *, n_permutations=None, callback=None, by_target=True):
         overlaps=overlaps, rare=rare, bandwidths=bandwidths(model),
         posterior=posterior_words(model), seed=model.seed_, versions=current_versions(),
         times={**model.times_, "judging": perf_counter() - start}, settings=settings_of(model), notes=notes_of(model),
+        supervision_curve=model.supervision_curve_,
     )  # fmt: skip
     return report, twins
 
@@ -160,7 +161,10 @@ def twins_of(model):
     rows badly on such a map; by votes it is judged at its best.
     """
     same = {"target": model.target_, "random_state": model.seed_, "fit_rows": len(model.fit_rows_)}
-    named = MAPPINGS.get(model.mapping) if isinstance(model.mapping, str) else None
+    if model.mapping == "auto":  # as it was taken
+        same["mapping"] = "fisher" if isinstance(model.parts_.mapping, KernelMap) else "vote"
+    mapping = same.get("mapping", model.mapping)
+    named = MAPPINGS.get(mapping) if isinstance(mapping, str) else None
     by_kernels = isinstance(named, KernelMap) and named.kernel == "rbf"
     if by_kernels:
         found = model.parts_.mapping
@@ -387,7 +391,16 @@ def posterior_words(model):
 def settings_of(model):
     """The constructor's settings, as text where they are objects."""
     plain = (str, int, float, bool, type(None))
-    return {k: v if isinstance(v, plain) else repr(v) for k, v in model.get_params(deep=False).items()}
+    taken = {"mapping taken": mapping_words(model.parts_.mapping)} if model.mapping == "auto" else {}
+    if isinstance(model.supervision, str):
+        taken["supervision taken"] = model.supervision_
+    given = {k: v if isinstance(v, plain) else repr(v) for k, v in model.get_params(deep=False).items()}
+    return given | taken
+
+
+def mapping_words(mapping):
+    """What "auto" took."""
+    return "kernels" if isinstance(mapping, KernelMap) else "votes"
 
 
 def notes_of(model):

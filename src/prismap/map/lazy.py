@@ -118,7 +118,7 @@ def drawn(X, y, model):
     seed = as_seed(model.random_state)
     dask = import_extra("dask", extra="distributed", feature="Fitting Dask rows")
     blocks, targets = delayed_blocks(X, y, dask)
-    by_class = y is not None and model.supervision > 0 and model.target in ("auto", "class")
+    by_class = y is not None and model.supervision != 0 and model.target in ("auto", "class")
     if by_class and model.target == "auto":
         first = dask.compute(targets[0])[0]
         by_class = guess_target(check_target_length(first, len(first))) == "class"

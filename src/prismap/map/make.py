@@ -138,12 +138,20 @@ def fit_mapping(mapping, D, Y, seed):
     """
     mapping.set_params(metric=PrecomputedMetric.of(D))
     if isinstance(mapping, KernelMap) and mapping.kernel == "rbf" and mapping.bandwidth == "cv":
-        sample = np.sort(np.random.default_rng(seed).permutation(len(D))[:SMOOTHNESS_ROWS])
-        part = D[np.ix_(sample, sample)]
-        trial = KernelMap(ridge=mapping.ridge, random_state=seed)
-        trial.set_params(metric=PrecomputedMetric.of(part)).fit(part, Y[sample])
-        mapping.set_params(bandwidth=trial.factor_, ridge=trial.ridge_)
+        sample = smoothness_rows(len(D), seed)
+        mapping.set_params(**smoothness(D[np.ix_(sample, sample)], Y[sample], mapping.ridge, seed))
     return mapping.fit(D, Y)
+
+
+def smoothness_rows(n_rows, seed):
+    """The sample that shows how smooth kernels should be."""
+    return np.sort(np.random.default_rng(seed).permutation(n_rows)[:SMOOTHNESS_ROWS])
+
+
+def smoothness(D, Y, ridge, seed):
+    """Width and ridge of Gaussian kernels for distances D and positions Y, by cross-validation."""
+    trial = KernelMap(ridge=ridge, random_state=seed).set_params(metric=PrecomputedMetric.of(D)).fit(D, Y)
+    return {"bandwidth": trial.factor_, "ridge": trial.ridge_}
 
 
 def large_anchors(n_rows, seed, most):

@@ -19,6 +19,7 @@ from prismap._random import as_generator, as_seed
 from prismap._threads import on_one_thread
 from prismap._validation import changed, encode_classes, moved
 from prismap.exceptions import InputError, PrismapWarning
+from prismap.map.choose import choose, choose_mapping
 from prismap.map.columns import uneven_spreads
 from prismap.map.drift import drift_of
 from prismap.map.judge import judge
@@ -72,10 +73,14 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         The out-of-sample projection. "fisher": a kernel map on the distances of the map. "euclidean": the same on the
         data's own distances. "svr" and "cost": its coefficients from support vector regression or from the t-SNE cost.
         "elm": the extreme learning kernel. "vote": where most of the nearest fitted samples are. "direct": where the
-        t-SNE cost is lowest (slow). "own": by the method itself ("som", "gtm"). Or an object of `prismap.mappings`.
-    supervision : float, default=0.8
+        t-SNE cost is lowest (slow). "own": by the method itself ("som", "gtm"). "auto": "fisher" or "vote", whichever
+        does better on fitted samples that are left out. Or an object of `prismap.mappings`.
+    supervision : float, "auto" or "max", default=0.8
         How much the target counts, from 0 (the unsupervised map) to 1 (the pure Fisher metric, as published). The
-        default leaves the Euclidean metric a share, so that structure inside a class survives.
+        default leaves the Euclidean metric a share, so that structure inside a class survives. "auto" takes the least
+        share whose ten nearest samples tell the target as well as the best share's, judged out of fold, and 0 unless
+        the gain over 0 is beyond chance. "max" is the sharpest honest map: 0.99 of the best posterior's metric. Trees
+        are among the posteriors for both.
     target : {"auto", "class", "real", "none"}, default="auto"
         What y is. "auto" decides by its values, "none" ignores it. Several real-valued targets, one per column, have
         equal weight, and pictures show the first.
@@ -100,6 +105,10 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         What y was taken for.
     classes_ : array
         The classes, with a class target.
+    supervision_ : float
+        How much the target counts: as it was given, or as it was chosen.
+    supervision_curve_ : tuple of dicts or None
+        What it was chosen from (posterior, supervision, score, standard_error, taken).
     metric_ : metric object
         The fitted metric: a `FisherMetric`, the one that was given, or the data's own without a target.
     parts_ : `prismap.map.parts.MapParts`
@@ -148,8 +157,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     _parameter_constraints = {
         "method": [StrOptions(set(METHODS)), BaseEstimator],
         "metric": [str, Metric],
-        "mapping": [StrOptions({*MAPPINGS, "own"}), Mapping],
-        "supervision": [Interval(Real, 0, 1, closed="both")],
+        "mapping": [StrOptions({*MAPPINGS, "auto", "own"}), Mapping],
+        "supervision": [StrOptions({"auto", "max"}), Interval(Real, 0, 1, closed="both")],
         "target": [StrOptions({"auto", "class", "real", "none"})],
         "data": [StrOptions(set(DATA)), DataMetric, *DESCRIBED],
         "fit_rows": [Interval(Integral, 2, None, closed="left")],
@@ -204,6 +213,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.target_, self.y_ = self._check_target(y, n_rows)
         codes = self.y_ if self.target_ == "class" else np.zeros(n_rows, dtype=np.intp)
         self.seed_ = as_seed(self.random_state)
+        self.supervision_, self.supervision_curve_ = (0.0 if self.target_ == "none" else self.supervision), None
         self.fit_rows_ = self.entry_columns_ = sample_rows(codes, self.fit_rows, as_generator(self.seed_))
         try:
             self.parts_ = self._make(data, callback)
@@ -271,7 +281,10 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         laps.append(perf_counter())
 
         anchors = large_anchors(n_rows, self.seed_, data.most_anchors) if large else np.arange(n_rows)
-        mapping = make_mapping(self.mapping, embedding, large=large, **settings)
+        mapping = self.mapping
+        if mapping == "auto":
+            mapping = "fisher" if large else choose_mapping(D, positions, None if metric is data else y, self.seed_)
+        mapping = make_mapping(mapping, embedding, large=large, **settings)
         placed_by_data = mapping.metric == "data"
         if D is None or (placed_by_data and metric is not data):
             D = distances_among(data if placed_by_data else metric, anchors)
@@ -290,6 +303,10 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         metric = self.map_metric()
         if metric is None:
             return data
+        if isinstance(metric, FisherMetric) and isinstance(self.supervision_, str):
+            chosen = choose(changed(metric, supervision=0.8), data, y, self.supervision_, self.seed_)
+            self.supervision_, self.supervision_curve_ = chosen.supervision, chosen.curve
+            return data if chosen.metric is None else chosen.metric
         if isinstance(metric, FisherMetric):
             return metric.fit_on(data, y)
         if data.is_matrix:
@@ -305,12 +322,12 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         fisher = FisherMetric() if self.metric == "fisher" else self.metric
         if not isinstance(fisher, FisherMetric):
             return fisher
-        if self.target_ == "none":
+        if self.target_ == "none" or self.supervision_ == 0:
             return None
         columns = getattr(self, "feature_names_in_", None)
         posterior = bind_model(fisher.posterior, columns, self.classes_ if self.target_ == "class" else None)
         return changed(
-            fisher, target=self.target_, data=self.data, supervision=self.supervision, posterior=posterior,
+            fisher, target=self.target_, data=self.data, supervision=self.supervision_, posterior=posterior,
             perplexity=self.perplexity, random_state=self.seed_,
         )  # fmt: skip
 

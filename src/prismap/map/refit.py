@@ -20,7 +20,7 @@ from prismap.exceptions import InputError
 from prismap.map.islands import groups_of, medoid, place_islands
 from prismap.map.make import METHODS
 from prismap.map.parts import MapParts
-from prismap.mappings import DirectPlacement
+from prismap.mappings import DirectPlacement, VoteMap
 from prismap.mappings.kernels import kernel_matrix
 from prismap.mappings.solve import interpolate
 from prismap.metrics import FisherMetric
@@ -37,7 +37,7 @@ def new_landmarks(parts: MapParts, rows, most):
     Costs O(rows x landmarks) distances.
     """
     if not isinstance(parts.metric, (FisherMetric, DataMetric)) or not parts.mapping.state():
-        raise InputError("partial_refit extends the Fisher metric and kernel maps only; fit anew.")
+        raise InputError("partial_refit extends the Fisher metric, kernel maps and votes only; fit anew.")
     distance = parts.place(rows)[1]
     far = np.flatnonzero(distance > parts.far_threshold)
     nearest = distance[far] * parts.typical_distance
@@ -102,8 +102,10 @@ def extended_metric(metric, data, rows, all_targets):
 
 
 def extended_mapping(mapping, D, new, positions):
-    """A kernel map with more landmarks, whose distances to all anchors are D, that sends them to `new`."""
+    """The mapping with more rows, whose distances to all anchors are D: a kernel map sends them to `new`."""
     state = mapping.state()
+    if isinstance(mapping, VoteMap):  # new rows vote like all others; elsewhere the votes are what they were
+        return changed(mapping).restore(None, positions, state)
     old, n_anchors = len(state["landmarks"]), D.shape[1]
     landmarks = np.concatenate([state["landmarks"], np.arange(n_anchors - len(new), n_anchors)])
     bandwidth = np.concatenate([state["bandwidth"], np.full(len(new), np.median(state["bandwidth"]))])

@@ -13,7 +13,7 @@ from prismap.exceptions import FileFormatError, InputError
 from prismap.map.make import OwnPlacement, make_mapping
 from prismap.map.parts import DENSE_ROWS, MapParts
 from prismap.map.specs import from_spec, objects_spec, to_spec
-from prismap.map.stored import check_stored, load_bytes, sparse_shape
+from prismap.map.stored import check_stored, has_kernels, load_bytes, sparse_shape
 from prismap.metrics import FisherMetric, SimilarityMetric, fit_metric
 from prismap.metrics.base import PrecomputedMetric
 from prismap.metrics.geometry import data_metric
@@ -50,6 +50,7 @@ def save_map(model, path, extra_header):
         "story": {name: to_plain(value) for name, value in parts.story.items()},
         "extra": header_of_table(model, extra_header),
         "report": model.report_dict(),
+        "supervision": model.supervision_, "supervision_curve": model.supervision_curve_,
     }  # fmt: skip
     write_bundle(path, arrays, header)
 
@@ -142,6 +143,9 @@ def _restore(cls, header, arrays, compare):
     rows, target = unpack_rows(arrays, model.data), arrays.get("target")
     model.rows_, model.y_, model.fit_rows_ = rows, target, np.arange(rows.shape[0])
     model.entry_columns_ = arrays["fit_rows"]
+    # Files of the first version say how much the target counts by the parameter alone.
+    model.supervision_ = header.get("supervision", 0.0 if model.target_ == "none" else model.supervision)
+    model.supervision_curve_ = header.get("supervision_curve")
     model.parts_ = _restore_parts(model, header, arrays, rows, target)
     model.extra_header_ = header["extra"]
     table = header["extra"].get("table")
@@ -162,7 +166,10 @@ def _restore_parts(model, header, arrays, rows, target):
             anchors = state["landmarks"]
             state["landmarks"] = np.arange(len(anchors))
     settings = {"perplexity": model.perplexity, "seed": model.seed_, "large": len(positions) > DENSE_ROWS}
-    mapping = make_mapping(model.mapping, None, **settings)
+    named = model.mapping
+    if named == "auto":
+        named = "fisher" if has_kernels(arrays) else "vote"
+    mapping = make_mapping(named, None, **settings)
     placed_by_data = mapping.metric == "data"
 
     def distances():

@@ -20,9 +20,17 @@ INDICES = {
     "fit_rows": 0, "anchors": 0, "mapping/landmarks": 0, "metric/support": 0, "metric/machine_landmarks": 0,
     "metric/path_support": 0, "metric/folds": -1,
 }  # fmt: skip
+#: Other arrays of whole numbers.
+WHOLE = ("metric/segments", "metric/trees_feature", "metric/trees_children", "metric/trees_roots")
 #: The parts of sparse rows, which `check_sparse` knows.
 SPARSE = ("rows/data", "rows/indices", "rows/indptr", "rows/shape")
-SCALARS = ("metric/bandwidth", "metric/machine_gamma", "metric/machine_temperature")
+SCALARS = (
+    "mapping/scale",
+    "metric/bandwidth",
+    "metric/machine_gamma",
+    "metric/machine_temperature",
+    "metric/trees_temperature",
+)
 #: Bytes of Python objects that a byte of their JSON can become.
 OBJECT_BYTES = 32.0
 HEADER_KINDS: dict[str, Any] = {
@@ -98,7 +106,7 @@ def _check_values(name, array):
     elif name in ("classes", "target"):
         allowed = "iufbU"
     else:
-        allowed = "iu" if name in INDICES or name == "metric/segments" else "f"
+        allowed = "iu" if name in INDICES or name in WHOLE else "f"
     kind = array.dtype.kind
     if kind not in allowed or (kind in "iuf" and name not in ("classes", "target") and array.dtype.itemsize < 4):
         raise ValueError(f"{name} holds {array.dtype} values")
@@ -147,8 +155,12 @@ def _check_shapes(arrays, n, n_components):
         wanted["feature_names"] = (arrays["rows"].shape[1] if "rows" in arrays else sparse_shape(arrays)[1],)
     if "metric/probabilities" in arrays:
         n_classes = arrays["metric/probabilities"].shape[-1]
-        wanted |= {"metric/probabilities": (n, n_classes), "metric/machine_mean": (n_classes,)}
-        wanted["metric/machine_coefficients"] = (len(arrays["metric/machine_landmarks"]), n_classes)
+        wanted["metric/probabilities"] = (n, n_classes)
+        if "metric/trees_value" in arrays:
+            wanted["metric/trees_value"] = (len(arrays["metric/trees_children"]), n_classes)
+        else:
+            wanted["metric/machine_mean"] = (n_classes,)
+            wanted["metric/machine_coefficients"] = (len(arrays["metric/machine_landmarks"]), n_classes)
     if "metric/local_probabilities" in arrays:
         wanted["metric/local_probabilities"] = (n, arrays["metric/local_probabilities"].shape[-1])
     for name, shape in wanted.items():

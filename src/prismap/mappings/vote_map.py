@@ -87,6 +87,18 @@ class VoteMap(Mapping):
         self.scale_ = self.reach * typical_spacing(self.embedding_, SPACING_NEIGHBORS)
         return self
 
+    def state(self):
+        """The reach of a vote; the rest are the positions."""
+        return {"scale": np.array(self.scale_)}
+
+    def restore(self, D, Y, state):
+        """Become the fitted map of a `state`; files of the first version hold none."""
+        if "scale" not in state:
+            return super().restore(D, Y, state)
+        self.embedding_, self.scale_ = Y, float(state["scale"])
+        self._n_features_out = Y.shape[1]
+        return self
+
     def place(self, D):
         """Positions of rows from their distances D to all fitted rows."""
         distances, near = smallest(D, min(self.n_neighbors, D.shape[1]))

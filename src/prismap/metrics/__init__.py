@@ -8,7 +8,7 @@ from prismap.metrics.fisher import FisherMetric
 from prismap.metrics.geometry import DissimilarityMetric, SimilarityMetric, VectorMetric, repair_similarity
 from prismap.metrics.mixture import MixtureMetric
 from prismap.metrics.objects import ObjectDissimilarity, ObjectSimilarity
-from prismap.metrics.posteriors import GaussianProcess, LeastSquaresMachine, Parzen, PredictedLabels
+from prismap.metrics.posteriors import GaussianProcess, LeastSquaresMachine, Parzen, PredictedLabels, Trees
 
 __all__ = [
     "DISSIMILARITIES",
@@ -26,6 +26,7 @@ __all__ = [
     "PrecomputedMetric",
     "PredictedLabels",
     "SimilarityMetric",
+    "Trees",
     "VectorMetric",
     "dissimilarity",
     "fit_metric",

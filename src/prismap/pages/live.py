@@ -26,7 +26,7 @@ def live_compute(model: Any, page: PageData) -> ModelCompute:
         return embed_again(model, supervision, fitted, start, progress, cancel)
 
     compute = ModelCompute(model, page, relevance=local_relevance, reembed=reembed)
-    compute.supervision = model.supervision if model.target_ != "none" else 0.0
+    compute.supervision = model.supervision_
     return compute
 
 

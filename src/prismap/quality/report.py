@@ -93,6 +93,8 @@ class MapReport:
     limits : what could not be told, and why
     bandwidths, posterior, seed, versions, times, settings : how the map was made; times in seconds
     notes, warnings : what else a reader should know
+    supervision_curve : what "supervision" was chosen from, if it was: dictionaries of posterior, supervision, score
+        (share of rows told right by their ten nearest; nRMSE of real targets), standard_error, and whether it was taken
 
     `verdict` puts it in words (rules in `prismap.quality.verdict`), ``str()`` makes a table, `to_dict` is JSON-safe.
     """
@@ -118,6 +120,7 @@ class MapReport:
     settings: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    supervision_curve: tuple[dict[str, Any], ...] | None = None
 
     def __post_init__(self) -> None:
         if self.target not in TARGETS:
@@ -170,6 +173,7 @@ class MapReport:
             "settings": dict(self.settings),
             "notes": list(self.notes),
             "warnings": list(self.warnings),
+            "supervision_curve": None if self.supervision_curve is None else [dict(c) for c in self.supervision_curve],
         }
 
     @classmethod
@@ -192,6 +196,7 @@ class MapReport:
             limits=tuple(stored.get("limits", ())),
             notes=tuple(stored["notes"]),
             warnings=tuple(stored["warnings"]),
+            supervision_curve=None if (curve := stored.get("supervision_curve")) is None else tuple(curve),
         )
 
     def __repr__(self) -> str:

@@ -53,7 +53,8 @@ def verdict(report: MapReport) -> str:
     sentences = []
     if report.scores:
         score = report.scores[0]
-        sentences += [_shows(report, score), *_overstated(report, score), *_helped(report, score)]
+        sentences += [_shows(report, score), *_overstated(report, score)]
+        sentences += [*_chosen(report)] if _left_out(report) else [*_helped(report, score), *_chosen(report)]
         sentences += _mixed(report) if target_shows(report, score) else []
     sentences += [*_rare(report), *_circular(report), *_structure(report), *_arranged(report), *_steady(report)]
     return " ".join(sentences) or "There is nothing to judge: neither a target nor a rank curve was given."
@@ -140,6 +141,28 @@ def _helped(report: MapReport, score: TargetScore) -> list[str]:
     if abs(gain) > VISIBLE * score.unsupervised:
         return [f"Without the target the error is {plain}; on {report.n_judged} judged rows that may be chance."]
     return [f"A map made without the target does about as well ({plain})."]
+
+
+def _left_out(report: MapReport) -> bool:
+    """Whether the map was made without the target, by choice: there is nothing then that could have helped."""
+    return any(one["taken"] and one["supervision"] == 0 for one in report.supervision_curve or ())
+
+
+def _chosen(report: MapReport) -> list[str]:
+    """How much the target counts, where that was chosen."""
+    if not report.supervision_curve:
+        return []
+    taken = next(one for one in report.supervision_curve if one["taken"])
+    plain = next(one for one in report.supervision_curve if one["supervision"] == 0)
+    if _left_out(report):
+        return ["The target was left out of the map: the data's own distances tell it as well as any that know it."]
+    told = (
+        "told right by their ten nearest" if report.target == "class" else "standard deviations off their ten nearest"
+    )
+    return [
+        f"The target counts by {taken['supervision']:g}: out of fold, rows are then {_figure(report, taken['score'])} "
+        f"{told}, by the data's own distances {_figure(report, plain['score'])}."
+    ]
 
 
 def _mixed(report: MapReport) -> list[str]:

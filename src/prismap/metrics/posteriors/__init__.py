@@ -4,6 +4,7 @@
 `Parzen`                Gaussian kernels on the support, along the whole segment
 `LocalParzen`           the same for many rows: each row's nearest labelled rows, and a small support between them
 `LeastSquaresMachine`   a least-squares support vector machine on the profiles, at the rows
+`Trees`                 a forest, at the rows (vectors only)
 `Best`                  the better of Parzen and the machine by out-of-fold log-loss ("auto")
 `ClassModel`            any classifier with ``predict_proba``, at the rows (vectors only)
 `RealModel`             any regressor, at the rows (vectors only)
@@ -21,6 +22,7 @@ from prismap.metrics.posteriors.model import ClassModel, RealModel
 from prismap.metrics.posteriors.model_segments import SegmentModel
 from prismap.metrics.posteriors.parzen import Parzen
 from prismap.metrics.posteriors.process import GaussianProcess
+from prismap.metrics.posteriors.trees import Trees
 
 __all__ = [
     "POSTERIORS",
@@ -35,5 +37,6 @@ __all__ = [
     "PredictedLabels",
     "RealModel",
     "SegmentModel",
+    "Trees",
     "posterior_of",
 ]

@@ -16,6 +16,7 @@ from prismap.metrics.posteriors.model_segments import SegmentModel
 from prismap.metrics.posteriors.models import check_model, is_model, model_name, model_words, predicted_target
 from prismap.metrics.posteriors.parzen import Parzen
 from prismap.metrics.posteriors.process import GaussianProcess
+from prismap.metrics.posteriors.trees import Trees
 
 
 class Choice(Posterior):
@@ -53,6 +54,8 @@ class Best(Choice):
 
     def restore(self, context, state):
         """The one whose arrays these are."""
+        if "trees_value" in state:  # chosen by evidence, in the place of the two
+            return Trees().restore(context, state)
         return (LeastSquaresMachine() if "probabilities" in state else Parzen()).restore(context, state)
 
 
@@ -87,7 +90,7 @@ class PredictedLabels(Choice):
 
 #: Posteriors by the kind of target and their name.
 POSTERIORS: dict[str, dict[str, type[Posterior]]] = {
-    "class": {"auto": Best, "parzen": Parzen, "lssvm": LeastSquaresMachine},
+    "class": {"auto": Best, "parzen": Parzen, "lssvm": LeastSquaresMachine, "trees": Trees},
     "real": {"auto": GaussianProcess, "gp": GaussianProcess},
 }
 

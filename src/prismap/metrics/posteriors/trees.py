@@ -1,0 +1,198 @@
+"""Class probabilities by trees: a posterior that selects features and bends, and does not care for scales.
+
+A forest is fitted by scikit-learn and kept as arrays, so that a file holds it without pickle and rows go down all trees
+at once. Each fitted row is judged by a forest that never saw its fold. One temperature, which minimises the log-loss of
+these judgements, makes shares of votes into probabilities.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.ensemble import RandomForestClassifier
+
+from prismap._threads import parallel_map
+from prismap.exceptions import InputError
+from prismap.metrics.geometry import FittedIndex
+from prismap.metrics.posteriors.lssvm import best_temperature, softmax
+from prismap.metrics.posteriors.rowwise import RowPosterior
+
+N_TREES = 100
+#: Leaves of fewer rows say more of these rows than of their place.
+LEAST_LEAF = 2
+#: Forests that judge the fitted rows; the metric's ten folds are joined, for a forest costs what it costs.
+FOLDS = 5
+#: Rows that go down all trees at once.
+BLOCK_ROWS = 2048
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Fitted trees as arrays, one behind the other.
+
+    Attributes
+    ----------
+    feature, threshold : of each node; a row goes left if its value is not above the threshold.
+    children : (nodes, 2), left and right; a leaf is its own child.
+    value : (nodes, classes), shares of the classes.
+    roots : the first node of each tree.
+    temperature : exponent that calibrates the mean share of the trees.
+    """
+
+    feature: np.ndarray
+    threshold: np.ndarray
+    children: np.ndarray
+    value: np.ndarray
+    roots: np.ndarray
+    temperature: float = 1.0
+
+    def votes(self, X):
+        """Mean share of each class over the leaves that rows fall into: scikit-learn's ``predict_proba``."""
+        shares = np.zeros((X.shape[0], self.value.shape[1]))
+        for start in range(0, X.shape[0], BLOCK_ROWS):
+            block = slice(start, start + BLOCK_ROWS)
+            rows = X[block].toarray() if sp.issparse(X) else X[block]
+            # Added up tree by tree: a row gets the same bits in any company.
+            for leaves in self.leaves(np.asarray(rows, dtype=np.float32)).T:
+                shares[block] += self.value[leaves]
+        return shares / len(self.roots)
+
+    def leaves(self, X):
+        """The leaf of each row in each tree."""
+        row = np.arange(len(X))[:, None]
+        node = np.broadcast_to(self.roots, (len(X), len(self.roots)))
+        while True:
+            right = X[row, self.feature[node]] > self.threshold[node]
+            below = self.children[node, right.astype(np.intp)]
+            if np.array_equal(below, node):
+                return node
+            node = below
+
+    def probabilities(self, X):
+        """Calibrated class probabilities of rows X."""
+        return softmax(self.temperature * self.scores(X))
+
+    def scores(self, X):
+        """Logarithms of the shares, of which no class gets none: half a vote is what nobody cast."""
+        return log_shares(self.votes(X), len(self.roots))
+
+    @classmethod
+    def of(cls, forest, n_classes, temperature=1.0):
+        """The arrays of a fitted forest of scikit-learn, whose classes are codes."""
+        trees = [one.tree_ for one in forest.estimators_]
+        roots = np.cumsum([0, *(tree.node_count for tree in trees[:-1])])
+        feature = np.concatenate([np.maximum(tree.feature, 0) for tree in trees])
+        leaf = np.concatenate([tree.children_left < 0 for tree in trees])
+        threshold = np.where(leaf, 0.0, np.concatenate([tree.threshold for tree in trees]))
+        children = np.concatenate(
+            [
+                np.stack([tree.children_left, tree.children_right], axis=1) + root
+                for tree, root in zip(trees, roots, strict=True)
+            ]
+        )
+        children[leaf] = np.flatnonzero(leaf)[:, None]
+        value = np.zeros((len(feature), n_classes))
+        value[:, forest.classes_] = np.concatenate([tree.value[:, 0] for tree in trees])
+        value /= value.sum(axis=1, keepdims=True)
+        return cls(feature.astype(np.intp), threshold, children.astype(np.intp), value, roots, temperature)
+
+    def arrays(self):
+        """What a file holds."""
+        return {name: np.asarray(value) for name, value in vars(self).items()}
+
+    @classmethod
+    def from_arrays(cls, arrays):
+        """The inverse of `arrays`; nodes must lead downwards, or rows of a damaged file would walk for ever."""
+        children = arrays["children"]
+        n_nodes, own = len(children), np.arange(len(children))[:, None]
+        leaf = (children == own).all(axis=1)
+        down = ((children > own) & (children < n_nodes)).all(axis=1)
+        shapes = {arrays[name].shape for name in ("feature", "threshold")}
+        if children.shape != (n_nodes, 2) or shapes != {(n_nodes,)} or len(arrays["value"]) != n_nodes:
+            raise ValueError("the arrays of its trees do not belong together")
+        if not (leaf | down).all() or arrays["roots"].min() < 0 or arrays["roots"].max() >= n_nodes:
+            raise ValueError("the nodes of its trees lead nowhere")
+        return cls(**{**arrays, "temperature": float(arrays["temperature"])})
+
+
+def log_shares(shares, n_trees):
+    """Logarithms of shares of votes, with half a vote spread over all classes."""
+    n_classes = shares.shape[1]
+    return np.log((n_trees * shares + 0.5 / n_classes) / (n_trees + 0.5))
+
+
+def fit_trees(X, codes, n_classes, folds, seed):
+    """The forest of all rows X, calibrated, and the probabilities of each row by a forest that never saw its fold.
+
+    folds : fold of each row; None gives in-sample probabilities (calibrated in five folds all the same).
+    """
+    judged = (folds if folds is not None else np.arange(len(codes))) % FOLDS
+    X = X.tocsr() if sp.issparse(X) else X
+
+    def fit(fold):
+        kept = np.flatnonzero(judged != fold)
+        made = RandomForestClassifier(
+            N_TREES, min_samples_leaf=LEAST_LEAF, random_state=(seed + int(fold)) % 2**32, n_jobs=1
+        )
+        return Forest.of(made.fit(X[kept], codes[kept]), n_classes)
+
+    parts = [-1, *np.unique(judged)]
+    whole, *others = parallel_map(fit, parts)
+    scores = np.empty((len(codes), n_classes))
+    for fold, forest in zip(parts[1:], others, strict=True):
+        rows = np.flatnonzero(judged == fold)
+        scores[rows] = forest.scores(X[rows])
+    temperature = best_temperature(scores, codes)
+    whole = Forest(**{**vars(whole), "temperature": temperature})
+    return whole, softmax(temperature * scores) if folds is not None else whole.probabilities(X)
+
+
+class Trees(RowPosterior):
+    """A forest on the support rows, cross-fitted in the metric's folds; vectors only.
+
+    Parameters
+    ----------
+    n_support : int or None, default=None
+        Rows that the forest is fitted to; None takes all labelled rows up to 4000.
+    """
+
+    name = "trees"
+
+    def __init__(self, n_support=None):
+        self.n_support = n_support
+
+    def fit(self, context):
+        """Fit the forests."""
+        if context.data.is_matrix:
+            raise InputError("posterior='trees' needs data='vectors': a matrix has no features; use 'lssvm'.")
+        data, support, n_classes = context.data, context.support, len(context.classes)
+        seed = int(context.rng.integers(2**31))
+        X, codes = data.raw(support), context.values[support]
+        self.data, self.judged = data, context.judged
+        self.forest, of_support = fit_trees(X, codes, n_classes, context.support_folds, seed)
+        P = np.empty((data.n_rows_, n_classes))
+        P[support] = of_support
+        others = np.setdiff1d(np.arange(data.n_rows_), support)
+        if len(others):
+            P[others] = self.predict(FittedIndex(others))
+        return self.hold(context, P)
+
+    def predict(self, rows, self_similarity=None):
+        """Class probabilities of new rows, or of fitted ones by their index."""
+        return self.forest.probabilities(self.data.raw(rows.index) if isinstance(rows, FittedIndex) else rows)
+
+    def state(self):
+        """The trees, and the fitted rows' own probabilities."""
+        trees = {f"trees_{name}": value for name, value in self.forest.arrays().items()}
+        return {**trees, "probabilities": self.fitted_probabilities}
+
+    def restore(self, context, state):
+        """From the arrays of `state`."""
+        arrays = {name[len("trees_") :]: value for name, value in state.items() if name.startswith("trees_")}
+        self.forest = Forest.from_arrays(arrays)
+        if self.forest.feature.min() < 0 or self.forest.feature.max() >= context.data.n_features_in_:
+            raise ValueError("its trees look at features that its rows do not have")
+        self.data, self.judged = context.data, context.judged
+        return self.hold(context, state["probabilities"])

@@ -1,0 +1,216 @@
+"""Supervision and mapping by evidence: the rules on arrays, and maps that follow them."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes
+from sklearn.neighbors import KNeighborsClassifier
+
+from prismap import PrisMap
+from prismap._random import as_generator
+from prismap.map.choose import GRID, choose_mapping, is_majority, least_as_good, paired_gap, row_losses
+from prismap.map.make import smoothness
+from prismap.mappings import KernelMap, VoteMap
+from prismap.metrics import FisherMetric
+from prismap.metrics.base import PrecomputedMetric
+
+
+@pytest.fixture(scope="module")
+def signs():
+    X = np.random.default_rng(0).normal(size=(200, 16))
+    return X, 2 * (X[:, 0] > 0) + (X[:, 1] > 0)
+
+
+@pytest.fixture(scope="module")
+def noise():
+    rng = np.random.default_rng(1)
+    return rng.normal(size=(150, 5)), rng.integers(3, size=150)
+
+
+@pytest.fixture(scope="module")
+def signs_map(signs):
+    return PrisMap(supervision="auto", mapping="auto", random_state=0).fit(*signs)
+
+
+@pytest.fixture(scope="module")
+def noise_map(noise):
+    return PrisMap(supervision="auto", mapping="auto", random_state=0).fit(*noise)
+
+
+# --- the rules --------------------------------------------------------------------------------------------------------
+
+
+def test_losses_are_those_of_neighbours_without_the_row_itself():
+    rng = np.random.default_rng(0)
+    A, B, y = rng.normal(size=(60, 2)), rng.normal(size=(60, 2)), rng.integers(3, size=60)
+    arcs2, steps2 = (np.square(Z[:, None] - Z[None]).sum(axis=2) for Z in (A, B))
+    found = row_losses(arcs2, steps2, [0.0, 0.3], y, real=False)
+    for losses, w in zip(found, (0.0, 0.3), strict=True):
+        D = w * arcs2 + (1 - w) * steps2
+        for i in range(60):
+            others = np.delete(np.arange(60), i)
+            near = others[np.argsort(D[i, others], kind="stable")[:10]]
+            counts = np.bincount(y[near], minlength=3)
+            first = next(code for code in y[near] if counts[code] == counts.max())
+            assert losses[i] == (first != y[i])
+
+
+def test_losses_of_numbers_are_squared_errors_of_the_mean():
+    rng = np.random.default_rng(0)
+    Z, y = rng.normal(size=(40, 2)), rng.normal(size=(40, 1))
+    D2 = np.square(Z[:, None] - Z[None]).sum(axis=2)
+    (found,) = row_losses(D2, D2, [0.4], y, real=True)
+    near = np.argsort(D2 + np.diag(np.full(40, np.inf)), axis=1)[:, :10]
+    assert np.allclose(found, np.square(y[near].mean(axis=1) - y)[:, 0])
+
+
+def test_majority_agrees_with_scikit_learn_where_there_is_no_tie():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(80, 2)), rng.integers(2, size=80)
+    model = KNeighborsClassifier(9).fit(X[:50], y[:50])
+    votes = y[:50][model.kneighbors(X[50:], return_distance=False)]
+    assert np.array_equal(is_majority(votes, y[50:]), model.predict(X[50:]) == y[50:])
+
+
+def test_the_error_of_a_gap_is_paired():
+    """Two candidates that err on the same rows are told apart by the few on which they do not."""
+    a = np.repeat([0.0, 1.0], 100)
+    b = a.copy()
+    b[:5] = 1
+    gap, error = paired_gap(b, a)
+    assert gap == 5 / 200
+    assert error < 0.5 * np.hypot(a.std(), b.std()) / np.sqrt(200)
+
+
+def test_no_gain_beyond_chance_takes_nothing():
+    losses = np.tile(np.repeat([0.0, 1.0], 50), (3, 1))
+    losses[2, 99] = 0  # one row of a hundred
+    assert least_as_good(losses, [0.0, 0.4, 0.8]) == 0
+
+
+def test_the_least_share_that_is_as_good_is_taken_and_the_better_of_two():
+    right = np.zeros((6, 400))
+    right[0, :200] = 1  # no supervision: half are wrong
+    right[1, :100] = 1
+    right[2, :2] = 1  # 0.8: as good as the best
+    right[4, :60] = 1
+    right[5, :1] = 1
+    weights = [0.0, 0.4, 0.8, 0.99, 0.4, 0.8]
+    assert least_as_good(right, weights) == 5
+    right[5, :40] = 1
+    assert least_as_good(right, weights) == 3  # the two rows that 0.8 loses all speak for the best
+
+
+# --- maps -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_target_that_shows_only_in_two_features_is_found(signs, signs_map):
+    _, y = signs
+    assert signs_map.supervision_ in GRID[1:]
+    assert signs_map.metric_.supervision == signs_map.supervision_
+    taken = [one for one in signs_map.supervision_curve_ if one["taken"]]
+    assert [(one["posterior"], one["supervision"]) for one in taken] == [("trees", signs_map.supervision_)]
+    new = np.random.default_rng(9).normal(size=(200, 16))
+    truth = 2 * (new[:, 0] > 0) + (new[:, 1] > 0)
+    model = KNeighborsClassifier(10).fit(signs_map.embedding_, y)
+    assert model.score(signs_map.transform(new), truth) > 0.9
+
+
+def test_a_target_that_is_noise_is_left_out_to_the_last_bit(noise, noise_map):
+    X, _ = noise
+    plain = PrisMap(supervision="auto", mapping="auto", random_state=0).fit(X)
+    assert noise_map.supervision_ == 0
+    assert noise_map.target_ == "class"
+    assert np.array_equal(noise_map.embedding_, plain.embedding_)
+    assert np.array_equal(noise_map.transform(X + 0.01), plain.transform(X + 0.01))
+
+
+def test_a_chosen_share_is_the_map_of_that_share(signs, signs_map):
+    given = PrisMap(
+        metric=FisherMetric(posterior="trees"), supervision=signs_map.supervision_, mapping="auto", random_state=0
+    ).fit(*signs)
+    assert np.array_equal(given.embedding_, signs_map.embedding_)
+    assert given.supervision_curve_ is None
+
+
+def test_max_is_the_sharpest(noise):
+    model = PrisMap(supervision="max", mapping="auto", random_state=0).fit(*noise)
+    assert model.supervision_ == GRID[-1]
+
+
+def test_numbers_are_judged_by_their_error():
+    X, y = load_diabetes(return_X_y=True)
+    model = PrisMap(supervision="auto", mapping="auto", target="real", random_state=0).fit(X[:120], y[:120])
+    assert all(0.5 < one["score"] < 1.3 for one in model.supervision_curve_)
+    assert model.supervision_ in GRID
+
+
+def test_rows_without_a_label_are_no_evidence(signs):
+    X, y = signs
+    y = y.copy()
+    y[150:] = -1
+    model = PrisMap(supervision="auto", mapping="auto", random_state=0).fit(X, y)
+    assert model.supervision_ > 0
+
+
+@pytest.mark.parametrize("which", ["signs", "noise"])
+def test_a_chosen_map_is_stored(which, request, tmp_path):
+    X, _ = request.getfixturevalue(which)
+    model = request.getfixturevalue(f"{which}_map")
+    model.save(tmp_path / "map.prismap")
+    again = PrisMap.load(tmp_path / "map.prismap")
+    assert again.supervision_ == model.supervision_
+    assert list(again.supervision_curve_) == list(model.supervision_curve_)
+    assert type(again.parts_.mapping) is type(model.parts_.mapping)
+    assert np.array_equal(again.transform(X + 0.01), model.transform(X + 0.01))
+
+
+def test_the_report_shows_what_was_tried(noise_map):
+    report = noise_map.report(n_permutations=1)
+    assert report.supervision_curve == noise_map.supervision_curve_
+    assert report.settings["supervision taken"] == 0
+    assert "left out of the map" in report.verdict
+    again = type(report).from_dict(report.to_dict())
+    assert again.supervision_curve == report.supervision_curve
+    assert again.verdict == report.verdict
+
+
+# --- mappings ---------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_target_votes_are_taken():
+    assert isinstance(choose_mapping(np.zeros((5, 5)), np.zeros((5, 2)), None, 0), VoteMap)
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    assert isinstance(
+        PrisMap(supervision="auto", mapping="auto", perplexity=10, random_state=0).fit(X).parts_.mapping, VoteMap
+    )
+
+
+def test_the_mapping_that_loses_less_is_taken(signs, signs_map):
+    _, y = signs
+    D = signs_map.metric_.pairwise()
+    folds = as_generator(0).permutation(np.arange(200) % 5)
+    kernels = KernelMap(random_state=0, **smoothness(D, signs_map.embedding_, "cv", 0))
+    losses = []
+    for mapping in (VoteMap(), kernels):
+        wrong = 0
+        for fold in range(5):
+            kept, out = folds != fold, np.flatnonzero(folds == fold)
+            part = D[np.ix_(kept, kept)]
+            made = mapping.set_params(metric=PrecomputedMetric.of(part)).fit(part, signs_map.embedding_[kept])
+            near = KNeighborsClassifier(10).fit(signs_map.embedding_[kept], y[kept])
+            votes = y[kept][near.kneighbors(made.place(D[out][:, kept]), return_distance=False)]
+            wrong += np.count_nonzero(~is_majority(votes, y[out]))
+        losses.append(wrong)
+    assert isinstance(choose_mapping(D, signs_map.embedding_, y, 0), (VoteMap, KernelMap)[int(np.argmin(losses))])
+
+
+def test_new_regions_are_added_to_a_map_of_votes(noise):
+    X, _ = noise
+    model = PrisMap(supervision="auto", mapping="auto", random_state=0).fit(X)
+    before = model.transform(X + 0.01)
+    far = 30 + np.random.default_rng(0).normal(size=(20, 5))
+    model.partial_refit(far)
+    assert len(model.added_rows_)
+    assert np.array_equal(model.transform(far[model.added_rows_]), model.embedding_[150:])
+    # Rows are centred anew, which rounds their distances otherwise: the bound that `transform` states.
+    np.testing.assert_allclose(model.transform(X + 0.01), before, rtol=0, atol=1e-5 * np.ptp(model.embedding_[:150]))

@@ -1,0 +1,90 @@
+"""Trees as a posterior: arrays against scikit-learn, honest probabilities, and files."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_iris
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+
+from prismap.exceptions import InputError
+from prismap.metrics import FisherMetric
+from prismap.metrics.posteriors.trees import Forest, fit_trees
+
+
+@pytest.fixture(scope="module")
+def signs():
+    X = np.random.default_rng(0).normal(size=(240, 12))
+    return X, 2 * (X[:, 0] > 0) + (X[:, 1] > 0)
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesClassifier])
+@pytest.mark.parametrize("as_given", [np.asarray, sp.csr_array])
+def test_votes_are_those_of_scikit_learn(signs, kind, as_given):
+    X, y = signs
+    made = kind(20, random_state=0).fit(X[:160], y[:160])
+    votes = Forest.of(made, 4).votes(as_given(X[160:]))
+    assert np.allclose(votes, made.predict_proba(X[160:]), rtol=0, atol=1e-12)
+
+
+def test_a_class_that_a_forest_never_saw_gets_no_vote(signs):
+    X, y = signs
+    made = RandomForestClassifier(5, random_state=0).fit(X[y != 1], y[y != 1])
+    votes = Forest.of(made, 4).votes(X)
+    assert (votes[:, 1] == 0).all()
+    assert np.allclose(votes[:, [0, 2, 3]], made.predict_proba(X), rtol=0, atol=1e-12)
+
+
+def test_a_row_gets_the_same_bits_alone_and_among_others(signs):
+    X, y = signs
+    forest, _ = fit_trees(X, y, 4, np.arange(240) % 5, 0)
+    alone = np.vstack([forest.probabilities(X[i : i + 1]) for i in range(30)])
+    assert np.array_equal(forest.probabilities(X)[:30], alone)
+
+
+def test_rows_are_judged_by_forests_that_never_saw_them(signs):
+    """Permuted labels: what a row says of itself would show as an accuracy above chance."""
+    X, y = signs
+    y = np.random.default_rng(1).permutation(y)
+    whole, P = fit_trees(X, y, 4, np.arange(240) % 5, 0)
+    assert (P.argmax(axis=1) == y).mean() < 0.4
+    assert (whole.probabilities(X).argmax(axis=1) == y).mean() > 0.8
+    assert np.allclose(P.sum(axis=1), 1)
+
+
+def test_trees_select_features_where_distances_cannot(signs):
+    X, y = signs
+    P = FisherMetric(posterior="trees", supervision=0.8, random_state=0).fit(X, y).class_probabilities()
+    Q = FisherMetric(posterior="lssvm", supervision=0.8, random_state=0).fit(X, y).class_probabilities()
+    assert (P.argmax(axis=1) == y).mean() > 0.95 > 0.9 > (Q.argmax(axis=1) == y).mean()
+
+
+def test_scales_do_not_matter():
+    X, y = load_iris(return_X_y=True)
+    scale = np.array([1, 0.25, 4, 16.0])
+    one, two = (FisherMetric(posterior="trees", random_state=0).fit(A, y) for A in (X, X * scale))
+    assert np.allclose(one.class_probabilities(), two.class_probabilities(), atol=0.02)
+
+
+def test_the_stored_metric_is_the_same(signs):
+    X, y = signs
+    metric = FisherMetric(posterior="trees", supervision=0.8, random_state=0).fit(X[:160], y[:160])
+    again = FisherMetric(posterior="trees", supervision=0.8).restore(X[:160], y[:160], metric.state())
+    assert np.array_equal(again.pairwise(X[160:]), metric.pairwise(X[160:]))
+    assert np.array_equal(again.pairwise(), metric.pairwise())
+
+
+@pytest.mark.parametrize(("name", "value"), [("children", 10**6), ("feature", 99), ("roots", -1)])
+def test_damaged_trees_are_refused(signs, name, value):
+    X, y = signs
+    metric = FisherMetric(posterior="trees", random_state=0).fit(X, y)
+    state = metric.state()
+    state[f"trees_{name}"] = state[f"trees_{name}"].copy()
+    state[f"trees_{name}"].flat[0] = value
+    with pytest.raises(ValueError, match="its trees"):
+        FisherMetric(posterior="trees").restore(X, y, state)
+
+
+def test_a_matrix_has_no_features():
+    D = np.abs(np.subtract.outer(np.arange(100.0), np.arange(100.0)))
+    with pytest.raises(InputError, match="data='vectors'"):
+        FisherMetric(data="dissimilarity", posterior="trees").fit(D, np.arange(100) % 2)
