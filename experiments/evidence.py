@@ -97,7 +97,7 @@ def problem(name, options, seed):
 
 
 def rows_of(name, options):
-    """One row a map."""
+    """One row per map."""
     warnings.simplefilter("ignore")
     splits = [problem(name, options, seed) for seed in range(1 if options.quick else N_SPLITS)]
     kind = "real" if name == "boston" else "class"

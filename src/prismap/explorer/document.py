@@ -1,4 +1,4 @@
-"""The self-contained page: everything one map has to show, in one HTML file that asks nobody for anything.
+"""The self-contained page: everything one map has to show, in one HTML file that makes no network requests.
 
 `render_html` puts the data of a page and its code, built ahead from ``web/`` and kept in ``static/``, into one file.
 The file carries a content security policy that forbids every connection and runs no script but ours: a class label or

@@ -1,7 +1,7 @@
 """How far each row of a map can be trusted: the chance that the labels around it tell the truth.
 
 A row's neighbours in the map vote on its label; how many of ten agree says how sure they are. How often such a vote is
-right is measured on the judged rows, which took no part in the map they lie on, by isotonic regression: of the rows
+right is measured on the judged rows, which are held out of the map they lie on, by isotonic regression: of the rows
 that get 0.9, nine in ten have neighbours that are right.
 """
 

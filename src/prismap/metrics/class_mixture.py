@@ -1,4 +1,4 @@
-"""Which of several similarities tell classes apart: a mixture of them, judged on rows that took no part in it.
+"""Which of several similarities tell classes apart: a mixture of them, judged on held-out rows.
 
 The weights are those whose mixture of centred similarities comes nearest to the similarity of the labels, by least
 squares and without negative ones (the alignment of Cortes, Mohri and Rostamizadeh, 2012). Each similarity is centred

@@ -36,12 +36,7 @@ class LeastSquaresMachine(RowPosterior):
             return self.hold(context, P)
         Q = data.squared_to(FittedIndex(support), support)
         self.machine, of_support = fit_lssvm(Q, codes[support], n_classes, context.support_folds, context.rng, support)
-        P = np.empty((data.n_rows_, n_classes))
-        P[support] = of_support
-        others = np.setdiff1d(np.arange(data.n_rows_), support)
-        if len(others):
-            P[others] = self.predict(FittedIndex(others))
-        return self.hold(context, P)
+        return self.hold_support(context, of_support)
 
     def _take(self, context):
         self.data, self.judged = context.data, context.judged

@@ -7,29 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from prismap.metrics.geometry import FittedIndex
-from prismap.metrics.posteriors.base import Posterior
-from prismap.metrics.posteriors.model_segments import RealReading, make_reading
-from prismap.metrics.posteriors.models import fold_model, model_name, model_words
+from prismap.metrics.posteriors.model_segments import AskedModel, RealReading
 from prismap.metrics.posteriors.rowwise import RowPosterior
 from prismap.metrics.segments import SegmentRule
 
 
-class ClassModel(RowPosterior):
+class ClassModel(AskedModel, RowPosterior):
     """A classifier with ``predict_proba``, fitted in folds unless it is fitted already."""
 
-    def __init__(self, model):
-        self.model = model
-
-    def most_support(self, n_rows, target):
-        """A model is fitted to all rows there are."""
-        return n_rows
-
     def fit(self, context):
-        """Fit a clone for every fold, and judge every row by the clone that never saw it."""
-        self.name, self.data = model_name(self.model), context.data
-        self.folded = fold_model(context, self.model)
-        self.reading, self.judged = make_reading(context, self.folded), model_words(context, self.folded)
-        return self.hold(context, self.folded.each_row(self.reading, self.data.raw(), context.folds) ** 2)
+        """Judge every row by the clone that never saw it."""
+        self.ask_in_folds(context)
+        return self.hold(context, self.states_of_fitted(context) ** 2)
 
     def predict(self, rows, self_similarity=None):
         """Class probabilities of new rows, or of fitted ones by their index."""
@@ -52,25 +41,16 @@ class StateRows:
         return StateRows(self.state[index], self.fold[index])
 
 
-class RealModel(Posterior):
+class RealModel(AskedModel):
     """A regressor, fitted in folds unless it is fitted already."""
 
     targets = ("real",)
 
-    def __init__(self, model):
-        self.model = model
-
-    def most_support(self, n_rows, target):
-        """A model is fitted to all rows there are."""
-        return n_rows
-
     def fit(self, context):
-        """Fit a clone for every fold, and judge every row by the clone that never saw it."""
-        self.name, self.data = model_name(self.model), context.data
-        self.folded = fold_model(context, self.model)
-        self.reading, self.judged = make_reading(context, self.folded), model_words(context, self.folded)
+        """Judge every row by the clone that never saw it."""
+        self.ask_in_folds(context)
         self.rule, self.order = SegmentRule(n_segments=1), np.arange(self.data.n_rows_)
-        self.rows = self._rows(self.folded.each_row(self.reading, self.data.raw(), context.folds))
+        self.rows = self._rows(self.states_of_fitted(context))
         return self
 
     def _rows(self, state):

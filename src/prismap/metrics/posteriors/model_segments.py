@@ -116,15 +116,13 @@ class ModelRows:
         return ModelRows(self.X[index], self.fold[index])
 
 
-class SegmentModel(Posterior):
-    """Any classifier or regressor, asked along straight segments; the rows are sorted by fold.
+class AskedModel(Posterior):
+    """What all posteriors share that ask a model.
 
     Parameters
     ----------
     model : a classifier with ``predict_proba`` or a regressor, fitted or not.
     """
-
-    targets, n_folds = ("class", "real"), 5
 
     def __init__(self, model):
         self.model = model
@@ -133,11 +131,25 @@ class SegmentModel(Posterior):
         """A model is fitted to all rows there are."""
         return n_rows
 
+    def ask_in_folds(self, context, *, pairs=False):
+        """Fit a clone for every fold (or pair of folds) unless the model is fitted, and say how it is read."""
+        self.name, self.data = model_name(self.model), context.data
+        self.folded = fold_model(context, self.model, pairs=pairs)
+        self.reading, self.judged = make_reading(context, self.folded), model_words(context, self.folded)
+
+    def states_of_fitted(self, context):
+        """What is said of the fitted rows, each by the clone that never saw its fold."""
+        return self.folded.each_row(self.reading, self.data.raw(), context.folds)
+
+
+class SegmentModel(AskedModel):
+    """Any classifier or regressor, asked along straight segments; the rows are sorted by fold."""
+
+    targets, n_folds = ("class", "real"), 5
+
     def fit(self, context):
         """Fit clones for every pair of folds."""
-        self.name, self.data = model_name(self.model), context.data
-        self.folded = fold_model(context, self.model, pairs=True)
-        self.reading, self.judged = make_reading(context, self.folded), model_words(context, self.folded)
+        self.ask_in_folds(context, pairs=True)
         self.rule, self.order = SegmentRule("chord", context.n_segments), context.by_fold
         self.fitted = ModelRows(dense(self.data.raw()), context.folds)
         self.rows = self.fitted.take(self.order)

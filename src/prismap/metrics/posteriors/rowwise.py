@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from prismap.metrics.geometry import FittedIndex
 from prismap.metrics.posteriors.base import Posterior
 from prismap.metrics.segments import arc
 
@@ -54,6 +55,15 @@ class RowPosterior(Posterior):
         self.dtype, self.fitted_probabilities = np.dtype(context.data.dtype), P
         self.rows = RootRows.of(P, self.dtype)
         return self
+
+    def hold_support(self, context, of_support):
+        """The same from the probabilities of the support rows; all other rows are predicted."""
+        P = np.empty((context.data.n_rows_, len(context.classes)))
+        P[context.support] = of_support
+        others = np.setdiff1d(np.arange(len(P)), context.support)
+        if len(others):
+            P[others] = self.predict(FittedIndex(others))
+        return self.hold(context, P)
 
     def new(self, rows, self_similarity=None):
         """State of new rows."""

@@ -172,12 +172,7 @@ class Trees(RowPosterior):
         X, codes = data.raw(support), context.values[support]
         self.data, self.judged = data, context.judged
         self.forest, of_support = fit_trees(X, codes, n_classes, context.support_folds, seed)
-        P = np.empty((data.n_rows_, n_classes))
-        P[support] = of_support
-        others = np.setdiff1d(np.arange(data.n_rows_), support)
-        if len(others):
-            P[others] = self.predict(FittedIndex(others))
-        return self.hold(context, P)
+        return self.hold_support(context, of_support)
 
     def predict(self, rows, self_similarity=None):
         """Class probabilities of new rows, or of fitted ones by their index."""
