@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from prismap._blocks import row_blocks
 from prismap._spacing import far_threshold, typical_distance
 from prismap._threads import parallel_map
+from prismap.exceptions import InputError
 from prismap.map.cells import Cells
 from prismap.map.known import KnownObjects, KnownRows
 from prismap.mappings.base import Mapping
@@ -84,6 +85,9 @@ class MapParts:
         blocks = [slice(start, min(start + size, len(Y))) for start in range(0, len(Y), size)]
         # A metric that has threads of its own gets one block after another.
         parallel_map(place_block, blocks, 1 if by_map is not None and by_map.threaded else None)
+        lost = int((~np.isfinite(Y)).any(axis=1).sum())
+        if lost:  # only numbers that no fit gives lead here: a damaged or forged file
+            raise InputError(f"the map gives {lost} of {len(Y)} rows no finite position: its file is damaged.")
         return Y, nearest / self.typical_distance
 
     @cached_property
