@@ -68,9 +68,12 @@ def extended(parts: MapParts, method, perplexity, old_target, rows, target) -> M
     D = np.asarray((data if parts.placed_by_data else metric).pairwise(rows), dtype=np.float64)[:, anchors]
     positions = np.vstack([parts.positions, new])
     mapping = extended_mapping(parts.mapping, D, new, positions)
+    apart = data.between(added, anchors).astype(np.float64)
+    apart[np.arange(len(added)), len(parts.anchors) + np.arange(len(added))] = np.inf
     return replace(
-        parts, rows=all_rows, data=data, metric=metric, positions=positions, mapping=mapping, anchors=anchors
-    )
+        parts, rows=all_rows, data=data, metric=metric, positions=positions, mapping=mapping, anchors=anchors,
+        nearest=np.concatenate([parts.nearest, apart.min(axis=1)]),
+    )  # fmt: skip
 
 
 def new_positions(parts: MapParts, method, perplexity, rows):

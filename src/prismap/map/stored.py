@@ -170,9 +170,8 @@ def _check_shapes(arrays, n, n_components):
         number, extrapolated = arrays["metric/segments"].tolist()
         if not 1 <= number <= MOST_WORK["n_segments"] or extrapolated not in (0, 1):
             raise ValueError(f"metric/segments says {number} sub-segments, which no map has")
-    # A map that grew keeps the distances of the rows it was made of.
-    if arrays["nearest"].ndim != 1 or not 1 < len(arrays["nearest"]) <= n_anchors:
-        raise ValueError(f"nearest has shape {arrays['nearest'].shape} for {n_anchors} anchors")
+    if arrays["nearest"].shape != (n_anchors,):
+        raise ValueError(f"nearest has shape {arrays['nearest'].shape} and not {(n_anchors,)}")
     if arrays["nearest"].min() < 0:
         raise ValueError("nearest holds distances below zero")
 

@@ -46,6 +46,8 @@ class Best(Choice):
         if tangent or context.n_segments not in ("auto", 1) or context.supervision == 1:
             return Parzen().fit(context)
         support, codes = context.support, context.values
+        if len(support) < 3 and context.cross_fit:  # a pair of folds leaves kernels nothing to judge it by
+            return LeastSquaresMachine().fit(context)
         machine, parzen = LeastSquaresMachine().fit(context), Parzen().fit(context)
         losses = {one.name: log_loss(fitted_probabilities(one)[support], codes[support]) for one in (parzen, machine)}
         chosen = machine if losses["lssvm"] < losses["parzen"] else parzen

@@ -46,8 +46,6 @@ class Parzen(Posterior):
         """Kernels on the support."""
         self.data, self.support, self.judged = context.data, context.support, context.judged
         rule, self.order = context.rule_along(), context.by_fold
-        if rule is None and len(self.support) < 3:  # folds leave nothing to find a number by
-            rule = SegmentRule(n_segments=2)
         self.density = ParzenDensity(
             context.values[self.support], len(context.classes), context.support_folds,
             self.bandwidth or context.bandwidth, rule or SegmentRule(n_segments=1),
