@@ -16,12 +16,13 @@ from sklearn.preprocessing import StandardScaler
 
 from prismap import PrisMap
 from prismap.inspection import MapDisplay
+from prismap.metrics import FisherMetric
 from prismap.quality import chance_error, knn_error
 
 X, y = load_wine(return_X_y=True)
 X = StandardScaler().fit_transform(X)
 labels = {"true labels": y, "permuted labels": np.random.default_rng(0).permutation(y)}
-published = {"cross_fit": False, "supervision": 1.0, "posterior": "parzen"}
+published = {"metric": FisherMetric(cross_fit=False, posterior="parzen"), "supervision": 1.0}
 methods = {"without the target": {"supervision": 0}, "as published": published, "prismap": {}}
 
 figure, axes = plt.subplots(2, 3, figsize=(11, 7.5), layout="constrained")
