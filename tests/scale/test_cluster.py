@@ -31,6 +31,14 @@ def listening_ports():
     }
 
 
+def connect(name, security):
+    """A client; once more where Dask's own loop had not started within its ten seconds, on a busy machine."""
+    try:
+        return distributed.Client(name, timeout=2, set_as_default=False, security=security)
+    except AssertionError:
+        return distributed.Client(name, timeout=2, set_as_default=False, security=security)
+
+
 def test_a_stranger_is_not_let_in_and_no_port_answers_a_browser():
     before = listening_ports()
     with private_cluster(distributed, 1) as cluster:
@@ -39,7 +47,7 @@ def test_a_stranger_is_not_let_in_and_no_port_answers_a_browser():
         for stranger in (None, temporary_security(distributed)):
             for name in (address, address.replace("tls", "tcp")):
                 with pytest.raises((OSError, TypeError, RuntimeError)):
-                    distributed.Client(name, timeout=2, set_as_default=False, security=stranger)
+                    connect(name, stranger)
         ports = listening_ports() - before
         assert ports
         for port in ports:
