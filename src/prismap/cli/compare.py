@@ -118,7 +118,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
 
 
 def installed(names: tuple[str, ...], console: Console) -> list[str]:
-    """The methods whose package is there; of the others it is said how to install them."""
+    """The methods whose package is installed; the others are noted with the line that installs them."""
     unknown = [name for name in names if name not in METHODS]
     if unknown:
         raise InputError(f"--methods does not know {unknown[0]!r}; it knows {', '.join(METHODS)}.")
