@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
+from scipy.spatial.distance import cdist
 from sklearn.utils import TransformerTags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -24,9 +25,19 @@ from prismap._validation import check_rows, check_similarity, check_target_lengt
 from prismap.embeddings.base import Embedding, all_distances
 from prismap.exceptions import InputError
 from prismap.metrics.base import fit_metric
+from prismap.metrics.baseline import (
+    JUDGED_ROWS,
+    N_PERMUTATIONS,
+    as_expected,
+    chance_error,
+    neighbor_error,
+    permuted_codes,
+)
 from prismap.metrics.support import stratified_folds
 
 N_FOLDS = 10
+#: Ridges that the permuted-label baseline chooses from, the most flexible first.
+ALPHAS = tuple(10.0**power for power in range(-3, 4))
 
 
 class Spectrum(NamedTuple):
@@ -88,6 +99,34 @@ def held_out_positions(spectrum, H, U, ridge, folds):
         S = (V * shrink) @ V.T
         out[rows] = np.linalg.solve(np.eye(len(S)) - S, fitted[rows] - S @ H[rows])
     return out @ U
+
+
+def ridge_of(spectrum, alpha):
+    """`alpha` as a share of the mean eigenvalue."""
+    return alpha * max(float(spectrum.values.sum()) / len(spectrum.vectors), np.finfo(np.float64).tiny)
+
+
+def ridge_by_baseline(spectrum, codes, n_axes, folds, rng):
+    """The smallest ridge of `ALPHAS` whose baseline is as expected (Schulz et al. 2017, section 5), and the curve.
+
+    The baseline is the 1-NN error of permuted labels along their own discriminating axes; held-out ones with `folds`.
+    """
+    shuffled = [permuted_codes(codes, rng) for _ in range(N_PERMUTATIONS)]
+    judged = rng.permutation(len(codes))[:JUDGED_ROWS]
+
+    def error(alpha):
+        found = []
+        for y in shuffled:
+            H, ridge = class_contrasts(y), ridge_of(spectrum, alpha)
+            axes, _, U = discriminant_axes(spectrum, H, ridge)
+            if folds is None:
+                Y = (spectrum.vectors * spectrum.values) @ (spectrum.vectors.T @ axes[:, :n_axes])
+            else:
+                Y = held_out_positions(spectrum, H, U[:, :n_axes], ridge, folds)
+            found.append(neighbor_error(cdist(Y[judged], Y), judged, y))
+        return float(np.mean(found))
+
+    return as_expected(ALPHAS, error, chance_error(codes), "alpha")
 
 
 def principal_axes(spectrum, n_axes):
@@ -195,8 +234,10 @@ class KernelDiscriminant(KernelEmbedding):
         Negative eigenvalues are clipped.
     bandwidth : float, default=None
         Width of the kernel. None is the root of half the median squared distance.
-    alpha : float, default=1.0
-        Ridge, as a share of the mean eigenvalue (trace / n) of the centred Gram matrix.
+    alpha : float or "baseline", default=1.0
+        Ridge, as a share of the mean eigenvalue (trace / n) of the centred Gram matrix. "baseline" takes the smallest of
+        0.001, ..., 1000 with which permuted labels have nearly the nearest-neighbour error of chance, as the papers
+        regularise the in-sample form (``cross_fit=False``).
     cross_fit : bool, default=True
         Whether positions of fitted samples are held-out ones. False is the published form, which shows classes in
         noise.
@@ -215,6 +256,8 @@ class KernelDiscriminant(KernelEmbedding):
         Between-class variance over total variance plus ridge along each discriminating axis, in-sample.
     classes_ : array
         The classes.
+    alpha_, alpha_curve_ : float and tuple of (float, float)
+        The ridge in use, and with "baseline" the ridges tried with the error of permuted labels.
     negative_mass_ : float
         Share of negative eigenvalues that were clipped.
     bandwidth_, coefficients_, offset_, metric_, n_iter_, stop_reason_ : float, arrays, metric object, int and str
@@ -244,7 +287,7 @@ class KernelDiscriminant(KernelEmbedding):
 
     _parameter_constraints = {
         **_KERNEL_CONSTRAINTS,
-        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "alpha": [Interval(Real, 0, None, closed="neither"), StrOptions({"baseline"})],
         "cross_fit": ["boolean"],
         "random_state": ["random_state", np.random.Generator],
     }
@@ -282,7 +325,12 @@ class KernelDiscriminant(KernelEmbedding):
         check_n_components(self.n_components, len(rows), "KernelDiscriminant")
         spectrum = spectrum_of(K[np.ix_(rows, rows)])
         H = class_contrasts(codes[rows])
-        ridge = self.alpha * max(float(spectrum.values.sum()) / len(rows), np.finfo(np.float64).tiny)
+        rng = as_generator(self.random_state)
+        folds = stratified_folds(codes[rows], min(N_FOLDS, len(rows)), rng) if self.cross_fit else None
+        self.alpha_ = self.alpha
+        if self.alpha == "baseline":
+            self.alpha_, self.alpha_curve_ = ridge_by_baseline(spectrum, codes[rows], self.n_components, folds, rng)
+        ridge = ridge_of(spectrum, self.alpha_)
         axes, ratios, U = discriminant_axes(spectrum, H, ridge)
         q = min(self.n_components, len(ratios))
         coefficients = np.zeros((len(K), self.n_components))
@@ -290,7 +338,6 @@ class KernelDiscriminant(KernelEmbedding):
         self._keep(K, coefficients, rows, float(ratios[:q].sum()))
         self.ratios_, self.negative_mass_ = ratios[:q], spectrum.negative_mass
         if self.cross_fit:
-            folds = stratified_folds(codes[rows], min(N_FOLDS, len(rows)), as_generator(self.random_state))
             self.embedding_[rows, :q] = held_out_positions(spectrum, H, U[:, :q], ridge, folds)
             self.known_ = row_numbers(check_rows(self, X, reset=False, sparse=True))
         return self._report()
