@@ -34,7 +34,7 @@ def test_rule_of_thumb_equals_the_formula(noise):
 
 
 def test_widths_by_name_and_by_number(noise):
-    X, y = noise
+    X, _ = noise
     named = metric_of(noise, posterior=Parzen(40, bandwidth="silverman"))
     assert named.bandwidth_ == pytest.approx(rule_of_thumb_reference(X[named.support_]))
     given = metric_of(noise, posterior=Parzen(40, bandwidth=named.bandwidth_))

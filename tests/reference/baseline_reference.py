@@ -4,7 +4,7 @@ import numpy as np
 
 
 def rule_of_thumb_reference(X):
-    """``sigma (4 / (d + 2))^(1 / (d + 4)) n^(-1 / (d + 4))`` with sigma^2 the mean marginal variance (Silverman 4.14)."""
+    """``sigma (4 / (d + 2))^(1 / (d + 4)) n^(-1 / (d + 4))`` with the mean variance sigma^2 (Silverman 4.14)."""
     n, d = len(X), len(X[0])
     variance = 0.0
     for column in np.asarray(X).T:

@@ -70,7 +70,7 @@ def rule_of_thumb(X):
 
 def given_bandwidth(bandwidth, data, support):
     """The width that a posterior asks for itself: a number, or "silverman" for the `rule_of_thumb` of its support."""
-    if isinstance(bandwidth, Real) and not isinstance(bandwidth, bool) and 0 < bandwidth < np.inf:
+    if isinstance(bandwidth, Real) and not isinstance(bandwidth, bool) and 0 < float(bandwidth) < np.inf:
         return float(bandwidth)
     if bandwidth != "silverman":
         raise InputError(
