@@ -62,9 +62,9 @@ class FisherMetric(Metric):
         model's predictions in the place of y.
     path : {"chord", "tangent", "tangent-left", "graph"}, default="chord"
         Arcs between posteriors at nodes of the straight segment; speeds at nodes as published, mirrored about the
-        middle or at left nodes as in the thesis; or shortest paths over a graph whose edges are such segments: all of
-        them up to 1,000 rows, those to the nearest neighbours beyond. Only "graph" is sure to keep the triangle
-        inequality.
+        middle or at left nodes as in the thesis ("parzen", "gp", and classifiers with a derivative: `RSLVQ`, logistic
+        regression, ...); or shortest paths over a graph whose edges are such segments: all of them up to 1,000 rows,
+        those to the nearest neighbours beyond. Only "graph" is sure to keep the triangle inequality.
     n_segments : int or "auto", default="auto"
         Sub-segments of a straight segment. "auto" is 1 where a posterior knows rows only; "parzen" and "gp" take as
         many as a sample of pairs needs to be within 2 % of 64, lengths extrapolated (`n_segments_` says how many; a
@@ -403,11 +403,19 @@ class FisherMetric(Metric):
         """Factors F (n, C, D) of the Fisher tensor of each row, ``J = sum_c F_c F_c^T``; vectors only.
 
         ``F_c = sqrt(p_c) (E[x_l | x, c] - E[x_l | x]) / sigma^2`` (Schulz et al. 2017, eq. 5 to 7). For a real
-        target ``grad m / sqrt(v)`` and ``grad v / (sqrt(2) v)`` (Schulz 2017, eq. 2.40).
+        target ``grad m / sqrt(v)`` and ``grad v / (sqrt(2) v)`` (Schulz 2017, eq. 2.40). For a model with a derivative
+        ``sqrt(p_c) grad log p_c`` (sec. 3.5.4).
         """
         check_is_fitted(self, "posterior_")
+        if self.target_ == "class" and hasattr(self.posterior_, "tensor_at"):
+            rows = self.data_.raw() if A is None else self._new_rows(A)
+            folds = self.folds_ if A is None else np.full(rows.shape[0], -1)
+            return self.posterior_.tensor_at(rows, folds).astype(self.data_.dtype, copy=False)
         if not hasattr(self.posterior_, "tensor_factor"):
-            raise InputError(f"the {self.posterior_.name} posterior has no tensor; use posterior='parzen'.")
+            raise InputError(
+                f"the {self.posterior_.name} posterior has no tensor; use posterior='parzen' for classes, 'gp' for a "
+                "real target, or a classifier with a derivative."
+            )
         if self._is_matrix():
             raise InputError("the tensor has no coordinates for similarity or dissimilarity data; use pairwise.")
         key, order = self._sorted_side(self._new_rows(A))
