@@ -19,7 +19,16 @@ WRONG_SHARE = 0.5
 
 
 def cross_validate(
-    recipe: Any, responder: Any, X: Any, rows: np.ndarray, target: Any, said: Answer, *, n_folds: int, seed: int = 0
+    recipe: Any,
+    responder: Any,
+    X: Any,
+    rows: np.ndarray,
+    target: Any,
+    said: Answer,
+    *,
+    n_folds: int,
+    seed: int = 0,
+    inverse: Any = "auto",
 ) -> tuple[Answer, np.ndarray, list[np.ndarray]]:
     """What the pictures of maps of other rows show at each row's place: (answer, row behind the place, folds)."""
     by_class = responder.kind == "class" and np.bincount(said.value).max() >= n_folds
@@ -33,8 +42,8 @@ def cross_validate(
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
         for train, test in cut.split(rows, said.value if by_class else None):
             fitted = clone(recipe).fit(between(X, train, train), None if target is None else target[train])
-            inverse = inverse_of(fitted, positions_of(fitted, between(X, train, train)), rows[train])
-            behind[test] = inverse(positions_of(fitted, between(X, test, train)))
+            back = inverse_of(fitted, positions_of(fitted, between(X, train, train)), rows[train], inverse)
+            behind[test] = back(positions_of(fitted, between(X, test, train)))
             folds.append(test)
     return responder(behind), behind, folds
 
