@@ -51,24 +51,26 @@ def cross_validate(
 def judge_view(view: Any, shown: Answer, behind: np.ndarray, rows: np.ndarray, folds: Any) -> HeldOutFidelity:
     """The figures of `cross_validate`'s result, over all rows and by fold and region."""
     said = Answer(view.said, view.said_certainty)
-    overall = compare(said, shown, view.kind)
-    names = [name for name in ("agreement", "certainty", "output") if getattr(overall, name) is not None]
-    by_fold = [compare(part(said, fold), part(shown, fold), view.kind) for fold in folds]
+    overall = compare(said, shown, view.kind, len(view.classes))
+    figures = ("agreement", "certainty", "output", "signed_certainty")
+    names = [name for name in figures if getattr(overall, name) is not None]
+    by_fold = [compare(part(said, fold), part(shown, fold), view.kind, len(view.classes)) for fold in folds]
     spread = {name: float(np.std([getattr(one, name) for one in by_fold])) for name in names}
     chance = float(np.bincount(view.said).max() / len(view.said)) if view.kind == "class" else None
     size = np.square(rows - rows.mean(axis=0)).sum()
     off = float(np.sqrt(np.square(rows - behind).sum() / size)) if size > 0 else 0.0
     wrong = shown_wrongly(view.said, shown.value, view.kind)
     return HeldOutFidelity(
-        len(rows), overall.agreement, overall.certainty, overall.output, n_folds=len(folds), spread=spread,
-        chance=chance, off_surface=off, regions=tuple(region_table(view, shown.value, wrong)), wrong=wrong,
+        len(rows), overall.agreement, overall.certainty, overall.output, overall.signed_certainty, n_folds=len(folds),
+        spread=spread, chance=chance, off_surface=off, regions=tuple(region_table(view, shown.value, wrong)),
+        wrong=wrong,
     )  # fmt: skip
 
 
-def compare(said: Answer, shown: Answer, kind: str) -> Fidelity:
-    """`fidelity` of two answers."""
+def compare(said: Answer, shown: Answer, kind: str, n_classes: int = 0) -> Fidelity:
+    """`fidelity` of two answers, which give classes by their codes."""
     sure = {} if said.certainty is None else {"certainty": said.certainty, "certainty_back": shown.certainty}
-    return fidelity(said.value, shown.value, target=kind, **sure)
+    return fidelity(said.value, shown.value, target=kind, classes=range(n_classes), **sure)
 
 
 def shown_wrongly(said: np.ndarray, shown: np.ndarray, kind: str) -> np.ndarray:
