@@ -35,7 +35,7 @@ from experiments.ledger import main
 from prismap import PrisMap
 from prismap.inspection import ModelView
 from prismap.inspection.held_out import compare, part
-from prismap.inspection.responses import Answer, Responder
+from prismap.inspection.responses import Answer, Responder, certainty
 from prismap.inspection.surface import inverse_of
 from prismap.learners import RSLVQ
 from prismap.metrics import FisherMetric
@@ -78,17 +78,19 @@ def neighbor_certainty(view, n_neighbors=15):
     return 100 * correlation(view.said_certainty, view.said_certainty[index].mean(axis=1))
 
 
-def rows_of(name, options, seed=0):
-    """A random subset of a benchmark set, usps on 30 principal components (thesis 3.5.3)."""
+def rows_of(name, options, part=0):
+    """A random subset of a benchmark set, usps on the 30 principal components of the first one (thesis 3.5.3)."""
     if name == "phoneme":
         arrays = load(options.data, "phoneme_lvqpak")
         X, y = arrays["X"][arrays["subset13"]], arrays["y"][arrays["subset13"]]
     else:
         arrays = load(options.data, {"letter": "letter", "usps": "usps9298"}[name])
         X, y = arrays["X"], arrays["y"]
-    chosen = np.random.default_rng(seed).permutation(len(X))[: 500 if options.quick else N_ROWS]
-    X, y = X[chosen].astype(np.float64), y[chosen]
-    return (PCA(30, random_state=0).fit_transform(X) if name == "usps" else X), y
+    n_rows, order = 500 if options.quick else N_ROWS, np.random.default_rng(0).permutation(len(X))
+    first, chosen = order[:n_rows], order[part * n_rows : (part + 1) * n_rows]
+    if name == "usps":
+        X = PCA(30, random_state=0).fit(X[first]).transform(X)
+    return X[chosen].astype(np.float64), y[chosen]
 
 
 def pair(model, X, y, recipe, strict):
@@ -116,6 +118,8 @@ def classifiers(name, options):
         row |= {"neighbours: plain r": plain["neighbours"], "neighbours: Fisher r": fisher["neighbours"]}
         if strict:
             row |= kernels(method, model, X, y)
+            row |= unseen(method, X, y, *rows_of(name, options, part=1))
+            row["rows at margin 1"] = 100 * float(np.mean(np.abs(certainty(model, X, model.predict(X)) - 1) < 0.02))
             row |= as_published(method, model, X, y)
         yield row | {"CPU s": time.process_time() - start}
 
@@ -125,6 +129,13 @@ def kernels(method, model, X, y):
     view = ModelView.from_estimator(model, X, y, map=PrisMap(method, random_state=0), grid_resolution=50)
     found = left_out_of_inverse(view, model, X, y, inverse="kernel")
     return {"kernels: Fisher": found["agreement"], "kernels: Fisher r": found["certainty"]}
+
+
+def unseen(method, X, y, X_other, y_other):
+    """The same for a machine that was trained on other rows than those on the map."""
+    model = SVC(C=10).fit(X_other, y_other)
+    found = pair(model, X, y, PrisMap(method, random_state=0), strict=False)["inverse"]
+    return {"unseen: Fisher": found["agreement"], "unseen: Fisher r": found["certainty"]}
 
 
 def as_published(method, model, X, y):

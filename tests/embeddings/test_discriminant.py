@@ -19,7 +19,14 @@ from prismap.metrics import FisherMetric
 from reference.discriminant_reference import between_class_projector, discriminant_ratios_reference, held_out_reference
 
 
-@parametrize_with_checks([KernelDiscriminant(), KernelDiscriminant(kernel="linear", cross_fit=False), KernelPCA()])
+@parametrize_with_checks(
+    [
+        KernelDiscriminant(),
+        KernelDiscriminant(kernel="linear", cross_fit=False),
+        KernelDiscriminant(alpha="baseline", random_state=0),
+        KernelPCA(),
+    ]
+)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 

@@ -12,7 +12,7 @@ from prismap.metrics import FisherMetric
 from reference import mappings_reference as slow
 
 
-@parametrize_with_checks([InverseMap()])
+@parametrize_with_checks([InverseMap(), InverseMap(bandwidth="representable")])
 def test_is_a_scikit_learn_estimator(estimator, check):
     check(estimator)
 
