@@ -5,7 +5,13 @@ from prismap.metrics.callables import pairwise_similarity, similarity_to
 from prismap.metrics.class_mixture import ClassMixture, mixture_for_classes
 from prismap.metrics.dissimilarities import DISSIMILARITIES, dissimilarity, register_dissimilarity
 from prismap.metrics.fisher import FisherMetric
-from prismap.metrics.geometry import DissimilarityMetric, SimilarityMetric, VectorMetric, repair_similarity
+from prismap.metrics.geometry import (
+    CosineMetric,
+    DissimilarityMetric,
+    SimilarityMetric,
+    VectorMetric,
+    repair_similarity,
+)
 from prismap.metrics.mixture import MixtureMetric
 from prismap.metrics.objects import ObjectDissimilarity, ObjectSimilarity
 from prismap.metrics.posteriors import GaussianProcess, LeastSquaresMachine, Parzen, PredictedLabels, Trees
@@ -13,6 +19,7 @@ from prismap.metrics.posteriors import GaussianProcess, LeastSquaresMachine, Par
 __all__ = [
     "DISSIMILARITIES",
     "ClassMixture",
+    "CosineMetric",
     "DissimilarityMetric",
     "FisherMetric",
     "GaussianProcess",
