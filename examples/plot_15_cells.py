@@ -10,8 +10,8 @@ random here, so that their true types are known; nothing is downloaded.
 # %%
 # Cells as an AnnData object
 # --------------------------
-# Eight types, of which the two kinds of T cells differ in a few genes only. Counts are drawn, normalised by library size
-# and logarithmised, as one does with real ones.
+# Eight types, of which the two kinds of T cells differ in a few genes only. Counts are drawn, normalised by library
+# size and logarithmised, as one does with real ones.
 import anndata as ad
 import matplotlib.pyplot as plt
 import numpy as np
@@ -52,14 +52,15 @@ print(m.report().verdict)
 # %%
 # Labels that come from the data themselves
 # -----------------------------------------
-# Had the types been found by clustering these cells, the same figures would mean less. The report repeats the clustering
-# on cells whose genes were permuted one by one, where there is nothing to find.
+# Had the types been found by clustering these cells, the same figures would mean less. The report repeats the
+# clustering on cells whose genes were permuted one by one, where there is nothing to find.
 print(judge(m, labels_from="clustering").circular)
 
 # %%
 # A marker gene on the map
 # ------------------------
-# Positions are in ``adata.obsm["X_prismap"]``: ``sc.pl.embedding(adata, basis="prismap", color="gene3")`` draws the same.
+# Positions are in ``adata.obsm["X_prismap"]``, so ``sc.pl.embedding(adata, basis="prismap", color="gene3")`` draws the
+# same.
 Y = adata.obsm["X_prismap"]
 plt.scatter(*Y.T, c=adata[:, "gene3"].X.ravel(), s=6)
 plt.colorbar(label="gene3 (log)")

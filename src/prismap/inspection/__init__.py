@@ -4,6 +4,7 @@ from prismap.inspection.map import MapDisplay
 from prismap.inspection.mixture import MixtureDisplay
 from prismap.inspection.model import ModelDisplay
 from prismap.inspection.model_view import ModelView
+from prismap.inspection.onnx_model import OnnxModel
 from prismap.inspection.out_of_sample import OutOfSampleDisplay
 from prismap.inspection.quality import QualityDisplay
 from prismap.inspection.relevance import RelevanceDisplay
@@ -14,6 +15,7 @@ __all__ = [
     "MixtureDisplay",
     "ModelDisplay",
     "ModelView",
+    "OnnxModel",
     "OutOfSampleDisplay",
     "QualityDisplay",
     "RelevanceDisplay",
