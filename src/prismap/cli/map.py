@@ -65,7 +65,11 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_object_options(parser)
     fit = parser.add_argument_group("map")
-    fit.add_argument("--method", default="tsne", help="how rows become positions (default: tsne)")
+    fit.add_argument(
+        "--method", default="tsne",
+        help="how rows become positions: tsne, nerv, mds, elastic, isomap, lle, mvu, som, gtm, kpca or kda "
+        "(default: tsne)",
+    )  # fmt: skip
     fit.add_argument(
         "--target-kind", choices=("auto", "class", "real", "none"), default="auto",
         help="what the target is (default: auto looks at its values; none leaves it out)",

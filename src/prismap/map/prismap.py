@@ -34,7 +34,7 @@ from prismap.map.make import (
     large_anchors,
     make_embedding,
     make_mapping,
-    needs_target,
+    method_target,
     story_of,
 )
 from prismap.map.parts import DENSE_ROWS, MapParts, nearest_anchors
@@ -63,8 +63,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     method : str or embedding object, default="tsne"
-        The embedding: "tsne", "nerv", "mds", "elastic", "isomap", "lle", "mvu", "som" or "gtm", or an object of
-        `prismap.embeddings`.
+        The embedding: "tsne", "nerv", "mds", "elastic", "isomap", "lle", "mvu", "som", "gtm", "kpca" (kernel PCA) or
+        "kda" (kernel discriminant, for classes), or an object of `prismap.embeddings`.
     metric : "fisher", str or metric object, default="fisher"
         The distances of the map. ``FisherMetric(posterior=..., cross_fit=...)`` sets how the distribution of the target
         is estimated. Parameters that both classes have (target, data, supervision, perplexity, random_state) are taken
@@ -74,8 +74,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         The out-of-sample projection. "fisher": a kernel map on the distances of the map. "euclidean": the same on the
         data's own distances. "svr" and "cost": its coefficients from support vector regression or from the t-SNE cost.
         "elm": the extreme learning kernel. "vote": where most of the nearest fitted samples are. "direct": where the
-        t-SNE cost is lowest (slow). "own": by the method itself ("som", "gtm"). "auto": "fisher" or "vote", whichever
-        does better on fitted samples that are left out. Or an object of `prismap.mappings`.
+        t-SNE cost is lowest (slow). "own": by the method itself ("som", "gtm", "kpca", "kda"). "auto": "fisher" or
+        "vote", whichever does better on fitted samples that are left out. Or an object of `prismap.mappings`.
     supervision : float, "auto" or "max", default=0.8
         How much the target counts, from 0 (the unsupervised map) to 1 (the pure Fisher metric, as published). The
         default leaves the Euclidean metric a share, so that structure inside a class survives. "auto" takes the least
@@ -327,7 +327,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if large:
             embedding = embed_many(embedding, rows, data, metric, **settings)
         else:
-            target = y if needs_target(embedding) else None
+            target = method_target(embedding, y, self.target_)
             embedding = embed(embedding, rows, data, metric, D, target=target, by_distances=self.mapping == "own")
         positions = np.asarray(embedding.embedding_, dtype=np.float64)
         laps.append(perf_counter())
