@@ -20,10 +20,11 @@ from prismap.exceptions import InputError
 from prismap.inspection.exemplars import Exemplars, exemplars_of
 from prismap.inspection.held_out import cross_validate, judge_view, shown_wrongly
 from prismap.inspection.model_posterior import ModelPosterior
-from prismap.inspection.responses import Responder, dense, takes_entries
+from prismap.inspection.responses import Responder, dense
 from prismap.inspection.surface import Grid, frozen, inverse_of, make_grid, positions_of, region_codes
 from prismap.map import PrisMap
 from prismap.metrics import FisherMetric
+from prismap.metrics.posteriors.entry_model import takes_entries
 from prismap.metrics.posteriors.models import model_name
 from prismap.metrics.target import real_values
 from prismap.quality.fidelity import HeldOutFidelity

@@ -15,7 +15,6 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, NuSVC
-from sklearn.utils import get_tags
 
 from prismap._optional import import_extra
 from prismap._validation import missing_mask, refuse_other_columns
@@ -127,11 +126,6 @@ class Responder:
                     f"model {model_name(self.model)} raised {type(error).__name__} when asked about rows: {error} "
                     "A view needs a fitted model that takes the columns of X."
                 ) from error
-
-
-def takes_entries(estimator: Any) -> bool:
-    """Whether a model or a map takes entries of a matrix between rows in the place of rows."""
-    return hasattr(estimator, "__sklearn_tags__") and bool(get_tags(estimator).input_tags.pairwise)
 
 
 def kind_of(model: Any, predicted: np.ndarray, y: Any = None) -> str:

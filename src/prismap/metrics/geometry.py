@@ -30,6 +30,7 @@ from prismap._validation import check_dissimilarity, check_rows, check_similarit
 from prismap.exceptions import InputError
 from prismap.metrics.anchors import FittedIndex, MatrixAnchors, VectorAnchors
 from prismap.metrics.base import Metric
+from prismap.metrics.entries import EntryRows
 from prismap.metrics.symmetry import symmetrized
 
 
@@ -257,6 +258,14 @@ class MatrixMetric(DataMetric):
         """What measures new rows against some of the fitted ones."""
         return MatrixAnchors(self, anchors)
 
+    def raw(self, index=slice(None)):
+        """Fitted rows as models take them."""
+        return EntryRows(self, np.arange(self.n_rows_)[index])
+
+    def values_to(self, A, columns):
+        """Entries of rows A, new ones or a `FittedIndex`, against the fitted rows `columns`, as they were given."""
+        return (self.given[A.index] if isinstance(A, FittedIndex) else A)[:, columns]
+
     def squared_between(self, A, B):
         """Two sets of new rows: their mutual entries are not known."""
         raise InputError(
@@ -299,7 +308,7 @@ class SimilarityMetric(MatrixMetric):
 
     def over(self, rows):
         """The fitted metric of checked similarities."""
-        self.repaired_ = repair_similarity(rows, self.repair)
+        self.given, self.repaired_ = rows, repair_similarity(rows, self.repair)
         self.matrix = self.repaired_.matrix.astype(rows.dtype)
         self.diagonal = np.diag(self.matrix).copy()
         self.rows_, self.dtype = self.matrix, rows.dtype
@@ -353,7 +362,7 @@ class DissimilarityMetric(MatrixMetric):
 
     def over(self, rows):
         """The fitted metric of checked dissimilarities."""
-        self.rows_ = self.matrix = rows
+        self.rows_ = self.matrix = self.given = rows
         self.dtype = rows.dtype
         self.n_rows_ = self.n_features_in_ = len(rows)
         return self

@@ -241,6 +241,10 @@ class ObjectData:
             return self.rows_
         return self.rows_[A.index] if isinstance(A, FittedIndex) else A
 
+    def values_to(self, A, columns):
+        """Values of objects A, new ones or a `FittedIndex`, against the fitted objects `columns`."""
+        return self._side(A).to(self.rows_, columns)
+
     @property
     def n_evaluations(self):
         """Values computed so far, for the fit, for twins that judge it, and for new objects."""
