@@ -31,7 +31,7 @@ BELOW = {
     "map": {"metrics", "neighbors", "embeddings", "mappings", "quality", "bundle", "tables", "relevance", "learners"},
 }
 BELOW["judging"] = {"metrics", "mappings", "quality", "map"}
-BELOW["inspection"] = {*BELOW["map"], "map", "learners", "relevance", "transfer"}
+BELOW["inspection"] = {*BELOW["map"], "comparisons", "map", "learners", "relevance", "transfer"}
 BELOW["pages"] = {*BELOW["inspection"], "inspection", "explorer", "page_data"}
 BELOW["scale"] = {"map", "bundle", "tables"}
 BELOW["cli"] = {*BELOW, "cli"}

@@ -40,7 +40,7 @@ def cross_validate(
     return responder(behind), behind, folds
 
 
-def judge_view(view: Any, shown: Answer, behind: np.ndarray, rows: np.ndarray, folds: Any) -> HeldOutFidelity:
+def judge_view(view: Any, shown: Answer, *, off: float, folds: Any) -> HeldOutFidelity:
     """The figures of `cross_validate`'s result, over all rows and by fold and region."""
     said = Answer(view.said, view.said_certainty)
     overall = compare(said, shown, view.kind)
@@ -48,13 +48,17 @@ def judge_view(view: Any, shown: Answer, behind: np.ndarray, rows: np.ndarray, f
     by_fold = [compare(part(said, fold), part(shown, fold), view.kind) for fold in folds]
     spread = {name: float(np.std([getattr(one, name) for one in by_fold])) for name in names}
     chance = float(np.bincount(view.said).max() / len(view.said)) if view.kind == "class" else None
-    size = np.square(rows - rows.mean(axis=0)).sum()
-    off = float(np.sqrt(np.square(rows - behind).sum() / size)) if size > 0 else 0.0
     wrong = shown_wrongly(view.said, shown.value, view.kind)
     return HeldOutFidelity(
-        len(rows), overall.agreement, overall.certainty, overall.output, n_folds=len(folds), spread=spread,
+        len(view.said), overall.agreement, overall.certainty, overall.output, n_folds=len(folds), spread=spread,
         chance=chance, off_surface=off, regions=tuple(region_table(view, shown.value, wrong)), wrong=wrong,
     )  # fmt: skip
+
+
+def off_surface(rows: np.ndarray, behind: np.ndarray) -> float:
+    """Root mean squared distance of rows to those behind their places, relative to their spread about their mean."""
+    size = np.square(rows - rows.mean(axis=0)).sum()
+    return float(np.sqrt(np.square(rows - behind).sum() / size)) if size > 0 else 0.0
 
 
 def compare(said: Answer, shown: Answer, kind: str) -> Fidelity:

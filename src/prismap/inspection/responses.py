@@ -61,7 +61,7 @@ class Responder:
         self.frame = frame_for(model, X)
         predicted = self._predict(dense(X))
         self.kind = kind_of(model, predicted, y)
-        self.classes = _classes(model, predicted, y) if self.kind == "class" else np.empty(0)
+        self.classes = classes_of(model, predicted, y) if self.kind == "class" else np.empty(0)
 
     def __call__(self, rows: np.ndarray) -> Answer:
         """The model's answer on rows, asked in batches."""
@@ -195,7 +195,7 @@ def smallest_margin(margins: np.ndarray, codes: np.ndarray) -> np.ndarray:
     return np.maximum(own.min(axis=1), 0.0)
 
 
-def _classes(model, predicted, y):
+def classes_of(model, predicted, y):
     """Every label of model and y, sorted; they must be of one kind."""
     known = np.asarray(getattr(model, "classes_", np.unique(predicted)))
     if len(known) < 2:
