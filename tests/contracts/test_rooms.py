@@ -30,8 +30,9 @@ BELOW = {
     "explorer": {"bundle", "tables", "page_data"},
     "map": {"metrics", "neighbors", "embeddings", "mappings", "quality", "bundle", "tables", "relevance", "learners"},
 }
+BELOW["map"].add("comparisons")
 BELOW["judging"] = {"metrics", "mappings", "quality", "map"}
-BELOW["inspection"] = {*BELOW["map"], "comparisons", "map", "learners", "relevance", "transfer"}
+BELOW["inspection"] = {*BELOW["map"], "map", "learners", "relevance", "transfer"}
 BELOW["pages"] = {*BELOW["inspection"], "inspection", "explorer", "page_data"}
 BELOW["scale"] = {"map", "bundle", "tables"}
 BELOW["cli"] = {*BELOW, "cli"}

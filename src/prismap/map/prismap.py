@@ -39,6 +39,7 @@ from prismap.map.make import (
 )
 from prismap.map.parts import DENSE_ROWS, MapParts, nearest_anchors
 from prismap.map.refit import extended, new_landmarks, target_of
+from prismap.map.repairs import with_repairs
 from prismap.map.store import load_map, save_map
 from prismap.map.tables import encoded, fit_table, names_in, positions_frame, row_names, target_in
 from prismap.map.trust import trust_of
@@ -469,15 +470,18 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self._inverse = inverse_of(self)
         return self._inverse.transform(Y)
 
-    def report(self, *, n_permutations=None, callback=None):
+    def report(self, *, n_permutations=None, callback=None, repairs=False):
         """The `MapReport`: errors on held-out samples, baselines, and the verdict in words.
 
         The first call refits the map a few times (without a target, with permuted ones, without the judged rows) and
         takes a few times as long as `fit`; later calls return the same report. `callback(done, all)` counts these maps.
+        `repairs`: of similarities, add a note that sets the four repairs of negative eigenvalues side by side.
         """
         check_is_fitted(self, "seed_")
         if self._report is None:
             self._report, self.twins_ = judge(self, n_permutations=n_permutations, callback=callback)
+        if repairs:
+            self._report = with_repairs(self._report, self)
         return self._report
 
     @property

@@ -202,6 +202,14 @@ def as_rows(objects: Any, *, least: int) -> ObjectRows:
     return ObjectRows(values)
 
 
+def known_rows(how: Objects, objects: Any, values: np.ndarray) -> ObjectRows:
+    """Objects whose values, all of them, are known already."""
+    rows = as_rows(objects, least=2)
+    rows.table = ValueTable(how, rows.tolist())
+    rows.table.matrix = np.asarray(values, dtype=np.float64)
+    return rows
+
+
 class ObjectData:
     """What both kinds of objects share: reading, cutting, and which rows know each other."""
 
@@ -377,7 +385,6 @@ class ObjectSimilarity(ObjectData, SimilarityMetric):
         values = rows.to(rows, slice(None))
         check_similarity(values)
         super().over(values)
-        self._shift = float(self.diagonal[0] - values[0, 0]) if self.repair == "shift" else 0.0
         self._hold(rows)
         return self
 
@@ -387,7 +394,7 @@ class ObjectSimilarity(ObjectData, SimilarityMetric):
             return super().squared_to(A, columns, self_similarity)
         if self.repaired_.vectors is not None:
             return super().squared_to(A.to(self.rows_, slice(None)), columns, self_similarity)
-        own = A.own(self.rows_) + self._shift if self_similarity is None else np.asarray(self_similarity)
+        own = A.own(self.rows_) + self.repaired_.shift if self_similarity is None else np.asarray(self_similarity)
         return own[:, None] + self.diagonal[columns][None, :] - 2 * A.to(self.rows_, columns)
 
     @property
