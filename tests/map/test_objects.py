@@ -16,6 +16,8 @@ from prismap.metrics import FisherMetric, ObjectDissimilarity, ObjectSimilarity,
 from prismap.metrics import objects as objects_room
 from prismap.neighbors import kneighbors, search
 
+#: Similarities here are indefinite, and say so.
+pytestmark = pytest.mark.filterwarnings("ignore:.*mass is negative:prismap.exceptions.PrismapWarning")
 N, NEW = 60, 12
 
 

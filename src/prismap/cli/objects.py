@@ -17,8 +17,6 @@ from prismap.tables import ENDINGS, Roles, TextColumn, read_table
 
 #: Endings of files of sequences, and of files of JSON objects.
 FASTA, JSON = (".fasta", ".fa", ".faa", ".fna", ".ffn"), (".jsonl", ".ndjson")
-#: Letters of an object that the page shows.
-SHOWN = 200
 
 
 def add_object_options(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +58,6 @@ def read_objects(args: argparse.Namespace, console: Console, task: str, options:
         target_name=args.target or "label",
         options=options(args, how, "none" if y is None else task),
         ids=np.array(things.names),
-        columns={args.column or "object": np.array([shown(thing) for thing in things.objects], dtype=object)},
     )
 
 
@@ -112,9 +109,3 @@ def target_of(labels: list[Any]) -> NDArray[Any]:
     if all(isinstance(label, (int, float, np.number)) for label in labels):
         return np.array(labels)
     return np.array(labels, dtype=object)
-
-
-def shown(thing: Any) -> str:
-    """An object on the page."""
-    text = thing if isinstance(thing, str) else repr(thing)
-    return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from time import perf_counter
@@ -37,6 +38,7 @@ from prismap.map.make import (
     needs_target,
     story_of,
 )
+from prismap.map.medoids import medoids_of
 from prismap.map.parts import DENSE_ROWS, MapParts, nearest_anchors
 from prismap.map.refit import extended, new_landmarks, target_of
 from prismap.map.repairs import with_repairs
@@ -222,6 +224,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             del self.seed_
             raise
         self._forget()
+        self.parts_.data.warn()
         return self
 
     @classmethod
@@ -479,7 +482,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "seed_")
         if self._report is None:
-            self._report, self.twins_ = judge(self, n_permutations=n_permutations, callback=callback)
+            report, self.twins_ = judge(self, n_permutations=n_permutations, callback=callback)
+            self._report = replace(report, medoids=tuple(medoids_of(self)))
         if repairs:
             self._report = with_repairs(self._report, self)
         return self._report

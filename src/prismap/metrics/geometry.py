@@ -118,18 +118,6 @@ def repair_similarity(S, method="clip"):
     return SimilarityRepair((matrix + matrix.T) / 2, method, negative_mass, vectors, values)
 
 
-def warn_of_negative_mass(repaired):
-    """Say how much of a similarity is no inner product, where that is more than a little."""
-    if repaired.negative_mass > WORTH_WARNING:
-        warnings.warn(
-            f"{100 * repaired.negative_mass:.1f} % of the similarity's mass is negative: it is no inner product. "
-            f"repair={repaired.method!r} {REPAIRS[repaired.method]}; report(repairs=True) sets the four repairs side "
-            "by side.",
-            PrismapWarning,
-            stacklevel=4,
-        )
-
-
 class DataMetric(Metric):
     """The data's own distances. The Fisher metric is made from them, and without a target a map needs no others."""
 
@@ -163,7 +151,11 @@ class DataMetric(Metric):
 
     def fit(self, X, y=None):
         """Keep the rows; a target is not looked at."""
-        return self.over(self.read(self, X))
+        self.over(self.read(self, X)).warn()
+        return self
+
+    def warn(self):
+        """Say what is wrong with the rows, if anything; not `over`'s to do, which a loaded map calls too."""
 
     def pairwise(self, A=None, B=None):
         """Distances between rows A and B, the fitted rows where None."""
@@ -333,12 +325,23 @@ class SimilarityMetric(MatrixMetric):
     def over(self, rows):
         """The fitted metric of checked similarities."""
         self.given, self.repaired_ = rows, repair_similarity(rows, self.repair)
-        warn_of_negative_mass(self.repaired_)
         self.matrix = self.repaired_.matrix.astype(rows.dtype)
         self.diagonal = np.diag(self.matrix).copy()
         self.rows_, self.dtype = self.matrix, rows.dtype
         self.n_rows_ = self.n_features_in_ = len(rows)
         return self
+
+    def warn(self):
+        """Say how much of the similarity is no inner product, where that is more than a little."""
+        repaired = self.repaired_
+        if repaired.negative_mass > WORTH_WARNING:
+            warnings.warn(
+                f"{100 * repaired.negative_mass:.1f} % of the similarity's mass is negative: it is no inner product. "
+                f"repair={repaired.method!r} {REPAIRS[repaired.method]}; PrisMap.report(repairs=True) sets the four "
+                "repairs side by side.",
+                PrismapWarning,
+                stacklevel=3,
+            )
 
     def squared_to(self, A, columns, self_similarity=None):
         """Squared distances; a missing self-similarity is the fitted diagonal's value if that is constant."""
