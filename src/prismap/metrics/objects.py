@@ -45,6 +45,13 @@ class ValueTable:
         n = len(objects)
         self.matrix: Any = np.full((n, n), np.nan) if n <= MOST_IN_MATRIX else None
 
+    def __getstate__(self):
+        return {name: value for name, value in vars(self).items() if name != "lock"}
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        self.lock = RLock()
+
     @property
     def n_evaluations(self):
         """Values computed so far, those of new objects included."""
