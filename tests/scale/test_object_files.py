@@ -70,8 +70,9 @@ def test_what_cannot_be_placed_is_named(fitted, folder, tmp_path):
     errors = [one.error for one in map_files(folder, tmp_path / "out", fitted, n_workers=1) if one.error]
     assert len(errors) == 2
     assert any("no column of a table holds" in error for error in errors)
+    (folder / "empty").mkdir()
     with pytest.raises(InputError, match=r"no data file at .*\.fasta"):
-        map_files(tmp_path / "out", tmp_path / "other", fitted)
+        map_files(folder / "empty", tmp_path / "other", fitted)
     asked = PrisMap(MDS(kind="classical"), data=Objects(hamming, "dissimilarity"), perplexity=5).fit(WORDS)
     asked.save(tmp_path / "function.prismap")
     with pytest.raises(InputError, match="the function 'hamming', which a file cannot hold"):
