@@ -1,5 +1,6 @@
 """Pictures of maps and of models: arrays in, matplotlib when drawn."""
 
+from prismap.inspection.comparison import ComparisonDisplay
 from prismap.inspection.fisher import FisherDisplay
 from prismap.inspection.map import MapDisplay
 from prismap.inspection.mixture import MixtureDisplay
@@ -12,6 +13,7 @@ from prismap.inspection.relevance import RelevanceDisplay
 from prismap.inspection.transfer import TransferDisplay
 
 __all__ = [
+    "ComparisonDisplay",
     "FisherDisplay",
     "MapDisplay",
     "MixtureDisplay",

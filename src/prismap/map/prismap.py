@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from time import perf_counter
@@ -37,8 +38,10 @@ from prismap.map.make import (
     method_target,
     story_of,
 )
+from prismap.map.medoids import medoids_of
 from prismap.map.parts import DENSE_ROWS, MapParts, nearest_anchors
 from prismap.map.refit import extended, new_landmarks, target_of
+from prismap.map.repairs import with_repairs
 from prismap.map.score import held_out_score
 from prismap.map.store import load_map, save_map
 from prismap.map.tables import encoded, fit_table, names_in, positions_frame, row_names, story_of_cells, target_in
@@ -226,6 +229,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             del self.seed_
             raise
         self._forget()
+        self.parts_.data.warn()
         return self
 
     @classmethod
@@ -530,15 +534,19 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self._inverse = inverse_of(self)
         return self._inverse.transform(Y)
 
-    def report(self, *, n_permutations=None, callback=None):
+    def report(self, *, n_permutations=None, callback=None, repairs=False):
         """The `MapReport`: errors on held-out samples, baselines, and the verdict in words.
 
         The first call refits the map a few times (without a target, with permuted ones, without the judged rows) and
         takes a few times as long as `fit`; later calls return the same report. `callback(done, all)` counts these maps.
+        `repairs`: of similarities, add a note that sets the four repairs of negative eigenvalues side by side.
         """
         check_is_fitted(self, "seed_")
         if self._report is None:
-            self._report, self.twins_ = judge(self, n_permutations=n_permutations, callback=callback)
+            report, self.twins_ = judge(self, n_permutations=n_permutations, callback=callback)
+            self._report = replace(report, medoids=tuple(medoids_of(self)))
+        if repairs:
+            self._report = with_repairs(self._report, self)
         return self._report
 
     @property

@@ -13,12 +13,14 @@ from prismap.metrics.geometry import (
     repair_similarity,
 )
 from prismap.metrics.mixture import MixtureMetric
+from prismap.metrics.object_mixture import ComparisonWeights, comparison_weights, comparison_weights_for_classes
 from prismap.metrics.objects import ObjectDissimilarity, ObjectSimilarity
 from prismap.metrics.posteriors import GaussianProcess, LeastSquaresMachine, Parzen, PredictedLabels, Trees
 
 __all__ = [
     "DISSIMILARITIES",
     "ClassMixture",
+    "ComparisonWeights",
     "CosineMetric",
     "DissimilarityMetric",
     "FisherMetric",
@@ -35,6 +37,8 @@ __all__ = [
     "SimilarityMetric",
     "Trees",
     "VectorMetric",
+    "comparison_weights",
+    "comparison_weights_for_classes",
     "dissimilarity",
     "fit_metric",
     "mixture_for_classes",
