@@ -117,13 +117,13 @@ def stress_row_cost(z, Y, d, power):
     return above / sum(a**-power * a**2 for a in d)
 
 
-def path_lengths(X, n_neighbors):
-    """Lengths of shortest paths over the graph of nearest neighbours: Floyd and Warshall."""
-    n = len(X)
+def path_lengths(D, n_neighbors):
+    """Lengths of shortest paths over the graph of nearest neighbours, from distances D: Floyd and Warshall."""
+    n = len(D)
     G = np.full((n, n), math.inf)
     for i in range(n):
-        for j in sorted(range(n), key=lambda j: math.dist(X[i], X[j]))[: n_neighbors + 1]:
-            G[i, j] = G[j, i] = math.dist(X[i], X[j])
+        for j in sorted(range(n), key=lambda j: D[i, j])[: n_neighbors + 1]:
+            G[i, j] = G[j, i] = D[i, j]
     for k in range(n):
         for i in range(n):
             for j in range(n):
@@ -131,9 +131,14 @@ def path_lengths(X, n_neighbors):
     return G
 
 
+def connected_paths(D):
+    """The same with the fewest neighbours that connect all rows."""
+    return next(G for G in (path_lengths(D, k) for k in range(1, len(D))) if np.isfinite(G).all())
+
+
 def isomap_position(x, X, n_neighbors, n_components=2):
     """Bengio et al. (2003): y_k(x) = sum_j v_jk / sqrt(l_k) K(x, x_j), K from path lengths, doubly centred."""
-    G = path_lengths(X, n_neighbors)
+    G = path_lengths(np.array([[math.dist(a, b) for b in X] for a in X]), n_neighbors)
     near = sorted(range(len(X)), key=lambda j: math.dist(x, X[j]))[:n_neighbors]
     delta = [min(math.dist(x, X[k]) + G[k, j] for k in near) for j in range(len(X))]
     J = np.eye(len(X)) - 1 / len(X)
