@@ -75,9 +75,10 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         and the target only colours and judges it.
     mapping : str or mapping object, default="fisher"
         The out-of-sample projection. "fisher": a kernel map on the distances of the map. "euclidean": the same on the
-        data's own distances. "svr" and "cost": its coefficients from support vector regression or from the t-SNE cost.
-        "elm": the extreme learning kernel. "vote": where most of the nearest fitted samples are. "direct": where the
-        t-SNE cost is lowest (slow). "own": by the method itself ("som", "gtm", "kpca", "kda"). "auto": "fisher" or
+        data's own distances. "svr" and "cost": its coefficients from support vector regression or from the cost of the
+        embedding ("tsne", "nerv", "mds", "elastic"). "elm": the extreme learning kernel. "vote": where most of the
+        nearest fitted samples are. "direct": where the cost of the embedding is lowest (slow), and the closed forms of
+        "isomap", "lle" and "mvu". "own": by the method itself ("som", "gtm", "kpca", "kda"). "auto": "fisher" or
         "vote", whichever does better on fitted samples that are left out. Or an object of `prismap.mappings`.
     supervision : float, "auto" or "max", default=0.8
         How much the target counts, from 0 (the unsupervised map) to 1 (the pure Fisher metric, as published). The
@@ -340,7 +341,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         mapping = self.mapping
         if mapping == "auto":
             mapping = "fisher" if large else choose_mapping(D, positions, None if metric is data else y, self.seed_)
-        mapping = make_mapping(mapping, embedding, large=large, **settings)
+        mapping = make_mapping(mapping, embedding, method=self.method, large=large, **settings)
         placed_by_data = mapping.metric == "data"
         if D is None or (placed_by_data and metric is not data):
             D = distances_among(data if placed_by_data else metric, anchors)
