@@ -21,6 +21,7 @@ from experiments.common import load, split_rows
 from experiments.ledger import main
 from experiments.table_c import our_row
 from prismap.exceptions import PrismapWarning
+from prismap.metrics import FisherMetric
 
 #: Fitted rows of each set.
 ROWS = {
@@ -64,7 +65,7 @@ def rows_of(name, options):
     chosen = figures(size, "auto", parts, shuffled, {})
     yield chosen
     other = "parzen" if "lssvm" in chosen["posterior"] else "lssvm"
-    yield figures(size, other, parts, shuffled, {"posterior": other})
+    yield figures(size, other, parts, shuffled, {"metric": FisherMetric(posterior=other)})
 
 
 def figures(size, method, parts, shuffled, options):
