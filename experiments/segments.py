@@ -1,11 +1,13 @@
-"""How finely must a segment be cut? Lengths against 64 sub-segments, and two modes at any number of rows.
+"""How finely must a segment be divided? Lengths against 64 sub-segments, and two modes at any number of rows.
 
-*lengths*: the Parzen posterior with supervision 1, pairs of 250 rows with all rows (usps: 1,000, letter: 2,000 rows;
-*line*: clusters of classes A, B, A, A at 0, 2, 4, 8). Relative errors against T = 64 in %: median, 99th percentile, and
-the share of pairs within 2 %. Seconds of CPU for all pairs, the two in turn, best of three; *times T = 2* is the ratio.
+The first four parts use the Parzen posterior with supervision 1 and the pairs of 250 rows with all rows (usps: 1,000
+rows, letter: 2,000; *line*: clusters of classes A, B, A, A at 0, 2, 4, 8). Relative errors against T = 64 in %: median,
+99th percentile, and the share of pairs within 2 %. Seconds of CPU for all pairs, both settings in turn, best of three.
+*Times T = 2* is the ratio.
 
-*modes* and *modes_default*: two modes of class 0 with class 1 between them; the median distance between rows of the
-two modes, within one mode, and what approximation is in force. 6.28 is there and back again.
+*modes* (Parzen, supervision 1) and *modes_default* (what a map takes by default): two modes of class 0 with class 1
+between them. The median distance between rows of the two modes, within one mode, and the approximation in use. 6.28 is
+the length of the way to the other class and back.
 """
 
 from __future__ import annotations

@@ -82,6 +82,7 @@ PERPLEXITY = 20
 PUBLISHED = {"path": "tangent", "n_segments": 5, "perplexity": PERPLEXITY}
 #: How the density is estimated: whether cross-fitted, and the share of the rows that are its support.
 ESTIMATES = {"all rows": (False, 1.0), "30 %": (False, 0.3), "cross-fitted": (True, 1.0)}
+COLUMNS = [column for name in ESTIMATES for column in (name, f"{name}, permuted")]
 N_RUNS = 3
 
 READING = """
@@ -102,7 +103,7 @@ def rows_of(name, options):
 
     def row(method, figures):
         printed = {"paper": PAPER[name].get(method, ""), "paper, permuted": permuted_in_paper(name, method)}
-        return {"method": method, **printed, **figures, "chance": chance}
+        return {"method": method, **printed, **dict.fromkeys(COLUMNS, ""), "chance": chance, **figures}
 
     similarities = S if kind == "similarity" else centred_gram(S)
     for repair, word in (("clip", ", clipped"), ("none", ", unclipped")) if PAPER[name] else (("none", ""),):
