@@ -32,8 +32,8 @@ says its protocol, its splits and what differs. Figures that we do not reach are
 [a page of their own](results/not_reached.md), with the reason.
 
 `make experiments DATA=FOLDER` makes everything again; `FOLDER` holds the benchmark sets as npz files. Each part runs on
-one core, so seconds are those of one thread, and parts that ran beside other work took longer. Speed against peers is
-measured separately (`make bench`): [ratios](results/speed.md), [large maps](results/large.md).
+one core. Seconds of parts are those of the processor, and in the rows of older runs those of the clock. Speed against
+peers is measured separately (`make bench`): [ratios](results/speed.md), [large maps](results/large.md).
 """
 
 
