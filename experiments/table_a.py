@@ -18,15 +18,16 @@ unclipped rows (before the thesis' figure, where both print one). BH Fisher t-SN
 vantage-point tree found and uses Barnes-Hut gradients beyond 300 rows. *Evaluations* are the distances that the tree
 computed, in % of n^2 (leaves of 16 rows), *recall* is that of its neighbours, both for the three estimates in turn.
 
-The tree stands with the unclipped rows only, as in the paper.
+The tree stands with the unclipped rows only, as in the paper. Some similarities are equal: of equally near rows the
+majority decides, and in the row *first of equals* the first in the file.
 
 *Our default* is ``PrisMap(data=...)`` with all its defaults (supervision 0.8, perplexity 30, cross-fitted). Its *held
 out* row leaves each of five folds out of the map, projects it and takes the nearest fitted row (two runs).
 
-**What differs.** The papers' Java programs and our 64 (public release, unit-cost tree edit distance) are not the same,
-and their proteins are 226 with four classes where ours are 213. Patrol and Sonatas are not to be had. The thesis runs
-t-SNE ten times. Cat cortex, protein 226 and chicken pieces (made symmetric) have no published figure; they are used as
-they are.
+**What differs.** The papers' Java programs and our 64 (public release, unit-cost tree edit distance) are not the same.
+They speak of 226 proteins in four classes where we have 213; the error in the original space is theirs to the digit, so
+the matrix is probably the same. Patrol and Sonatas are not to be had. The thesis runs t-SNE ten times. Cat cortex,
+protein 226 and chicken pieces (made symmetric) have no published figure; they are used as they are.
 """
 
 from __future__ import annotations
@@ -78,6 +79,7 @@ PAPER_PERMUTED = {
     "sim_aural_sonar": ("39", "40", "48"), "sim_protein213": ("51", "48", "59"), "sim_voting": ("45", "43", "46"),
     "dis_java_sorting_trees": ("49", "45", "45"),
 }  # fmt: skip
+FIRST = "original, unclipped, first of equals"
 PERPLEXITY = 20
 PUBLISHED = {"path": "tangent", "n_segments": 5, "perplexity": PERPLEXITY}
 #: How the density is estimated: whether cross-fitted, and the share of the rows that are its support.
@@ -102,7 +104,8 @@ def rows_of(name, options):
     chance = 100 * float(chance_error(y))
 
     def row(method, figures):
-        printed = {"paper": PAPER[name].get(method, ""), "paper, permuted": permuted_in_paper(name, method)}
+        known = PAPER[name].get("original, unclipped" if method == FIRST else method, "")
+        printed = {"paper": known, "paper, permuted": permuted_in_paper(name, method)}
         return {"method": method, **printed, **dict.fromkeys(COLUMNS, ""), "chance": chance, **figures}
 
     similarities = S if kind == "similarity" else centred_gram(S)
@@ -110,6 +113,8 @@ def rows_of(name, options):
         metric = SimilarityMetric(repair=repair)
         D = metric.fit(similarities).pairwise()
         yield row(f"original{word}", same(f"{error(D, y, 'precomputed'):.1f}"))
+        if word == ", unclipped":
+            yield row(FIRST, same(f"{first_error(D, y):.1f}"))
         yield row(f"t-SNE{word}", same(spread([error(tsne(D, seed), y) for seed in range(n)])))
         if word != ", unclipped":  # their kernel is centred, and its negative eigenvalues are left out
             kernel = centred_gram(D)
@@ -198,6 +203,11 @@ def held_out_error(S, kind, y, seed, n_folds=5):
         Z = m.transform(S[np.ix_(test, train)])
         wrong.append(len(test) * knn_error(Z, y[test], Y_fit=m.embedding_, y_fit=y[train]))
     return 100 * float(np.sum(wrong)) / len(y)
+
+
+def first_error(D, y):
+    """The same in the original space where of equally near rows the first in the file counts."""
+    return 100 * float(np.mean(y[(D + np.diag(np.full(len(D), np.inf))).argmin(axis=1)] != y))
 
 
 def centred_gram(D):

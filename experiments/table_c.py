@@ -14,9 +14,9 @@ K are within the range of representable numbers (resp. a predefined interval)". 
 kernel map, whose width is cross-validated:
 
 - *every pair*: every kernel value between two training rows is a normal number;
-- *every row*: every training row has a normal kernel value at one other training row at least. New rows that are
-  farther from all training rows than that get no kernel value at all and fall to the origin, as the paper observed of
-  some of its rows (*rows at origin*, of the test rows).
+- *every row*: every training row has a normal kernel value at one other training row at least. A new row that is
+  farther than that from all training rows gets no kernel value at all and falls to the origin, which the paper observed
+  of some of its rows (*rows at origin*, number of test rows).
 
 **What differs.** The paper tells neither its splits nor its perplexity (ours: 30) nor T. Its formula for the Fisher
 distance lacks the square root that the thesis has; we take the root. norb is not among our sets.
