@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from prismap._random import as_generator
@@ -17,6 +18,7 @@ from prismap.exceptions import InputError, PrismapWarning
 from prismap.map.columns import column_notes
 from prismap.map.make import MAPPINGS, QUICK_ITER, make_embedding, needs_target
 from prismap.map.parts import DENSE_ROWS, MapParts
+from prismap.map.trust import Evidence, are_right, evidence, learnt_rule, rule_of_null
 from prismap.mappings import KernelMap
 from prismap.metrics import FisherMetric, SimilarityMetric
 from prismap.metrics.target import known_targets
@@ -74,6 +76,11 @@ class Judged:
     target: np.ndarray
     fitted_positions: np.ndarray | None = None
     fitted_target: np.ndarray | None = None
+    kept: np.ndarray | None = None
+    """Which of the fitted rows a map of some of them was made of."""
+    evidence: Evidence | None = None
+    """What neighbours say of the judged rows; `right`: whether that is true."""
+    right: np.ndarray | None = None
 
 
 def judge(model, *, n_permutations=None, callback=None):
@@ -105,6 +112,10 @@ def judge_with(model, *, n_permutations=None, callback=None, by_target=True):
     scores, overlaps, judged, n_judged = (), None, "in-sample", 0
     rare: tuple[str, ...] = ()
     twins = Twins(model.parts_)
+    trust = None
+    if model.target_ == "none" and has_columns(model.parts_):
+        null = run_side_by_side([(fit_null, model)], callback)[0]
+        trust = rule_of_null(model, null)
     if model.target_ != "none" and not by_target:
         twins = Twins(
             *run_side_by_side([(fit_twin, model, twins_of(model)[1], None, np.arange(data.n_rows_))], callback)
@@ -120,7 +131,7 @@ def judge_with(model, *, n_permutations=None, callback=None, by_target=True):
         jobs: list[tuple[Any, ...]] = [(fit_twin, model, plain, None, np.arange(data.n_rows_))]
         jobs += [(fit_twin, model, quick, target, rows) for target, rows in shuffles]
         for (kept, out), target in zip(folds, shuffled, strict=True):
-            jobs.append((place_fold, model, quick, y, kept, out))
+            jobs.append((place_fold, model, quick, y, kept, out, True))
             jobs.append((place_fold, model, quick_plain, y, kept, out))
             jobs.append((place_fold, model, quick, target, kept, out))
         done = run_side_by_side(jobs, callback)
@@ -131,6 +142,7 @@ def judge_with(model, *, n_permutations=None, callback=None, by_target=True):
         if not folds:
             cases = held_out_cases(model, held_out, twins.unsupervised, permuted, rng)
         twins = replace(twins, judged=tuple(cases[0]))
+        trust = learnt_rule(model, twins.judged)
         scores, n_judged = score_cases(model.target_, model.embedding_, y, permuted, cases, folded=bool(folds))
         if model.target_ == "class":
             overlaps = map_overlaps(cases[0], model.classes_)
@@ -143,7 +155,7 @@ def judge_with(model, *, n_permutations=None, callback=None, by_target=True):
     report = MapReport(
         target=model.target_, n_fitted=data.n_rows_, n_judged=n_judged, judged=judged, scores=scores,
         structure=structure_curves(parts, twins.unsupervised), measures=measures, arrangement=arranged,
-        overlaps=overlaps, rare=rare, bandwidths=bandwidths(model),
+        overlaps=overlaps, rare=rare, trust=trust, bandwidths=bandwidths(model),
         posterior=posterior_words(model), seed=model.seed_, versions=current_versions(),
         times={**model.times_, "judging": perf_counter() - start}, settings=settings_of(model), notes=notes_of(model),
         supervision_curve=model.supervision_curve_,
@@ -186,11 +198,31 @@ def fit_twin(model, params, target, rows):
     return changed(model, **params).fit(model.parts_.data.cut(model.fitted_rows(), rows), target).parts_
 
 
-def place_fold(model, params, y, kept, out):
-    """Rows `out` on a twin of the rows `kept`."""
+def place_fold(model, params, y, kept, out, trusted=False):
+    """Rows `out` on a twin of the rows `kept`; with `trusted` also what shows how far each of them can be trusted."""
     data, rows = model.parts_.data, model.fitted_rows()
     twin = changed(model, **params).fit(data.cut(rows, kept), y[kept])
-    return Judged(twin.parts_.place(data.entries(rows[out], kept))[0], y[out], twin.embedding_, y[kept])
+    new = data.entries(rows[out], kept)
+    found = Judged(twin.parts_.place(new)[0], y[out], twin.embedding_, y[kept], kept)
+    if not trusted:
+        return found
+    seen = evidence(twin, found.positions, new)
+    codes = np.searchsorted(twin.classes_, y[out]) if model.target_ == "class" else y[out]
+    if model.target_ == "class":  # classes that none of the kept rows has: no neighbour can be right about them
+        codes = np.where(np.isin(y[out], twin.classes_), codes, -1)
+    return replace(found, evidence=seen, right=are_right(twin, seen.said, codes))
+
+
+def has_columns(parts):
+    """Whether the data have columns that can be permuted."""
+    return not parts.data.is_matrix and not sp.issparse(parts.rows) and len(parts.positions) <= DENSE_ROWS
+
+
+def fit_null(model):
+    """The parts of a map of the same columns, each permuted by itself: what neighbourhoods chance keeps."""
+    rng, rows = as_generator(model.seed_ + 2), model.fitted_rows()
+    nothing = np.column_stack([rng.permutation(column) for column in rows.T])
+    return changed(model, **twins_of(model)[0]).fit(nothing).parts_
 
 
 def run_side_by_side(jobs, callback=None):
@@ -241,6 +273,8 @@ def held_out_cases(model, held_out, unsupervised, permuted, rng):
     rows, y = model.entries(model.rows_[held_out]), model.y_[held_out]
     fitted = model.fitted_target()
     cases = [[Judged(one.place(rows)[0], y, one.positions, fitted)] for one in (model.parts_, unsupervised)]
+    seen = evidence(model, cases[0][0].positions, rows)
+    cases[0] = [replace(cases[0][0], evidence=seen, right=are_right(model, seen.said, y))]
     placed = []
     for one, shuffled, index in permuted:
         part = model.parts_.data.entries(rows, index)

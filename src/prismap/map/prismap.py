@@ -41,7 +41,7 @@ from prismap.map.parts import DENSE_ROWS, MapParts, nearest_anchors
 from prismap.map.refit import extended, new_landmarks, target_of
 from prismap.map.store import load_map, save_map
 from prismap.map.tables import encoded, fit_table, names_in, positions_frame, row_names, target_in
-from prismap.map.trust import trust_of
+from prismap.map.trust import trust_at, trust_of
 from prismap.mappings import InverseMap
 from prismap.mappings.base import Mapping
 from prismap.metrics import FisherMetric, Metric, fit_metric
@@ -482,11 +482,26 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     @property
     def trust_(self):
-        """How far each row can be trusted, a `prismap.map.trust.Trust`; classes only, after `report`."""
+        """How far each row given to `fit` can be trusted, a `prismap.map.trust.Trust`; after `report`."""
         check_is_fitted(self, "seed_")
         if self._trust is None:
             self._trust = trust_of(self)
         return self._trust
+
+    def trust(self, X, *, positions=None):
+        """The chance that the neighbours of samples X on the map tell the truth about them, (n,); after `report`.
+
+        NaN for samples that are far from all fitted ones. `positions`: what `place` returned for X, if it was called.
+        """
+        rows = self.entries(self._read(X))
+        if positions is None:
+            Y, distance = self.parts_.place(rows)
+            positions = Y, distance > self.parts_.far_threshold
+        return trust_at(self, rows, *positions)
+
+    def report_if_judged(self):
+        """The report if the map was judged; None otherwise."""
+        return self._report
 
     def report_dict(self):
         """The report in plain values if the map was judged; None otherwise."""

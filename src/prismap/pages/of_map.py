@@ -44,7 +44,8 @@ def page_of(
     split = np.full(len(Y), "placed", dtype=object)
     split[model.fit_rows_] = "fitted"
     return PageData(
-        layers=layers, title=title, target=replace(page_target(model), name=target_name), columns=columns,
+        layers=layers, title=title, target=replace(page_target(model), name=target_name),
+        columns={**columns, **trust_column(model, report, columns)},
         split=split.tolist() if len(set(split)) > 1 else None, far=far,
         quality=fitted_quality(model, len(Y)), report=None if report is None else report.to_dict(),
         curves=[] if report is None else [Curve(name, one.k, one.value) for name, one in report.structure.items()],
@@ -52,6 +53,13 @@ def page_of(
         relevance=map_relevance(model, columns),
         left_out=left_out, neighbors=fitted_neighbors(model),
     )  # fmt: skip
+
+
+def trust_column(model, report, columns):
+    """How far each row can be trusted, as one more column of a judged map; by another name where that one is taken."""
+    if report is None or report.trust is None:
+        return {}
+    return {"trust" if "trust" not in columns else "trust in the map": model.trust_.value}
 
 
 def all_positions(model: Any, parts: Any, rows_fitted: Any = None) -> Any:

@@ -13,6 +13,8 @@ Three questions, each answered by a rule on standard errors, so that a verdict d
   standard errors.
 - *May the arrangement of the groups be read?* By the rank correlation of the distances between classes in map and data
   (`READABLE`), where permuted classes agree as well in less than one of twenty cases.
+- *Which rows can be trusted?* How many have neighbours that are more likely wrong than right, by the rule of
+  `prismap.quality.trust`, where the target shows.
 - *Do clusters of nothing look the same?* Labels that a clustering made are circular if the same clustering of data
   without structure reaches three quarters of the separation (`CIRCULAR`).
 """
@@ -56,7 +58,8 @@ def verdict(report: MapReport) -> str:
         sentences += [_shows(report, score), *_overstated(report, score)]
         sentences += [*_chosen(report)] if _left_out(report) else [*_helped(report, score), *_chosen(report)]
         sentences += _mixed(report) if target_shows(report, score) else []
-    sentences += [*_rare(report), *_circular(report), *_structure(report), *_arranged(report), *_steady(report)]
+    sentences += [*_rare(report), *_circular(report), *_structure(report), *_arranged(report), *_trusted(report)]
+    sentences += _steady(report)
     return " ".join(sentences) or "There is nothing to judge: neither a target nor a rank curve was given."
 
 
@@ -210,6 +213,29 @@ def _steady(report: MapReport) -> list[str]:
     if kept is None or kept >= STEADY:
         return []
     return [f"Details are not steady: in another run {1 - kept:.0%} of a row's ten neighbours are others."]
+
+
+def _trusted(report: MapReport) -> list[str]:
+    rule = report.trust
+    if rule is None or rule.low != rule.low or not (report.target_shows or rule.kind == "none"):
+        return []
+    if rule.kind == "none":
+        return [
+            f"{_percent(1 - rule.low)} of the rows keep more of their ten neighbours than nineteen in twenty rows of a "
+            "map of data without structure do."
+        ]
+    held = f", and the least trusted tenth of the judged rows holds {rule.worst_tenth:.0%} of the wrong ones"
+    return [
+        f"{_percent(rule.low)} of the rows have neighbours that are more likely wrong about them than right"
+        f"{held if rule.worst_tenth == rule.worst_tenth else ''}."
+    ]
+
+
+def _percent(share: float) -> str:
+    """A share in words: none and all only if it is so."""
+    if share in (0.0, 1.0):
+        return "None" if share == 0 else "All"
+    return f"{share:.0%}" if 0.005 <= share <= 0.995 else "Fewer than 1 %" if share < 0.5 else "More than 99 %"
 
 
 def _structure(report: MapReport) -> list[str]:
