@@ -26,8 +26,8 @@ MAPPINGS = {
     "fisher": KernelMap(), "euclidean": KernelMap(metric="data"), "svr": KernelMap(solver="svr"),
     "cost": KernelMap(solver="cost"), "elm": KernelMap("elm"), "direct": DirectPlacement(), "vote": VoteMap(),
 }  # fmt: skip
-#: Iterations of an embedding by name; half of them are enough to be judged.
-N_ITER, QUICK_ITER = 500, 250
+#: Iterations of an embedding by name.
+N_ITER = 500
 #: Rows that carry the mapping of a large map, and rows that the search for a mapping's smoothness looks at.
 N_LANDMARKS, SMOOTHNESS_ROWS = 4000, 500
 

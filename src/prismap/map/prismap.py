@@ -469,15 +469,29 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self._inverse = inverse_of(self)
         return self._inverse.transform(Y)
 
-    def report(self, *, n_permutations=None, callback=None):
+    def report(self, *, n_permutations=None, budget=None, callback=None):
         """The `MapReport`: errors on held-out samples, baselines, and the verdict in words.
 
-        The first call refits the map a few times (without a target, with permuted ones, without the judged rows) and
-        takes a few times as long as `fit`; later calls return the same report. `callback(done, all)` counts these maps.
+        The first call makes the map again a few times (without a target, with permuted ones, without the judged rows);
+        later calls return the same report.
+
+        Parameters
+        ----------
+        n_permutations : int or None, default=None
+            Maps of permuted targets. None: three up to 600 rows, else two; one if it is to be quick.
+        budget : {"full", "quick"}, float or None, default=None
+            "full" takes up to twice as long as `fit` (three times below 1,500 rows), "quick" about half as long, with
+            fewer rows judged. A number of seconds is full if that is expected to suffice, else quick. None is the
+            report that there is, or a full one; "full" after "quick" judges anew.
+        callback : callable or None, default=None
+            ``callback(done, all)`` counts the maps that are made for comparison.
         """
         check_is_fitted(self, "seed_")
-        if self._report is None:
-            self._report, self.twins_ = judge(self, n_permutations=n_permutations, callback=callback)
+        old = self._report
+        if old is None or (budget == "full" and old.budget == "quick" and self.twins_ is not None):
+            found = judge(self, n_permutations=n_permutations, budget=budget or "full", callback=callback)
+            self._forget()
+            self._report, self.twins_ = found
         return self._report
 
     @property

@@ -91,6 +91,7 @@ class MapReport:
     arrangement : how far distances between classes agree with those in the data; None where that was not judged
     trust : how far single rows can be trusted, a `TrustRule`; None where that is not known
     circular : what clustering explains, where the labels were made by it
+    budget : "full", or "quick" if few maps were made for comparison: the figures are then less precise
     depth : "method" if the map could be made again, "coordinates" if there was only the map
     limits : what could not be told, and why
     bandwidths, posterior, seed, versions, times, settings : how the map was made; times in seconds
@@ -113,6 +114,7 @@ class MapReport:
     arrangement: Arrangement | None = None
     trust: TrustRule | None = None
     circular: Circularity | None = None
+    budget: str = "full"
     depth: str = "method"
     limits: tuple[str, ...] = ()
     bandwidths: dict[str, float] = field(default_factory=dict)
@@ -167,6 +169,7 @@ class MapReport:
             "arrangement": None if self.arrangement is None else vars(self.arrangement),
             "trust": None if self.trust is None else self.trust.to_dict(),
             "circular": None if self.circular is None else vars(self.circular),
+            "budget": self.budget,
             "depth": self.depth,
             "limits": list(self.limits),
             "bandwidths": {name: float(value) for name, value in self.bandwidths.items()},
@@ -197,6 +200,7 @@ class MapReport:
             arrangement=None if arranged is None else Arrangement(**arranged),
             trust=None if (trust := stored.get("trust")) is None else TrustRule.from_dict(trust),
             circular=None if circular is None else Circularity(**circular),
+            budget=stored.get("budget", "full"),
             depth=stored.get("depth", "method"),
             limits=tuple(stored.get("limits", ())),
             notes=tuple(stored["notes"]),
@@ -224,7 +228,8 @@ def current_versions() -> dict[str, str]:
 
 def _headline(report: MapReport) -> str:
     """What was judged."""
-    how = f", {report.n_judged} judged ({report.judged})" if report.scores else ""
+    quickly = ", quickly" if report.budget == "quick" else ""
+    how = f", {report.n_judged} judged ({report.judged}{quickly})" if report.scores else ""
     return f"Map of {report.n_fitted} fitted rows{how}, target: {report.target}"
 
 
