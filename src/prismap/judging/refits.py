@@ -14,7 +14,7 @@ import numpy as np
 from prismap._random import as_generator
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.judging.makers import EstimatorMaker, FunctionMaker, Made
-from prismap.map.effort import FEW_ROWS, FULL, effort_of
+from prismap.map.effort import FEW_ROWS, FULL, FULL_SHARE, effort_of
 from prismap.map.scores import Judged
 from prismap.map.twins import judged_folds, permute_known, permuted_part, without_refit
 
@@ -55,8 +55,8 @@ def refit(
         if whole is None:
             whole = fresh = method.make(rows, target, seed)
         plain = without_target(method, rows, target, seed, limits)
-        # A full verdict takes four times as long as three runs, or less.
-        effort = effort_of(budget, 2.0 * (perf_counter() - start))
+        # These were two runs, and a full verdict takes sixteen at most.
+        effort = effort_of(budget, 8.0 / FULL_SHARE * (perf_counter() - start))
         again = method.make(rows, target, seed + 1, reseed=True) if effort is FULL else None
     if target is None:
         return Refits(whole, None, again, [], ([], None, []), False, effort.name, (), ())

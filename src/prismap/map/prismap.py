@@ -333,7 +333,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _forget(self):
         """What was derived from an earlier fit."""
-        self._report, self.twins_, self._inverse, self._trust = None, None, None, None
+        self._report, self.twins_, self._inverse, self._trust, self._placed = None, None, None, None, None
         self._n_features_out = self.parts_.positions.shape[1]
 
     def _check_target(self, y, n_rows):
@@ -366,12 +366,20 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "seed_")
         if as_frame:
             return positions_frame(self.positions(), self.get_feature_names_out(), self.index_)
-        Y = np.empty((self.rows_.shape[0], self.embedding_.shape[1]))
-        Y[self.fit_rows_] = self.embedding_
-        others = np.setdiff1d(np.arange(len(Y)), self.fit_rows_)
-        if len(others):
-            Y[others] = self.parts_.place(self.entries(self.rows_[others]))[0]
-        return Y
+        return self.placed_rows()[0].copy()
+
+    def placed_rows(self):
+        """Positions of all samples given to `fit`, and which are far from all fitted ones; computed once."""
+        if self._placed is None:
+            Y = np.empty((self.rows_.shape[0], self.embedding_.shape[1]))
+            far = np.zeros(len(Y), dtype=bool)
+            Y[self.fit_rows_] = self.embedding_
+            others = np.setdiff1d(np.arange(len(Y)), self.fit_rows_)
+            if len(others):
+                Y[others], distance = self.parts_.place(self.entries(self.rows_[others]))
+                far[others] = distance > self.parts_.far_threshold
+            self._placed = Y, far
+        return self._placed
 
     def shown_target(self):
         """The target that pictures are coloured by: the first of several, or None without a target."""
@@ -490,8 +498,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         old = self._report
         if old is None or (budget == "full" and old.budget == "quick" and self.twins_ is not None):
             found = judge(self, n_permutations=n_permutations, budget=budget or "full", callback=callback)
-            self._forget()
-            self._report, self.twins_ = found
+            self._report, self.twins_, self._trust = *found, None
         return self._report
 
     @property

@@ -76,11 +76,7 @@ def trust_of(model) -> Trust:
     for index, rows in ((fitted, None), (others, model.entries(model.rows_[others]) if len(others) else None)):
         if not len(index):
             continue
-        far = False
-        Y = model.embedding_
-        if rows is not None:
-            Y, distance = model.parts_.place(rows)
-            far = distance > model.parts_.far_threshold
+        Y, far = (part[index] for part in model.placed_rows())
         found = evidence_for(model, rule, Y, rows)
         value[index] = np.where(far, np.nan, rule.chances(*found))
         for name, part in zip(parts, found, strict=True):

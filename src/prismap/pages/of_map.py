@@ -64,6 +64,8 @@ def trust_column(model, report, columns):
 
 def all_positions(model: Any, parts: Any, rows_fitted: Any = None) -> Any:
     """Positions of all rows given to `fit` on a map of some of them, and which of them are far from those."""
+    if parts is model.parts_:
+        return model.placed_rows()
     fitted = model.fit_rows_ if rows_fitted is None else model.fit_rows_[rows_fitted]
     Y, far = np.empty((model.rows_.shape[0], parts.positions.shape[1])), np.zeros(model.rows_.shape[0], dtype=bool)
     others = np.setdiff1d(np.arange(len(Y)), fitted)

@@ -1,5 +1,6 @@
 """How good a map is, and what chance would have given."""
 
+from prismap.quality.continuity import perturbation_scores, singularity_scores
 from prismap.quality.estimates import Estimate, RankCurve
 from prismap.quality.fidelity import Fidelity, correlation, fidelity, label_agreement
 from prismap.quality.groups import (
@@ -51,9 +52,11 @@ __all__ = [
     "map_measures",
     "overlapping_pairs",
     "permuted_null",
+    "perturbation_scores",
     "q_local",
     "q_nx",
     "r_nx",
     "rare_classes",
+    "singularity_scores",
     "trustworthiness",
 ]  # fmt: skip

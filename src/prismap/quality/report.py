@@ -92,6 +92,7 @@ class MapReport:
     trust : how far single rows can be trusted, a `TrustRule`; None where that is not known
     circular : what clustering explains, where the labels were made by it
     budget : "full", or "quick" if few maps were made for comparison: the figures are then less precise
+    looks : how many verdicts are read together: a claim must stand though so many were tried
     depth : "method" if the map could be made again, "coordinates" if there was only the map
     limits : what could not be told, and why
     bandwidths, posterior, seed, versions, times, settings : how the map was made; times in seconds
@@ -115,6 +116,7 @@ class MapReport:
     trust: TrustRule | None = None
     circular: Circularity | None = None
     budget: str = "full"
+    looks: int = 1
     depth: str = "method"
     limits: tuple[str, ...] = ()
     bandwidths: dict[str, float] = field(default_factory=dict)
@@ -170,6 +172,7 @@ class MapReport:
             "trust": None if self.trust is None else self.trust.to_dict(),
             "circular": None if self.circular is None else vars(self.circular),
             "budget": self.budget,
+            "looks": self.looks,
             "depth": self.depth,
             "limits": list(self.limits),
             "bandwidths": {name: float(value) for name, value in self.bandwidths.items()},
@@ -201,6 +204,7 @@ class MapReport:
             trust=None if (trust := stored.get("trust")) is None else TrustRule.from_dict(trust),
             circular=None if circular is None else Circularity(**circular),
             budget=stored.get("budget", "full"),
+            looks=int(stored.get("looks", 1)),
             depth=stored.get("depth", "method"),
             limits=tuple(stored.get("limits", ())),
             notes=tuple(stored["notes"]),

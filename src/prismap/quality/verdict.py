@@ -1,6 +1,7 @@
 """The figures of a report in words that need no statistics.
 
-Three questions, each answered by a rule on standard errors, so that a verdict does not hang on luck:
+Questions, each answered by a rule on standard errors, so that a verdict does not hang on luck (by more of them where
+several verdicts are read together, see `bar`):
 
 - *Does the target show?* Yes if the error is below the reference by more than `SIGNIFICANT` standard errors. The
   reference is the smaller of the permuted-target mean and the chance level; the standard error joins that of the error
@@ -24,6 +25,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.stats import norm
 
 if TYPE_CHECKING:
     from prismap.quality.estimates import Estimate
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from prismap.quality.report import MapReport, TargetScore
 
 SIGNIFICANT = 3.0
+#: Share of readings, of one verdict or of several together, that may err.
+LEVEL = 0.05
 HELPFUL = 2.0
 #: A difference of this share is seen by a reader, whether it is beyond chance or not.
 VISIBLE = 0.25
@@ -67,7 +71,15 @@ def target_shows(report: MapReport, score: TargetScore) -> bool:
     """Whether the error is below its reference by more than `SIGNIFICANT` standard errors."""
     reference, _ = _reference(report, score)
     noise = np.hypot(_finite(score.value.spread), _noise(report, score, score.permuted, report.n_judged))
-    return bool(reference - score.value > SIGNIFICANT * noise)
+    return bool(reference - score.value > bar(report) * noise)
+
+
+def bar(report: MapReport) -> float:
+    """Standard errors that a claim takes: `SIGNIFICANT`, and more where that many verdicts would err once by chance.
+
+    Bonferroni: with 37 verdicts read together, 3 standard errors still err in one of twenty such readings.
+    """
+    return max(SIGNIFICANT, float(norm.isf(LEVEL / report.looks)))
 
 
 def overstates(report: MapReport, score: TargetScore) -> bool:
@@ -117,7 +129,7 @@ def _invents(report: MapReport) -> NullResult | None:
         for null, n in ((score.permuted_in_sample, report.n_fitted), (score.permuted, report.n_judged)):
             if null is None or null.mean >= INVENTED * null.chance:
                 continue
-            if null.chance - null.mean > SIGNIFICANT * _noise(report, score, null, n) / np.sqrt(len(null.values)):
+            if null.chance - null.mean > bar(report) * _noise(report, score, null, n) / np.sqrt(len(null.values)):
                 found.append(null)
     return min(found, key=lambda null: null.mean / null.chance, default=None)
 
@@ -201,7 +213,7 @@ def _arranged(report: MapReport) -> list[str]:
     if found is None:
         return []
     readable = next(word for least, word in READABLE if found.correlation >= least)
-    readable = readable if found.p_value < 0.05 else "should not be read"
+    readable = readable if found.p_value < LEVEL / report.looks else "should not be read"
     return [
         f"The arrangement of the groups {readable}: the rank correlation of the distances between classes with those "
         f"in the data is {found.correlation:.2f} ({found.n_pairs} pairs)."
