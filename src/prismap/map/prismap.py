@@ -497,8 +497,10 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "seed_")
         old = self._report
         if old is None or (budget == "full" and old.budget == "quick" and self.twins_ is not None):
-            found = judge(self, n_permutations=n_permutations, budget=budget or "full", callback=callback)
-            self._report, self.twins_, self._trust = *found, None
+            self._report, self.twins_ = judge(
+                self, n_permutations=n_permutations, budget=budget or "full", callback=callback
+            )
+            self._trust = None
         return self._report
 
     @property

@@ -100,9 +100,8 @@ def perturbation_scores(
     D2 = cdist(X, X, "sqeuclidean")
     np.fill_diagonal(D2, np.inf)
     perplexity = lower_perplexity(perplexity, n)
-    conditional, sigma = calibrate(D2, perplexity)
-    # Without the row itself, the others' Gaussians have this sum; one more row adds its own term.
-    sums = np.exp(-np.where(np.isfinite(D2), D2, np.inf) / (2 * sigma[:, None] ** 2)).sum(axis=1)
+    sigma = calibrate(D2, perplexity)[1]
+    sums = np.exp(-D2 / (2 * sigma[:, None] ** 2)).sum(axis=1)
     directions = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][:N_DIRECTIONS]
     W = _similarities(Y)
     scores = np.zeros(len(rows))
@@ -113,7 +112,8 @@ def perturbation_scores(
         for direction in (*directions, *-directions):
             d2 = np.square(X[others] - (X[i] + length * direction)).sum(axis=1)
             near = np.exp(-d2 / (2 * sigma[others] ** 2))
-            p = (calibrate(d2[None], perplexity)[0][0] + near / (rest + near)) / (2 * n)
+            theirs = near / np.maximum(rest + near, np.finfo(float).tiny)
+            p = (calibrate(d2[None], perplexity)[0][0] + theirs) / (2 * n)
             found = leave_one_out_place(Y[others], p, Z, Y[i])
             scores[place] = max(scores[place], float(np.linalg.norm(found - Y[i])))
     return scores, rows
