@@ -51,7 +51,7 @@ def test_the_rows_of_the_map_fall_on_themselves(place, model):
     first = parquet.read_table(model / "map.parquet").to_pydict()
     np.testing.assert_allclose(positions(rows), positions(first), atol=1e-9)
     assert list(rows) == ["id", "x", "y", "split", "far", "row", "trust", "target"]
-    np.testing.assert_allclose(rows["trust"], first["trust"], atol=0.1)  # a row at its own place votes for itself
+    np.testing.assert_allclose(rows["trust"], first["trust"], atol=1e-9)
     assert rows["id"] == first["id"]
     assert rows["target"] == first["target"]
     assert set(rows["split"]) == {"new"}

@@ -14,6 +14,7 @@ from cli.flowers import tree, write_flowers
 from prismap.cli import demo
 from prismap.explorer.folder import load_folder
 from prismap.map import PrisMap
+from prismap.map.parts import MapParts
 from prismap.quality import MapReport
 
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -187,17 +188,8 @@ def test_an_interrupted_run_leaves_nothing(run, flowers, tmp_path, monkeypatch, 
 
 
 def test_rows_that_are_not_fitted_are_placed_once(quick, flowers, tmp_path, monkeypatch):
-    placed, fit = [], PrisMap.fit
-
-    def counted(self, *args, **options):
-        fitted = fit(self, *args, **options)
-        place = type(fitted.parts_).place
-        monkeypatch.setattr(
-            type(fitted.parts_), "place", lambda parts, rows: placed.append(rows.shape[0]) or place(parts, rows)
-        )
-        return fitted
-
-    monkeypatch.setattr(PrisMap, "fit", counted)
+    placed, place = [], MapParts.place
+    monkeypatch.setattr(MapParts, "place", lambda parts, rows: placed.append(rows.shape[0]) or place(parts, rows))
     code, _, err = quick(flowers, "--id", "key", "--fit-rows", "30")
     assert code == 0, err
     rows = parquet.read_table(tmp_path / "out" / "map.parquet").to_pydict()

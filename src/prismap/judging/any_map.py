@@ -28,7 +28,16 @@ from prismap.map import PrisMap
 from prismap.map.scores import Judged, map_overlaps, score_cases
 from prismap.map.twins import permute_known
 from prismap.metrics.target import known_targets, resolve_target
-from prismap.quality import Estimate, MapReport, current_versions, local_quality, map_measures, r_nx, rare_classes
+from prismap.quality import (
+    Estimate,
+    MapReport,
+    alignment_measure,
+    current_versions,
+    local_quality,
+    map_measures,
+    r_nx,
+    rare_classes,
+)
 
 #: Share of rows that lie exactly where another one does, from which on the report says so.
 MANY_DUPLICATES = 0.1
@@ -141,6 +150,8 @@ def judge_and_map(
         report = _of_method(made, kind, codes, classes)
     Y = as_coordinates(X, len(rows)) if made is None else made.map.positions
     measures, arranged = map_measures(rows, Y, codes if kind == "class" else None, metric=metric, random_state=seed)
+    if kind != "none" and metric == "euclidean":
+        measures = {**measures, **alignment_measure(rows, Y, codes, random_state=seed)}
     notes, alarms = remarks_on(Y, made)
     report = replace(
         report, structure=structure_of(rows, Y, made, metric, seed), arrangement=arranged,

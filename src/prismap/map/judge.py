@@ -33,7 +33,7 @@ from prismap.map.twins import (
 from prismap.mappings import KernelMap
 from prismap.metrics import FisherMetric, SimilarityMetric
 from prismap.metrics.target import known_targets
-from prismap.quality import MapReport, current_versions, map_measures, r_nx, rare_classes
+from prismap.quality import MapReport, alignment_measure, current_versions, map_measures, r_nx, rare_classes
 
 #: Rows given to `fit` but not fitted are enough to judge by from here on; below, the map is refitted in folds.
 FEWEST_HELD_OUT = 200
@@ -81,6 +81,9 @@ def judge_with(model, effort, *, n_permutations=None, callback=None, by_target=T
         None, parts.positions, model.fitted_target() if model.target_ == "class" else None, metric=parts.data,
         neighborhoods=not parts.is_large, n_samples=effort.structure_rows, random_state=parts.seed,
     )  # fmt: skip
+    if model.target_ != "none" and has_columns(parts) and effort.structure_rows is None:
+        aligned = alignment_measure(parts.rows, parts.positions, model.fitted_target(), random_state=parts.seed)
+        measures = {**measures, **aligned}
     report = MapReport(
         target=model.target_, n_fitted=parts.data.n_rows_, **found,
         structure=structure_curves(parts, twins.unsupervised, effort.structure_rows), measures=measures,

@@ -87,7 +87,11 @@ def trust_of(model) -> Trust:
 def trust_at(model, rows, Y, far) -> np.ndarray:
     """The trust in new rows at positions Y; NaN for those that are far, of whom nothing is known."""
     rule = rule_of(model)
-    return np.where(far, np.nan, rule.chances(*evidence_for(model, rule, Y, rows)))
+    trust = np.where(far, np.nan, rule.chances(*evidence_for(model, rule, Y, rows)))
+    found, fitted = model.parts_.known.find(rows)
+    if len(fitted):  # a row does not vote for itself, though it comes again
+        trust[found] = model.trust_.value[model.fit_rows_[fitted]]
+    return trust
 
 
 def rule_of(model) -> TrustRule:

@@ -1,5 +1,6 @@
 """How good a map is, and what chance would have given."""
 
+from prismap.quality.alignment import alignment_measure, importance_alignment
 from prismap.quality.continuity import perturbation_scores, singularity_scores
 from prismap.quality.estimates import Estimate, RankCurve
 from prismap.quality.fidelity import Fidelity, correlation, fidelity, label_agreement
@@ -31,6 +32,7 @@ __all__ = [
     "RankCurve",
     "TargetScore",
     "TrustRule",
+    "alignment_measure",
     "arrangement",
     "auc_log_k",
     "chance_error",
@@ -41,6 +43,7 @@ __all__ = [
     "correlation",
     "current_versions",
     "fidelity",
+    "importance_alignment",
     "knn_error",
     "knn_nrmse",
     "knn_rank_correlation",

@@ -14,6 +14,8 @@ several verdicts are read together, see `bar`):
   standard errors.
 - *May the arrangement of the groups be read?* By the rank correlation of the distances between classes in map and data
   (`READABLE`), where permuted classes agree as well in less than one of twenty cases.
+- *Do the columns that tell the target shape the map?* By the rank correlation of the two importances, if it differs
+  from 0 by more than `HELPFUL` of the standard deviations that unrelated ones have.
 - *Which rows can be trusted?* How many have neighbours that are more likely wrong than right, by the rule of
   `prismap.quality.trust`, where the target shows.
 - *Do clusters of nothing look the same?* Labels that a clustering made are circular if the same clustering of data
@@ -62,7 +64,14 @@ def verdict(report: MapReport) -> str:
         sentences += [_shows(report, score), *_overstated(report, score)]
         sentences += [*_chosen(report)] if _left_out(report) else [*_helped(report, score), *_chosen(report)]
         sentences += _mixed(report) if target_shows(report, score) else []
-    sentences += [*_rare(report), *_circular(report), *_structure(report), *_arranged(report), *_trusted(report)]
+    sentences += [
+        *_rare(report),
+        *_circular(report),
+        *_structure(report),
+        *_arranged(report),
+        *_aligned(report),
+        *_trusted(report),
+    ]
     sentences += _steady(report)
     return " ".join(sentences) or "There is nothing to judge: neither a target nor a rank curve was given."
 
@@ -218,6 +227,14 @@ def _arranged(report: MapReport) -> list[str]:
         f"The arrangement of the groups {readable}: the rank correlation of the distances between classes with those "
         f"in the data is {found.correlation:.2f} ({found.n_pairs} pairs)."
     ]
+
+
+def _aligned(report: MapReport) -> list[str]:
+    found = report.measures.get("importance alignment")
+    if found is None or not report.target_shows or abs(found) <= HELPFUL * found.spread:
+        return []
+    which = "shape the map, too" if found > 0 else "are not those that shape the map"
+    return [f"The columns that tell the target {which} (rank correlation {found:.2f})."]
 
 
 def _steady(report: MapReport) -> list[str]:
