@@ -41,8 +41,6 @@ def test_the_width_by_what_numbers_can_represent(surface):
     Y, X = surface
     options = {"ridge": 0.01, "n_landmarks": 30, "landmarks": "subset"}
     model = InverseMap(bandwidth="all-representable", **options).fit(Y[:300], X[:300])
-        Y[:300], X[:300]
-    )
     width, factor = slow.representable_widths(Y[:300], model.landmarks_)
     floor = 0.1 * np.median(slow.neighbor_distances(model.landmarks_, 1))
     assert slow.neighbor_distances(model.landmarks_, 1).min() > floor  # else the library keeps kernels from vanishing
