@@ -8,7 +8,7 @@ from prismap.metrics.fisher import FisherMetric
 from prismap.metrics.geometry import DissimilarityMetric, SimilarityMetric, VectorMetric, repair_similarity
 from prismap.metrics.mixture import MixtureMetric
 from prismap.metrics.objects import ObjectDissimilarity, ObjectSimilarity
-from prismap.metrics.posteriors import GaussianProcess, LeastSquaresMachine, Parzen, PredictedLabels, Trees
+from prismap.metrics.posteriors import GaussianProcess, LeastSquaresMachine, Parzen, PredictedLabels, RowProcess, Trees
 
 __all__ = [
     "DISSIMILARITIES",
@@ -25,6 +25,7 @@ __all__ = [
     "Parzen",
     "PrecomputedMetric",
     "PredictedLabels",
+    "RowProcess",
     "SimilarityMetric",
     "Trees",
     "VectorMetric",

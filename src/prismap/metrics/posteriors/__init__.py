@@ -11,6 +11,8 @@
 `SegmentModel`          any classifier or regressor, along the whole segment (vectors only)
 `PredictedLabels`       what a model predicts, in the place of the target
 `GaussianProcess`       a Gaussian process for each real target, along the whole segment
+`RowProcess`            the same at the rows, for skewed targets and extreme values, too ("auto" unless
+                        segments are looked into)
 ======================  ==========================================================================================
 """
 
@@ -22,6 +24,7 @@ from prismap.metrics.posteriors.model import ClassModel, RealModel
 from prismap.metrics.posteriors.model_segments import SegmentModel
 from prismap.metrics.posteriors.parzen import Parzen
 from prismap.metrics.posteriors.process import GaussianProcess
+from prismap.metrics.posteriors.row_process import RowProcess
 from prismap.metrics.posteriors.trees import Trees
 
 __all__ = [
@@ -36,6 +39,7 @@ __all__ = [
     "Posterior",
     "PredictedLabels",
     "RealModel",
+    "RowProcess",
     "SegmentModel",
     "Trees",
     "posterior_of",
