@@ -8,6 +8,7 @@ from prismap import PrisMap
 from prismap.cli.main import main
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.map.columns import column_notes, uneven_spreads
+from prismap.map.tables import without_target
 
 pd = pytest.importorskip("pandas")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -234,3 +235,8 @@ def test_numbers_that_were_declared_a_category_are_levels(tmp_path):
     # a map of plain numbers takes them as numbers
     numbers = PrisMap.from_table(frame.astype({"site": int}), "kind", use="site", perplexity=8, random_state=0)
     assert np.array_equal(numbers.transform(frame), numbers.transform(frame.astype({"site": int})))
+
+
+def test_rows_without_a_target_are_counted_in_plain_words():
+    assert without_target(1) == "1 row has no target; it is placed without one"
+    assert without_target(4) == "4 rows have no target; they are placed without one"
