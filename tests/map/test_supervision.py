@@ -7,7 +7,16 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from prismap import PrisMap
 from prismap._random import as_generator
-from prismap.map.choose import GRID, choose_mapping, is_majority, least_as_good, paired_gap, row_losses
+from prismap.map.choose import (
+    GRID,
+    choose_mapping,
+    is_majority,
+    kept_share,
+    least_as_good,
+    nearest_rows,
+    paired_gap,
+    row_losses,
+)
 from prismap.map.make import smoothness
 from prismap.mappings import KernelMap, VoteMap
 from prismap.metrics import FisherMetric
@@ -43,9 +52,9 @@ def test_losses_are_those_of_neighbours_without_the_row_itself():
     rng = np.random.default_rng(0)
     A, B, y = rng.normal(size=(60, 2)), rng.normal(size=(60, 2)), rng.integers(3, size=60)
     arcs2, steps2 = (np.square(Z[:, None] - Z[None]).sum(axis=2) for Z in (A, B))
-    found = row_losses(arcs2, steps2, [0.0, 0.3], y, real=False)
-    for losses, w in zip(found, (0.0, 0.3), strict=True):
+    for w in (0.0, 0.3):
         D = w * arcs2 + (1 - w) * steps2
+        losses = row_losses(nearest_rows(D.copy()), y, real=False)
         for i in range(60):
             others = np.delete(np.arange(60), i)
             near = others[np.argsort(D[i, others], kind="stable")[:10]]
@@ -58,9 +67,15 @@ def test_losses_of_numbers_are_squared_errors_of_the_mean():
     rng = np.random.default_rng(0)
     Z, y = rng.normal(size=(40, 2)), rng.normal(size=(40, 1))
     D2 = np.square(Z[:, None] - Z[None]).sum(axis=2)
-    (found,) = row_losses(D2, D2, [0.4], y, real=True)
+    found = row_losses(nearest_rows(D2.copy()), y, real=True)
     near = np.argsort(D2 + np.diag(np.full(40, np.inf)), axis=1)[:, :10]
     assert np.allclose(found, np.square(y[near].mean(axis=1) - y)[:, 0])
+
+
+def test_neighbours_kept_are_counted_whatever_their_order():
+    own = np.array([[1, 2, 3, 4], [0, 2, 3, 4]])
+    assert kept_share(own[:, ::-1], own) == 1
+    assert kept_share(np.array([[1, 2, 8, 9], [5, 6, 7, 0]]), own) == (0.5 + 0.25) / 2
 
 
 def test_majority_agrees_with_scikit_learn_where_there_is_no_tie():

@@ -46,6 +46,28 @@ MAPPING_FOLDS = 5
 
 
 @dataclass(frozen=True)
+class Candidate:
+    """A metric (None: the data's own) with a share, the losses of the judged rows, and the share of neighbours kept."""
+
+    metric: Any
+    share: float
+    losses: np.ndarray
+    kept: float
+
+    def described(self, *, real, taken):
+        """In plain values: the share told right, or the nRMSE, with its error, and the data's neighbours kept."""
+        mean, error = float(self.losses.mean()), paired_gap(self.losses, 0.0)[1]
+        if real:
+            mean, error = float(np.sqrt(mean)), error / (2 * float(np.sqrt(mean)) or 1.0)
+        else:
+            mean = 1 - mean
+        return {
+            "posterior": "none" if self.metric is None else self.metric.posterior_.name, "supervision": self.share,
+            "score": mean, "standard_error": error, "neighbors_kept": self.kept, "taken": bool(taken),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
 class Choice:
     """The share that was taken, the metric fitted with it (None: the data's own), and all that was tried."""
 
@@ -57,20 +79,25 @@ class Choice:
 # --- pure functions on arrays -----------------------------------------------------------------------------------------
 
 
-def row_losses(arcs2, steps2, weights, y, *, real):
-    """Loss of each row by its nearest rows under each share: (weights, rows).
+def nearest_rows(D2):
+    """The ten nearest other rows of each row, nearest first, by squared distances (n, n), whose diagonal is lost."""
+    np.fill_diagonal(D2, np.inf)
+    return smallest(D2, min(N_NEIGHBORS, len(D2) - 1))[1]
 
-    arcs2, steps2 : squared distances (n, n) of the two parts. y : codes, or standardised numbers (n, targets). The loss
-    of a class is 0 or 1, that of numbers the mean squared error.
+
+def row_losses(near, y, *, real):
+    """Loss of each row by its nearest rows: 0 or 1 for a class, the mean squared error for numbers.
+
+    y : codes, or standardised numbers (n, targets).
     """
-    losses = []
-    k = min(N_NEIGHBORS, len(y) - 1)
-    for w in weights:
-        D2 = w * arcs2 + (1 - w) * steps2
-        np.fill_diagonal(D2, np.inf)
-        near = smallest(D2, k)[1]
-        losses.append(np.square(y[near].mean(axis=1) - y).mean(axis=1) if real else ~is_majority(y[near], y))
-    return np.asarray(losses, dtype=np.float64)
+    if real:
+        return np.square(y[near].mean(axis=1) - y).mean(axis=1)
+    return (~is_majority(y[near], y)).astype(np.float64)
+
+
+def kept_share(near, own):
+    """Mean share of the rows' own nearest that are among their nearest."""
+    return float(np.mean([np.isin(a, b).mean() for a, b in zip(own, near, strict=True)]))
 
 
 def is_majority(votes, codes):
@@ -117,28 +144,30 @@ def choose(fisher, data, y, wish, seed):
     rng, real = as_generator(seed), y.dtype.kind == "f"
     metrics = candidates(fisher, data, y, seed)
     sample = judged_rows(y, real, rng, MOST_ROWS if all(is_rowwise(m) for m in metrics) else MOST_ALONG_SEGMENTS)
-    target = standardised(y[sample]) if real else y[sample]
-    steps2 = np.square(np.asarray(data.between(sample, sample), dtype=np.float64))
-    tried = GRID[1:]
-    shares, posteriors, losses = [0.0], ["none"], [row_losses(steps2, steps2, [0.0], target, real=real)]
-    for metric in metrics:
-        losses.append(row_losses(squared_arcs(metric, sample), steps2 / metric.bandwidth_**2, tried, target, real=real))
-        shares += tried
-        posteriors += [metric.posterior_.name] * len(tried)
-    found = np.concatenate(losses)
+    tried = judged(metrics, data, sample, standardised(y[sample]) if real else y[sample], real=real)
+    losses, shares = np.stack([one.losses for one in tried]), [one.share for one in tried]
     if wish == "max":
-        sharp = [k for k, w in enumerate(shares) if w == SHARPEST]
-        taken = min(sharp, key=lambda k: found[k].mean())
+        taken = min(np.flatnonzero(np.equal(shares, SHARPEST)), key=lambda k: losses[k].mean())
     else:
-        taken = least_as_good(found, shares)
-    curve = tuple(
-        described(name, w, loss, k == taken, real=real)
-        for k, (name, w, loss) in enumerate(zip(posteriors, shares, found, strict=True))
-    )
-    if taken == 0:
+        taken = least_as_good(losses, shares)
+    curve = tuple(one.described(real=real, taken=k == taken) for k, one in enumerate(tried))
+    chosen = tried[taken]
+    if chosen.metric is None:
         return Choice(0.0, None, curve)
-    metric = metrics[(taken - 1) // len(tried)]
-    return Choice(shares[taken], with_share(metric, fisher.path, shares[taken], data, y), curve)
+    return Choice(chosen.share, with_share(chosen.metric, fisher.path, chosen.share, data, y), curve)
+
+
+def judged(metrics, data, sample, target, *, real):
+    """The data's own distances and each metric with each share, judged on the rows `sample`."""
+    steps2 = np.square(np.asarray(data.between(sample, sample), dtype=np.float64))
+    own = nearest_rows(steps2.copy())
+    tried = [Candidate(None, 0.0, row_losses(own, target, real=real), 1.0)]
+    for metric in metrics:
+        arcs2 = squared_arcs(metric, sample)
+        for share in GRID[1:]:
+            near = nearest_rows(share * arcs2 + (1 - share) / metric.bandwidth_**2 * steps2)
+            tried.append(Candidate(metric, share, row_losses(near, target, real=real), kept_share(near, own)))
+    return tried
 
 
 def candidates(fisher, data, y, seed):
@@ -207,16 +236,6 @@ def standardised(y):
     y = y.reshape(len(y), -1).astype(np.float64)
     spread = y.std(axis=0)
     return (y - y.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-
-
-def described(posterior, share, loss, taken, *, real):
-    """A candidate in plain values, by the losses of its rows: the share told right, or the nRMSE, and its error."""
-    mean, error = float(loss.mean()), float(loss.std(ddof=1) / np.sqrt(len(loss)))
-    if real:
-        mean, error = float(np.sqrt(mean)), error / (2 * float(np.sqrt(mean)) or 1.0)
-    else:
-        mean = 1 - mean
-    return {"posterior": posterior, "supervision": share, "score": mean, "standard_error": error, "taken": taken}
 
 
 # --- mappings ---------------------------------------------------------------------------------------------------------

@@ -1,19 +1,20 @@
 """Class probabilities by trees: a posterior that selects features and bends, and does not care for scales.
 
 A forest is fitted by scikit-learn and kept as arrays, so that a file holds it without pickle and rows go down all trees
-at once. Each fitted row is judged by a forest that never saw its fold. One temperature, which minimises the log-loss of
+at once. Each fitted row is judged by the trees that never saw it. One temperature, which minimises the log-loss of
 these judgements, makes shares of votes into probabilities.
 """
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.ensemble import RandomForestClassifier
 
-from prismap._threads import parallel_map
+from prismap._threads import n_threads
 from prismap.exceptions import InputError
 from prismap.metrics.geometry import FittedIndex
 from prismap.metrics.posteriors.lssvm import best_temperature, softmax
@@ -22,8 +23,6 @@ from prismap.metrics.posteriors.rowwise import RowPosterior
 N_TREES = 100
 #: Leaves of fewer rows say more of these rows than of their place.
 LEAST_LEAF = 2
-#: Forests that judge the fitted rows; the metric's ten folds are joined, for a forest costs what it costs.
-FOLDS = 5
 #: Rows that go down all trees at once.
 BLOCK_ROWS = 2048
 
@@ -123,34 +122,29 @@ def log_shares(shares, n_trees):
     return np.log((n_trees * shares + 0.5 / n_classes) / (n_trees + 0.5))
 
 
-def fit_trees(X, codes, n_classes, folds, seed):
-    """The forest of all rows X, calibrated, and the probabilities of each row by a forest that never saw its fold.
+def fit_trees(X, codes, n_classes, seed, *, cross_fit=True):
+    """The forest of all rows X, calibrated, and the probabilities of each row by the trees that never saw it.
 
-    folds : fold of each row; None gives in-sample probabilities (calibrated in five folds all the same).
+    A tree is fitted to a draw with replacement and leaves out a row in e, so the forest that is kept judges its own
+    rows, out of bag (Breiman 2001, sec. 3.1). ``cross_fit=False`` gives in-sample probabilities, calibrated all the
+    same.
     """
-    judged = (folds if folds is not None else np.arange(len(codes))) % FOLDS
     X = X.tocsr() if sp.issparse(X) else X
-
-    def fit(fold):
-        kept = np.flatnonzero(judged != fold)
-        made = RandomForestClassifier(
-            N_TREES, min_samples_leaf=LEAST_LEAF, random_state=(seed + int(fold)) % 2**32, n_jobs=1
-        )
-        return Forest.of(made.fit(X[kept], codes[kept]), n_classes)
-
-    parts = [-1, *np.unique(judged)]
-    whole, *others = parallel_map(fit, parts)
-    scores = np.empty((len(codes), n_classes))
-    for fold, forest in zip(parts[1:], others, strict=True):
-        rows = np.flatnonzero(judged == fold)
-        scores[rows] = forest.scores(X[rows])
-    temperature = best_temperature(scores, codes)
-    whole = Forest(**{**vars(whole), "temperature": temperature})
-    return whole, softmax(temperature * scores) if folds is not None else whole.probabilities(X)
+    made = RandomForestClassifier(
+        N_TREES, min_samples_leaf=LEAST_LEAF, oob_score=True, random_state=seed % 2**32, n_jobs=n_threads(None)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of rows that are in every bag: so few rows that nothing is known of any
+        made.fit(X, codes)
+    scores = np.zeros((len(codes), n_classes))
+    scores[:, made.classes_] = made.oob_decision_function_
+    scores = log_shares(scores, N_TREES / np.e)
+    whole = Forest.of(made, n_classes, best_temperature(scores, codes))
+    return whole, softmax(whole.temperature * scores) if cross_fit else whole.probabilities(X)
 
 
 class Trees(RowPosterior):
-    """A forest on the support rows, cross-fitted in the metric's folds; vectors only.
+    """A forest on the support rows, judged out of bag; vectors only.
 
     Parameters
     ----------
@@ -171,7 +165,7 @@ class Trees(RowPosterior):
         seed = int(context.rng.integers(2**31))
         X, codes = data.raw(support), context.values[support]
         self.data, self.judged = data, context.judged
-        self.forest, of_support = fit_trees(X, codes, n_classes, context.support_folds, seed)
+        self.forest, of_support = fit_trees(X, codes, n_classes, seed, cross_fit=context.cross_fit)
         return self.hold_support(context, of_support)
 
     def predict(self, rows, self_similarity=None):
