@@ -9,7 +9,7 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
 from prismap.metrics.posteriors.lssvm import softmax
-from prismap.metrics.posteriors.trees import Forest, fit_trees, log_shares
+from prismap.metrics.posteriors.trees import GROWN, N_TREES, Forest, fit_trees, log_shares
 
 
 @pytest.fixture(scope="module")
@@ -23,14 +23,14 @@ def signs():
 def test_votes_are_those_of_scikit_learn(signs, kind, as_given):
     X, y = signs
     made = kind(20, random_state=0).fit(X[:160], y[:160])
-    votes = Forest.of(made, 4).votes(as_given(X[160:]))
+    votes = Forest.of(made.estimators_, made.classes_, 4).votes(as_given(X[160:]))
     assert np.allclose(votes, made.predict_proba(X[160:]), rtol=0, atol=1e-12)
 
 
 def test_a_class_that_a_forest_never_saw_gets_no_vote(signs):
     X, y = signs
     made = RandomForestClassifier(5, random_state=0).fit(X[y != 1], y[y != 1])
-    votes = Forest.of(made, 4).votes(X)
+    votes = Forest.of(made.estimators_, made.classes_, 4).votes(X)
     assert (votes[:, 1] == 0).all()
     assert np.allclose(votes[:, [0, 2, 3]], made.predict_proba(X), rtol=0, atol=1e-12)
 
@@ -52,19 +52,19 @@ def test_rows_are_judged_by_forests_that_never_saw_them(signs):
     assert np.allclose(P.sum(axis=1), 1)
 
 
-def test_rows_are_judged_by_the_trees_whose_draw_left_them_out(signs, monkeypatch):
-    """The slow twin: the draws by scikit-learn's own seeds, tree by tree."""
+def test_rows_are_judged_by_the_trees_whose_draw_left_them_out(signs):
+    """The slow twin: scikit-learn's own judgement out of bag, lot by lot."""
     X, y = signs
-    kept = {}
-    fit = RandomForestClassifier.fit
-    monkeypatch.setattr(RandomForestClassifier, "fit", lambda self, *args: kept.setdefault("forest", fit(self, *args)))
-    whole, P = fit_trees(X, y, 4, 0)
-    votes, count = np.zeros((240, 4)), np.zeros(240)
-    for tree, drawn in zip(kept["forest"].estimators_, kept["forest"].estimators_samples_, strict=True):
-        out = np.setdiff1d(np.arange(240), drawn)
-        votes[out] += tree.predict_proba(X[out])
-        count[out] += 1
-    scores = log_shares(votes / count[:, None], len(kept["forest"].estimators_) / np.e)
+    whole, P = fit_trees(X, y, 4, 7)
+    votes, count = np.zeros((240, 4)), np.zeros((240, 1))
+    for part in range(N_TREES // GROWN):
+        lot = ExtraTreesClassifier(GROWN, min_samples_leaf=2, max_features=12, bootstrap=True, random_state=7 + part)
+        lot.fit(X, y)
+        for tree, drawn in zip(lot.estimators_, lot.estimators_samples_, strict=True):
+            out = np.setdiff1d(np.arange(240), drawn)
+            votes[out] += tree.predict_proba(X[out])
+            count[out] += 1
+    scores = log_shares(votes / count, N_TREES / np.e)
     np.testing.assert_allclose(P, softmax(whole.temperature * scores), atol=1e-12)
 
 

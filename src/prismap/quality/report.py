@@ -240,9 +240,28 @@ def _tables(report: MapReport) -> list[list[list[str]]]:
             for name, curve in report.structure.items()
         ]
         tables.append([head, *rows])
+    if report.supervision_curve:
+        tables.append(_tried(report))
     if report.measures:
         tables.append([["measure", ""], *([name, str(value)] for name, value in report.measures.items())])
     return tables
+
+
+def _tried(report: MapReport) -> list[list[str]]:
+    """The shares of supervision that were tried: how well ten neighbours tell the target, and what is kept for it."""
+    told = "told right" if report.target == "class" else "nRMSE"
+    rows = [["supervision tried", told, "neighbours kept", ""]]
+    for one in report.supervision_curve or ():
+        share, kept = f"{one['supervision']:g}", one.get("neighbors_kept")
+        rows.append(
+            [
+                share if one["posterior"] == "none" else f"{share}, {one['posterior']}",
+                _cell(report, one["score"]),
+                "" if kept is None else f"{kept:.0%}".replace("%", " %"),
+                "taken" if one["taken"] else "",
+            ]
+        )
+    return rows
 
 
 def _remarks(report: MapReport) -> list[str]:
