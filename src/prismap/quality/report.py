@@ -250,18 +250,19 @@ def _tables(report: MapReport) -> list[list[list[str]]]:
 def _tried(report: MapReport) -> list[list[str]]:
     """The shares of supervision that were tried: how well ten neighbours tell the target, and what is kept for it."""
     told = "told right" if report.target == "class" else "nRMSE"
-    rows = [["supervision tried", told, "neighbours kept", ""]]
+    rows = [["supervision tried", told, "on a quick map", "neighbours kept", ""]]
     for one in report.supervision_curve or ():
         share, kept = f"{one['supervision']:g}", one.get("neighbors_kept")
         rows.append(
             [
                 share if one["posterior"] == "none" else f"{share}, {one['posterior']}",
                 _cell(report, one["score"]),
-                "" if kept is None else f"{kept:.0%}".replace("%", " %"),
+                _cell(report, one.get("map_score")),
+                "" if kept is None else f"{100 * kept:.0f} %",
                 "taken" if one["taken"] else "",
             ]
         )
-    return rows
+    return _without_empty_columns(rows)
 
 
 def _remarks(report: MapReport) -> list[str]:
