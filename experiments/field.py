@@ -1,6 +1,6 @@
 """The field: accuracy and honesty of supervised maps, on sets that are hard for one or the other.
 
-2-D maps of 90 to 500 rows, at most 1,000 other rows placed on them; one split. *Held out*: % of the other rows that
+2-D maps of 90 to 300 rows, at most 1,000 other rows placed on them; one split. *Held out*: % of the other rows that
 the nearest and the ten nearest fitted rows on the map tell right. *Invented*: with shuffled labels, % of the fitted
 rows that their ten neighbours tell right, beyond those of a map without labels. *Structure*:
 area under R_NX against the data. *Seconds* of the processor for both maps and the placement.
@@ -41,15 +41,15 @@ from prismap.quality import knn_error, r_nx
 READING = ""
 BUNDLED = {"digits": load_digits, "wine": load_wine, "cancer": load_breast_cancer, "iris": load_iris}
 #: Fitted rows of sets that have few.
-ROWS = {"wine": 100, "iris": 90, "cancer": 300, "adrenal": 100, "olivetti": 280}
+ROWS = {"wine": 100, "iris": 90, "cancer": 280, "adrenal": 100, "olivetti": 280}
 STORED = (
     "usps9298", "letter", "phoneme_lvqpak", "fashion_mnist_40k", "sc_zeisel", "covertype", "uci_car", "adrenal",
     "olivetti",
 )  # fmt: skip
 #: Sets whose columns have units of their own.
 SCALED = ("wine", "cancer", "covertype", "uci_car")
-N_FIT, N_TEST, N_COMPONENTS = 500, 1000, 30
-N_SHUFFLED, SHUFFLED_ROWS = 5, 200
+N_FIT, N_TEST, N_COMPONENTS = 300, 1000, 30
+N_SHUFFLED, SHUFFLED_ROWS, N_PROXIMITY_TREES = 5, 200, 100
 
 
 # --- sets -------------------------------------------------------------------------------------------------------------
@@ -161,8 +161,8 @@ def network(X, y, new, seed):
 
 def proximities(X, y, new, seed):
     """t-SNE of how seldom two rows share a leaf, in trees that saw neither; new rows by votes."""
-    forest = RandomForestClassifier(200, random_state=seed).fit(X, y)
-    out = np.ones((len(X), 200), dtype=bool)
+    forest = RandomForestClassifier(N_PROXIMITY_TREES, random_state=seed).fit(X, y)
+    out = np.ones((len(X), N_PROXIMITY_TREES), dtype=bool)
     for tree, drawn in enumerate(forest.estimators_samples_):
         out[drawn, tree] = False
     fitted, placed = forest.apply(X), forest.apply(new)

@@ -101,6 +101,16 @@ def test_the_least_share_that_is_as_good_is_taken():
     assert least_as_good(np.zeros((3, 50)), [0.0, 0.8, 0.95]) == 0  # nothing to gain
 
 
+def test_a_target_is_not_left_out_as_readily_as_a_share_is_lowered():
+    losses = np.zeros((2, 100))
+    losses[0, :3] = 1
+    losses[1, 3] = 1  # two rows of a hundred: one standard error, and no two
+    gap, error = paired_gap(losses[0], losses[1])
+    assert error < gap < 2 * error
+    assert least_as_good(losses, [0.8, 0.95]) == 0
+    assert least_as_good(losses, [0.0, 0.95]) == 1
+
+
 def test_a_row_is_judged_on_a_quick_map_of_the_half_without_it():
     """The slow twin: the halves, the maps and the placement step by step."""
     rng = np.random.default_rng(0)

@@ -39,9 +39,9 @@ from prismap.metrics.target import known_targets
 #: Shares that are tried; the last is the sharpest honest map: the data's own metric only orders ties.
 GRID = (0.0, 0.8, 0.95, 0.99)
 SHARPEST = GRID[-1]
-#: In standard errors of paired differences: from where on a posterior knows the target, a share is not as good as the
-#: best one on quick maps, and is so much worse in the metric that it needs no quick map.
-SIGNIFICANT, ALIKE, CLEARLY = 2.5, 0.5, 2.0
+#: In standard errors of paired differences: from where on a posterior knows the target, and up to where a share is as
+#: good as the best one. For share 0 the second figure is smaller: a target that is known and left out costs most.
+SIGNIFICANT, ALIKE, ALIKE_WITHOUT = 2.5, 2.0, 1.0
 #: The least probability that counts in a log-loss.
 LEAST_CHANCE = 1e-12
 #: Rows that are judged; fewer where each pair costs a walk along its segment.
@@ -105,12 +105,14 @@ class Choice:
 def least_as_good(losses, shares):
     """Index of the candidate to take, from the losses (candidates, rows) of the same rows, and the shares.
 
-    The smallest share whose losses are within `ALIKE` standard errors of the best one's; the error is that of the
-    paired differences.
+    The smallest share whose losses are within `ALIKE` standard errors of the best one's (share 0: `ALIKE_WITHOUT`); the
+    error is that of the paired differences.
     """
-    best = int(losses.mean(axis=1).argmin())
-    gaps = [paired_gap(one, losses[best]) for one in losses]
-    alike = [k for k, (behind, error) in enumerate(gaps) if k == best or behind <= ALIKE * error]
+    best, alike = int(losses.mean(axis=1).argmin()), []
+    for k, (one, share) in enumerate(zip(losses, shares, strict=True)):
+        behind, error = paired_gap(one, losses[best])
+        if k == best or behind <= (ALIKE if share else ALIKE_WITHOUT) * error:
+            alike.append(k)
     return min(alike, key=lambda k: shares[k])
 
 
@@ -165,7 +167,7 @@ def least_needed(tried, knowing, data, quick, y, *, perplexity, seed):
         return tried, 0 if not known else least_as_good_of(tried, [0, *known])
     best = min(known, key=lambda k: tried[k].losses.mean())
     gaps = {k: paired_gap(tried[k].losses, tried[best].losses) for k in known if tried[k].metric is tried[best].metric}
-    listed = [0, *(k for k, (behind, error) in gaps.items() if k == best or behind <= CLEARLY * error)]
+    listed = [0, *(k for k, (behind, error) in gaps.items() if k == best or behind <= ALIKE * error)]
     target = standardised(y[quick]) if real else y[quick]
     steps2 = np.square(np.asarray(data.between(quick, quick), dtype=np.float64))
     metric = tried[best].metric
