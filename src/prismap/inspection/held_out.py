@@ -10,8 +10,9 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from prismap.exceptions import PrismapWarning
-from prismap.inspection.responses import Answer, takes_entries
+from prismap.inspection.responses import Answer
 from prismap.inspection.surface import inverse_of, positions_of
+from prismap.metrics.posteriors.entry_model import takes_entries
 from prismap.quality.fidelity import Fidelity, HeldOutFidelity, Region, fidelity
 
 #: A regressor's row is shown wrongly when the picture misses the model's output by more than this share of its spread.
@@ -48,7 +49,7 @@ def cross_validate(
     return responder(behind), behind, folds
 
 
-def judge_view(view: Any, shown: Answer, behind: np.ndarray, rows: np.ndarray, folds: Any) -> HeldOutFidelity:
+def judge_view(view: Any, shown: Answer, *, off: float, folds: Any) -> HeldOutFidelity:
     """The figures of `cross_validate`'s result, over all rows and by fold and region."""
     said = Answer(view.said, view.said_certainty)
     overall = compare(said, shown, view.kind, len(view.classes))
@@ -57,14 +58,18 @@ def judge_view(view: Any, shown: Answer, behind: np.ndarray, rows: np.ndarray, f
     by_fold = [compare(part(said, fold), part(shown, fold), view.kind, len(view.classes)) for fold in folds]
     spread = {name: float(np.std([getattr(one, name) for one in by_fold])) for name in names}
     chance = float(np.bincount(view.said).max() / len(view.said)) if view.kind == "class" else None
-    size = np.square(rows - rows.mean(axis=0)).sum()
-    off = float(np.sqrt(np.square(rows - behind).sum() / size)) if size > 0 else 0.0
     wrong = shown_wrongly(view.said, shown.value, view.kind)
     return HeldOutFidelity(
-        len(rows), overall.agreement, overall.certainty, overall.output, overall.signed_certainty, n_folds=len(folds),
-        spread=spread, chance=chance, off_surface=off, regions=tuple(region_table(view, shown.value, wrong)),
-        wrong=wrong,
+        len(view.said), overall.agreement, overall.certainty, overall.output, overall.signed_certainty,
+        n_folds=len(folds), spread=spread, chance=chance, off_surface=off,
+        regions=tuple(region_table(view, shown.value, wrong)), wrong=wrong,
     )  # fmt: skip
+
+
+def off_surface(rows: np.ndarray, behind: np.ndarray) -> float:
+    """Root mean squared distance of rows to those behind their places, relative to their spread about their mean."""
+    size = np.square(rows - rows.mean(axis=0)).sum()
+    return float(np.sqrt(np.square(rows - behind).sum() / size)) if size > 0 else 0.0
 
 
 def compare(said: Answer, shown: Answer, kind: str, n_classes: int = 0) -> Fidelity:

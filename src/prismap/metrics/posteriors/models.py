@@ -92,9 +92,9 @@ def ask(model, method, X, **options):
         return getattr(model, method)(X, **options)
     except (ValueError, TypeError) as error:
         wanted = getattr(model, "n_features_in_", None)
-        other = f" It was trained on {wanted} columns and asked about {X.shape[1]}." if wanted else ""
-        if wanted == X.shape[1]:
-            other = ""
+        other = ""
+        if wanted and wanted != X.shape[1]:
+            other = f" It was trained on {wanted} columns and asked about {X.shape[1]}."
         raise InputError(f"the model {model_name(model)} refused these rows: {error}{other}") from error
 
 
@@ -112,11 +112,8 @@ def model_name(model):
             return type(model).__name__
 
 
-def check_model(model, data, *, classes):
+def check_model(model, *, classes):
     """A model that can say what is needed of it."""
-    what, way = ("classifier", "'parzen' or 'lssvm'") if classes else ("regressor", "'gp'")
-    if data.is_matrix:
-        raise InputError(f"posterior as a {what} needs data='vectors'; use {way} for matrix data.")
     if classes and not hasattr(model, "predict_proba"):
         raise InputError(
             f"posterior={model!r} must be a classifier with predict_proba. Wrap one without probabilities in "
@@ -265,9 +262,9 @@ def fold_model(context, model, *, pairs=False):
 def predicted_target(context, model):
     """The target that a model predicts for every row, out of fold if it was not fitted, and the `FoldedModel`."""
     if context.target == "real":
-        check_model(model, context.data, classes=False)
-    if context.data.is_matrix or not hasattr(model, "predict"):
-        raise InputError(f"PredictedLabels({model!r}) needs a model with predict, and data='vectors'.")
+        check_model(model, classes=False)
+    if not hasattr(model, "predict"):
+        raise InputError(f"PredictedLabels({model!r}) needs a model with predict.")
     folded = fold_model(context, model)
     X, folds = context.data.raw(), context.folds
     if context.target == "real":
