@@ -260,5 +260,3 @@ def test_wrong_models_are_named(toy, real):
     ):
         with pytest.raises(InputError, match=words):
             FisherMetric(posterior=posterior, **OPTIONS).fit(X, target)
-    with pytest.raises(InputError, match="has no derivative"):
-        FisherMetric(posterior=LogisticRegression(), path="tangent", **OPTIONS).fit(X, y)

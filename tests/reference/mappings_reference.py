@@ -96,3 +96,15 @@ def weighted_inverse_cost(K, A, X, J, share, ridge):
     return (
         sum(r @ (scale * (j + share * mean * np.eye(D))) @ r for r, j in zip(R, J, strict=True)) + ridge * (A**2).sum()
     )
+
+
+def representable_widths(Y, landmarks):
+    """``f n_j``: n_j the nearest other landmark, f the least factor that leaves no kernel value below the numbers."""
+    nearest = neighbor_distances(landmarks, 1)
+    factor = 0.0
+    for y in Y:
+        for landmark, own in zip(landmarks, nearest, strict=True):
+            # exp(-d^2 / 2 (f n)^2) = tiny
+            needed = np.linalg.norm(y - landmark) / own / np.sqrt(2 * -np.log(np.finfo(float).tiny))
+            factor = max(factor, needed)
+    return factor * nearest, factor

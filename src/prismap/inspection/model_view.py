@@ -25,6 +25,7 @@ from prismap.inspection.pre_images import PreImages, among, among_vectors, squar
 from prismap.inspection.responses import Responder, dense
 from prismap.inspection.surface import Grid, frozen, inverse_of, make_grid, positions_of, region_codes
 from prismap.map import PrisMap
+from prismap.mappings import InverseMap
 from prismap.metrics import FisherMetric
 from prismap.metrics.geometry import data_metric
 from prismap.metrics.posteriors.entry_model import takes_entries
@@ -87,7 +88,7 @@ class ModelView:
     @classmethod
     def from_estimator(
         cls, model: Any, X: Any, y: Any = None, *, map: Any = None, supervision_from: str = "labels",
-        grid_resolution: int = 200,
+        inverse: Any = "auto", grid_resolution: int = 200,
     ) -> ModelView:  # fmt: skip
         """Picture a trained model on rows X with target y.
 
@@ -104,10 +105,16 @@ class ModelView:
             What the map is supervised by: y, which shows the model before the true structure, or the model itself,
             which shows the data as the model sees it (thesis 3.5.4): a `PrisMap` with metric="fisher" then measures
             by the model's probabilities or output, any other map is fitted with the model's answers as its target.
+        inverse : {"auto", "local", "kernel"} or `InverseMap`
+            The way from places to rows. "auto" is the map's own if it has one (PCA, SOM, GTM), and the surface of local
+            means behind a `PrisMap`; "local" is always that surface. "kernel" is the published one: kernels in the
+            plane that are fitted under the Fisher tensor of the map's metric (thesis 3.3). An `InverseMap` is fitted.
         grid_resolution : places along each side of the picture.
         """
-        check_options(supervision_from, grid_resolution)
+        check_options(supervision_from, inverse, grid_resolution)
         if is_of_objects(model, map):
+            if inverse != "auto":
+                raise InputError(f"inverse={inverse!r} is for vectors: behind a place of objects stands one of them.")
             return view_of_objects(
                 cls, model, X, y, map=map, supervision_from=supervision_from, grid_resolution=grid_resolution
             )
@@ -131,10 +138,10 @@ class ModelView:
         fitted = recipe if is_fitted(recipe) else clone(recipe).fit(X, target)
         positions = positions_of(fitted, X)
         after_map = perf_counter()
-        inverse = inverse_of(fitted, positions, rows)
-        behind = inverse(positions)
+        back = inverse_of(fitted, positions, rows, inverse)
+        behind = back(positions)
         after_inverse = perf_counter()
-        grid = make_grid(inverse, responder, positions, grid_resolution)
+        grid = make_grid(back, responder, positions, grid_resolution)
         times = {
             "map": after_map - start,
             "inverse": after_inverse - after_map,
@@ -145,7 +152,8 @@ class ModelView:
             responder.kind, frozen(responder.classes), frozen(positions), frozen(codes), frozen(answer.value),
             frozen(answer.certainty), frozen(responder(behind).value), grid, frozen(region_codes(grid, positions)),
             placed_exemplars(fitted, responder, form), model_name(model), times, fitted,
-            partial(held_out, recipe, responder, X, rows, target), PreImages(positions, among_rows(fitted, rows)),
+            partial(held_out, recipe, responder, X, rows, target, inverse),
+            PreImages(positions, among_rows(fitted, rows)),
         )  # fmt: skip
 
     @property
@@ -177,8 +185,11 @@ class ModelView:
         return ModelDisplay(self).plot(ax, **options).ax_
 
 
-def check_options(supervision_from, grid_resolution):
+def check_options(supervision_from, inverse, grid_resolution):
     """The options of a view, or an `InputError`."""
+    named = isinstance(inverse, str) and inverse in ("auto", "local", "kernel")
+    if not named and not isinstance(inverse, InverseMap):
+        raise InputError(f"inverse must be 'auto', 'local', 'kernel' or an InverseMap; got {inverse!r}.")
     if supervision_from not in ("labels", "model"):
         raise InputError(f"supervision_from must be 'labels' or 'model'; got {supervision_from!r}.")
     if not isinstance(grid_resolution, (int, np.integer)) or grid_resolution < 2:
@@ -299,11 +310,12 @@ def support_of_matrix(fitted, responder):
     return Exemplars("support vector", frozen(positions[support]), frozen(codes))
 
 
-def held_out(recipe, responder, X, rows, target, view, *, n_folds, seed):
+def held_out(recipe, responder, X, rows, target, inverse, view, *, n_folds, seed):
     """The cross-validated fidelity of a view."""
     n_folds = min(n_folds, len(rows))
     said = responder(rows)
-    shown, behind, folds = cross_validate(recipe, responder, X, rows, target, said, n_folds=n_folds, seed=seed)
+    options = {"n_folds": n_folds, "seed": seed, "inverse": inverse}
+    shown, behind, folds = cross_validate(recipe, responder, X, rows, target, said, **options)
     return judge_view(view, shown, off=off_surface(rows, behind), folds=folds)
 
 

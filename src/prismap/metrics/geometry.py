@@ -6,6 +6,7 @@ Everything the Fisher metric needs of a row x is its *profile* ``q_l(x) = ||x - 
 data           profile                                     a new row is given as
 =============  ==========================================  =======================================
 vectors        squared Euclidean distance                  its vector
+cosine         the same between vectors of length 1        its vector
 similarity     ``s(x,x) + s(x_l,x_l) - 2 s(x,x_l)``        its similarities to the fitted rows
 dissimilarity  ``delta(x,x_l)^2``                          its dissimilarities to the fitted rows
 =============  ==========================================  =======================================
@@ -237,6 +238,33 @@ class VectorMetric(DataMetric):
         return rows, row_norms(rows, squared=True)
 
 
+class CosineMetric(VectorMetric):
+    """Distances between the directions of vectors: ``||a/|a| - b/|b|||``, so that ``d^2 = 2 (1 - cos(a, b))``.
+
+    It orders pairs as the cosine distance does, and is a Euclidean metric, as the Fisher metric needs. Every row is
+    scaled to length 1 when it is read; what is made of the map (a model as posterior, `inverse_transform`) sees rows of
+    this length.
+    """
+
+    def read(self, estimator, X, *, reset=True):
+        """Rows X, checked and scaled to length 1."""
+        return unit_rows(super().read(estimator, X, reset=reset))
+
+
+def unit_rows(rows):
+    """Rows of length 1; a row of zeros, which has no direction, is refused."""
+    lengths = np.sqrt(row_norms(rows, squared=True))
+    zero = np.flatnonzero(lengths == 0)
+    if len(zero):
+        raise InputError(
+            f"data='cosine' needs rows that have a direction; {len(zero)} of {len(lengths)} are all zero, the first at "
+            f"index {zero[0]}. Remove them, or use data='vectors'."
+        )
+    if sp.issparse(rows):
+        return sp.csr_array(sp.diags_array(1.0 / lengths, dtype=rows.dtype) @ rows)
+    return rows / lengths[:, None].astype(rows.dtype)
+
+
 def squared_distances(A, norms_a, B, norms_b):
     """``||a||^2 + ||b||^2 - 2 a.b``; pairs that lost their digits to cancellation are done again by differences."""
     D2 = safe_sparse_dot(A, B.T, dense_output=True)
@@ -404,7 +432,10 @@ class DissimilarityMetric(MatrixMetric):
 
 
 #: What `data=` may be called.
-DATA = {"vectors": VectorMetric, "similarity": SimilarityMetric, "dissimilarity": DissimilarityMetric}
+DATA = {
+    "vectors": VectorMetric, "cosine": CosineMetric, "similarity": SimilarityMetric,
+    "dissimilarity": DissimilarityMetric,
+}  # fmt: skip
 #: Descriptions of data that are no metric themselves, and what makes the metric that each stands for.
 DESCRIBED: dict[type, Callable[[Any], DataMetric]] = {}
 

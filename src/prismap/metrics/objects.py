@@ -133,6 +133,9 @@ class ValueTable:
 class ObjectRows:
     """Objects as the rows of a map: ``rows[index]`` are some of them. New objects keep what they were compared with."""
 
+    #: That of their positions.
+    dtype = np.dtype(np.float64)
+
     def __init__(self, objects: np.ndarray, table: ValueTable | None = None, index: np.ndarray | None = None):
         self.objects, self.table = objects, table
         self.index = np.arange(len(objects)) if index is None else index

@@ -10,10 +10,12 @@ from prismap._validation import is_fitted
 from prismap.exceptions import InputError
 from prismap.metrics.posteriors.base import Posterior
 from prismap.metrics.posteriors.entry_model import on_entries
+from prismap.metrics.posteriors.gradients import check_gradient
 from prismap.metrics.posteriors.lssvm import log_loss
 from prismap.metrics.posteriors.machine import LeastSquaresMachine
 from prismap.metrics.posteriors.model import ClassModel, RealModel
 from prismap.metrics.posteriors.model_segments import SegmentModel
+from prismap.metrics.posteriors.model_tangents import TangentModel
 from prismap.metrics.posteriors.models import check_model, is_model, model_name, model_words, predicted_target
 from prismap.metrics.posteriors.parzen import Parzen
 from prismap.metrics.posteriors.process import GaussianProcess
@@ -112,7 +114,10 @@ def posterior_of(given, target, *, n_segments, path, data):
     check_model(given, classes=target == "class")
     given = on_entries(given, data)
     if path.startswith("tangent"):
-        raise InputError("a model as posterior has no derivative: path must be 'chord' or 'graph', not 'tangent'.")
+        if target == "real":
+            raise InputError("a regressor as posterior has no tangent form: path must be 'chord' or 'graph'.")
+        check_gradient(given, f"path={path!r}")
+        return TangentModel(given)
     if n_segments not in ("auto", 1):
         if data.is_matrix:
             raise InputError(

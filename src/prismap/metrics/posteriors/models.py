@@ -17,6 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from prismap._validation import changed, is_fitted
 from prismap.exceptions import InputError
 from prismap.metrics.posteriors.base import Posterior
+from prismap.metrics.posteriors.gradients import dense, has_gradient, log_gradients
 
 #: Folds of an unfitted model that is asked along segments: a clone is fitted for each pair of folds.
 SEGMENT_FOLDS = 5
@@ -40,6 +41,31 @@ def aligned_probabilities(model, X, classes):
             f"classes {[str(name) for name in classes[:8]]}: it was fitted on another target."
         )
     return P / total
+
+
+def aligned_gradients(model, X, classes):
+    """Probabilities (n, C) in the order of `classes`, and their ``grad log p(c|x)`` (n, C, D); classes the model does
+    not know have neither.
+    """
+    P, found = aligned_probabilities(model, X, classes), ask_gradients(model, X)
+    S = np.zeros((*P.shape, X.shape[1]))
+    known = [str(name) for name in model.classes_]
+    for k, name in enumerate(classes):
+        if str(name) in known:
+            S[:, k] = found[:, known.index(str(name))]
+    if len(known) > len(classes):  # the classes of y share all the mass: log p' = log p - log sum p
+        S -= np.einsum("nc,ncd->nd", P, S)[:, None]
+    return P, S
+
+
+def ask_gradients(model, X):
+    """A model's derivatives, which must have a row for every class and a column for every feature."""
+    S = log_gradients(model, dense(X))
+    wanted = (len(X), len(model.classes_), X.shape[1])
+    if S.shape != wanted or not np.isfinite(S).all():
+        wrong = f"the shape {S.shape} for {wanted}" if S.shape != wanted else "values that are not finite"
+        raise InputError(f"predict_log_proba_gradient of {model_name(model)} gave {wrong}.")
+    return S
 
 
 def predicted_moments(model, X):
@@ -121,6 +147,11 @@ class BoundModel(BaseEstimator):
     def predict_proba(self, X):
         """The model's probabilities."""
         return self.model.predict_proba(self._rows(X))
+
+    @available_if(lambda self: has_gradient(self.model))
+    def predict_log_proba_gradient(self, X):
+        """The derivatives of the model's log-probabilities."""
+        return log_gradients(self.model, X)
 
     @available_if(lambda self: hasattr(self.model, "predict"))
     def predict(self, X, **options):
