@@ -57,8 +57,8 @@ def learn_mixture(
     `matrices` is (L, n_pairs), each pair once, scaled so that the mixture at the start has mean 1 or so. Both solvers
     only ever take steps that lower the cost, so `history` never rises; a step, or an epoch, that lowers it by less
     than `tol` of it is the last. (Isomap's may rise, where other paths become the shortest: then the weights go half of
-    the way, again and again, and in the end back.) The positions are placed once before the first epoch and after every turn of the weights, so that at the end
-    they belong to the weights.
+    the way, again and again, and in the end back.) The positions are placed once before the first epoch and after every
+    turn of the weights, so that at the end they belong to the weights.
     """
     weights = _shares(weights)
     history: list[float] = []
