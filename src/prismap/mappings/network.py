@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from prismap._grid import sum_products
@@ -11,7 +13,7 @@ from prismap._optimise import minimize
 def first_weights(sizes, rng):
     """Weights and biases of layers of the given sizes, uniform as Glorot & Bengio (2010) have them; the last small."""
     layers = []
-    for number, (inputs, outputs) in enumerate(zip(sizes[:-1], sizes[1:], strict=True)):
+    for number, (inputs, outputs) in enumerate(pairwise(sizes)):
         limit = np.sqrt(6 / (inputs + outputs)) * (0.1 if number == len(sizes) - 2 else 1.0)
         layers.append((rng.uniform(-limit, limit, size=(inputs, outputs)), np.zeros(outputs)))
     return layers
