@@ -27,9 +27,13 @@ NAMES = (
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
 
 READING = """
-Paper and ours side by side, supervised figures beside their permuted twin. `make experiments DATA=FOLDER` makes all of
-it anew; `FOLDER` holds the benchmark sets as npz files. One core a part, so seconds are those of one thread. Speed
-against peers and limits is measured apart (`make bench`): [ratios](results/speed.md), [large maps](results/large.md).
+Published figures stand beside ours, and supervised figures beside the same with permuted labels. Each table of a paper
+says its protocol, its splits and what differs. Figures that we do not reach are collected on
+[a page of their own](results/not_reached.md), with the reason.
+
+`make experiments DATA=FOLDER` makes everything again; `FOLDER` holds the benchmark sets as npz files. Each part runs on
+one core. Seconds of parts are those of the processor, and in the rows of older runs those of the clock. Speed against
+peers is measured separately (`make bench`): [ratios](results/speed.md), [large maps](results/large.md).
 """
 
 

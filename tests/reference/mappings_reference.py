@@ -101,6 +101,18 @@ def weighted_inverse_cost(K, A, X, J, share, ridge):
     )
 
 
+def representable_widths(Y, landmarks):
+    """``f n_j``: n_j the nearest other landmark, f the least factor that leaves no kernel value below the numbers."""
+    nearest = neighbor_distances(landmarks, 1)
+    factor = 0.0
+    for y in Y:
+        for landmark, own in zip(landmarks, nearest, strict=True):
+            # exp(-d^2 / 2 (f n)^2) = tiny
+            needed = np.linalg.norm(y - landmark) / own / np.sqrt(2 * -np.log(np.finfo(float).tiny))
+            factor = max(factor, needed)
+    return factor * nearest, factor
+
+
 def representable_factor(X, smallest, every_entry):
     """The smallest f such that kernels of width f n_j are at least `smallest`, all of them or the largest of others."""
     n, nearest = len(X), neighbor_distances(X, 1)

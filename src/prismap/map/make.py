@@ -21,7 +21,7 @@ from prismap.neighbors import kneighbors
 #: Methods by the name `PrisMap` and the command line take.
 METHODS = {
     "tsne": "TSNE", "nerv": "NeRV", "mds": "MDS", "elastic": "ElasticMDS", "isomap": "Isomap", "lle": "LLE",
-    "mvu": "MVU", "som": "SOM", "gtm": "GTM",
+    "mvu": "MVU", "som": "SOM", "gtm": "GTM", "kpca": "KernelPCA", "kda": "KernelDiscriminant",
 }  # fmt: skip
 #: Mappings by name. ``metric="data"`` asks for the data's own distances, all others get those of the map.
 MAPPINGS = {
@@ -34,8 +34,8 @@ COSTS = {
     "TSNE": "tsne", "NeRV": "nerv", "MDS": "mds", "ElasticMDS": "elastic", "Isomap": "isomap", "LLE": "lle",
     "MVU": "mvu",
 }  # fmt: skip
-#: Iterations of an embedding by name; half of them are enough to be judged.
-N_ITER, QUICK_ITER = 500, 250
+#: Iterations of an embedding by name.
+N_ITER = 500
 #: Rows that carry the mapping of a large map, and rows that the search for a mapping's smoothness looks at.
 N_LANDMARKS, SMOOTHNESS_ROWS = 4000, 500
 
@@ -58,8 +58,22 @@ def make_embedding(method, *, perplexity, seed, n_iter=N_ITER, callback=None):
 
 
 def needs_target(method):
-    """Whether an embedding cannot be fitted without a target."""
-    return not isinstance(method, str) and bool(get_tags(method).target_tags.required)
+    """Whether an embedding, by name or as an object, cannot be fitted without a target."""
+    own = getattr(embeddings, METHODS[method])() if isinstance(method, str) else method
+    return bool(get_tags(own).target_tags.required)
+
+
+def method_target(embedding, y, kind):
+    """What an embedding is fitted with beside the distances: nothing, or the classes where it is supervised itself."""
+    if not needs_target(embedding):
+        return None
+    if isinstance(embedding, embeddings.KernelDiscriminant) and kind != "class":
+        found = "is real" if kind == "real" else "is not there (y=None, target='none' or supervision=0)"
+        raise InputError(
+            f"the kernel discriminant (method='kda') separates classes, and the target {found}. Use method='kpca', or "
+            "pass classes."
+        )
+    return y
 
 
 def embed(embedding, rows, data, metric, D, *, target=None, by_distances=False):
@@ -119,7 +133,7 @@ def make_mapping(mapping, embedding, *, method, perplexity, seed, large=False):
     if isinstance(mapping, str) and mapping == "own":
         if not hasattr(embedding, "transform"):
             raise InputError(
-                "mapping='own' needs a method that can place new rows itself, 'som' or 'gtm'; "
+                "mapping='own' needs a method that can place new rows itself, 'som', 'gtm', 'kpca' or 'kda'; "
                 f"{type(embedding).__name__} cannot. Use mapping='fisher'."
             )
         return OwnPlacement(embedding)
