@@ -263,6 +263,24 @@ def imprinting_on_components(data_folder, quick):
     yield from imprint_rows("4.2", "usps, 30 components", X, y, "matrix", sizes, paper)
 
 
+def imprinting_by_size(data_folder, quick):
+    """The same on every other image for smaller neighbourhoods: the smaller, the more it repeats the labels."""
+    X, y = usps_images(data_folder, quick)
+    X, y = PCA(30, random_state=0).fit_transform(X[::2]), y[::2]
+    train = np.zeros(len(y), dtype=bool)
+    train[train_test_split(np.arange(len(y)), train_size=0.5, stratify=y, random_state=0)[0]] = True
+    shuffled = np.random.default_rng(0).permutation(y)
+    yield row("4.2", "usps, 1,000 images, 30 components", "X", 7.3, one_nn(X, y), held_out=one_nn(X, y, train))
+    maps = [(c, fisher_tsne(X, c, cross_fit=False)) for c in (y, shuffled)]
+    half = fisher_tsne(X[train], y[train], cross_fit=False)
+    for k in (5, 10, 30, 80):
+        model = FeatureRelevance("matrix", n_neighbors=k, n_permuted=0)
+        found = [one_nn(model.fit(X, Y).transform(X), c) for c, Y in maps]
+        held_out = one_nn(model.fit(X[train], half).transform(X), y, train)
+        what = f"transformed, k={k}"
+        yield row("4.2", "usps, 1,000 images, 30 components", what, "-", found[0], permuted=found[1], held_out=held_out)
+
+
 def adrenal(data_folder):
     data = np.load(data_folder / "adrenal.npz")
     return data["X"], data["y"]
@@ -455,6 +473,7 @@ STUDIES = {
     "quality of diabetes": diabetes_quality,
     "4.2 relevance as a change of data": imprinting,
     "4.2 usps on 30 components": imprinting_on_components,
+    "4.2 usps by size of the neighbourhood": imprinting_by_size,
     "4.3 bounds of regressions": regression_bounds,
     "4.3.5 bounds of metrics": metric_bounds,
     "4.3.5 wine and adrenal over 100 splits": over_splits,
