@@ -6,9 +6,9 @@ has seen the labels of the rows it judges (``cross_fit=False``). Parts are one d
 thesis. *Wine and adrenal over 100 splits* repeats Table 4.3 on random stratified splits of the thesis' sizes (wine: 30
 training and 91 test rows, adrenal: halves) and gives means and standard deviations.
 
-**What differs.** The thesis does not say which form of its usps images it used; 256 pixels do not give its figures,
-the first 30 principal components (as in its section 3.5) do with a relevance matrix, so both are shown. Other
-differences of data or protocol are in the notes of the rows.
+**What differs.** The thesis prints no details of its usps images here. Its section 3.5 has 30 principal components, so
+pixels with relevance weights and components with a relevance matrix are both shown. Other differences of data or
+protocol are in the notes of the rows.
 
 What was settled with the paper's figures in view, so that agreement there is no independent evidence: the made sets
 (set2's gap until t-SNE parts the layers, the multimodal centres, xor's noise of copies), the limit of the relevance
@@ -44,12 +44,19 @@ from prismap.relevance import FeatureRelevance, RelevanceBounds
 from prismap.relevance.bounds import HELD_OUT_MARGIN, held_out_errors, leading_directions
 
 READING = """
-The same conclusions as the thesis on rankings of set2, the multimodal set, the toy and xor bounds, and diabetes, santa
-fe and boston (whose feature 9 is not weak here). Rankings of set3 agree by weights; forward and backward selection pick
-among its nearly equal copies. Relevance imprinted on usps lowers the in-sample error from 8.3 to 5.3 (2.2 in the
-thesis) and *raises* the held-out one: the gain is the labels'. Averaging over equivalent maps lowers the test error of
-wine (.42 to .19; with our noise .24 to .19) and of adrenal (.11 to .05, LMNN .15 to .08), to the thesis' level or a
-little above.
+The conclusions are those of the thesis on the rankings of set2, the multimodal set, the toy and xor bounds, and on
+diabetes, santa fe and boston (whose feature 9 is not weak here). Rankings of set3 agree by weights, while forward and
+backward selection pick others among its nearly equal copies.
+
+Relevance weights imprinted on usps lower the in-sample error from 8.3 to 5.3 % (2.2 in the thesis) and *raise* the
+held-out one: the gain is the labels'. On 30 principal components a relevance matrix goes down to 3.8 % with the thesis'
+neighbourhoods, and with smaller ones to 2 % on half of the images. There the held-out error falls, too: from 12.2 to
+8.2 % with 30 neighbours, and to 10.4 % with 10. It does not with the thesis' large neighbourhoods.
+
+Averaging over equivalent maps lowers the test error of wine in 90 to 95 of 100 splits, on average from .32 to .21 (with
+our noise from .26 to .19), and that of adrenal in 60 to 66 of them, from .12 to .10 (LMNN from .13 to .11). The thesis'
+one split of wine, .29 and .14, lies within 1.2 standard deviations of that. Its errors on adrenal, .03 and .05, are
+more than two standard deviations below ours.
 """
 
 
