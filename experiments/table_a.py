@@ -43,8 +43,7 @@ from sklearn.model_selection import StratifiedKFold
 from experiments.common import load, spread
 from experiments.ledger import main
 from prismap import PrisMap
-from prismap.embeddings import TSNE
-from prismap.embeddings.discriminant import KernelDiscriminant, KernelPCA
+from prismap.embeddings import TSNE, KernelDiscriminant, KernelPCA
 from prismap.exceptions import PrismapWarning
 from prismap.metrics import FisherMetric, SimilarityMetric
 from prismap.metrics.posteriors import Parzen

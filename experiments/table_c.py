@@ -13,10 +13,11 @@ factor times each row's distance to its nearest neighbour. The paper takes the s
 K are within the range of representable numbers (resp. a predefined interval)". We show two readings of it and our own
 kernel map, whose width is cross-validated:
 
-- *every pair*: every kernel value between two training rows is a normal number;
-- *every row*: every training row has a normal kernel value at one other training row at least. A new row that is
-  farther than that from all training rows gets no kernel value at all and falls to the origin, which the paper observed
-  of some of its rows (*rows at origin*, number of test rows).
+- *every pair*: every kernel value between two training rows is a normal number (``bandwidth="all-representable"`` of
+  `KernelMap`);
+- *every row* (``bandwidth="representable"``): every training row has a normal kernel value at one other training row at
+  least. A new row that is farther than that from all training rows gets no kernel value at all and falls to the origin,
+  which the paper observed of some of its rows (*rows at origin*, number of test rows).
 
 **What differs.** The paper tells neither its splits nor its perplexity (ours: 30) nor T. Its formula for the Fisher
 distance lacks the square root that the thesis has; we take the root. norb is not among our sets, and mnist as published
