@@ -38,6 +38,8 @@ class Job:
     """Arguments of `PrisMap`; those left out keep its defaults."""
     ids: NDArray[Any] | None = None
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """What the file of the map says besides: where the objects of a table are."""
     """Values as the file has them, for the page."""
     images: NDArray[np.uint8] | None = None
     target_name: str = "target"
@@ -64,7 +66,7 @@ def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
         Y, far = map_positions(model, page)
         name = "map.parquet" if importlib.util.find_spec("pyarrow") else "map.csv"
         write_map(folder / name, map_rows(job, model, Y, far))
-        model.save(folder / MODEL, extra_header={"title": job.title})
+        model.save(folder / MODEL, extra_header={"title": job.title, **job.about})
         attempt(console, f"no {PICTURE}: drawing it", lambda: draw(job, model, Y, folder, console))
         if page is not None:
             page = with_notes(page, console)

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from prismap.page_data import Curve, Layer, Neighbors, PageData, Relevance, Target
+from prismap.pages.of_objects import object_columns
 from prismap.quality import local_quality
 from prismap.relevance import column_relevance
 
@@ -34,6 +35,7 @@ def page_of(
     report = model.report() if judge else None
     own, left_out = data_columns(model) if features else ({}, 0)
     columns = {**own, **given_columns(columns)}
+    shown = {**object_columns(model), **columns}
     Y, far = all_positions(model, model.parts_)
     layers = [Layer("map", "map", Y, "the map" if model.target_ == "none" else "coloured by the true target")]
     # A map read from a file has its report, but no longer its twins.
@@ -45,7 +47,7 @@ def page_of(
     split[model.fit_rows_] = "fitted"
     return PageData(
         layers=layers, title=title, target=replace(page_target(model), name=target_name),
-        columns={**columns, **trust_column(model, report, columns)},
+        columns={**shown, **trust_column(model, report, shown)},
         split=split.tolist() if len(set(split)) > 1 else None, far=far,
         quality=fitted_quality(model, len(Y)), report=None if report is None else report.to_dict(),
         curves=[] if report is None else [Curve(name, one.k, one.value) for name, one in report.structure.items()],
