@@ -83,9 +83,9 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     supervision : float, "auto" or "max", default=0.8
         How much the target counts, from 0 (the unsupervised map) to 1 (the pure Fisher metric, as published). The
         default leaves the Euclidean metric a share, so that structure inside a class survives. "auto" takes the least
-        share whose ten nearest samples tell the target as well as the best share's, judged out of fold, and 0 unless
-        the gain over 0 is beyond chance. "max" is the sharpest honest map: 0.99 of the best posterior's metric. Trees
-        are among the posteriors for both.
+        share (0, 0.8, 0.95 or 0.99) that tells the target as well as the best one on quick maps, judged out of fold,
+        and 0 where nothing is known of the target beyond chance. "max" is the sharpest honest map: 0.99 of the best
+        posterior's metric. Trees are among the posteriors for both.
     target : {"auto", "class", "real", "none"}, default="auto"
         What y is. "auto" decides by its values, "none" ignores it. Several real-valued targets, one per column, have
         equal weight, and pictures show the first.
@@ -114,7 +114,9 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     supervision_ : float
         How much the target counts: as it was given, or as it was chosen.
     supervision_curve_ : tuple of dicts or None
-        What it was chosen from (posterior, supervision, score, standard_error, taken).
+        What it was chosen from: dictionaries of posterior, supervision, score (the share that ten neighbours tell
+        right under the metric, or the nRMSE), standard_error, map_score (the same on a quick map, where one was made),
+        neighbors_kept (share of the neighbours in the data) and taken.
     metric_ : metric object
         The fitted metric: a `FisherMetric`, the one that was given, or the data's own without a target.
     parts_ : `prismap.map.parts.MapParts`
