@@ -181,7 +181,7 @@ def test_distances_are_fisher_and_raos(rows):
     wanted = np.sqrt(0.8 * fisher_rao(m[:, None], v[:, None], m, v) ** 2 + 0.2 * steps)
     assert np.allclose(metric.pairwise(), wanted, atol=1e-6)
     anchors = metric.to_anchors(np.arange(40))
-    own = metric.geometry_.to_anchors(np.arange(40)).see(new)
+    own = metric.data_.to_anchors(np.arange(40)).see(new)
     # where rows are placed, a grid moves them by a trace
     assert np.allclose(anchors.see(new, own).distances, metric.pairwise(new), atol=5e-3)
 
