@@ -11,6 +11,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from prismap.cli.cells import place_cells
 from prismap.cli.console import Console
 from prismap.cli.options import count
 from prismap.exceptions import InputError
@@ -36,7 +37,7 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     add("data", metavar="DATA", help="file with the columns the map was made of, a folder, or a pattern in quotes")
     add(
         "-o", "--out", type=Path, required=True, metavar="OUT",
-        help="file to write (parquet or csv), or a folder: then the rows go into several parquet files",
+        help="file to write (parquet, csv; h5ad for cells), or a folder: then the rows go into several parquet files",
     )  # fmt: skip
     add("--engine", choices=("local", "dask"), default="local", help="processes here (default), or a Dask cluster")
     add("--address", metavar="A", help="Dask scheduler; without it a cluster on this machine")
@@ -52,8 +53,11 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, console: Console) -> None:
     """Place the rows, write them, and say what was noticed."""
+    if args.out.suffix.lower() == ".h5ad":
+        place_cells(args.model, Path(args.data), args.out, console, force=args.force)
+        return
     if args.out.suffix.lower() not in ("", ".parquet", ".csv"):
-        raise InputError(f"-o must name a .parquet or .csv file, or a folder; got {args.out}.")
+        raise InputError(f"-o must name a .parquet, .csv or .h5ad file, or a folder; got {args.out}.")
     if args.address is not None and args.engine != "dask":
         raise InputError("--address is for --engine dask.")
     data = Path(args.data)

@@ -38,11 +38,15 @@ class Job:
     """Arguments of `PrisMap`; those left out keep its defaults."""
     ids: NDArray[Any] | None = None
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """What the file of the map says besides: where the objects of a table are."""
     """Values as the file has them, for the page."""
     images: NDArray[np.uint8] | None = None
     target_name: str = "target"
     quick: bool = False
     """Whether the map is not to be judged."""
+    budget: str | float | None = None
+    """What may be spent on judging it."""
 
 
 def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
@@ -50,7 +54,9 @@ def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
     model = fit_map(job, console)
     judged = None
     if not job.quick:
-        judged = attempt(console, f"no {REPORT} and no {PAGE}: judging the map", lambda: judge_map(model, console))
+        judged = attempt(
+            console, f"no {REPORT} and no {PAGE}: judging the map", lambda: judge_map(model, console, job.budget)
+        )
     if judged is not None:  # what was said in between is not said twice
         judged = replace(judged, notes=tuple(note for note in judged.notes if note not in console.notes))
     with console.stage("writing"), folder_aside(out, force=force) as folder:
@@ -60,7 +66,7 @@ def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
         Y, far = map_positions(model, page)
         name = "map.parquet" if importlib.util.find_spec("pyarrow") else "map.csv"
         write_map(folder / name, map_rows(job, model, Y, far))
-        model.save(folder / MODEL, extra_header={"title": job.title})
+        model.save(folder / MODEL, extra_header={"title": job.title, **job.about})
         attempt(console, f"no {PICTURE}: drawing it", lambda: draw(job, model, Y, folder, console))
         if page is not None:
             page = with_notes(page, console)
@@ -140,13 +146,15 @@ def fit_map(job: Job, console: Console) -> Any:
     return model.remember_table(job.encoding, index=job.ids)
 
 
-def judge_map(model: Any, console: Console) -> Any:
+def judge_map(model: Any, console: Console, budget: Any = None) -> Any:
     """The report of a map; it is refitted several times for it."""
     with console.stage("judging it"), warnings.catch_warnings():
         warnings.simplefilter("ignore", PrismapWarning)  # what the refits warn of was said of the map itself
-        return model.report(
-            callback=lambda done, total: console.doing(f"{done} of {total} maps for comparison", done / total)
-        )
+
+        def follow(done: int, total: int) -> None:
+            console.doing(f"{done} of {total} maps for comparison", done / total)
+
+        return model.report(budget=budget, callback=follow)
 
 
 def map_positions(model: Any, page: PageData | None) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -166,9 +174,18 @@ def map_rows(job: Job, model: Any, Y: NDArray[Any], far: NDArray[Any]) -> dict[s
         "split": np.where(np.isin(np.arange(len(Y)), model.fit_rows_), "fit", "placed"),
         "far": far,
     }
+    trust = row_trust(model)
+    if trust is not None:
+        columns["trust"] = trust
     if job.y is not None:
         columns["target"] = job.y
     return columns
+
+
+def row_trust(model: Any) -> NDArray[Any] | None:
+    """How far each row can be trusted, if the map was judged by enough rows to tell."""
+    report = model.report_if_judged()
+    return None if report is None or report.trust is None else model.trust_.value
 
 
 def draw(job: Job, model: Any, Y: NDArray[Any], folder: Path, console: Console) -> None:

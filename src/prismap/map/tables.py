@@ -18,6 +18,9 @@ from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics.target import decide_target
 from prismap.tables import Roles, Table, TableEncoding, TextColumn, is_frame, learn_encoding, table_from_frame
 
+#: Kinds of data whose columns are features.
+COLUMNS = ("vectors", "cosine")
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -40,7 +43,7 @@ def prepare(
     impute: str | None = None,
 ) -> Prepared:
     """Numbers and target of a table that was read with these roles."""
-    if data == "vectors":
+    if data in COLUMNS:
         encoding, notes = learn_encoding(table, roles=roles, standardize=standardize, impute=impute)
     else:
         encoding, notes = _encode_matrix(table, roles, data), ()
@@ -74,13 +77,20 @@ def _target(
     missing = np.array([value is None or value != value for value in table.target.tolist()])
     if missing.all():
         raise InputError(f"the target column {name!r} is empty.")
-    told = [f"{int(missing.sum())} rows have no target; they are placed without one"] if missing.any() else []
+    told = [without_target(int(missing.sum()))] if missing.any() else []
     if target_kind != "auto":
         return table.target, target_kind, told
     decision = decide_target(table.target, X, data)
     if table.target.dtype.kind != "O":
         told.append(str(decision).replace("target='", "target_kind='"))
     return table.target, decision.kind, told
+
+
+def without_target(n_rows: int) -> str:
+    """That rows have no target, in words."""
+    if n_rows == 1:
+        return "1 row has no target; it is placed without one"
+    return f"{n_rows} rows have no target; they are placed without one"
 
 
 def fit_table(make: Any, table: Any, roles: Roles, *, target_kind: str, callback: Any, **encoding: Any) -> Any:
@@ -90,7 +100,7 @@ def fit_table(make: Any, table: Any, roles: Roles, *, target_kind: str, callback
     rows = table_from_frame(table, roles)
     ready = prepare(rows, roles, target_kind=target_kind, **encoding)
     model = make(target=ready.target_kind)
-    if model.data != "vectors":
+    if model.data not in COLUMNS:
         raise InputError("from_table takes columns of features; give a matrix of pairs to fit(X, y).")
     with warnings.catch_warnings():
         # Constant columns are named by the notes.
@@ -132,6 +142,14 @@ def target_in(encoding: TableEncoding | None, X: Any) -> NDArray[Any] | None:
 def row_names(X: Any) -> Any:
     """The index of a pandas frame; None for all else, whose rows have no names."""
     return X.index if type(X).__module__.startswith("pandas") and hasattr(X, "columns") else None
+
+
+def story_of_cells(model: Any) -> dict[str, Any]:
+    """What an AnnData object keeps of a map in `uns`: values that its files can hold."""
+    params = {name: str(value) for name, value in model.get_params(deep=False).items()}
+    report = model.report_dict()
+    told = {} if report is None else {"verdict": str(report["verdict"])}
+    return {"params": params, "target": model.encoding_.target or "", "supervision": float(model.supervision_), **told}
 
 
 def positions_frame(Y: NDArray[np.float64], names: Any, index: Any) -> Any:

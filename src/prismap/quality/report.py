@@ -16,6 +16,7 @@ from prismap.quality.estimates import Estimate, RankCurve
 from prismap.quality.groups import Arrangement
 from prismap.quality.null import NullResult
 from prismap.quality.supervised import Overlap
+from prismap.quality.trust import TrustRule
 from prismap.quality.verdict import overstates, target_shows, verdict
 
 FORMAT = 1
@@ -88,13 +89,18 @@ class MapReport:
     overlaps : pairs of classes that are mixed in the map, most mixed first; None if not asked
     rare : classes with fewer than five judged rows, on which no figure rests
     arrangement : how far distances between classes agree with those in the data; None where that was not judged
+    trust : how far single rows can be trusted, a `TrustRule`; None where that is not known
     circular : what clustering explains, where the labels were made by it
+    budget : "full", or "quick" if few maps were made for comparison: the figures are then less precise
+    looks : how many verdicts are read together: a claim must stand though so many were tried
     depth : "method" if the map could be made again, "coordinates" if there was only the map
     limits : what could not be told, and why
     bandwidths, posterior, seed, versions, times, settings : how the map was made; times in seconds
     notes, warnings : what else a reader should know
     supervision_curve : what "supervision" was chosen from, if it was: dictionaries of posterior, supervision, score
         (share of rows told right by their ten nearest; nRMSE of real targets), standard_error, and whether it was taken
+    medoids : of objects that are no vectors, the most typical of each class and island: dictionaries of what it is the
+        medoid of, its row, the number of rows of the group, and its text
 
     `verdict` puts it in words (rules in `prismap.quality.verdict`), ``str()`` makes a table, `to_dict` is JSON-safe.
     """
@@ -109,7 +115,10 @@ class MapReport:
     overlaps: tuple[Overlap, ...] | None = None
     rare: tuple[str, ...] = ()
     arrangement: Arrangement | None = None
+    trust: TrustRule | None = None
     circular: Circularity | None = None
+    budget: str = "full"
+    looks: int = 1
     depth: str = "method"
     limits: tuple[str, ...] = ()
     bandwidths: dict[str, float] = field(default_factory=dict)
@@ -121,6 +130,7 @@ class MapReport:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     supervision_curve: tuple[dict[str, Any], ...] | None = None
+    medoids: tuple[dict[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
         if self.target not in TARGETS:
@@ -162,7 +172,10 @@ class MapReport:
             "overlaps": None if self.overlaps is None else [vars(pair) for pair in self.overlaps],
             "rare": list(self.rare),
             "arrangement": None if self.arrangement is None else vars(self.arrangement),
+            "trust": None if self.trust is None else self.trust.to_dict(),
             "circular": None if self.circular is None else vars(self.circular),
+            "budget": self.budget,
+            "looks": self.looks,
             "depth": self.depth,
             "limits": list(self.limits),
             "bandwidths": {name: float(value) for name, value in self.bandwidths.items()},
@@ -174,6 +187,7 @@ class MapReport:
             "notes": list(self.notes),
             "warnings": list(self.warnings),
             "supervision_curve": None if self.supervision_curve is None else [dict(c) for c in self.supervision_curve],
+            "medoids": [dict(one) for one in self.medoids],
         }
 
     @classmethod
@@ -191,12 +205,16 @@ class MapReport:
             overlaps=None if overlaps is None else tuple(Overlap(**pair) for pair in overlaps),
             rare=tuple(stored.get("rare", ())),
             arrangement=None if arranged is None else Arrangement(**arranged),
+            trust=None if (trust := stored.get("trust")) is None else TrustRule.from_dict(trust),
             circular=None if circular is None else Circularity(**circular),
+            budget=stored.get("budget", "full"),
+            looks=int(stored.get("looks", 1)),
             depth=stored.get("depth", "method"),
             limits=tuple(stored.get("limits", ())),
             notes=tuple(stored["notes"]),
             warnings=tuple(stored["warnings"]),
             supervision_curve=None if (curve := stored.get("supervision_curve")) is None else tuple(curve),
+            medoids=tuple(stored.get("medoids", ())),
         )
 
     def __repr__(self) -> str:
@@ -219,7 +237,8 @@ def current_versions() -> dict[str, str]:
 
 def _headline(report: MapReport) -> str:
     """What was judged."""
-    how = f", {report.n_judged} judged ({report.judged})" if report.scores else ""
+    quickly = ", quickly" if report.budget == "quick" else ""
+    how = f", {report.n_judged} judged ({report.judged}{quickly})" if report.scores else ""
     return f"Map of {report.n_fitted} fitted rows{how}, target: {report.target}"
 
 
@@ -273,6 +292,7 @@ def _remarks(report: MapReport) -> list[str]:
     made += [f"{name} {seconds:.1f} s" for name, seconds in report.times.items()]
     lines = [", ".join(made)] if made else []
     lines += [f"not judged: {limit}" for limit in report.limits]
+    lines += [f"most typical of {one['of']}: row {one['row']}, {one['text'][:60]}" for one in report.medoids]
     lines += [f"note: {note}" for note in report.notes] + [f"warning: {warning}" for warning in report.warnings]
     return ["", *lines] if lines else []
 

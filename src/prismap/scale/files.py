@@ -26,6 +26,7 @@ from prismap._version import __version__
 from prismap.bundle import arrow_column, map_writer, read_bundle, written_aside
 from prismap.exceptions import FileFormatError, InputError, MissingExtraError
 from prismap.map import PrisMap
+from prismap.scale.objects import placed_objects
 from prismap.scale.records import Mapped, Part, failed
 from prismap.tables import arrow_batches, encoding_of, read_batches, reader_of, table_from_arrow
 from prismap.tables.table import chosen_names
@@ -48,10 +49,12 @@ def map_file(source, out, model, *, resume=True, progress=None) -> Mapped:
 
     Parameters
     ----------
-    source : path of a parquet, arrow, csv, npz or npy file; parquet, arrow and csv may be larger than memory.
+    source : path of a parquet, arrow, csv, npz or npy file; parquet, arrow and csv may be larger than memory. For a map
+        of objects: FASTA, JSON lines, or a table with the column of text that the map was made of.
     out : path that ends in .parquet or .csv. Columns: ``id`` (the file's, or the row's number), ``x``, ``y``,
         ``split`` ("new"), ``far`` (whether the row is far from all the map has seen), ``row`` (its number in the
-        source), and ``target`` if the source has it.
+        source), ``trust`` (the chance that the rows around it tell the truth about it) if the map was judged, and
+        ``target`` if the source has it.
     model : a `PrisMap`, or the path of a saved one.
     resume : bool
         Whether a parquet output that was made of the same source by the same model is left as it is.
@@ -141,13 +144,16 @@ def saved_model(model, path: Path) -> Path:
 
 
 def fingerprint(path) -> str:
-    """A digest of all in a saved model that decides where rows go; not of its times, nor of its report."""
+    """A digest of all in a saved model that decides where rows go and how they are trusted; not of its times."""
     bundle = read_bundle(path)
     digest = hashlib.sha256()
     for name, array in sorted(bundle.arrays.items()):
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
         digest.update(np.ascontiguousarray(array).data)
     about = {key: bundle.header.get(key) for key in ("params", "target_kind", "extra")}
+    trust = (bundle.header.get("report") or {}).get("trust")
+    if trust is not None:  # it decides a column of the output
+        about["trust"] = trust
     digest.update(json.dumps(about, sort_keys=True).encode())
     return digest.hexdigest()
 
@@ -170,8 +176,9 @@ class Tally:
         """Count a batch."""
         self.rows += len(far)
         self.far += int(far.sum())
-        self.filled.update(encoded.filled)
-        self.unknown.update(encoded.unknown)
+        if encoded is not None:  # objects have no columns
+            self.filled.update(encoded.filled)
+            self.unknown.update(encoded.unknown)
         if self.known is not None and target is not None:
             found = {value for value in set(target.tolist()) if value is not None and value == value}
             whole = (isinstance(value, float) and value.is_integer() for value in found)
@@ -193,6 +200,9 @@ def batch_rows(n_features: int) -> int:
 
 def _placed(part: Part, model, tally: Tally) -> Iterator[dict[str, Any]]:
     """The columns of the output, a batch at a time; ids and target as the source has them."""
+    if model.parts_.data.kind == "objects":
+        yield from placed_objects(part.source, model, tally)
+        return
     encoding = encoding_of(model)
     n_features = sum(len(column.center) for column in encoding.columns)
     nameless = copy(model)  # the encoding has found the columns by name, and hands over an array
@@ -207,7 +217,15 @@ def _placed(part: Part, model, tally: Tally) -> Iterator[dict[str, Any]]:
             "id": rows if ids is None else ids, "x": Y[:, 0], "y": Y[:, 1], "split": np.full(len(Y), "new"),
             "far": far, "row": rows,
         }  # fmt: skip
+        if knows_trust(model):
+            columns["trust"] = nameless.trust(encoded.X, positions=(Y, far))
         yield columns if target is None else {**columns, "target": target}
+
+
+def knows_trust(model) -> bool:
+    """Whether a map was judged by enough rows to tell how far others can be trusted."""
+    report = model.report_if_judged()
+    return report is not None and report.trust is not None
 
 
 def _batches(part: Part, encoding, kind, n_rows) -> Iterator[tuple[Any, Any, Any]]:
