@@ -257,3 +257,17 @@ def test_missing_targets_and_a_small_support(rows):
     assert len(metric.support_) == 20
     assert np.isfinite(metric.pairwise(new)).all()
     assert np.isfinite(metric.target_moments()[0]).all()
+
+
+def test_distances_that_are_not_euclidean(rows):
+    """Their kernel matrices are indefinite."""
+    _, y, _ = rows
+    D = np.random.default_rng(0).uniform(0.1, 3, size=(40, 40))
+    D = D + D.T
+    np.fill_diagonal(D, 0)
+    metric = metric_of(D, y, data="dissimilarity")
+    assert np.isfinite(metric.pairwise()).all()
+    assert np.isfinite(metric.pairwise(D[:5] + 0.1)).all()
+    K = np.array([[1.0, 2.0], [2.0, 1.0]])
+    L = row_process.steady_cholesky(K)
+    assert np.allclose(L @ L.T - K, (1 + 1e-4) * np.eye(2))
