@@ -78,8 +78,9 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         data's own distances. "svr" and "cost": its coefficients from support vector regression or from the cost of the
         embedding ("tsne", "nerv", "mds", "elastic"). "elm": the extreme learning kernel. "vote": where most of the
         nearest fitted samples are. "direct": where the cost of the embedding is lowest (slow), and the closed forms of
-        "isomap", "lle" and "mvu". "own": by the method itself ("som", "gtm", "kpca", "kda"). "auto": "fisher" or
-        "vote", whichever does better on fitted samples that are left out. Or an object of `prismap.mappings`.
+        "isomap", "lle" and "mvu". "parametric": a small network trained by the cost of the embedding. "own": by the
+        method itself ("som", "gtm", "kpca", "kda"). "auto": "fisher" or "vote", whichever does better on fitted samples
+        that are left out. Or an object of `prismap.mappings`.
     supervision : float, "auto" or "max", default=0.8
         How much the target counts, from 0 (the unsupervised map) to 1 (the pure Fisher metric, as published). The
         default leaves the Euclidean metric a share, so that structure inside a class survives. "auto" takes the least
