@@ -32,7 +32,7 @@ def refused_map(refused, tmp_path):
         (["map", "d.csv", "-o", "out", "--task", "real"], "--task is called --target-kind now"),
         (["map", "nowhere.csv", "-o", "out"], "there is no file nowhere.csv"),
         (["report", "nowhere"], "there is no file nowhere"),
-        (["apply", "nowhere", "d.csv", "-o", "out.xls"], "-o must name a .parquet or .csv file"),
+        (["apply", "nowhere", "d.csv", "-o", "out.xls"], "-o must name a .parquet, .csv or .h5ad file"),
     ],
 )
 def test_wrong_arguments(refused, argv, message):

@@ -37,7 +37,7 @@ class Effort:
 
 
 FULL = Effort("full", 100, 400, 2, 3, 1000, 300, 5000, None, True)
-QUICK = Effort("quick", 40, 40, 1, 1, 300, 40, 1000, 300, False)
+QUICK = Effort("quick", 60, 60, 1, 1, 300, 40, 1000, 300, False)
 #: Up to so many rows maps are quickly made, and vary more.
 FEW_ROWS = 600
 #: A full verdict takes about so many times as long as the fit, on a map of 1,500 rows or more.
