@@ -88,3 +88,17 @@ def test_selection_is_told_apart_by_its_columns(live):
     names, values = compute.relevance(np.arange(50), progress=lambda share: None, cancel=lambda: False)
     assert len(names) == len(values) == 4
     assert np.isfinite(values).all()
+
+
+def test_the_names_of_target_and_rows_are_kept():
+    pd = pytest.importorskip("pandas")
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3)), columns=list("abc"))
+    y = pd.Series(np.arange(30) % 2, name="sex")
+    model = PrisMap(random_state=0, perplexity=5).fit(X, y)
+    page = page_of(model, judge=False)
+    assert page.target.name == "sex"
+    assert page.row_ids is None  # rows that are only counted have no names
+    X.index = [f"p{i}" for i in range(30)]
+    page = page_of(model.fit(X, y), judge=False)
+    assert page.row_ids[:2] == ["p0", "p1"]
+    assert page_of(model, judge=False, target_name="s").target.name == "s"

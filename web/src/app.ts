@@ -201,6 +201,7 @@ export class App {
       h("aside", { class: "pm-right", "aria-label": "About this map" }, this.tabs.element),
       this.help,
     );
+    parent.classList.add("pm-frame");
     replace(parent, this.root);
     return view;
   }

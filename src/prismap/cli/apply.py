@@ -11,6 +11,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from prismap._progress import duration
 from prismap.cli.console import Console
 from prismap.cli.options import count
 from prismap.exceptions import InputError
@@ -140,21 +141,10 @@ def in_words(progress: Progress) -> str:
     expected = f" of {progress.rows_expected:,}" if progress.rows_expected else ""
     words = [f"{progress.rows:,}{expected} rows", f"{progress.rate:,.0f} rows/s"]
     if progress.seconds_left is not None:
-        words.append(f"{_duration(progress.seconds_left)} left")
+        words.append(f"{duration(progress.seconds_left)} left")
     if progress.files > 1:
         words.append(f"{progress.files_done} of {progress.files} files")
     return ", ".join(words)
-
-
-def _duration(seconds: float) -> str:
-    """Seconds, minutes or hours.
-
-    >>> _duration(45.2), _duration(150), _duration(9000)
-    ('45 s', '2 min', '2.5 h')
-    """
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def _sums(results: Iterable[Mapped]) -> dict[str, Any]:

@@ -49,6 +49,12 @@ def make_embedding(method, *, perplexity, seed, n_iter=N_ITER, callback=None):
     return make(**{name: value for name, value in wanted.items() if name in known})
 
 
+def usual_iterations(embedding):
+    """Iterations of an embedding if nothing ends it earlier: t-SNE's exaggerated half comes on top of its own."""
+    n_iter = embedding.get_params(deep=False).get("n_iter", 1)
+    return n_iter + n_iter // 2 if isinstance(embedding, embeddings.TSNE) else n_iter
+
+
 def needs_target(method):
     """Whether an embedding cannot be fitted without a target."""
     return not isinstance(method, str) and bool(get_tags(method).target_tags.required)

@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import require_memory
+from prismap._progress import Progress
 from prismap._random import as_generator, as_seed
 from prismap._threads import on_one_thread
 from prismap._validation import changed, encode_classes, moved
@@ -36,6 +37,7 @@ from prismap.map.make import (
     make_mapping,
     needs_target,
     story_of,
+    usual_iterations,
 )
 from prismap.map.parts import DENSE_ROWS, MapParts, nearest_anchors
 from prismap.map.refit import extended, new_landmarks, target_of
@@ -123,6 +125,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         How the columns of a table become features (`from_table`, ``prismap map``); None for a map of an array.
     index_ : array, index or None
         The names of the samples: ids, or the index of a pandas frame.
+    target_name_ : str or None
+        The name of y, if it had one.
 
     See Also
     --------
@@ -185,7 +189,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.perplexity = perplexity
         self.random_state = random_state
 
-    def fit(self, X, y=None, *, callback=None):
+    def fit(self, X, y=None, *, callback=None, verbose=None):
         """Fit the map to samples X with target y.
 
         Parameters
@@ -197,6 +201,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             The target. Unlabelled samples (-1 beside other codes, None, NaN) are mapped like all others.
         callback : callable, default=None
             ``callback(iteration, error, positions)``, called by the embedding. Return True to stop it.
+        verbose : int, default=None
+            How far it is: 0 says nothing, 1 says it; None does in terminals and notebooks if it takes a while.
 
         Returns
         -------
@@ -204,6 +210,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         self._validate_params()
         self.encoding_, self.index_, self.notes_ = None, row_names(X), ()
+        self.target_name_ = None if getattr(y, "name", None) is None else str(y.name)
         X, y, self.sampled_rows_ = drawn(X, y, self)
         data = data_metric(self.data)
         self.rows_ = data.read(self, X)
@@ -216,7 +223,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.supervision_, self.supervision_curve_ = (0.0 if self.target_ == "none" else self.supervision), None
         self.fit_rows_ = self.entry_columns_ = sample_rows(codes, self.fit_rows, as_generator(self.seed_))
         try:
-            self.parts_ = self._make(data, callback)
+            with Progress("map", verbose) as progress:
+                self.parts_ = self._make(data, callback, progress)
         except BaseException:  # Ctrl-C too: not fitted, rather than half of a former map and half of this one
             del self.seed_
             raise
@@ -226,7 +234,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     @classmethod
     def from_table(
         cls, table, target=None, *, id=None, show=(), use=(), drop=(), standardize=True, impute=None,
-        target_kind="auto", callback=None, **options,
+        target_kind="auto", callback=None, verbose=None, **options,
     ):  # fmt: skip
         """Fit a map to a table of numbers, booleans, categories, text and dates, as ``prismap map`` does.
 
@@ -242,12 +250,13 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         standardize : whether each column, a category as a whole, is brought to variance 1.
         impute : None refuses missing values; "median" fills them, categories with the most frequent level.
         target_kind : "auto", "class", "real" or "none".
+        callback, verbose : as in `fit`.
         **options : parameters of `PrisMap`.
         """
         roles = Roles(target, id, names_in(drop), show=names_in(show), use=names_in(use))
         return fit_table(
             partial(cls, **options), table, roles, target_kind=target_kind, standardize=standardize, impute=impute,
-            callback=callback,
+            callback=callback, verbose=verbose,
         )  # fmt: skip
 
     def remember_table(self, encoding, *, index=None, notes=()):
@@ -256,7 +265,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self
 
     @on_one_thread  # of linear algebra: another number of threads would be another map, by rounding
-    def _make(self, data, callback):
+    def _make(self, data, callback, progress):
         """A map is a metric, an embedding, a mapping; the verdict is `report`."""
         rows, y = data.cut(self.rows_, self.fit_rows_), self.fitted_target()
         n_rows, settings = rows.shape[0], {"perplexity": self.perplexity, "seed": self.seed_}
@@ -266,12 +275,15 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         )  # fmt: skip
         large, laps = n_rows > DENSE_ROWS, [perf_counter()]
 
+        progress.stage(f"measuring the distances of {n_rows} rows")
         data = data.over(rows)
         metric = self._fit_metric(data, rows, y)
         D = None if large else np.asarray(metric.pairwise(), dtype=np.float64)
         laps.append(perf_counter())
 
-        embedding = make_embedding(self.method, callback=callback, **settings)
+        progress.stage("embedding")
+        watched = progress.watching(callback, usual_iterations(make_embedding(self.method, **settings)))
+        embedding = make_embedding(self.method, callback=watched, **settings)
         if large:
             embedding = embed_many(embedding, rows, data, metric, **settings)
         else:
@@ -280,6 +292,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         positions = np.asarray(embedding.embedding_, dtype=np.float64)
         laps.append(perf_counter())
 
+        progress.stage("learning where new rows go")
         anchors = large_anchors(n_rows, self.seed_, data.most_anchors) if large else np.arange(n_rows)
         mapping = self.mapping
         if mapping == "auto":
@@ -469,15 +482,18 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self._inverse = inverse_of(self)
         return self._inverse.transform(Y)
 
-    def report(self, *, n_permutations=None, callback=None):
+    def report(self, *, n_permutations=None, callback=None, verbose=None):
         """The `MapReport`: errors on held-out samples, baselines, and the verdict in words.
 
         The first call refits the map a few times (without a target, with permuted ones, without the judged rows) and
-        takes a few times as long as `fit`; later calls return the same report. `callback(done, all)` counts these maps.
+        takes a few times as long as `fit`; later calls return the same report. `callback(done, all)` counts these maps;
+        `verbose` is as in `fit`.
         """
         check_is_fitted(self, "seed_")
         if self._report is None:
-            self._report, self.twins_ = judge(self, n_permutations=n_permutations, callback=callback)
+            with Progress("verdict", verbose) as progress:
+                watched = progress.counting(callback, "maps for comparison")
+                self._report, self.twins_ = judge(self, n_permutations=n_permutations, callback=watched)
         return self._report
 
     @property
@@ -516,7 +532,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def explore(self, **options):
         """The page as a notebook widget with a two-way `selection`; the static page where anywidget is missing.
 
-        Options as for `to_html`, but `model`.
+        The map is shown at once and judged in a thread (``judge=False`` leaves that out); its verdict appears when that
+        is done. Other options as for `to_html`, but `model`.
         """
         from prismap.pages import show_page
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from prismap.explorer import show_in_notebook, write_html
 from prismap.pages.live import live_compute
-from prismap.pages.of_map import page_of
+from prismap.pages.of_map import judged_page, page_of
 from prismap.pages.of_model import with_model, with_view
 
-__all__ = ["live_compute", "page_of", "show_page", "with_model", "with_view", "write_page"]
+__all__ = ["judged_page", "live_compute", "page_of", "show_page", "with_model", "with_view", "write_page"]
 
 
 def write_page(fitted: Any, path: str | os.PathLike[str], *, model: Any = None, **options: Any) -> Path:
@@ -20,6 +20,14 @@ def write_page(fitted: Any, path: str | os.PathLike[str], *, model: Any = None, 
     return write_html(page if model is None else with_model(page, fitted, model), path)
 
 
-def show_page(fitted: Any, **options: Any) -> Any:
-    """The page of a fitted `PrisMap` in a notebook."""
-    return show_in_notebook(page_of(fitted, **options))
+def show_page(fitted: Any, *, judge: bool = True, verbose: int | None = None, **options: Any) -> Any:
+    """The page of a fitted `PrisMap` in a notebook: the map at once, the verdict when it is there."""
+    page = page_of(fitted, judge=False, **options)
+    if judge and fitted.report_dict() is not None:
+        page, judge = judged_page(page, fitted), False
+
+    def later(callback: Any) -> Any:
+        fitted.report(callback=callback, verbose=verbose)
+        return judged_page(page, fitted)
+
+    return show_in_notebook(page, index=fitted.index_, later=later if judge else None)
