@@ -34,7 +34,12 @@ class FakeCompute:
         if lines[0] != "x,y":
             raise InputError("the file lacks 2 of the 2 columns of the map: -'x', -'y'.")
         positions = np.array([[float(cell) for cell in line.split(",")] for line in lines[1:]])
-        return Placed(positions, np.abs(positions[:, 0]) > 11.5, None, ["1 missing value of 'x' was filled"])
+        about = {
+            "class of neighbours": np.array(["b"] * len(positions), dtype=object),
+            "share of neighbours": np.full(len(positions), 0.9),
+        }
+        far, notes = np.abs(positions[:, 0]) > 11.5, ["1 missing value of 'x' was filled"]
+        return Placed(positions, far, None, notes, {"height": positions[:, 1]}, None, about)
 
     def relevance(self, rows, *, progress, cancel):
         while not self.go.wait(0.05):
@@ -181,7 +186,13 @@ def test_dropped_rows_appear_and_far_ones_are_marked(open_app, data, compute, ke
     page.mouse.move(*on_screen(page, [12.0, 12.0], data))
     expect(page.locator(".pm-card")).to_contain_text("new row 3")
     expect(page.locator(".pm-card")).to_contain_text("far from all fitted rows")
+    expect(page.locator(".pm-card")).to_contain_text("class of neighbours")
+    expect(page.locator(".pm-card")).to_contain_text("90 %")
     keep("live-new-rows")
+    page.get_by_label("Colour by").select_option(label="class of neighbours")
+    expect(page.locator(".pm-entry-name").first).to_have_text("b")
+    lasso(page, on_screen(page, [10.0, 1.0], data), 0.12)
+    expect(page.locator(".pm-selection")).to_contain_text("new row 2")
     page.evaluate(drop, ["weight\n1\n", "other.csv"])
     expect(page.get_by_role("alert")).to_contain_text("lacks 2 of the 2 columns")
     page.expected_complaints = 1  # the browser's own note of the refused request

@@ -6,7 +6,7 @@ import { makeLayer } from "./decode";
 import { download, h, icon, iconButton, replace } from "./dom";
 import { FeaturePanel } from "./features";
 import { pngFigure, svgFigure } from "./figure";
-import { rowName, targetText } from "./hover";
+import { newRows, rowName, targetText } from "./hover";
 import { listenToKeys } from "./keyboard";
 import { Legend } from "./legend";
 import type { LiveClient } from "./live";
@@ -35,6 +35,9 @@ export interface Host {
   initialView: string;
   viewChanged: (hash: string) => void;
   selectionChanged?: (rows: readonly number[]) => void;
+  /** Show the page as the server has it now; `notes` are about rows placed on it. */
+  reload?: (notes: readonly string[]) => Promise<void>;
+  notes?: readonly string[];
   /** A link to this view, or null where links make no sense. */
   link: ((hash: string) => string) | null;
 }
@@ -116,6 +119,11 @@ export class App {
       this.resumeSupervision();
       void this.preload(PRELOADED_BYTES);
     });
+  }
+
+  /** The view as it is now. */
+  get hash(): string {
+    return this.view().hash;
   }
 
   destroy(): void {
@@ -448,15 +456,16 @@ export class App {
       say: (message: string) => this.say(message),
       showLayer: (id: string, label: string, positions: Float32Array, final: boolean) => this.showLayer(id, label, positions, final),
       serverLayer: () => (LIVE_LAYER.test(scene.layer.id) ? null : scene.layer.id),
-      placed: (rows: Parameters<Scene["showNewRows"]>[0]) => {
-        if (rows.length > 0 && scene.layer !== this.page.layers[0]) this.store.set({ layer: this.page.layers[0].id });
-        scene.showNewRows(rows);
+      reload: async (notes: readonly string[]) => await this.host.reload?.(notes),
+      select: (rows: readonly number[]) => {
+        if (scene.layer !== this.page.layers[0]) this.store.set({ layer: this.page.layers[0].id });
+        this.found([...rows]);
       },
-      zoomTo: (row: Parameters<Scene["zoomToNewRow"]>[0]) => scene.zoomToNewRow(row),
+      export: (rows: readonly number[]) => void this.exportRows(rows),
     };
     const supervision = live && offers?.reembed ? new SupervisionControl(live, actions, offers.supervision) : null;
     this.supervision = supervision;
-    const place = new PlaceControl(this.root, live && offers?.transform ? live : null, actions);
+    const place = new PlaceControl(this.root, live && offers?.transform ? live : null, this.page, newRows(this.page), this.host.notes ?? [], actions);
     this.appearance.element.before(...(supervision ? [supervision.element] : []), place.element);
   }
 

@@ -12,10 +12,10 @@ export interface JobState {
   result?: { names: string[]; values: number[] };
 }
 
+/** What became of rows that were placed: they are rows of the page from now on. */
 export interface PlacedRows {
-  positions: Float32Array;
-  far: Uint8Array;
-  ids: string[] | null;
+  rows: number;
+  far: number;
   notes: string[];
 }
 
@@ -45,9 +45,11 @@ export class LiveClient {
   }
 
   async place(file: Blob): Promise<PlacedRows> {
-    const answer = await this.send("POST", "place", file);
-    const { header, array } = unpack<{ positions: ArrayRef; far: ArrayRef; ids: string[] | null; notes: string[] }>(await answer.arrayBuffer());
-    return { positions: array(header.positions) as Float32Array, far: array(header.far) as Uint8Array, ids: header.ids, notes: header.notes };
+    return (await (await this.send("POST", "place", file)).json()) as PlacedRows;
+  }
+
+  async removePlaced(): Promise<void> {
+    await this.send("DELETE", "place");
   }
 
   async startJob(question: Record<string, unknown>): Promise<JobState> {

@@ -1,10 +1,9 @@
 /** What only a live map can do: another supervision, new rows from a csv. */
 
-import { csv } from "./csv";
 import { h, replace, uniqueId } from "./dom";
 import type { LiveClient } from "./live";
-import type { NewRow } from "./overlay";
-import { saveCsv } from "./selection";
+import { rowName } from "./hover";
+import type { Page } from "./types";
 
 const LISTED = 50;
 
@@ -15,8 +14,10 @@ export interface LiveHost {
   showLayer: (id: string, label: string, positions: Float32Array, final: boolean) => Promise<void>;
   /** The layer on the screen, if the server knows it by this name. */
   serverLayer: () => string | null;
-  placed: (rows: NewRow[]) => void;
-  zoomTo: (row: NewRow) => void;
+  /** The page as the server has it now; `notes` are about the rows placed on it. */
+  reload: (notes: readonly string[]) => Promise<void>;
+  select: (rows: readonly number[]) => void;
+  export: (rows: readonly number[]) => void;
 }
 
 export const LIVE_LAYER = /^supervision-(\d(?:\.\d+)?)$/;
@@ -123,11 +124,14 @@ export class SupervisionControl {
 export class PlaceControl {
   readonly element: HTMLElement;
   private readonly list = h("div", { class: "pm-new" });
-  private rows: NewRow[] = [];
 
+  /** `rows` are those placed before, `notes` what was said of them. */
   constructor(
     root: HTMLElement,
     private readonly client: LiveClient | null,
+    private readonly page: Page,
+    private readonly rows: readonly number[],
+    notes: readonly string[],
     private readonly host: LiveHost,
   ) {
     const id = uniqueId("file");
@@ -144,6 +148,7 @@ export class PlaceControl {
       this.list,
     );
     this.listenForFiles(root);
+    if (rows.length > 0) this.render(notes);
   }
 
   private listenForFiles(root: HTMLElement): void {
@@ -172,54 +177,41 @@ export class PlaceControl {
       this.host.say("Placing new rows needs the map's model: open its folder with “prismap explore”.");
       return;
     }
+    await this.change(async (client) => (await client.place(file)).notes);
+  }
+
+  /** Change the rows of the page on the server, and show the page as it is then. */
+  private async change(work: (client: LiveClient) => Promise<readonly string[]>): Promise<void> {
     try {
-      const { positions, far, ids, notes } = await this.client.place(file);
-      this.rows = Array.from(far, (flag, i) => ({
-        name: ids ? ids[i] : `new row ${i + 1}`,
-        x: positions[2 * i],
-        y: positions[2 * i + 1],
-        far: flag === 1,
-      }));
-      this.render(notes);
-      this.host.placed(this.rows);
+      await this.host.reload(await work(this.client!));
     } catch (error) {
       this.host.say(error instanceof Error ? error.message : String(error));
     }
   }
 
-  private render(notes: string[]): void {
-    const far = this.rows.filter((row) => row.far).length;
-    const count = `${this.rows.length.toLocaleString("en")} new row${this.rows.length === 1 ? "" : "s"}`;
+  private render(notes: readonly string[]): void {
+    const { page, rows } = this;
+    const far = rows.filter((row) => page.far?.[row]).length;
+    const count = `${rows.length.toLocaleString("en")} new row${rows.length === 1 ? "" : "s"}`;
     replace(
       this.list,
-      this.rows.length > 0 && h("p", { "data-test": "placed" }, h("b", {}, count), far > 0 ? `, ${far.toLocaleString("en")} far from the data` : ", all near the data"),
+      h("p", { "data-test": "placed" }, h("b", {}, count), far > 0 ? `, ${far.toLocaleString("en")} far from the data` : ", all near the data"),
       ...notes.map((note) => h("p", { class: "pm-note" }, note)),
-      this.rows.length > 0 &&
-        h(
-          "ul",
-          { class: "pm-new-list" },
-          ...this.rows.slice(0, LISTED).map((row) =>
-            h("li", {}, h("button", { type: "button", class: "pm-link", click: () => this.host.zoomTo(row) }, row.name), row.far && h("small", { class: "pm-far" }, "far")),
-          ),
+      h(
+        "ul",
+        { class: "pm-new-list" },
+        ...rows.slice(0, LISTED).map((row) =>
+          h("li", {}, h("button", { type: "button", class: "pm-link", click: () => this.host.select([row]) }, rowName(page, row)), page.far?.[row] === 1 && h("small", { class: "pm-far" }, "far")),
         ),
-      this.rows.length > LISTED && h("p", { class: "pm-note" }, `and ${(this.rows.length - LISTED).toLocaleString("en")} more`),
-      this.rows.length > 0 &&
-        h(
-          "div",
-          { class: "pm-new-actions" },
-          h("button", { type: "button", class: "pm-link", click: () => this.save() }, "Save places"),
-          h("button", { type: "button", class: "pm-link", click: () => this.clear() }, "Remove"),
-        ),
+      ),
+      rows.length > LISTED && h("p", { class: "pm-note" }, `and ${(rows.length - LISTED).toLocaleString("en")} more`),
+      h(
+        "div",
+        { class: "pm-new-actions" },
+        h("button", { type: "button", class: "pm-link", click: () => this.host.select(rows) }, "Select"),
+        h("button", { type: "button", class: "pm-link", click: () => this.host.export(rows) }, "Save places"),
+        h("button", { type: "button", class: "pm-link", click: () => void this.change(async (client) => (await client.removePlaced(), [])) }, "Remove"),
+      ),
     );
-  }
-
-  private save(): void {
-    saveCsv("placed.csv", csv(["row", "x", "y", "far"], this.rows.map((row) => [row.name, row.x, row.y, row.far ? 1 : 0])));
-  }
-
-  private clear(): void {
-    this.rows = [];
-    this.render([]);
-    this.host.placed([]);
   }
 }

@@ -5,13 +5,6 @@ import type { Screen } from "./geometry";
 import { type Label, apart } from "./labels";
 import type { Layer } from "./types";
 
-export interface NewRow {
-  name: string;
-  x: number;
-  y: number;
-  far: boolean;
-}
-
 /** Lines from a row to its nearest ones; dashed to those that the map does not keep near. */
 export interface Lines {
   from: number;
@@ -25,7 +18,8 @@ export interface OverlayContent {
   far: Uint8Array | null;
   misshown: Uint8Array | null;
   labels: Label[];
-  newRows: NewRow[];
+  /** Rows that were placed on the map by the user. */
+  newRows: readonly number[];
   lines: Lines | null;
   cursor: number | null;
 }
@@ -57,7 +51,10 @@ export class Overlay {
     if (content.far) rings(pen, content, content.far, at, theme.text, 4.5, [2, 2]);
     if (content.misshown) rings(pen, content, content.misshown, at, theme.warn, 6, []);
     if (content.lines) spokes(pen, content.layer, content.lines, at, theme);
-    for (const row of content.newRows) diamond(pen, at(row.x, row.y), row.far ? theme.warn : theme.accent, theme.halo, row.far);
+    for (const row of content.newRows.slice(0, RINGS_AT_MOST)) {
+      if (content.layer.x[row] < -8 || (content.visible && !content.visible[row])) continue;
+      diamond(pen, at(content.layer.x[row], content.layer.y[row]), content.far?.[row] ? theme.warn : theme.accent, theme.halo);
+    }
     pen.font = LABEL_FONT;
     const wide = (text: string) => pen.measureText(text).width;
     for (const label of apart(content.labels, screen, width, height, wide)) word(pen, label, at(label.x, label.y), theme);
@@ -123,8 +120,8 @@ function spokes(
   }
 }
 
-function diamond(pen: CanvasRenderingContext2D, [x, y]: [number, number], colour: string, halo: string, far: boolean): void {
-  const r = 6;
+function diamond(pen: CanvasRenderingContext2D, [x, y]: [number, number], colour: string, halo: string): void {
+  const r = 8;
   pen.beginPath();
   pen.moveTo(x, y - r);
   pen.lineTo(x + r, y);
@@ -137,10 +134,6 @@ function diamond(pen: CanvasRenderingContext2D, [x, y]: [number, number], colour
   pen.lineWidth = 1.8;
   pen.strokeStyle = colour;
   pen.stroke();
-  if (!far) {
-    pen.fillStyle = colour;
-    pen.fill();
-  }
 }
 
 function word(

@@ -5,9 +5,9 @@ import { type Colouring, colouring, columnOf, visibleRows } from "./colouring";
 import { h } from "./dom";
 import type { FigureContent } from "./figure";
 import { FlatPlot, type PointView, hasWebgl } from "./flatplot";
-import { HoverCard } from "./hover";
+import { HoverCard, newRows } from "./hover";
 import { type Label, apart, placeLabels } from "./labels";
-import { type Lines, type NewRow, Overlay } from "./overlay";
+import { type Lines, Overlay } from "./overlay";
 import { DRAWN_AT_MOST, Plot, type PlotEvents } from "./plot";
 import type { Store } from "./state";
 import type { ThemeSwitch } from "./theme";
@@ -19,9 +19,6 @@ export interface SceneEvents extends Pick<PlotEvents, "click" | "area"> {
   say: (message: string) => void;
 }
 
-/** New rows are found by the pointer within so many pixels. */
-const REACH = 8;
-
 export class Scene {
   readonly element = h("div", { class: "pm-map", tabindex: 0, role: "application" });
   readonly plot: PointView;
@@ -31,7 +28,7 @@ export class Scene {
   private readonly overlay: Overlay;
   private readonly card: HoverCard;
   private labels: Label[] = [];
-  private newRows: NewRow[] = [];
+  private readonly newRows: readonly number[];
   private lines: Lines | null = null;
   private row: number | null = null;
   private hovered: number | null = null;
@@ -53,11 +50,11 @@ export class Scene {
     this.shownRows = page.n;
     this.colour = colouring(page, "", theme.dark);
     this.card = new HoverCard(page);
+    this.newRows = newRows(page);
     this.plot = this.makePlot();
     this.overlay = new Overlay(this.element);
     this.element.append(this.card.element);
     this.element.addEventListener("blur", () => this.card.hide());
-    this.watchNewRows();
   }
 
   get layer(): Layer {
@@ -140,19 +137,11 @@ export class Scene {
     // The renderer reports its first view before there is anything to lay over it.
     if (!this.overlay) return;
     const { background, text, warn, accent } = this.theme.colours;
-    const newRows = this.layer === this.page.layers[0] ? this.newRows : [];
     this.overlay.draw(
-      { layer: this.layer, visible: this.visible, ...this.rings, labels: this.labels, newRows, lines: this.lines, cursor: this.row },
+      { layer: this.layer, visible: this.visible, ...this.rings, labels: this.labels, newRows: this.newRows, lines: this.lines, cursor: this.row },
       this.plot.screen,
       { text, halo: background, warn, accent },
     );
-  }
-
-  /** Rows that are not part of the map, in the units of its first layer. */
-  showNewRows(rows: NewRow[]): void {
-    const { cx, cy, radius } = this.page.layers[0].frame;
-    this.newRows = rows.map((row) => ({ ...row, x: (row.x - cx) / radius, y: (row.y - cy) / radius }));
-    this.paintOverlay();
   }
 
   /** Lines from a row to others, or none. */
@@ -160,11 +149,6 @@ export class Scene {
     if (this.lines === lines) return;
     this.lines = lines;
     this.paintOverlay();
-  }
-
-  zoomToNewRow(row: NewRow): void {
-    const { cx, cy, radius } = this.page.layers[0].frame;
-    this.plot.camera = [(row.x - cx) / radius, (row.y - cy) / radius, 0.3];
   }
 
   /** Point at a row from outside the map, or at none. */
@@ -259,19 +243,5 @@ export class Scene {
   private placeOf(x: number, y: number): [number, number] {
     const { ax, bx, ay, by } = this.plot.screen;
     return [ax * x + bx, ay * y + by];
-  }
-
-  /** New rows are not the renderer's; the pointer finds them here. */
-  private watchNewRows(): void {
-    this.element.addEventListener("mousemove", (event) => {
-      if (this.newRows.length === 0 || this.layer !== this.page.layers[0]) return;
-      const { left, top } = this.element.getBoundingClientRect();
-      const near = this.newRows.find((row) => {
-        const [x, y] = this.placeOf(row.x, row.y);
-        return Math.hypot(x - (event.clientX - left), y - (event.clientY - top)) < REACH;
-      });
-      if (near) this.card.showPlaced(near, ...this.placeOf(near.x, near.y), this.element.clientWidth, this.element.clientHeight);
-      else if (this.hovered === null) this.card.hide();
-    });
   }
 }

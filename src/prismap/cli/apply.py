@@ -39,6 +39,7 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
         "-o", "--out", type=Path, required=True, metavar="OUT",
         help="file to write (parquet or csv), or a folder: then the rows go into several parquet files",
     )  # fmt: skip
+    add("--keep-columns", action="store_true", help="write the other columns of DATA beside the positions")
     add("--engine", choices=("local", "dask"), default="local", help="processes here (default), or a Dask cluster")
     add("--address", metavar="A", help="Dask scheduler; without it a cluster on this machine")
     add("--workers", type=count, metavar="N", help="processes; default: as many as there are cores")
@@ -80,13 +81,13 @@ def _into_file(args: argparse.Namespace, console: Console) -> None:
         model, mark = opened_model(args.model)
     sizes = row_group_sizes(source)
     expected = None if sizes is None else sum(sizes)
-    begin = perf_counter()
+    begin, part = perf_counter(), Part(source, out, rows=expected, keep_columns=args.keep_columns)
 
     def follow(rows: int) -> None:
         console.doing(in_words(Progress(0, 1, rows, expected, perf_counter() - begin)))
 
     with console.stage(f"placing the rows of {source}"):
-        result = map_part(Part(source, out, rows=expected), model, mark, resume=args.resume, progress=follow)
+        result = map_part(part, model, mark, resume=args.resume, progress=follow)
     _say(console, [result])
     again = " (done before)" if result.skipped else ""
     console.result(
@@ -110,7 +111,7 @@ def _into_folder(args: argparse.Namespace, console: Console) -> None:
         with console.stage(f"placing the rows of {args.data}"):
             results = map_files(
                 args.data, args.out, args.model, engine=args.engine, address=args.address, n_workers=args.workers,
-                resume=not args.force, progress=follow,
+                keep_columns=args.keep_columns, resume=not args.force, progress=follow,
             )  # fmt: skip
     except KeyboardInterrupt:
         console.say(f"nothing is half written; {RESUME}")

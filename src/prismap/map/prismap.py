@@ -413,10 +413,14 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return placed_later(self, X)
         return self._place(X)[0]
 
-    def place(self, X):
-        """Positions of samples X, and which of them are far from all fitted samples, in one pass."""
+    def place(self, X, *, return_distance=False):
+        """Positions of samples X, and which of them are far from all fitted samples, in one pass.
+
+        `return_distance`: the distances to the data (see `distance_to_data`), too.
+        """
         Y, distance = self._place(X)
-        return Y, distance > self.parts_.far_threshold
+        far = distance > self.parts_.far_threshold
+        return (Y, far, distance) if return_distance else (Y, far)
 
     def distance_to_data(self, X):
         """Distance of each row to the nearest fitted one, in units of the typical distance between fitted rows."""

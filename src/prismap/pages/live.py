@@ -9,23 +9,35 @@ import numpy as np
 from prismap.embeddings import TSNE
 from prismap.explorer.compute import ModelCompute
 from prismap.map import PrisMap
+from prismap.map.votes import CLASS, MEAN, SHARE, SPREAD, votes_of
 from prismap.page_data import PageData
 from prismap.relevance import FeatureRelevance
 
+#: What the page calls the votes of the rows around a new one.
+WORDS = {
+    CLASS: "class of neighbours", SHARE: "share of neighbours", MEAN: "mean of neighbours",
+    SPREAD: "spread of neighbours",
+}  # fmt: skip
 #: Iterations of a map that is made anew from where the points are.
 N_ITER = 300
 
 
 def live_compute(model: Any, page: PageData) -> ModelCompute:
     """`prismap.explorer.compute.Compute` of a fitted map and its page."""
+
+    def about(X):
+        Y, far, distance = model.place(X, return_distance=True)
+        votes = {WORDS[name]: values for name, values in votes_of(model, Y).items()}
+        return Y, far, {**votes, "distance to the data": distance}
+
     fitted = np.ones(page.n_rows, dtype=bool) if page.split is None else np.asarray(page.split) != "placed"
     if fitted.sum() != len(model.embedding_):
-        return ModelCompute(model, page, relevance=local_relevance)
+        return ModelCompute(model, page, relevance=local_relevance, about=about)
 
     def reembed(supervision, *, start, progress, cancel):
         return embed_again(model, supervision, fitted, start, progress, cancel)
 
-    compute = ModelCompute(model, page, relevance=local_relevance, reembed=reembed)
+    compute = ModelCompute(model, page, relevance=local_relevance, reembed=reembed, about=about)
     compute.supervision = model.supervision_
     return compute
 

@@ -87,10 +87,10 @@ def make_table(columns: Mapping[str, Column], n_rows: int, roles: Roles, notes: 
     )
 
 
-def chosen_names(names: Iterable[str], columns: Collection[str], roles: Roles) -> list[str]:
-    """The names to read: `columns` and labels; all names if some are missing, so that a refusal can show them."""
+def chosen_names(names: Iterable[str], columns: Collection[str] | None, roles: Roles) -> list[str]:
+    """The names to read: `columns` and labels; all for None, and if some are missing, so that a refusal shows them."""
     names = list(names)
-    if not set(columns) <= set(names):
+    if columns is None or not set(columns) <= set(names):
         return names
     wanted = set(columns)
     return [name for name in names if name in wanted or roles.is_label(name)]
