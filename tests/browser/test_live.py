@@ -46,6 +46,9 @@ class FakeCompute:
             progress(0.5)
         return ["noise", "height"], np.array([0.1, len(rows) / 90])
 
+    def target_relevance(self, rows):
+        return ["height", "noise"], np.array([0.8, 0.2]), np.array([0.5, 0.5])
+
     def reembed(self, supervision, *, start, progress, cancel):
         for step in range(4):
             progress(step / 4, start[:, ::-1] * (step + 1))
@@ -132,8 +135,10 @@ def test_what_sets_a_selection_apart_needs_no_server_but_relevance_does(open_app
     lasso(page, on_screen(page, CENTRES[2], data), 0.25)
     expect(page.locator(".pm-diffs li").first).to_contain_text(re.compile("height|city = Kiel"))
     page.get_by_role("button", name="Local relevance").click()
-    bars = page.locator(".pm-selection .pm-feature-list li")
+    bars = page.locator(".pm-selection .pm-feature-list:not([data-test]) li")
     expect(bars).to_have_text([re.compile("^height0.333"), re.compile("^noise0.1")])
+    here = page.locator("[data-test=target-relevance] li")
+    expect(here).to_have_text([re.compile("^height80 %"), re.compile("^noise20 %")])
     bars.first.get_by_role("button").click()
     expect(page.get_by_label("Colour by", exact=True)).to_have_value("column:0")
     keep("live-relevance")

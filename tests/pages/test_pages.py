@@ -6,8 +6,10 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import load_iris
 
 from prismap import PrisMap
+from prismap._validation import changed
+from prismap.exceptions import InputError
 from prismap.pages import live_compute, page_of
-from prismap.relevance import FeatureRelevance
+from prismap.relevance import FeatureRelevance, fisher_relevance
 
 
 @pytest.fixture(scope="module")
@@ -102,3 +104,25 @@ def test_the_names_of_target_and_rows_are_kept():
     page = page_of(model.fit(X, y), judge=False)
     assert page.row_ids[:2] == ["p0", "p1"]
     assert page_of(model, judge=False, target_name="s").target.name == "s"
+
+
+def test_it_is_told_what_changes_the_target_around_fitted_rows(live):
+    model, page, compute = live
+    rows = model.fit_rows_[:30]
+    names, here, everywhere = compute.target_relevance(rows)
+    assert names == list(page.columns)
+    # The posterior of this map has no tensor: that of a Parzen posterior stands in for it.
+    parzen = changed(model.metric_, posterior="parzen", supervision=1.0).fit(model.fitted_rows(), model.fitted_target())
+    np.testing.assert_allclose(here, fisher_relevance(parzen, np.arange(30)))
+    np.testing.assert_allclose([here.sum(), everywhere.sum()], 1)
+    with pytest.raises(InputError, match="none of these rows was fitted"):
+        compute.target_relevance(np.setdiff1d(np.arange(150), model.fit_rows_))
+
+
+def test_levels_of_a_category_belong_to_their_column():
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame({"a": np.random.default_rng(0).normal(size=40), "c": list("uvwu") * 10, "y": ["p", "q"] * 20})
+    model = PrisMap.from_table(table, target="y", perplexity=5, random_state=0)
+    names, here, _ = live_compute(model, page_of(model, judge=False)).target_relevance(np.arange(40))
+    assert list(names) == ["a", "c"]
+    np.testing.assert_allclose(here.sum(), 1)

@@ -1,6 +1,7 @@
 /** The card beside the pointer: one row's name, target, warnings, picture and values. */
 
 import { h, icon, replace } from "./dom";
+import { canvasOf, pixelsOf } from "./images";
 import { format, percent } from "./stats";
 import type { Column, Layer, Page } from "./types";
 
@@ -118,14 +119,5 @@ function pairs(list: [string, string][], className: string): HTMLElement {
 }
 
 export function thumbnail(page: Page, row: number): HTMLCanvasElement {
-  const { data, height, width } = page.images!;
-  const canvas = h("canvas", { width, height, class: "pm-thumb-image", role: "img", "aria-label": `image of ${rowName(page, row)}` });
-  const pixels = new Uint8ClampedArray(4 * width * height);
-  const start = row * width * height;
-  for (let i = 0; i < width * height; i++) {
-    pixels.fill(data[start + i], 4 * i, 4 * i + 3);
-    pixels[4 * i + 3] = 255;
-  }
-  canvas.getContext("2d")?.putImageData(new ImageData(pixels, width, height), 0, 0);
-  return canvas;
+  return canvasOf(page.images!, pixelsOf(page.images!, row), `image of ${rowName(page, row)}`);
 }

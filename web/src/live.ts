@@ -3,13 +3,20 @@
 import { readColumn, unpack } from "./decode";
 import type { ArrayRef, Column, ColumnHeader } from "./types";
 
+/** How well columns keep the neighbourhoods of some rows, and what changes the target around them and everywhere. */
+export interface LocalRelevance {
+  names: string[];
+  values: number[];
+  target?: { names: string[]; values: number[]; overall: number[] } | null;
+}
+
 export interface JobState {
   id: string;
   state: "waiting" | "running" | "done" | "failed" | "stopped";
   share: number;
   step: number;
   message: string;
-  result?: { names: string[]; values: number[] };
+  result?: LocalRelevance;
 }
 
 /** What became of rows that were placed: they are rows of the page from now on. */

@@ -1,5 +1,6 @@
 /** What lies over the points: rings, class names, new rows and the keyboard's cursor, on a plain canvas. */
 
+import type { Segments } from "./contours";
 import { h } from "./dom";
 import type { Screen } from "./geometry";
 import { type Label, apart } from "./labels";
@@ -21,6 +22,9 @@ export interface OverlayContent {
   /** Rows that were placed on the map by the user. */
   newRows: readonly number[];
   lines: Lines | null;
+  contours: readonly Segments[];
+  /** Pictures in place of points: rows, how to get them, and their longer side in pixels. */
+  sprites: { rows: readonly number[]; picture: (row: number) => HTMLCanvasElement; colour: (row: number) => string; side: number } | null;
   cursor: number | null;
 }
 
@@ -48,6 +52,8 @@ export class Overlay {
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
     const at = (x: number, y: number): [number, number] => [screen.ax * x + screen.bx, screen.ay * y + screen.by];
+    outlines(pen, content.contours, at, theme.text);
+    if (content.sprites) pictures(pen, content.layer, content.sprites, at);
     if (content.far) rings(pen, content, content.far, at, theme.text, 4.5, [2, 2]);
     if (content.misshown) rings(pen, content, content.misshown, at, theme.warn, 6, []);
     if (content.lines) spokes(pen, content.layer, content.lines, at, theme);
@@ -93,6 +99,41 @@ function rings(
   }
   pen.stroke();
   pen.setLineDash([]);
+}
+
+/** Pictures framed in the colours of their rows. */
+function pictures(
+  pen: CanvasRenderingContext2D,
+  layer: Layer,
+  { rows, picture, colour, side }: NonNullable<OverlayContent["sprites"]>,
+  at: (x: number, y: number) => [number, number],
+): void {
+  pen.imageSmoothingEnabled = false;
+  for (const row of rows) {
+    const image = picture(row);
+    const scale = side / Math.max(image.width, image.height);
+    const [width, height] = [image.width * scale, image.height * scale];
+    const [x, y] = at(layer.x[row], layer.y[row]);
+    pen.fillStyle = colour(row);
+    pen.fillRect(x - width / 2 - 2, y - height / 2 - 2, width + 4, height + 4);
+    pen.drawImage(image, x - width / 2, y - height / 2, width, height);
+  }
+}
+
+/** Lines of equal density, the inner ones stronger. */
+function outlines(pen: CanvasRenderingContext2D, lines: readonly Segments[], at: (x: number, y: number) => [number, number], colour: string): void {
+  pen.strokeStyle = colour;
+  lines.forEach((segments, i) => {
+    pen.globalAlpha = 0.75 - 0.13 * i;
+    pen.lineWidth = 1.5 - 0.2 * i;
+    pen.beginPath();
+    for (let k = 0; k < segments.length; k += 4) {
+      pen.moveTo(...at(segments[k], segments[k + 1]));
+      pen.lineTo(...at(segments[k + 2], segments[k + 3]));
+    }
+    pen.stroke();
+  });
+  pen.globalAlpha = 1;
 }
 
 function spokes(

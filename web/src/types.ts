@@ -157,6 +157,8 @@ export interface Images {
   data: Uint8Array;
   height: number;
   width: number;
+  /** 1 is grey, 3 is red, green and blue. */
+  channels: number;
 }
 
 export interface RasterImage {

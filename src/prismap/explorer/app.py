@@ -269,9 +269,20 @@ class Explorer:
 
         def work(job: Job) -> dict[str, Any]:
             names, values = relevance(rows, progress=job.progress, cancel=job.stop.is_set)
-            return {"names": [str(name) for name in names], "values": np.nan_to_num(np.asarray(values)).tolist()}
+            found = {"names": [str(name) for name in names], "values": np.nan_to_num(np.asarray(values)).tolist()}
+            if self._has("target_relevance"):
+                found["target"] = self._target_relevance(rows)
+            return found
 
         return work
+
+    def _target_relevance(self, rows: NDArray[np.intp]) -> dict[str, Any] | None:
+        """What changes the target around some rows; None where that cannot be told."""
+        try:
+            names, here, everywhere = self.compute.target_relevance(rows)
+        except InputError:
+            return None
+        return {"names": [str(name) for name in names], "values": here.tolist(), "overall": everywhere.tolist()}
 
     # Parts
 

@@ -55,6 +55,9 @@ class Compute(Protocol):
     ) -> tuple[Sequence[str], NDArray[Any]]:
         """Names of features and how much each matters for the neighbourhoods of these rows."""
 
+    def target_relevance(self, rows: NDArray[np.intp]) -> tuple[Sequence[str], NDArray[Any], NDArray[Any]]:
+        """Names of features, their shares in the change of the target around these rows, and around all rows."""
+
     def reembed(
         self, supervision: float, *, start: NDArray[np.float32], progress: Progress, cancel: Cancel
     ) -> NDArray[Any]:
@@ -77,6 +80,8 @@ class ModelCompute:
 
     supervision: float
     """The weight that the slider starts at, where there is one."""
+    target_relevance: Callable[[NDArray[np.intp]], tuple[Sequence[str], NDArray[Any], NDArray[Any]]]
+    """As in `Compute`, where there is one."""
 
     def __init__(
         self,
