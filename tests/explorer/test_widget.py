@@ -70,6 +70,14 @@ def test_a_verdict_that_fails_says_why(small_map):
     assert (shown._judging, shown._trouble, shown._judged) == (-1.0, "no luck", b"")
 
 
+def test_readers_without_widgets_see_a_picture(small_map):
+    bundle = show_in_notebook(small_map, picture=b"PNG")._repr_mimebundle_()
+    data = bundle[0] if isinstance(bundle, tuple) else bundle
+    assert data["image/png"] == "UE5H"
+    assert "application/vnd.jupyter.widget-view+json" in data
+    assert "12 rows" in data["text/plain"]
+
+
 @pytest.mark.parametrize("rows", [[12], [-1], [[1, 2]], ["a"], [0.5], [True, False]])
 def test_impossible_selections_are_refused(small_map, rows):
     with pytest.raises(InputError, match="row numbers from 0 to 11"):

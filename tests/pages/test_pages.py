@@ -8,7 +8,8 @@ from sklearn.datasets import load_iris
 from prismap import PrisMap
 from prismap._validation import changed
 from prismap.exceptions import InputError
-from prismap.pages import live_compute, page_of
+from prismap.page_data.packing import unpack
+from prismap.pages import live_compute, page_of, show_page
 from prismap.relevance import FeatureRelevance, fisher_relevance
 
 
@@ -117,6 +118,16 @@ def test_it_is_told_what_changes_the_target_around_fitted_rows(live):
     np.testing.assert_allclose([here.sum(), everywhere.sum()], 1)
     with pytest.raises(InputError, match="none of these rows was fitted"):
         compute.target_relevance(np.setdiff1d(np.arange(150), model.fit_rows_))
+
+
+def test_a_notebook_gets_map_picture_and_verdict(live):
+    model, _, _ = live
+    widget = show_page(model)  # judged before: the verdict is there at once
+    assert unpack(widget._page)[0]["report"] is not None
+    assert widget._judging == -1
+    assert widget._picture.startswith(b"\x89PNG")
+    unjudged = show_page(model, judge=False)
+    assert unpack(unjudged._page)[0]["report"] is None
 
 
 def test_levels_of_a_category_belong_to_their_column():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -54,8 +55,9 @@ class MapWidget(anywidget.AnyWidget):  # type: ignore[misc]
         from_json=lambda data, _: np.frombuffer(data, "<i4").astype(np.intp),
     )
 
-    def __init__(self, page: PageData, *, height: int = 640, index: Any = None) -> None:
+    def __init__(self, page: PageData, *, height: int = 640, index: Any = None, picture: bytes | None = None) -> None:
         self.n_rows = page.n_rows
+        self._picture = picture
         self._index = np.arange(page.n_rows) if index is None else index
         self._text = f"map of {page.n_rows} rows: {page.title}"
         super().__init__(_page=pack_page(page), height=height, selection=np.empty(0, dtype=np.intp))
@@ -82,6 +84,14 @@ class MapWidget(anywidget.AnyWidget):  # type: ignore[misc]
         thread = threading.Thread(target=work, name="prismap-verdict", daemon=True)
         thread.start()
         return thread
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        """The widget, and the picture for readers that run no widgets: a notebook on a web page or on paper."""
+        bundle = super()._repr_mimebundle_(**options)
+        if bundle is None or self._picture is None:
+            return bundle
+        data, about = bundle if isinstance(bundle, tuple) else (bundle, {})
+        return {**data, "image/png": base64.b64encode(self._picture).decode("ascii")}, about
 
     def __repr__(self) -> str:
         return f"<{self._text}>"

@@ -33,12 +33,14 @@ class StaticView:
 
 
 def show_in_notebook(
-    page: PageData, *, height: int = 640, index: Any = None, later: Callable[..., PageData] | None = None
-) -> Any:
+    page: PageData, *, height: int = 640, index: Any = None, later: Callable[..., PageData] | None = None,
+    picture: bytes | None = None,
+) -> Any:  # fmt: skip
     """A `MapWidget`; without the extra `notebook`, a `StaticView` and a warning that names it.
 
     `index` names the rows of the table. ``later(callback)`` makes the page with its verdict: in a thread while the
     widget is looked at, before the view is shown where there is none; ``callback(done, total)`` says how far it is.
+    `picture` is a PNG for readers that run no widgets.
     """
     try:
         import_extra("anywidget", extra="notebook", feature="A selection that Python can see")
@@ -47,7 +49,7 @@ def show_in_notebook(
         return StaticView(page if later is None else later(None), height=height)
     from prismap.explorer.notebook import MapWidget
 
-    widget = MapWidget(page, height=height, index=index)
+    widget = MapWidget(page, height=height, index=index, picture=picture)
     if later is not None:
         widget.judge_later(later)
     return widget

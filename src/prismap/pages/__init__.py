@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
+import io
 import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from prismap.explorer import show_in_notebook, write_html
+from prismap.inspection.map import MapDisplay
+from prismap.page_data import PageData
 from prismap.pages.live import live_compute
 from prismap.pages.of_map import judged_page, page_of
 from prismap.pages.of_model import with_model, with_view
@@ -30,4 +36,23 @@ def show_page(fitted: Any, *, judge: bool = True, verbose: int | None = None, **
         fitted.report(callback=callback, verbose=verbose)
         return judged_page(page, fitted)
 
-    return show_in_notebook(page, index=fitted.index_, later=later if judge else None)
+    return show_in_notebook(page, index=fitted.index_, later=later if judge else None, picture=picture_of(page))
+
+
+def picture_of(page: PageData) -> bytes | None:
+    """The map of a page as a small PNG; None without matplotlib."""
+    if importlib.util.find_spec("matplotlib") is None:
+        return None
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    target = page.target
+    classes = list(target.classes) if target.kind == "class" else None
+    values = target.codes if classes is not None else target.values
+    figure = Figure(figsize=(7, 5), layout="constrained")
+    FigureCanvasAgg(figure)
+    shown = None if values is None else np.asarray(values)
+    MapDisplay(np.asarray(page.layers[0].positions), shown, classes, page.title).plot(figure.add_subplot())
+    with io.BytesIO() as file:
+        figure.savefig(file, format="png", dpi=80)
+        return file.getvalue()
