@@ -49,6 +49,11 @@ class FakeCompute:
     def target_relevance(self, rows):
         return ["height", "noise"], np.array([0.8, 0.2]), np.array([0.5, 0.5])
 
+    def shape(self, groups, *, start, progress, cancel):
+        assert [len(group) for group in groups] == [30, 30]
+        progress(0.5, start * 0.5)
+        return start[:, ::-1], ["height", "noise"], np.array([0.9, 0.1])
+
     def reembed(self, supervision, *, start, progress, cancel):
         for step in range(4):
             progress(step / 4, start[:, ::-1] * (step + 1))
@@ -147,6 +152,27 @@ def test_what_sets_a_selection_apart_needs_no_server_but_relevance_does(open_app
     expect(page.get_by_role("progressbar", name="Local relevance")).to_have_attribute("value", "0.5")
     page.get_by_role("button", name="Stop").click()
     expect(page.get_by_text("Stopped.", exact=True)).to_be_visible()
+
+
+def test_a_map_shaped_by_hand_says_so(open_app, data, compute, keep):
+    page = open_app(data, compute)
+    page.get_by_text("Shape the map by hand").click()
+    for name in ("group = a", "group = b"):
+        page.get_by_label("Search rows").fill(name)
+        page.keyboard.press("Enter")
+        expect(count(page)).to_have_text("30 rows")
+        page.get_by_role("button", name="Selection is a group").click()
+    page.get_by_role("button", name="Let the map follow").click()
+    expect(page.get_by_role("radio", name="Shaped by hand")).to_have_attribute("aria-checked", "true")
+    expect(page.get_by_text("What tells the groups apart: height (90 %), noise (10 %).")).to_be_visible()
+    page.get_by_role("tab", name="Verdict").click()
+    expect(page.locator(".pm-verdict .pm-sentence").first).to_contain_text(
+        "This map was shaped by hand. It was not judged"
+    )
+    assert breaches(page) == []
+    keep("live-by-hand")
+    page.get_by_role("radio", name="Fisher map").click()
+    expect(page.locator(".pm-verdict .pm-sentence").first).not_to_contain_text("shaped by hand")
 
 
 def test_supervision_moves_the_points_and_can_be_stopped(open_app, data, compute, keep):

@@ -224,6 +224,12 @@ def test_placed_rows_have_no_place_on_a_map_made_again(client, compute):
     assert np.isnan(positions[12:]).all()
 
 
+@pytest.mark.parametrize("groups", [None, [[0, 1]], [[0], ["a"]], [[0, 99], [1, 2]], [[0]] * 13])
+def test_impossible_groups_are_refused(client, compute, groups):
+    compute.shape = lambda *_, **__: None
+    assert client.post("/api/jobs", json={"kind": "shape", "groups": groups}).status_code == 400
+
+
 def test_a_dropped_file_that_does_not_fit_is_explained(client):
     answer = client.post("/api/place", content="weight\n1\n")
     assert answer.status_code == 422

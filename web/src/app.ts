@@ -13,7 +13,7 @@ import { newRows, rowName, targetText } from "./hover";
 import { listenToKeys } from "./keyboard";
 import { Legend } from "./legend";
 import type { LiveClient } from "./live";
-import { LIVE_LAYER, PlaceControl, SupervisionControl } from "./livecontrols";
+import { BY_HAND, HandControl, LIVE_LAYER, PlaceControl, SupervisionControl } from "./livecontrols";
 import { ringKey } from "./overlay";
 import { Scene } from "./scene";
 import { SearchBox } from "./searchbox";
@@ -400,7 +400,7 @@ export class App {
     this.tools.render(state);
     this.cross.render(this.scene.visible);
     this.tabs.render(state.tab, state.selection.length);
-    if (state.tab === "verdict") this.verdict.render(this.theme.dark);
+    if (state.tab === "verdict") this.verdict.render(this.theme.dark, state.layer === BY_HAND);
     if (state.tab === "selection") this.selection.render(this.theme.dark);
     if (state.tab === "features") this.features.render(state.colour);
     this.undoButton.disabled = !this.store.canUndo;
@@ -533,6 +533,7 @@ export class App {
       showLayer: (id: string, label: string, positions: Float32Array, final: boolean) => this.showLayer(id, label, positions, final),
       serverLayer: () => (LIVE_LAYER.test(scene.layer.id) ? null : scene.layer.id),
       reload: async (notes: readonly string[]) => await this.host.reload?.(notes),
+      selection: () => this.store.state.selection,
       select: (rows: readonly number[]) => {
         if (scene.layer !== this.page.layers[0]) this.store.set({ layer: this.page.layers[0].id });
         this.found([...rows]);
@@ -542,7 +543,8 @@ export class App {
     const supervision = live && offers?.reembed ? new SupervisionControl(live, actions, offers.supervision) : null;
     this.supervision = supervision;
     const place = new PlaceControl(this.root, live && offers?.transform ? live : null, this.page, newRows(this.page), this.host.notes ?? [], actions);
-    this.appearance.element.before(...(supervision ? [supervision.element] : []), place.element);
+    const hand = live && offers?.shape ? new HandControl(live, actions) : null;
+    this.appearance.element.before(...(supervision ? [supervision.element] : []), ...(hand ? [hand.element] : []), place.element);
   }
 
   /** A link may ask for a supervision that has to be computed first. */
@@ -553,7 +555,8 @@ export class App {
 
   /** Positions that are being computed, as a layer of their own. */
   private async showLayer(id: string, label: string, positions: Float32Array, final: boolean): Promise<void> {
-    const layer = makeLayer(id, label, `Computed live${withoutPlace(positions)}; the verdict is about the original map.`, positions);
+    const about = id === BY_HAND ? "Shaped by hand: what separates here was put there by you, and is not judged" : "Computed live";
+    const layer = makeLayer(id, label, `${about}${withoutPlace(positions)}; the verdict is about the original map.`, positions);
     const { layers } = this.page;
     const place = layers.findIndex((other) => LIVE_LAYER.test(other.id));
     if (place >= 0) layers[place] = layer;

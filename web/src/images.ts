@@ -75,12 +75,11 @@ export const SPRITES_AT_MOST = 250;
 
 /** Pictures to be drawn on the map: where rows are close, the first of them. `at` gives the place on the screen. */
 export function spritesApart(rows: readonly number[], at: (row: number) => [number, number], side: number): number[] {
-  const taken = new Set<string>();
+  const taken: [number, number][] = [];
   return rows.filter((row) => {
     const [x, y] = at(row);
-    const cell = `${Math.floor(x / side)} ${Math.floor(y / side)}`;
-    if (taken.has(cell)) return false;
-    taken.add(cell);
+    if (taken.some(([u, v]) => Math.max(Math.abs(x - u), Math.abs(y - v)) < side)) return false;
+    taken.push([x, y]);
     return true;
   });
 }

@@ -16,11 +16,14 @@ export interface LiveHost {
   serverLayer: () => string | null;
   /** The page as the server has it now; `notes` are about the rows placed on it. */
   reload: (notes: readonly string[]) => Promise<void>;
+  selection: () => readonly number[];
   select: (rows: readonly number[]) => void;
   export: (rows: readonly number[]) => void;
 }
 
-export const LIVE_LAYER = /^supervision-(\d(?:\.\d+)?)$/;
+/** Layers that are computed here, which the server does not know by name. */
+export const LIVE_LAYER = /^supervision-(\d(?:\.\d+)?)$|^by-hand$/;
+export const BY_HAND = "by-hand";
 
 /** The weight of the target, re-embedded from where the points are now. */
 export class SupervisionControl {
@@ -101,7 +104,7 @@ export class SupervisionControl {
   /** The weight of the map on the screen, where it has one; what is being computed stays as the user set it. */
   follow(layer: string, first: boolean): void {
     const live = LIVE_LAYER.exec(layer);
-    const weight = live ? Number(live[1]) : first ? this.initial : layer === "unsupervised" ? 0 : null;
+    const weight = live?.[1] ? Number(live[1]) : live ? null : first ? this.initial : layer === "unsupervised" ? 0 : null;
     if (this.running || weight === null) return;
     this.slider.value = String(weight);
     this.label();
@@ -117,6 +120,70 @@ export class SupervisionControl {
   private label(): void {
     this.output.textContent = Number(this.slider.value).toFixed(2);
     this.slider.setAttribute("aria-valuetext", this.output.textContent);
+  }
+}
+
+/** Groups of rows that belong together teach a metric, and the map follows: an experiment, and never judged. */
+export class HandControl {
+  readonly element: HTMLElement;
+  private groups: (readonly number[])[] = [];
+  private readonly list = h("ol", { class: "pm-groups" });
+  private readonly status = h("p", { class: "pm-note", role: "status" });
+  private readonly go = h("button", { type: "button", class: "pm-button", disabled: true, click: () => void this.run() }, "Let the map follow");
+
+  constructor(
+    private readonly client: LiveClient,
+    private readonly host: LiveHost,
+  ) {
+    const add = h("button", { type: "button", class: "pm-button", click: () => this.add() }, "Selection is a group");
+    const clear = h("button", { type: "button", class: "pm-link", click: () => this.set([]) }, "Forget groups");
+    this.element = h(
+      "details",
+      { class: "pm-details pm-hand" },
+      h("summary", {}, "Shape the map by hand"),
+      h("p", { class: "pm-note" }, "An experiment: select rows that belong together, name at least two groups, and the map learns what tells them apart. It then shows what you put there."),
+      add,
+      this.list,
+      this.go,
+      clear,
+      this.status,
+    );
+  }
+
+  private add(): void {
+    const rows = this.host.selection();
+    const known = new Set(this.groups.flat());
+    const fresh = rows.filter((row) => !known.has(row));
+    if (fresh.length < 2) this.host.say("Select at least two rows that are in no group yet.");
+    else this.set([...this.groups, fresh]);
+  }
+
+  private set(groups: (readonly number[])[]): void {
+    this.groups = groups;
+    this.go.disabled = groups.length < 2;
+    replace(this.list, ...groups.map((rows) => h("li", {}, h("button", { type: "button", class: "pm-link", click: () => this.host.select(rows) }, `${rows.length.toLocaleString("en")} rows`))));
+  }
+
+  private async run(): Promise<void> {
+    this.go.disabled = true;
+    this.status.textContent = "Learning …";
+    try {
+      const job = await this.client.startJob({ kind: "shape", groups: this.groups, layer: this.host.serverLayer() });
+      let step = 0;
+      const end = await this.client.follow(job, async (now) => {
+        if (now.step === step || now.state !== "running") return;
+        step = now.step;
+        await this.host.showLayer(BY_HAND, "Shaped by hand", await this.client.positions(job.id), false);
+      });
+      await this.host.showLayer(BY_HAND, "Shaped by hand", await this.client.positions(job.id), true);
+      const { names, values } = end.result ?? { names: [], values: [] };
+      const order = names.map((_, i) => i).sort((a, b) => values[b] - values[a]).slice(0, 3);
+      this.status.textContent = `What tells the groups apart: ${order.map((i) => `${names[i]} (${Math.round(100 * values[i])} %)`).join(", ")}.`;
+    } catch (error) {
+      this.status.textContent = "";
+      this.host.say(error instanceof Error ? error.message : String(error));
+    }
+    this.go.disabled = this.groups.length < 2;
   }
 }
 

@@ -67,6 +67,8 @@ export interface LiveHeader {
   transform: boolean;
   relevance: boolean;
   reembed: boolean;
+  /** Whether the map can be shaped by hand. */
+  shape?: boolean;
   /** The job that judges the map while it is already looked at. */
   judging?: string | null;
   supervision: number;

@@ -42,6 +42,7 @@ STATE_FILE = "explorer.json"
 STATE_BYTES = 65_536
 JSON_BYTES = 16_000_000
 MOST_COLUMNS = 64
+MOST_GROUPS = 12
 CONNECT = "'self'"
 
 Source = PageData | str | Path | Callable[[Callable[..., None]], Any]
@@ -209,15 +210,17 @@ class Explorer:
     # Long work
 
     async def start_job(self, request: Any) -> Any:
-        """Re-embed, or ask what matters for some rows."""
+        """Re-embed, ask what matters for some rows, or let the map follow groups of rows."""
         page = self._ready()
         asked = await _read_json(request)
         if asked.get("kind") == "reembed":
             work = self._reembedding(page, asked)
         elif asked.get("kind") == "relevance":
             work = self._relevance(page, asked)
+        elif asked.get("kind") == "shape":
+            work = self._shaping(page, asked)
         else:
-            raise Refused(400, 'kind must be "reembed" or "relevance".')
+            raise Refused(400, 'kind must be "reembed", "relevance" or "shape".')
         return _json(self.jobs.start(work).to_dict(), 202)
 
     async def look_at_job(self, request: Any) -> Any:
@@ -248,17 +251,44 @@ class Explorer:
         supervision = asked.get("supervision")
         if isinstance(supervision, bool) or not isinstance(supervision, (int, float)) or not 0 <= supervision <= 1:
             raise Refused(400, "supervision must be a number from 0 to 1.")
-        start = np.asarray(self._start_of(page, asked), dtype=np.float32)[: self._own_rows]
-        nowhere = np.full((page.n_rows - len(start), 2), np.nan)  # for rows that are not part of the map
+        start, padded = self._from(page, asked)
 
         def work(job: Job) -> None:
-            def progress(share: float, positions: Any = None) -> None:
-                job.progress(share, None if positions is None else np.concatenate([positions, nowhere]))
-
-            progress(0.0)
+            job.progress(0.0)
+            progress = padded(job)
             progress(1.0, reembed(float(supervision), start=start, progress=progress, cancel=job.stop.is_set))
 
         return work
+
+    def _shaping(self, page: PageData, asked: dict[str, Any]) -> Callable[[Job], Any]:
+        shape = self._ability("shape")
+        groups = asked.get("groups")
+        if not isinstance(groups, list) or not 2 <= len(groups) <= MOST_GROUPS:
+            raise Refused(400, f"groups must be 2 to {MOST_GROUPS} lists of rows.")
+        rows = [_row_numbers(group, self._own_rows) for group in groups]
+        start, padded = self._from(page, asked)
+
+        def work(job: Job) -> dict[str, Any]:
+            job.progress(0.0)
+            progress = padded(job)
+            positions, names, values = shape(rows, start=start, progress=progress, cancel=job.stop.is_set)
+            progress(1.0, positions)
+            return {"names": [str(name) for name in names], "values": np.asarray(values).tolist()}
+
+        return work
+
+    def _from(self, page: PageData, asked: dict[str, Any]) -> tuple[NDArray[Any], Callable[[Job], Callable[..., None]]]:
+        """Where the map's own rows start from, and a progress that leaves out those that are not part of it."""
+        start = np.asarray(self._start_of(page, asked), dtype=np.float32)[: self._own_rows]
+        nowhere = np.full((page.n_rows - len(start), 2), np.nan)
+
+        def padded(job: Job) -> Callable[..., None]:
+            def progress(share: float, positions: Any = None) -> None:
+                job.progress(share, None if positions is None else np.concatenate([positions, nowhere]))
+
+            return progress
+
+        return start, padded
 
     def _relevance(self, page: PageData, asked: dict[str, Any]) -> Callable[[Job], Any]:
         relevance = self._ability("relevance")
@@ -327,7 +357,7 @@ class Explorer:
             {"name": str(name), "kind": "number" if is_numeric(column_array(values)) else "text"}
             for name, values in page.columns.items()
         ]
-        abilities = {name: self._has(name) for name in ("transform", "relevance", "reembed")}
+        abilities = {name: self._has(name) for name in ("transform", "relevance", "reembed", "shape")}
         supervision = float(getattr(self.compute, "supervision", 1.0))
         judging = None if self.judging is None or self.judging.state == "done" else self.judging.id
         return {

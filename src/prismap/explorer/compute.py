@@ -58,6 +58,11 @@ class Compute(Protocol):
     def target_relevance(self, rows: NDArray[np.intp]) -> tuple[Sequence[str], NDArray[Any], NDArray[Any]]:
         """Names of features, their shares in the change of the target around these rows, and around all rows."""
 
+    def shape(
+        self, groups: Sequence[NDArray[np.intp]], *, start: NDArray[np.float32], progress: Progress, cancel: Cancel
+    ) -> tuple[NDArray[Any], Sequence[str], NDArray[Any]]:
+        """Positions of all rows on a map that follows groups of rows, and how much each feature counts on it."""
+
     def reembed(
         self, supervision: float, *, start: NDArray[np.float32], progress: Progress, cancel: Cancel
     ) -> NDArray[Any]:
@@ -81,6 +86,8 @@ class ModelCompute:
     supervision: float
     """The weight that the slider starts at, where there is one."""
     target_relevance: Callable[[NDArray[np.intp]], tuple[Sequence[str], NDArray[Any], NDArray[Any]]]
+    """As in `Compute`, where there is one."""
+    shape: Callable[..., tuple[NDArray[Any], Sequence[str], NDArray[Any]]]
     """As in `Compute`, where there is one."""
 
     def __init__(

@@ -52,7 +52,8 @@ def picture_of(page: PageData) -> bytes | None:
     figure = Figure(figsize=(7, 5), layout="constrained")
     FigureCanvasAgg(figure)
     shown = None if values is None else np.asarray(values)
-    MapDisplay(np.asarray(page.layers[0].positions), shown, classes, page.title).plot(figure.add_subplot())
+    display: Any = MapDisplay(np.asarray(page.layers[0].positions), shown, classes, page.title)
+    display.plot(figure.add_subplot())
     with io.BytesIO() as file:
         figure.savefig(file, format="png", dpi=80)
         return file.getvalue()

@@ -14,6 +14,7 @@ from prismap.map import PrisMap
 from prismap.map.votes import CLASS, MEAN, SHARE, SPREAD, votes_of
 from prismap.metrics import FisherMetric
 from prismap.page_data import PageData
+from prismap.pages.by_hand import shape_map
 from prismap.relevance import FeatureRelevance, fisher_relevance
 
 #: What the page calls the votes of the rows around a new one.
@@ -43,7 +44,14 @@ def live_compute(model: Any, page: PageData) -> ModelCompute:
     def reembed(supervision, *, start, progress, cancel):
         return embed_again(model, supervision, fitted, start, progress, cancel)
 
+    def shape(groups, *, start, progress, cancel):
+        Y, shares = shape_map(model, groups, fitted, start, progress, cancel)
+        names, own = column_names(model)
+        return Y, names, np.bincount(own, weights=shares, minlength=len(names))
+
     compute = ModelCompute(model, page, relevance=local_relevance, reembed=reembed, about=about)
+    if not model.parts_.data.is_matrix and not model.parts_.is_large:
+        compute.shape = shape
     if has_tensor(model):
         compute.target_relevance = target_relevance
     compute.supervision = model.supervision_
