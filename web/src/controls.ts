@@ -71,7 +71,7 @@ export class Tools {
       lasso: iconButton("lasso", "Lasso (L)", () => this.choose("lasso")),
       box: iconButton("box", "Box (B)", () => this.choose("box")),
     };
-    this.element = h(
+    const tools = h(
       "div",
       { class: "pm-tools", role: "toolbar", "aria-label": "Map tools", "aria-orientation": "vertical" },
       h("div", {}, this.modes.pan, this.modes.lasso, this.modes.box),
@@ -82,8 +82,8 @@ export class Tools {
         iconButton("minus", "Zoom out (−)", () => view.zoom(1 / 1.4)),
         iconButton("fit", "Whole map (0)", () => view.home()),
       ),
-      h("div", {}, this.charts, this.beside),
     );
+    this.element = h("div", { class: "pm-toolbar" }, tools, h("div", { class: "pm-views", role: "toolbar", "aria-label": "More views" }, this.charts, this.beside));
     this.choose("pan");
   }
 
