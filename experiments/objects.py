@@ -9,12 +9,18 @@ to 34 labelled nodes, under the Weisfeiler-Lehman kernel.
 from __future__ import annotations
 
 import sys
+from functools import partial
 
 import numpy as np
 
-from experiments.common import timed
+from experiments.common import load, timed
 from experiments.ledger import main
+from experiments.table_a import PAPER as MATRICES
+from experiments.table_a import PERPLEXITY, PUBLISHED, error
+from prismap import PrisMap
 from prismap.comparisons import Objects, neighbors_by_pivots
+from prismap.metrics import FisherMetric
+from prismap.metrics.posteriors import LeastSquaresMachine
 
 READING = """
 Where objects form groups, distances to pivots tell them apart, and evaluations of 1 % of n^2 find nearly all neighbours
@@ -24,8 +30,8 @@ falls, and the result says so. Seconds were taken on a machine with other work a
 SETTINGS = ((100, 100, 1), (100, 100, 2))
 
 
-def clustered(n, size, n_letters, seed=0):
-    """n strings in groups of a size, in random order."""
+def clustered(n, size, n_letters, seed=0, with_groups=False):
+    """n strings in groups of a size, in random order, and their groups if wanted."""
     rng = np.random.default_rng(seed)
     letters, found = [chr(97 + k) for k in range(n_letters)], []
     for _ in range(n // size):
@@ -41,7 +47,9 @@ def clustered(n, size, n_letters, seed=0):
                 elif len(changed) > 1:
                     del changed[place]
             found.append("".join(changed))
-    return [found[k] for k in rng.permutation(len(found))]
+    order = rng.permutation(len(found))
+    strings = [found[k] for k in order]
+    return (strings, order // size) if with_groups else strings
 
 
 def random_graph(rng, kind):
@@ -92,11 +100,90 @@ def graphs(options):
     yield from figures("graphs", "weisfeiler_lehman", objects, ((20, 50, 1), (20, 30, 2)))
 
 
+def seven_matrices(options):
+    """The matrices of table A, once as matrices and once as numbers that a function looks up in them."""
+    for name in MATRICES:
+        data = load(options.data, name)
+        S, y = (data["S"] + data["S"].T).astype(np.float64) / 2, data["y"]
+        kind = "similarity" if name.startswith("sim") else "dissimilarity"
+        if kind == "dissimilarity":
+            np.fill_diagonal(S, 0)
+        things = list(range(len(S)))
+        how = Objects(partial(look_up, S), kind, n_jobs=1)
+        metric = {"cross_fit": False, "perplexity": PERPLEXITY, "random_state": 0, **PUBLISHED}
+        published = [FisherMetric(data=data, **metric).fit(X, y).pairwise() for data, X in ((kind, S), (how, things))]
+        maps = [PrisMap(data=data, perplexity=PERPLEXITY, random_state=0) for data in (kind, how)]
+        placed = [m.fit(X, y).embedding_ for m, X in zip(maps, (S, things), strict=True)]
+        yield {
+            "objects": name, "n": len(S), "evaluations, % of n^2": percent(maps[1].parts_.data.n_evaluations, len(S)),
+            "bits of the published metric": same(*published),
+            "its 1-NN error (in-sample), %": error(published[1], y, "precomputed"),
+            "bits of the default map": same(*placed), "1-NN error on it (in-sample), %": error(placed[1], y),
+        }  # fmt: skip
+
+
+def look_up(S, i, j):
+    """A matrix as a function of two objects."""
+    return S[i, j]
+
+
+def same(a, b):
+    """In words, whether two arrays are equal to the last bit."""
+    return "the same" if np.array_equal(a, b) else "others"
+
+
+def percent(count, n):
+    """Evaluations as a share of all ordered pairs."""
+    return 100 * count / n**2
+
+
+def many_with_target(options):
+    """More strings than all their distances have room for, with classes: a class is eight groups."""
+    n = 2000 if options.quick else 12_000
+    strings, groups = clustered(n, 40, 20, with_groups=True)
+    classes = groups % (n // 320)
+    for words, params in (("no target", {"target": "none"}), *(
+        (f"classes, support {m:,}", {"metric": FisherMetric(posterior=LeastSquaresMachine(m))}) for m in (500, 2000)
+    )):  # fmt: skip
+        m = PrisMap(data=Objects("edit", n_jobs=1), perplexity=10, fit_rows=n, random_state=0, **params)
+        _, seconds = timed(lambda m=m: m.fit(strings, classes))
+        count, found = m.parts_.data.n_evaluations, m.parts_.story["neighbors"]
+        row = {
+            "map": words, "n": n, "evaluations, % of n^2": percent(count, n), "neighbours": found.method,
+            "recall, %": 100 * found.recall, "seconds": seconds,
+        }  # fmt: skip
+        yield {**row, **verdict_figures(m, m.report(n_permutations=2))}
+
+
+def verdict_figures(m, report):
+    """Held-out errors of a map."""
+    if not report.scores:
+        return {}
+    score = report.scores[0]
+    return {
+        f"{score.name} held out, %": 100 * float(score.value), "without labels": 100 * float(score.unsupervised),
+        "permuted": 100 * score.permuted.mean,
+    }  # fmt: skip
+
+
+def map_of_graphs(options):
+    """The kinds of graphs as classes."""
+    rng, n = np.random.default_rng(0), 300 if options.quick else 2000
+    kinds = rng.integers(4, size=n)
+    graphs = [random_graph(rng, int(kind)) for kind in kinds]
+    m = PrisMap(data=Objects("weisfeiler_lehman", n_jobs=1), random_state=0)
+    _, seconds = timed(lambda: m.fit(graphs, kinds))
+    count = m.parts_.data.n_evaluations
+    report = m.report(n_permutations=2)
+    yield {"n": n, "evaluations, % of n^2": percent(count, n), "seconds": seconds, **verdict_figures(m, report)}
+
+
 PARTS = {
     "large alphabet": large_alphabet, "small alphabet": small_alphabet, "without groups": without_groups,
-    "graphs": graphs,
+    "graphs": graphs, "map of graphs": map_of_graphs, "many strings with classes": many_with_target,
+    "seven matrices": seven_matrices,
 }  # fmt: skip
-WITHOUT_DATA = tuple(PARTS)
+WITHOUT_DATA = tuple(PARTS)[:-1]
 
 if __name__ == "__main__":
     main(sys.modules[__name__])

@@ -18,8 +18,7 @@ import numpy as np
 
 from experiments.common import load
 from experiments.ledger import main
-from prismap.embeddings import TSNE
-from prismap.embeddings.discriminant import KernelDiscriminant, KernelPCA
+from prismap.embeddings import TSNE, KernelDiscriminant, KernelPCA
 from prismap.exceptions import PrismapWarning
 from prismap.metrics import FisherMetric
 from prismap.neighbors.vptree import vptree_neighbors

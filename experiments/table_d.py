@@ -71,7 +71,7 @@ METHODS = {
     "itp elm": lambda: KernelMap("elm", bandwidth=1.0, **(PUBLISHED | {"ridge": 1e-6})),
     "svm elm": lambda: KernelMap("elm", solver="svr", bandwidth=1.0, **PUBLISHED),
     "k elm": lambda: KernelMap("elm", solver="cost", bandwidth=1.0, **PUBLISHED),
-    "representable": lambda: KernelMap(bandwidth="representable", ridge=1e-6),
+    "representable": lambda: KernelMap(bandwidth="all-representable", ridge=1e-6),
     "vote": VoteMap,
     "ours": KernelMap,
 }

@@ -15,9 +15,14 @@ fresh() { # a new environment, with pip silent
 
 echo "building"
 rm -rf "$dist"
-fresh build build
-"$work/build/bin/python" -m build --outdir "$dist" "$root" >"$work/build.log" 2>&1 || { tail -30 "$work/build.log"; exit 1; }
+fresh build build twine
+build() { "$work/build/bin/python" -m build --outdir "$1" "$root" >"$work/build.log" 2>&1 || { tail -30 "$work/build.log"; exit 1; }; }
+build "$dist"
 wheel=$(ls "$dist"/*.whl) sdist=$(ls "$dist"/*.tar.gz)
+"$work/build/bin/python" -m twine check --strict "$wheel" "$sdist"
+build "$work/again"
+for made in "$wheel" "$sdist"; do cmp "$made" "$work/again/$(basename "$made")" || { echo "two builds differ"; exit 1; }; done
+sha256sum "$wheel" "$sdist"
 expected=$(sed -n 's/^__version__ = "\(.*\)"/\1/p' "$root/src/prismap/_version.py")
 
 echo "wheel with [plot,io], everything it needs by version and hash, and a list of it: the demo"

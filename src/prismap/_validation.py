@@ -82,9 +82,10 @@ def check_rows(
 ) -> Any:
     """Rows as a finite float array (or CSR when `sparse`), with scikit-learn's bookkeeping of columns on `estimator`.
 
-    float32 and float64 stay as they are, everything else becomes float64.
+    float32 and float64 stay as they are, float16 becomes float32 and everything else float64.
     """
-    refuse_text_columns(X)
+    refuse_tables(X)
+    X = np.asarray(X, dtype=np.float32) if getattr(X, "dtype", None) == np.float16 else X
     if not reset:
         refuse_other_columns(X, getattr(estimator, "feature_names_in_", None))
     try:
@@ -129,26 +130,34 @@ def metric_tags(tags: Any, metric: Any) -> Any:
     return tags
 
 
-def refuse_text_columns(X: Any) -> None:
-    """Text columns of a data frame are refused by name, with the ways to encode them."""
+def refuse_tables(X: Any) -> None:
+    """What `PrisMap.from_table` and `from_anndata` are for is refused with the line to use."""
+    if type(X).__module__.split(".")[0] == "anndata":
+        raise InputError(
+            "X is an AnnData object. Use PrisMap.from_anndata(adata, target=...), or pass one of its matrices, such as "
+            "adata.obsm['X_pca']."
+        )
     if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
         return
     kinds = list(X.dtypes.values) if hasattr(X.dtypes, "values") else list(X.dtypes)
+    words = ("object", "string", "utf8", "categor", "str", "enum", "date", "time")
     text = [
         str(name)
         for name, kind in zip(X.columns, kinds, strict=True)
-        if any(word in str(kind).lower() for word in ("object", "string", "utf8", "categor", "str", "enum"))
-        and not _is_numeric_object(X, name)
+        if any(word in str(kind).lower() for word in words) and not _is_numeric_object(X, name, str(kind))
     ]
     if text:
         raise InputError(
-            f"X has text columns: {_shorten(text)}. Encode them as numbers first, for instance with "
-            "sklearn.preprocessing.OneHotEncoder, or drop them. (The command line does this by itself.)"
+            f"X has columns that are no numbers: {_shorten(text)}. PrisMap.from_table(df, target=...) encodes text, "
+            "categories and dates by itself; or encode them first, for instance with "
+            "sklearn.preprocessing.OneHotEncoder, or drop them."
         )
 
 
-def _is_numeric_object(X: Any, name: Any) -> bool:
-    """Object columns that hold numbers are no text; scikit-learn converts them."""
+def _is_numeric_object(X: Any, name: Any, kind: str) -> bool:
+    """Object columns that hold numbers are no text; scikit-learn converts them. (It would convert dates too.)"""
+    if "date" in kind.lower() or "time" in kind.lower():
+        return False
     try:
         np.asarray(X[name], dtype=np.float64)
     except (TypeError, ValueError):

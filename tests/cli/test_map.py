@@ -14,6 +14,7 @@ from cli.flowers import tree, write_flowers
 from prismap.cli import demo
 from prismap.explorer.folder import load_folder
 from prismap.map import PrisMap
+from prismap.map.make import METHODS
 from prismap.quality import MapReport
 
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -92,6 +93,20 @@ def test_the_same_command_gives_the_same_map(quick, flowers, tmp_path):
         for data in (first[1], (tmp_path / "out" / "map.parquet").read_bytes())
     ]
     assert positions[0] == positions[1]
+
+
+def test_kernel_methods_by_name(quick, flowers, tmp_path):
+    code, _, err = quick(flowers, "--id", "key", "--method", "kpca")
+    assert code == 0, err
+    assert PrisMap.load(tmp_path / "out" / "model.prismap").method == "kpca"
+    code, _, err = quick(flowers, "--id", "key", "--method", "kda", "--force")
+    assert code == 2
+    assert "(--method kda) separates classes" in err
+
+
+def test_the_help_names_every_method(run):
+    words = run("map", "--help")[1].replace(",", " ").split()
+    assert set(METHODS) <= set(words)
 
 
 def test_json_and_quiet(quick, flowers, tmp_path):

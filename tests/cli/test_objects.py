@@ -49,9 +49,17 @@ def test_a_column_of_text_becomes_a_map(run, tmp_path):
     code, _, err = run("map", data, "--compare", "edit", *options)
     assert code == 0, err
     assert PrisMap.load(out / "model.prismap").fitted_rows().tolist() == words
-    code, _, err = run("apply", out, data, "-o", tmp_path / "placed.csv")
+    new = tmp_path / "new.csv"
+    new.write_text("id,word\n1,wintered\n2,houses\n")
+    code, _, err = run("apply", out, new, "-o", tmp_path / "placed.csv")
+    assert code == 0, err
+    placed = np.genfromtxt(tmp_path / "placed.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
+    m = PrisMap.load(out / "model.prismap")
+    np.testing.assert_allclose(np.column_stack([placed["x"], placed["y"]]), m.transform(["wintered", "houses"]))
+    (tmp_path / "other.csv").write_text("length\n8\n")
+    code, _, err = run("apply", out, tmp_path / "other.csv", "-o", tmp_path / "no.csv")
     assert code == 2
-    assert "this map is made of objects" in err
+    assert "column 'word' is not in" in err
 
 
 def test_json_lines_hold_series(run, tmp_path):

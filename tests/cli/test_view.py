@@ -14,7 +14,9 @@ from sklearn.svm import SVC
 
 from cli.flowers import write_flowers
 from prismap.cli.view import labels_for
+from prismap.exceptions import InputError
 from prismap.explorer.folder import read_page
+from prismap.inspection import ModelView
 
 MEASURES = ["sl", "sw", "pl", "pw"]
 
@@ -115,3 +117,16 @@ def test_labels_of_a_file_become_those_of_the_model():
     assert labels_for(model, np.array([3.0, 8.0, np.nan])).tolist() == [3, 8, None]
     assert labels_for(model, np.array(["8", "3"])).tolist() == [8, 3]
     assert labels_for(model, np.array(["a", "3"])).tolist() == ["a", "3"]
+
+
+def test_the_way_back_is_chosen(run, tmp_path, monkeypatch):
+    flowers = write_flowers(tmp_path / "few.csv", n_rows=30)
+    sio.dump(model_of(flowers, SVC()), tmp_path / "model.skops")
+
+    def asked(model, X, y, *, inverse, **options):
+        raise InputError(f"asked for {inverse}")
+
+    monkeypatch.setattr(ModelView, "from_estimator", asked)
+    words = ["view", tmp_path / "model.skops", flowers, "--target", "species", "--id", "key", "-o", tmp_path / "out"]
+    assert "asked for kernel" in run(*words, "--inverse", "kernel", "--quiet")[2]
+    assert "asked for auto" in run(*words, "--quiet")[2]

@@ -1,5 +1,6 @@
 """The evaluator: each pair at most once, on all cores, kept beyond errors and programs."""
 
+import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -373,3 +374,13 @@ def test_interruptions_keep_what_was_found(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         evaluator.pairs(i, i + 1)
     assert evaluator.n_remembered >= 18
+
+
+def test_an_evaluator_travels_with_what_it_knows():
+    evaluator = Objects("tree_edit", n_jobs=1).over([["f", *word] for word in ("abc", "abd", "xyz", "xy")])
+    values = evaluator.block()
+    again = pickle.loads(pickle.dumps(evaluator))
+    assert again.n_remembered == evaluator.n_remembered == 6
+    before = again.n_evaluations
+    np.testing.assert_array_equal(again.block(), values)
+    assert again.n_evaluations == before

@@ -5,8 +5,7 @@ from importlib import import_module
 
 import pytest
 
-from prismap.embeddings import GTM, MDS, MVU, SOM, ElasticMDS, NeRV
-from prismap.embeddings.discriminant import KernelDiscriminant, KernelPCA
+from prismap.embeddings import GTM, MDS, MVU, SOM, ElasticMDS, KernelDiscriminant, KernelPCA, NeRV
 from prismap.learners import GMLVQ, LMNN, RSLVQ
 from prismap.mappings import DirectPlacement, KernelMap
 from prismap.relevance import FeatureRelevance, RelevanceBounds

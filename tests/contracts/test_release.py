@@ -67,3 +67,24 @@ def test_sdist_can_be_tested_and_documented(packages):
     }  # fmt: skip
     assert not needed - names
     assert not [name for name in names if name.startswith((".venv", "docs/_build", "docs/gallery", "demo/"))]
+
+
+def test_the_conda_recipe_asks_for_the_same():
+    recipe = (ROOT / "recipe" / "meta.yaml").read_text("utf-8")
+    assert f'{{% set version = "{prismap.__version__}" %}}' in recipe
+    asked = re.search(r"  run:\n((?:    - .*\n)+)", recipe)[1]
+    wanted = {
+        f"python {PROJECT['requires-python']}",
+        *(re.sub("(>=)", r" \1", d.lower()) for d in PROJECT["dependencies"]),
+    }
+    assert set(re.findall(r"- (.*)", asked)) == wanted
+
+
+def test_a_stranger_finds_how_to_take_part():
+    for name in ("CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md", "CITATION.cff"):
+        assert len((ROOT / name).read_text("utf-8")) > 300
+    assert {path.name for path in (ROOT / ".github" / "ISSUE_TEMPLATE").iterdir()} == {
+        "bug.yml",
+        "config.yml",
+        "idea.yml",
+    }

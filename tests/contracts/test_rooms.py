@@ -10,7 +10,7 @@ import prismap
 
 ROOT = Path(prismap.__file__).parent
 BASE = {
-    "_grid", "_locks", "_progress",
+    "_grid", "_locks", "_graphs", "_progress",
     "_validation", "_blocks", "_costs", "_threads", "_random", "_optional", "_version", "exceptions", "_search",
     "_partition", "_optimise", "_spectra", "_affinities", "_spacing",
 }  # fmt: skip
@@ -30,10 +30,11 @@ BELOW = {
     "explorer": {"bundle", "tables", "page_data"},
     "map": {"metrics", "neighbors", "embeddings", "mappings", "quality", "bundle", "tables", "relevance", "learners"},
 }
+BELOW["map"].add("comparisons")
 BELOW["judging"] = {"metrics", "mappings", "quality", "map"}
 BELOW["inspection"] = {*BELOW["map"], "map", "learners", "relevance", "transfer"}
 BELOW["pages"] = {*BELOW["inspection"], "inspection", "explorer", "page_data"}
-BELOW["scale"] = {"map", "bundle", "tables"}
+BELOW["scale"] = {"map", "bundle", "tables", "comparisons"}
 BELOW["cli"] = {*BELOW, "cli"}
 
 #: `PrisMap` is the public face of the house: its methods that draw and show call rooms above it, when they are called.

@@ -11,20 +11,22 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from prismap._spectra import double_centre
-from prismap.embeddings.discriminant import (
-    KernelDiscriminant,
-    KernelPCA,
-    class_contrasts,
-    discriminant_axes,
-    held_out_positions,
-    spectrum_of,
-)
+from prismap.embeddings import KernelDiscriminant, KernelPCA
+from prismap.embeddings.discriminant import class_contrasts, discriminant_axes, held_out_positions
+from prismap.embeddings.gram import spectrum_of
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
 from reference.discriminant_reference import between_class_projector, discriminant_ratios_reference, held_out_reference
 
 
-@parametrize_with_checks([KernelDiscriminant(), KernelDiscriminant(kernel="linear", cross_fit=False), KernelPCA()])
+@parametrize_with_checks(
+    [
+        KernelDiscriminant(),
+        KernelDiscriminant(kernel="linear", cross_fit=False),
+        KernelDiscriminant(alpha="baseline", random_state=0),
+        KernelPCA(),
+    ]
+)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 

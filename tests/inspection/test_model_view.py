@@ -11,7 +11,7 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.inspection import DecisionBoundaryDisplay
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
@@ -23,6 +23,8 @@ from prismap import PrisMap
 from prismap.embeddings import SOM
 from prismap.exceptions import InputError
 from prismap.inspection import ModelView
+from prismap.inspection.held_out import cross_validate
+from prismap.inspection.responses import Responder
 from prismap.learners import RSLVQ
 
 X, CODES = make_blobs(90, 5, centers=3, cluster_std=1.5, random_state=3)
@@ -227,3 +229,17 @@ def test_rows_are_checked():
         ModelView.from_estimator(model, np.where(np.arange(450).reshape(90, 5) == 7, np.nan, X), Y)
     with pytest.raises(InputError, match="y has 3 entries and X has 90 rows"):
         ModelView.from_estimator(model, X, Y[:3])
+
+
+@pytest.mark.parametrize("model", [SVC(), LogisticRegression()])
+def test_two_classes_are_compared_with_the_sign_of_the_decision(model):
+    two = CODES > 0
+    model = model.fit(X, two)
+    view = ModelView.from_estimator(model, X, two, map=PCA(2), grid_resolution=20)
+    found = view.cross_validate(3)
+    responder = Responder(model, X, two)
+    _, behind, _ = cross_validate(PCA(2), responder, X, X, two, responder(X), n_folds=3)
+    values = model.decision_function if isinstance(model, SVC) else lambda rows: 2 * model.predict_proba(rows)[:, 1] - 1
+    assert found.signed_certainty == pytest.approx(np.corrcoef(values(X), values(behind))[0, 1])
+    assert found.spread["signed_certainty"] < 0.2
+    assert ModelView.from_estimator(SVC().fit(X, Y), X, Y, map=PCA(2)).cross_validate(2).signed_certainty is None

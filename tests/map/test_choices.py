@@ -9,6 +9,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from prismap import PrisMap
+from prismap.embeddings import MDS, ElasticMDS, Isomap, KernelDiscriminant, KernelPCA, NeRV
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.map.judge import twins_of
 from prismap.map.make import MAPPINGS, METHODS
@@ -33,8 +34,15 @@ def fit(**options):
         return PrisMap(random_state=0, perplexity=10, **options).fit(ROWS[FITTED], LABELS[FITTED])
 
 
-@pytest.mark.parametrize("method", sorted(METHODS))
-@pytest.mark.parametrize("target", ["class", "none"])
+@pytest.mark.parametrize(
+    ("method", "target"),
+    [
+        (method, target)
+        for target in ("class", "none")
+        for method in sorted(METHODS)
+        if (method, target) != ("kda", "none")
+    ],
+)
 def test_every_method_places_new_rows_and_gives_rows_back(method, target):
     model = fit(method=method, target=target)
     assert error_of_new_rows(model) < 0.15
@@ -42,8 +50,27 @@ def test_every_method_places_new_rows_and_gives_rows_back(method, target):
     assert np.corrcoef(back.ravel(), ROWS[FITTED].ravel())[0, 1] > 0.9
 
 
-@pytest.mark.parametrize("method", ["som", "gtm"])
-def test_lattices_place_new_rows_by_themselves(method):
+@pytest.mark.parametrize("method", ["kpca", "kda"])
+def test_kernel_methods_by_name_are_those_of_the_room_and_can_be_kept(method, tmp_path):
+    make = {"kpca": KernelPCA(), "kda": KernelDiscriminant(random_state=0)}[method]
+    model, same = fit(method=method), fit(method=make)
+    np.testing.assert_array_equal(model.embedding_, same.embedding_)
+    np.testing.assert_array_equal(model.transform(ROWS[FITTED]), model.embedding_)
+    for one in (model, same):
+        one.save(tmp_path / "m.prismap")
+        again = PrisMap.load(tmp_path / "m.prismap")
+        np.testing.assert_array_equal(again.transform(ROWS[HELD]), model.transform(ROWS[HELD]))
+    assert twins_of(model)[1].get("method", method) == {"kpca": "kpca", "kda": "tsne"}[method]  # without a target
+
+
+@pytest.mark.parametrize("target", [None, LABELS[FITTED] + 0.5 * ROWS[FITTED, 0]])
+def test_the_kernel_discriminant_needs_classes(target):
+    with pytest.raises(InputError, match=r"\(method='kda'\) separates classes, and the target is"):
+        PrisMap("kda", perplexity=10).fit(ROWS[FITTED], target)
+
+
+@pytest.mark.parametrize("method", ["som", "gtm", "kpca", "kda"])
+def test_some_methods_place_new_rows_by_themselves(method):
     model = fit(method=method, mapping="own")
     assert error_of_new_rows(model) < 0.15
     D = model.metric_.pairwise(ROWS[HELD])
@@ -73,6 +100,35 @@ def test_mappings_by_name_are_those_of_the_room_and_can_be_kept(mapping, tmp_pat
         assert not np.allclose(fit().transform(ROWS[HELD]), placed)
     model.save(tmp_path / "m.prismap")
     np.testing.assert_allclose(PrisMap.load(tmp_path / "m.prismap").transform(ROWS[HELD]), placed, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("mapping", "method", "settings"),
+    [
+        ("cost", "nerv", {"cost": "nerv"}),
+        ("cost", MDS(kind="sammon"), {"cost": "sammon"}),
+        ("cost", NeRV(kernel="student", gamma=0.3, perplexity=7), {"cost": "tnerv", "gamma": 0.3, "perplexity": 7}),
+        ("direct", "elastic", {"cost": "elastic"}),
+        ("direct", ElasticMDS(weights="uniform"), {"cost": "mds"}),
+        ("direct", Isomap(n_neighbors=30), {"cost": "isomap", "n_neighbors": 30}),
+        ("direct", "lle", {"cost": "lle"}),
+        ("direct", "mvu", {"cost": "mvu"}),
+    ],
+    ids=str,
+)
+def test_cost_and_direct_take_the_cost_of_the_embedding(mapping, method, settings, tmp_path):
+    model = fit(method=method, mapping=mapping)
+    assert settings.items() <= model.parts_.mapping.get_params().items()
+    assert error_of_new_rows(model) < 0.15
+    model.save(tmp_path / "m.prismap")
+    placed = model.transform(ROWS[HELD])
+    np.testing.assert_allclose(PrisMap.load(tmp_path / "m.prismap").transform(ROWS[HELD]), placed, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("mapping", "method"), [("cost", "isomap"), ("direct", "som")])
+def test_a_method_without_such_a_cost_is_refused(mapping, method):
+    with pytest.raises(InputError, match=f"mapping='{mapping}' needs a method whose cost is known for new rows"):
+        fit(method=method, mapping=mapping)
 
 
 def test_the_map_without_a_target_is_compared_at_its_best():

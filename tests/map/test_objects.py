@@ -1,6 +1,8 @@
 """Maps of objects: the same bits as the matrix of all their values, with no value evaluated twice."""
 
+import copy
 import json
+import pickle
 import warnings
 
 import numpy as np
@@ -16,6 +18,8 @@ from prismap.metrics import FisherMetric, ObjectDissimilarity, ObjectSimilarity,
 from prismap.metrics import objects as objects_room
 from prismap.neighbors import kneighbors, search
 
+#: Similarities here are indefinite, and say so.
+pytestmark = pytest.mark.filterwarnings("ignore:.*mass is negative:prismap.exceptions.PrismapWarning")
 N, NEW = 60, 12
 
 
@@ -325,3 +329,12 @@ def test_what_needs_vectors_says_so():
         m.partial_refit(["wintered"])
     with pytest.raises(InputError, match="needs data='vectors'"):
         m.inverse_transform([[0.0, 0.0]])
+
+
+def test_a_fitted_map_of_objects_can_be_pickled_and_copied():
+    m = words_map()
+    new = ["wintered", "housings"]
+    for again in (pickle.loads(pickle.dumps(m)), copy.deepcopy(m)):
+        before = again.parts_.data.n_evaluations
+        assert np.array_equal(again.transform(new), m.transform(new))
+        assert again.parts_.data.n_evaluations == before + len(new) * len(WORDS)

@@ -12,7 +12,7 @@ from prismap.metrics import FisherMetric
 from reference import mappings_reference as slow
 
 
-@parametrize_with_checks([InverseMap()])
+@parametrize_with_checks([InverseMap(), InverseMap(bandwidth="all-representable")])
 def test_is_a_scikit_learn_estimator(estimator, check):
     check(estimator)
 
@@ -35,6 +35,23 @@ def test_equals_the_formula_of_the_thesis(surface):
     A = np.linalg.inv(K.T @ K + 0.01 * np.eye(30)) @ K.T @ (X[:300] - center)
     expected = slow.kernel_map(cdist(Y[300:], model.landmarks_), A, width) + center
     np.testing.assert_allclose(model.transform(Y[300:]), expected, atol=1e-8)
+
+
+def test_the_width_by_what_numbers_can_represent(surface):
+    Y, X = surface
+    model = InverseMap(bandwidth="all-representable", ridge=0.01, n_landmarks=30, landmarks="subset").fit(
+        Y[:300], X[:300]
+    )
+    width, factor = slow.representable_widths(Y[:300], model.landmarks_)
+    floor = 0.1 * np.median(slow.neighbor_distances(model.landmarks_, 1))
+    assert slow.neighbor_distances(model.landmarks_, 1).min() > floor  # else the library keeps kernels from vanishing
+    assert model.factor_ == pytest.approx(factor)
+    np.testing.assert_allclose(model.bandwidth_, width)
+    K = slow.normalized_gram(cdist(Y[:300], model.landmarks_), width)
+    center = X[:300].mean(axis=0)
+    A = np.linalg.inv(K.T @ K + 0.01 * np.eye(30)) @ K.T @ (X[:300] - center)
+    expected = slow.kernel_map(cdist(Y[300:], model.landmarks_), A, width) + center
+    np.testing.assert_allclose(model.transform(Y[300:]), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("landmarks", ["kmeans", "subset"])

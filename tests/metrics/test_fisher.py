@@ -197,7 +197,7 @@ def test_any_bandwidth_is_survived(toy, dtype, scale, path):
     # The bandwidth follows the data; to starve the kernels it is narrowed by hand.
     posterior = metric.posterior_
     metric.bandwidth_ = posterior.density.bandwidth = float(metric.bandwidth_ * 0.02)
-    profiles = metric.geometry_.squared_to(slow_index(metric), metric.support_)
+    profiles = metric.data_.squared_to(slow_index(metric), metric.support_)
     posterior.rows = posterior.density.rows(profiles, metric.folds_[metric._order])
     D = metric.pairwise()
     assert np.isfinite(D).all()

@@ -260,7 +260,3 @@ def test_wrong_models_are_named(toy, real):
     ):
         with pytest.raises(InputError, match=words):
             FisherMetric(posterior=posterior, **OPTIONS).fit(X, target)
-    with pytest.raises(InputError, match="has no derivative"):
-        FisherMetric(posterior=LogisticRegression(), path="tangent", **OPTIONS).fit(X, y)
-    with pytest.raises(InputError, match="needs data='vectors'"):
-        FisherMetric(posterior=LinearRegression(), data="similarity", **OPTIONS).fit(X @ X.T, real[1])

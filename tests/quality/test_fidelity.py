@@ -19,6 +19,21 @@ def test_classifier_fidelity_is_agreement_and_correlation_of_certainty():
     assert str(found).startswith("labels agree on 90.0%, certainty r = 0.")
 
 
+def test_two_classes_have_a_signed_certainty():
+    rng = np.random.default_rng(1)
+    value = rng.normal(size=60)
+    back = value + 0.3 * rng.normal(size=60)
+    labels, labels_back = (np.where(one > 0, "b", "a") for one in (value, back))
+    sure = {"certainty": np.abs(value), "certainty_back": np.abs(back)}
+    found = fidelity(labels, labels_back, classes=["a", "b"], **sure)
+    assert found.signed_certainty == pytest.approx(pearsonr(value, back)[0], abs=1e-12)
+    assert found.certainty == pytest.approx(pearsonr(abs(value), abs(back))[0], abs=1e-12)
+    assert f", with its sign {found.signed_certainty:.2f} (60 rows)" in str(found)
+    assert fidelity(labels, labels_back, **sure).signed_certainty is None
+    assert fidelity(labels, labels_back, classes=["a", "b", "c"], **sure).signed_certainty is None
+    assert fidelity(labels, labels_back, classes=["a", "b"]).signed_certainty is None
+
+
 def test_regression_fidelity_is_correlation_of_output():
     rng = np.random.default_rng(0)
     f = rng.normal(size=40)

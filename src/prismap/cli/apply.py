@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from prismap._progress import duration
+from prismap.cli.cells import place_cells
 from prismap.cli.console import Console
 from prismap.cli.options import count
 from prismap.exceptions import InputError
@@ -37,7 +38,7 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     add("data", metavar="DATA", help="file with the columns the map was made of, a folder, or a pattern in quotes")
     add(
         "-o", "--out", type=Path, required=True, metavar="OUT",
-        help="file to write (parquet or csv), or a folder: then the rows go into several parquet files",
+        help="file to write (parquet, csv; h5ad for cells), or a folder: then the rows go into several parquet files",
     )  # fmt: skip
     add("--keep-columns", action="store_true", help="write the other columns of DATA beside the positions")
     add("--engine", choices=("local", "dask"), default="local", help="processes here (default), or a Dask cluster")
@@ -54,8 +55,11 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, console: Console) -> None:
     """Place the rows, write them, and say what was noticed."""
+    if args.out.suffix.lower() == ".h5ad":
+        place_cells(args.model, Path(args.data), args.out, console, force=args.force)
+        return
     if args.out.suffix.lower() not in ("", ".parquet", ".csv"):
-        raise InputError(f"-o must name a .parquet or .csv file, or a folder; got {args.out}.")
+        raise InputError(f"-o must name a .parquet, .csv or .h5ad file, or a folder; got {args.out}.")
     if args.address is not None and args.engine != "dask":
         raise InputError("--address is for --engine dask.")
     data = Path(args.data)

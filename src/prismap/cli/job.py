@@ -41,6 +41,8 @@ class Job:
     """Arguments of `PrisMap`; those left out keep its defaults."""
     ids: NDArray[Any] | None = None
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """What the file of the map says besides: where the objects of a table are."""
     """Values as the file has them, for the page."""
     images: NDArray[np.uint8] | None = None
     target_name: str = "target"
@@ -91,7 +93,7 @@ def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
 def write_model_and_page(job: Job, model: Any, page: PageData | None, folder: Path, console: Console) -> list[str]:
     """The files that a verdict changes; returns the names of all that the folder holds by then."""
     console.doing(MODEL)
-    model.save(folder / MODEL, extra_header={"title": job.title})
+    model.save(folder / MODEL, extra_header={"title": job.title, **job.about})
     if page is not None:
         page = with_notes(page, console)
         console.doing(f"{DATA}, {page.n_rows:,} rows")

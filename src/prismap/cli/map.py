@@ -18,9 +18,9 @@ from prismap.cli.folder import check_folder
 from prismap.cli.job import Job, run_job
 from prismap.cli.objects import add_object_options, read_objects, refuse_object_options
 from prismap.exceptions import InputError
-from prismap.tables import Roles, Table, TableEncoding, TextColumn, read_table
+from prismap.tables import Roles, Table, TableEncoding, TextColumn, read_table, reader_of
 
-DATA = ("vectors", "similarity", "dissimilarity")
+DATA = ("vectors", "cosine", "similarity", "dissimilarity")
 
 #: Mappings of `PrisMap` by name; "own" has no name for files.
 MAPPINGS = ("auto", "fisher", "euclidean", "svr", "cost", "elm", "direct", "vote")
@@ -30,7 +30,7 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     """Add the sub-command."""
     parser = subparsers.add_parser(
         "map", parents=[common], help="make a map of a data file",
-        description="Make a map of FILE (csv, tsv, jsonl, xlsx, parquet, arrow, npz, npy) and write it to a folder.",
+        description="Make a map of FILE (csv, tsv, jsonl, xlsx, parquet, arrow, npz, npy, h5ad) and write a folder.",
     )  # fmt: skip
     parser.add_argument("file", type=Path, metavar="FILE", help="file with a row for each thing to be mapped")
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="OUT", help="folder to write")
@@ -53,9 +53,12 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     columns.add_argument("--data", choices=DATA, help="what the columns hold (default: vectors)")
     columns.add_argument(
-        "--standardize", action=argparse.BooleanOptionalAction, default=True,
-        help="bring every column to mean 0 and variance 1 (default; vectors only)",
+        "--standardize", action=argparse.BooleanOptionalAction,
+        help="bring every column to mean 0 and variance 1 (default; not with --data cosine nor for cells)",
     )  # fmt: skip
+    columns.add_argument(
+        "--rep", metavar="KEY", help="h5ad files: the representation (obsm) or layer to use (default: X)"
+    )
     columns.add_argument("--impute", choices=("median",), help="fill missing values (default: refuse them)")
     columns.add_argument(
         "--images", type=options.shape, metavar="HxW",
@@ -63,7 +66,11 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_object_options(parser)
     fit = parser.add_argument_group("map")
-    fit.add_argument("--method", default="tsne", help="how rows become positions (default: tsne)")
+    fit.add_argument(
+        "--method", default="tsne",
+        help="how rows become positions: tsne, nerv, mds, elastic, isomap, lle, mvu, som, gtm, kpca or kda "
+        "(default: tsne)",
+    )  # fmt: skip
     fit.add_argument(
         "--target-kind", choices=("auto", "class", "real", "none"), default="auto",
         help="what the target is (default: auto looks at its values; none leaves it out)",
@@ -103,15 +110,17 @@ def read_job(args: argparse.Namespace, console: Console) -> Job:
     refuse_object_options(args)
     from prismap.map.tables import prepare
 
-    roles = Roles(args.target, args.ids, args.drop, show=args.show, use=args.use)
+    roles = Roles(args.target, args.ids, args.drop, show=args.show, use=args.use, matrix=args.rep)
+    cells = reader_of(args.file) == "cells"
+    if args.rep is not None and not cells:
+        raise InputError(f"--rep is for h5ad files; {args.file} has one matrix.")
     with console.stage(f"reading {args.file}"):
         table = read_table(args.file, roles, kind=args.data)
     data = args.data or table.kind or "vectors"
     if data not in DATA:
         raise InputError(f"{args.file} says it holds {data!r}; say --data {' or '.join(DATA)}.")
-    ready = prepare(
-        table, roles, data=data, target_kind=args.target_kind, standardize=args.standardize, impute=args.impute
-    )
+    standardize = not cells and data != "cosine" if args.standardize is None else args.standardize
+    ready = prepare(table, roles, data=data, target_kind=args.target_kind, standardize=standardize, impute=args.impute)
     for note in ready.notes:
         console.note(note)
     return Job(

@@ -15,11 +15,6 @@ from prismap.cli.job import Job
 from prismap.exceptions import InputError
 from prismap.tables import ENDINGS, Roles, TextColumn, read_table
 
-#: Endings of files of sequences, and of files of JSON objects.
-FASTA, JSON = (".fasta", ".fa", ".faa", ".fna", ".ffn"), (".jsonl", ".ndjson")
-#: Letters of an object that the page shows.
-SHOWN = 200
-
 
 def add_object_options(parser: argparse.ArgumentParser) -> None:
     """How objects that are no rows of numbers become a map."""
@@ -60,23 +55,21 @@ def read_objects(args: argparse.Namespace, console: Console, task: str, options:
         target_name=args.target or "label",
         options=options(args, how, "none" if y is None else task),
         ids=np.array(things.names),
-        columns={args.column or "object": np.array([shown(thing) for thing in things.objects], dtype=object)},
+        about={} if args.column is None else {"objects": {"column": args.column, "ids": args.ids}},
     )
 
 
 def read_things(args: argparse.Namespace) -> Any:
     """Sequences of a FASTA file, objects of JSON lines, or a column of text of any table."""
-    from prismap.comparisons import read_fasta, read_json_lines, text_column
+    from prismap.comparisons import text_column
+    from prismap.comparisons.reading import FASTA, JSON, objects_reader
 
-    endings = [ending.lower() for ending in args.file.suffixes if ending.lower() != ".gz"]
-    ending = endings[-1] if endings else ""
     if args.column is not None:
         roles = Roles(args.target, args.ids, text=(args.column,))
         return text_column(read_table(args.file, roles), args.column)
-    if ending in FASTA:
-        return read_fasta(args.file)
-    if ending in JSON:
-        return read_json_lines(args.file)
+    reader = objects_reader(args.file)
+    if reader is not None:
+        return reader(args.file)
     raise InputError(
         f"--compare {args.compare} needs to know where the objects of {args.file} are: --column names a column of text "
         f"of a table ({', '.join(ENDINGS)}); FASTA files end in {' or '.join(FASTA[:2])}, JSON lines in {JSON[0]}."
@@ -112,9 +105,3 @@ def target_of(labels: list[Any]) -> NDArray[Any]:
     if all(isinstance(label, (int, float, np.number)) for label in labels):
         return np.array(labels)
     return np.array(labels, dtype=object)
-
-
-def shown(thing: Any) -> str:
-    """An object on the page."""
-    text = thing if isinstance(thing, str) else repr(thing)
-    return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."

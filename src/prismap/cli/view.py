@@ -57,6 +57,10 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
         help="what the map is made to show: the target (default), or the model's own answers",
     )  # fmt: skip
     picture.add_argument("--method", default="tsne", help="how rows become positions (default: tsne)")
+    picture.add_argument(
+        "--inverse", choices=("auto", "local", "kernel"), default="auto",
+        help="the way from places back to rows: the map's own or local means (auto), local means, or kernels",
+    )  # fmt: skip
     picture.add_argument("--folds", type=options.rows, default=5, metavar="N", help="parts to judge the view by (5)")
     picture.add_argument("--resolution", type=options.rows, default=200, metavar="N", help="places along a side (200)")
     picture.add_argument("--seed", type=options.seed, default=0, metavar="N", help="random seed (default: 0)")
@@ -185,7 +189,7 @@ def make_view(model: Any, X: NDArray[np.float64], table: Table, args: argparse.N
     with console.stage(f"picturing {type(model).__name__} on {len(X)} rows, {X.shape[1]} columns"):
         return ModelView.from_estimator(
             model, X, labels_for(model, table.target), map=recipe, supervision_from=args.supervise,
-            grid_resolution=args.resolution,
+            inverse=args.inverse, grid_resolution=args.resolution,
         )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """Objects that are no vectors, such as strings, series, trees, graphs and sets, and how two of them are compared."""
 
+from prismap.comparisons.matrix import ComparisonMatrix
 from prismap.comparisons.objects import Evaluator, Objects
 from prismap.comparisons.pivots import PivotNeighbors, neighbors_by_pivots
 from prismap.comparisons.reading import Things, read_fasta, read_json_lines, text_column
@@ -8,6 +9,7 @@ from prismap.comparisons.table import COMPARISONS, Comparison, get_comparison
 __all__ = [
     "COMPARISONS",
     "Comparison",
+    "ComparisonMatrix",
     "Evaluator",
     "Objects",
     "PivotNeighbors",

@@ -128,6 +128,17 @@ class Evaluator:
     def __repr__(self):
         return f"<{len(self)} objects, {self.n_evaluations} {self.how.kind} values evaluated>"
 
+    def __getstate__(self):
+        """What a copy in another process needs: all but the lock and the files, and no folder of a cache."""
+        state = {name: value for name, value in vars(self).items() if name not in ("_lock", "_store")}
+        return {**state, "known": self._store.known()}
+
+    def __setstate__(self, state):
+        known = state.pop("known")
+        vars(self).update(state)
+        self._lock, self._store = RLock(), PairStore(self.how.memory)
+        self._store.add(known["pair"], known["value"])
+
     @property
     def n_remembered(self):
         return len(self._store)

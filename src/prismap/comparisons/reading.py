@@ -31,6 +31,10 @@ KINDS = {
 }  # fmt: skip
 
 
+#: Endings of files of sequences, and of files of JSON objects.
+FASTA, JSON = (".fasta", ".fa", ".faa", ".fna", ".ffn"), (".jsonl", ".ndjson")
+
+
 @dataclass(frozen=True)
 class Things:
     """Objects of a file, their names, and their labels, None where a line has none (or for all)."""
@@ -41,6 +45,13 @@ class Things:
 
     def __len__(self):
         return len(self.objects)
+
+
+def objects_reader(path: str | Path) -> Any:
+    """What reads the objects of a file, by its ending (.gz aside): `read_fasta`, `read_json_lines`, or None."""
+    endings = [ending.lower() for ending in Path(path).suffixes if ending.lower() != ".gz"]
+    ending = endings[-1] if endings else ""
+    return read_fasta if ending in FASTA else read_json_lines if ending in JSON else None
 
 
 def read_fasta(path: str | Path) -> Things:

@@ -54,6 +54,11 @@ class PairStore:
             values[order[hit]] = run["value"][place[hit]]
         return values
 
+    def known(self):
+        """All pairs and values, in the order of the pairs."""
+        runs = [*self.files, *self.runs]
+        return _merged(runs) if runs else np.empty(0, dtype=PAIR)
+
     def add(self, pairs, values):
         """Keep values of pairs that were not known; each pair once."""
         if not len(pairs):

@@ -1,51 +1,37 @@
-"""Kernel discriminant analysis and kernel PCA: linear projections of a Gram matrix's feature space.
+"""Kernel discriminant analysis: axes of a Gram matrix's feature space that tell classes apart.
 
 Baudat & Anouar, Neural Computation 12 (2000); Cai, He & Han, VLDB Journal 20 (2011), whose regularised form is solved
-here in closed form; Schoelkopf, Smola & Mueller, Neural Computation 10 (1998). Schulz et al. (2017), Table 1.
+here in closed form. Schulz et al. (2017), Table 1.
 """
 
 from __future__ import annotations
 
 from hashlib import blake2b
-from numbers import Integral, Real
-from typing import NamedTuple
+from numbers import Real
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import eigh
-from sklearn.utils import TransformerTags
+from scipy.spatial.distance import cdist
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
-from prismap._blocks import require_memory
 from prismap._random import as_generator
-from prismap._spectra import check_n_components, double_centre, fix_signs
-from prismap._validation import check_rows, check_similarity, check_target_length, encode_classes, renamed, take_columns
-from prismap.embeddings.base import Embedding, all_distances
+from prismap._spectra import check_n_components
+from prismap._validation import check_rows, encode_classes, renamed
+from prismap.embeddings.gram import KERNEL_CONSTRAINTS, KernelEmbedding, spectrum_of
 from prismap.exceptions import InputError
-from prismap.metrics.base import fit_metric
+from prismap.metrics.baseline import (
+    JUDGED_ROWS,
+    N_PERMUTATIONS,
+    as_expected,
+    chance_error,
+    neighbor_error,
+    permuted_codes,
+)
 from prismap.metrics.support import stratified_folds
 
 N_FOLDS = 10
-
-
-class Spectrum(NamedTuple):
-    """Positive eigenvalues (descending) and eigenvectors of a centred Gram matrix, and the share of negative ones."""
-
-    values: np.ndarray
-    vectors: np.ndarray
-    negative_mass: float
-
-
-def spectrum_of(K):
-    """Eigenvalues of the Gram matrix centred in feature space; negative ones, which no space has, are left out."""
-    values, vectors = eigh(double_centre(-2.0 * K, overwrite=True), overwrite_a=True, check_finite=False)
-    values, vectors = values[::-1], vectors[:, ::-1]
-    size = max(float(np.abs(values).max()), np.finfo(np.float64).tiny)
-    kept = values > 1e-10 * size
-    negative = values < -1e-10 * size
-    share = float(np.abs(values[negative]).sum() / max(float(np.abs(values).sum()), size))
-    return Spectrum(values[kept], fix_signs(vectors[:, kept]), share)
+#: Ridges that the permuted-label baseline chooses from, the most flexible first.
+ALPHAS = tuple(10.0**power for power in range(-3, 4))
 
 
 def class_contrasts(codes):
@@ -90,10 +76,32 @@ def held_out_positions(spectrum, H, U, ridge, folds):
     return out @ U
 
 
-def principal_axes(spectrum, n_axes):
-    """Coefficients of the leading kernel principal components: eigenvectors over the roots of their eigenvalues."""
-    q = min(n_axes, len(spectrum.values))
-    return np.pad(spectrum.vectors[:, :q] / np.sqrt(spectrum.values[:q]), ((0, 0), (0, n_axes - q)))
+def ridge_of(spectrum, alpha):
+    """`alpha` as a share of the mean eigenvalue."""
+    return alpha * max(float(spectrum.values.sum()) / len(spectrum.vectors), np.finfo(np.float64).tiny)
+
+
+def ridge_by_baseline(spectrum, codes, n_axes, folds, rng):
+    """The smallest ridge of `ALPHAS` whose baseline is as expected (Schulz et al. 2017, section 5), and the curve.
+
+    The baseline is the 1-NN error of permuted labels along their own discriminating axes; held-out ones with `folds`.
+    """
+    shuffled = [permuted_codes(codes, rng) for _ in range(N_PERMUTATIONS)]
+    judged = rng.permutation(len(codes))[:JUDGED_ROWS]
+
+    def error(alpha):
+        found = []
+        for y in shuffled:
+            H, ridge = class_contrasts(y), ridge_of(spectrum, alpha)
+            axes, _, U = discriminant_axes(spectrum, H, ridge)
+            if folds is None:
+                Y = (spectrum.vectors * spectrum.values) @ (spectrum.vectors.T @ axes[:, :n_axes])
+            else:
+                Y = held_out_positions(spectrum, H, U[:, :n_axes], ridge, folds)
+            found.append(neighbor_error(cdist(Y[judged], Y), judged, y))
+        return float(np.mean(found))
+
+    return as_expected(ALPHAS, error, chance_error(codes), "alpha")
 
 
 def remaining_axes(spectrum, axes, n_axes):
@@ -106,73 +114,6 @@ def remaining_axes(spectrum, axes, n_axes):
     q = min(n_axes, int(np.sum(sizes > 1e-8 * roots.max(initial=1.0))))
     coefficients = spectrum.vectors @ (right[:q].T / roots[:, None]) * (np.sqrt(len(features)) / sizes[:q])
     return np.pad(coefficients, ((0, 0), (0, n_axes - q)))
-
-
-class KernelEmbedding(Embedding):
-    """Base of the two: a Gram matrix from similarities, or from the squared distances of any metric.
-
-    Fitted rows and new ones have positions ``k(x) @ coefficients_ - offset_``, k(x) the kernel against the fitted rows.
-    """
-
-    def transform(self, X):
-        """Positions of new rows: from vectors, or from their distances or similarities to the fitted rows."""
-        check_is_fitted(self)
-        if self.kernel == "precomputed":
-            return check_rows(self, X, reset=False) @ self.coefficients_ - self.offset_
-        D2 = np.square(self.metric_.pairwise(X), dtype=np.float64)
-        return self._from_distances(D2, self.bandwidth_) @ self.coefficients_ - self.offset_
-
-    def _gram(self, X, y):
-        """The matrix of similarities between the fitted rows; keeps what `transform` needs."""
-        name = type(self).__name__
-        self.metric_, self.bandwidth_ = None, None
-        if self.kernel == "precomputed":
-            S = check_rows(self, X, reset=True, min_rows=2)
-            check_similarity(S)
-            check_size(len(S), name)
-            return 0.5 * (S + S.T).astype(np.float64)
-        self.metric_ = fit_metric(self.metric, X, y)
-        take_columns(self, self.metric_)
-        n_rows = self.metric_.n_rows_
-        if n_rows < 2:
-            raise InputError(f"X has n_samples={n_rows}; {name} needs at least 2 rows to place.")
-        check_size(n_rows, name)
-        D2 = np.square(all_distances(self.metric_, n_rows, method=name, n_matrices=4))
-        if self.kernel == "rbf":
-            self.bandwidth_ = np.sqrt(typical_square(D2) / 2) if self.bandwidth is None else float(self.bandwidth)
-        return self._from_distances(D2, self.bandwidth_)
-
-    def _from_distances(self, D2, bandwidth):
-        """``-D2 / 2``, which centring turns into inner products, or ``exp(-D2 / 2 bandwidth^2)``."""
-        return -0.5 * D2 if self.kernel == "linear" else np.exp(-0.5 * D2 / bandwidth**2)
-
-    def _keep(self, K, coefficients, centre, objective):
-        """Set the fitted attributes; positions are centred on the rows `centre`."""
-        projected = K @ coefficients
-        self.coefficients_, self.offset_ = coefficients, projected[centre].mean(axis=0)
-        self.embedding_ = projected - self.offset_
-        self.objective_, self.n_iter_, self.stop_reason_ = objective, 1, "closed form"
-
-    def _report(self):
-        if self.callback is not None:
-            self.callback(1, self.objective_, self.embedding_)
-        return self.embedding_
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags = TransformerTags(preserves_dtype=[])
-        if self.kernel == "precomputed":
-            tags.input_tags.pairwise, tags.input_tags.sparse = True, False
-        return tags
-
-
-_KERNEL_CONSTRAINTS = {
-    "n_components": [Interval(Integral, 1, None, closed="left")],
-    "metric": [str, object],
-    "kernel": [StrOptions({"rbf", "linear", "precomputed"})],
-    "bandwidth": [Interval(Real, 0, None, closed="neither"), None],
-    "callback": [callable, None],
-}
 
 
 class KernelDiscriminant(KernelEmbedding):
@@ -195,8 +136,10 @@ class KernelDiscriminant(KernelEmbedding):
         Negative eigenvalues are clipped.
     bandwidth : float, default=None
         Width of the kernel. None is the root of half the median squared distance.
-    alpha : float, default=1.0
-        Ridge, as a share of the mean eigenvalue (trace / n) of the centred Gram matrix.
+    alpha : float or "baseline", default=1.0
+        Ridge, as a share of the mean eigenvalue (trace / n) of the centred Gram matrix. "baseline" takes the smallest
+        of 0.001, ..., 1000 with which permuted labels have nearly the nearest-neighbour error of chance, as the papers
+        regularise the in-sample form (``cross_fit=False``).
     cross_fit : bool, default=True
         Whether positions of fitted samples are held-out ones. False is the published form, which shows classes in
         noise.
@@ -215,6 +158,8 @@ class KernelDiscriminant(KernelEmbedding):
         Between-class variance over total variance plus ridge along each discriminating axis, in-sample.
     classes_ : array
         The classes.
+    alpha_, alpha_curve_ : float and tuple of (float, float)
+        The ridge in use, and with "baseline" the ridges tried with the error of permuted labels.
     negative_mass_ : float
         Share of negative eigenvalues that were clipped.
     bandwidth_, coefficients_, offset_, metric_, n_iter_, stop_reason_ : float, arrays, metric object, int and str
@@ -223,6 +168,7 @@ class KernelDiscriminant(KernelEmbedding):
     See Also
     --------
     PrisMap : Nonlinear supervised maps.
+    KernelPCA : The unsupervised method on the same kernels.
     sklearn.discriminant_analysis.LinearDiscriminantAnalysis : The linear method, without cross-fitting.
 
     Notes
@@ -243,8 +189,8 @@ class KernelDiscriminant(KernelEmbedding):
     """
 
     _parameter_constraints = {
-        **_KERNEL_CONSTRAINTS,
-        "alpha": [Interval(Real, 0, None, closed="neither")],
+        **KERNEL_CONSTRAINTS,
+        "alpha": [Interval(Real, 0, None, closed="neither"), StrOptions({"baseline"})],
         "cross_fit": ["boolean"],
         "random_state": ["random_state", np.random.Generator],
     }
@@ -282,7 +228,12 @@ class KernelDiscriminant(KernelEmbedding):
         check_n_components(self.n_components, len(rows), "KernelDiscriminant")
         spectrum = spectrum_of(K[np.ix_(rows, rows)])
         H = class_contrasts(codes[rows])
-        ridge = self.alpha * max(float(spectrum.values.sum()) / len(rows), np.finfo(np.float64).tiny)
+        rng = as_generator(self.random_state)
+        folds = stratified_folds(codes[rows], min(N_FOLDS, len(rows)), rng) if self.cross_fit else None
+        self.alpha_ = self.alpha
+        if self.alpha == "baseline":
+            self.alpha_, self.alpha_curve_ = ridge_by_baseline(spectrum, codes[rows], self.n_components, folds, rng)
+        ridge = ridge_of(spectrum, self.alpha_)
         axes, ratios, U = discriminant_axes(spectrum, H, ridge)
         q = min(self.n_components, len(ratios))
         coefficients = np.zeros((len(K), self.n_components))
@@ -290,7 +241,6 @@ class KernelDiscriminant(KernelEmbedding):
         self._keep(K, coefficients, rows, float(ratios[:q].sum()))
         self.ratios_, self.negative_mass_ = ratios[:q], spectrum.negative_mass
         if self.cross_fit:
-            folds = stratified_folds(codes[rows], min(N_FOLDS, len(rows)), as_generator(self.random_state))
             self.embedding_[rows, :q] = held_out_positions(spectrum, H, U[:, :q], ridge, folds)
             self.known_ = row_numbers(check_rows(self, X, reset=False, sparse=True))
         return self._report()
@@ -313,67 +263,6 @@ class KernelDiscriminant(KernelEmbedding):
         return tags
 
 
-class KernelPCA(KernelEmbedding):
-    """Kernel principal component analysis on any metric or similarity. It uses no labels.
-
-    Positions are ``V sqrt(l)`` of the centred Gram matrix K = V diag(l) V^T. Unlike scikit-learn's class, it takes
-    metric objects, and similarities that are not positive semi-definite, whose negative eigenvalues it clips and
-    reports.
-
-    Time is O(n^3) for one eigendecomposition, and memory 32 n^2 bytes, so 4,000 samples are practical.
-
-    Parameters
-    ----------
-    n_components : int, default=2
-    metric, kernel, bandwidth, callback
-        As in `KernelDiscriminant`.
-
-    Attributes
-    ----------
-    embedding_ : array (n, n_components)
-    objective_ : float
-        Share of the (positive) eigenvalues that the positions leave out.
-    eigenvalues_ : array
-        All positive eigenvalues, descending.
-    negative_mass_, bandwidth_, coefficients_, offset_, metric_, n_iter_, stop_reason_
-
-    References
-    ----------
-    B. Schoelkopf, A. Smola, K. Mueller (1998), Nonlinear component analysis as a kernel eigenvalue problem. Schulz et
-    al. (2017), Table 1.
-    """
-
-    _parameter_constraints = _KERNEL_CONSTRAINTS
-
-    @renamed(gamma="bandwidth")
-    def __init__(self, n_components=2, *, metric="euclidean", kernel="rbf", bandwidth=None, callback=None):
-        self.n_components = n_components
-        self.metric = metric
-        self.kernel = kernel
-        self.bandwidth = bandwidth
-        self.callback = callback
-
-    def fit_transform(self, X, y=None):
-        """Fit the axes and return the positions; y serves metrics with a target."""
-        self._check_parameters()
-        K = self._gram(X, y)
-        if y is not None:
-            check_target_length(y, len(K))
-        check_n_components(self.n_components, len(K), "KernelPCA")
-        spectrum = spectrum_of(K)
-        total = max(float(spectrum.values.sum()), np.finfo(np.float64).tiny)
-        left_out = float(spectrum.values[self.n_components :].sum()) / total
-        self._keep(K, principal_axes(spectrum, self.n_components), slice(None), left_out)
-        self.eigenvalues_, self.negative_mass_ = spectrum.values, spectrum.negative_mass
-        return self._report()
-
-
-def typical_square(D2):
-    """The median squared distance between two rows, or their mean where most rows are one."""
-    pairs = D2[np.triu_indices(len(D2), 1)]
-    return float(np.median(pairs)) or float(pairs.mean()) or 1.0
-
-
 def row_keys(X):
     """A short key for each row, the same for equal rows whatever their format."""
     for start in range(0, X.shape[0], 1000):
@@ -388,11 +277,3 @@ def row_numbers(X):
     for i, key in enumerate(row_keys(X)):
         numbers.setdefault(key, i)
     return numbers
-
-
-def check_size(n_rows, name):
-    """Refuse what memory does not hold: the Gram matrix, its eigenvectors and the work space of their search."""
-    require_memory(
-        32.0 * n_rows**2, f"{name} of {n_rows} rows, which takes apart an n x n matrix,",
-        "Fit fewer rows and transform the others.",
-    )  # fmt: skip

@@ -10,8 +10,9 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from prismap.exceptions import PrismapWarning
-from prismap.inspection.responses import Answer, takes_entries
+from prismap.inspection.responses import Answer
 from prismap.inspection.surface import inverse_of, positions_of
+from prismap.metrics.posteriors.entry_model import takes_entries
 from prismap.quality.fidelity import Fidelity, HeldOutFidelity, Region, fidelity
 
 #: A regressor's row is shown wrongly when the picture misses the model's output by more than this share of its spread.
@@ -19,7 +20,16 @@ WRONG_SHARE = 0.5
 
 
 def cross_validate(
-    recipe: Any, responder: Any, X: Any, rows: np.ndarray, target: Any, said: Answer, *, n_folds: int, seed: int = 0
+    recipe: Any,
+    responder: Any,
+    X: Any,
+    rows: np.ndarray,
+    target: Any,
+    said: Answer,
+    *,
+    n_folds: int,
+    seed: int = 0,
+    inverse: Any = "auto",
 ) -> tuple[Answer, np.ndarray, list[np.ndarray]]:
     """What the pictures of maps of other rows show at each row's place: (answer, row behind the place, folds)."""
     by_class = responder.kind == "class" and np.bincount(said.value).max() >= n_folds
@@ -33,33 +43,39 @@ def cross_validate(
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
         for train, test in cut.split(rows, said.value if by_class else None):
             fitted = clone(recipe).fit(between(X, train, train), None if target is None else target[train])
-            inverse = inverse_of(fitted, positions_of(fitted, between(X, train, train)), rows[train])
-            behind[test] = inverse(positions_of(fitted, between(X, test, train)))
+            back = inverse_of(fitted, positions_of(fitted, between(X, train, train)), rows[train], inverse)
+            behind[test] = back(positions_of(fitted, between(X, test, train)))
             folds.append(test)
     return responder(behind), behind, folds
 
 
-def judge_view(view: Any, shown: Answer, behind: np.ndarray, rows: np.ndarray, folds: Any) -> HeldOutFidelity:
+def judge_view(view: Any, shown: Answer, *, off: float, folds: Any) -> HeldOutFidelity:
     """The figures of `cross_validate`'s result, over all rows and by fold and region."""
     said = Answer(view.said, view.said_certainty)
-    overall = compare(said, shown, view.kind)
-    names = [name for name in ("agreement", "certainty", "output") if getattr(overall, name) is not None]
-    by_fold = [compare(part(said, fold), part(shown, fold), view.kind) for fold in folds]
+    overall = compare(said, shown, view.kind, len(view.classes))
+    figures = ("agreement", "certainty", "output", "signed_certainty")
+    names = [name for name in figures if getattr(overall, name) is not None]
+    by_fold = [compare(part(said, fold), part(shown, fold), view.kind, len(view.classes)) for fold in folds]
     spread = {name: float(np.std([getattr(one, name) for one in by_fold])) for name in names}
     chance = float(np.bincount(view.said).max() / len(view.said)) if view.kind == "class" else None
-    size = np.square(rows - rows.mean(axis=0)).sum()
-    off = float(np.sqrt(np.square(rows - behind).sum() / size)) if size > 0 else 0.0
     wrong = shown_wrongly(view.said, shown.value, view.kind)
     return HeldOutFidelity(
-        len(rows), overall.agreement, overall.certainty, overall.output, n_folds=len(folds), spread=spread,
-        chance=chance, off_surface=off, regions=tuple(region_table(view, shown.value, wrong)), wrong=wrong,
+        len(view.said), overall.agreement, overall.certainty, overall.output, overall.signed_certainty,
+        n_folds=len(folds), spread=spread, chance=chance, off_surface=off,
+        regions=tuple(region_table(view, shown.value, wrong)), wrong=wrong,
     )  # fmt: skip
 
 
-def compare(said: Answer, shown: Answer, kind: str) -> Fidelity:
-    """`fidelity` of two answers."""
+def off_surface(rows: np.ndarray, behind: np.ndarray) -> float:
+    """Root mean squared distance of rows to those behind their places, relative to their spread about their mean."""
+    size = np.square(rows - rows.mean(axis=0)).sum()
+    return float(np.sqrt(np.square(rows - behind).sum() / size)) if size > 0 else 0.0
+
+
+def compare(said: Answer, shown: Answer, kind: str, n_classes: int = 0) -> Fidelity:
+    """`fidelity` of two answers, which give classes by their codes."""
     sure = {} if said.certainty is None else {"certainty": said.certainty, "certainty_back": shown.certainty}
-    return fidelity(said.value, shown.value, target=kind, **sure)
+    return fidelity(said.value, shown.value, target=kind, classes=range(n_classes), **sure)
 
 
 def shown_wrongly(said: np.ndarray, shown: np.ndarray, kind: str) -> np.ndarray:

@@ -40,12 +40,7 @@ class LocalSurface:
 
     def transform(self, places: Any) -> np.ndarray:
         """Rows for places, (m, D)."""
-        distance, index = self.tree.query(np.asarray(places, dtype=np.float64), k=self.n_neighbors + 1)
-        beyond, distance, index = distance[:, -1:], distance[:, :-1], index[:, :-1]
-        fade = 1 - distance / np.maximum(beyond, np.finfo(float).tiny)
-        # All as far as the next one beyond (a ring, or far away): they count alike.
-        weights = np.maximum(fade, 1e-9) / np.sqrt(distance**2 + self.spacing**2)
-        weights /= weights.sum(axis=1, keepdims=True)
+        index, weights = near_weights(self.tree, places, self.n_neighbors, self.spacing)
         out = np.empty((len(weights), self.rows.shape[1]))
         for block in row_blocks(len(weights), 32.0 * self.n_neighbors * (self.rows.shape[1] + self.n_neighbors)):
             out[block] = self._means(self.rows[index[block]], weights[block])
@@ -59,6 +54,16 @@ class LocalSurface:
         core = (together @ weights[:, :, None])[:, :, 0].argmax(axis=1)
         weights = weights * together[np.arange(len(core)), core]
         return np.einsum("mk,mkd->md", weights / weights.sum(axis=1, keepdims=True), near)
+
+
+def near_weights(tree: cKDTree, places: Any, n_neighbors: int, spacing: float) -> tuple[np.ndarray, np.ndarray]:
+    """The rows near each place and their weights, both (m, k)."""
+    distance, index = tree.query(np.asarray(places, dtype=np.float64), k=n_neighbors + 1)
+    beyond, distance, index = distance[:, -1:], distance[:, :-1], index[:, :-1]
+    fade = 1 - distance / np.maximum(beyond, np.finfo(float).tiny)
+    # All as far as the next one beyond (a ring, or far away): they count alike.
+    weights = np.maximum(fade, 1e-9) / np.sqrt(distance**2 + spacing**2)
+    return index, weights / weights.sum(axis=1, keepdims=True)
 
 
 def usual(distances: np.ndarray) -> float:

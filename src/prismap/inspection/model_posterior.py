@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 
 from prismap.inspection.responses import Responder, pair_margins
+from prismap.metrics.posteriors.gradients import has_gradient, log_gradients
 
 #: Probability of the label that a model gives without saying how sure it is.
 LABEL_PROBABILITY = 0.9
@@ -39,6 +40,15 @@ class ModelPosterior(BaseEstimator):
     def predict_proba(self, X):
         """Probability of each of `classes_`."""
         return self.responder.ask(probabilities, np.asarray(X, dtype=np.float64))
+
+    @available_if(lambda self: self.responder.kind == "class" and has_gradient(self.responder.model))
+    def predict_log_proba_gradient(self, X):
+        """The derivatives of the log-probabilities, (n, n_classes, n_features); a class of y alone has none."""
+        X, responder = np.asarray(X, dtype=np.float64), self.responder
+        S = np.zeros((len(X), len(responder.classes), X.shape[1]))
+        found = responder.ask(lambda own, _: log_gradients(own.model, X), X)
+        S[:, responder.encode(responder.model.classes_)] = found
+        return S
 
     def __sklearn_clone__(self):
         return self

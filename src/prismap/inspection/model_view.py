@@ -18,12 +18,17 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from prismap._validation import check_rows, check_target_length, is_fitted
 from prismap.exceptions import InputError
 from prismap.inspection.exemplars import Exemplars, exemplars_of
-from prismap.inspection.held_out import cross_validate, judge_view, shown_wrongly
+from prismap.inspection.held_out import cross_validate, judge_view, off_surface, shown_wrongly
 from prismap.inspection.model_posterior import ModelPosterior
-from prismap.inspection.responses import Responder, dense, takes_entries
+from prismap.inspection.object_view import is_of_objects, view_of_objects
+from prismap.inspection.pre_images import PreImages, among, among_vectors, squared_of_matrix
+from prismap.inspection.responses import Responder, dense
 from prismap.inspection.surface import Grid, frozen, inverse_of, make_grid, positions_of, region_codes
 from prismap.map import PrisMap
+from prismap.mappings import InverseMap
 from prismap.metrics import FisherMetric
+from prismap.metrics.geometry import data_metric
+from prismap.metrics.posteriors.entry_model import takes_entries
 from prismap.metrics.posteriors.models import model_name
 from prismap.metrics.target import real_values
 from prismap.quality.fidelity import HeldOutFidelity
@@ -78,18 +83,21 @@ class ModelView:
     times: Mapping[str, float]
     map: Any = field(repr=False)
     _fidelity: Callable[..., HeldOutFidelity] = field(repr=False)
+    _pre_images: Callable[[np.ndarray], np.ndarray] = field(repr=False)
 
     @classmethod
     def from_estimator(
         cls, model: Any, X: Any, y: Any = None, *, map: Any = None, supervision_from: str = "labels",
-        grid_resolution: int = 200,
+        inverse: Any = "auto", grid_resolution: int = 200,
     ) -> ModelView:  # fmt: skip
         """Picture a trained model on rows X with target y.
 
         Parameters
         ----------
         model : any trained classifier or regressor; it is asked, never changed.
-        X, y : rows of features and their labels or values (y may be None).
+        X, y : rows of features and their labels or values (y may be None). For a machine of similarities or distances
+            the square matrix it was trained on; for a model of objects (behind `ComparisonMatrix`, or with a map that
+            compares objects) a list of them.
         map : what places the rows: a `PrisMap`, or any other 2-D transformer (``PCA(2)``, ``SOM()``, a pipeline).
             A fitted one is used as it is, an unfitted one is cloned and fitted. None: a `PrisMap` of the rows, behind
             the scalers that lead a pipeline of the model.
@@ -97,9 +105,17 @@ class ModelView:
             What the map is supervised by: y, which shows the model before the true structure, or the model itself,
             which shows the data as the model sees it (thesis 3.5.4): a `PrisMap` with metric="fisher" then measures
             by the model's probabilities or output, any other map is fitted with the model's answers as its target.
+        inverse : {"auto", "local", "kernel"} or `InverseMap`
+            The way from places to rows. "auto" is the map's own if it has one (PCA, SOM, GTM), and the surface of local
+            means behind a `PrisMap`; "local" is always that surface. "kernel" is the published one: kernels in the
+            plane that are fitted under the Fisher tensor of the map's metric (thesis 3.3). An `InverseMap` is fitted.
         grid_resolution : places along each side of the picture.
         """
-        check_options(supervision_from, grid_resolution)
+        check_options(supervision_from, inverse, grid_resolution)
+        if is_of_objects(model, map):
+            return view_of_objects(
+                cls, model, X, y, map=map, supervision_from=supervision_from, grid_resolution=grid_resolution
+            )
         rows = check_vectors(X)
         X = X if hasattr(X, "shape") else rows
         truth = None if y is None else check_target_length(y, len(rows))
@@ -120,10 +136,10 @@ class ModelView:
         fitted = recipe if is_fitted(recipe) else clone(recipe).fit(X, target)
         positions = positions_of(fitted, X)
         after_map = perf_counter()
-        inverse = inverse_of(fitted, positions, rows)
-        behind = inverse(positions)
+        back = inverse_of(fitted, positions, rows, inverse)
+        behind = back(positions)
         after_inverse = perf_counter()
-        grid = make_grid(inverse, responder, positions, grid_resolution)
+        grid = make_grid(back, responder, positions, grid_resolution)
         times = {
             "map": after_map - start,
             "inverse": after_inverse - after_map,
@@ -134,7 +150,8 @@ class ModelView:
             responder.kind, frozen(responder.classes), frozen(positions), frozen(codes), frozen(answer.value),
             frozen(answer.certainty), frozen(responder(behind).value), grid, frozen(region_codes(grid, positions)),
             placed_exemplars(fitted, responder, form), model_name(model), times, fitted,
-            partial(held_out, recipe, responder, X, rows, target),
+            partial(held_out, recipe, responder, X, rows, target, inverse),
+            PreImages(positions, among_rows(fitted, rows)),
         )  # fmt: skip
 
     @property
@@ -151,6 +168,14 @@ class ModelView:
         """`fidelity_` in another number of folds."""
         return self._fidelity(self, n_folds=n_folds, seed=random_state)
 
+    def pre_images(self, places: Any) -> np.ndarray:
+        """The row nearest to what lies behind each place (m, 2), as numbers of rows of X.
+
+        It is the row that comes nearest to the mean of those mapped nearby, which a kernel machine of objects has no
+        other picture of (`prismap.inspection.pre_images`). In a view of objects the model was asked about this one.
+        """
+        return self._pre_images(np.atleast_2d(np.asarray(places, dtype=np.float64)))
+
     def plot(self, ax: Any = None, **options: Any) -> Any:
         """Draw the view (`prismap.inspection.ModelDisplay.plot`) and return the axes."""
         from prismap.inspection.model import ModelDisplay
@@ -158,8 +183,11 @@ class ModelView:
         return ModelDisplay(self).plot(ax, **options).ax_
 
 
-def check_options(supervision_from, grid_resolution):
+def check_options(supervision_from, inverse, grid_resolution):
     """The options of a view, or an `InputError`."""
+    named = isinstance(inverse, str) and inverse in ("auto", "local", "kernel")
+    if not named and not isinstance(inverse, InverseMap):
+        raise InputError(f"inverse must be 'auto', 'local', 'kernel' or an InverseMap; got {inverse!r}.")
     if supervision_from not in ("labels", "model"):
         raise InputError(f"supervision_from must be 'labels' or 'model'; got {supervision_from!r}.")
     if not isinstance(grid_resolution, (int, np.integer)) or grid_resolution < 2:
@@ -198,6 +226,14 @@ def default_map(model: Any, rows: np.ndarray) -> Any:
         return plane.set_params(data="similarity" if np.diag(rows).any() else "dissimilarity")
     scalers = leading_scalers(model)
     return make_pipeline(*[FrozenEstimator(own) for own in scalers], plane) if scalers else plane
+
+
+def among_rows(fitted, rows):
+    """Squared distances among rows, of the kind of data that the map takes."""
+    if takes_entries(fitted):
+        kind = data_metric(fitted.data).kind if isinstance(fitted, PrisMap) else "dissimilarity"
+        return partial(among, squared_of_matrix(rows, kind))
+    return partial(among_vectors, rows)
 
 
 def check_entries(recipe, rows):
@@ -272,12 +308,13 @@ def support_of_matrix(fitted, responder):
     return Exemplars("support vector", frozen(positions[support]), frozen(codes))
 
 
-def held_out(recipe, responder, X, rows, target, view, *, n_folds, seed):
+def held_out(recipe, responder, X, rows, target, inverse, view, *, n_folds, seed):
     """The cross-validated fidelity of a view."""
     n_folds = min(n_folds, len(rows))
     said = responder(rows)
-    shown, behind, folds = cross_validate(recipe, responder, X, rows, target, said, n_folds=n_folds, seed=seed)
-    return judge_view(view, shown, behind, rows, folds)
+    options = {"n_folds": n_folds, "seed": seed, "inverse": inverse}
+    shown, behind, folds = cross_validate(recipe, responder, X, rows, target, said, **options)
+    return judge_view(view, shown, off=off_surface(rows, behind), folds=folds)
 
 
 def check_map(estimator):

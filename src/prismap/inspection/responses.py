@@ -15,7 +15,6 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, NuSVC
-from sklearn.utils import get_tags
 
 from prismap._optional import import_extra
 from prismap._validation import missing_mask, refuse_other_columns
@@ -62,7 +61,7 @@ class Responder:
         self.frame = frame_for(model, X)
         predicted = self._predict(dense(X))
         self.kind = kind_of(model, predicted, y)
-        self.classes = _classes(model, predicted, y) if self.kind == "class" else np.empty(0)
+        self.classes = classes_of(model, predicted, y) if self.kind == "class" else np.empty(0)
 
     def __call__(self, rows: np.ndarray) -> Answer:
         """The model's answer on rows, asked in batches."""
@@ -127,11 +126,6 @@ class Responder:
                     f"model {model_name(self.model)} raised {type(error).__name__} when asked about rows: {error} "
                     "A view needs a fitted model that takes the columns of X."
                 ) from error
-
-
-def takes_entries(estimator: Any) -> bool:
-    """Whether a model or a map takes entries of a matrix between rows in the place of rows."""
-    return hasattr(estimator, "__sklearn_tags__") and bool(get_tags(estimator).input_tags.pairwise)
 
 
 def kind_of(model: Any, predicted: np.ndarray, y: Any = None) -> str:
@@ -201,7 +195,7 @@ def smallest_margin(margins: np.ndarray, codes: np.ndarray) -> np.ndarray:
     return np.maximum(own.min(axis=1), 0.0)
 
 
-def _classes(model, predicted, y):
+def classes_of(model, predicted, y):
     """Every label of model and y, sorted; they must be of one kind."""
     known = np.asarray(getattr(model, "classes_", np.unique(predicted)))
     if len(known) < 2:

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from scipy import ndimage
 from scipy.spatial import cKDTree
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from prismap.exceptions import InputError
+from prismap.inspection.kernel_inverse import kernel_inverse
 from prismap.inspection.local_surface import LocalSurface
 from prismap.inspection.responses import Answer
 from prismap.map import PrisMap
@@ -100,14 +102,18 @@ def make_grid(inverse: Any, responder: Any, positions: np.ndarray, resolution: i
     )  # fmt: skip
 
 
-def inverse_of(fitted: Any, positions: np.ndarray, rows: np.ndarray) -> Any:
-    """The map's own way from places to rows (PCA, SOM, GTM have one), or the surface of means through the rows.
+def inverse_of(fitted: Any, positions: np.ndarray, rows: np.ndarray, inverse: Any = "auto") -> Any:
+    """The way from places to rows, as a function.
 
-    A `PrisMap` learns its inverse from the same pairs, for smooth reconstructions; the means are nearer to rows left
-    out and do not extrapolate (docs/methods/model_view.md).
+    "auto" is the map's own (PCA, SOM, GTM have one), or the surface of means through the rows: a `PrisMap` learns its
+    inverse from the same pairs, for smooth reconstructions; the means are nearer to rows left out and do not
+    extrapolate (docs/methods/model_view.md). "local" is always the surface of means, "kernel" the published inverse,
+    and an `InverseMap` is fitted to the pairs.
     """
     own = fitted.steps[-1][1] if isinstance(fitted, Pipeline) else fitted
-    if isinstance(own, PrisMap) or not callable(getattr(fitted, "inverse_transform", None)):
+    if inverse == "kernel" or isinstance(inverse, BaseEstimator):
+        return kernel_inverse(fitted, positions, rows, None if isinstance(inverse, str) else inverse)
+    if inverse == "local" or isinstance(own, PrisMap) or not callable(getattr(fitted, "inverse_transform", None)):
         return LocalSurface(positions, rows).transform
     return fitted.inverse_transform
 

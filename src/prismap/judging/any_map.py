@@ -13,13 +13,7 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 
 from prismap._random import as_generator, as_seed
-from prismap._validation import (
-    check_target_length,
-    encode_classes,
-    explain_bad_values,
-    missing_mask,
-    refuse_text_columns,
-)
+from prismap._validation import check_target_length, encode_classes, explain_bad_values, missing_mask, refuse_tables
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.judging.circular import circularity, clusterer_of
 from prismap.judging.makers import maker_of, makes_maps
@@ -242,7 +236,7 @@ def remarks_on(Y: np.ndarray, made: Refits | None) -> tuple[tuple[str, ...], tup
 
 def as_rows(X: Any) -> Any:
     """The data as a finite array of rows."""
-    refuse_text_columns(X)
+    refuse_tables(X)
     try:
         return check_array(X, dtype=np.float64, input_name="X", ensure_min_samples=5)
     except (TypeError, ValueError) as error:

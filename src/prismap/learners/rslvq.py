@@ -140,6 +140,22 @@ class RSLVQ(ClassifierMixin, BaseEstimator):
         each = softmax(squared_distances(X, self.prototypes_) / (-2.0 * self.sigma_**2), axis=1)
         return each @ (self.prototype_labels_[:, None] == self.classes_)
 
+    def predict_log_proba_gradient(self, X):
+        """``grad log p(c | x)`` of each class, shape (n, n_classes, n_features): for the metric of the model itself.
+
+        With u_j the share of prototype j in the mixture and u_j|c its share in the class, it is ``(sum_j u_j|c w_j -
+        sum_j u_j w_j) / sigma^2`` (Schulz 2017, sec. 3.5.4).
+        """
+        check_is_fitted(self)
+        X = check_rows(self, X, reset=False, dtype=np.float64)
+        scores = squared_distances(X, self.prototypes_) / (-2.0 * self.sigma_**2)
+        mean = softmax(scores, axis=1) @ self.prototypes_
+        out = np.empty((len(X), len(self.classes_), X.shape[1]))
+        for c, name in enumerate(self.classes_):
+            own = self.prototype_labels_ == name
+            out[:, c] = softmax(scores[:, own], axis=1) @ self.prototypes_[own] - mean
+        return out / self.sigma_**2
+
     def predict(self, X):
         """The most probable class of each row."""
         probabilities = self.predict_proba(X)

@@ -29,7 +29,7 @@ FAN_IN = 8
 
 
 def is_lazy(X):
-    """Whether X is a Dask array or data frame."""
+    """Whether X is a Dask array, data frame or bag."""
     return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
 
 
@@ -48,6 +48,11 @@ def placed_later(model, X):
     dask = import_extra("dask", extra="distributed", feature="Placing Dask rows")
     shared = dask.delayed(model, pure=False, traverse=False)  # one copy in the graph, not one a block
     n_components = model.embedding_.shape[1]
+    if model.parts_.data.kind == "objects":
+        array = import_extra("dask.array", extra="distributed", feature="Placing Dask rows")
+        place = dask.delayed(place_objects, pure=False)
+        parts = [array.from_delayed(place(part, shared), (np.nan, n_components), np.float64) for part in X.to_delayed()]
+        return array.concatenate(parts)
     if hasattr(X, "columns"):
         names = list(model.get_feature_names_out())
         pandas = import_extra("pandas", extra="distributed", feature="Placing Dask data frames")
@@ -63,6 +68,12 @@ def placed_later(model, X):
 def place_block(rows, model):
     """Positions of a block of rows, which may be empty."""
     return model.transform(rows) if rows.shape[0] else np.empty((0, model.embedding_.shape[1]))
+
+
+def place_objects(objects, model):
+    """Positions of a partition of a Dask bag, which may be empty."""
+    objects = list(objects)
+    return model.transform(objects) if objects else np.empty((0, model.embedding_.shape[1]))
 
 
 def place_frame(rows, model, names):
@@ -113,6 +124,8 @@ def drawn(X, y, model):
     """
     if not is_lazy(X):
         return X, y, None
+    if data_metric(model.data).kind == "objects":
+        raise InputError("objects of a Dask bag are placed, not fitted: fit the map to a list of some of them.")
     if data_metric(model.data).is_matrix:
         raise InputError(f"data={model.data!r} is a matrix of all pairs and cannot be sampled by rows; pass an array.")
     seed = as_seed(model.random_state)

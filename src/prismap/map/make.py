@@ -13,18 +13,25 @@ from prismap.exceptions import InputError
 from prismap.map.parts import DENSE_ROWS
 from prismap.mappings import DirectPlacement, KernelMap, VoteMap
 from prismap.mappings.base import Mapping
+from prismap.mappings.costs import MAP_COSTS
+from prismap.mappings.placement import PLACEMENT_COSTS
 from prismap.metrics.base import PrecomputedMetric
 from prismap.neighbors import kneighbors
 
 #: Methods by the name `PrisMap` and the command line take.
 METHODS = {
     "tsne": "TSNE", "nerv": "NeRV", "mds": "MDS", "elastic": "ElasticMDS", "isomap": "Isomap", "lle": "LLE",
-    "mvu": "MVU", "som": "SOM", "gtm": "GTM",
+    "mvu": "MVU", "som": "SOM", "gtm": "GTM", "kpca": "KernelPCA", "kda": "KernelDiscriminant",
 }  # fmt: skip
 #: Mappings by name. ``metric="data"`` asks for the data's own distances, all others get those of the map.
 MAPPINGS = {
     "fisher": KernelMap(), "euclidean": KernelMap(metric="data"), "svr": KernelMap(solver="svr"),
     "cost": KernelMap(solver="cost"), "elm": KernelMap("elm"), "direct": DirectPlacement(), "vote": VoteMap(),
+}  # fmt: skip
+#: The cost that places new rows on maps of a method, for the mappings that minimise one.
+COSTS = {
+    "TSNE": "tsne", "NeRV": "nerv", "MDS": "mds", "ElasticMDS": "elastic", "Isomap": "isomap", "LLE": "lle",
+    "MVU": "mvu",
 }  # fmt: skip
 #: Iterations of an embedding by name; half of them are enough to be judged.
 N_ITER, QUICK_ITER = 500, 250
@@ -56,8 +63,22 @@ def usual_iterations(embedding):
 
 
 def needs_target(method):
-    """Whether an embedding cannot be fitted without a target."""
-    return not isinstance(method, str) and bool(get_tags(method).target_tags.required)
+    """Whether an embedding, by name or as an object, cannot be fitted without a target."""
+    own = getattr(embeddings, METHODS[method])() if isinstance(method, str) else method
+    return bool(get_tags(own).target_tags.required)
+
+
+def method_target(embedding, y, kind):
+    """What an embedding is fitted with beside the distances: nothing, or the classes where it is supervised itself."""
+    if not needs_target(embedding):
+        return None
+    if isinstance(embedding, embeddings.KernelDiscriminant) and kind != "class":
+        found = "is real" if kind == "real" else "is not there (y=None, target='none' or supervision=0)"
+        raise InputError(
+            f"the kernel discriminant (method='kda') separates classes, and the target {found}. Use method='kpca', or "
+            "pass classes."
+        )
+    return y
 
 
 def embed(embedding, rows, data, metric, D, *, target=None, by_distances=False):
@@ -112,12 +133,12 @@ class OwnPlacement(Mapping):
         return np.asarray(self.embedding.transform(D.astype(np.float64)), dtype=np.float64)
 
 
-def make_mapping(mapping, embedding, *, perplexity, seed, large=False):
-    """The mapping by name or as an object, unfitted; "own" is the embedding's."""
+def make_mapping(mapping, embedding, *, method, perplexity, seed, large=False):
+    """The mapping by name or as an object, unfitted; "own" is the embedding's, "cost" and "direct" know its cost."""
     if isinstance(mapping, str) and mapping == "own":
         if not hasattr(embedding, "transform"):
             raise InputError(
-                "mapping='own' needs a method that can place new rows itself, 'som' or 'gtm'; "
+                "mapping='own' needs a method that can place new rows itself, 'som', 'gtm', 'kpca' or 'kda'; "
                 f"{type(embedding).__name__} cannot. Use mapping='fisher'."
             )
         return OwnPlacement(embedding)
@@ -128,12 +149,35 @@ def make_mapping(mapping, embedding, *, perplexity, seed, large=False):
     else:
         settings = {"perplexity": perplexity, "random_state": seed}
         made = clone(MAPPINGS[mapping])
+        if mapping in ("cost", "direct"):
+            settings |= cost_settings(mapping, method)
         made.set_params(**{name: value for name, value in settings.items() if name in made.get_params()})
     if large and not (isinstance(made, KernelMap) and made.kernel == "rbf"):
         raise InputError(
             f"mapping={mapping!r} needs all distances; on a large map use mapping='fisher', or set fit_rows."
         )
     return made
+
+
+def cost_settings(mapping, method):
+    """The cost of a method, by name or as an object, and those of its parameters that the cost depends on."""
+    made = getattr(embeddings, METHODS[method])() if isinstance(method, str) else method
+    name, own = type(made).__name__, made.get_params(deep=False)
+    cost = COSTS.get(name)
+    if name == "MDS":
+        cost = {"metric": "mds"}.get(own["kind"], own["kind"])
+    elif name == "ElasticMDS" and not (isinstance(own["weights"], str) and own["weights"] == "elastic"):
+        cost = "mds" if isinstance(own["weights"], str) else None
+    elif name == "NeRV" and own["kernel"] == "student":
+        cost = "tnerv" if mapping == "cost" else "tsne"
+    known = MAP_COSTS if mapping == "cost" else PLACEMENT_COSTS
+    if cost not in known:
+        raise InputError(
+            f"mapping={mapping!r} needs a method whose cost is known for new rows, and {name} has none; use "
+            "mapping='fisher'."
+        )
+    shared = ["gamma", "n_neighbors"] if isinstance(method, str) else ["gamma", "n_neighbors", "perplexity"]
+    return {"cost": cost, **{key: own[key] for key in shared if key in own}}
 
 
 def fit_mapping(mapping, D, Y, seed):

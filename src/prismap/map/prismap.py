@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from time import perf_counter
@@ -35,14 +36,17 @@ from prismap.map.make import (
     large_anchors,
     make_embedding,
     make_mapping,
-    needs_target,
+    method_target,
     story_of,
     usual_iterations,
 )
+from prismap.map.medoids import medoids_of
 from prismap.map.parts import DENSE_ROWS, MapParts, nearest_anchors
 from prismap.map.refit import extended, new_landmarks, target_of
+from prismap.map.repairs import with_repairs
+from prismap.map.score import held_out_score
 from prismap.map.store import load_map, save_map
-from prismap.map.tables import encoded, fit_table, names_in, positions_frame, row_names, target_in
+from prismap.map.tables import encoded, fit_table, names_in, positions_frame, row_names, story_of_cells, target_in
 from prismap.map.trust import trust_of
 from prismap.mappings import InverseMap
 from prismap.mappings.base import Mapping
@@ -51,7 +55,7 @@ from prismap.metrics.geometry import DATA, DESCRIBED, DataMetric, data_metric
 from prismap.metrics.posteriors.models import bind_model
 from prismap.metrics.support import shares
 from prismap.metrics.target import known_targets, resolve_target
-from prismap.tables import Roles
+from prismap.tables import NAMES, Roles
 
 
 class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -64,8 +68,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     method : str or embedding object, default="tsne"
-        The embedding: "tsne", "nerv", "mds", "elastic", "isomap", "lle", "mvu", "som" or "gtm", or an object of
-        `prismap.embeddings`.
+        The embedding: "tsne", "nerv", "mds", "elastic", "isomap", "lle", "mvu", "som", "gtm", "kpca" (kernel PCA) or
+        "kda" (kernel discriminant, for classes), or an object of `prismap.embeddings`.
     metric : "fisher", str or metric object, default="fisher"
         The distances of the map. ``FisherMetric(posterior=..., cross_fit=...)`` sets how the distribution of the target
         is estimated. Parameters that both classes have (target, data, supervision, perplexity, random_state) are taken
@@ -73,10 +77,11 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         and the target only colours and judges it.
     mapping : str or mapping object, default="fisher"
         The out-of-sample projection. "fisher": a kernel map on the distances of the map. "euclidean": the same on the
-        data's own distances. "svr" and "cost": its coefficients from support vector regression or from the t-SNE cost.
-        "elm": the extreme learning kernel. "vote": where most of the nearest fitted samples are. "direct": where the
-        t-SNE cost is lowest (slow). "own": by the method itself ("som", "gtm"). "auto": "fisher" or "vote", whichever
-        does better on fitted samples that are left out. Or an object of `prismap.mappings`.
+        data's own distances. "svr" and "cost": its coefficients from support vector regression or from the cost of the
+        embedding ("tsne", "nerv", "mds", "elastic"). "elm": the extreme learning kernel. "vote": where most of the
+        nearest fitted samples are. "direct": where the cost of the embedding is lowest (slow), and the closed forms of
+        "isomap", "lle" and "mvu". "own": by the method itself ("som", "gtm", "kpca", "kda"). "auto": "fisher" or
+        "vote", whichever does better on fitted samples that are left out. Or an object of `prismap.mappings`.
     supervision : float, "auto" or "max", default=0.8
         How much the target counts, from 0 (the unsupervised map) to 1 (the pure Fisher metric, as published). The
         default leaves the Euclidean metric a share, so that structure inside a class survives. "auto" takes the least
@@ -86,10 +91,11 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     target : {"auto", "class", "real", "none"}, default="auto"
         What y is. "auto" decides by its values, "none" ignores it. Several real-valued targets, one per column, have
         equal weight, and pictures show the first.
-    data : {"vectors", "similarity", "dissimilarity"}, `prismap.comparisons.Objects` or metric, default="vectors"
-        What X is: samples by features, or a square matrix between samples. ``Objects(compare)``: any list of objects,
-        which are compared when that is needed. ``SimilarityMetric(repair=...)`` sets what is done about negative
-        eigenvalues of a similarity matrix.
+    data : {"vectors", "cosine", "similarity", "dissimilarity"}, `Objects` or metric, default="vectors"
+        What X is: samples by features, or a square matrix between samples. "cosine": vectors of which only the
+        direction counts, such as embeddings of texts or images; each is scaled to length 1. ``Objects(compare)`` of
+        `prismap.comparisons`: any list of objects, which are compared when that is needed.
+        ``SimilarityMetric(repair=...)`` sets what is done about negative eigenvalues of a similarity matrix.
     fit_rows : int, default=5000
         At most so many samples, drawn with equal shares of the classes, are embedded. The others are projected.
     perplexity : float, default=30
@@ -117,6 +123,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         The fitted map as a plain value, which is saved, judged and served.
     rows_, y_ : arrays
         The samples given to `fit` after validation, and their target (codes, numbers or None).
+    given_target_ : array or None
+        The target as it was given, whatever use is made of it; `score` compares with it.
     times_ : dict
         Seconds per stage.
     seed_ : int
@@ -212,6 +220,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.encoding_, self.index_, self.notes_ = None, row_names(X), ()
         self.target_name_ = None if getattr(y, "name", None) is None else str(y.name)
         X, y, self.sampled_rows_ = drawn(X, y, self)
+        self.given_target_ = y
         data = data_metric(self.data)
         self.rows_ = data.read(self, X)
         if not data.is_matrix:
@@ -229,6 +238,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             del self.seed_
             raise
         self._forget()
+        self.parts_.data.warn()
         return self
 
     @classmethod
@@ -259,6 +269,55 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             callback=callback, verbose=verbose,
         )  # fmt: skip
 
+    @classmethod
+    def from_anndata(
+        cls, adata, target=None, *, use_rep=None, layer=None, standardize=False, target_kind="auto", callback=None,
+        verbose=None, **options,
+    ):  # fmt: skip
+        """Fit a map to the cells of an AnnData object. `transform` takes AnnData objects from then on.
+
+        Parameters
+        ----------
+        adata : AnnData, in memory or backed, dense or sparse
+        target : str, default=None
+            Column of ``adata.obs`` that the map is about, such as "cell_type".
+        use_rep : str, default=None
+            Entry of ``adata.obsm`` whose columns are the features, such as "X_pca". New cells must be in the same
+            space: projected by the same components, not by components of their own.
+        layer : str, default=None
+            Layer to use. Without it and without `use_rep`, the features are the genes of ``adata.X``.
+        standardize : bool, default=False
+            Whether every feature is brought to variance 1.
+        target_kind : {"auto", "class", "real", "none"}, default="auto"
+        callback, verbose : as in `fit`.
+        **options : parameters of `PrisMap`.
+
+        Returns
+        -------
+        PrisMap
+            The fitted map. ``m.to_anndata(adata)`` writes its positions into the object.
+        """
+        if use_rep is not None and layer is not None:
+            raise InputError(f"use_rep={use_rep!r} and layer={layer!r} are two matrices; name one of them.")
+        matrix = use_rep if layer is None else layer
+        roles = Roles(target, NAMES, matrix=matrix)
+        return fit_table(
+            partial(cls, **options), adata, roles, target_kind=target_kind, standardize=standardize, callback=callback,
+            verbose=verbose,
+        )  # fmt: skip
+
+    def to_anndata(self, adata, *, key="X_prismap"):
+        """Write the positions of cells into ``adata.obsm[key]``, and what is known of them beside it.
+
+        ``adata.obs["prismap_far"]`` marks the cells far from all fitted ones, and ``adata.uns["prismap"]`` holds the
+        parameters and, if the map was judged, the verdict. The cells may be new ones.
+        """
+        check_is_fitted(self, "seed_")
+        Y, far = self.place(adata)
+        adata.obsm[key] = Y
+        adata.obs["prismap_far"] = far
+        adata.uns["prismap"] = story_of_cells(self)
+
     def remember_table(self, encoding, *, index=None, notes=()):
         """Read tables by this encoding from now on; `index` names the rows, `notes` go into the report."""
         self.encoding_, self.index_, self.notes_ = encoding, index, (*self.notes_, *notes)
@@ -287,7 +346,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if large:
             embedding = embed_many(embedding, rows, data, metric, **settings)
         else:
-            target = y if needs_target(embedding) else None
+            target = method_target(embedding, y, self.target_)
             embedding = embed(embedding, rows, data, metric, D, target=target, by_distances=self.mapping == "own")
         positions = np.asarray(embedding.embedding_, dtype=np.float64)
         laps.append(perf_counter())
@@ -297,7 +356,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         mapping = self.mapping
         if mapping == "auto":
             mapping = "fisher" if large else choose_mapping(D, positions, None if metric is data else y, self.seed_)
-        mapping = make_mapping(mapping, embedding, large=large, **settings)
+        mapping = make_mapping(mapping, embedding, method=self.method, large=large, **settings)
         placed_by_data = mapping.metric == "data"
         if D is None or (placed_by_data and metric is not data):
             D = distances_among(data if placed_by_data else metric, anchors)
@@ -372,7 +431,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def fit_transform(self, X, y=None):
         """Fit the map and return the positions of all samples: embedded if they were fitted, projected otherwise."""
         self.fit(X, y)
-        return self.transform(X) if is_lazy(X) else self.positions()
+        return self.transform(X) if is_lazy(X) else like_rows(self.positions(), self.rows_)
 
     def positions(self, *, as_frame=False):
         """Positions of all samples given to `fit`, in their order; as a pandas frame with the table's index or ids."""
@@ -411,7 +470,16 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if is_lazy(X) or is_stream(X):
             check_is_fitted(self, "seed_")
             return placed_later(self, X)
-        return self._place(X)[0]
+        return like_rows(self._place(X)[0], self.rows_)
+
+    def score(self, X, y=None):
+        """How well the map tells the target of held-out samples: by the ten nearest fitted samples in the map.
+
+        The share of correct classes, or ``R^2`` for a real-valued target. Model selection of scikit-learn uses it:
+        ``GridSearchCV(PrisMap(), {"perplexity": [15, 30]})``. The `report` puts such a figure beside its baselines.
+        """
+        check_is_fitted(self, "seed_")
+        return held_out_score(self, X, target_in(self.encoding_, X) if y is None else y)
 
     def place(self, X, *, return_distance=False):
         """Positions of samples X, and which of them are far from all fitted samples, in one pass.
@@ -486,18 +554,22 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self._inverse = inverse_of(self)
         return self._inverse.transform(Y)
 
-    def report(self, *, n_permutations=None, callback=None, verbose=None):
+    def report(self, *, n_permutations=None, callback=None, repairs=False, verbose=None):
         """The `MapReport`: errors on held-out samples, baselines, and the verdict in words.
 
         The first call refits the map a few times (without a target, with permuted ones, without the judged rows) and
         takes a few times as long as `fit`; later calls return the same report. `callback(done, all)` counts these maps;
         `verbose` is as in `fit`.
+        `repairs`: of similarities, add a note that sets the four repairs of negative eigenvalues side by side.
         """
         check_is_fitted(self, "seed_")
         if self._report is None:
             with Progress("verdict", verbose) as progress:
                 watched = progress.counting(callback, "maps for comparison")
-                self._report, self.twins_ = judge(self, n_permutations=n_permutations, callback=watched)
+                report, self.twins_ = judge(self, n_permutations=n_permutations, callback=watched)
+            self._report = replace(report, medoids=tuple(medoids_of(self)))
+        if repairs:
+            self._report = with_repairs(self._report, self)
         return self._report
 
     @property
@@ -562,7 +634,13 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.sparse = not data.is_matrix
         tags.input_tags.pairwise = get_tags(data).input_tags.pairwise
         tags.target_tags.required = False
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def like_rows(Y, rows):
+    """Positions in single precision, if the map was made of such rows."""
+    return Y.astype(np.float32) if rows.dtype == np.float32 else Y
 
 
 def distances_among(metric, rows):

@@ -67,7 +67,9 @@ def is_matrix(header):
         raise ValueError("data in its header is neither a name nor a metric")
     if objects_spec(header["params"]) is not None:
         return False
-    return (data if isinstance(data, str) else data["class"]) not in ("vectors", "VectorMetric")
+    return (data if isinstance(data, str) else data["class"]) not in (
+        "vectors", "cosine", "VectorMetric", "CosineMetric"
+    )  # fmt: skip
 
 
 def load_bytes(header, arrays):

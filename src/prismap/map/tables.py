@@ -18,6 +18,9 @@ from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics.target import decide_target
 from prismap.tables import Roles, Table, TableEncoding, TextColumn, is_frame, learn_encoding, table_from_frame
 
+#: Kinds of data whose columns are features.
+COLUMNS = ("vectors", "cosine")
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -40,7 +43,7 @@ def prepare(
     impute: str | None = None,
 ) -> Prepared:
     """Numbers and target of a table that was read with these roles."""
-    if data == "vectors":
+    if data in COLUMNS:
         encoding, notes = learn_encoding(table, roles=roles, standardize=standardize, impute=impute)
     else:
         encoding, notes = _encode_matrix(table, roles, data), ()
@@ -92,7 +95,7 @@ def fit_table(
     rows = table_from_frame(table, roles)
     ready = prepare(rows, roles, target_kind=target_kind, **encoding)
     model = make(target=ready.target_kind)
-    if model.data != "vectors":
+    if model.data not in COLUMNS:
         raise InputError("from_table takes columns of features; give a matrix of pairs to fit(X, y).")
     with warnings.catch_warnings():
         # Constant columns are named by the notes.
@@ -134,6 +137,14 @@ def target_in(encoding: TableEncoding | None, X: Any) -> NDArray[Any] | None:
 def row_names(X: Any) -> Any:
     """The index of a pandas frame; None for all else, whose rows have no names."""
     return X.index if type(X).__module__.startswith("pandas") and hasattr(X, "columns") else None
+
+
+def story_of_cells(model: Any) -> dict[str, Any]:
+    """What an AnnData object keeps of a map in `uns`: values that its files can hold."""
+    params = {name: str(value) for name, value in model.get_params(deep=False).items()}
+    report = model.report_dict()
+    told = {} if report is None else {"verdict": str(report["verdict"])}
+    return {"params": params, "target": model.encoding_.target or "", "supervision": float(model.supervision_), **told}
 
 
 def positions_frame(Y: NDArray[np.float64], names: Any, index: Any) -> Any:

@@ -21,7 +21,8 @@ from prismap._spacing import far_threshold, position_spacing, typical_distance
 from prismap._validation import check_rows, is_fitted
 from prismap.exceptions import InputError
 from prismap.mappings._inputs import as_positions, relative_residual
-from prismap.mappings.kernels import kernel_matrix
+from prismap.mappings.bandwidth import SMALLEST_KERNEL
+from prismap.mappings.kernels import NEAREST_FLOOR, kernel_matrix
 from prismap.mappings.streaming import EuclideanExponents, evaluate
 
 #: Widths that cross-validation tries, relative to the typical spacing of the landmarks.
@@ -44,10 +45,13 @@ class InverseMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     Parameters
     ----------
     metric : FisherMetric or None, default=None
-        A Fisher metric that is fitted on the samples given to `fit` (vectors, posterior="parzen"). Its cross-fitted
-        tensors are used if it has them, because in-sample ones overfit.
-    bandwidth : "cv" or float, default="cv"
+        A Fisher metric that is fitted on the samples given to `fit`: vectors, and a posterior with a tensor ("parzen",
+        "gp", or a classifier with a derivative such as `RSLVQ`). Its cross-fitted tensors are used if it has them,
+        because in-sample ones overfit.
+    bandwidth : {"cv", "all-representable"} or float, default="cv"
         Factor on the typical spacing of the landmarks, chosen by cross-validated squared error, or given.
+        "all-representable" is the published rule, that of kernel t-SNE to the letter: each kernel is a multiple of the
+        distance to the nearest landmark wide, the least multiple with which all kernel values are numbers.
     ridge : float, default=0.01
         Penalty on the squared coefficients, relative to the weight of one sample.
     n_landmarks : int, default=None
@@ -67,8 +71,8 @@ class InverseMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Positions of the kernels.
     coefficients_, center_ : arrays
         The beta, and the sample they are relative to.
-    bandwidth_, factor_ : float
-        The common width, and its factor.
+    bandwidth_, factor_ : float (or array) and float
+        The common width (with "all-representable" one for each landmark), and its factor.
     residual_ : float
         Root mean square of X - pi^-1(Y), relative to the spread of X.
     cost_ : pair of float
@@ -87,7 +91,7 @@ class InverseMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     References
     ----------
-    Schulz (2017), sec. 3.3, eq. 3.2 and 3.3.
+    Schulz (2017), sec. 3.3, eq. 3.2 and 3.3; sec. 2.2.3 for the width.
 
     Examples
     --------
@@ -99,7 +103,7 @@ class InverseMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     _parameter_constraints: dict = {
         "metric": [None, object],
-        "bandwidth": [StrOptions({"cv"}), Interval(Real, 0, None, closed="neither")],
+        "bandwidth": [StrOptions({"cv", "all-representable"}), Interval(Real, 0, None, closed="neither")],
         "ridge": [Interval(Real, 0, None, closed="left")],
         "n_landmarks": [None, Interval(Integral, 1, None, closed="left")],
         "landmarks": [StrOptions({"kmeans", "subset"})],
@@ -134,15 +138,21 @@ class InverseMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         D = cdist(Y, self.landmarks_)
         self.center_ = X.mean(axis=0)
         centered = X - self.center_
-        self.factor_ = float(self.bandwidth) if self.bandwidth != "cv" else self._best_factor(D, spacing, centered, rng)
-        self.bandwidth_ = self.factor_ * spacing
+        if self.bandwidth == "all-representable":
+            self.bandwidth_, self.factor_ = representable_widths(D, position_spacing(self.landmarks_))
+        else:
+            own = self.bandwidth != "cv"
+            self.factor_ = float(self.bandwidth) if own else self._best_factor(D, spacing, centered, rng)
+            self.bandwidth_ = self.factor_ * spacing
         K = kernel_matrix(D, self.bandwidth_, normalize=True)
         self.coefficients_ = ridge_solution(K, centered, self.ridge)
         if self.metric is not None:
             self._weigh(K, centered)
         self.residual_ = relative_residual(K @ self.coefficients_, centered)
         self._n_features_out = X.shape[1]
-        self.exponents_ = EuclideanExponents.of(self.landmarks_, np.full(len(self.landmarks_), self.bandwidth_))
+        self.exponents_ = EuclideanExponents.of(
+            self.landmarks_, np.broadcast_to(self.bandwidth_, (len(self.landmarks_),))
+        )
         return self
 
     def transform(self, Y):
@@ -215,6 +225,17 @@ class InverseMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         return tags
+
+
+def representable_widths(D, nearest):
+    """Widths ``f n_j`` of kernels whose nearest other one is n_j away, for positions at distances D (n, m), and f.
+
+    f is the least factor for which ``exp(-d_ij^2 / 2 (f n_j)^2)`` is a normal number for all pairs (Schulz 2017, sec.
+    2.2.3 and 3.3).
+    """
+    nearest = np.maximum(nearest, NEAREST_FLOOR * typical_distance(nearest))
+    factor = float((D / nearest).max(initial=0.0) / np.sqrt(-2 * np.log(SMALLEST_KERNEL))) or 1.0
+    return factor * nearest, factor
 
 
 def ridge_solution(K, X, ridge):

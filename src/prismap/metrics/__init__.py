@@ -5,14 +5,23 @@ from prismap.metrics.callables import pairwise_similarity, similarity_to
 from prismap.metrics.class_mixture import ClassMixture, mixture_for_classes
 from prismap.metrics.dissimilarities import DISSIMILARITIES, dissimilarity, register_dissimilarity
 from prismap.metrics.fisher import FisherMetric
-from prismap.metrics.geometry import DissimilarityMetric, SimilarityMetric, VectorMetric, repair_similarity
+from prismap.metrics.geometry import (
+    CosineMetric,
+    DissimilarityMetric,
+    SimilarityMetric,
+    VectorMetric,
+    repair_similarity,
+)
 from prismap.metrics.mixture import MixtureMetric
+from prismap.metrics.object_mixture import ComparisonWeights, comparison_weights, comparison_weights_for_classes
 from prismap.metrics.objects import ObjectDissimilarity, ObjectSimilarity
 from prismap.metrics.posteriors import GaussianProcess, LeastSquaresMachine, Parzen, PredictedLabels, Trees
 
 __all__ = [
     "DISSIMILARITIES",
     "ClassMixture",
+    "ComparisonWeights",
+    "CosineMetric",
     "DissimilarityMetric",
     "FisherMetric",
     "GaussianProcess",
@@ -28,6 +37,8 @@ __all__ = [
     "SimilarityMetric",
     "Trees",
     "VectorMetric",
+    "comparison_weights",
+    "comparison_weights_for_classes",
     "dissimilarity",
     "fit_metric",
     "mixture_for_classes",

@@ -118,7 +118,7 @@ class RowwiseAnchors(Anchors):
         super().__init__(metric, anchors)
         self.grid = unit_grid(len(metric.classes_))
         self.roots = self.grid.lay(metric.posterior_.fitted_roots()[anchors])
-        self.searchable = not metric.geometry_.is_matrix
+        self.searchable = not metric.data_.is_matrix
 
     @cached_property
     def all_roots(self):

@@ -26,6 +26,7 @@ from prismap.comparisons import Objects
 from prismap.exceptions import InputError
 from prismap.metrics.anchors import FisherAnchors, RowwiseAnchors
 from prismap.metrics.base import Metric
+from prismap.metrics.baseline import support_by_baseline
 from prismap.metrics.geometry import DATA, DataMetric, FittedIndex, data_metric
 from prismap.metrics.graph import SegmentGraph
 from prismap.metrics.posteriors.base import MOST_SUPPORT, Context
@@ -33,7 +34,7 @@ from prismap.metrics.posteriors.choice import is_cross_fitted, posterior_of
 from prismap.metrics.posteriors.models import is_model
 from prismap.metrics.posteriors.process import target_bins
 from prismap.metrics.segments import SegmentRule
-from prismap.metrics.support import stratified_folds, stratified_support
+from prismap.metrics.support import given_bandwidth, stratified_folds, stratified_support
 from prismap.metrics.target import resolve_target
 from prismap.metrics.tiles import fill_pairs
 
@@ -61,9 +62,9 @@ class FisherMetric(Metric):
         model's predictions in the place of y.
     path : {"chord", "tangent", "tangent-left", "graph"}, default="chord"
         Arcs between posteriors at nodes of the straight segment; speeds at nodes as published, mirrored about the
-        middle or at left nodes as in the thesis; or shortest paths over a graph whose edges are such segments: all of
-        them up to 1,000 rows, those to the nearest neighbours beyond. Only "graph" is sure to keep the triangle
-        inequality.
+        middle or at left nodes as in the thesis ("parzen", "gp", and classifiers with a derivative: `RSLVQ`, logistic
+        regression, ...); or shortest paths over a graph whose edges are such segments: all of them up to 1,000 rows,
+        those to the nearest neighbours beyond. Only "graph" is sure to keep the triangle inequality.
     n_segments : int or "auto", default="auto"
         Sub-segments of a straight segment. "auto" is 1 where a posterior knows rows only; "parzen" and "gp" take as
         many as a sample of pairs needs to be within 2 % of 64, lengths extrapolated (`n_segments_` says how many; a
@@ -81,20 +82,43 @@ class FisherMetric(Metric):
 
     Attributes
     ----------
-    bandwidth_ : sigma.
-    support_ : indices of the support rows.
-    folds_ : the fold of each fitted row, -1 where it is not support (or without cross-fitting).
-    target_ : "class", "real" or "none".
-    classes_ : the classes; empty for a real target.
-    posterior_ : the fitted posterior; its name is in ``repr``.
-    log_losses_ : out-of-fold log-losses that ``posterior="auto"`` chose by.
-    n_rows_ : number of fitted rows.
-    n_segments_ : sub-segments in use.
+    bandwidth_ : float
+        sigma.
+    support_ : array
+        Indices of the support rows.
+    support_curve_ : tuple of (int, float)
+        Sizes that ``Parzen(n_support="baseline")`` tried, and the error of each with permuted labels.
+    folds_ : array (n_rows_,)
+        The fold of each fitted row, -1 where it is not support (or without cross-fitting).
+    target_ : {"class", "real", "none"}
+        What y was taken for.
+    classes_ : array
+        The classes; empty for a real target.
+    data_ : metric
+        The fitted metric of the data's own distances.
+    posterior_ : posterior
+        The fitted posterior; its name is in ``repr``.
+    log_losses_ : dict
+        Out-of-fold log-losses that ``posterior="auto"`` chose by.
+    n_rows_, n_segments_ : int
+        Number of fitted rows, and of sub-segments in use.
+
+    See Also
+    --------
+    prismap.PrisMap : A map that is made by this metric.
+    prismap.metrics.Parzen : The posterior of the papers, with its support and bandwidth.
+    prismap.inspection.FisherDisplay : The metric of a plane as ellipses and paths.
 
     Notes
     -----
     All pairs of n rows with T sub-segments cost (T - 1) matrix products of n x |S| with |S| x n, and as many
     element-wise passes over n x n as there are classes; memory is the result and n x |S|. `kneighbors` keeps no n x n.
+
+    References
+    ----------
+    J. Peltonen, A. Klami, S. Kaski (2004), Improved learning of Riemannian metrics for exploratory analysis. A. Schulz,
+    J. Brinkrolf, B. Hammer (2017), Efficient kernelisation of discriminative dimensionality reduction, sec. 2 and 3. A.
+    Schulz (2017), thesis, sec. 2.3 to 2.6.
 
     Examples
     --------
@@ -153,6 +177,8 @@ class FisherMetric(Metric):
             )
         rng, posterior, values, codes = self._begin(data, y)
         n_support = None if posterior is None else posterior.n_support
+        if n_support == "baseline":
+            n_support, self.support_curve_ = support_by_baseline(self, data, codes, rng)
         most = MOST_SUPPORT if posterior is None else posterior.most_support(self.n_rows_, self.target_)
         self.support_ = stratified_support(codes, n_support or most, rng)
         self.bandwidth_ = self._fit_bandwidth(rng)
@@ -166,7 +192,7 @@ class FisherMetric(Metric):
 
     def _begin(self, data, y):
         """What a fit and a restored metric start from: randomness, posterior, target, and what gets equal shares."""
-        self.geometry_, self.n_rows_, self.n_features_in_ = data, data.n_rows_, data.n_features_in_
+        self.data_, self.n_rows_, self.n_features_in_ = data, data.n_rows_, data.n_features_in_
         self.classes_, self.target_ = np.empty(0), "none"
         rng = as_generator(self.random_state)
         if y is None:
@@ -183,7 +209,7 @@ class FisherMetric(Metric):
 
     def _context(self, values, rng=None, stored_rule=None):
         return Context(
-            data=self.geometry_, target=self.target_, values=values, classes=self.classes_, support=self.support_,
+            data=self.data_, target=self.target_, values=values, classes=self.classes_, support=self.support_,
             folds=self.folds_, bandwidth=self.bandwidth_, perplexity=self.perplexity, path=self.path,
             n_segments=self.n_segments, stored_rule=stored_rule, supervision=self.supervision,
             cross_fit=self.cross_fit, rng=rng,
@@ -206,11 +232,11 @@ class FisherMetric(Metric):
     def _fit_bandwidth(self, rng):
         own = getattr(self.posterior, "bandwidth", None)
         if own is not None:
-            return float(own)
+            return given_bandwidth(own, self.data_, self.support_)
         sample = self.support_
         if len(sample) > BANDWIDTH_ROWS:
             sample = np.sort(rng.choice(sample, BANDWIDTH_ROWS, replace=False))
-        D2 = self.geometry_.squared_to(FittedIndex(sample), self.support_).astype(np.float64)
+        D2 = self.data_.squared_to(FittedIndex(sample), self.support_).astype(np.float64)
         D2[sample[:, None] == self.support_[None, :]] = np.inf
         return mean_bandwidth(D2, lower_perplexity(self.perplexity, len(self.support_), what="support rows"))
 
@@ -224,9 +250,7 @@ class FisherMetric(Metric):
         check_is_fitted(self, "bandwidth_")
         A, B = self._new_rows(A), self._new_rows(B)
         n_a, n_b = (self.n_rows_ if rows is None else rows.shape[0] for rows in (A, B))
-        require_memory(
-            float(self.geometry_.dtype.itemsize) * n_a * n_b, "The matrix of all distances", "Use kneighbors."
-        )
+        require_memory(float(self.data_.dtype.itemsize) * n_a * n_b, "The matrix of all distances", "Use kneighbors.")
         if hasattr(self._posterior(), "require_evaluations"):
             self.posterior_.require_evaluations(n_a * n_b // (2 if A is None and B is None else 1))
         if self._graph is None:
@@ -280,9 +304,9 @@ class FisherMetric(Metric):
 
     def _neighbors(self, A, n_neighbors, distances_of):
         n_rows = self.n_rows_ if A is None else A.shape[0]
-        distances = np.empty((n_rows, n_neighbors), dtype=self.geometry_.dtype)
+        distances = np.empty((n_rows, n_neighbors), dtype=self.data_.dtype)
         indices = np.empty((n_rows, n_neighbors), dtype=np.intp)
-        for rows in row_blocks(n_rows, 4.0 * self.geometry_.dtype.itemsize * self.n_rows_, WORKING_BYTES, at_least=64):
+        for rows in row_blocks(n_rows, 4.0 * self.data_.dtype.itemsize * self.n_rows_, WORKING_BYTES, at_least=64):
             D = distances_of(FittedIndex(np.arange(rows.start, rows.stop)) if A is None else A[rows])
             if A is None:
                 D[np.arange(len(D)), np.arange(rows.start, rows.stop)] = np.inf
@@ -295,7 +319,7 @@ class FisherMetric(Metric):
             D = self._graph.paths(None if A is None else A.index)
         else:
             D = self._graph.paths_of_new(*self._straight_neighbors(A, self._graph.n_entries))
-        return D.astype(self.geometry_.dtype)
+        return D.astype(self.data_.dtype)
 
     def _straight(self, A=None, B=None, self_similarity=None):
         """Lengths of the straight segments between rows A and B, each None, a `FittedIndex` or new rows."""
@@ -313,7 +337,7 @@ class FisherMetric(Metric):
             part = None if steps is None else steps[chunk_a, chunk_b][a, b]
             return rule.length(block.sub_lengths(a, b), self.supervision, part)
 
-        out = np.empty((len(rows_a), len(rows_b)), dtype=self.geometry_.dtype)
+        out = np.empty((len(rows_a), len(rows_b)), dtype=self.data_.dtype)
         same = A is None and B is None and self.path != "tangent-left"
         fill_pairs(
             out, rows_a.fold, rows_b.fold, lambda a, b: self.posterior_.block(rows_a.take(a), rows_b.take(b)), lengths,
@@ -343,19 +367,19 @@ class FisherMetric(Metric):
         """``||x - x'||^2 / sigma^2`` of all pairs, not negative."""
         if isinstance(B, FittedIndex):
             if not isinstance(A, FittedIndex):
-                self.geometry_.require_self_similarity(self_similarity)
-            D2 = self.geometry_.squared_to(A, B.index, self_similarity)
+                self.data_.require_self_similarity(self_similarity)
+            D2 = self.data_.squared_to(A, B.index, self_similarity)
         elif isinstance(A, FittedIndex):
             return self._squared_steps(B, A).T
         else:
-            D2 = self.geometry_.squared_between(A, B)
-        return np.maximum(D2, 0) / self.geometry_.dtype.type(self.bandwidth_**2)
+            D2 = self.data_.squared_between(A, B)
+        return np.maximum(D2, 0) / self.data_.dtype.type(self.bandwidth_**2)
 
     def _new_rows(self, rows):
         if rows is None:
             return None
-        rows = self.geometry_.read(self, rows, reset=False)
-        return rows.astype(self.geometry_.dtype, copy=False)
+        rows = self.data_.read(self, rows, reset=False)
+        return rows.astype(self.data_.dtype, copy=False)
 
     def class_probabilities(self, A=None):
         """Class posteriors of rows A; of the fitted rows, each without the support of its own fold, where None."""
@@ -379,15 +403,23 @@ class FisherMetric(Metric):
         """Factors F (n, C, D) of the Fisher tensor of each row, ``J = sum_c F_c F_c^T``; vectors only.
 
         ``F_c = sqrt(p_c) (E[x_l | x, c] - E[x_l | x]) / sigma^2`` (Schulz et al. 2017, eq. 5 to 7). For a real
-        target ``grad m / sqrt(v)`` and ``grad v / (sqrt(2) v)`` (Schulz 2017, eq. 2.40).
+        target ``grad m / sqrt(v)`` and ``grad v / (sqrt(2) v)`` (Schulz 2017, eq. 2.40). For a model with a derivative
+        ``sqrt(p_c) grad log p_c`` (sec. 3.5.4).
         """
         check_is_fitted(self, "posterior_")
+        if self.target_ == "class" and hasattr(self.posterior_, "tensor_at"):
+            rows = self.data_.raw() if A is None else self._new_rows(A)
+            folds = self.folds_ if A is None else np.full(rows.shape[0], -1)
+            return self.posterior_.tensor_at(rows, folds).astype(self.data_.dtype, copy=False)
         if not hasattr(self.posterior_, "tensor_factor"):
-            raise InputError(f"the {self.posterior_.name} posterior has no tensor; use posterior='parzen'.")
+            raise InputError(
+                f"the {self.posterior_.name} posterior has no tensor; use posterior='parzen' for classes, 'gp' for a "
+                "real target, or a classifier with a derivative."
+            )
         if self._is_matrix():
             raise InputError("the tensor has no coordinates for similarity or dissimilarity data; use pairwise.")
         key, order = self._sorted_side(self._new_rows(A))
-        support = self.geometry_.rows_[self.support_]
+        support = self.data_.rows_[self.support_]
         support = support.toarray() if sp.issparse(support) else support
         factors = self.posterior_.tensor_factor(self._state(key), support)
         if order is None:
@@ -404,7 +436,7 @@ class FisherMetric(Metric):
         n_rows = self.n_rows_ if A is None else np.shape(A)[0]
         D = self.n_features_in_
         require_memory(8.0 * n_rows * D * D, "The tensors of all rows", "Use tensor_factor, or fewer rows.")
-        tensor = np.zeros((n_rows, D, D), dtype=self.geometry_.dtype)
+        tensor = np.zeros((n_rows, D, D), dtype=self.data_.dtype)
         if self.supervision > 0:
             F = self.tensor_factor(A)
             tensor = self.supervision * np.einsum("ncd,nce->nde", F, F, optimize=True)

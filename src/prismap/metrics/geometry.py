@@ -6,6 +6,7 @@ Everything the Fisher metric needs of a row x is its *profile* ``q_l(x) = ||x - 
 data           profile                                     a new row is given as
 =============  ==========================================  =======================================
 vectors        squared Euclidean distance                  its vector
+cosine         the same between vectors of length 1        its vector
 similarity     ``s(x,x) + s(x_l,x_l) - 2 s(x,x_l)``        its similarities to the fitted rows
 dissimilarity  ``delta(x,x_l)^2``                          its dissimilarities to the fitted rows
 =============  ==========================================  =======================================
@@ -15,6 +16,7 @@ dissimilarity  ``delta(x,x_l)^2``                          its dissimilarities t
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,10 +29,19 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from prismap._validation import check_dissimilarity, check_rows, check_similarity
-from prismap.exceptions import InputError
+from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics.anchors import FittedIndex, MatrixAnchors, VectorAnchors
 from prismap.metrics.base import Metric
+from prismap.metrics.entries import EntryRows
 from prismap.metrics.symmetry import symmetrized
+
+#: What is done about negative eigenvalues.
+REPAIRS = {
+    "clip": "drops that part", "flip": "takes its magnitude", "shift": "adds a constant to the diagonal",
+    "none": "leaves it, and distances may be negative",
+}  # fmt: skip
+#: Share of negative mass from which on it is said: below, it is noise beside everything else.
+WORTH_WARNING = 0.01
 
 
 @dataclass(frozen=True)
@@ -43,6 +54,7 @@ class SimilarityRepair:
     method : "clip", "flip", "shift" or "none".
     negative_mass : sum of |negative eigenvalues| over the sum of |all eigenvalues| before the repair.
     vectors, values : the eigenvectors and eigenvalues that are kept, for clip and flip.
+    shift : what was added to the diagonal, for shift.
     """
 
     matrix: np.ndarray
@@ -50,6 +62,7 @@ class SimilarityRepair:
     negative_mass: float
     vectors: np.ndarray | None = None
     values: np.ndarray | None = None
+    shift: float = 0.0
 
     def apply(self, rows):
         """New rows of similarities to the fitted ones, brought into the repaired space: (rows, self-similarities).
@@ -87,7 +100,7 @@ def repair_similarity(S, method="clip"):
     >>> fixed.matrix.tolist(), round(fixed.negative_mass, 2)
     ([[1.5, 1.5], [1.5, 1.5]], 0.25)
     """
-    if method not in ("clip", "flip", "shift", "none"):
+    if method not in REPAIRS:
         raise InputError(f"repair must be 'clip', 'flip', 'shift' or 'none'; got {method!r}.")
     S = np.asarray(S, dtype=np.float64)
     symmetric = (S + S.T) / 2
@@ -97,7 +110,8 @@ def repair_similarity(S, method="clip"):
     if method == "none":
         return SimilarityRepair(S, method, negative_mass)
     if method == "shift":
-        return SimilarityRepair(S + max(0.0, -values[0]) * np.eye(len(S)), method, negative_mass)
+        shift = max(0.0, -float(values[0]))
+        return SimilarityRepair(S + shift * np.eye(len(S)), method, negative_mass, shift=shift)
     tolerance = np.finfo(np.float64).eps * len(S) * max(float(np.abs(values).max(initial=0.0)), 1e-300)
     kept = values > tolerance if method == "clip" else np.abs(values) > tolerance
     values, vectors = values[kept], vectors[:, kept]
@@ -138,7 +152,11 @@ class DataMetric(Metric):
 
     def fit(self, X, y=None):
         """Keep the rows; a target is not looked at."""
-        return self.over(self.read(self, X))
+        self.over(self.read(self, X)).warn()
+        return self
+
+    def warn(self):
+        """Say what is wrong with the rows, if anything; not `over`'s to do, which a loaded map calls too."""
 
     def pairwise(self, A=None, B=None):
         """Distances between rows A and B, the fitted rows where None."""
@@ -220,6 +238,33 @@ class VectorMetric(DataMetric):
         return rows, row_norms(rows, squared=True)
 
 
+class CosineMetric(VectorMetric):
+    """Distances between the directions of vectors: ``||a/|a| - b/|b|||``, so that ``d^2 = 2 (1 - cos(a, b))``.
+
+    It orders pairs as the cosine distance does, and is a Euclidean metric, as the Fisher metric needs. Every row is
+    scaled to length 1 when it is read; what is made of the map (a model as posterior, `inverse_transform`) sees rows of
+    this length.
+    """
+
+    def read(self, estimator, X, *, reset=True):
+        """Rows X, checked and scaled to length 1."""
+        return unit_rows(super().read(estimator, X, reset=reset))
+
+
+def unit_rows(rows):
+    """Rows of length 1; a row of zeros, which has no direction, is refused."""
+    lengths = np.sqrt(row_norms(rows, squared=True))
+    zero = np.flatnonzero(lengths == 0)
+    if len(zero):
+        raise InputError(
+            f"data='cosine' needs rows that have a direction; {len(zero)} of {len(lengths)} are all zero, the first at "
+            f"index {zero[0]}. Remove them, or use data='vectors'."
+        )
+    if sp.issparse(rows):
+        return sp.csr_array(sp.diags_array(1.0 / lengths, dtype=rows.dtype) @ rows)
+    return rows / lengths[:, None].astype(rows.dtype)
+
+
 def squared_distances(A, norms_a, B, norms_b):
     """``||a||^2 + ||b||^2 - 2 a.b``; pairs that lost their digits to cancellation are done again by differences."""
     D2 = safe_sparse_dot(A, B.T, dense_output=True)
@@ -257,6 +302,14 @@ class MatrixMetric(DataMetric):
         """What measures new rows against some of the fitted ones."""
         return MatrixAnchors(self, anchors)
 
+    def raw(self, index=slice(None)):
+        """Fitted rows as models take them."""
+        return EntryRows(self, np.arange(self.n_rows_)[index])
+
+    def values_to(self, A, columns):
+        """Entries of rows A, new ones or a `FittedIndex`, against the fitted rows `columns`, as they were given."""
+        return (self.given[A.index] if isinstance(A, FittedIndex) else A)[:, columns]
+
     def squared_between(self, A, B):
         """Two sets of new rows: their mutual entries are not known."""
         raise InputError(
@@ -287,7 +340,7 @@ class SimilarityMetric(MatrixMetric):
     """
 
     kind = "similarity"
-    _parameter_constraints = {"repair": [StrOptions({"clip", "flip", "shift", "none"})]}
+    _parameter_constraints = {"repair": [StrOptions(set(REPAIRS))]}
 
     def __init__(self, repair="clip"):
         self.repair = repair
@@ -299,12 +352,24 @@ class SimilarityMetric(MatrixMetric):
 
     def over(self, rows):
         """The fitted metric of checked similarities."""
-        self.repaired_ = repair_similarity(rows, self.repair)
+        self.given, self.repaired_ = rows, repair_similarity(rows, self.repair)
         self.matrix = self.repaired_.matrix.astype(rows.dtype)
         self.diagonal = np.diag(self.matrix).copy()
         self.rows_, self.dtype = self.matrix, rows.dtype
         self.n_rows_ = self.n_features_in_ = len(rows)
         return self
+
+    def warn(self):
+        """Say how much of the similarity is no inner product, where that is more than a little."""
+        repaired = self.repaired_
+        if repaired.negative_mass > WORTH_WARNING:
+            warnings.warn(
+                f"{100 * repaired.negative_mass:.1f} % of the similarity's mass is negative: it is no inner product. "
+                f"repair={repaired.method!r} {REPAIRS[repaired.method]}; PrisMap.report(repairs=True) sets the four "
+                "repairs side by side.",
+                PrismapWarning,
+                stacklevel=3,
+            )
 
     def squared_to(self, A, columns, self_similarity=None):
         """Squared distances; a missing self-similarity is the fitted diagonal's value if that is constant."""
@@ -322,8 +387,9 @@ class SimilarityMetric(MatrixMetric):
             return np.asarray(given, dtype=self.dtype)
         if projected is not None:
             return projected.astype(self.dtype)
-        # Without it, every squared distance of a row is off by one constant, which the class posterior does not feel.
-        return np.full(len(A), self.diagonal.mean(), dtype=self.dtype)
+        # Where it varies, squared distances of a row are off by a constant, which the class posterior does not feel.
+        constant = self.diagonal[0] if not np.ptp(self.diagonal) else self.diagonal.mean()
+        return np.full(len(A), constant, dtype=self.dtype)
 
     def require_self_similarity(self, given):
         """Refuse new rows whose similarity to themselves is needed and not known."""
@@ -353,7 +419,7 @@ class DissimilarityMetric(MatrixMetric):
 
     def over(self, rows):
         """The fitted metric of checked dissimilarities."""
-        self.rows_ = self.matrix = rows
+        self.rows_ = self.matrix = self.given = rows
         self.dtype = rows.dtype
         self.n_rows_ = self.n_features_in_ = len(rows)
         return self
@@ -366,7 +432,10 @@ class DissimilarityMetric(MatrixMetric):
 
 
 #: What `data=` may be called.
-DATA = {"vectors": VectorMetric, "similarity": SimilarityMetric, "dissimilarity": DissimilarityMetric}
+DATA = {
+    "vectors": VectorMetric, "cosine": CosineMetric, "similarity": SimilarityMetric,
+    "dissimilarity": DissimilarityMetric,
+}  # fmt: skip
 #: Descriptions of data that are no metric themselves, and what makes the metric that each stands for.
 DESCRIBED: dict[type, Callable[[Any], DataMetric]] = {}
 

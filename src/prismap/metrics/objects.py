@@ -45,6 +45,13 @@ class ValueTable:
         n = len(objects)
         self.matrix: Any = np.full((n, n), np.nan) if n <= MOST_IN_MATRIX else None
 
+    def __getstate__(self):
+        return {name: value for name, value in vars(self).items() if name != "lock"}
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        self.lock = RLock()
+
     @property
     def n_evaluations(self):
         """Values computed so far, those of new objects included."""
@@ -202,6 +209,14 @@ def as_rows(objects: Any, *, least: int) -> ObjectRows:
     return ObjectRows(values)
 
 
+def known_rows(how: Objects, objects: Any, values: np.ndarray) -> ObjectRows:
+    """Objects whose values, all of them, are known already."""
+    rows = as_rows(objects, least=2)
+    rows.table = ValueTable(how, rows.tolist())
+    rows.table.matrix = np.asarray(values, dtype=np.float64)
+    return rows
+
+
 class ObjectData:
     """What both kinds of objects share: reading, cutting, and which rows know each other."""
 
@@ -240,6 +255,10 @@ class ObjectData:
         if A is None:
             return self.rows_
         return self.rows_[A.index] if isinstance(A, FittedIndex) else A
+
+    def values_to(self, A, columns):
+        """Values of objects A, new ones or a `FittedIndex`, against the fitted objects `columns`."""
+        return self._side(A).to(self.rows_, columns)
 
     @property
     def n_evaluations(self):
@@ -373,7 +392,6 @@ class ObjectSimilarity(ObjectData, SimilarityMetric):
         values = rows.to(rows, slice(None))
         check_similarity(values)
         super().over(values)
-        self._shift = float(self.diagonal[0] - values[0, 0]) if self.repair == "shift" else 0.0
         self._hold(rows)
         return self
 
@@ -383,7 +401,7 @@ class ObjectSimilarity(ObjectData, SimilarityMetric):
             return super().squared_to(A, columns, self_similarity)
         if self.repaired_.vectors is not None:
             return super().squared_to(A.to(self.rows_, slice(None)), columns, self_similarity)
-        own = A.own(self.rows_) + self._shift if self_similarity is None else np.asarray(self_similarity)
+        own = A.own(self.rows_) + self.repaired_.shift if self_similarity is None else np.asarray(self_similarity)
         return own[:, None] + self.diagonal[columns][None, :] - 2 * A.to(self.rows_, columns)
 
     @property

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from prismap.page_data import Curve, Layer, Neighbors, PageData, Relevance, Target
+from prismap.pages.of_objects import object_columns
 from prismap.quality import local_quality
 from prismap.relevance import column_relevance
 from prismap.tables import label_texts
@@ -38,12 +39,13 @@ def page_of(
     row_ids = given_ids(model) if row_ids is None else row_ids
     own, left_out = data_columns(model) if features else ({}, 0)
     columns = {**own, **given_columns(columns)}
+    shown = {**object_columns(model), **columns}
     Y, far = all_positions(model, model.parts_)
     split = np.full(len(Y), "placed", dtype=object)
     split[model.fit_rows_] = "fitted"
     page = PageData(
         layers=[Layer("map", "map", Y, "the map" if model.target_ == "none" else "coloured by the true target")],
-        title=title, target=replace(page_target(model), name=target_name), columns=columns,
+        title=title, target=replace(page_target(model), name=target_name), columns=shown,
         split=split.tolist() if len(set(split)) > 1 else None, far=far,
         quality=fitted_quality(model, len(Y)), images=images, row_ids=row_ids, notes=(NOT_JUDGED,),
         relevance=map_relevance(model, columns), left_out=left_out, neighbors=fitted_neighbors(model),

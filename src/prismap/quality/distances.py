@@ -14,7 +14,7 @@ from sklearn.metrics.pairwise import PAIRWISE_DISTANCE_FUNCTIONS
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from prismap._validation import check_magnitude, check_square, explain_bad_values, refuse_text_columns
+from prismap._validation import check_magnitude, check_square, explain_bad_values, refuse_tables
 from prismap.exceptions import InputError
 
 #: Up to so many columns, differences are cheaper than a matrix product, and exact.
@@ -147,7 +147,7 @@ def _finite(X: Any, name: str):
     """A finite 2-D float64 array (or CSR), with a message that names it."""
     if X is None:
         raise InputError(f"{name} is None, which stands for the fitted rows of a metric object; pass rows, or metric=.")
-    refuse_text_columns(X)
+    refuse_tables(X)
     try:
         rows = check_array(X, accept_sparse="csr", dtype=np.float64, input_name=name)
     except ValueError as error:

@@ -17,17 +17,29 @@ from prismap.exceptions import InputError
 
 @dataclass(frozen=True)
 class Fidelity:
-    """Share of `agreement` on classes and correlation of `certainty`, or correlation of real `output`; else None."""
+    """How far a picture agrees with a model; None where a figure does not apply.
+
+    Parameters
+    ----------
+    n_rows : rows that were compared.
+    agreement : share of rows with the same class.
+    certainty : correlation of the certainty, 0 at a boundary whichever the class.
+    output : correlation of real output.
+    signed_certainty : correlation of the certainty of two classes with a sign, negative on the side of the first, as
+        the decision value of a machine has it (thesis 3.5).
+    """
 
     n_rows: int
     agreement: float | None = None
     certainty: float | None = None
     output: float | None = None
+    signed_certainty: float | None = None
 
     def __str__(self) -> str:
         words = {
             "agreement": "labels agree on {:.1%}",
             "certainty": "certainty r = {:.2f}",
+            "signed_certainty": "with its sign {:.2f}",
             "output": "output r = {:.2f}",
         }
         said = [text.format(getattr(self, name)) for name, text in words.items() if getattr(self, name) is not None]
@@ -93,7 +105,13 @@ class HeldOutFidelity(Fidelity):
 
 
 def fidelity(
-    prediction: Any, prediction_back: Any, *, certainty: Any = None, certainty_back: Any = None, target: str = "class"
+    prediction: Any,
+    prediction_back: Any,
+    *,
+    certainty: Any = None,
+    certainty_back: Any = None,
+    target: str = "class",
+    classes: Any = None,
 ) -> Fidelity:
     """How far a model's picture agrees with the model, from its answers on rows and on their places in the picture.
 
@@ -102,19 +120,22 @@ def fidelity(
     prediction, prediction_back : f(x) and f(back(map(x))) for the same held-out rows
     certainty, certainty_back : the model's certainty r at the same places, for classifiers (optional)
     target : "class" (agreement, and correlation of certainty) or "real" (correlation of output)
+    classes : the two classes of a two-class model, in its order: certainty is then compared with its sign, too
     """
     f, f_back = _pair(prediction, prediction_back, "prediction")
     if target == "real":
         return Fidelity(len(f), output=correlation(f, f_back))
     if target != "class":
         raise InputError(f"target must be 'class' or 'real'; got {target!r}.")
-    sure = None
+    sure = signed = None
     if certainty is not None or certainty_back is not None:
         r, r_back = _pair(certainty, certainty_back, "certainty")
         if len(r) != len(f):
             raise InputError(f"certainty has {len(r)} rows and prediction has {len(f)}: they must be the same rows.")
         sure = correlation(r, r_back)
-    return Fidelity(len(f), agreement=label_agreement(f, f_back), certainty=sure)
+        if classes is not None and len(classes) == 2:
+            signed = correlation(np.where(f == classes[1], r, -r), np.where(f_back == classes[1], r_back, -r_back))
+    return Fidelity(len(f), agreement=label_agreement(f, f_back), certainty=sure, signed_certainty=signed)
 
 
 def label_agreement(a: Any, b: Any) -> float:

@@ -95,6 +95,8 @@ class MapReport:
     notes, warnings : what else a reader should know
     supervision_curve : what "supervision" was chosen from, if it was: dictionaries of posterior, supervision, score
         (share of rows told right by their ten nearest; nRMSE of real targets), standard_error, and whether it was taken
+    medoids : of objects that are no vectors, the most typical of each class and island: dictionaries of what it is the
+        medoid of, its row, the number of rows of the group, and its text
 
     `verdict` puts it in words (rules in `prismap.quality.verdict`), ``str()`` makes a table, `to_dict` is JSON-safe.
     """
@@ -121,6 +123,7 @@ class MapReport:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     supervision_curve: tuple[dict[str, Any], ...] | None = None
+    medoids: tuple[dict[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
         if self.target not in TARGETS:
@@ -174,6 +177,7 @@ class MapReport:
             "notes": list(self.notes),
             "warnings": list(self.warnings),
             "supervision_curve": None if self.supervision_curve is None else [dict(c) for c in self.supervision_curve],
+            "medoids": [dict(one) for one in self.medoids],
         }
 
     @classmethod
@@ -197,6 +201,7 @@ class MapReport:
             notes=tuple(stored["notes"]),
             warnings=tuple(stored["warnings"]),
             supervision_curve=None if (curve := stored.get("supervision_curve")) is None else tuple(curve),
+            medoids=tuple(stored.get("medoids", ())),
         )
 
     def __repr__(self) -> str:
@@ -253,6 +258,7 @@ def _remarks(report: MapReport) -> list[str]:
     made += [f"{name} {seconds:.1f} s" for name, seconds in report.times.items()]
     lines = [", ".join(made)] if made else []
     lines += [f"not judged: {limit}" for limit in report.limits]
+    lines += [f"most typical of {one['of']}: row {one['row']}, {one['text'][:60]}" for one in report.medoids]
     lines += [f"note: {note}" for note in report.notes] + [f"warning: {warning}" for warning in report.warnings]
     return ["", *lines] if lines else []
 

@@ -27,6 +27,7 @@ from prismap.bundle import arrow_column, map_writer, read_bundle, written_aside
 from prismap.exceptions import FileFormatError, InputError, MissingExtraError
 from prismap.map import PrisMap
 from prismap.map.votes import votes_of
+from prismap.scale.objects import placed_objects
 from prismap.scale.records import Mapped, Part, failed
 from prismap.tables import TextColumn, arrow_batches, encoding_of, read_batches, reader_of, table_from_arrow
 from prismap.tables.table import chosen_names
@@ -49,7 +50,8 @@ def map_file(source, out, model, *, keep_columns=False, resume=True, progress=No
 
     Parameters
     ----------
-    source : path of a parquet, arrow, csv, npz or npy file; parquet, arrow and csv may be larger than memory.
+    source : path of a parquet, arrow, csv, npz or npy file; parquet, arrow and csv may be larger than memory. For a map
+        of objects: FASTA, JSON lines, or a table with the column of text that the map was made of.
     out : path that ends in .parquet or .csv. Columns: ``id`` (the file's, or the row's number), ``x``, ``y``,
         ``split`` ("new"), ``far`` (whether the row is far from all the map has seen), ``distance`` (to the nearest
         fitted row, in units of their typical distance), ``row`` (its number in the source), ``target`` if the source
@@ -175,8 +177,9 @@ class Tally:
         """Count a batch."""
         self.rows += len(far)
         self.far += int(far.sum())
-        self.filled.update(encoded.filled)
-        self.unknown.update(encoded.unknown)
+        if encoded is not None:  # objects have no columns
+            self.filled.update(encoded.filled)
+            self.unknown.update(encoded.unknown)
         if self.known is not None and target is not None:
             found = {value for value in set(target.tolist()) if value is not None and value == value}
             whole = (isinstance(value, float) and value.is_integer() for value in found)
@@ -198,6 +201,9 @@ def batch_rows(n_features: int) -> int:
 
 def _placed(part: Part, model, tally: Tally) -> Iterator[dict[str, Any]]:
     """The columns of the output, a batch at a time; ids and target as the source has them."""
+    if model.parts_.data.kind == "objects":
+        yield from placed_objects(part.source, model, tally)
+        return
     encoding = encoding_of(model)
     n_features = sum(len(column.center) for column in encoding.columns)
     nameless = copy(model)  # the encoding has found the columns by name, and hands over an array

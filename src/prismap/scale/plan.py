@@ -11,8 +11,10 @@ from pathlib import Path
 from shutil import disk_usage
 from tempfile import TemporaryFile
 
+from prismap.comparisons.reading import FASTA, JSON
 from prismap.exceptions import FileFormatError, InputError
 from prismap.scale.files import open_parquet
+from prismap.scale.objects import is_object_file
 from prismap.scale.records import Part
 from prismap.tables import ENDINGS, reader_of
 
@@ -23,18 +25,19 @@ ROW_BYTES = 20
 _ASIDE = re.compile(r"\.(.+)\.[0-9a-f]{8}\.parquet")
 
 
-def plan(sources, out_dir: Path) -> list[Part]:
+def plan(sources, out_dir: Path, *, objects: bool = False) -> list[Part]:
     """The parts of a run. Outputs are named like their sources, in the same sub-folders.
 
     A parquet file of several row groups becomes ``name-part-00000.parquet`` and so on (``part-00000.parquet`` if it is
-    the only source), so that several processes can share it and a run that was stopped loses little.
+    the only source), so that several processes can share it and a run that was stopped loses little. With `objects`,
+    files of sequences and of JSON lines are sources too, and none is split.
     """
-    files = find_sources(sources, out_dir)
+    files = find_sources(sources, out_dir, objects=objects)
     root = Path(os.path.commonpath([path.parent for path in files]))
     parts: list[Part] = []
     for path in files:
         name = _without_ending(path.relative_to(root))
-        stretches = list(row_group_stretches(path))
+        stretches = [(None, 0, None)] if objects else list(row_group_stretches(path))
         for number, (groups, start, rows) in enumerate(stretches):
             stem = name if len(stretches) == 1 else name.with_name(f"{name.name}-part-{number:05d}")
             if len(stretches) > 1 and len(files) == 1:
@@ -46,7 +49,7 @@ def plan(sources, out_dir: Path) -> list[Part]:
     return parts
 
 
-def find_sources(sources, out_dir: Path) -> list[Path]:
+def find_sources(sources, out_dir: Path, *, objects: bool = False) -> list[Path]:
     """The data files, sorted and each once; those in `out_dir` are none."""
     if isinstance(sources, (str, os.PathLike)):
         path = Path(sources)
@@ -57,11 +60,14 @@ def find_sources(sources, out_dir: Path) -> list[Path]:
         else:
             return [_a_file(path)]
         inside = out_dir.resolve()
-        files = sorted({file.absolute() for file in found if _is_data(file) and inside not in file.resolve().parents})
+        files = sorted(
+            {file.absolute() for file in found if _is_data(file, objects) and inside not in file.resolve().parents}
+        )
     else:
         files = sorted({_a_file(Path(path)) for path in sources})
     if not files:
-        raise InputError(f"no data file at {sources}; data files end in {', '.join(ENDINGS)}.")
+        endings = (*FASTA, *JSON, *ENDINGS) if objects else ENDINGS
+        raise InputError(f"no data file at {sources}; data files end in {', '.join(endings)}.")
     return files
 
 
@@ -71,8 +77,9 @@ def _a_file(path: Path) -> Path:
     return path.absolute()
 
 
-def _is_data(path: Path) -> bool:
-    return path.is_file() and reader_of(path) is not None and not path.name.startswith((".", "_"))
+def _is_data(path: Path, objects: bool = False) -> bool:
+    known = is_object_file(path) if objects else reader_of(path) is not None
+    return path.is_file() and known and not path.name.startswith((".", "_"))
 
 
 def _without_ending(path: Path) -> Path:

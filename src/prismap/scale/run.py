@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from prismap._locks import locked_folder
+from prismap.bundle import read_bundle
 from prismap.exceptions import InputError
 from prismap.map import PrisMap
 from prismap.scale.engines import n_cores, run_dask, run_here, run_pool
@@ -59,7 +60,8 @@ def map_files(
     if address is not None and engine != "dask":
         raise InputError(f"address={address!r} is for engine='dask'.")
     out_dir = Path(out_dir).absolute()
-    parts = [replace(part, keep_columns=keep_columns) for part in plan(sources, out_dir)]
+    planned = plan(sources, out_dir, objects=compares_objects(model))
+    parts = [replace(part, keep_columns=keep_columns) for part in planned]
     prepare_folder(out_dir, parts)
     busy = f"another run is writing into {out_dir}: wait for it, or name another folder."
     with locked_folder(out_dir, refusal=busy), model_file(model, out_dir) as (path, mark):
@@ -87,6 +89,13 @@ def _run(waiting, job, engine, address, n_workers, meter) -> Iterator[Mapped]:
     if n_workers == 1:
         return run_here(waiting, partial(job, progress=meter.within))
     return run_pool(waiting, job, n_workers)
+
+
+def compares_objects(model) -> bool:
+    """Whether the rows of a map, or of the file of one, are objects."""
+    if isinstance(model, PrisMap):
+        return model.parts_.data.kind == "objects"
+    return "objects" in read_bundle(model_path(model)).arrays
 
 
 @contextmanager

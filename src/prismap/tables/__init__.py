@@ -1,5 +1,6 @@
 """Data files in, numbers out: delimited text, jsonl, xlsx, parquet, arrow and numpy; and the encoding of a map."""
 
+from prismap.tables.cells import NAMES, is_cells, open_cells
 from prismap.tables.encoding import ColumnEncoding, Encoded, TableEncoding, encoding_of
 from prismap.tables.frames import is_frame, table_from_frame
 from prismap.tables.learning import learn_encoding
@@ -8,6 +9,7 @@ from prismap.tables.table import Roles, Table, TextColumn, label_texts, missing_
 
 __all__ = [
     "ENDINGS",
+    "NAMES",
     "ColumnEncoding",
     "Encoded",
     "Roles",
@@ -16,10 +18,12 @@ __all__ = [
     "TextColumn",
     "arrow_batches",
     "encoding_of",
+    "is_cells",
     "is_frame",
     "label_texts",
     "learn_encoding",
     "missing_count",
+    "open_cells",
     "read_batches",
     "read_table",
     "reader_of",

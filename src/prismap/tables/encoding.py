@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prismap.exceptions import FileFormatError, InputError
+from prismap.tables.cells import matrix_named_by
 from prismap.tables.dates import FORMATS, days_of
 from prismap.tables.frames import table_from_frame
 from prismap.tables.table import Column, Roles, Table, TextColumn, missing_count, nearest, quoted
@@ -78,7 +79,8 @@ class TableEncoding:
         text = [column.name for column in self.columns if column.levels is not None or column.date is not None]
         if self.text_target and self.target is not None:
             text.append(self.target)
-        return Roles(self.target, self.ids, text=tuple(text), required=False)
+        matrix = matrix_named_by(self.columns[0].name) if self.columns else None
+        return Roles(self.target, self.ids, text=tuple(text), required=False, matrix=matrix)
 
     def apply(self, batch: Any) -> Encoded:
         """The rows of a `Table`, or of a data frame, as numbers; columns are found by name."""

@@ -1,23 +1,30 @@
-"""Data frames to tables: pandas, polars and pyarrow, each column as a file with the same values would give it."""
+"""Whatever has named columns becomes a table: frames of pandas, polars and pyarrow, Arrow data, AnnData."""
 
 from __future__ import annotations
 
-import datetime as dt
-from decimal import Decimal
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from prismap._optional import import_extra
 from prismap.exceptions import InputError
-from prismap.tables.table import Column, Roles, Table, make_table, refuse_double_names, table_from_arrow, text_column
+from prismap.tables.cells import cells_table, is_cells
+from prismap.tables.frame_columns import frame_columns
+from prismap.tables.table import Roles, Table, make_table, table_from_arrow
 
 
 def is_frame(X: Any) -> bool:
-    """Whether X is a table with named columns: a `Table`, or a frame of pandas, polars or pyarrow in memory."""
-    if isinstance(X, Table):
+    """Whether X has named columns: a `Table`, a frame of pandas, polars or pyarrow in memory, AnnData, or Arrow data.
+
+    Arrow data is what hands out a stream of it (`__arrow_c_stream__`, as DuckDB's relations do), or a data set of
+    Hugging Face, which does so in its format "arrow".
+    """
+    if isinstance(X, Table) or is_cells(X) or _is_dataset(X):
         return True
-    return type(X).__module__.split(".")[0] in ("pandas", "polars", "pyarrow") and hasattr(X, "columns")
+    library = type(X).__module__.split(".")[0] in ("pandas", "polars", "pyarrow")
+    return (library or hasattr(X, "__arrow_c_stream__")) and hasattr(X, "columns")
+
+
+def _is_dataset(X: Any) -> bool:
+    return hasattr(X, "with_format") and hasattr(X, "column_names")
 
 
 def table_from_frame(frame: Any, roles: Roles) -> Table:
@@ -29,18 +36,22 @@ def table_from_frame(frame: Any, roles: Roles) -> Table:
             f"table must be a data frame of pandas, polars or pyarrow, or a Table of prismap.tables; got "
             f"{type(frame).__name__}. Arrays go to fit(X, y)."
         )
-    if type(frame).__module__.startswith("pyarrow"):
-        return table_from_arrow(frame, roles)
+    if is_cells(frame):
+        return cells_table(frame, roles)
     if hasattr(frame, "collect") and not hasattr(frame, "height"):
         raise InputError("table is a lazy frame of polars: collect() it first.")
-    labels = list(frame.columns)
-    names = [str(label) for label in labels]
-    refuse_double_names(names)
-    columns = {
-        name: _column(frame[label], as_text=name in roles.text, as_label=roles.is_label(name))
-        for name, label in zip(names, labels, strict=True)
-    }
-    return make_table(columns, len(frame), roles)
+    if type(frame).__module__.split(".")[0] in ("pandas", "polars"):
+        return make_table(frame_columns(frame, roles), len(frame), roles)
+    return table_from_arrow(_arrow(frame), roles)
+
+
+def _arrow(frame: Any) -> Any:
+    """A pyarrow table."""
+    if _is_dataset(frame):
+        return frame.with_format("arrow")[:]
+    if type(frame).__module__.startswith("pyarrow"):
+        return frame
+    return import_extra("pyarrow", extra="io", feature="Reading Arrow data").table(frame)
 
 
 def _with_roles(table: Table, roles: Roles) -> Table:
@@ -48,73 +59,3 @@ def _with_roles(table: Table, roles: Roles) -> Table:
     if table.target is not None or roles.target is None:
         return table
     return make_table(table.columns, table.n_rows, roles, table.notes)
-
-
-def _column(series: Any, *, as_text: bool, as_label: bool) -> Column:
-    """Numbers and booleans as floats, labels exactly; categories, text and dates as text."""
-    kind = _kind(series)
-    if not as_text and as_label and kind in "iu":
-        return _exact(series)
-    if not as_text and kind in ("iufb" if not as_label else "iuf"):
-        return _floats(series)
-    values = [_word(value) for value in (series.to_list() if hasattr(series, "to_list") else list(series))]
-    if not as_text and not as_label and _are_numbers(values):
-        return np.array([np.nan if value is None else float(value) for value in values], dtype=np.float64)
-    if not (as_text or as_label) and all(value is None for value in values):
-        return np.full(len(values), np.nan)
-    return text_column([None if value is None else _text(value) for value in values])
-
-
-def _kind(series: Any) -> str:
-    """The kind of a column in numpy's letters; "O" for anything but numbers and booleans.
-
-    Categories of numbers are numbers, as they are in a file.
-    """
-    dtype = series.dtype
-    if type(series).__module__.startswith("polars"):
-        if dtype.is_numeric():
-            return "u" if dtype.is_unsigned_integer() else "i" if dtype.is_integer() else "f"
-        return "b" if str(dtype) == "Boolean" else "O"
-    dtype = dtype.categories.dtype if str(dtype) == "category" else dtype
-    kind = getattr(dtype, "kind", "O")
-    return kind if kind in "iufb" else "O"
-
-
-def _floats(series: Any) -> NDArray[np.float64]:
-    if type(series).__module__.startswith("polars"):
-        return np.array([np.nan if value is None else value for value in series.to_list()], dtype=np.float64)
-    if str(series.dtype) == "category":
-        return np.asarray(series, dtype=np.float64)
-    return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
-
-
-def _exact(series: Any) -> NDArray[Any]:
-    """Whole numbers without loss, masked where missing."""
-    values = [_word(value) for value in series.to_list()]
-    missing = np.array([value is None for value in values], dtype=bool)
-    known = [value for value in values if value is not None]
-    dtype = np.uint64 if known and max(known) >= 2**63 else np.int64
-    numbers = np.array([0 if value is None else int(value) for value in values], dtype=dtype)
-    return np.ma.MaskedArray(numbers, missing) if missing.any() else numbers
-
-
-def _word(value: Any) -> Any:
-    """A value, None where it is missing (None, NaN, NaT, NA)."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return None
-    return None if isinstance(value, (float, np.floating)) and value != value else value
-
-
-def _are_numbers(values: list[Any]) -> bool:
-    known = [value for value in values if value is not None]
-    numbers = (int, float, bool, Decimal, np.number, np.bool_)
-    return bool(known) and all(isinstance(value, numbers) for value in known)
-
-
-def _text(value: Any) -> str:
-    """A value as a text file holds it: dates as 2020-01-31, whole numbers without a point."""
-    if isinstance(value, (dt.date, dt.datetime)):
-        return value.isoformat()
-    if isinstance(value, (float, np.floating)) and float(value).is_integer():
-        return str(int(value))
-    return str(value)

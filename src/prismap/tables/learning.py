@@ -66,7 +66,7 @@ def _usable(table: Table, roles: Roles, max_levels: int) -> tuple[dict[str, Colu
     most = min(max_levels, max(2, table.n_rows // 2))
     doubtful: dict[str, str] = {}
     for name, column in table.columns.items():
-        if name in roles.show:
+        if name in roles.show or name in table.show:
             continue
         use_it = f"use={[name]}"
         if name in roles.use:

@@ -63,7 +63,7 @@ def _load_npy(path: Path) -> NDArray[Any]:
 
 def _matrix(path: Path, arrays: dict[str, NDArray[Any]], kind: str | None) -> NDArray[Any]:
     """The matrix of rows or of pairs, checked to be one of numbers."""
-    names = ("X", "data") if kind in (None, "vectors") else ("S", "D", "X")
+    names = ("X", "data") if kind in (None, "vectors", "cosine") else ("S", "D", "X")
     name = next((name for name in names if name in arrays), None)
     if name is None and len(arrays) == 1 and not {"S", "D"} & set(arrays):
         name = next(iter(arrays))

@@ -11,6 +11,7 @@ from typing import Any
 from prismap._blocks import require_memory
 from prismap._optional import import_extra
 from prismap.exceptions import FileFormatError, InputError, MissingExtraError
+from prismap.tables.cells import cell_batches, cells_table, open_cells
 from prismap.tables.delimited import delimited_source
 from prismap.tables.numpy_files import load_numpy, numpy_table, rows_of
 from prismap.tables.records import json_source, sheet_source
@@ -22,13 +23,13 @@ ENDINGS = {
     ".csv": "text", ".tsv": "text", ".tab": "text", ".txt": "text", ".csv.gz": "text", ".tsv.gz": "text",
     ".txt.gz": "text", ".jsonl": "json", ".ndjson": "json", ".jsonl.gz": "json", ".xlsx": "sheet",
     ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
-    ".npz": "numpy", ".npy": "numpy",
+    ".npz": "numpy", ".npy": "numpy", ".h5ad": "cells",
 }  # fmt: skip
 _SOURCES = {"text": delimited_source, "json": json_source, "sheet": sheet_source}
 
 
 def reader_of(path: Path) -> str | None:
-    """The reader of a file by the end of its name: text, json, sheet, parquet, arrow, numpy; None if unknown."""
+    """The reader of a file by the end of its name: text, json, sheet, parquet, arrow, numpy, cells; None if unknown."""
     name = path.name.lower()
     return next((reader for ending, reader in ENDINGS.items() if name.endswith(ending)), None)
 
@@ -41,6 +42,9 @@ def read_table(path: str | Path, roles: Roles | None = None, *, kind: str | None
         table = read_whole(_source(path, reader), roles, path)
     elif reader == "numpy":
         table = _read_numpy(path, roles, kind)
+    elif reader == "cells":
+        with _reading(path):
+            table = cells_table(open_cells(path), roles)
     else:
         with _reading(path):
             arrow = _read_parquet(path) if reader == "parquet" else _read_ipc(path)
@@ -63,6 +67,9 @@ def read_batches(
         table = _read_numpy(path, roles, kind)
         for start in range(0, table.n_rows, n_rows):
             yield rows_of(table, slice(start, start + n_rows))
+    elif reader == "cells":
+        with _reading(path):
+            yield from cell_batches(path, roles, n_rows)
     else:
         for batch in arrow_batches(path, columns, roles, n_rows):
             yield table_from_arrow(batch, roles)

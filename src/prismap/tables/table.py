@@ -47,6 +47,8 @@ class Table:
     notes: tuple[str, ...] = ()
     kind: str | None = None
     """What the file says it holds (npz files may): vectors, similarity or dissimilarity."""
+    show: tuple[str, ...] = ()
+    """Columns that came along to be shown, not used."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,8 @@ class Roles:
     """Which columns are not features, and which stay text even if they hold numbers.
 
     Columns in `show` are kept and not used for the map; those in `use` are used whatever they look like. Names that a
-    file does not have are refused when `required`, and passed over otherwise.
+    file does not have are refused when `required`, and passed over otherwise. `matrix` names the features of a file
+    that holds several matrices, such as cells with a representation ``X_pca``.
     """
 
     target: str | None = None
@@ -64,10 +67,15 @@ class Roles:
     required: bool = True
     show: tuple[str, ...] = ()
     use: tuple[str, ...] = ()
+    matrix: str | None = None
 
     def is_label(self, name: str) -> bool:
         """Whether a column is the target or the ids."""
         return name in (self.target, self.ids)
+
+    def may_be_vectors(self, name: str) -> bool:
+        """Whether a column that holds vectors is to be taken apart: it is a feature, and nobody calls it by name."""
+        return not self.is_label(name) and name not in {*self.text, *self.drop, *self.show}
 
 
 def make_table(columns: Mapping[str, Column], n_rows: int, roles: Roles, notes: Iterable[str] = ()) -> Table:
@@ -90,9 +98,12 @@ def make_table(columns: Mapping[str, Column], n_rows: int, roles: Roles, notes: 
 def chosen_names(names: Iterable[str], columns: Collection[str] | None, roles: Roles) -> list[str]:
     """The names to read: `columns` and labels; all for None, and if some are missing, so that a refusal shows them."""
     names = list(names)
-    if columns is None or not set(columns) <= set(names):
+    if columns is None:
         return names
-    wanted = set(columns)
+    # The entries of a column of vectors are named after it: "embedding:1".
+    wanted = {name if name in names else name.rpartition(":")[0] for name in columns}
+    if not wanted <= set(names):
+        return names
     return [name for name in names if name in wanted or roles.is_label(name)]
 
 
@@ -180,11 +191,40 @@ def table_from_arrow(batch: Any, roles: Roles) -> Table:
     """A pyarrow Table or RecordBatch as a `Table`."""
     names = batch.schema.names
     refuse_double_names(names)
-    columns = {
-        name: column_from_arrow(batch.column(place), as_text=name in roles.text, as_label=roles.is_label(name))
-        for place, name in enumerate(names)
-    }
+    columns: dict[str, Column] = {}
+    for place, name in enumerate(names):
+        column, label = batch.column(place), roles.is_label(name)
+        vectors = vectors_from_arrow(column) if roles.may_be_vectors(name) else None
+        if vectors is None:
+            columns[name] = column_from_arrow(column, as_text=name in roles.text, as_label=label)
+        else:
+            columns |= entries_of(name, vectors)
     return make_table(columns, batch.num_rows, roles)
+
+
+def entries_of(name: str, vectors: NDArray[Any]) -> dict[str, Column]:
+    """A column of vectors, such as embeddings, as a column for each of their entries.
+
+    >>> list(entries_of("embedding", np.zeros((3, 2))))
+    ['embedding:1', 'embedding:2']
+    """
+    return {f"{name}:{place + 1}": values for place, values in enumerate(vectors.T)}
+
+
+def vectors_from_arrow(array: Any) -> NDArray[np.float64] | None:
+    """A column of lists of numbers, all equally long and none missing, as a matrix; None for any other column."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = array.type
+    lists = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    if not lists or not (pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type)):
+        return None
+    lengths = pc.unique(pc.list_value_length(array)).to_pylist()
+    if len(lengths) != 1 or not lengths[0]:
+        return None
+    flat = pc.cast(pc.list_flatten(array), pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return np.asarray(flat).reshape(len(array), lengths[0])
 
 
 def column_from_arrow(array: Any, *, as_text: bool, as_label: bool = False) -> Column:

@@ -9,6 +9,7 @@
 `ClassModel`            any classifier with ``predict_proba``, at the rows (vectors only)
 `RealModel`             any regressor, at the rows (vectors only)
 `SegmentModel`          any classifier or regressor, along the whole segment (vectors only)
+`TangentModel`          a classifier with a derivative, by its speeds along the segment (vectors only)
 `PredictedLabels`       what a model predicts, in the place of the target
 `GaussianProcess`       a Gaussian process for each real target, along the whole segment
 ======================  ==========================================================================================
@@ -17,9 +18,11 @@
 from prismap.metrics.posteriors.base import Context, Posterior
 from prismap.metrics.posteriors.choice import POSTERIORS, Best, PredictedLabels, posterior_of
 from prismap.metrics.posteriors.excess import LocalParzen
+from prismap.metrics.posteriors.gradients import FunctionModel
 from prismap.metrics.posteriors.machine import LeastSquaresMachine
 from prismap.metrics.posteriors.model import ClassModel, RealModel
 from prismap.metrics.posteriors.model_segments import SegmentModel
+from prismap.metrics.posteriors.model_tangents import TangentModel
 from prismap.metrics.posteriors.parzen import Parzen
 from prismap.metrics.posteriors.process import GaussianProcess
 from prismap.metrics.posteriors.trees import Trees
@@ -29,6 +32,7 @@ __all__ = [
     "Best",
     "ClassModel",
     "Context",
+    "FunctionModel",
     "GaussianProcess",
     "LeastSquaresMachine",
     "LocalParzen",
@@ -37,6 +41,7 @@ __all__ = [
     "PredictedLabels",
     "RealModel",
     "SegmentModel",
+    "TangentModel",
     "Trees",
     "posterior_of",
 ]

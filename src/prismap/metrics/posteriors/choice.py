@@ -9,10 +9,13 @@ from sklearn.base import clone
 from prismap._validation import is_fitted
 from prismap.exceptions import InputError
 from prismap.metrics.posteriors.base import Posterior
+from prismap.metrics.posteriors.entry_model import on_entries
+from prismap.metrics.posteriors.gradients import check_gradient
 from prismap.metrics.posteriors.lssvm import log_loss
 from prismap.metrics.posteriors.machine import LeastSquaresMachine
 from prismap.metrics.posteriors.model import ClassModel, RealModel
 from prismap.metrics.posteriors.model_segments import SegmentModel
+from prismap.metrics.posteriors.model_tangents import TangentModel
 from prismap.metrics.posteriors.models import check_model, is_model, model_name, model_words, predicted_target
 from prismap.metrics.posteriors.parzen import Parzen
 from prismap.metrics.posteriors.process import GaussianProcess
@@ -83,7 +86,7 @@ class PredictedLabels(Choice):
 
     def fit(self, context):
         """The usual posterior of what the model predicts."""
-        predicted, folded = predicted_target(context, self.model)
+        predicted, folded = predicted_target(context, on_entries(self.model, context.data))
         posterior = GaussianProcess() if context.target == "real" else Parzen()
         fitted = posterior.fit(replace(context, values=predicted))
         fitted.judged = f"on what {model_name(self.model)} predicts ({model_words(context, folded)})"
@@ -108,10 +111,19 @@ def posterior_of(given, target, *, n_segments, path, data):
         raise InputError(f"posterior={given!r} is for {wrong} and {found}; use {names}, or set {way}.")
     if not is_model(given):
         return clone(given) if not hasattr(given, "model") else given
-    check_model(given, data, classes=target == "class")
+    check_model(given, classes=target == "class")
+    given = on_entries(given, data)
     if path.startswith("tangent"):
-        raise InputError("a model as posterior has no derivative: path must be 'chord' or 'graph', not 'tangent'.")
+        if target == "real":
+            raise InputError("a regressor as posterior has no tangent form: path must be 'chord' or 'graph'.")
+        check_gradient(given, f"path={path!r}")
+        return TangentModel(given)
     if n_segments not in ("auto", 1):
+        if data.is_matrix:
+            raise InputError(
+                f"between rows that are no vectors there are no points to ask {model_name(given)} about: n_segments "
+                f"must be 1 or 'auto'; got {n_segments!r}."
+            )
         return SegmentModel(given)
     return ClassModel(given) if target == "class" else RealModel(given)
 

@@ -20,7 +20,9 @@ from prismap._blocks import row_blocks
 from prismap._search import smallest
 from prismap.exceptions import InputError
 from prismap.metrics.posteriors.base import Posterior
+from prismap.metrics.posteriors.gradients import check_gradient
 from prismap.metrics.posteriors.models import (
+    aligned_gradients,
     aligned_probabilities,
     fold_model,
     model_name,
@@ -141,11 +143,24 @@ class AskedModel(Posterior):
         """What is said of the fitted rows, each by the clone that never saw its fold."""
         return self.folded.each_row(self.reading, self.data.raw(), context.folds)
 
+    def tensor_at(self, X, folds):
+        """Factors ``sqrt(p_c) grad log p_c`` (n, C, D) of the Fisher tensors of rows, each by the clone that never saw
+        its fold.
+        """
+        check_gradient(self.model, "the tensor")
+
+        def factors(model, rows):
+            P, S = aligned_gradients(model, rows, self.reading.classes)
+            return np.sqrt(P)[:, :, None] * S
+
+        return self.folded.each_row(factors, dense(X), folds)
+
 
 class SegmentModel(AskedModel):
     """Any classifier or regressor, asked along straight segments; the rows are sorted by fold."""
 
-    targets, n_folds = ("class", "real"), 5
+    targets: tuple[str, ...] = ("class", "real")
+    n_folds = 5
 
     def fit(self, context):
         """Fit clones for every pair of folds."""
@@ -190,9 +205,13 @@ class SegmentModel(AskedModel):
         rows, place = np.unique(index, return_inverse=True)
         return self.reading(model, X[rows])[place]
 
+    def evaluations(self):
+        """Questions to the model for a pair."""
+        return self.rule.n_segments - 1
+
     def require_evaluations(self, n_pairs):
         """Refuse a matrix of distances that would ask the model too often."""
-        wanted = n_pairs * (self.rule.n_segments - 1)
+        wanted = n_pairs * self.evaluations()
         if wanted > MOST_EVALUATIONS:
             raise InputError(
                 f"all distances along segments would ask the model {wanted:,} times, more than {MOST_EVALUATIONS:,}; "

@@ -17,6 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from prismap._validation import changed, is_fitted
 from prismap.exceptions import InputError
 from prismap.metrics.posteriors.base import Posterior
+from prismap.metrics.posteriors.gradients import dense, has_gradient, log_gradients
 
 #: Folds of an unfitted model that is asked along segments: a clone is fitted for each pair of folds.
 SEGMENT_FOLDS = 5
@@ -40,6 +41,31 @@ def aligned_probabilities(model, X, classes):
             f"classes {[str(name) for name in classes[:8]]}: it was fitted on another target."
         )
     return P / total
+
+
+def aligned_gradients(model, X, classes):
+    """Probabilities (n, C) in the order of `classes`, and their ``grad log p(c|x)`` (n, C, D); classes the model does
+    not know have neither.
+    """
+    P, found = aligned_probabilities(model, X, classes), ask_gradients(model, X)
+    S = np.zeros((*P.shape, X.shape[1]))
+    known = [str(name) for name in model.classes_]
+    for k, name in enumerate(classes):
+        if str(name) in known:
+            S[:, k] = found[:, known.index(str(name))]
+    if len(known) > len(classes):  # the classes of y share all the mass: log p' = log p - log sum p
+        S -= np.einsum("nc,ncd->nd", P, S)[:, None]
+    return P, S
+
+
+def ask_gradients(model, X):
+    """A model's derivatives, which must have a row for every class and a column for every feature."""
+    S = log_gradients(model, dense(X))
+    wanted = (len(X), len(model.classes_), X.shape[1])
+    if S.shape != wanted or not np.isfinite(S).all():
+        wrong = f"the shape {S.shape} for {wanted}" if S.shape != wanted else "values that are not finite"
+        raise InputError(f"predict_log_proba_gradient of {model_name(model)} gave {wrong}.")
+    return S
 
 
 def predicted_moments(model, X):
@@ -66,9 +92,9 @@ def ask(model, method, X, **options):
         return getattr(model, method)(X, **options)
     except (ValueError, TypeError) as error:
         wanted = getattr(model, "n_features_in_", None)
-        other = f" It was trained on {wanted} columns and asked about {X.shape[1]}." if wanted else ""
-        if wanted == X.shape[1]:
-            other = ""
+        other = ""
+        if wanted and wanted != X.shape[1]:
+            other = f" It was trained on {wanted} columns and asked about {X.shape[1]}."
         raise InputError(f"the model {model_name(model)} refused these rows: {error}{other}") from error
 
 
@@ -86,11 +112,8 @@ def model_name(model):
             return type(model).__name__
 
 
-def check_model(model, data, *, classes):
+def check_model(model, *, classes):
     """A model that can say what is needed of it."""
-    what, way = ("classifier", "'parzen' or 'lssvm'") if classes else ("regressor", "'gp'")
-    if data.is_matrix:
-        raise InputError(f"posterior as a {what} needs data='vectors'; use {way} for matrix data.")
     if classes and not hasattr(model, "predict_proba"):
         raise InputError(
             f"posterior={model!r} must be a classifier with predict_proba. Wrap one without probabilities in "
@@ -124,6 +147,11 @@ class BoundModel(BaseEstimator):
     def predict_proba(self, X):
         """The model's probabilities."""
         return self.model.predict_proba(self._rows(X))
+
+    @available_if(lambda self: has_gradient(self.model))
+    def predict_log_proba_gradient(self, X):
+        """The derivatives of the model's log-probabilities."""
+        return log_gradients(self.model, X)
 
     @available_if(lambda self: hasattr(self.model, "predict"))
     def predict(self, X, **options):
@@ -234,9 +262,9 @@ def fold_model(context, model, *, pairs=False):
 def predicted_target(context, model):
     """The target that a model predicts for every row, out of fold if it was not fitted, and the `FoldedModel`."""
     if context.target == "real":
-        check_model(model, context.data, classes=False)
-    if context.data.is_matrix or not hasattr(model, "predict"):
-        raise InputError(f"PredictedLabels({model!r}) needs a model with predict, and data='vectors'.")
+        check_model(model, classes=False)
+    if not hasattr(model, "predict"):
+        raise InputError(f"PredictedLabels({model!r}) needs a model with predict.")
     folded = fold_model(context, model)
     X, folds = context.data.raw(), context.folds
     if context.target == "real":
