@@ -9,6 +9,11 @@ from prismap._blocks import require_memory
 from prismap.exceptions import InputError
 
 
+def has_tensor(metric):
+    """Whether the posterior of a fitted `FisherMetric` has a tensor at every row."""
+    return any(hasattr(metric.posterior_, name) for name in ("tensor_factor", "tensor_at"))
+
+
 def fisher_relevance(metric, rows=None):
     """Shares of the features in the change of the target around some fitted rows.
 
@@ -43,11 +48,11 @@ def fisher_relevance(metric, rows=None):
     """
     if not hasattr(metric, "tensor_factor"):
         raise InputError("fisher_relevance needs a FisherMetric: without a target nothing says what changes it.")
-    data = metric.geometry_
+    data = metric.data_
     if data.is_matrix:
         raise InputError("fisher_relevance needs data='vectors': distances have no features.")
     X = data.rows_.toarray() if sp.issparse(data.rows_) else np.asarray(data.rows_)
-    if not hasattr(metric.posterior_, "tensor_factor"):
+    if not has_tensor(metric):
         raise InputError("the posterior of this metric has no tensor; fit FisherMetric(posterior='parzen').")
     n_classes = np.shape(metric.tensor_factor(X[:1]))[1]
     require_memory(16.0 * len(X) * n_classes * X.shape[1], "The Fisher tensors of all rows", "Take fewer features.")
