@@ -39,9 +39,8 @@ def test_equals_the_formula_of_the_thesis(surface):
 
 def test_the_width_by_what_numbers_can_represent(surface):
     Y, X = surface
-    model = InverseMap(bandwidth="all-representable", ridge=0.01, n_landmarks=30, landmarks="subset").fit(
-        Y[:300], X[:300]
-    )
+    options = {"ridge": 0.01, "n_landmarks": 30, "landmarks": "subset"}
+    model = InverseMap(bandwidth="all-representable", **options).fit(Y[:300], X[:300])
     width, factor = slow.representable_widths(Y[:300], model.landmarks_)
     floor = 0.1 * np.median(slow.neighbor_distances(model.landmarks_, 1))
     assert slow.neighbor_distances(model.landmarks_, 1).min() > floor  # else the library keeps kernels from vanishing

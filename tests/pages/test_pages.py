@@ -31,7 +31,8 @@ def test_page_has_the_map_its_twins_and_all_rows(live):
     assert sorted(set(page.split)) == ["fitted", "placed"]
     own = page.layers[2].own
     assert own.name == "shuffled labels"
-    np.testing.assert_array_equal(own.codes[model.fit_rows_], model.twins_.permuted_target)
+    fitted = model.fit_rows_[model.twins_.permuted_rows]
+    np.testing.assert_array_equal(own.codes[fitted], model.twins_.permuted_target)
     np.testing.assert_array_equal(np.bincount(own.codes), np.bincount(model.y_))
     score = model.report().scores[0]
     assert (
@@ -39,7 +40,8 @@ def test_page_has_the_map_its_twins_and_all_rows(live):
         in page.layers[2].own_note
     )
     relevance = page.relevance
-    assert relevance.names == list(page.columns)
+    assert [*relevance.names, "trust"] == list(page.columns)
+    np.testing.assert_array_equal(page.columns["trust"], model.trust_.value)
     rows, positions = model.rows_[model.fit_rows_], model.embedding_
     again = FeatureRelevance(n_samples=1000, random_state=model.seed_).fit(rows, positions)
     np.testing.assert_allclose(relevance.values, again.relevance_)
@@ -89,7 +91,7 @@ def test_another_supervision_moves_the_fitted_rows_and_can_be_stopped(live):
 def test_selection_is_told_apart_by_its_columns(live):
     _, _, compute = live
     names, values = compute.relevance(np.arange(50), progress=lambda share: None, cancel=lambda: False)
-    assert len(names) == len(values) == 4
+    assert len(names) == len(values) == 5  # four features, and how far rows can be trusted
     assert np.isfinite(values).all()
 
 
@@ -111,7 +113,7 @@ def test_it_is_told_what_changes_the_target_around_fitted_rows(live):
     model, page, compute = live
     rows = model.fit_rows_[:30]
     names, here, everywhere = compute.target_relevance(rows)
-    assert names == list(page.columns)
+    assert names == [name for name in page.columns if name != "trust"]
     # The posterior of this map has no tensor: that of a Parzen posterior stands in for it.
     parzen = changed(model.metric_, posterior="parzen", supervision=1.0).fit(model.fitted_rows(), model.fitted_target())
     np.testing.assert_allclose(here, fisher_relevance(parzen, np.arange(30)))

@@ -101,7 +101,7 @@ def _map_of(job: Job, console: _Watched) -> Any:
         """The page with its verdict, while the map is already looked at."""
         watched = _Watched(console, progress)
         watched.span = (0.0, _DRAWING)
-        judge_map(model, watched)
+        judge_map(model, watched, job.budget)
         return with_notes(verdict_page(page, model), console)
 
     return with_notes(page, console), live_compute(model, page), None if job.quick else judged

@@ -48,6 +48,8 @@ class Job:
     target_name: str = "target"
     quick: bool = False
     """Whether the map is not to be judged."""
+    budget: str | float | None = None
+    """What may be spent on judging it."""
 
 
 def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
@@ -60,18 +62,14 @@ def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
         page = attempt(console, f"no {PAGE}: making the page", lambda: map_page(job, model))
     Y, far = map_positions(model, page)
     with console.stage("writing"), folder_aside(out, force=force) as folder:
-        name = "map.parquet" if importlib.util.find_spec("pyarrow") else "map.csv"
-        console.doing(f"{name}, {len(Y):,} rows")
-        write_map(folder / name, map_rows(job, model, Y, far))
         attempt(console, f"no {PICTURE}: drawing it", lambda: draw(job, model, Y, folder, console))
-        unchanged = [path.name for path in folder.iterdir()]
-        files = write_model_and_page(job, model, page, folder, console)
+        files = write_map_and_page(job, model, (Y, far), page, folder, console)
     document: dict[str, Any] = {"out": str(out), "files": files, "report": None, "notes": console.notes}
     if job.quick:
         console.result(f"The map was not judged (--quick).\n\n{out}: {', '.join(files)}", document)
         return
     console.say(f"{out / PAGE if page is not None else out} is there; the verdict follows")
-    judged = attempt(console, f"no {REPORT}: judging the map", lambda: judge_map(model, console))
+    judged = attempt(console, f"no {REPORT}: judging the map", lambda: judge_map(model, console, job.budget))
     if judged is None:
         console.result(f"{out}: {', '.join(files)}", document)
         return
@@ -80,18 +78,28 @@ def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
     if page is not None:
         page = attempt(console, f"no verdict in {PAGE}: making the page", lambda: verdict_page(page, model)) or page
     with console.stage("writing the verdict"), folder_aside(out, force=True) as folder:
-        for name in unchanged:
-            shutil.copy2(out / name, folder / name)
+        if (out / PICTURE).exists():
+            shutil.copy2(out / PICTURE, folder / PICTURE)
         report = replace(judged, notes=(*judged.notes, *console.notes))
         with written_aside(folder / REPORT) as aside:
             aside.write_text(to_json(report.to_dict()), encoding="utf-8")
-        document["files"] = files = write_model_and_page(job, model, page, folder, console)
+        document["files"] = files = write_map_and_page(job, model, (Y, far), page, folder, console)
     printed = report if console.quiet else judged  # the other notes have been said
     console.result(f"{printed}\n\n{out}: {', '.join(files)}", {**document, "report": report.to_dict()})
 
 
-def write_model_and_page(job: Job, model: Any, page: PageData | None, folder: Path, console: Console) -> list[str]:
+def write_map_and_page(
+    job: Job,
+    model: Any,
+    places: tuple[NDArray[Any], NDArray[Any]],
+    page: PageData | None,
+    folder: Path,
+    console: Console,
+) -> list[str]:
     """The files that a verdict changes; returns the names of all that the folder holds by then."""
+    name = "map.parquet" if importlib.util.find_spec("pyarrow") else "map.csv"
+    console.doing(f"{name}, {len(places[0]):,} rows")
+    write_map(folder / name, map_rows(job, model, *places))
     console.doing(MODEL)
     model.save(folder / MODEL, extra_header={"title": job.title, **job.about})
     if page is not None:
@@ -173,7 +181,7 @@ def fit_map(job: Job, console: Console) -> Any:
     return model.remember_table(job.encoding, index=job.ids)
 
 
-def judge_map(model: Any, console: Console) -> Any:
+def judge_map(model: Any, console: Console, budget: Any = None) -> Any:
     """The report of a map; it is refitted several times for it."""
     with console.stage("judging it"), warnings.catch_warnings():
         warnings.simplefilter("ignore", PrismapWarning)  # what the refits warn of was said of the map itself
@@ -183,7 +191,7 @@ def judge_map(model: Any, console: Console) -> Any:
             left = time_left(done / total, perf_counter() - begin)
             console.doing(f"{done} of {total} maps for comparison{left}", done / total)
 
-        return model.report(callback=follow, verbose=0)
+        return model.report(budget=budget, callback=follow, verbose=0)
 
 
 def map_positions(model: Any, page: PageData | None) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -203,9 +211,18 @@ def map_rows(job: Job, model: Any, Y: NDArray[Any], far: NDArray[Any]) -> dict[s
         "split": np.where(np.isin(np.arange(len(Y)), model.fit_rows_), "fit", "placed"),
         "far": far,
     }
+    trust = row_trust(model)
+    if trust is not None:
+        columns["trust"] = trust
     if job.y is not None:
         columns["target"] = job.y
     return columns
+
+
+def row_trust(model: Any) -> NDArray[Any] | None:
+    """How far each row can be trusted, if the map was judged by enough rows to tell."""
+    report = model.report_if_judged()
+    return None if report is None or report.trust is None else model.trust_.value
 
 
 def draw(job: Job, model: Any, Y: NDArray[Any], folder: Path, console: Console) -> None:

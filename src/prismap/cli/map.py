@@ -90,6 +90,10 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     )
     fit.add_argument("--fit-rows", type=options.rows, metavar="N", help="rows to fit; the others are placed by the map")
     fit.add_argument("--quick", action="store_true", help="do not judge the map, which takes longer than making it")
+    fit.add_argument(
+        "--budget", type=options.budget, metavar="B",
+        help="for judging: full (default, up to twice the time of the map), quick (half of it), or seconds",
+    )  # fmt: skip
     fit.add_argument("--perplexity", type=options.from_one, metavar="P", help="effective number of neighbours")
     fit.add_argument("--seed", type=options.seed, default=0, metavar="N", help="random seed (default: 0)")
     fit.add_argument("--jobs", type=int, metavar="N", help="processor cores to use; -1: all")
@@ -129,6 +133,7 @@ def read_job(args: argparse.Namespace, console: Console) -> Job:
         encoding=ready.encoding,
         title=args.title or args.file.stem,
         quick=args.quick,
+        budget=args.budget,
         target_name=args.target or "target",
         options=_options(args, data, ready.target_kind),
         ids=table.ids,

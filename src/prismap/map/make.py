@@ -33,8 +33,8 @@ COSTS = {
     "TSNE": "tsne", "NeRV": "nerv", "MDS": "mds", "ElasticMDS": "elastic", "Isomap": "isomap", "LLE": "lle",
     "MVU": "mvu",
 }  # fmt: skip
-#: Iterations of an embedding by name; half of them are enough to be judged.
-N_ITER, QUICK_ITER = 500, 250
+#: Iterations of an embedding by name.
+N_ITER = 500
 #: Rows that carry the mapping of a large map, and rows that the search for a mapping's smoothness looks at.
 N_LANDMARKS, SMOOTHNESS_ROWS = 4000, 500
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from prismap.map.trust import NEIGHBORS, agreement
+from prismap.map.trust import NEIGHBORS
 from prismap.metrics.target import known_targets
 
 #: Names of the columns of `votes_of`.
@@ -25,10 +25,10 @@ def votes_of(model, Y):
     y = y[:, 0] if y.ndim == 2 else y
     known = known_targets(y)
     fitted, y = model.embedding_[known], y[known]
-    if model.target_ == "class":
-        share, codes = agreement(Y, fitted, y)
-        names = np.array([str(name) for name in model.classes_], dtype=object)
-        return {CLASS: names[codes], SHARE: share}
     nearest = NearestNeighbors(n_neighbors=min(NEIGHBORS, len(fitted))).fit(fitted)
     near = y[nearest.kneighbors(Y, return_distance=False)]
-    return {MEAN: near.mean(axis=1), SPREAD: near.std(axis=1)}
+    if model.target_ != "class":
+        return {MEAN: near.mean(axis=1), SPREAD: near.std(axis=1)}
+    votes = (near[:, :, None] == np.arange(len(model.classes_))).sum(axis=1)
+    names = np.array([str(name) for name in model.classes_], dtype=object)
+    return {CLASS: names[votes.argmax(axis=1)], SHARE: votes.max(axis=1) / near.shape[1]}

@@ -64,11 +64,21 @@ def judged_page(page, model, *, verbose=None) -> PageData:
         layers += [permuted_layer(model, report.scores[0])] if report.scores else []  # none if every class is rare
     notes = (*report.notes, *(note for note in page.notes if note != NOT_JUDGED))
     curves = [Curve(name, one.k, one.value) for name, one in report.structure.items()]
-    return replace(page, layers=layers, report=report.to_dict(), curves=curves, notes=notes)
+    columns = {**page.columns, **trust_column(model, report, page.columns)}
+    return replace(page, columns=columns, layers=layers, report=report.to_dict(), curves=curves, notes=notes)
+
+
+def trust_column(model, report, columns):
+    """How far each row can be trusted, as one more column of a judged map; by another name where that one is taken."""
+    if report is None or report.trust is None:
+        return {}
+    return {"trust" if "trust" not in columns else "trust in the map": model.trust_.value}
 
 
 def all_positions(model: Any, parts: Any, rows_fitted: Any = None) -> Any:
     """Positions of all rows given to `fit` on a map of some of them, and which of them are far from those."""
+    if parts is model.parts_:
+        return model.placed_rows()
     fitted = model.fit_rows_ if rows_fitted is None else model.fit_rows_[rows_fitted]
     Y, far = np.empty((model.rows_.shape[0], parts.positions.shape[1])), np.zeros(model.rows_.shape[0], dtype=bool)
     others = np.setdiff1d(np.arange(len(Y)), fitted)

@@ -54,9 +54,10 @@ def map_file(source, out, model, *, keep_columns=False, resume=True, progress=No
         of objects: FASTA, JSON lines, or a table with the column of text that the map was made of.
     out : path that ends in .parquet or .csv. Columns: ``id`` (the file's, or the row's number), ``x``, ``y``,
         ``split`` ("new"), ``far`` (whether the row is far from all the map has seen), ``distance`` (to the nearest
-        fitted row, in units of their typical distance), ``row`` (its number in the source), ``target`` if the source
-        has it, and what the ten nearest fitted rows on the map say: ``neighbor_class`` and ``neighbor_share``, for
-        numbers ``neighbor_mean`` and ``neighbor_std``.
+        fitted row, in units of their typical distance), ``row`` (its number in the source), ``trust`` (the chance that
+        the rows around it tell the truth about it) if the map was judged, ``target`` if the source has it, and what the
+        ten nearest fitted rows on the map say: ``neighbor_class`` and ``neighbor_share``, for numbers ``neighbor_mean``
+        and ``neighbor_std``.
     model : a `PrisMap`, or the path of a saved one.
     keep_columns : bool
         Whether the other columns of the source are written, too; names that are taken get " (source)" at their end.
@@ -148,13 +149,16 @@ def saved_model(model, path: Path) -> Path:
 
 
 def fingerprint(path) -> str:
-    """A digest of all in a saved model that decides where rows go; not of its times, nor of its report."""
+    """A digest of all in a saved model that decides where rows go and how they are trusted; not of its times."""
     bundle = read_bundle(path)
     digest = hashlib.sha256()
     for name, array in sorted(bundle.arrays.items()):
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
         digest.update(np.ascontiguousarray(array).data)
     about = {key: bundle.header.get(key) for key in ("params", "target_kind", "extra")}
+    trust = (bundle.header.get("report") or {}).get("trust")
+    if trust is not None:  # it decides a column of the output
+        about["trust"] = trust
     digest.update(json.dumps(about, sort_keys=True).encode())
     return digest.hexdigest()
 
@@ -218,9 +222,17 @@ def _placed(part: Part, model, tally: Tally) -> Iterator[dict[str, Any]]:
             "id": rows if ids is None else ids, "x": Y[:, 0], "y": Y[:, 1], "split": np.full(len(Y), "new"),
             "far": far, "distance": distance, "row": rows,
         }  # fmt: skip
+        if knows_trust(model):
+            columns["trust"] = nameless.trust(encoded.X, positions=(Y, far))
         columns |= {} if target is None else {"target": target}
         columns |= votes_of(model, Y)
         yield columns | {f"{name} (source)" if name in columns else name: values for name, values in kept.items()}
+
+
+def knows_trust(model) -> bool:
+    """Whether a map was judged by enough rows to tell how far others can be trusted."""
+    report = model.report_if_judged()
+    return report is not None and report.trust is not None
 
 
 def _batches(part: Part, encoding, kind, n_rows) -> Iterator[tuple[Any, Any, Any, dict[str, Any]]]:
