@@ -167,3 +167,33 @@ def rebuilt_position(x, X, Y, n_neighbors, reg):
     G = np.array([[(X[j] - x) @ (X[k] - x) for k in near] for j in near])
     w = np.linalg.solve(G + reg * np.trace(G) * np.eye(n_neighbors), np.ones(n_neighbors))
     return sum(a * Y[j] for a, j in zip(w / w.sum(), near, strict=True))
+
+
+def network_position(x, X, layers, n_inputs):
+    """A tanh network over the principal coordinates of x, scaled to unit mean square, one unit at a time."""
+    mean = X.mean(axis=0)
+    values, vectors = np.linalg.eigh((X - mean).T @ (X - mean))
+    axes = vectors[:, np.argsort(values)[::-1][:n_inputs]]
+    axes = axes * np.sign(((X - mean) @ axes)[np.abs((X - mean) @ axes).argmax(axis=0), range(n_inputs)])
+    size = math.sqrt(np.mean([sum(c**2 for c in (row - mean) @ axes) for row in X]) / n_inputs)
+    h = list((x - mean) @ axes / size)
+    for number, (W, b) in enumerate(layers):
+        h = [sum(h[i] * W[i, j] for i in range(len(h))) + b[j] for j in range(len(b))]
+        if number < len(layers) - 1:
+            h = [math.tanh(v) for v in h]
+    return np.array(h)
+
+
+def shadow_targets(F, first, cost_of, n_iter):
+    """Tipping & Lowe (1997): targets T = Y - eta dE/dY, weights by the pseudo-inverse, eta times 1.2 or a half."""
+    A = np.linalg.pinv(F) @ first
+    cost, gradient = cost_of(F @ A)
+    eta = 0.1 * np.linalg.norm(F @ A) / np.linalg.norm(gradient)
+    for _ in range(n_iter):
+        trial = np.linalg.pinv(F) @ (F @ A - eta * gradient)
+        new_cost, new_gradient = cost_of(F @ trial)
+        if new_cost < cost:
+            A, cost, gradient, eta = trial, new_cost, new_gradient, 1.2 * eta
+        else:
+            eta = 0.5 * eta
+    return A

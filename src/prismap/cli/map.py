@@ -23,7 +23,7 @@ from prismap.tables import Roles, Table, TableEncoding, TextColumn, read_table, 
 DATA = ("vectors", "cosine", "similarity", "dissimilarity")
 
 #: Mappings of `PrisMap` by name; "own" has no name for files.
-MAPPINGS = ("auto", "fisher", "euclidean", "svr", "cost", "elm", "direct", "vote")
+MAPPINGS = ("auto", "fisher", "euclidean", "svr", "cost", "elm", "direct", "vote", "parametric")
 
 
 def register(subparsers: Any, common: argparse.ArgumentParser) -> None:

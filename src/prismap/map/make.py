@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 from prismap import embeddings
 from prismap.exceptions import InputError
 from prismap.map.parts import DENSE_ROWS
-from prismap.mappings import DirectPlacement, KernelMap, VoteMap
+from prismap.mappings import DirectPlacement, KernelMap, ParametricMap, VoteMap
 from prismap.mappings.base import Mapping
 from prismap.mappings.costs import MAP_COSTS
 from prismap.mappings.placement import PLACEMENT_COSTS
@@ -27,6 +27,7 @@ METHODS = {
 MAPPINGS = {
     "fisher": KernelMap(), "euclidean": KernelMap(metric="data"), "svr": KernelMap(solver="svr"),
     "cost": KernelMap(solver="cost"), "elm": KernelMap("elm"), "direct": DirectPlacement(), "vote": VoteMap(),
+    "parametric": ParametricMap(),
 }  # fmt: skip
 #: The cost that places new rows on maps of a method, for the mappings that minimise one.
 COSTS = {
@@ -149,7 +150,7 @@ def make_mapping(mapping, embedding, *, method, perplexity, seed, large=False):
     else:
         settings = {"perplexity": perplexity, "random_state": seed}
         made = clone(MAPPINGS[mapping])
-        if mapping in ("cost", "direct"):
+        if mapping in ("cost", "direct", "parametric"):
             settings |= cost_settings(mapping, method)
         made.set_params(**{name: value for name, value in settings.items() if name in made.get_params()})
     if large and not (isinstance(made, KernelMap) and made.kernel == "rbf"):
@@ -169,8 +170,8 @@ def cost_settings(mapping, method):
     elif name == "ElasticMDS" and not (isinstance(own["weights"], str) and own["weights"] == "elastic"):
         cost = "mds" if isinstance(own["weights"], str) else None
     elif name == "NeRV" and own["kernel"] == "student":
-        cost = "tnerv" if mapping == "cost" else "tsne"
-    known = MAP_COSTS if mapping == "cost" else PLACEMENT_COSTS
+        cost = "tsne" if mapping == "direct" else "tnerv"
+    known = PLACEMENT_COSTS if mapping == "direct" else MAP_COSTS
     if cost not in known:
         raise InputError(
             f"mapping={mapping!r} needs a method whose cost is known for new rows, and {name} has none; use "

@@ -80,8 +80,9 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         data's own distances. "svr" and "cost": its coefficients from support vector regression or from the cost of the
         embedding ("tsne", "nerv", "mds", "elastic"). "elm": the extreme learning kernel. "vote": where most of the
         nearest fitted samples are. "direct": where the cost of the embedding is lowest (slow), and the closed forms of
-        "isomap", "lle" and "mvu". "own": by the method itself ("som", "gtm", "kpca", "kda"). "auto": "fisher" or
-        "vote", whichever does better on fitted samples that are left out. Or an object of `prismap.mappings`.
+        "isomap", "lle" and "mvu". "parametric": a small network trained by the cost of the embedding. "own": by the
+        method itself ("som", "gtm", "kpca", "kda"). "auto": "fisher" or "vote", whichever does better on fitted samples
+        that are left out. Or an object of `prismap.mappings`.
     supervision : float, "auto" or "max", default=0.8
         How much the target counts, from 0 (the unsupervised map) to 1 (the pure Fisher metric, as published). The
         default leaves the Euclidean metric a share, so that structure inside a class survives. "auto" takes the least
@@ -617,6 +618,10 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             positions = Y, distance > self.parts_.far_threshold
         return trust_at(self, rows, *positions)
 
+    def knows_trust(self):
+        """Whether the map was judged, by enough samples to tell how far others can be trusted."""
+        return self._report is not None and self._report.trust is not None
+
     def report_if_judged(self):
         """The report if the map was judged; None otherwise."""
         return self._report
@@ -681,7 +686,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
 def like_rows(Y, rows):
     """Positions in single precision, if the map was made of such rows."""
-    return Y.astype(np.float32) if rows.dtype == np.float32 else Y
+    return Y.astype(np.float32) if getattr(rows, "dtype", None) == np.float32 else Y
 
 
 def distances_among(metric, rows):

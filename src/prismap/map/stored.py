@@ -17,8 +17,8 @@ from prismap.metrics.objects import MOST_IN_MATRIX
 
 #: Arrays of row numbers, and the least number that may stand in them.
 INDICES = {
-    "fit_rows": 0, "anchors": 0, "mapping/landmarks": 0, "metric/support": 0, "metric/machine_landmarks": 0,
-    "metric/path_support": 0, "metric/process_pivots": 0, "metric/folds": -1,
+    "fit_rows": 0, "anchors": 0, "mapping/landmarks": 0, "mapping/centers": 0, "metric/support": 0,
+    "metric/machine_landmarks": 0, "metric/path_support": 0, "metric/process_pivots": 0, "metric/folds": -1,
 }  # fmt: skip
 #: Other arrays of whole numbers.
 WHOLE = (

@@ -1,4 +1,4 @@
-"""The costs by which a mixture can be learnt: elastic stress, t-SNE, NeRV and Isomap (Rice 2016, sec. 4).
+"""The costs by which weights of a mixture can be learnt: elastic stress, t-SNE, NeRV and Isomap (Rice 2016, sec. 4).
 
 A cost places rows under a given mixture, ``place(D, Y) -> Minimum``, and is a function of the weights at given
 positions, ``of_weights(matrices, weights, Y)``. All mixtures are condensed: each pair once.
@@ -48,10 +48,10 @@ class ElasticCost:
 class NeighborCost:
     """The cost of t-SNE or NeRV, whose affinities follow the mixture, bandwidths included.
 
-    With ``s_ij = D_ij^2``, p_{j|i} ~ exp(-b_i s_ij) and b_i such that the perplexity stays, a change of s moves b_i by
-    ``-b_i Cov_p(s, ds) / Var_p(s)``. For g = dE/dp and h the derivative by b_i at fixed p (NeRV only, whose q
-    have the same bandwidth) this gives ``dE/ds_ij = b_i p_ij ((s_ij - mean_p s) (Cov_p(g, s) - h) / Var_p(s) - (g_ij -
-    mean_p g))``.
+    With ``s_ij = D_ij^2``, p_{j|i} ~ exp(-b_i s_ij) and b_i such that the perplexity stays as it is, a change of s
+    moves b_i by ``-b_i Cov_p(s, ds) / Var_p(s)``. For g = dE/dp and h the derivative by b_i at fixed p (NeRV only,
+    whose q have the same bandwidth) this gives ``dE/ds_ij = b_i p_ij ((s_ij - mean_p s) (Cov_p(g, s) - h) / Var_p(s) -
+    (g_ij - mean_p g))``.
     """
 
     def __init__(self, name, perplexity, gamma):
@@ -63,11 +63,11 @@ class NeighborCost:
         np.fill_diagonal(D2, np.inf)
         P, sigma = calibrate(D2, lower_perplexity(self.perplexity, len(D)))
         smallest = SMALLEST_BANDWIDTH * np.sqrt(np.mean(D2, where=np.isfinite(D2)))
-        few = np.flatnonzero(sigma < smallest) if self.name == "nerv" else np.arange(0)  # as the embedding has it
-        if len(few):
-            sigma[few] = smallest
-            P[few] = row_affinities(D2[few], sigma[few])
-        return P, sigma, ~np.isin(np.arange(len(D)), few)
+        floored = (sigma < smallest) & (self.name == "nerv")  # as the embedding has it
+        if floored.any():
+            sigma[floored] = smallest
+            P[floored] = row_affinities(D2[floored], sigma[floored])
+        return P, sigma, ~floored
 
     def place(self, D, Y, **options):
         """Positions of lower cost."""

@@ -222,17 +222,11 @@ def _placed(part: Part, model, tally: Tally) -> Iterator[dict[str, Any]]:
             "id": rows if ids is None else ids, "x": Y[:, 0], "y": Y[:, 1], "split": np.full(len(Y), "new"),
             "far": far, "distance": distance, "row": rows,
         }  # fmt: skip
-        if knows_trust(model):
+        if model.knows_trust():
             columns["trust"] = nameless.trust(encoded.X, positions=(Y, far))
         columns |= {} if target is None else {"target": target}
         columns |= votes_of(model, Y)
         yield columns | {f"{name} (source)" if name in columns else name: values for name, values in kept.items()}
-
-
-def knows_trust(model) -> bool:
-    """Whether a map was judged by enough rows to tell how far others can be trusted."""
-    report = model.report_if_judged()
-    return report is not None and report.trust is not None
 
 
 def _batches(part: Part, encoding, kind, n_rows) -> Iterator[tuple[Any, Any, Any, dict[str, Any]]]:

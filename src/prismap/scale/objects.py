@@ -51,5 +51,7 @@ def placed_objects(path: Path, model: Any, tally: Any) -> Iterator[dict[str, Any
             "id": np.array(things.names[some]), "x": Y[:, 0], "y": Y[:, 1], "split": np.full(len(Y), "new"),
             "far": far, "distance": distance, "row": np.arange(first, first + len(Y)),
         }  # fmt: skip
+        if model.knows_trust():
+            columns["trust"] = model.trust(things.objects[some], positions=(Y, far))
         columns |= {} if target is None else {"target": target}
         yield columns | votes_of(model, Y)
