@@ -10,7 +10,7 @@ def on_screen(page, position, data):
     positions = data.layers[0].positions
     centre = (positions.min(0) + positions.max(0)) / 2
     radius = np.ptp(positions, axis=0).max() / 2 * 1.06
-    box = page.locator(".pm-canvas").bounding_box()
+    box = page.locator(".pm-canvas").first.bounding_box()
     x, y = (np.asarray(position) - centre) / radius * box["height"] / 2
     return box["x"] + box["width"] / 2 + x, box["y"] + box["height"] / 2 - y
 
@@ -22,7 +22,7 @@ def point_at(page, row, data):
 
 def lasso(page, centre=None, radius=0.49):
     """Draw a circle with the lasso; `centre` on the screen (default: the middle), `radius` as a part of the height."""
-    box = page.locator(".pm-canvas").bounding_box()
+    box = page.locator(".pm-canvas").first.bounding_box()
     x, y = centre or (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     r = radius * box["height"]
     page.get_by_role("button", name="Lasso (L)").click()

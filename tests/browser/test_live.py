@@ -34,12 +34,25 @@ class FakeCompute:
         if lines[0] != "x,y":
             raise InputError("the file lacks 2 of the 2 columns of the map: -'x', -'y'.")
         positions = np.array([[float(cell) for cell in line.split(",")] for line in lines[1:]])
-        return Placed(positions, np.abs(positions[:, 0]) > 11.5, None, ["1 missing value of 'x' was filled"])
+        about = {
+            "class of neighbours": np.array(["b"] * len(positions), dtype=object),
+            "share of neighbours": np.full(len(positions), 0.9),
+        }
+        far, notes = np.abs(positions[:, 0]) > 11.5, ["1 missing value of 'x' was filled"]
+        return Placed(positions, far, None, notes, {"height": positions[:, 1]}, None, about)
 
     def relevance(self, rows, *, progress, cancel):
         while not self.go.wait(0.05):
             progress(0.5)
         return ["noise", "height"], np.array([0.1, len(rows) / 90])
+
+    def target_relevance(self, rows):
+        return ["height", "noise"], np.array([0.8, 0.2]), np.array([0.5, 0.5])
+
+    def shape(self, groups, *, start, progress, cancel):
+        assert [len(group) for group in groups] == [30, 30]
+        progress(0.5, start * 0.5)
+        return start[:, ::-1], ["height", "noise"], np.array([0.9, 0.1])
 
     def reembed(self, supervision, *, start, progress, cancel):
         for step in range(4):
@@ -127,8 +140,10 @@ def test_what_sets_a_selection_apart_needs_no_server_but_relevance_does(open_app
     lasso(page, on_screen(page, CENTRES[2], data), 0.25)
     expect(page.locator(".pm-diffs li").first).to_contain_text(re.compile("height|city = Kiel"))
     page.get_by_role("button", name="Local relevance").click()
-    bars = page.locator(".pm-selection .pm-feature-list li")
+    bars = page.locator(".pm-selection .pm-feature-list:not([data-test]) li")
     expect(bars).to_have_text([re.compile("^height0.333"), re.compile("^noise0.1")])
+    here = page.locator("[data-test=target-relevance] li")
+    expect(here).to_have_text([re.compile("^height80 %"), re.compile("^noise20 %")])
     bars.first.get_by_role("button").click()
     expect(page.get_by_label("Colour by", exact=True)).to_have_value("column:0")
     keep("live-relevance")
@@ -137,6 +152,27 @@ def test_what_sets_a_selection_apart_needs_no_server_but_relevance_does(open_app
     expect(page.get_by_role("progressbar", name="Local relevance")).to_have_attribute("value", "0.5")
     page.get_by_role("button", name="Stop").click()
     expect(page.get_by_text("Stopped.", exact=True)).to_be_visible()
+
+
+def test_a_map_shaped_by_hand_says_so(open_app, data, compute, keep):
+    page = open_app(data, compute)
+    page.get_by_text("Shape the map by hand").click()
+    for name in ("group = a", "group = b"):
+        page.get_by_label("Search rows").fill(name)
+        page.keyboard.press("Enter")
+        expect(count(page)).to_have_text("30 rows")
+        page.get_by_role("button", name="Selection is a group").click()
+    page.get_by_role("button", name="Let the map follow").click()
+    expect(page.get_by_role("radio", name="Shaped by hand")).to_have_attribute("aria-checked", "true")
+    expect(page.get_by_text("What tells the groups apart: height (90 %), noise (10 %).")).to_be_visible()
+    page.get_by_role("tab", name="Verdict").click()
+    expect(page.locator(".pm-verdict .pm-sentence").first).to_contain_text(
+        "This map was shaped by hand. It was not judged"
+    )
+    assert breaches(page) == []
+    keep("live-by-hand")
+    page.get_by_role("radio", name="Fisher map").click()
+    expect(page.locator(".pm-verdict .pm-sentence").first).not_to_contain_text("shaped by hand")
 
 
 def test_supervision_moves_the_points_and_can_be_stopped(open_app, data, compute, keep):
@@ -181,7 +217,13 @@ def test_dropped_rows_appear_and_far_ones_are_marked(open_app, data, compute, ke
     page.mouse.move(*on_screen(page, [12.0, 12.0], data))
     expect(page.locator(".pm-card")).to_contain_text("new row 3")
     expect(page.locator(".pm-card")).to_contain_text("far from all fitted rows")
+    expect(page.locator(".pm-card")).to_contain_text("class of neighbours")
+    expect(page.locator(".pm-card")).to_contain_text("90 %")
     keep("live-new-rows")
+    page.get_by_label("Colour by").select_option(label="class of neighbours")
+    expect(page.locator(".pm-entry-name").first).to_have_text("b")
+    lasso(page, on_screen(page, [10.0, 1.0], data), 0.12)
+    expect(page.locator(".pm-selection")).to_contain_text("new row 2")
     page.evaluate(drop, ["weight\n1\n", "other.csv"])
     expect(page.get_by_role("alert")).to_contain_text("lacks 2 of the 2 columns")
     page.expected_complaints = 1  # the browser's own note of the refused request

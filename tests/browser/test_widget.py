@@ -2,6 +2,7 @@
 
 import base64
 import json
+from dataclasses import replace
 
 import pytest
 from playwright.sync_api import expect
@@ -31,6 +32,8 @@ window.select = (rows) => {
   values.selection = new DataView(Int32Array.from(rows).buffer);
   listeners["change:selection"]();
 };
+window.tell = (name, value) => { values[name] = value; listeners["change:" + name](); };
+window.judged = (text) => tell("_judged", new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer));
 window.listening = () => Object.keys(listeners);
 window.leave = widget.render({ model, el: document.getElementById("cell") });
 </script>"""
@@ -62,3 +65,20 @@ def test_leaving_a_cell_leaves_nothing_behind(cell):
     page.evaluate("leave()")
     assert page.evaluate("listening()") == []
     assert page.locator("canvas").count() == 0
+
+
+def test_the_verdict_arrives_while_the_map_is_looked_at(cell):
+    page, data = cell
+    page.evaluate("tell('_judging', 0.5)")
+    expect(page.get_by_role("progressbar", name="Judging this map")).to_be_visible()
+    later = replace(data, report={**data.report, "verdict": "Another verdict."})
+    page.evaluate("judged", base64.b64encode(pack_page(later)).decode())
+    expect(page.locator(".pm-verdict .pm-sentence")).to_contain_text("Another verdict.")
+
+
+def test_a_narrow_cell_puts_the_panels_below_the_map(cell):
+    page, _ = cell
+    page.evaluate("document.getElementById('cell').style.width = '700px'")
+    stage, panel = (page.locator(name).bounding_box() for name in (".pm-stage", ".pm-right"))
+    assert stage["width"] == 700
+    assert panel["y"] > stage["y"] + stage["height"]

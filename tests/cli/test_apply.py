@@ -50,7 +50,7 @@ def test_the_rows_of_the_map_fall_on_themselves(place, model):
     rows, said, err = place(model.parent / "flowers.csv", "--quiet")
     first = parquet.read_table(model / "map.parquet").to_pydict()
     np.testing.assert_allclose(positions(rows), positions(first), atol=1e-9)
-    assert list(rows) == ["id", "x", "y", "split", "far", "row", "trust", "target"]
+    assert list(rows) == ["id", "x", "y", "split", "far", "distance", "row", "trust", "target"]
     np.testing.assert_allclose(rows["trust"], first["trust"], atol=1e-9)
     assert rows["id"] == first["id"]
     assert rows["target"] == first["target"]
@@ -58,6 +58,26 @@ def test_the_rows_of_the_map_fall_on_themselves(place, model):
     assert not any(rows["far"])
     assert "60 rows placed, 0 of them far from all rows of the map" in said
     assert err == ""
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_the_other_columns_are_kept_if_wanted(place, model, tmp_path, ending):
+    path = model.parent / "flowers.csv"
+    if ending == "parquet":
+        names, *lines = [line.split(",") for line in path.read_text().splitlines()]
+        texts = dict(zip(names, zip(*lines, strict=True), strict=True))
+        numbers = {
+            name: [float(value) if value else None for value in texts[name]] for name in ("sl", "sw", "pl", "pw")
+        }
+        parquet.write_table(pa.table({**texts, **numbers, "x": texts["soil"]}), path := tmp_path / "flowers.parquet")
+    rows, _, _ = place(path, "--keep-columns")
+    columns = ["sl", "sw", "pl", "pw", "soil"]
+    assert set(columns) <= set(rows)
+    if ending == "parquet":
+        assert rows["x (source)"] == rows["soil"]
+        assert isinstance(rows["x"][0], float)
+    again, _, _ = place(path, "--resume")  # what was kept belongs to what an output was made of
+    assert "soil" not in again
 
 
 def test_order_of_columns_and_target_do_not_matter(place, tmp_path):
@@ -101,7 +121,7 @@ def test_parquet_in_csv_out(place, tmp_path):
     parquet.write_table(pa.table({"soil": columns["soil"], **numbers}), tmp_path / "new.parquet")
     place(tmp_path / "new.parquet", out="placed.csv")
     header, *rows = (tmp_path / "placed.csv").read_text().splitlines()
-    assert header == "id,x,y,split,far,row,trust"
+    assert header == "id,x,y,split,far,distance,row,trust"
     found = np.array([[float(value) for value in row.split(",")[1:3]] for row in rows])
     np.testing.assert_allclose(found, positions(expected), atol=1e-12)
 
@@ -229,7 +249,7 @@ def test_a_newer_model_is_refused_with_the_way_out(refused, model, flowers, tmp_
 
 
 def test_an_interrupted_run_leaves_nothing(run, model, flowers, tmp_path, monkeypatch):
-    def interrupted(self, X):
+    def interrupted(self, X, **_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(PrisMap, "place", interrupted)

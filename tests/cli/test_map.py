@@ -189,7 +189,7 @@ def test_a_target_of_another_length_is_refused(refused, tmp_path):
     assert "y must have one entry for each of the 5 rows" in refused("map", tmp_path / "d.npz", "-o", tmp_path / "out")
 
 
-@pytest.mark.parametrize("stage", ["fit", "report", "save", "page", "plot"])
+@pytest.mark.parametrize("stage", ["fit", "save", "page", "plot"])
 def test_an_interrupted_run_leaves_nothing(run, flowers, tmp_path, monkeypatch, stage):
     def interrupted(*args, **options):
         os.kill(os.getpid(), signal.SIGTERM if stage == "save" else signal.SIGINT)
@@ -200,6 +200,19 @@ def test_an_interrupted_run_leaves_nothing(run, flowers, tmp_path, monkeypatch, 
     words = ("map", flowers, "--target-kind", "none", "--id", "key", "--quiet", "-o", tmp_path / "out")
     assert run(*words) == (130, "", "prismap: stopped\n")
     assert tree(tmp_path) == before
+
+
+def test_a_map_is_there_before_it_is_judged(run, flowers, tmp_path, monkeypatch):
+    def interrupted(*args, **options):
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr("prismap.map.PrisMap.report", interrupted)
+    words = ("map", flowers, "--target-kind", "none", "--id", "key", "-o", tmp_path / "out")
+    code, _, err = run(*words)
+    assert code == 130
+    assert "map.html is there; the verdict follows" in err
+    assert "has not been judged" in load_folder(tmp_path / "out").notes[0]
+    assert not (tmp_path / "out" / "report.json").exists()
 
 
 def test_rows_that_are_not_fitted_are_placed_once(quick, flowers, tmp_path, monkeypatch):

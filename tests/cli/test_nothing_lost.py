@@ -43,7 +43,7 @@ def test_a_stage_that_fails_leaves_the_others(run, flowers, tmp_path, monkeypatc
     assert code == 0, err
     assert "failed (RuntimeError: no luck); the map itself is complete." in err
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    missing = {"judging": {"report.json", "map.html", "page.prismap"}, "page": {"map.html"}, "picture": {"map.png"}}
+    missing = {"judging": {"report.json"}, "page": {"map.html"}, "picture": {"map.png"}}
     assert names.isdisjoint(missing[stage])
     assert ("report.json" in names) == (stage != "judging") == (json.loads(out)["report"] is not None)
     model = PrisMap.load(tmp_path / "out" / "model.prismap")

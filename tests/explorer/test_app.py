@@ -193,12 +193,41 @@ def test_impossible_rows_are_refused(client, rows):
     assert client.post("/api/export", json={"rows": rows}).status_code == 400
 
 
-def test_dropped_rows_are_placed(client):
-    header, arrays = unpack(client.post("/api/place", content="size\n1\n2\n").content)
-    assert arrays[header["positions"]["offset"]].shape == (2, 2)
-    assert arrays[header["far"]["offset"]].tolist() == [1, 0]
-    assert header["ids"] == ["new 0", "new 1"]
-    assert header["notes"] == ["a note"]
+def test_dropped_rows_become_rows_of_the_page(client):
+    answer = client.post("/api/place", content="size\n1\n2\n").json()
+    assert answer == {"rows": 2, "far": 1, "notes": ["a note"]}
+    header, arrays = unpack(client.get("/api/page").content)
+    assert header["n"] == 14
+    assert header["ids"][-2:] == ["new 0", "new 1"]
+    assert arrays[header["layers"][0]["positions"]["offset"]][-2:].tolist() == [[0, 0], [0, 0]]
+    assert arrays[header["far"]["offset"]][-2:].tolist() == [1, 0]
+    assert header["split"]["texts"][arrays[header["split"]["codes"]["offset"]][-1]] == "new"
+    lines = list(csv.reader(io.StringIO(client.post("/api/export", json={"rows": [12]}).text)))
+    assert lines[1][0] == "new 0"
+    client.post("/api/place", content="size\n1\n")  # another file takes their place
+    assert unpack(client.get("/api/page").content)[0]["n"] == 13
+    assert client.post("/api/jobs", json={"kind": "relevance", "rows": [12]}).status_code == 400
+    assert client.delete("/api/place").status_code == 200
+    assert unpack(client.get("/api/page").content)[0]["n"] == 12
+
+
+def test_placed_rows_have_no_place_on_a_map_made_again(client, compute):
+    compute.release.set()
+    client.post("/api/place", content="size\n1\n2\n")
+    job = client.post("/api/jobs", json={"kind": "reembed", "supervision": 0.5}).json()["id"]
+    while client.get(f"/api/jobs/{job}").json()["state"] in ("waiting", "running"):
+        time.sleep(0.01)
+    header, arrays = unpack(client.get(f"/api/jobs/{job}/positions").content)
+    positions = arrays[header["positions"]["offset"]]
+    assert positions.shape == (14, 2)
+    assert np.isfinite(positions[:12]).all()
+    assert np.isnan(positions[12:]).all()
+
+
+@pytest.mark.parametrize("groups", [None, [[0, 1]], [[0], ["a"]], [[0, 99], [1, 2]], [[0]] * 13])
+def test_impossible_groups_are_refused(client, compute, groups):
+    compute.shape = lambda *_, **__: None
+    assert client.post("/api/jobs", json={"kind": "shape", "groups": groups}).status_code == 400
 
 
 def test_a_dropped_file_that_does_not_fit_is_explained(client):
@@ -221,9 +250,9 @@ def test_a_model_places_rows_through_its_own_encoding(small_map):
     with Client(make_app(small_map, ModelCompute(Model(), small_map))) as client:
         live = unpack(client.get("/api/page").content)[0]["live"]
         assert (live["transform"], live["relevance"], live["reembed"]) == (True, False, False)
-        header, arrays = unpack(client.post("/api/place", content="weight,size\n1,9\n3,4\n").content)
-        assert arrays[header["positions"]["offset"]].tolist() == [[18, 2], [8, 6]]
-        assert arrays[header["far"]["offset"]].tolist() == [1, 0]
+        assert client.post("/api/place", content="weight,size\n1,9\n3,4\n").json()["far"] == 1
+        header, arrays = unpack(client.get("/api/page").content)
+        assert arrays[header["layers"][0]["positions"]["offset"]][-2:].tolist() == [[18, 2], [8, 6]]
         assert asked == [2], "the rows of a file are placed once"
         refused = client.post("/api/place", content="size\n1\n2\n")
         assert "'weight'" in refused.json()["error"]

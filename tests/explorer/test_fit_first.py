@@ -114,6 +114,8 @@ def test_mistakes_in_the_file_or_its_columns_are_said_before_there_is_a_server(d
         source(data, "--target", "suit", "--id", "name", "--images", "3x3")
     with pytest.raises(InputError, match="height and width like 28x28"):
         build_parser().parse_args(["explore", str(data), "--images", "28"])
+    with pytest.raises(InputError, match="--images 2x2x3 needs 12 columns of numbers"):
+        source(data, "--target", "suit", "--id", "name", "--images", "2x2x3")
 
 
 def test_a_damaged_model_leaves_the_map_to_look_at_and_the_view_remembered(folder):

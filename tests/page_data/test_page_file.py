@@ -69,6 +69,14 @@ def test_real_targets_come_back(small_map):
     np.testing.assert_array_equal(again.target.values, values)
 
 
+def test_images_are_grey_or_have_three_colours(small_map):
+    coloured = np.zeros((12, 2, 2, 3), np.uint8)
+    assert unpack_page(pack_page(replace(small_map, images=coloured))).images.shape == (12, 2, 2, 3)
+    for wrong in (coloured[..., :2], coloured[..., 0, 0, 0], coloured.astype(float)):
+        with pytest.raises(InputError, match="images of PageData must be uint8"):
+            pack_page(replace(small_map, images=wrong))
+
+
 def test_a_file_keeps_what_a_page_has_no_room_for(small_map, tmp_path):
     images = np.arange(48, dtype=np.uint8).reshape(12, 2, 2)
     page = replace(small_map, images=images)

@@ -6,8 +6,11 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import load_iris
 
 from prismap import PrisMap
-from prismap.pages import live_compute, page_of
-from prismap.relevance import FeatureRelevance
+from prismap._validation import changed
+from prismap.exceptions import InputError
+from prismap.page_data.packing import unpack
+from prismap.pages import live_compute, page_of, show_page
+from prismap.relevance import FeatureRelevance, fisher_relevance
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +93,49 @@ def test_selection_is_told_apart_by_its_columns(live):
     names, values = compute.relevance(np.arange(50), progress=lambda share: None, cancel=lambda: False)
     assert len(names) == len(values) == 5  # four features, and how far rows can be trusted
     assert np.isfinite(values).all()
+
+
+def test_the_names_of_target_and_rows_are_kept():
+    pd = pytest.importorskip("pandas")
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3)), columns=list("abc"))
+    y = pd.Series(np.arange(30) % 2, name="sex")
+    model = PrisMap(random_state=0, perplexity=5).fit(X, y)
+    page = page_of(model, judge=False)
+    assert page.target.name == "sex"
+    assert page.row_ids is None  # rows that are only counted have no names
+    X.index = [f"p{i}" for i in range(30)]
+    page = page_of(model.fit(X, y), judge=False)
+    assert page.row_ids[:2] == ["p0", "p1"]
+    assert page_of(model, judge=False, target_name="s").target.name == "s"
+
+
+def test_it_is_told_what_changes_the_target_around_fitted_rows(live):
+    model, page, compute = live
+    rows = model.fit_rows_[:30]
+    names, here, everywhere = compute.target_relevance(rows)
+    assert names == [name for name in page.columns if name != "trust"]
+    # The posterior of this map has no tensor: that of a Parzen posterior stands in for it.
+    parzen = changed(model.metric_, posterior="parzen", supervision=1.0).fit(model.fitted_rows(), model.fitted_target())
+    np.testing.assert_allclose(here, fisher_relevance(parzen, np.arange(30)))
+    np.testing.assert_allclose([here.sum(), everywhere.sum()], 1)
+    with pytest.raises(InputError, match="none of these rows was fitted"):
+        compute.target_relevance(np.setdiff1d(np.arange(150), model.fit_rows_))
+
+
+def test_a_notebook_gets_map_picture_and_verdict(live):
+    model, _, _ = live
+    widget = show_page(model)  # judged before: the verdict is there at once
+    assert unpack(widget._page)[0]["report"] is not None
+    assert widget._judging == -1
+    assert widget._picture.startswith(b"\x89PNG")
+    unjudged = show_page(model, judge=False)
+    assert unpack(unjudged._page)[0]["report"] is None
+
+
+def test_levels_of_a_category_belong_to_their_column():
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame({"a": np.random.default_rng(0).normal(size=40), "c": list("uvwu") * 10, "y": ["p", "q"] * 20})
+    model = PrisMap.from_table(table, target="y", perplexity=5, random_state=0)
+    names, here, _ = live_compute(model, page_of(model, judge=False)).target_relevance(np.arange(40))
+    assert list(names) == ["a", "c"]
+    np.testing.assert_allclose(here.sum(), 1)

@@ -1,18 +1,20 @@
 /** Puts the parts together: state in the middle, everything else follows it. */
 
+import { SecondMap } from "./beside";
+import { brushed } from "./brush";
 import { choices } from "./colouring";
 import { Appearance, ColourMenu, LayerSwitch, Tabs, Tools, helpDialog, layerNote } from "./controls";
+import { CrossFilter } from "./crossfilter";
 import { makeLayer } from "./decode";
 import { download, h, icon, iconButton, replace } from "./dom";
 import { FeaturePanel } from "./features";
 import { pngFigure, svgFigure } from "./figure";
-import { rowName, targetText } from "./hover";
+import { newRows, rowName, targetText } from "./hover";
 import { listenToKeys } from "./keyboard";
 import { Legend } from "./legend";
 import type { LiveClient } from "./live";
-import { LIVE_LAYER, PlaceControl, SupervisionControl } from "./livecontrols";
+import { BY_HAND, HandControl, LIVE_LAYER, PlaceControl, SupervisionControl } from "./livecontrols";
 import { ringKey } from "./overlay";
-import { DRAWN_AT_MOST } from "./plot";
 import { Scene } from "./scene";
 import { SearchBox } from "./searchbox";
 import { SelectionPanel, rowsCsv, saveCsv } from "./selection";
@@ -35,6 +37,9 @@ export interface Host {
   initialView: string;
   viewChanged: (hash: string) => void;
   selectionChanged?: (rows: readonly number[]) => void;
+  /** Show the page as the server has it now; `notes` are about rows placed on it. */
+  reload?: (notes: readonly string[]) => Promise<void>;
+  notes?: readonly string[];
   /** A link to this view, or null where links make no sense. */
   link: ((hash: string) => string) | null;
 }
@@ -54,6 +59,8 @@ export class App {
   private readonly selection: SelectionPanel;
   private readonly features: FeaturePanel;
   private readonly search: SearchBox;
+  private readonly cross: CrossFilter;
+  private second: SecondMap | null = null;
   private readonly tools: Tools;
   private readonly strip = h("div", { class: "pm-strip" });
   private readonly about = h("p", { class: "pm-about" });
@@ -64,6 +71,7 @@ export class App {
   private readonly redoButton = iconButton("redo", "Redo (Ctrl+Y)", () => this.store.redo());
   private readonly help = helpDialog();
   private supervision: SupervisionControl | null = null;
+  private linking = false;
   private saving = 0;
   private hiding = 0;
 
@@ -74,7 +82,7 @@ export class App {
   ) {
     const colours = choices(page);
     this.defaults = defaultState(page.n, page.layers[0].id, colours[0].id);
-    const known = { layers: page.layers.map((layer) => layer.id), colours: colours.map((c) => c.id), n: page.n };
+    const known = { layers: page.layers.map((layer) => layer.id), colours: colours.map((c) => c.id), columns: page.columns.length, n: page.n };
     const shared = decodeView(host.initialView, known);
     this.store = new Store({ ...this.defaults, ...shared.state });
     this.theme = new ThemeSwitch(this.root, () => void this.rethemed());
@@ -84,7 +92,7 @@ export class App {
     this.appearance = new Appearance(this.store, {
       raster: page.raster ? page.raster.legend : null,
       rings: page.far !== null || page.misshown !== null,
-      density: page.n > DRAWN_AT_MOST,
+      images: page.images !== null,
     });
     this.verdict = new VerdictPanel(page);
     this.features = new FeaturePanel(page, (colour) => this.store.set({ colour }));
@@ -94,6 +102,7 @@ export class App {
       selection: this.selection.element,
       features: this.features.element,
     });
+    this.cross = new CrossFilter(page, this.store, (message) => this.say(message));
     this.search = new SearchBox(page, (rows) => this.found(rows));
     const stage = this.build(parent);
     this.scene = new Scene(stage, page, this.store, this.theme, {
@@ -101,14 +110,21 @@ export class App {
       area: (rows, how) => this.store.set({ selection: combine(this.store.state.selection, rows, how), tab: "selection" }),
       view: () => {
         if (this.scene) this.status.textContent = this.statusText();
+        if (this.scene && this.second) this.linkCameras(this.scene, this.second.scene);
         this.save();
       },
       say: (message) => this.say(message),
+      hover: (row) => this.second?.scene.peek(row),
     });
     const { plot } = this.scene;
-    this.tools = new Tools((mode) => plot.setMode(mode), { zoom: (factor) => plot.zoom(factor), home: () => plot.home() });
+    this.tools = new Tools((mode) => this.maps().forEach((map) => map.plot.setMode(mode)), {
+      zoom: (factor) => plot.zoom(factor),
+      home: () => this.maps().forEach((map) => map.plot.home()),
+      charts: page.columns.length > 0 ? () => void this.cross.toggle() : null,
+      beside: () => this.toggleBeside(),
+    });
     this.scene.element.append(this.status, this.toast);
-    stage.append(this.tools.element);
+    stage.parentElement!.append(this.tools.element, this.cross.element);
     this.store.subscribe((state, before) => void this.follow(state, before));
     this.keys();
     this.addLiveControls();
@@ -118,10 +134,16 @@ export class App {
     });
   }
 
+  /** The view as it is now. */
+  get hash(): string {
+    return this.view().hash;
+  }
+
   destroy(): void {
     window.clearTimeout(this.saving);
     window.clearTimeout(this.hiding);
-    this.scene.plot.destroy();
+    this.second?.destroy();
+    this.scene.destroy();
     this.root.remove();
   }
 
@@ -175,7 +197,8 @@ export class App {
       iconButton("moon", "Light or dark", () => this.theme.toggle()),
       iconButton("help", "Keys and hints (?)", () => this.help.showModal()),
     );
-    const view = h("div", { class: "pm-view" });
+    const panes = h("div", { class: "pm-panes" });
+    const view = h("div", { class: "pm-view" }, panes);
     this.strip.hidden = page.layers.length < 2 && !page.live?.reembed;
     this.strip.append(this.layerSwitch.element, this.about);
     const stage = h(
@@ -201,15 +224,16 @@ export class App {
       h("aside", { class: "pm-right", "aria-label": "About this map" }, this.tabs.element),
       this.help,
     );
+    parent.classList.add("pm-frame");
     replace(parent, this.root);
-    return view;
+    return panes;
   }
 
   private makeSelectionPanel(): SelectionPanel {
     const { live } = this.host;
     return new SelectionPanel(this.page, this.store, {
       zoom: (rows) => this.scene.plot.focus(rows),
-      peek: (row) => this.scene.peek(row),
+      peek: (row) => this.maps().forEach((map) => map.peek(row)),
       colour: (colour) => this.store.set({ colour }),
       export: (rows) => this.exportRows(rows),
       lines: (lines) => this.scene.showLines(lines),
@@ -251,6 +275,8 @@ export class App {
       zoom: (factor) => scene.plot.zoom(factor),
       home: () => scene.plot.home(),
       layer: (index) => this.page.layers[index] && this.store.set({ layer: this.page.layers[index].id }),
+      charts: () => this.page.columns.length > 0 && void this.cross.toggle(),
+      beside: () => this.toggleBeside(),
       search: () => this.search.focus(),
       undo: () => this.store.undo(),
       redo: () => this.store.redo(),
@@ -273,9 +299,12 @@ export class App {
 
   private async start(camera: Camera | null): Promise<void> {
     const { state } = this.store;
-    void this.scene.plot.setStyle(state.size, state.opacity);
+    this.scene.restyle();
     if (state.selection.length > 0) void this.scene.plot.setSelection(state.selection);
+    await Promise.all([...state.brushes.keys()].map((index) => this.page.columns[index].load().catch(() => undefined)));
+    this.scene.mask = brushed(this.page, state.brushes);
     await this.scene.retheme();
+    await this.showBeside();
     if (camera) this.scene.plot.camera = camera;
     this.renderPanels();
     this.root.dataset.ready = "true";
@@ -285,26 +314,80 @@ export class App {
   private async follow(state: ViewState, before: ViewState): Promise<void> {
     const changed = (key: keyof ViewState) => state[key] !== before[key];
     const { scene } = this;
-    if (changed("size") || changed("opacity")) void scene.plot.setStyle(state.size, state.opacity);
+    if (changed("size") || changed("opacity") || changed("auto")) scene.restyle();
     if (changed("selection")) {
       void scene.plot.setSelection(state.selection);
       this.host.selectionChanged?.(state.selection);
       if (state.selection.length !== 1) scene.showLines(null);
       if (state.selection.length > 0) void this.preload(COMPARED_BYTES);
     }
+    // A column's values may come after its brush.
+    const rebrushed = changed("brushes") || (changed("charts") && state.brushes.size > 0);
+    if (rebrushed) scene.mask = brushed(this.page, state.brushes);
     if (changed("layer") || changed("colour") || changed("own")) {
       this.renderPanels();
       await scene.recolour(changed("layer"));
-    } else if (changed("hidden") || changed("window")) await scene.refilter();
-    else if (changed("raster") || changed("density")) scene.repaintBehind();
+    } else if (changed("hidden") || changed("window") || rebrushed) await scene.refilter();
+    else if (changed("raster") || changed("density") || changed("contours")) scene.repaintBehind();
     else if (changed("labels")) scene.relabel();
+    else if (changed("sprites")) scene.paintOverlay();
     this.renderPanels();
     scene.paintOverlay();
+    await this.showBeside();
     this.save();
+  }
+
+  private maps(): Scene[] {
+    return this.second ? [this.scene, this.second.scene] : [this.scene];
+  }
+
+  /** Open, close or update the second map. */
+  private async showBeside(): Promise<void> {
+    const { state } = this.store;
+    if (!state.beside) {
+      this.second?.destroy();
+      this.second = null;
+    } else if (this.second) await this.second.follow(state, this.scene.visible, state.beside);
+    else {
+      const panes = this.scene.element.parentElement!;
+      this.second = new SecondMap(panes, this.page, state, state.beside, choices(this.page), this.theme, {
+        click: (row, add) => this.clicked(row, add),
+        area: (rows, how) => this.store.set({ selection: combine(this.store.state.selection, rows, how), tab: "selection" }),
+        view: () => this.second && this.linkCameras(this.second.scene, this.scene),
+        say: (message) => this.say(message),
+        hover: (row) => this.scene.peek(row),
+      }, (beside) => this.store.set({ beside }));
+      this.second.scene.plot.setMode(this.tools.mode);
+      await this.second.follow(state, this.scene.visible, state.beside);
+    }
+  }
+
+  /** The next map of the page in the same colours; in other colours where there is only one. */
+  private toggleBeside(): void {
+    const { beside, layer, colour } = this.store.state;
+    if (beside) {
+      this.store.set({ beside: null });
+      return;
+    }
+    const other = this.page.layers.find((one) => one.id !== layer);
+    const colours = choices(this.page);
+    const another = colours.find((choice) => choice.id !== colour) ?? colours[0];
+    this.store.set({ beside: { layer: other?.id ?? layer, colour: other ? colour : another.id } });
+  }
+
+  /** The same map twice is looked at from the same place. */
+  private linkCameras(from: Scene, to: Scene): void {
+    if (this.linking || from.layer !== to.layer) return;
+    const [a, b] = [from.plot.camera, to.plot.camera];
+    if (a.every((value, i) => Math.abs(value - b[i]) < 1e-6)) return;
+    this.linking = true;
+    to.plot.camera = a;
+    this.linking = false;
   }
 
   private async rethemed(): Promise<void> {
     await this.scene.retheme();
+    await this.second?.scene.retheme();
     this.renderPanels();
   }
 
@@ -314,8 +397,10 @@ export class App {
     this.colourMenu.render(state, this.scene.layer.own);
     this.legend.render(this.scene.colour);
     this.appearance.render();
+    this.tools.render(state);
+    this.cross.render(this.scene.visible);
     this.tabs.render(state.tab, state.selection.length);
-    if (state.tab === "verdict") this.verdict.render(this.theme.dark);
+    if (state.tab === "verdict") this.verdict.render(this.theme.dark, state.layer === BY_HAND);
     if (state.tab === "selection") this.selection.render(this.theme.dark);
     if (state.tab === "features") this.features.render(state.colour);
     this.undoButton.disabled = !this.store.canUndo;
@@ -330,7 +415,7 @@ export class App {
     const parts: string[] = [];
     const { scene, page } = this;
     const shown = scene.shownRows;
-    if (shown === 0) parts.push("Every row is hidden by the legend.");
+    if (shown === 0) parts.push("Every row is hidden by the legend or the charts.");
     else if (shown < page.n) parts.push(`${shown.toLocaleString("en")} of ${page.n.toLocaleString("en")} rows shown.`);
     if (scene.plot.sampled) parts.push(`${scene.plot.drawnCount.toLocaleString("en")} rows drawn as points; zoom in to see every one.`);
     return parts.join(" ");
@@ -447,16 +532,19 @@ export class App {
       say: (message: string) => this.say(message),
       showLayer: (id: string, label: string, positions: Float32Array, final: boolean) => this.showLayer(id, label, positions, final),
       serverLayer: () => (LIVE_LAYER.test(scene.layer.id) ? null : scene.layer.id),
-      placed: (rows: Parameters<Scene["showNewRows"]>[0]) => {
-        if (rows.length > 0 && scene.layer !== this.page.layers[0]) this.store.set({ layer: this.page.layers[0].id });
-        scene.showNewRows(rows);
+      reload: async (notes: readonly string[]) => await this.host.reload?.(notes),
+      selection: () => this.store.state.selection,
+      select: (rows: readonly number[]) => {
+        if (scene.layer !== this.page.layers[0]) this.store.set({ layer: this.page.layers[0].id });
+        this.found([...rows]);
       },
-      zoomTo: (row: Parameters<Scene["zoomToNewRow"]>[0]) => scene.zoomToNewRow(row),
+      export: (rows: readonly number[]) => void this.exportRows(rows),
     };
     const supervision = live && offers?.reembed ? new SupervisionControl(live, actions, offers.supervision) : null;
     this.supervision = supervision;
-    const place = new PlaceControl(this.root, live && offers?.transform ? live : null, actions);
-    this.appearance.element.before(...(supervision ? [supervision.element] : []), place.element);
+    const place = new PlaceControl(this.root, live && offers?.transform ? live : null, this.page, newRows(this.page), this.host.notes ?? [], actions);
+    const hand = live && offers?.shape ? new HandControl(live, actions) : null;
+    this.appearance.element.before(...(supervision ? [supervision.element] : []), ...(hand ? [hand.element] : []), place.element);
   }
 
   /** A link may ask for a supervision that has to be computed first. */
@@ -467,7 +555,8 @@ export class App {
 
   /** Positions that are being computed, as a layer of their own. */
   private async showLayer(id: string, label: string, positions: Float32Array, final: boolean): Promise<void> {
-    const layer = makeLayer(id, label, `Computed live${withoutPlace(positions)}; the verdict is about the original map.`, positions);
+    const about = id === BY_HAND ? "Shaped by hand: what separates here was put there by you, and is not judged" : "Computed live";
+    const layer = makeLayer(id, label, `${about}${withoutPlace(positions)}; the verdict is about the original map.`, positions);
     const { layers } = this.page;
     const place = layers.findIndex((other) => LIVE_LAYER.test(other.id));
     if (place >= 0) layers[place] = layer;

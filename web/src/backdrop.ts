@@ -1,7 +1,9 @@
-/** The picture behind the points: a model's decisions, and the density of very large maps. */
+/** The picture behind the points: a model's decisions, and the density of the rows. */
 
 import type { Colouring } from "./colouring";
+import { bandwidth, blur } from "./contours";
 import { fromHex } from "./palette";
+import { DRAWN_AT_MOST } from "./state";
 import type { Layer, RasterImage } from "./types";
 
 const SIDE = 1024;
@@ -42,19 +44,38 @@ function paintRaster(pen: CanvasRenderingContext2D, layer: Layer, raster: Raster
 function paintDensity(pen: CanvasRenderingContext2D, layer: Layer, colour: Colouring, visible: Uint8Array | null): void {
   const grid = SIDE / 4;
   const sums = densityGrid(layer, colour, visible, grid);
+  const smooth = layer.x.length > DRAWN_AT_MOST ? sums : smoothed(sums, grid, bandwidth(layer.x.length, grid));
   const pixels = new Uint8ClampedArray(grid * grid * 4);
-  let most = 1;
-  for (let cell = 0; cell < grid * grid; cell++) most = Math.max(most, sums[4 * cell + 3]);
+  let most = 0;
+  for (let cell = 0; cell < grid * grid; cell++) most = Math.max(most, smooth[4 * cell + 3]);
+  // Raw counts of many rows are seen by their order of magnitude, smooth ones fade out at the rim.
+  const scale = (count: number) => (smooth === sums ? Math.log1p(count) / Math.log1p(most) : Math.sqrt(count / most));
   for (let cell = 0; cell < grid * grid; cell++) {
-    const count = sums[4 * cell + 3];
-    if (count === 0) continue;
-    for (let c = 0; c < 3; c++) pixels[4 * cell + c] = sums[4 * cell + c] / count;
-    pixels[4 * cell + 3] = 40 + 190 * (Math.log1p(count) / Math.log1p(most));
+    const count = smooth[4 * cell + 3];
+    if (count <= 1e-4 * most) continue;
+    for (let c = 0; c < 3; c++) pixels[4 * cell + c] = smooth[4 * cell + c] / count;
+    pixels[4 * cell + 3] = smooth === sums ? 40 + 190 * scale(count) : 130 * scale(count) * inside(cell, grid);
   }
   const source = document.createElement("canvas");
   source.width = source.height = grid;
   source.getContext("2d")?.putImageData(new ImageData(pixels, grid, grid), 0, 0);
   pen.drawImage(source, 0, 0, SIDE, SIDE);
+}
+
+/** From 0 at the border of the square to 1 within it: the picture ends there, and its end is not to be seen. */
+function inside(cell: number, grid: number): number {
+  const [column, line] = [cell % grid, Math.floor(cell / grid)];
+  return Math.min(1, Math.min(column, line, grid - 1 - column, grid - 1 - line) / (0.05 * grid));
+}
+
+/** Each of the four channels smoothed. */
+function smoothed(sums: Float64Array, grid: number, sigma: number): Float64Array {
+  const out = new Float64Array(sums.length);
+  for (let c = 0; c < 4; c++) {
+    const channel = blur(Float64Array.from({ length: grid * grid }, (_, cell) => sums[4 * cell + c]), grid, sigma);
+    channel.forEach((value, cell) => (out[4 * cell + c] = value));
+  }
+  return out;
 }
 
 /** Sum of the colours and the count of rows in each cell, from the top line down. */

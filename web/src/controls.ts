@@ -57,17 +57,21 @@ export function layerNote(layer: Layer): string {
 export class Tools {
   readonly element: HTMLElement;
   private readonly modes: Record<Mode, HTMLButtonElement>;
+  private readonly charts: HTMLButtonElement;
+  private readonly beside: HTMLButtonElement;
 
   constructor(
     private readonly setMode: (mode: Mode) => void,
-    view: { zoom: (factor: number) => void; home: () => void },
+    view: { zoom: (factor: number) => void; home: () => void; charts: (() => void) | null; beside: () => void },
   ) {
+    this.charts = iconButton("chart", "Charts of columns (C)", () => view.charts?.(), { hidden: view.charts === null });
+    this.beside = iconButton("split", "A second map (S)", () => view.beside());
     this.modes = {
       pan: iconButton("pan", "Move (P)", () => this.choose("pan")),
       lasso: iconButton("lasso", "Lasso (L)", () => this.choose("lasso")),
       box: iconButton("box", "Box (B)", () => this.choose("box")),
     };
-    this.element = h(
+    const tools = h(
       "div",
       { class: "pm-tools", role: "toolbar", "aria-label": "Map tools", "aria-orientation": "vertical" },
       h("div", {}, this.modes.pan, this.modes.lasso, this.modes.box),
@@ -79,10 +83,19 @@ export class Tools {
         iconButton("fit", "Whole map (0)", () => view.home()),
       ),
     );
+    this.element = h("div", { class: "pm-toolbar" }, tools, h("div", { class: "pm-views", role: "toolbar", "aria-label": "More views" }, this.charts, this.beside));
     this.choose("pan");
   }
 
+  render({ charts, beside }: ViewState): void {
+    this.charts.setAttribute("aria-pressed", charts.length > 0 ? "true" : "false");
+    this.beside.setAttribute("aria-pressed", beside ? "true" : "false");
+  }
+
+  mode: Mode = "pan";
+
   choose(mode: Mode): void {
+    this.mode = mode;
     for (const [name, button] of Object.entries(this.modes)) button.setAttribute("aria-pressed", name === mode ? "true" : "false");
     this.setMode(mode);
   }
@@ -149,7 +162,7 @@ export class Appearance {
 
   constructor(
     private readonly store: Store,
-    available: { raster: string | null; rings: boolean; density: boolean },
+    available: { raster: string | null; rings: boolean; images: boolean },
   ) {
     this.element = h(
       "details",
@@ -157,10 +170,13 @@ export class Appearance {
       h("summary", {}, "Appearance"),
       this.slider("Point size", "size", 1, 14, 0.5),
       this.slider("Opacity", "opacity", 0.02, 1, 0.02),
+      this.check("Both by the number of points in view", "auto"),
       this.check("Class names on the map", "labels"),
       available.rings && this.check("Rings around doubtful rows", "rings"),
       available.raster !== null && this.check(available.raster || "Decision picture behind the points", "raster"),
-      available.density && this.check("Density behind the points", "density"),
+      available.images && this.check("Pictures of rows when zoomed in", "sprites"),
+      this.check("Density behind the points", "density"),
+      this.check("Lines around 25, 50, 75 and 95 % of the rows", "contours"),
     );
   }
 
@@ -169,12 +185,12 @@ export class Appearance {
   }
 
   private slider(label: string, key: "size" | "opacity", min: number, max: number, step: number): HTMLElement {
-    const input = h("input", { type: "range", min, max, step, input: () => this.store.set({ [key]: Number(input.value) }) });
+    const input = h("input", { type: "range", min, max, step, input: () => this.store.set({ [key]: Number(input.value), auto: false }) });
     this.refreshers.push(() => (input.value = String(this.store.state[key])));
     return h("label", { class: "pm-slider" }, h("span", {}, label), input);
   }
 
-  private check(label: string, key: "labels" | "rings" | "raster" | "density"): HTMLElement {
+  private check(label: string, key: "labels" | "rings" | "raster" | "density" | "contours" | "auto" | "sprites"): HTMLElement {
     const input = h("input", { type: "checkbox", change: () => this.store.set({ [key]: input.checked }) });
     this.refreshers.push(() => (input.checked = this.store.state[key]));
     return h("label", { class: "pm-check" }, input, h("span", {}, label));
@@ -249,6 +265,7 @@ const KEYS: [string, string][] = [
   ["Enter", "select the point under the cursor"],
   ["+ − 0", "zoom in, zoom out, whole map"],
   ["1 … 9", "switch the map"],
+  ["C, S", "charts of columns, a second map"],
   ["/", "search"],
   ["Ctrl + Z, Ctrl + Y", "undo, redo"],
   ["Esc", "clear the selection"],

@@ -122,7 +122,7 @@ export function readPage(message: ArrayBuffer, loadColumns?: LoadColumns): Page 
         }
       : null,
     images: header.images
-      ? { data: array(header.images) as Uint8Array, height: header.images.shape[1], width: header.images.shape[2] }
+      ? { data: array(header.images) as Uint8Array, height: header.images.shape[1], width: header.images.shape[2], channels: header.images.shape[3] ?? 1 }
       : null,
     columns: columnHandles(header, array, loadColumns),
     leftOut: header.columns_left_out,

@@ -1,10 +1,13 @@
 /** The card beside the pointer: one row's name, target, warnings, picture and values. */
 
 import { h, icon, replace } from "./dom";
+import { canvasOf, pixelsOf } from "./images";
 import { format, percent } from "./stats";
 import type { Column, Layer, Page } from "./types";
 
 const VALUES_AT_MOST = 10;
+/** Columns that only new rows have. */
+const AROUND = / of neighbours$|^distance to the data$/;
 
 export class HoverCard {
   readonly element = h("div", { class: "pm-card", role: "status", hidden: true });
@@ -13,12 +16,6 @@ export class HoverCard {
 
   show(row: number, layer: Layer, x: number, y: number, width: number, height: number, colour: string): void {
     replace(this.element, ...rowCard(this.page, row, layer, colour));
-    this.put(x, y, width, height);
-  }
-
-  /** A row that was dropped onto the map. */
-  showPlaced(row: { name: string; far: boolean }, x: number, y: number, width: number, height: number): void {
-    replace(this.element, h("div", { class: "pm-card-head" }, icon("target"), h("b", {}, row.name)), row.far ? farWarning() : h("div", {}, "a new row, near the data"));
     this.put(x, y, width, height);
   }
 
@@ -33,6 +30,22 @@ export class HoverCard {
   hide(): void {
     this.element.hidden = true;
   }
+}
+
+/** Rows that were placed on the map by the user. */
+export function newRows({ split }: Page): number[] {
+  const code = split ? split.texts.indexOf("new") : -1;
+  if (!split || code < 0) return [];
+  return Array.from(split.codes.keys()).filter((row) => split.codes[row] === code);
+}
+
+/** What the rows around a new row say of it; nothing of other rows. */
+export function neighbourFacts(page: Page, row: number): [string, string][] {
+  return page.columns
+    .map((handle) => handle.loaded)
+    .filter((column): column is Column => column !== null && AROUND.test(column.name))
+    .filter((column) => (column.kind === "number" ? !Number.isNaN(column.values[row]) : column.codes[row] >= 0))
+    .map((column) => [column.name, column.name === "share of neighbours" && column.kind === "number" ? percent(column.values[row]) : valueText(column, row)]);
 }
 
 export function rowName(page: Page, row: number): string {
@@ -66,6 +79,8 @@ export function rowCard(page: Page, row: number, layer: Layer, colour: string): 
   if (predicted !== "") facts.push(["predicted", predicted]);
   if (page.split && page.split.codes[row] >= 0) facts.push(["part", page.split.texts[page.split.codes[row]]]);
   if (page.quality && Number.isFinite(page.quality[row])) facts.push(["neighbours kept", percent(page.quality[row])]);
+  const isNew = page.split && page.split.texts[page.split.codes[row]] === "new";
+  if (isNew) facts.push(...neighbourFacts(page, row));
   const values = shownColumns(page).map((column): [string, string] => [column.name, valueText(column, row)]);
   const more = page.columns.length - values.length + page.leftOut;
   const parts: HTMLElement[] = [
@@ -93,7 +108,7 @@ function farWarning(): HTMLElement {
 
 /** The columns worth the room on a card: the most relevant ones when that is known, else the first. */
 export function shownColumns(page: Page): Column[] {
-  const loaded = page.columns.map((handle) => handle.loaded).filter((column): column is Column => column !== null);
+  const loaded = page.columns.map((handle) => handle.loaded).filter((column): column is Column => column !== null && !AROUND.test(column.name));
   if (!page.relevance) return loaded.slice(0, VALUES_AT_MOST);
   const weight = new Map(page.relevance.names.map((name, i) => [name, page.relevance!.values[i]]));
   return [...loaded].sort((a, b) => (weight.get(b.name) ?? 0) - (weight.get(a.name) ?? 0)).slice(0, VALUES_AT_MOST);
@@ -104,14 +119,5 @@ function pairs(list: [string, string][], className: string): HTMLElement {
 }
 
 export function thumbnail(page: Page, row: number): HTMLCanvasElement {
-  const { data, height, width } = page.images!;
-  const canvas = h("canvas", { width, height, class: "pm-thumb-image", role: "img", "aria-label": `image of ${rowName(page, row)}` });
-  const pixels = new Uint8ClampedArray(4 * width * height);
-  const start = row * width * height;
-  for (let i = 0; i < width * height; i++) {
-    pixels.fill(data[start + i], 4 * i, 4 * i + 3);
-    pixels[4 * i + 3] = 255;
-  }
-  canvas.getContext("2d")?.putImageData(new ImageData(pixels, width, height), 0, 0);
-  return canvas;
+  return canvasOf(page.images!, pixelsOf(page.images!, row), `image of ${rowName(page, row)}`);
 }

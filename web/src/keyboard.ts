@@ -9,6 +9,8 @@ export interface KeyActions {
   zoom: (factor: number) => void;
   home: () => void;
   layer: (index: number) => void;
+  charts: () => void;
+  beside: () => void;
   search: () => void;
   undo: () => void;
   redo: () => void;
@@ -56,6 +58,8 @@ function pageKey(event: KeyboardEvent, actions: KeyActions): boolean {
     p: () => actions.tool("pan"),
     l: () => actions.tool("lasso"),
     b: () => actions.tool("box"),
+    c: actions.charts,
+    s: actions.beside,
     "+": () => actions.zoom(1.4),
     "=": () => actions.zoom(1.4),
     "-": () => actions.zoom(1 / 1.4),

@@ -3,19 +3,26 @@
 import { readColumn, unpack } from "./decode";
 import type { ArrayRef, Column, ColumnHeader } from "./types";
 
+/** How well columns keep the neighbourhoods of some rows, and what changes the target around them and everywhere. */
+export interface LocalRelevance {
+  names: string[];
+  values: number[];
+  target?: { names: string[]; values: number[]; overall: number[] } | null;
+}
+
 export interface JobState {
   id: string;
   state: "waiting" | "running" | "done" | "failed" | "stopped";
   share: number;
   step: number;
   message: string;
-  result?: { names: string[]; values: number[] };
+  result?: LocalRelevance;
 }
 
+/** What became of rows that were placed: they are rows of the page from now on. */
 export interface PlacedRows {
-  positions: Float32Array;
-  far: Uint8Array;
-  ids: string[] | null;
+  rows: number;
+  far: number;
   notes: string[];
 }
 
@@ -45,9 +52,11 @@ export class LiveClient {
   }
 
   async place(file: Blob): Promise<PlacedRows> {
-    const answer = await this.send("POST", "place", file);
-    const { header, array } = unpack<{ positions: ArrayRef; far: ArrayRef; ids: string[] | null; notes: string[] }>(await answer.arrayBuffer());
-    return { positions: array(header.positions) as Float32Array, far: array(header.far) as Uint8Array, ids: header.ids, notes: header.notes };
+    return (await (await this.send("POST", "place", file)).json()) as PlacedRows;
+  }
+
+  async removePlaced(): Promise<void> {
+    await this.send("DELETE", "place");
   }
 
   async startJob(question: Record<string, unknown>): Promise<JobState> {

@@ -1,10 +1,9 @@
 /** What only a live map can do: another supervision, new rows from a csv. */
 
-import { csv } from "./csv";
 import { h, replace, uniqueId } from "./dom";
 import type { LiveClient } from "./live";
-import type { NewRow } from "./overlay";
-import { saveCsv } from "./selection";
+import { rowName } from "./hover";
+import type { Page } from "./types";
 
 const LISTED = 50;
 
@@ -15,11 +14,16 @@ export interface LiveHost {
   showLayer: (id: string, label: string, positions: Float32Array, final: boolean) => Promise<void>;
   /** The layer on the screen, if the server knows it by this name. */
   serverLayer: () => string | null;
-  placed: (rows: NewRow[]) => void;
-  zoomTo: (row: NewRow) => void;
+  /** The page as the server has it now; `notes` are about the rows placed on it. */
+  reload: (notes: readonly string[]) => Promise<void>;
+  selection: () => readonly number[];
+  select: (rows: readonly number[]) => void;
+  export: (rows: readonly number[]) => void;
 }
 
-export const LIVE_LAYER = /^supervision-(\d(?:\.\d+)?)$/;
+/** Layers that are computed here, which the server does not know by name. */
+export const LIVE_LAYER = /^supervision-(\d(?:\.\d+)?)$|^by-hand$/;
+export const BY_HAND = "by-hand";
 
 /** The weight of the target, re-embedded from where the points are now. */
 export class SupervisionControl {
@@ -100,7 +104,7 @@ export class SupervisionControl {
   /** The weight of the map on the screen, where it has one; what is being computed stays as the user set it. */
   follow(layer: string, first: boolean): void {
     const live = LIVE_LAYER.exec(layer);
-    const weight = live ? Number(live[1]) : first ? this.initial : layer === "unsupervised" ? 0 : null;
+    const weight = live?.[1] ? Number(live[1]) : live ? null : first ? this.initial : layer === "unsupervised" ? 0 : null;
     if (this.running || weight === null) return;
     this.slider.value = String(weight);
     this.label();
@@ -119,15 +123,82 @@ export class SupervisionControl {
   }
 }
 
+/** Groups of rows that belong together teach a metric, and the map follows: an experiment, and never judged. */
+export class HandControl {
+  readonly element: HTMLElement;
+  private groups: (readonly number[])[] = [];
+  private readonly list = h("ol", { class: "pm-groups" });
+  private readonly status = h("p", { class: "pm-note", role: "status" });
+  private readonly go = h("button", { type: "button", class: "pm-button", disabled: true, click: () => void this.run() }, "Let the map follow");
+
+  constructor(
+    private readonly client: LiveClient,
+    private readonly host: LiveHost,
+  ) {
+    const add = h("button", { type: "button", class: "pm-button", click: () => this.add() }, "Selection is a group");
+    const clear = h("button", { type: "button", class: "pm-link", click: () => this.set([]) }, "Forget groups");
+    this.element = h(
+      "details",
+      { class: "pm-details pm-hand" },
+      h("summary", {}, "Shape the map by hand"),
+      h("p", { class: "pm-note" }, "An experiment: select rows that belong together, name at least two groups, and the map learns what tells them apart. It then shows what you put there."),
+      add,
+      this.list,
+      this.go,
+      clear,
+      this.status,
+    );
+  }
+
+  private add(): void {
+    const rows = this.host.selection();
+    const known = new Set(this.groups.flat());
+    const fresh = rows.filter((row) => !known.has(row));
+    if (fresh.length < 2) this.host.say("Select at least two rows that are in no group yet.");
+    else this.set([...this.groups, fresh]);
+  }
+
+  private set(groups: (readonly number[])[]): void {
+    this.groups = groups;
+    this.go.disabled = groups.length < 2;
+    replace(this.list, ...groups.map((rows) => h("li", {}, h("button", { type: "button", class: "pm-link", click: () => this.host.select(rows) }, `${rows.length.toLocaleString("en")} rows`))));
+  }
+
+  private async run(): Promise<void> {
+    this.go.disabled = true;
+    this.status.textContent = "Learning …";
+    try {
+      const job = await this.client.startJob({ kind: "shape", groups: this.groups, layer: this.host.serverLayer() });
+      let step = 0;
+      const end = await this.client.follow(job, async (now) => {
+        if (now.step === step || now.state !== "running") return;
+        step = now.step;
+        await this.host.showLayer(BY_HAND, "Shaped by hand", await this.client.positions(job.id), false);
+      });
+      await this.host.showLayer(BY_HAND, "Shaped by hand", await this.client.positions(job.id), true);
+      const { names, values } = end.result ?? { names: [], values: [] };
+      const order = names.map((_, i) => i).sort((a, b) => values[b] - values[a]).slice(0, 3);
+      this.status.textContent = `What tells the groups apart: ${order.map((i) => `${names[i]} (${Math.round(100 * values[i])} %)`).join(", ")}.`;
+    } catch (error) {
+      this.status.textContent = "";
+      this.host.say(error instanceof Error ? error.message : String(error));
+    }
+    this.go.disabled = this.groups.length < 2;
+  }
+}
+
 /** New rows from a csv: a button, a place to drop files, and the list of what was placed. */
 export class PlaceControl {
   readonly element: HTMLElement;
   private readonly list = h("div", { class: "pm-new" });
-  private rows: NewRow[] = [];
 
+  /** `rows` are those placed before, `notes` what was said of them. */
   constructor(
     root: HTMLElement,
     private readonly client: LiveClient | null,
+    private readonly page: Page,
+    private readonly rows: readonly number[],
+    notes: readonly string[],
     private readonly host: LiveHost,
   ) {
     const id = uniqueId("file");
@@ -144,6 +215,7 @@ export class PlaceControl {
       this.list,
     );
     this.listenForFiles(root);
+    if (rows.length > 0) this.render(notes);
   }
 
   private listenForFiles(root: HTMLElement): void {
@@ -172,54 +244,41 @@ export class PlaceControl {
       this.host.say("Placing new rows needs the map's model: open its folder with “prismap explore”.");
       return;
     }
+    await this.change(async (client) => (await client.place(file)).notes);
+  }
+
+  /** Change the rows of the page on the server, and show the page as it is then. */
+  private async change(work: (client: LiveClient) => Promise<readonly string[]>): Promise<void> {
     try {
-      const { positions, far, ids, notes } = await this.client.place(file);
-      this.rows = Array.from(far, (flag, i) => ({
-        name: ids ? ids[i] : `new row ${i + 1}`,
-        x: positions[2 * i],
-        y: positions[2 * i + 1],
-        far: flag === 1,
-      }));
-      this.render(notes);
-      this.host.placed(this.rows);
+      await this.host.reload(await work(this.client!));
     } catch (error) {
       this.host.say(error instanceof Error ? error.message : String(error));
     }
   }
 
-  private render(notes: string[]): void {
-    const far = this.rows.filter((row) => row.far).length;
-    const count = `${this.rows.length.toLocaleString("en")} new row${this.rows.length === 1 ? "" : "s"}`;
+  private render(notes: readonly string[]): void {
+    const { page, rows } = this;
+    const far = rows.filter((row) => page.far?.[row]).length;
+    const count = `${rows.length.toLocaleString("en")} new row${rows.length === 1 ? "" : "s"}`;
     replace(
       this.list,
-      this.rows.length > 0 && h("p", { "data-test": "placed" }, h("b", {}, count), far > 0 ? `, ${far.toLocaleString("en")} far from the data` : ", all near the data"),
+      h("p", { "data-test": "placed" }, h("b", {}, count), far > 0 ? `, ${far.toLocaleString("en")} far from the data` : ", all near the data"),
       ...notes.map((note) => h("p", { class: "pm-note" }, note)),
-      this.rows.length > 0 &&
-        h(
-          "ul",
-          { class: "pm-new-list" },
-          ...this.rows.slice(0, LISTED).map((row) =>
-            h("li", {}, h("button", { type: "button", class: "pm-link", click: () => this.host.zoomTo(row) }, row.name), row.far && h("small", { class: "pm-far" }, "far")),
-          ),
+      h(
+        "ul",
+        { class: "pm-new-list" },
+        ...rows.slice(0, LISTED).map((row) =>
+          h("li", {}, h("button", { type: "button", class: "pm-link", click: () => this.host.select([row]) }, rowName(page, row)), page.far?.[row] === 1 && h("small", { class: "pm-far" }, "far")),
         ),
-      this.rows.length > LISTED && h("p", { class: "pm-note" }, `and ${(this.rows.length - LISTED).toLocaleString("en")} more`),
-      this.rows.length > 0 &&
-        h(
-          "div",
-          { class: "pm-new-actions" },
-          h("button", { type: "button", class: "pm-link", click: () => this.save() }, "Save places"),
-          h("button", { type: "button", class: "pm-link", click: () => this.clear() }, "Remove"),
-        ),
+      ),
+      rows.length > LISTED && h("p", { class: "pm-note" }, `and ${(rows.length - LISTED).toLocaleString("en")} more`),
+      h(
+        "div",
+        { class: "pm-new-actions" },
+        h("button", { type: "button", class: "pm-link", click: () => this.host.select(rows) }, "Select"),
+        h("button", { type: "button", class: "pm-link", click: () => this.host.export(rows) }, "Save places"),
+        h("button", { type: "button", class: "pm-link", click: () => void this.change(async (client) => (await client.removePlaced(), [])) }, "Remove"),
+      ),
     );
-  }
-
-  private save(): void {
-    saveCsv("placed.csv", csv(["row", "x", "y", "far"], this.rows.map((row) => [row.name, row.x, row.y, row.far ? 1 : 0])));
-  }
-
-  private clear(): void {
-    this.rows = [];
-    this.render([]);
-    this.host.placed([]);
   }
 }

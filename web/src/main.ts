@@ -18,28 +18,39 @@ async function startLive(root: HTMLElement): Promise<void> {
   const client = new LiveClient();
   const page = await waitForPage(client, root);
   document.title = page.title;
-  if (page.live?.judging) void judgeLater(client, page.live.judging, () => app);
   let remembering = 0;
   let remembered = page.live?.view ?? "";
-  const app = new App(root, page, {
-    live: client,
-    initialView: location.hash.length > 1 ? location.hash : (page.live?.view ?? ""),
-    viewChanged: (hash) => {
-      keepInAddress(hash);
-      window.clearTimeout(remembering);
-      // A view that cannot be kept is no trouble worth a message.
-      remembering = window.setTimeout(() => {
-        if (hash !== remembered) client.rememberView(hash).catch(() => undefined);
-        remembered = hash;
-      }, 500);
-    },
-    link: linkTo,
-  });
+  let app: App;
+  const open = (page: Page, initialView: string, notes: readonly string[]) => {
+    app = new App(root, page, {
+      live: client,
+      initialView,
+      notes,
+      viewChanged: (hash) => {
+        keepInAddress(hash);
+        window.clearTimeout(remembering);
+        // A view that cannot be kept is no trouble worth a message.
+        remembering = window.setTimeout(() => {
+          if (hash !== remembered) client.rememberView(hash).catch(() => undefined);
+          remembered = hash;
+        }, 500);
+      },
+      reload: async (notes) => {
+        const found = await client.page();
+        if (!(found instanceof ArrayBuffer)) return;
+        const view = app.hash;
+        app.destroy();
+        open(readPage(found, (first, count) => client.columns(first, count)), view, notes);
+      },
+      link: linkTo,
+    });
+  };
+  open(page, location.hash.length > 1 ? location.hash : (page.live?.view ?? ""), []);
+  if (page.live?.judging) void judgeLater(client, page.live.judging, () => app);
 }
 
 /** The map is there; its verdict comes when it has been judged. */
 async function judgeLater(client: LiveClient, id: string, app: () => App): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, 0));
   try {
     const job = { id, state: "running" as const, share: 0, step: 0, message: "" };
     await client.follow(job, (now) => app().judging(now.share));

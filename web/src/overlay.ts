@@ -1,16 +1,10 @@
 /** What lies over the points: rings, class names, new rows and the keyboard's cursor, on a plain canvas. */
 
+import type { Segments } from "./contours";
 import { h } from "./dom";
 import type { Screen } from "./geometry";
 import { type Label, apart } from "./labels";
 import type { Layer } from "./types";
-
-export interface NewRow {
-  name: string;
-  x: number;
-  y: number;
-  far: boolean;
-}
 
 /** Lines from a row to its nearest ones; dashed to those that the map does not keep near. */
 export interface Lines {
@@ -25,8 +19,12 @@ export interface OverlayContent {
   far: Uint8Array | null;
   misshown: Uint8Array | null;
   labels: Label[];
-  newRows: NewRow[];
+  /** Rows that were placed on the map by the user. */
+  newRows: readonly number[];
   lines: Lines | null;
+  contours: readonly Segments[];
+  /** Pictures in place of points: rows, how to get them, and their longer side in pixels. */
+  sprites: { rows: readonly number[]; picture: (row: number) => HTMLCanvasElement; colour: (row: number) => string; side: number } | null;
   cursor: number | null;
 }
 
@@ -54,10 +52,15 @@ export class Overlay {
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
     const at = (x: number, y: number): [number, number] => [screen.ax * x + screen.bx, screen.ay * y + screen.by];
+    outlines(pen, content.contours, at, theme.text);
+    if (content.sprites) pictures(pen, content.layer, content.sprites, at);
     if (content.far) rings(pen, content, content.far, at, theme.text, 4.5, [2, 2]);
     if (content.misshown) rings(pen, content, content.misshown, at, theme.warn, 6, []);
     if (content.lines) spokes(pen, content.layer, content.lines, at, theme);
-    for (const row of content.newRows) diamond(pen, at(row.x, row.y), row.far ? theme.warn : theme.accent, theme.halo, row.far);
+    for (const row of content.newRows.slice(0, RINGS_AT_MOST)) {
+      if (content.layer.x[row] < -8 || (content.visible && !content.visible[row])) continue;
+      diamond(pen, at(content.layer.x[row], content.layer.y[row]), content.far?.[row] ? theme.warn : theme.accent, theme.halo);
+    }
     pen.font = LABEL_FONT;
     const wide = (text: string) => pen.measureText(text).width;
     for (const label of apart(content.labels, screen, width, height, wide)) word(pen, label, at(label.x, label.y), theme);
@@ -98,6 +101,41 @@ function rings(
   pen.setLineDash([]);
 }
 
+/** Pictures framed in the colours of their rows. */
+function pictures(
+  pen: CanvasRenderingContext2D,
+  layer: Layer,
+  { rows, picture, colour, side }: NonNullable<OverlayContent["sprites"]>,
+  at: (x: number, y: number) => [number, number],
+): void {
+  pen.imageSmoothingEnabled = false;
+  for (const row of rows) {
+    const image = picture(row);
+    const scale = side / Math.max(image.width, image.height);
+    const [width, height] = [image.width * scale, image.height * scale];
+    const [x, y] = at(layer.x[row], layer.y[row]);
+    pen.fillStyle = colour(row);
+    pen.fillRect(x - width / 2 - 2, y - height / 2 - 2, width + 4, height + 4);
+    pen.drawImage(image, x - width / 2, y - height / 2, width, height);
+  }
+}
+
+/** Lines of equal density, the inner ones stronger. */
+function outlines(pen: CanvasRenderingContext2D, lines: readonly Segments[], at: (x: number, y: number) => [number, number], colour: string): void {
+  pen.strokeStyle = colour;
+  lines.forEach((segments, i) => {
+    pen.globalAlpha = 0.75 - 0.13 * i;
+    pen.lineWidth = 1.5 - 0.2 * i;
+    pen.beginPath();
+    for (let k = 0; k < segments.length; k += 4) {
+      pen.moveTo(...at(segments[k], segments[k + 1]));
+      pen.lineTo(...at(segments[k + 2], segments[k + 3]));
+    }
+    pen.stroke();
+  });
+  pen.globalAlpha = 1;
+}
+
 function spokes(
   pen: CanvasRenderingContext2D,
   { x, y }: Layer,
@@ -123,8 +161,8 @@ function spokes(
   }
 }
 
-function diamond(pen: CanvasRenderingContext2D, [x, y]: [number, number], colour: string, halo: string, far: boolean): void {
-  const r = 6;
+function diamond(pen: CanvasRenderingContext2D, [x, y]: [number, number], colour: string, halo: string): void {
+  const r = 8;
   pen.beginPath();
   pen.moveTo(x, y - r);
   pen.lineTo(x + r, y);
@@ -137,10 +175,6 @@ function diamond(pen: CanvasRenderingContext2D, [x, y]: [number, number], colour
   pen.lineWidth = 1.8;
   pen.strokeStyle = colour;
   pen.stroke();
-  if (!far) {
-    pen.fillStyle = colour;
-    pen.fill();
-  }
 }
 
 function word(

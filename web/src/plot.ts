@@ -5,10 +5,9 @@ import type { Colouring } from "./colouring";
 import { h } from "./dom";
 import { insidePolygon, screenOf, type Screen } from "./geometry";
 import type { Camera } from "./share";
+import { DRAWN_AT_MOST } from "./state";
 import type { Layer } from "./types";
 
-/** Beyond this many rows a sample is drawn over the density layer, and every row again once zoomed in far enough. */
-export const DRAWN_AT_MOST = 200_000;
 const TRANSITION_MS = 650;
 
 export type Mode = "pan" | "lasso" | "box";
@@ -39,6 +38,8 @@ export class Plot {
   private keys = { add: false, remove: false };
   private busy: Promise<void> = Promise.resolve();
   private reviewing = 0;
+  /** How far away the camera is to see the whole map, at the size that is drawn. */
+  private homeWas = 1;
   private readonly sizes = new ResizeObserver(() => this.resize());
   private readonly gone = new AbortController();
 
@@ -48,12 +49,14 @@ export class Plot {
   ) {
     parent.append(this.canvas);
     const { width, height } = this.size();
+    this.homeWas = this.homeDistance();
     this.scatter = createScatterplot({
       canvas: this.canvas,
       width,
       height,
       pointOutlineWidth: 0,
       pointSizeSelected: 1,
+      pointScaleMode: "constant",
       lassoColor: "#2f6fed",
       lassoMinDelay: 8,
       deselectOnDblClick: false,
@@ -155,7 +158,7 @@ export class Plot {
 
   get atHome(): boolean {
     const [x, y, distance] = this.camera;
-    return Math.abs(x) + Math.abs(y) < 1e-6 && Math.abs(distance - this.homeDistance()) < 1e-6;
+    return Math.abs(x) + Math.abs(y) < 1e-6 && Math.abs(distance - this.homeWas) < 1e-6;
   }
 
   get screen(): Screen {
@@ -204,6 +207,7 @@ export class Plot {
     void this.enqueue(async () => {
       const home = this.layer !== null && this.atHome;
       await this.scatter.set(this.size());
+      this.homeWas = this.homeDistance();
       if (home) this.home();
       this.events.view();
     });

@@ -1,15 +1,19 @@
 /** The map on the screen: points, what lies under and over them, and the card of the row pointed at. */
 
 import { backdrop } from "./backdrop";
+import { both } from "./brush";
 import { type Colouring, colouring, columnOf, visibleRows } from "./colouring";
+import { type Segments, contours } from "./contours";
 import { h } from "./dom";
 import type { FigureContent } from "./figure";
 import { FlatPlot, type PointView, hasWebgl } from "./flatplot";
-import { HoverCard } from "./hover";
+import { HoverCard, newRows } from "./hover";
+import { SPRITES_AT_MOST, canvasOf, pixelsOf, spritesApart } from "./images";
 import { type Label, apart, placeLabels } from "./labels";
-import { type Lines, type NewRow, Overlay } from "./overlay";
-import { DRAWN_AT_MOST, Plot, type PlotEvents } from "./plot";
-import type { Store } from "./state";
+import { type Lines, Overlay } from "./overlay";
+import { Plot, type PlotEvents } from "./plot";
+import { rowsInView, styleFor } from "./pointstyle";
+import { DRAWN_AT_MOST, type Store } from "./state";
 import type { ThemeSwitch } from "./theme";
 import type { Layer, OwnTarget, Page } from "./types";
 
@@ -17,25 +21,30 @@ export interface SceneEvents extends Pick<PlotEvents, "click" | "area"> {
   /** The camera moved, or what is drawn changed. */
   view: () => void;
   say: (message: string) => void;
+  /** The row under the pointer, for maps that are linked with this one. */
+  hover?: (row: number | null) => void;
 }
-
-/** New rows are found by the pointer within so many pixels. */
-const REACH = 8;
 
 export class Scene {
   readonly element = h("div", { class: "pm-map", tabindex: 0, role: "application" });
   readonly plot: PointView;
   colour: Colouring;
   visible: Uint8Array | null = null;
+  /** Rows that other filters than the legend leave; null means all. */
+  mask: Uint8Array | null = null;
   shownRows: number;
   private readonly overlay: Overlay;
   private readonly card: HoverCard;
   private labels: Label[] = [];
-  private newRows: NewRow[] = [];
+  private readonly newRows: readonly number[];
   private lines: Lines | null = null;
   private row: number | null = null;
   private hovered: number | null = null;
   private behind: HTMLCanvasElement | null = null;
+  private outlines: Segments[] = [];
+  private readonly pictures = new Map<number, HTMLCanvasElement>();
+  private styling = 0;
+  private styled = { size: 0, opacity: 0 };
   private turn = 0;
 
   /** The element must be in the document: the renderer asks for its size. */
@@ -53,11 +62,11 @@ export class Scene {
     this.shownRows = page.n;
     this.colour = colouring(page, "", theme.dark);
     this.card = new HoverCard(page);
+    this.newRows = newRows(page);
     this.plot = this.makePlot();
     this.overlay = new Overlay(this.element);
     this.element.append(this.card.element);
     this.element.addEventListener("blur", () => this.card.hide());
-    this.watchNewRows();
   }
 
   get layer(): Layer {
@@ -100,10 +109,11 @@ export class Scene {
 
   async refilter(): Promise<void> {
     const { hidden, window: shown } = this.store.state;
-    this.visible = visibleRows(this.colour, hidden, shown);
+    this.visible = both(visibleRows(this.colour, hidden, shown), this.mask);
     this.shownRows = this.visible?.reduce((sum, flag) => sum + flag, 0) ?? this.page.n;
     this.repaintBehind();
     await this.plot.setFilter(this.visible);
+    this.restyle();
     this.relabel();
   }
 
@@ -116,10 +126,25 @@ export class Scene {
   repaintBehind(): void {
     const { raster, density } = this.store.state;
     const picture = raster && this.page.raster?.layer === this.layer.id ? this.page.raster : null;
-    const cloud = density && this.page.n > DRAWN_AT_MOST ? { colour: this.colour, visible: this.visible } : null;
+    const cloud = density ? { colour: this.colour, visible: this.visible } : null;
     const had = this.behind !== null;
     this.behind = backdrop(this.layer, this.theme.colours.background, picture, cloud);
     if (this.behind || had) void this.plot.setBackground(this.behind);
+    this.outlines = this.store.state.contours ? contours(this.layer, this.visible) : [];
+    this.paintOverlay();
+  }
+
+  /** Size and opacity as they were set, or by the number of points in view. */
+  restyle(): void {
+    const { auto, size, opacity } = this.store.state;
+    const { clientWidth, clientHeight } = this.element;
+    const seen = () => Math.min(DRAWN_AT_MOST, rowsInView(this.layer, this.visible, this.plot.screen, clientWidth, clientHeight));
+    // A sample over its density stays pale.
+    const wanted = !auto ? { size, opacity } : this.plot.sampled ? styleFor(this.page.n) : styleFor(seen());
+    const close = (a: number, b: number) => Math.abs(a - b) < 0.04 * b;
+    if (close(wanted.size, this.styled.size) && close(wanted.opacity, this.styled.opacity)) return;
+    this.styled = wanted;
+    void this.plot.setStyle(wanted.size, wanted.opacity);
   }
 
   async retheme(): Promise<void> {
@@ -140,19 +165,32 @@ export class Scene {
     // The renderer reports its first view before there is anything to lay over it.
     if (!this.overlay) return;
     const { background, text, warn, accent } = this.theme.colours;
-    const newRows = this.layer === this.page.layers[0] ? this.newRows : [];
     this.overlay.draw(
-      { layer: this.layer, visible: this.visible, ...this.rings, labels: this.labels, newRows, lines: this.lines, cursor: this.row },
+      { layer: this.layer, visible: this.visible, ...this.rings, labels: this.labels, newRows: this.newRows, lines: this.lines, contours: this.outlines, sprites: this.sprites(), cursor: this.row },
       this.plot.screen,
       { text, halo: background, warn, accent },
     );
   }
 
-  /** Rows that are not part of the map, in the units of its first layer. */
-  showNewRows(rows: NewRow[]): void {
-    const { cx, cy, radius } = this.page.layers[0].frame;
-    this.newRows = rows.map((row) => ({ ...row, x: (row.x - cx) / radius, y: (row.y - cy) / radius }));
-    this.paintOverlay();
+  /** The rows' pictures, once the map is zoomed in so far that few rows are in view. */
+  private sprites(): Parameters<Overlay["draw"]>[0]["sprites"] {
+    const { images } = this.page;
+    const { screen } = this.plot;
+    if (!images || !this.store.state.sprites || this.plot.atHome) return null;
+    const { clientWidth, clientHeight } = this.element;
+    const rows: number[] = [];
+    const most = SPRITES_AT_MOST + 1;
+    const count = rowsInView(this.layer, this.visible, screen, clientWidth, clientHeight, { rows, most });
+    if (count === 0 || count > SPRITES_AT_MOST) return null;
+    const side = Math.min(56, Math.max(18, 0.45 * Math.sqrt((clientWidth * clientHeight) / count)));
+    const picture = (row: number) => {
+      if (this.pictures.size > 2000) this.pictures.clear();
+      const known = this.pictures.get(row) ?? canvasOf(images, pixelsOf(images, row), "");
+      this.pictures.set(row, known);
+      return known;
+    };
+    const at = (row: number) => this.placeOf(this.layer.x[row], this.layer.y[row]);
+    return { rows: spritesApart(rows, at, side + 6), picture, colour: (row) => this.colour.colours[this.colour.codes[row]], side };
   }
 
   /** Lines from a row to others, or none. */
@@ -160,11 +198,6 @@ export class Scene {
     if (this.lines === lines) return;
     this.lines = lines;
     this.paintOverlay();
-  }
-
-  zoomToNewRow(row: NewRow): void {
-    const { cx, cy, radius } = this.page.layers[0].frame;
-    this.plot.camera = [(row.x - cx) / radius, (row.y - cy) / radius, 0.3];
   }
 
   /** Point at a row from outside the map, or at none. */
@@ -203,7 +236,8 @@ export class Scene {
   /** What is on the screen, for pictures of it. */
   figure(): FigureContent {
     const { background, text, muted } = this.theme.colours;
-    const { hidden, selection, size, opacity } = this.store.state;
+    const { hidden, selection } = this.store.state;
+    const { size, opacity } = this.styled;
     return {
       title: this.page.title,
       subtitle: `${this.layer.label} · ${this.page.n.toLocaleString("en")} rows`,
@@ -225,6 +259,11 @@ export class Scene {
     };
   }
 
+  destroy(): void {
+    window.clearTimeout(this.styling);
+    this.plot.destroy();
+  }
+
   private makePlot(): PointView {
     if (!hasWebgl()) {
       this.events.say("This browser has no WebGL: the map is a plain picture here, without hover and lasso.");
@@ -240,12 +279,16 @@ export class Scene {
 
   private viewed(): void {
     this.paintOverlay();
+    window.clearTimeout(this.styling);
+    // Once the hand rests: a change of style draws all points anew.
+    if (this.store.state.auto && this.overlay) this.styling = window.setTimeout(() => this.restyle(), 120);
     if (this.hovered === null && this.row === null) this.card?.hide();
     this.events.view();
   }
 
   private hover(row: number | null): void {
     this.hovered = row;
+    this.events.hover?.(row);
     if (row === null) this.card.hide();
     else this.showCard(row);
   }
@@ -259,19 +302,5 @@ export class Scene {
   private placeOf(x: number, y: number): [number, number] {
     const { ax, bx, ay, by } = this.plot.screen;
     return [ax * x + bx, ay * y + by];
-  }
-
-  /** New rows are not the renderer's; the pointer finds them here. */
-  private watchNewRows(): void {
-    this.element.addEventListener("mousemove", (event) => {
-      if (this.newRows.length === 0 || this.layer !== this.page.layers[0]) return;
-      const { left, top } = this.element.getBoundingClientRect();
-      const near = this.newRows.find((row) => {
-        const [x, y] = this.placeOf(row.x, row.y);
-        return Math.hypot(x - (event.clientX - left), y - (event.clientY - top)) < REACH;
-      });
-      if (near) this.card.showPlaced(near, ...this.placeOf(near.x, near.y), this.element.clientWidth, this.element.clientHeight);
-      else if (this.hovered === null) this.card.hide();
-    });
   }
 }

@@ -3,7 +3,9 @@
 import { csv } from "./csv";
 import { Changed, download, h, replace } from "./dom";
 import { rowName, shownColumns, targetText, thumbnail, valueText } from "./hover";
+import { canvasOf, meanAndRest, meanOf, paintDifference, paintMean } from "./images";
 import { swatch } from "./legend";
+import type { LocalRelevance } from "./live";
 import { WHERE, type Where, kinds, nearest } from "./neighbors";
 import type { Lines } from "./overlay";
 import { categorical } from "./palette";
@@ -22,7 +24,7 @@ export interface SelectionActions {
   export: (rows: readonly number[]) => Promise<void>;
   lines: (lines: Lines | null) => void;
   /** Local relevance from the live server, when there is one; null once it was stopped. */
-  relevance: ((rows: readonly number[], watch: Watch) => Promise<{ names: string[]; values: number[] } | null>) | null;
+  relevance: ((rows: readonly number[], watch: Watch) => Promise<LocalRelevance | null>) | null;
 }
 
 /** Who follows long work: told how far it is, and handed the way to stop it. */
@@ -38,6 +40,7 @@ export class SelectionPanel {
   private readonly changed = new Changed();
   private where: Where = "data";
   private dark = false;
+  private meanOfAll: Float64Array | null = null;
   /** Which column the table is sorted by, 0 for the order of the rows. */
   private sort = { key: 0, down: false };
 
@@ -81,11 +84,23 @@ export class SelectionPanel {
         h("button", { type: "button", click: () => this.store.set({ selection: [] }) }, "Clear"),
       ),
       rows.length === 1 && this.nearest(rows[0]),
+      this.pictures(rows),
       this.mix(rows, dark),
       this.distinguishing(rows),
       this.extra,
       this.table(rows),
     );
+  }
+
+  /** Which features change the target around these rows; the tick is their share over the whole map. */
+  private targetRelevance({ names, values, overall }: NonNullable<LocalRelevance["target"]>): HTMLElement[] {
+    const most = Math.max(1e-12, ...values, ...overall);
+    const order = names.map((_, i) => i).sort((a, b) => values[b] - values[a]).slice(0, 8);
+    return [
+      h("h3", {}, `What changes ${this.page.target.name} here`),
+      h("ul", { class: "pm-feature-list", "data-test": "target-relevance" }, ...order.map((i) => this.relevanceBar(names[i], values[i], most, overall[i]))),
+      h("p", { class: "pm-note" }, "Shares of the columns in the Fisher tensor of these rows: how fast the distribution of the target changes along each. The tick is the share over the whole map."),
+    ];
   }
 
   /** Ask the server what arranges these rows, and show it under the page's own comparison. */
@@ -120,13 +135,14 @@ export class SelectionPanel {
         h("h3", {}, "Local relevance"),
         h("ul", { class: "pm-feature-list" }, ...order.map((i) => this.relevanceBar(names[i], values[i], most))),
         h("p", { class: "pm-note" }, "How well each column keeps the neighbourhoods of the selected rows; click to colour the map."),
+        ...(found.target ? this.targetRelevance(found.target) : []),
       );
     } catch (error) {
       replace(this.extra, h("p", { class: "pm-note", role: "alert" }, error instanceof Error ? error.message : String(error)));
     }
   }
 
-  private relevanceBar(name: string, value: number, most: number): HTMLElement {
+  private relevanceBar(name: string, value: number, most: number, tick: number | null = null): HTMLElement {
     const column = this.page.columns.findIndex((handle) => handle.name === name);
     return h(
       "li",
@@ -135,8 +151,8 @@ export class SelectionPanel {
         "button",
         { type: "button", disabled: column < 0, click: () => this.actions.colour(`column:${column}`) },
         h("span", { class: "pm-bar-name" }, name),
-        h("span", { class: "pm-bar" }, h("i", { style: `width:${(100 * Math.max(0, value)) / most}%` })),
-        h("b", {}, format(value)),
+        h("span", { class: "pm-bar" }, h("i", { style: `width:${(100 * Math.max(0, value)) / most}%` }), tick !== null && h("em", { style: `left:${(100 * tick) / most}%` })),
+        h("b", {}, tick === null ? format(value) : percent(value)),
       ),
     );
   }
@@ -240,6 +256,21 @@ export class SelectionPanel {
       );
     }
     return false;
+  }
+
+  /** The mean picture of the rows, and where it is brighter or darker than that of all others. */
+  private pictures(rows: readonly number[]): HTMLElement | false {
+    const { images, n } = this.page;
+    if (!images || rows.length < 2) return false;
+    this.meanOfAll ??= meanOf(images, Array.from({ length: n }, (_, row) => row));
+    const { mean, rest } = meanAndRest(images, this.meanOfAll, rows, n);
+    const picture = (canvas: HTMLCanvasElement, caption: string) => h("figure", {}, canvas, h("figcaption", {}, caption));
+    return h(
+      "section",
+      { class: "pm-pictures" },
+      picture(canvasOf(images, paintMean(images, mean), "mean image of the selection"), "mean"),
+      rest && picture(canvasOf(images, paintDifference(images, mean, rest), "difference from the mean of all other rows"), "brighter (orange) or darker (blue) than the rest"),
+    );
   }
 
   private distinguishing(rows: readonly number[]): HTMLElement | false {

@@ -1,11 +1,12 @@
 /** The view as a link: state to the part of the address after '#', which no server ever sees, and back. */
 
+import { packBrushes, unpackBrushes } from "./brush";
 import { BINS } from "./colouring";
 import { TABS, type Tab, type ViewState } from "./state";
 
 /** Longer selections are left out of the link; browsers and mail programs cut long addresses. */
 const MAX_SELECTION = 4000;
-const FLAGS = ["raster", "rings", "density", "labels", "own"] as const;
+const FLAGS = ["raster", "rings", "density", "contours", "sprites", "auto", "labels", "own"] as const;
 
 export type Camera = [x: number, y: number, distance: number];
 
@@ -17,6 +18,7 @@ export interface Shared {
 export interface Known {
   layers: string[];
   colours: string[];
+  columns: number;
   n: number;
 }
 
@@ -26,6 +28,9 @@ export function encodeView(state: ViewState, defaults: ViewState, camera: Camera
   if (state.colour !== defaults.colour) out.set("colour", state.colour);
   if (state.hidden.size > 0) out.set("hide", [...state.hidden].sort((a, b) => a - b).join("."));
   if (state.window) out.set("window", state.window.join("."));
+  if (state.charts.length > 0) out.set("charts", state.charts.join("."));
+  if (state.brushes.size > 0) out.set("brush", packBrushes(state.brushes));
+  if (state.beside) out.set("beside", `${state.beside.layer}~${state.beside.colour}`);
   if (state.size !== defaults.size) out.set("size", String(state.size));
   if (state.opacity !== defaults.opacity) out.set("opacity", String(state.opacity));
   for (const key of FLAGS) if (state[key] !== defaults[key]) out.set(key, state[key] ? "1" : "0");
@@ -52,6 +57,12 @@ export function decodeView(hash: string, known: Known): Shared {
   if (hidden) state.hidden = new Set(hidden.filter((code) => code < 65536));
   const bins = integers(params.get("window"));
   if (bins && bins.length === 2 && bins[0] <= bins[1] && bins[1] < BINS) state.window = [bins[0], bins[1]];
+  const charts = integers(params.get("charts"))?.filter((index) => index < known.columns);
+  if (charts) state.charts = charts;
+  const brush = params.get("brush");
+  if (brush !== null) state.brushes = unpackBrushes(brush, known.columns);
+  const [besideLayer, besideColour] = (params.get("beside") ?? "").split("~");
+  if (known.layers.includes(besideLayer) && known.colours.includes(besideColour)) state.beside = { layer: besideLayer, colour: besideColour };
   const size = bounded(params.get("size"), 1, 20);
   if (size !== null) state.size = size;
   const opacity = bounded(params.get("opacity"), 0.02, 1);

@@ -1,5 +1,12 @@
 /** What the user has chosen, with undo. Everything drawn follows from the page's data and this. */
 
+import type { Beside } from "./beside";
+import type { Brushes } from "./brush";
+import { styleFor } from "./pointstyle";
+
+/** Beyond this many rows a sample is drawn over their density, and every row again once zoomed in far enough. */
+export const DRAWN_AT_MOST = 200_000;
+
 export interface ViewState {
   layer: string;
   colour: string;
@@ -7,6 +14,11 @@ export interface ViewState {
   hidden: ReadonlySet<number>;
   /** Shown bins of a ramp, inclusive. */
   window: readonly [number, number] | null;
+  /** Columns that have a chart under the map, and the filters made there. */
+  charts: readonly number[];
+  brushes: Brushes;
+  /** What the second map shows; null without one. */
+  beside: Beside | null;
   /** Selected rows, ascending. */
   selection: readonly number[];
   size: number;
@@ -14,6 +26,11 @@ export interface ViewState {
   raster: boolean;
   rings: boolean;
   density: boolean;
+  contours: boolean;
+  /** Whether rows are shown by their pictures once few are in view. */
+  sprites: boolean;
+  /** Whether size and opacity follow the number of points in view. */
+  auto: boolean;
   labels: boolean;
   /** Whether a layer made with another target is coloured by that one. */
   own: boolean;
@@ -24,7 +41,7 @@ export type Tab = "verdict" | "selection" | "features";
 export const TABS: readonly Tab[] = ["verdict", "selection", "features"];
 
 /** Changes of these can be undone; size, opacity and the like are quicker to put back by hand. */
-const UNDOABLE: readonly (keyof ViewState)[] = ["layer", "colour", "hidden", "window", "selection"];
+const UNDOABLE: readonly (keyof ViewState)[] = ["layer", "colour", "hidden", "window", "brushes", "selection"];
 const DEPTH = 100;
 
 type Listener = (state: ViewState, before: ViewState) => void;
@@ -93,18 +110,22 @@ export class Store {
 
 /** How a page looks before anybody has touched it: the more rows, the smaller and paler the points. */
 export function defaultState(n: number, layer: string, colour: string): ViewState {
-  const [size, opacity] = n > 200_000 ? [2, 0.12] : n > 50_000 ? [2.5, 0.4] : n > 8_000 ? [3.5, 0.8] : n > 1_500 ? [5, 0.8] : [7, 0.8];
   return {
     layer,
     colour,
     hidden: new Set(),
     window: null,
+    charts: [],
+    brushes: new Map(),
+    beside: null,
     selection: [],
-    size,
-    opacity,
+    ...styleFor(n),
     raster: true,
     rings: true,
-    density: true,
+    density: n > DRAWN_AT_MOST,
+    contours: false,
+    sprites: true,
+    auto: true,
     labels: true,
     own: true,
     tab: "verdict",

@@ -67,6 +67,8 @@ export interface LiveHeader {
   transform: boolean;
   relevance: boolean;
   reembed: boolean;
+  /** Whether the map can be shaped by hand. */
+  shape?: boolean;
   /** The job that judges the map while it is already looked at. */
   judging?: string | null;
   supervision: number;
@@ -157,6 +159,8 @@ export interface Images {
   data: Uint8Array;
   height: number;
   width: number;
+  /** 1 is grey, 3 is red, green and blue. */
+  channels: number;
 }
 
 export interface RasterImage {

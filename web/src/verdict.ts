@@ -20,8 +20,9 @@ export class VerdictPanel {
     this.trouble = trouble;
   }
 
-  render(dark: boolean): void {
-    if (!this.changed.now(dark, this.page.report, this.share, this.trouble)) return;
+  /** `byHand`: the map on the screen is one that the user shaped. */
+  render(dark: boolean, byHand = false): void {
+    if (!this.changed.now(dark, this.page.report, this.share, this.trouble, byHand)) return;
     if (this.share !== null) {
       const bar = h("progress", { max: 1, value: this.share, "aria-label": "Judging this map" });
       const words = "The map is judged on rows it was not fitted to, and beside maps of shuffled targets. Until then nothing is known about how far it can be trusted.";
@@ -33,6 +34,7 @@ export class VerdictPanel {
     const nothing = view.verdict.length === 0 && view.figures.length === 0 && curves.length === 0;
     replace(
       this.element,
+      byHand && h("blockquote", { class: "pm-sentence pm-warn" }, h("p", {}, h("b", {}, "This map was shaped by hand."), " It was not judged: what separates on it was put there by the groups that you named. The verdict below is about the original map.")),
       view.verdict.length > 0 &&
         h("blockquote", { class: `pm-sentence pm-${view.level}` }, ...view.verdict.map(sentence)),
       this.trouble !== "" && h("p", { class: "pm-note", role: "alert" }, `This map could not be judged: ${this.trouble}`),

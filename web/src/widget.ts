@@ -1,4 +1,4 @@
-/** The page inside a notebook, by anywidget's contract: bytes in, a selection both ways. */
+/** The page inside a notebook, by anywidget's contract: bytes in, a selection both ways, the verdict when it is there. */
 
 import { App } from "./app";
 import { readPage } from "./decode";
@@ -14,7 +14,7 @@ export interface Model {
 }
 
 export function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
-  const frame = h("div", { style: `height:${Number(model.get("height")) || 640}px` });
+  const frame = h("div", { style: `height:${Number(model.get("height")) || 640}px;overflow:auto` });
   el.append(frame);
   const app = new App(frame, readPage(bytesOf(model.get("_page"))), {
     live: null,
@@ -29,15 +29,26 @@ export function render({ model, el }: { model: Model; el: HTMLElement }): () => 
     },
     link: null,
   });
-  const select = () => {
-    const rows = Array.from(new Int32Array(bytesOf(model.get("selection"))));
-    const now = app.store.state.selection;
-    if (rows.length !== now.length || rows.some((row, i) => row !== now[i])) app.store.set({ selection: rows });
+  const listeners: Record<string, () => void> = {
+    "change:selection": () => {
+      const rows = Array.from(new Int32Array(bytesOf(model.get("selection"))));
+      const now = app.store.state.selection;
+      if (rows.length !== now.length || rows.some((row, i) => row !== now[i])) app.store.set({ selection: rows });
+    },
+    "change:_judged": () => {
+      const judged = bytesOf(model.get("_judged"));
+      if (judged.byteLength > 0) app.adopt(readPage(judged));
+    },
+    "change:_judging": () => {
+      const share = Number(model.get("_judging") ?? -1);
+      const trouble = String(model.get("_trouble") ?? "");
+      if (share >= 0 || trouble !== "") app.judging(share >= 0 ? share : null, trouble);
+    },
   };
-  select();
-  model.on("change:selection", select);
+  for (const listener of Object.values(listeners)) listener();
+  for (const [event, listener] of Object.entries(listeners)) model.on(event, listener);
   return () => {
-    model.off("change:selection", select);
+    for (const [event, listener] of Object.entries(listeners)) model.off(event, listener);
     app.destroy();
   };
 }

@@ -11,6 +11,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from prismap._progress import duration
 from prismap.cli.cells import place_cells
 from prismap.cli.console import Console
 from prismap.cli.options import count
@@ -39,6 +40,7 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
         "-o", "--out", type=Path, required=True, metavar="OUT",
         help="file to write (parquet, csv; h5ad for cells), or a folder: then the rows go into several parquet files",
     )  # fmt: skip
+    add("--keep-columns", action="store_true", help="write the other columns of DATA beside the positions")
     add("--engine", choices=("local", "dask"), default="local", help="processes here (default), or a Dask cluster")
     add("--address", metavar="A", help="Dask scheduler; without it a cluster on this machine")
     add("--workers", type=count, metavar="N", help="processes; default: as many as there are cores")
@@ -83,13 +85,13 @@ def _into_file(args: argparse.Namespace, console: Console) -> None:
         model, mark = opened_model(args.model)
     sizes = row_group_sizes(source)
     expected = None if sizes is None else sum(sizes)
-    begin = perf_counter()
+    begin, part = perf_counter(), Part(source, out, rows=expected, keep_columns=args.keep_columns)
 
     def follow(rows: int) -> None:
         console.doing(in_words(Progress(0, 1, rows, expected, perf_counter() - begin)))
 
     with console.stage(f"placing the rows of {source}"):
-        result = map_part(Part(source, out, rows=expected), model, mark, resume=args.resume, progress=follow)
+        result = map_part(part, model, mark, resume=args.resume, progress=follow)
     _say(console, [result])
     again = " (done before)" if result.skipped else ""
     console.result(
@@ -113,7 +115,7 @@ def _into_folder(args: argparse.Namespace, console: Console) -> None:
         with console.stage(f"placing the rows of {args.data}"):
             results = map_files(
                 args.data, args.out, args.model, engine=args.engine, address=args.address, n_workers=args.workers,
-                resume=not args.force, progress=follow,
+                keep_columns=args.keep_columns, resume=not args.force, progress=follow,
             )  # fmt: skip
     except KeyboardInterrupt:
         console.say(f"nothing is half written; {RESUME}")
@@ -144,21 +146,10 @@ def in_words(progress: Progress) -> str:
     expected = f" of {progress.rows_expected:,}" if progress.rows_expected else ""
     words = [f"{progress.rows:,}{expected} rows", f"{progress.rate:,.0f} rows/s"]
     if progress.seconds_left is not None:
-        words.append(f"{_duration(progress.seconds_left)} left")
+        words.append(f"{duration(progress.seconds_left)} left")
     if progress.files > 1:
         words.append(f"{progress.files_done} of {progress.files} files")
     return ", ".join(words)
-
-
-def _duration(seconds: float) -> str:
-    """Seconds, minutes or hours.
-
-    >>> _duration(45.2), _duration(150), _duration(9000)
-    ('45 s', '2 min', '2.5 h')
-    """
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def _sums(results: Iterable[Mapped]) -> dict[str, Any]:

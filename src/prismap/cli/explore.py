@@ -12,7 +12,7 @@ from typing import Any
 from prismap.cli import options
 from prismap.cli.console import Console, in_options
 from prismap.cli.folder import MODEL
-from prismap.cli.job import Job, fit_map, judge_map, load_model, map_page, with_notes
+from prismap.cli.job import Job, fit_map, judge_map, load_model, map_page, verdict_page, with_notes
 from prismap.cli.map import add_data_options, read_job
 from prismap.exceptions import InputError
 
@@ -95,14 +95,14 @@ def _map_of(job: Job, console: _Watched) -> Any:
     model = fit_map(job, console)
     console.span = (_DRAWING, _DONE)
     with console.stage("drawing"):
-        page = map_page(job, model, judge=False)
+        page = map_page(job, model)
 
     def judged(progress: Callable[..., None]) -> Any:
         """The page with its verdict, while the map is already looked at."""
         watched = _Watched(console, progress)
         watched.span = (0.0, _DRAWING)
-        judge_map(model, watched)
-        return with_notes(map_page(job, model), console)
+        judge_map(model, watched, job.budget)
+        return with_notes(verdict_page(page, model), console)
 
     return with_notes(page, console), live_compute(model, page), None if job.quick else judged
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from prismap._progress import time_left
 from prismap.bundle import write_map, written_aside
 from prismap.cli.console import Console, to_json
 from prismap.cli.folder import DATA, MODEL, PAGE, PICTURE, REPORT, folder_aside
@@ -20,7 +23,7 @@ from prismap.explorer import write_html
 from prismap.page_data import PageData, write_page_file
 from prismap.tables import TableEncoding, label_texts
 
-#: Iterations of a usual embedding; only a bar that shows how far it is relies on them.
+#: Iterations of t-SNE; only a bar that shows how far an embedding is relies on them.
 USUAL_ITERATIONS = 750
 
 
@@ -50,40 +53,62 @@ class Job:
 
 
 def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
-    """Fit the map, judge it, write the folder and print the report. What fails after the fit does not cost the fit."""
+    """Fit the map and write the folder; then judge the map, write the folder again with the verdict, and print it.
+
+    What fails after the fit does not cost the fit.
+    """
     model = fit_map(job, console)
-    judged = None
-    if not job.quick:
-        judged = attempt(
-            console, f"no {REPORT} and no {PAGE}: judging the map", lambda: judge_map(model, console, job.budget)
-        )
-    if judged is not None:  # what was said in between is not said twice
-        judged = replace(judged, notes=tuple(note for note in judged.notes if note not in console.notes))
+    with console.stage("drawing the page"):
+        page = attempt(console, f"no {PAGE}: making the page", lambda: map_page(job, model))
+    Y, far = map_positions(model, page)
     with console.stage("writing"), folder_aside(out, force=force) as folder:
-        page = None
-        if job.quick or judged is not None:
-            page = attempt(console, f"no {PAGE}: making the page", lambda: map_page(job, model))
-        Y, far = map_positions(model, page)
-        name = "map.parquet" if importlib.util.find_spec("pyarrow") else "map.csv"
-        write_map(folder / name, map_rows(job, model, Y, far))
-        model.save(folder / MODEL, extra_header={"title": job.title, **job.about})
         attempt(console, f"no {PICTURE}: drawing it", lambda: draw(job, model, Y, folder, console))
-        if page is not None:
-            page = with_notes(page, console)
-            write_page_file(page, folder / DATA)
-            write_html(page, folder / PAGE)
-        if judged is not None:
-            report = replace(judged, notes=(*judged.notes, *console.notes))
-            with written_aside(folder / REPORT) as aside:
-                aside.write_text(to_json(report.to_dict()), encoding="utf-8")
-        files = sorted(path.name for path in folder.iterdir())
-    document = {"out": str(out), "files": files, "report": None, "notes": console.notes}
-    if judged is None:
-        told = "The map was not judged (--quick).\n\n" if job.quick else ""
-        console.result(f"{told}{out}: {', '.join(files)}", document)
+        files = write_map_and_page(job, model, (Y, far), page, folder, console)
+    document: dict[str, Any] = {"out": str(out), "files": files, "report": None, "notes": console.notes}
+    if job.quick:
+        console.result(f"The map was not judged (--quick).\n\n{out}: {', '.join(files)}", document)
         return
+    console.say(f"{out / PAGE if page is not None else out} is there; the verdict follows")
+    judged = attempt(console, f"no {REPORT}: judging the map", lambda: judge_map(model, console, job.budget))
+    if judged is None:
+        console.result(f"{out}: {', '.join(files)}", document)
+        return
+    # What was said in between is not said twice.
+    judged = replace(judged, notes=tuple(note for note in judged.notes if note not in console.notes))
+    if page is not None:
+        page = attempt(console, f"no verdict in {PAGE}: making the page", lambda: verdict_page(page, model)) or page
+    with console.stage("writing the verdict"), folder_aside(out, force=True) as folder:
+        if (out / PICTURE).exists():
+            shutil.copy2(out / PICTURE, folder / PICTURE)
+        report = replace(judged, notes=(*judged.notes, *console.notes))
+        with written_aside(folder / REPORT) as aside:
+            aside.write_text(to_json(report.to_dict()), encoding="utf-8")
+        document["files"] = files = write_map_and_page(job, model, (Y, far), page, folder, console)
     printed = report if console.quiet else judged  # the other notes have been said
     console.result(f"{printed}\n\n{out}: {', '.join(files)}", {**document, "report": report.to_dict()})
+
+
+def write_map_and_page(
+    job: Job,
+    model: Any,
+    places: tuple[NDArray[Any], NDArray[Any]],
+    page: PageData | None,
+    folder: Path,
+    console: Console,
+) -> list[str]:
+    """The files that a verdict changes; returns the names of all that the folder holds by then."""
+    name = "map.parquet" if importlib.util.find_spec("pyarrow") else "map.csv"
+    console.doing(f"{name}, {len(places[0]):,} rows")
+    write_map(folder / name, map_rows(job, model, *places))
+    console.doing(MODEL)
+    model.save(folder / MODEL, extra_header={"title": job.title, **job.about})
+    if page is not None:
+        page = with_notes(page, console)
+        console.doing(f"{DATA}, {page.n_rows:,} rows")
+        write_page_file(page, folder / DATA)
+        console.doing(f"{PAGE}, {page.n_rows:,} rows")
+        write_html(page, folder / PAGE)
+    return sorted(path.name for path in folder.iterdir())
 
 
 def attempt(console: Console, what: str, work: Callable[[], Any]) -> Any:
@@ -105,13 +130,19 @@ def with_notes(page: PageData, console: Console) -> PageData:
     return replace(page, notes=tuple(dict.fromkeys((*page.notes, *console.notes))))
 
 
-def map_page(job: Job, model: Any, *, judge: bool | None = None) -> PageData:
-    """The page of a map made of this job; judged unless the job is to be quick."""
+def map_page(job: Job, model: Any) -> PageData:
+    """The page of a map made of this job, not judged yet."""
     from prismap.pages import page_of
 
     about = {"title": job.title, "target_name": job.target_name, "images": job.images, "row_ids": label_texts(job.ids)}
-    judge = not job.quick if judge is None else judge
-    return page_of(model, columns=job.columns, features=False, judge=judge, **about)
+    return page_of(model, columns=job.columns, features=False, judge=False, **about)
+
+
+def verdict_page(page: PageData, model: Any) -> PageData:
+    """The page of a map that has been judged."""
+    from prismap.pages import judged_page
+
+    return judged_page(page, model, verbose=0)
 
 
 def prismap_class() -> Any:
@@ -132,15 +163,19 @@ def fit_map(job: Job, console: Console) -> Any:
     from sklearn.utils._param_validation import InvalidParameterError
 
     def follow(iteration: int, error: float, _: Any) -> bool:
-        console.doing(f"embedding, iteration {iteration}, error {error:.4g}", iteration / USUAL_ITERATIONS)
+        share = min(iteration / USUAL_ITERATIONS, 1.0)
+        left = f" of {USUAL_ITERATIONS}{time_left(share, perf_counter() - begin)}" if by_tsne else ""
+        console.doing(f"embedding, iteration {iteration}{left}, error {error:.4g}", share)
         return False
+
+    begin, by_tsne = perf_counter(), job.options.get("method", "tsne") == "tsne"
 
     size = f"{len(job.X)} objects" if isinstance(job.X, list) else "{} rows, {} features".format(*job.X.shape)
     with console.stage(f"fitting a map of {size}"), warnings.catch_warnings():
         # Constant columns were named when the file was read.
         warnings.filterwarnings("ignore", message=".* columns are constant", category=PrismapWarning)
         try:
-            model = prismap_class()(**job.options).fit(job.X, job.y, callback=follow)
+            model = prismap_class()(**job.options).fit(job.X, job.y, callback=follow, verbose=0)
         except InvalidParameterError as error:
             raise InputError(str(error)) from error
     return model.remember_table(job.encoding, index=job.ids)
@@ -150,11 +185,13 @@ def judge_map(model: Any, console: Console, budget: Any = None) -> Any:
     """The report of a map; it is refitted several times for it."""
     with console.stage("judging it"), warnings.catch_warnings():
         warnings.simplefilter("ignore", PrismapWarning)  # what the refits warn of was said of the map itself
+        begin = perf_counter()
 
         def follow(done: int, total: int) -> None:
-            console.doing(f"{done} of {total} maps for comparison", done / total)
+            left = time_left(done / total, perf_counter() - begin)
+            console.doing(f"{done} of {total} maps for comparison{left}", done / total)
 
-        return model.report(budget=budget, callback=follow)
+        return model.report(budget=budget, callback=follow, verbose=0)
 
 
 def map_positions(model: Any, page: PageData | None) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -157,19 +158,19 @@ def _options(args: argparse.Namespace, data: Any, target_kind: str) -> dict[str,
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _images(table: Table, shape: tuple[int, int]) -> NDArray[np.uint8]:
-    """Rows as pictures, the lowest value of the file black and the highest white."""
+def _images(table: Table, shape: tuple[int, ...]) -> NDArray[np.uint8]:
+    """Rows as pictures, the lowest value of the file black and the highest white; colours last."""
     numbers = [column for column in table.columns.values() if not isinstance(column, TextColumn)]
-    if len(numbers) != shape[0] * shape[1] or len(numbers) != len(table.columns):
+    if len(numbers) != math.prod(shape) or len(numbers) != len(table.columns):
         raise InputError(
-            f"--images {shape[0]}x{shape[1]} needs {shape[0] * shape[1]} columns of numbers and no other; the file has "
-            f"{len(numbers)}, and {len(table.columns) - len(numbers)} of text, beside target and id."
+            f"--images {'x'.join(map(str, shape))} needs {math.prod(shape)} columns of numbers and no other; the file "
+            f"has {len(numbers)}, and {len(table.columns) - len(numbers)} of text, beside target and id."
         )
     pixels = np.column_stack(numbers)
     low, high = np.nanmin(pixels), np.nanmax(pixels)
-    grey = np.nan_to_num((pixels - low) / max(high - low, np.finfo(float).tiny))
-    images: NDArray[np.uint8] = np.round(255 * grey).astype(np.uint8).reshape(-1, *shape)
-    return images
+    share = np.nan_to_num((pixels - low) / max(high - low, np.finfo(float).tiny))
+    images: NDArray[np.uint8] = np.round(255 * share).astype(np.uint8).reshape(-1, *shape)
+    return images if len(shape) == 2 or shape[2] == 3 else np.ascontiguousarray(np.moveaxis(images, 1, 3))
 
 
 def _shown_columns(table: Table, encoding: TableEncoding) -> Mapping[str, NDArray[Any]]:

@@ -23,12 +23,13 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def shape(text: str) -> tuple[int, int]:
-    """Height and width, divided by an x."""
-    height, _, width = text.lower().partition("x")
-    if height.isdecimal() and width.isdecimal() and int(height) > 0 and int(width) > 0:
-        return int(height), int(width)
-    raise argparse.ArgumentTypeError(f"height and width like 28x28 are needed; got {text!r}")
+def shape(text: str) -> tuple[int, ...]:
+    """Height and width, divided by an x, and where the three colours are: 32x32x3 or 3x32x32."""
+    parts = text.lower().split("x")
+    sizes = tuple(int(part) for part in parts if part.isdecimal() and int(part) > 0)
+    if len(sizes) == len(parts) and (len(sizes) == 2 or (len(sizes) == 3 and 3 in (sizes[0], sizes[2]))):
+        return sizes
+    raise argparse.ArgumentTypeError(f"height and width like 28x28, with colours 32x32x3, are needed; got {text!r}")
 
 
 def supervision(text: str) -> float | str:

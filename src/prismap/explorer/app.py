@@ -30,6 +30,7 @@ from prismap.explorer.document import content_policy, html_document, page_script
 from prismap.explorer.export import csv_chunks
 from prismap.explorer.folder import load_folder
 from prismap.explorer.jobs import Job, Jobs, TooManyJobs
+from prismap.explorer.new_rows import with_new_rows
 from prismap.explorer.security import MAX_BODY, Guard
 from prismap.page_data import Layer, PageData, pack_page
 from prismap.page_data.columns import column_array, is_numeric, pack_column
@@ -41,6 +42,7 @@ STATE_FILE = "explorer.json"
 STATE_BYTES = 65_536
 JSON_BYTES = 16_000_000
 MOST_COLUMNS = 64
+MOST_GROUPS = 12
 CONNECT = "'self'"
 
 Source = PageData | str | Path | Callable[[Callable[..., None]], Any]
@@ -108,6 +110,9 @@ class Explorer:
     def __init__(self, source: Source, compute: Any = None, folder: str | Path | None = None) -> None:
         self.jobs = Jobs()
         self.page: PageData | None = source if isinstance(source, PageData) else None
+        self.own: PageData | None = self.page
+        """The page without rows that were placed since."""
+        self.placed: Placed | None = None
         self.compute = compute
         if folder is None and isinstance(source, (str, Path)):
             folder = source
@@ -126,6 +131,7 @@ class Explorer:
             ("PUT", "/api/view", self.remember_view),
             ("POST", "/api/export", self.export_rows),
             ("POST", "/api/place", self.place_rows),
+            ("DELETE", "/api/place", self.remove_rows),
             ("POST", "/api/jobs", self.start_job),
             ("GET", "/api/jobs/{name}", self.look_at_job),
             ("GET", "/api/jobs/{name}/positions", self.send_positions),
@@ -186,33 +192,35 @@ class Explorer:
         return StreamingResponse(csv_chunks(page, layer, rows), media_type="text/csv; charset=utf-8", headers=headers)
 
     async def place_rows(self, request: Any) -> Any:
-        """New rows from a csv, on the map."""
+        """New rows from a csv: they are rows of the page from now on, instead of those placed before."""
         transform = self._ability("transform")
         body = await request.body()
         if not body.strip():
             raise Refused(400, "The file is empty.")
         placed = await run_in_threadpool(_place, transform, body)
-        packer = Packer()
-        header = {
-            "positions": packer.add(np.asarray(placed.positions).astype(np.float32)),
-            "far": packer.add(np.asarray(placed.far).astype(np.uint8)),
-            "ids": None if placed.ids is None else [str(name) for name in placed.ids],
-            "notes": list(placed.notes),
-        }
-        return _response(packer.finish(header), "application/octet-stream")
+        self._show(self.own, placed)
+        return _json({"rows": len(placed.positions), "far": int(np.sum(placed.far)), "notes": list(placed.notes)})
+
+    async def remove_rows(self, _: Any) -> Any:
+        """The map without the rows that were placed on it."""
+        self._ready()
+        self._show(self.own, None)
+        return _json({})
 
     # Long work
 
     async def start_job(self, request: Any) -> Any:
-        """Re-embed, or ask what matters for some rows."""
+        """Re-embed, ask what matters for some rows, or let the map follow groups of rows."""
         page = self._ready()
         asked = await _read_json(request)
         if asked.get("kind") == "reembed":
             work = self._reembedding(page, asked)
         elif asked.get("kind") == "relevance":
             work = self._relevance(page, asked)
+        elif asked.get("kind") == "shape":
+            work = self._shaping(page, asked)
         else:
-            raise Refused(400, 'kind must be "reembed" or "relevance".')
+            raise Refused(400, 'kind must be "reembed", "relevance" or "shape".')
         return _json(self.jobs.start(work).to_dict(), 202)
 
     async def look_at_job(self, request: Any) -> Any:
@@ -243,26 +251,68 @@ class Explorer:
         supervision = asked.get("supervision")
         if isinstance(supervision, bool) or not isinstance(supervision, (int, float)) or not 0 <= supervision <= 1:
             raise Refused(400, "supervision must be a number from 0 to 1.")
-        start = np.asarray(self._start_of(page, asked), dtype=np.float32)
+        start, padded = self._from(page, asked)
 
         def work(job: Job) -> None:
             job.progress(0.0)
-            positions = reembed(float(supervision), start=start, progress=job.progress, cancel=job.stop.is_set)
-            job.progress(1.0, positions)
+            progress = padded(job)
+            progress(1.0, reembed(float(supervision), start=start, progress=progress, cancel=job.stop.is_set))
 
         return work
+
+    def _shaping(self, page: PageData, asked: dict[str, Any]) -> Callable[[Job], Any]:
+        shape = self._ability("shape")
+        groups = asked.get("groups")
+        if not isinstance(groups, list) or not 2 <= len(groups) <= MOST_GROUPS:
+            raise Refused(400, f"groups must be 2 to {MOST_GROUPS} lists of rows.")
+        rows = [_row_numbers(group, self._own_rows) for group in groups]
+        start, padded = self._from(page, asked)
+
+        def work(job: Job) -> dict[str, Any]:
+            job.progress(0.0)
+            progress = padded(job)
+            positions, names, values = shape(rows, start=start, progress=progress, cancel=job.stop.is_set)
+            progress(1.0, positions)
+            return {"names": [str(name) for name in names], "values": np.asarray(values).tolist()}
+
+        return work
+
+    def _from(self, page: PageData, asked: dict[str, Any]) -> tuple[NDArray[Any], Callable[[Job], Callable[..., None]]]:
+        """Where the map's own rows start from, and a progress that leaves out those that are not part of it."""
+        start = np.asarray(self._start_of(page, asked), dtype=np.float32)[: self._own_rows]
+        nowhere = np.full((page.n_rows - len(start), 2), np.nan)
+
+        def padded(job: Job) -> Callable[..., None]:
+            def progress(share: float, positions: Any = None) -> None:
+                job.progress(share, None if positions is None else np.concatenate([positions, nowhere]))
+
+            return progress
+
+        return start, padded
 
     def _relevance(self, page: PageData, asked: dict[str, Any]) -> Callable[[Job], Any]:
         relevance = self._ability("relevance")
         rows = _row_numbers(asked.get("rows"), page.n_rows)
+        rows = rows[rows < self._own_rows]
         if len(rows) == 0:
-            raise Refused(400, "rows is empty.")
+            raise Refused(400, "rows is empty, or holds only rows that were placed on the map.")
 
         def work(job: Job) -> dict[str, Any]:
             names, values = relevance(rows, progress=job.progress, cancel=job.stop.is_set)
-            return {"names": [str(name) for name in names], "values": np.nan_to_num(np.asarray(values)).tolist()}
+            found = {"names": [str(name) for name in names], "values": np.nan_to_num(np.asarray(values)).tolist()}
+            if self._has("target_relevance"):
+                found["target"] = self._target_relevance(rows)
+            return found
 
         return work
+
+    def _target_relevance(self, rows: NDArray[np.intp]) -> dict[str, Any] | None:
+        """What changes the target around some rows; None where that cannot be told."""
+        try:
+            names, here, everywhere = self.compute.target_relevance(rows)
+        except InputError:
+            return None
+        return {"names": [str(name) for name in names], "values": here.tolist(), "overall": everywhere.tolist()}
 
     # Parts
 
@@ -277,7 +327,7 @@ class Explorer:
         self.compute = compute
         if more and more[0] is not None:
             self.judging = self.jobs.start(lambda job: self._judge(more[0], job), apart=True)
-        self.page = page
+        self._show(page, None)
 
     def _judge(self, later: Callable[..., PageData], job: Job) -> None:
         def progress(share: float, message: str = "") -> None:
@@ -287,7 +337,19 @@ class Explorer:
         page = later(progress)
         while self.page is None:  # the map itself comes first
             time.sleep(0.01)
-        self.page = page
+        self._show(page, self.placed)
+
+    def _show(self, own: PageData | None, placed: Placed | None) -> None:
+        """The page from now on: a map, and rows that were placed on it."""
+        assert own is not None
+        page = own if placed is None else with_new_rows(own, placed)
+        if placed is not None:
+            pack_page(page, live={})  # what cannot be shown fails here
+        self.own, self.placed, self.page = own, placed, page
+
+    @property
+    def _own_rows(self) -> int:
+        return 0 if self.own is None else self.own.n_rows
 
     def _offer(self, page: PageData) -> dict[str, Any]:
         """What the page may do here that a file cannot."""
@@ -295,7 +357,7 @@ class Explorer:
             {"name": str(name), "kind": "number" if is_numeric(column_array(values)) else "text"}
             for name, values in page.columns.items()
         ]
-        abilities = {name: self._has(name) for name in ("transform", "relevance", "reembed")}
+        abilities = {name: self._has(name) for name in ("transform", "relevance", "reembed", "shape")}
         supervision = float(getattr(self.compute, "supervision", 1.0))
         judging = None if self.judging is None or self.judging.state == "done" else self.judging.id
         return {

@@ -6,8 +6,8 @@ The explorer knows no metrics and no embeddings. Whoever starts it hands in an o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from prismap.exceptions import InputError
 from prismap.page_data import PageData
 from prismap.page_data.columns import column_array, column_numbers, is_numeric
-from prismap.tables import encoding_of, label_texts, read_table
+from prismap.tables import TextColumn, encoding_of, label_texts, read_table
 
 Progress = Callable[..., None]
 """``progress(share, positions=None)``: how far it is from 0 to 1, and where the rows are by now."""
@@ -29,12 +29,19 @@ LocalRelevance = Callable[[NDArray[Any], NDArray[Any], NDArray[np.intp]], NDArra
 
 @dataclass(frozen=True)
 class Placed:
-    """New rows on the map: positions in the units of its first layer, and which of them lie far from all data."""
+    """New rows on the map: positions in the units of its first layer, and which of them lie far from all data.
+
+    `columns` are those of the file, by the page's names, `target` is the target that the file has, and `about` are
+    further columns, such as what the rows around them say.
+    """
 
     positions: NDArray[Any]
     far: NDArray[np.bool_]
     ids: Sequence[str] | None = None
     notes: Sequence[str] = ()
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    target: Any = None
+    about: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Compute(Protocol):
@@ -47,6 +54,14 @@ class Compute(Protocol):
         self, rows: NDArray[np.intp], *, progress: Progress, cancel: Cancel
     ) -> tuple[Sequence[str], NDArray[Any]]:
         """Names of features and how much each matters for the neighbourhoods of these rows."""
+
+    def target_relevance(self, rows: NDArray[np.intp]) -> tuple[Sequence[str], NDArray[Any], NDArray[Any]]:
+        """Names of features, their shares in the change of the target around these rows, and around all rows."""
+
+    def shape(
+        self, groups: Sequence[NDArray[np.intp]], *, start: NDArray[np.float32], progress: Progress, cancel: Cancel
+    ) -> tuple[NDArray[Any], Sequence[str], NDArray[Any]]:
+        """Positions of all rows on a map that follows groups of rows, and how much each feature counts on it."""
 
     def reembed(
         self, supervision: float, *, start: NDArray[np.float32], progress: Progress, cancel: Cancel
@@ -64,10 +79,16 @@ class ModelCompute:
     relevance : callable ``(X, Y, rows) -> values``, or None
         X holds the page's numeric columns, standardised; Y the positions of the first layer.
     reembed : callable as in `Compute`, or None
+    about : callable ``(X) -> positions, far, columns``, or None
+        Places rows like ``model.place`` and gives further columns of them.
     """
 
     supervision: float
     """The weight that the slider starts at, where there is one."""
+    target_relevance: Callable[[NDArray[np.intp]], tuple[Sequence[str], NDArray[Any], NDArray[Any]]]
+    """As in `Compute`, where there is one."""
+    shape: Callable[..., tuple[NDArray[Any], Sequence[str], NDArray[Any]]]
+    """As in `Compute`, where there is one."""
 
     def __init__(
         self,
@@ -76,8 +97,10 @@ class ModelCompute:
         *,
         relevance: LocalRelevance | None = None,
         reembed: Callable[..., NDArray[Any]] | None = None,
+        about: Callable[[NDArray[Any]], tuple[NDArray[Any], NDArray[Any], Mapping[str, Any]]] | None = None,
     ):
         self._model = model
+        self._about = about
         # The page offers what is there.
         if relevance is not None:
             self.relevance = partial(_column_relevance, page, relevance)
@@ -94,8 +117,9 @@ class ModelCompute:
         ]
         notes += [f"{count} rows have an unseen level of {name!r}" for name, count in encoded.unknown.items()]
         ids = label_texts(table.ids)
-        positions, far = self._model.place(encoded.X)
-        return Placed(positions, np.asarray(far), ids, notes)
+        found = (*self._model.place(encoded.X), {}) if self._about is None else self._about(encoded.X)
+        values = {name: one.values() if isinstance(one, TextColumn) else one for name, one in table.columns.items()}
+        return Placed(found[0], np.asarray(found[1]), ids, notes, values, table.target, found[2])
 
 
 def _column_relevance(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from prismap._optional import import_extra
@@ -31,13 +32,24 @@ class StaticView:
         return f"<map of {self._page.n_rows} rows: {self._page.title}>"
 
 
-def show_in_notebook(page: PageData, *, height: int = 640) -> Any:
-    """A `MapWidget`; without the extra `notebook`, a `StaticView` and a warning that names it."""
+def show_in_notebook(
+    page: PageData, *, height: int = 640, index: Any = None, later: Callable[..., PageData] | None = None,
+    picture: bytes | None = None,
+) -> Any:  # fmt: skip
+    """A `MapWidget`; without the extra `notebook`, a `StaticView` and a warning that names it.
+
+    `index` names the rows of the table. ``later(callback)`` makes the page with its verdict: in a thread while the
+    widget is looked at, before the view is shown where there is none; ``callback(done, total)`` says how far it is.
+    `picture` is a PNG for readers that run no widgets.
+    """
     try:
         import_extra("anywidget", extra="notebook", feature="A selection that Python can see")
     except MissingExtraError as error:
         warnings.warn(f"{error}. The page is shown without it.", PrismapWarning, stacklevel=2)
-        return StaticView(page, height=height)
+        return StaticView(page if later is None else later(None), height=height)
     from prismap.explorer.notebook import MapWidget
 
-    return MapWidget(page, height=height)
+    widget = MapWidget(page, height=height, index=index, picture=picture)
+    if later is not None:
+        widget.judge_later(later)
+    return widget

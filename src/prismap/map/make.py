@@ -57,6 +57,12 @@ def make_embedding(method, *, perplexity, seed, n_iter=N_ITER, callback=None):
     return make(**{name: value for name, value in wanted.items() if name in known})
 
 
+def usual_iterations(embedding):
+    """Iterations of an embedding if nothing ends it earlier: t-SNE's exaggerated half comes on top of its own."""
+    n_iter = embedding.get_params(deep=False).get("n_iter", 1)
+    return n_iter + n_iter // 2 if isinstance(embedding, embeddings.TSNE) else n_iter
+
+
 def needs_target(method):
     """Whether an embedding, by name or as an object, cannot be fitted without a target."""
     own = getattr(embeddings, METHODS[method])() if isinstance(method, str) else method

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import require_memory
+from prismap._progress import Progress
 from prismap._random import as_generator, as_seed
 from prismap._threads import on_one_thread
 from prismap._validation import changed, encode_classes, moved
@@ -37,6 +38,7 @@ from prismap.map.make import (
     make_mapping,
     method_target,
     story_of,
+    usual_iterations,
 )
 from prismap.map.medoids import medoids_of
 from prismap.map.parts import DENSE_ROWS, MapParts, nearest_anchors
@@ -134,6 +136,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         How the columns of a table become features (`from_table`, ``prismap map``); None for a map of an array.
     index_ : array, index or None
         The names of the samples: ids, or the index of a pandas frame.
+    target_name_ : str or None
+        The name of y, if it had one.
 
     See Also
     --------
@@ -196,7 +200,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.perplexity = perplexity
         self.random_state = random_state
 
-    def fit(self, X, y=None, *, callback=None):
+    def fit(self, X, y=None, *, callback=None, verbose=None):
         """Fit the map to samples X with target y.
 
         Parameters
@@ -208,6 +212,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             The target. Unlabelled samples (-1 beside other codes, None, NaN) are mapped like all others.
         callback : callable, default=None
             ``callback(iteration, error, positions)``, called by the embedding. Return True to stop it.
+        verbose : int, default=None
+            How far it is: 0 says nothing, 1 says it; None does in terminals and notebooks if it takes a while.
 
         Returns
         -------
@@ -215,6 +221,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         self._validate_params()
         self.encoding_, self.index_, self.notes_ = None, row_names(X), ()
+        self.target_name_ = None if getattr(y, "name", None) is None else str(y.name)
         X, y, self.sampled_rows_ = drawn(X, y, self)
         self.given_target_ = y
         data = data_metric(self.data)
@@ -228,7 +235,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.supervision_, self.supervision_curve_ = (0.0 if self.target_ == "none" else self.supervision), None
         self.fit_rows_ = self.entry_columns_ = sample_rows(codes, self.fit_rows, as_generator(self.seed_))
         try:
-            self.parts_ = self._make(data, callback)
+            with Progress("map", verbose) as progress:
+                self.parts_ = self._make(data, callback, progress)
         except BaseException:  # Ctrl-C too: not fitted, rather than half of a former map and half of this one
             del self.seed_
             raise
@@ -239,7 +247,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     @classmethod
     def from_table(
         cls, table, target=None, *, id=None, show=(), use=(), drop=(), standardize=True, impute=None,
-        target_kind="auto", callback=None, **options,
+        target_kind="auto", callback=None, verbose=None, **options,
     ):  # fmt: skip
         """Fit a map to a table of numbers, booleans, categories, text and dates, as ``prismap map`` does.
 
@@ -255,18 +263,19 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         standardize : whether each column, a category as a whole, is brought to variance 1.
         impute : None refuses missing values; "median" fills them, categories with the most frequent level.
         target_kind : "auto", "class", "real" or "none".
+        callback, verbose : as in `fit`.
         **options : parameters of `PrisMap`.
         """
         roles = Roles(target, id, names_in(drop), show=names_in(show), use=names_in(use))
         return fit_table(
             partial(cls, **options), table, roles, target_kind=target_kind, standardize=standardize, impute=impute,
-            callback=callback,
+            callback=callback, verbose=verbose,
         )  # fmt: skip
 
     @classmethod
     def from_anndata(
         cls, adata, target=None, *, use_rep=None, layer=None, standardize=False, target_kind="auto", callback=None,
-        **options,
+        verbose=None, **options,
     ):  # fmt: skip
         """Fit a map to the cells of an AnnData object. `transform` takes AnnData objects from then on.
 
@@ -283,6 +292,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         standardize : bool, default=False
             Whether every feature is brought to variance 1.
         target_kind : {"auto", "class", "real", "none"}, default="auto"
+        callback, verbose : as in `fit`.
         **options : parameters of `PrisMap`.
 
         Returns
@@ -295,8 +305,9 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         matrix = use_rep if layer is None else layer
         roles = Roles(target, NAMES, matrix=matrix)
         return fit_table(
-            partial(cls, **options), adata, roles, target_kind=target_kind, standardize=standardize, callback=callback
-        )
+            partial(cls, **options), adata, roles, target_kind=target_kind, standardize=standardize, callback=callback,
+            verbose=verbose,
+        )  # fmt: skip
 
     def to_anndata(self, adata, *, key="X_prismap"):
         """Write the positions of cells into ``adata.obsm[key]``, and what is known of them beside it.
@@ -316,7 +327,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self
 
     @on_one_thread  # of linear algebra: another number of threads would be another map, by rounding
-    def _make(self, data, callback):
+    def _make(self, data, callback, progress):
         """A map is a metric, an embedding, a mapping; the verdict is `report`."""
         rows, y = data.cut(self.rows_, self.fit_rows_), self.fitted_target()
         n_rows, settings = rows.shape[0], {"perplexity": self.perplexity, "seed": self.seed_}
@@ -326,12 +337,15 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         )  # fmt: skip
         large, laps = n_rows > DENSE_ROWS, [perf_counter()]
 
+        progress.stage(f"measuring the distances of {n_rows} rows")
         data = data.over(rows)
         metric = self._fit_metric(data, rows, y)
         D = None if large else np.asarray(metric.pairwise(), dtype=np.float64)
         laps.append(perf_counter())
 
-        embedding = make_embedding(self.method, callback=callback, **settings)
+        progress.stage("embedding")
+        watched = progress.watching(callback, usual_iterations(make_embedding(self.method, **settings)))
+        embedding = make_embedding(self.method, callback=watched, **settings)
         if large:
             embedding = embed_many(embedding, rows, data, metric, **settings)
         else:
@@ -340,6 +354,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         positions = np.asarray(embedding.embedding_, dtype=np.float64)
         laps.append(perf_counter())
 
+        progress.stage("learning where new rows go")
         anchors = large_anchors(n_rows, self.seed_, data.most_anchors) if large else np.arange(n_rows)
         mapping = self.mapping
         if mapping == "auto":
@@ -477,10 +492,14 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "seed_")
         return held_out_score(self, X, target_in(self.encoding_, X) if y is None else y)
 
-    def place(self, X):
-        """Positions of samples X, and which of them are far from all fitted samples, in one pass."""
+    def place(self, X, *, return_distance=False):
+        """Positions of samples X, and which of them are far from all fitted samples, in one pass.
+
+        `return_distance`: the distances to the data (see `distance_to_data`), too.
+        """
         Y, distance = self._place(X)
-        return Y, distance > self.parts_.far_threshold
+        far = distance > self.parts_.far_threshold
+        return (Y, far, distance) if return_distance else (Y, far)
 
     def distance_to_data(self, X):
         """Distance of each row to the nearest fitted one, in units of the typical distance between fitted rows."""
@@ -546,7 +565,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self._inverse = inverse_of(self)
         return self._inverse.transform(Y)
 
-    def report(self, *, n_permutations=None, budget=None, callback=None, repairs=False):
+    def report(self, *, n_permutations=None, budget=None, callback=None, repairs=False, verbose=None):
         """The `MapReport`: errors on held-out samples, baselines, and the verdict in words.
 
         The first call makes the map again a few times (without a target, with permuted ones, without the judged rows);
@@ -564,11 +583,16 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             ``callback(done, all)`` counts the maps that are made for comparison.
         repairs : bool, default=False
             Of similarities, add a note that sets the four repairs of negative eigenvalues side by side.
+        verbose : int, default=None
+            As in `fit`.
         """
         check_is_fitted(self, "seed_")
         old = self._report
         if old is None or (budget == "full" and old.budget == "quick" and self.twins_ is not None):
-            report, self.twins_ = judge(self, n_permutations=n_permutations, budget=budget or "full", callback=callback)
+            with Progress("verdict", verbose) as progress:
+                watched = progress.counting(callback, "maps for comparison")
+                found = judge(self, n_permutations=n_permutations, budget=budget or "full", callback=watched)
+            report, self.twins_ = found
             self._report = replace(report, medoids=tuple(medoids_of(self)))
             self._trust = None
         if repairs:
@@ -630,7 +654,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def explore(self, **options):
         """The page as a notebook widget with a two-way `selection`; the static page where anywidget is missing.
 
-        Options as for `to_html`, but `model`.
+        The map is shown at once and judged in a thread (``judge=False`` leaves that out); its verdict appears when that
+        is done. Other options as for `to_html`, but `model`.
         """
         from prismap.pages import show_page
 

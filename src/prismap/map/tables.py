@@ -93,7 +93,9 @@ def without_target(n_rows: int) -> str:
     return f"{n_rows} rows have no target; they are placed without one"
 
 
-def fit_table(make: Any, table: Any, roles: Roles, *, target_kind: str, callback: Any, **encoding: Any) -> Any:
+def fit_table(
+    make: Any, table: Any, roles: Roles, *, target_kind: str, callback: Any, verbose: Any = None, **encoding: Any
+) -> Any:
     """A fitted map of a table: `make(target=...)` gives the unfitted one, `encoding` are options of `prepare`."""
     if target_kind not in ("auto", "class", "real", "none"):
         raise InputError(f"target_kind must be 'auto', 'class', 'real' or 'none'; got {target_kind!r}.")
@@ -105,7 +107,7 @@ def fit_table(make: Any, table: Any, roles: Roles, *, target_kind: str, callback
     with warnings.catch_warnings():
         # Constant columns are named by the notes.
         warnings.filterwarnings("ignore", message=".* columns are constant", category=PrismapWarning)
-        model.fit(ready.X, ready.y, callback=callback)
+        model.fit(ready.X, ready.y, callback=callback, verbose=verbose)
     index = row_names(table) if rows.ids is None else rows.ids
     return model.remember_table(ready.encoding, index=index, notes=ready.notes)
 

@@ -147,8 +147,12 @@ def check_page(page: PageData) -> None:
         _check_codes(target)
     if page.neighbors is not None:
         _check_neighbors(page.neighbors, n)
-    if page.images is not None and (np.ndim(page.images) != 3 or np.asarray(page.images).dtype != np.uint8):
-        raise InputError("images of PageData must be uint8 of shape (rows, height, width).")
+    if page.images is not None:
+        shape = np.shape(page.images)
+        if np.asarray(page.images).dtype != np.uint8 or not (len(shape) == 3 or (len(shape) == 4 and shape[3] == 3)):
+            raise InputError(
+                "images of PageData must be uint8 of shape (rows, height, width) or (rows, height, width, 3)."
+            )
 
 
 def _check_own(layer: Layer, target: Target, n: int) -> None:

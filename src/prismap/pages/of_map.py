@@ -12,6 +12,7 @@ from prismap.page_data import Curve, Layer, Neighbors, PageData, Relevance, Targ
 from prismap.pages.of_objects import object_columns
 from prismap.quality import local_quality
 from prismap.relevance import column_relevance
+from prismap.tables import label_texts
 
 #: Up to so many fitted rows it is told how well each keeps its neighbours: that takes all distances.
 MOST_JUDGED_ROWS = 10_000
@@ -23,38 +24,48 @@ SPARSE_BYTES = 200_000_000
 
 
 def page_of(
-    model, *, title="prismap", columns=None, images=None, row_ids=None, features=True, target_name="target",
-    judge=True,
+    model, *, title="prismap", columns=None, images=None, row_ids=None, features=True, target_name=None,
+    judge=True, verbose=None,
 ) -> PageData:  # fmt: skip
     """The page of a fitted `PrisMap`: all rows on the map and on its twins, the verdict and its curves.
 
-    `target_name` is what the page calls the target.
+    `target_name` is what the page calls the target: by default its name in the table, or that of the series given to
+    `fit`. `row_ids` name the rows: by default as the table does.
     `columns`: a mapping or data frame of values to be shown beside the map's features; with `features=False` instead
-    of them. `judge=False` makes the page of a map without judging it, and the page says so.
+    of them. `judge=False` makes the page of a map without judging it, and the page says so. `verbose` is as in
+    `PrisMap.report`.
     """
-    report = model.report() if judge else None
+    target_name = target_name or given_name(model) or "target"
+    row_ids = given_ids(model) if row_ids is None else row_ids
     own, left_out = data_columns(model) if features else ({}, 0)
     columns = {**own, **given_columns(columns)}
     shown = {**object_columns(model), **columns}
     Y, far = all_positions(model, model.parts_)
-    layers = [Layer("map", "map", Y, "the map" if model.target_ == "none" else "coloured by the true target")]
+    split = np.full(len(Y), "placed", dtype=object)
+    split[model.fit_rows_] = "fitted"
+    page = PageData(
+        layers=[Layer("map", "map", Y, "the map" if model.target_ == "none" else "coloured by the true target")],
+        title=title, target=replace(page_target(model), name=target_name), columns=shown,
+        split=split.tolist() if len(set(split)) > 1 else None, far=far,
+        quality=fitted_quality(model, len(Y)), images=images, row_ids=row_ids, notes=(NOT_JUDGED,),
+        relevance=map_relevance(model, columns), left_out=left_out, neighbors=fitted_neighbors(model),
+    )  # fmt: skip
+    return judged_page(page, model, verbose=verbose) if judge else page
+
+
+def judged_page(page, model, *, verbose=None) -> PageData:
+    """The page of a map with its verdict, and with the maps that it was compared with."""
+    report = model.report(verbose=verbose)
+    layers = list(page.layers)
     # A map read from a file has its report, but no longer its twins.
-    if report is not None and model.twins_ is not None and model.target_ != "none":
+    if model.twins_ is not None and model.target_ != "none":
         unsupervised, _ = all_positions(model, model.twins_.unsupervised)
         layers.append(Layer("unsupervised", "without target", unsupervised, "the same rows, the target left out"))
         layers += [permuted_layer(model, report.scores[0])] if report.scores else []  # none if every class is rare
-    split = np.full(len(Y), "placed", dtype=object)
-    split[model.fit_rows_] = "fitted"
-    return PageData(
-        layers=layers, title=title, target=replace(page_target(model), name=target_name),
-        columns={**shown, **trust_column(model, report, shown)},
-        split=split.tolist() if len(set(split)) > 1 else None, far=far,
-        quality=fitted_quality(model, len(Y)), report=None if report is None else report.to_dict(),
-        curves=[] if report is None else [Curve(name, one.k, one.value) for name, one in report.structure.items()],
-        images=images, row_ids=row_ids, notes=(NOT_JUDGED,) if report is None else report.notes,
-        relevance=map_relevance(model, columns),
-        left_out=left_out, neighbors=fitted_neighbors(model),
-    )  # fmt: skip
+    notes = (*report.notes, *(note for note in page.notes if note != NOT_JUDGED))
+    curves = [Curve(name, one.k, one.value) for name, one in report.structure.items()]
+    columns = {**page.columns, **trust_column(model, report, page.columns)}
+    return replace(page, columns=columns, layers=layers, report=report.to_dict(), curves=curves, notes=notes)
 
 
 def trust_column(model, report, columns):
@@ -129,6 +140,21 @@ def data_columns(model):
         kept = np.sort(np.argsort(-variance.ravel(), kind="stable")[:room])
         rows = rows[:, kept].astype(np.float32).toarray()
     return {names[j]: rows[:, place] for place, j in enumerate(kept)}, n_columns - len(kept)
+
+
+def given_name(model):
+    """What the target was called where it came from; None if it had no name."""
+    return getattr(model.encoding_, "target", None) or getattr(model, "target_name_", None)
+
+
+def given_ids(model):
+    """The names of the rows in the table that the map was made of; None where they are only numbered."""
+    names = model.index_
+    if names is None or len(names) != model.rows_.shape[0]:
+        return None
+    names = np.asarray(names)
+    counted = names.dtype.kind in "iu" and np.array_equal(names, np.arange(len(names)))
+    return None if counted else label_texts(names)
 
 
 def given_columns(columns):

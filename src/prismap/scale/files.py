@@ -26,9 +26,10 @@ from prismap._version import __version__
 from prismap.bundle import arrow_column, map_writer, read_bundle, written_aside
 from prismap.exceptions import FileFormatError, InputError, MissingExtraError
 from prismap.map import PrisMap
+from prismap.map.votes import votes_of
 from prismap.scale.objects import placed_objects
 from prismap.scale.records import Mapped, Part, failed
-from prismap.tables import arrow_batches, encoding_of, read_batches, reader_of, table_from_arrow
+from prismap.tables import TextColumn, arrow_batches, encoding_of, read_batches, reader_of, table_from_arrow
 from prismap.tables.table import chosen_names
 
 #: The file of the model in a folder of `prismap map`.
@@ -44,7 +45,7 @@ BATCH_ROWS, BATCH_BYTES = 50_000, 64 * 2**20
 READ_BYTES = 2**20
 
 
-def map_file(source, out, model, *, resume=True, progress=None) -> Mapped:
+def map_file(source, out, model, *, keep_columns=False, resume=True, progress=None) -> Mapped:
     """Place the rows of a file on a map and write their positions.
 
     Parameters
@@ -52,10 +53,14 @@ def map_file(source, out, model, *, resume=True, progress=None) -> Mapped:
     source : path of a parquet, arrow, csv, npz or npy file; parquet, arrow and csv may be larger than memory. For a map
         of objects: FASTA, JSON lines, or a table with the column of text that the map was made of.
     out : path that ends in .parquet or .csv. Columns: ``id`` (the file's, or the row's number), ``x``, ``y``,
-        ``split`` ("new"), ``far`` (whether the row is far from all the map has seen), ``row`` (its number in the
-        source), ``trust`` (the chance that the rows around it tell the truth about it) if the map was judged, and
-        ``target`` if the source has it.
+        ``split`` ("new"), ``far`` (whether the row is far from all the map has seen), ``distance`` (to the nearest
+        fitted row, in units of their typical distance), ``row`` (its number in the source), ``trust`` (the chance that
+        the rows around it tell the truth about it) if the map was judged, ``target`` if the source has it, and what the
+        ten nearest fitted rows on the map say: ``neighbor_class`` and ``neighbor_share``, for numbers ``neighbor_mean``
+        and ``neighbor_std``.
     model : a `PrisMap`, or the path of a saved one.
+    keep_columns : bool
+        Whether the other columns of the source are written, too; names that are taken get " (source)" at their end.
     resume : bool
         Whether a parquet output that was made of the same source by the same model is left as it is.
     progress : called with the number of rows placed, a batch at a time.
@@ -70,7 +75,7 @@ def map_file(source, out, model, *, resume=True, progress=None) -> Mapped:
     1000000
     """
     loaded, mark = opened_model(model)
-    part = Part(Path(source), Path(out), rows=None)
+    part = Part(Path(source), Path(out), rows=None, keep_columns=keep_columns)
     if part.out.suffix.lower() not in (".parquet", ".csv"):
         raise InputError(f"out must name a .parquet or .csv file; got {part.out}.")
     if part.out.exists() and part.source.exists() and part.out.samefile(part.source):
@@ -207,45 +212,51 @@ def _placed(part: Part, model, tally: Tally) -> Iterator[dict[str, Any]]:
     n_features = sum(len(column.center) for column in encoding.columns)
     nameless = copy(model)  # the encoding has found the columns by name, and hands over an array
     vars(nameless).pop("feature_names_in_", None)
-    for table, ids, target in _batches(part, encoding, model.data, batch_rows(n_features)):
+    for table, ids, target, kept in _batches(part, encoding, model.data, batch_rows(n_features)):
         encoded = encoding.apply(table)
-        Y, far = nameless.place(encoded.X)
+        Y, far, distance = nameless.place(encoded.X, return_distance=True)
         first = part.start + tally.rows
         rows = np.arange(first, first + table.n_rows)
         tally.add(far, encoded, table.target)
         columns = {
             "id": rows if ids is None else ids, "x": Y[:, 0], "y": Y[:, 1], "split": np.full(len(Y), "new"),
-            "far": far, "row": rows,
+            "far": far, "distance": distance, "row": rows,
         }  # fmt: skip
         if model.knows_trust():
             columns["trust"] = nameless.trust(encoded.X, positions=(Y, far))
-        yield columns if target is None else {**columns, "target": target}
+        columns |= {} if target is None else {"target": target}
+        columns |= votes_of(model, Y)
+        yield columns | {f"{name} (source)" if name in columns else name: values for name, values in kept.items()}
 
 
-def _batches(part: Part, encoding, kind, n_rows) -> Iterator[tuple[Any, Any, Any]]:
-    """Tables, with the ids and the target as they are to be written."""
+def _batches(part: Part, encoding, kind, n_rows) -> Iterator[tuple[Any, Any, Any, dict[str, Any]]]:
+    """Tables, with the ids, the target and the columns that are kept, as they are to be written."""
     reader = reader_of(part.source)
+    names = None if part.keep_columns else encoding.names
     if reader not in ("parquet", "arrow"):
-        for table in read_batches(part.source, encoding.names, encoding.roles, kind=kind, n_rows=n_rows):
-            yield table, table.ids, table.target
+        for table in read_batches(part.source, names, encoding.roles, kind=kind, n_rows=n_rows):
+            kept = table.columns.items() if part.keep_columns else ()
+            values = {name: one.values() if isinstance(one, TextColumn) else one for name, one in kept}
+            yield table, table.ids, table.target, values
         return
     record_batches = (
         _parquet_part(part, encoding, n_rows)
         if reader == "parquet"
-        else arrow_batches(part.source, encoding.names, encoding.roles, n_rows)
+        else arrow_batches(part.source, names, encoding.roles, n_rows)
     )
+    labels = (encoding.ids, encoding.target)
     for batch in record_batches:
         # Labels keep the type the file gives them: one batch must not decide it for the others.
-        ids, target = (
-            batch.column(name) if name in batch.schema.names else None for name in (encoding.ids, encoding.target)
-        )
-        yield table_from_arrow(batch, encoding.roles), ids, target
+        ids, target = (batch.column(name) if name in batch.schema.names else None for name in labels)
+        others = [name for name in batch.schema.names if name not in labels] if part.keep_columns else []
+        yield table_from_arrow(batch, encoding.roles), ids, target, {name: batch.column(name) for name in others}
 
 
 def _parquet_part(part: Part, encoding, n_rows) -> Iterator[Any]:
     """The record batches of the part's row groups."""
     with open_parquet(part.source) as file:
-        names = chosen_names(file.schema_arrow.names, encoding.names, encoding.roles)
+        wanted = None if part.keep_columns else encoding.names
+        names = chosen_names(file.schema_arrow.names, wanted, encoding.roles)
         groups = None if part.row_groups is None else range(*part.row_groups)
         for batch in file.iter_batches(batch_size=n_rows, row_groups=groups, columns=names, use_threads=False):
             batch.validate(full=True)
@@ -308,7 +319,7 @@ def _note(part: Part, mark: str) -> dict[str, Any]:
     return {
         "prismap": __version__, "model": mark, "source": part.source.name, "bytes": about.st_size,
         "changed": about.st_mtime_ns, "row_groups": None if part.row_groups is None else list(part.row_groups),
-        "ends": _ends(part.source, about.st_size),
+        "ends": _ends(part.source, about.st_size), "keep_columns": part.keep_columns,
     }  # fmt: skip
 
 

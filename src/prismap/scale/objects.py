@@ -11,6 +11,7 @@ import numpy as np
 from prismap.comparisons import Things, text_column
 from prismap.comparisons.reading import FASTA, JSON, objects_reader
 from prismap.exceptions import InputError
+from prismap.map.votes import votes_of
 from prismap.tables import ENDINGS, Roles, read_table, reader_of
 
 #: Objects that are placed at a time.
@@ -43,13 +44,14 @@ def placed_objects(path: Path, model: Any, tally: Any) -> Iterator[dict[str, Any
     things = read_things(path, model)
     for first in range(0, len(things), BATCH_OBJECTS):
         some = slice(first, first + BATCH_OBJECTS)
-        Y, far = model.place(things.objects[some])
+        Y, far, distance = model.place(things.objects[some], return_distance=True)
         target = None if things.labels is None else np.array(things.labels[some], dtype=object)
         tally.add(far, None, target)
         columns = {
             "id": np.array(things.names[some]), "x": Y[:, 0], "y": Y[:, 1], "split": np.full(len(Y), "new"),
-            "far": far, "row": np.arange(first, first + len(Y)),
+            "far": far, "distance": distance, "row": np.arange(first, first + len(Y)),
         }  # fmt: skip
         if model.knows_trust():
             columns["trust"] = model.trust(things.objects[some], positions=(Y, far))
-        yield columns if target is None else {**columns, "target": target}
+        columns |= {} if target is None else {"target": target}
+        yield columns | votes_of(model, Y)

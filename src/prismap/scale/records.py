@@ -18,6 +18,8 @@ class Part:
     """The number, in the source, of the first row."""
     rows: int | None = None
     """How many there are, where the source says so."""
+    keep_columns: bool = False
+    """Whether the other columns of the source are written, too."""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -22,7 +23,7 @@ ENGINES = ("local", "dask")
 
 
 def map_files(
-    sources, out_dir, model, *, engine="local", address=None, n_workers=None, resume=True,
+    sources, out_dir, model, *, keep_columns=False, engine="local", address=None, n_workers=None, resume=True,
     progress: Callable[[Progress], Any] | None = None,
 ) -> list[Mapped]:  # fmt: skip
     """Place the rows of many files on a map, in parallel, and write one parquet file for each.
@@ -35,6 +36,7 @@ def map_files(
     sources : a file, a folder (with its sub-folders), a pattern such as ``"data/*.parquet"``, or a list of files.
     out_dir : folder of the outputs, made if needed. Each is there completely or not at all.
     model : a `PrisMap`, or the path of a saved one.
+    keep_columns : whether the other columns of the sources are written, too (see `map_file`).
     engine : "local" for processes on this machine, "dask" for a Dask cluster.
     address : address of a Dask scheduler; None starts a cluster on this machine for the run.
     n_workers : processes; None takes the cores there are.
@@ -58,7 +60,8 @@ def map_files(
     if address is not None and engine != "dask":
         raise InputError(f"address={address!r} is for engine='dask'.")
     out_dir = Path(out_dir).absolute()
-    parts = plan(sources, out_dir, objects=compares_objects(model))
+    planned = plan(sources, out_dir, objects=compares_objects(model))
+    parts = [replace(part, keep_columns=keep_columns) for part in planned]
     prepare_folder(out_dir, parts)
     busy = f"another run is writing into {out_dir}: wait for it, or name another folder."
     with locked_folder(out_dir, refusal=busy), model_file(model, out_dir) as (path, mark):

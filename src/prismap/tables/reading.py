@@ -56,9 +56,9 @@ def read_table(path: str | Path, roles: Roles | None = None, *, kind: str | None
 
 
 def read_batches(
-    path: str | Path, columns: Collection[str], roles: Roles, *, kind: str | None = None, n_rows: int = 50_000
+    path: str | Path, columns: Collection[str] | None, roles: Roles, *, kind: str | None = None, n_rows: int = 50_000
 ) -> Iterator[Table]:
-    """The file in tables of at most `n_rows` rows, with those of `columns`, target and ids that it has."""
+    """The file in tables of at most `n_rows` rows, with those of `columns` (None: all), target and ids that it has."""
     path, reader = _known_file(path)
     roles = replace(roles, required=False)
     if reader in _SOURCES:
@@ -75,7 +75,7 @@ def read_batches(
             yield table_from_arrow(batch, roles)
 
 
-def arrow_batches(path: Path, columns: Collection[str], roles: Roles, n_rows: int) -> Iterator[Any]:
+def arrow_batches(path: Path, columns: Collection[str] | None, roles: Roles, n_rows: int) -> Iterator[Any]:
     """The record batches of a parquet or arrow file, checked."""
     batches = _parquet_batches if reader_of(path) == "parquet" else _ipc_batches
     with _reading(path):
@@ -135,7 +135,7 @@ def _read_parquet(path: Path) -> Any:
         return file.read()
 
 
-def _parquet_batches(path: Path, columns: Collection[str], roles: Roles, n_rows: int) -> Iterator[Any]:
+def _parquet_batches(path: Path, columns: Collection[str] | None, roles: Roles, n_rows: int) -> Iterator[Any]:
     with _open_parquet(path) as file:
         names = chosen_names(file.schema_arrow.names, columns, roles)
         yield from file.iter_batches(batch_size=n_rows, columns=names)
@@ -156,7 +156,7 @@ def _read_ipc(path: Path) -> Any:
         return file.read_all()
 
 
-def _ipc_batches(path: Path, columns: Collection[str], roles: Roles, n_rows: int) -> Iterator[Any]:
+def _ipc_batches(path: Path, columns: Collection[str] | None, roles: Roles, n_rows: int) -> Iterator[Any]:
     with _open_ipc(path) as file:
         names = chosen_names(file.schema.names, columns, roles)
         numbered = hasattr(file, "num_record_batches")

@@ -95,9 +95,11 @@ def make_table(columns: Mapping[str, Column], n_rows: int, roles: Roles, notes: 
     )
 
 
-def chosen_names(names: Iterable[str], columns: Collection[str], roles: Roles) -> list[str]:
-    """The names to read: `columns` and labels; all names if some are missing, so that a refusal can show them."""
+def chosen_names(names: Iterable[str], columns: Collection[str] | None, roles: Roles) -> list[str]:
+    """The names to read: `columns` and labels; all for None, and if some are missing, so that a refusal shows them."""
     names = list(names)
+    if columns is None:
+        return names
     # The entries of a column of vectors are named after it: "embedding:1".
     wanted = {name if name in names else name.rpartition(":")[0] for name in columns}
     if not wanted <= set(names):

@@ -65,7 +65,7 @@ def read_whole(source: Source, roles: Roles, path: Any) -> Table:
     return make_table(columns, n_rows, roles, (*source.notes, *notes))
 
 
-def read_by_batches(source: Source, columns: Collection[str], roles: Roles, n_rows: int) -> Iterator[Table]:
+def read_by_batches(source: Source, columns: Collection[str] | None, roles: Roles, n_rows: int) -> Iterator[Table]:
     """The chosen columns, `n_rows` rows at a time."""
     keep = chosen_names(source.names, columns, roles)
     readings, _, notes = _decide(source, keep, roles)

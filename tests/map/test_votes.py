@@ -1,0 +1,51 @@
+"""What the rows around a place say of a new row there, against the formula row by row."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from prismap import PrisMap
+from prismap.map.votes import CLASS, MEAN, SHARE, SPREAD, votes_of
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(45, 3))
+NEW = RNG.normal(size=(8, 2)) * 3
+
+
+def nearest(model, y):
+    """The targets of the ten nearest labelled rows, one place at a time."""
+    known = np.flatnonzero(y >= 0) if y.dtype.kind == "i" else np.flatnonzero(~np.isnan(y))
+    D = cdist(NEW, model.embedding_[known])
+    return [y[known[np.argsort(row)[:10]]] for row in D]
+
+
+def test_classes_are_voted_for_by_ten_labelled_rows():
+    y = np.array(["a", "b", "c"], dtype=object)[np.arange(45) % 3]
+    y[40:] = None
+    model = PrisMap(perplexity=5, random_state=0).fit(X, y)
+    votes = votes_of(model, NEW)
+    for near, said, share in zip(nearest(model, model.y_), votes[CLASS], votes[SHARE], strict=True):
+        counts = np.bincount(near, minlength=3)
+        assert said == model.classes_[counts.argmax()]
+        assert share == counts.max() / 10
+
+
+def test_numbers_are_averaged():
+    y = RNG.normal(size=45)
+    y[3] = np.nan
+    model = PrisMap(perplexity=5, random_state=0, target="real").fit(X, y)
+    votes = votes_of(model, NEW)
+    np.testing.assert_allclose(votes[MEAN], [near.mean() for near in nearest(model, y)])
+    np.testing.assert_allclose(votes[SPREAD], [near.std() for near in nearest(model, y)])
+
+
+def test_without_a_target_nothing_is_said():
+    assert votes_of(PrisMap(perplexity=5, random_state=0).fit(X), NEW) == {}
+
+
+@pytest.mark.parametrize("target", ["class", "real"])
+def test_a_loaded_map_says_the_same(tmp_path, target):
+    model = PrisMap(perplexity=5, random_state=0, target=target).fit(X, np.arange(45) % 3)
+    model.save(tmp_path / "map.prismap")
+    for name, values in votes_of(PrisMap.load(tmp_path / "map.prismap"), NEW).items():
+        np.testing.assert_array_equal(values, votes_of(model, NEW)[name])

@@ -1,0 +1,91 @@
+"""How far long work is: in a terminal, in a notebook, and nowhere else."""
+
+import io
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from prismap import PrisMap
+from prismap._progress import Progress
+
+X = np.random.default_rng(0).normal(size=(40, 3))
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    screen = Terminal()
+    monkeypatch.setattr("prismap._progress.sys", SimpleNamespace(stderr=screen, modules={}))
+    return screen
+
+
+def test_a_fit_says_how_far_it_is_and_leaves_a_clean_line(terminal):
+    seen = []
+    PrisMap(perplexity=5, random_state=0).fit(X, verbose=1, callback=lambda *found: seen.append(found))
+    said = terminal.getvalue()
+    assert "map: measuring the distances of 40 rows" in said
+    assert "map: embedding" in said
+    assert said.endswith("\r\x1b[K")
+    assert seen  # the user's own callback is called, too
+
+
+def test_the_time_left_follows_from_the_time_taken(terminal, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("prismap._progress.time.perf_counter", lambda: now[0])
+    with Progress("map") as progress:
+        progress.stage("embedding")
+        now[0] = 2.0
+        progress.at(100, 400, "iteration 100 of 400")
+        now[0] = 2.1  # too soon to be drawn again
+        progress.at(110, 400, "iteration 110 of 400")
+    assert "map: iteration 100 of 400, 6 s left" in terminal.getvalue()
+    assert "110" not in terminal.getvalue()
+
+
+@pytest.mark.parametrize("verbose", [0, None])
+def test_short_work_and_quiet_work_say_nothing(terminal, verbose):
+    PrisMap(perplexity=5, random_state=0).fit(X, verbose=verbose)
+    assert terminal.getvalue() == ""
+
+
+def test_nothing_is_said_where_nobody_looks(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    monkeypatch.setattr("prismap._progress._FIRST", 0.0)
+    PrisMap(perplexity=5, random_state=0).fit(X)
+    assert sys.stderr.getvalue() == ""
+
+
+def test_maps_for_comparison_are_counted_and_do_not_speak_themselves(terminal, monkeypatch):
+    monkeypatch.setattr("prismap._progress._EVERY", 0.0)
+    y = np.arange(40) % 2
+    PrisMap(perplexity=5, random_state=0).fit(X, y, verbose=0).report(verbose=1, n_permutations=1)
+    said = terminal.getvalue()
+    assert "verdict: 1 of 17 maps for comparison" in said
+    assert "map: embedding" not in said
+
+
+def test_a_notebook_gets_a_bar_that_goes_away(monkeypatch):
+    shown = []
+    handle = SimpleNamespace(update=lambda bundle, raw: shown.append(bundle["text/html"]))
+
+    def display(bundle, raw, display_id):
+        shown.append(bundle["text/html"])
+        return handle
+
+    monkeypatch.setattr("prismap._progress._EVERY", 0.0)
+    kernel = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=1), display=SimpleNamespace(display=display))
+    monkeypatch.setitem(sys.modules, "IPython", kernel)
+    monkeypatch.setitem(sys.modules, "IPython.display", kernel.display)
+    with Progress("map", verbose=1) as progress:
+        progress.stage("embedding <5>")
+        progress.at(1, 2, "half")
+    assert shown[0].startswith("<progress")
+    assert "embedding &lt;5&gt;" in shown[0]
+    assert 'value="0.500"' in shown[1]
+    assert shown[-1] == ""
