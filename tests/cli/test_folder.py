@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from prismap.cli import folder as module
-from prismap.cli.folder import check_folder, folder_aside
+from prismap.cli.folder import check_folder, folder_aside, mark_of
 from prismap.exceptions import InputError
 
 
@@ -144,6 +144,25 @@ def test_of_two_runs_at_once_no_result_is_lost(tmp_path):
 def _finish(out, content):
     with folder_aside(out, force=False) as aside:
         fill(aside, content)
+
+
+def test_the_second_write_of_a_run_replaces_its_own_map_only(tmp_path):
+    out = tmp_path / "out"
+    with folder_aside(out) as aside:
+        fill(aside, "first")
+    mark = mark_of(out)
+    with folder_aside(out, replacing=mark) as aside:
+        fill(aside, "second")
+    assert (out / "report.json").read_text() == "second"
+
+    def write_again():
+        with folder_aside(out, replacing=mark) as aside:
+            fill(aside, "of a run whose map was replaced")
+
+    with pytest.raises(InputError, match=r"holds a map already.* The finished map is in .*out-2"):
+        write_again()
+    assert (out / "report.json").read_text() == "second"
+    assert (tmp_path / "out-2" / "report.json").read_text() == "of a run whose map was replaced"
 
 
 def test_a_strangers_file_outlives_the_exchange(tmp_path, monkeypatch):

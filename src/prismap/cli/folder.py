@@ -24,9 +24,11 @@ from prismap.exceptions import InputError
 from prismap.explorer.folder import DATA
 
 MODEL, REPORT, PAGE, PICTURE = "model.prismap", "report.json", "map.html", "map.png"
-#: Everything that `prismap map`, `view`, `judge` and `compare` write, and where the explorer keeps its last view.
+#: Where the explorer keeps its last view.
+VIEW = "explorer.json"
+#: Everything that `prismap map`, `explore`, `view`, `judge` and `compare` write.
 NAMES = frozenset({
-    DATA, MODEL, REPORT, PAGE, PICTURE, "map.parquet", "map.csv", "explorer.json",
+    DATA, MODEL, REPORT, PAGE, PICTURE, "map.parquet", "map.csv", VIEW,
     "view.html", "view.png", "fidelity.json", "verdicts.json", "verdicts.txt",
 })  # fmt: skip
 #: Free space below which no work is begun: a small map takes less, and a disk this full will not take a large one.
@@ -75,12 +77,22 @@ def _check_writable(out: Path) -> None:
         )
 
 
+def mark_of(out: Path) -> tuple[int, int, int] | None:
+    """What tells the map in a folder from any other that may be there later; None if there is none."""
+    try:
+        about = (out / MODEL).stat()
+    except OSError:
+        return None
+    return about.st_ino, about.st_size, about.st_mtime_ns
+
+
 @contextmanager
-def folder_aside(out: Path, *, force: bool) -> Iterator[Path]:
+def folder_aside(out: Path, *, force: bool = False, replacing: tuple[int, int, int] | None = None) -> Iterator[Path]:
     """A new folder beside `out` to write into; it takes the name `out` when the block ends well, else it is removed.
 
     What `check_folder` refused before the work is refused again: then the finished folder keeps its own name, and the
-    error says it, because the work should not be lost.
+    error says it, because the work should not be lost. With `replacing` it may replace the map of this mark and no
+    other: a run that writes twice must not take what another run has put there in between.
     """
     out = out.resolve()
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -91,7 +103,7 @@ def folder_aside(out: Path, *, force: bool) -> Iterator[Path]:
         sync_folder(aside)
         with locked_folder(out.parent):
             try:
-                _check_content(out, force=force)
+                _check_content(out, force=force or (replacing is not None and mark_of(out) == replacing))
             except InputError as error:
                 kept = _kept_beside(aside, out)
                 raise InputError(f"{error} The finished map is in {kept}.") from error

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from prismap._progress import time_left
 from prismap.bundle import write_map, written_aside
 from prismap.cli.console import Console, to_json
-from prismap.cli.folder import DATA, MODEL, PAGE, PICTURE, REPORT, folder_aside
+from prismap.cli.folder import DATA, MODEL, PAGE, PICTURE, REPORT, VIEW, folder_aside, mark_of
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.explorer import write_html
 from prismap.page_data import PageData, write_page_file
@@ -64,6 +64,7 @@ def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
     with console.stage("writing"), folder_aside(out, force=force) as folder:
         attempt(console, f"no {PICTURE}: drawing it", lambda: draw(job, model, Y, folder, console))
         files = write_map_and_page(job, model, (Y, far), page, folder, console)
+    mark = mark_of(out)
     document: dict[str, Any] = {"out": str(out), "files": files, "report": None, "notes": console.notes}
     if job.quick:
         console.result(f"The map was not judged (--quick).\n\n{out}: {', '.join(files)}", document)
@@ -77,9 +78,10 @@ def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
     judged = replace(judged, notes=tuple(note for note in judged.notes if note not in console.notes))
     if page is not None:
         page = attempt(console, f"no verdict in {PAGE}: making the page", lambda: verdict_page(page, model)) or page
-    with console.stage("writing the verdict"), folder_aside(out, force=True) as folder:
-        if (out / PICTURE).exists():
-            shutil.copy2(out / PICTURE, folder / PICTURE)
+    with console.stage("writing the verdict"), folder_aside(out, replacing=mark) as folder:
+        for name in (PICTURE, VIEW):  # they do not change, and somebody may look at the map already
+            if (out / name).exists():
+                shutil.copy2(out / name, folder / name)
         report = replace(judged, notes=(*judged.notes, *console.notes))
         with written_aside(folder / REPORT) as aside:
             aside.write_text(to_json(report.to_dict()), encoding="utf-8")
