@@ -132,6 +132,19 @@ def test_a_fisher_metric_takes_objects():
     assert not ours.__sklearn_tags__().input_tags.pairwise
 
 
+@pytest.mark.parametrize("kind", ["dissimilarity", "similarity"])
+def test_larger_products_have_the_bits_of_the_matrix_too(kind):
+    """The library adds in another order where a block lies otherwise in memory, which shows from some 200 objects."""
+    X = np.random.default_rng(0).normal(size=(240, 3))
+    D = np.abs(X[:, None] - X[None]).sum(axis=-1)
+    matrix = D if kind == "dissimilarity" else np.exp(-D)
+    y, options = np.arange(240) % 3, {"posterior": "parzen", "n_segments": 2, "perplexity": 20, "random_state": 0}
+    theirs = FisherMetric(data=kind, **options).fit(matrix, y)
+    ours = FisherMetric(data=Objects(lambda i, j: matrix[i, j], kind, n_jobs=1), **options).fit(list(range(240)), y)
+    assert np.array_equal(ours.pairwise(), theirs.pairwise())
+    assert ours.bandwidth_ == theirs.bandwidth_
+
+
 # --- named comparisons, equal objects, files --------------------------------------------------------------------------
 
 WORDS = [stem + end for stem in ("house", "garden", "winter", "summer") for end in ("", "s", "y", "er", "ed", "ing")]
