@@ -1,8 +1,8 @@
-"""SOM and GTM beside outside implementations (minisom and ugtm, with `--peers`).
+"""SOM and GTM beside other implementations (minisom and ugtm, with `--peers`).
 
-Digits, 1,000 rows in 10 principal components, a 15 x 15 lattice. SOM: mean distance of a row to its prototype, and the
-share of rows whose two nearest prototypes are neighbours on the lattice. GTM: mean distance of a row to the sheet's
-nearest node. Both: 1-NN error of the positions (in-sample).
+1,000 rows of digits in 10 principal components, and a 15 x 15 lattice. SOM: the mean distance of a row to its
+prototype, and the share of rows whose two nearest prototypes are neighbours on the lattice. GTM: the mean distance of a
+row to the nearest node of the sheet. Both: 1-NN error of the positions (in-sample).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from experiments.ledger import main
 from prismap.embeddings import GTM, SOM
 
 READING = """
-The outside implementations run with the settings above and defaults otherwise; they were not tuned.
+The other implementations run with the settings above and with defaults otherwise. They were not tuned.
 """
 SIDE = 15
 

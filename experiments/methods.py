@@ -1,9 +1,9 @@
-"""Every embedding, plain and by the Fisher metric.
+"""Every embedding, plain and under the Fisher metric.
 
-usps (11,000), 1,500 rows in 30 principal components, 2,000 others placed on each map. 1-NN errors in %: of the placed
-rows by the nearest fitted one, once with the labels as they are and once with labels permuted before the fit (chance:
-90); the area under R_NX in the data's own distances; seconds of the fit. Everything through `PrisMap`, so that new rows
-are placed by the same kernel map everywhere.
+1,500 rows of usps (the set of 11,000) in 30 principal components, and 2,000 held-out rows projected onto each map. 1-NN
+errors in % of the projected rows by the nearest fitted one, for the labels as they are and for labels permuted before
+the fit (chance: 90), the area under R_NX in the data's own distances, and seconds of the fit. All maps are made by
+`PrisMap`, so that new rows are projected by the same kernel map everywhere.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from prismap.map.make import METHODS
 from prismap.quality import auc_log_k
 
 READING = """
-Fisher is ahead in every pair, and permuted labels stay at chance with every method. What it costs is structure of the
-data that does not matter for the digit: the area falls with t-SNE, SOM and GTM, and rises with LLE.
+Fisher is ahead in every pair, and permuted labels stay at chance with every method. The price is structure of the data
+that does not matter for the digit: the area falls with t-SNE, SOM and GTM, and rises with LLE.
 """
 N_FIT, N_TEST, SEED = 1500, 2000, 0
 NAMES = {"tsne": "t-SNE", "nerv": "NeRV", "mds": "MDS", "elastic": "elastic MDS", "isomap": "Isomap", "lle": "LLE"}

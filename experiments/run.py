@@ -20,16 +20,20 @@ from experiments import ledger
 
 NAMES = (
     "honesty", "supervised", "methods", "posteriors", "mappings", "lattices", "segments", "objects",
-    "evidence", "verdicts",
+    "field", "verdicts", "relevance_notions", "parametric", "prototypes",
     "table_a", "table_b", "table_c", "table_d", "table_e", "table_f", "table_g", "table_h",
 )  # fmt: skip
 #: Linear algebra of several processes gets in its own way with a thread a core in each of them.
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
 
 READING = """
-Paper and ours side by side, supervised figures beside their permuted twin. `make experiments DATA=FOLDER` makes all of
-it anew; `FOLDER` holds the benchmark sets as npz files. One core a part, so seconds are those of one thread. Speed
-against peers and limits is measured apart (`make bench`): [ratios](results/speed.md), [large maps](results/large.md).
+Published figures stand beside ours, and supervised figures beside the same with permuted labels. Each table of a paper
+says its protocol, its splits and what differs. Figures that we do not reach are collected on
+[a page of their own](results/not_reached.md), with the reason.
+
+`make experiments DATA=FOLDER` makes everything again; `FOLDER` holds the benchmark sets as npz files. Each part runs on
+one core. Seconds of parts are those of the processor, and in the rows of older runs those of the clock. Speed against
+peers is measured separately (`make bench`): [ratios](results/speed.md), [large maps](results/large.md).
 """
 
 

@@ -1,20 +1,20 @@
-"""Table B: real-valued targets (thesis section 2.6.4, Table 2.2).
+"""Table B: real-valued targets (Schulz 2017, thesis, section 2.6.4, Table 2.2).
 
-nRMSE of leave-one-out 5-nearest-neighbour regression, in the original space and in maps; 1 is no better than the mean.
-Mean and standard deviation of ten runs (seeds of the map and of the folds), permuted targets three runs. *Data kept*:
-area under R_NX of the map against the rows themselves; *plane kept* (sphere): against the two of three dimensions that
-the target depends on (thesis Fig. 2.8). Fisher maps come in three kinds, each with its twin whose targets were permuted
-before anything was fitted:
+**Protocol.** nRMSE of leave-one-out 5-nearest-neighbour regression, in the original space and in maps; 1 is no better
+than the mean. Means and standard deviations of ten runs as in the thesis (seeds of the map and of the folds), of
+permuted targets three runs. *Data kept* is the area under R_NX of the map against the rows themselves, *plane kept*
+(sphere) that against the two of three dimensions that the target depends on (thesis Fig. 2.8). Fisher maps come in
+three kinds. Each stands beside the same map of targets that were permuted before anything was fitted:
 
-- *honest*: each pair of rows is judged by a process that saw neither of their folds, hyper-parameters by marginal
+- *honest*: each pair of rows is judged by a process that saw neither of their folds, with hyper-parameters by marginal
   likelihood;
 - *as published*: the process saw the rows it judges (``cross_fit=False``, speeds at nodes, T = 4);
 - *as published, over-fitted*: the same, with so little noise that the process passes through the targets. The thesis
-  does not say how its hyper-parameters were found; this is the kind of process that gives its figures, and its permuted
-  twin shows what they are worth.
+  does not say how its hyper-parameters were found. This is the kind of process that gives its figures, and the permuted
+  targets show what they are worth.
 
-Differences: the thesis' sphere is not published, so ours is drawn anew (500 points, a polynomial of second degree in
-the first two dimensions, no noise); features are standardised.
+**What differs.** The thesis' sphere is not published, so ours is drawn anew (500 points, a polynomial of second degree
+in the first two dimensions, no noise). Features are standardised.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ PUBLISHED = {"cross_fit": False, "path": "tangent", "n_segments": 4}
 N_RUNS, N_PERMUTED = 10, 3
 
 READING = """
-The as-published rows judge each row by a process that saw its target: with permuted targets, which nothing can
-predict, the over-fitted one still "predicts" them. That is what figures below the honest ones are made of. Nearest
+The as-published rows judge each row by a process that saw its target. With permuted targets, which nothing can predict,
+the over-fitted process still "predicts" them, and this is what figures below the honest ones are made of. Nearest
 neighbours in an honest map can hardly do better than sqrt(1 + 1/5) times the process's own out-of-fold error.
 """
 

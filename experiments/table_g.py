@@ -1,11 +1,14 @@
-"""Table G: transfer between spaces without correspondences (thesis Table 5.1).
+"""Table G: transfer between spaces without correspondences (Schulz 2017, thesis, Table 5.1).
 
-Accuracy in % on source / target. A linear support vector machine learns the source's classes in the shared space and is
-counted on the target, whose classes nothing else sees. Iris: random halves, the target through a random 4 x 10 matrix.
-Coil: the upper three quarters of an image are the source, the lower ones the target. The thesis does not name its four
-objects, so both the first four and four drawn at random in each run are shown. Ten runs each: mean and spread (standard
-deviation). The note says in how many runs the match was called ambiguous, what the target's accuracy was in the other
-ones, and how many of those were wrong all the same: the target below three quarters of the source's accuracy.
+**Protocol.** Accuracy in % on source / target. A linear support vector machine learns the classes of the source in the
+shared space and is tested on the target, whose classes nothing else sees. Iris: random halves, the target through a
+random 4 x 10 matrix. Coil: the upper three quarters of an image are the source, the lower three quarters the target.
+Means and standard deviations of ten runs, as many as in the thesis. The note says in how many runs the match was called
+ambiguous, what the accuracy on the target was in the other runs, and how many of those were wrong all the same (the
+target below three quarters of the source's accuracy).
+
+**What differs.** The thesis does not name its four objects, so both the first four and four drawn at random in each run
+are shown. Our images have 32 x 32 pixels.
 """
 
 from __future__ import annotations
@@ -24,9 +27,9 @@ from prismap.exceptions import PrismapWarning
 from prismap.transfer import SharedEmbedding
 
 READING = """
-The target is above the paper in every line but the first four objects with two linear components, which cannot hold
-them (nor the source: 63 %) and are called ambiguous in all runs. Four objects drawn at random can look alike upside
-down: the spread is theirs. Of the 67 matches that were not called ambiguous one was wrong.
+The target is above the paper in every line but one: two linear components cannot hold the first four objects (nor those
+of the source: 63 %), and the match is called ambiguous in all runs. Four objects drawn at random can look alike upside
+down, which explains the spread. Of the 67 matches that were not called ambiguous one was wrong.
 """
 #: Source and target accuracy in %, thesis Table 5.1.
 PAPER = {("iris", "linear"): (91, 83), ("coil", "linear"): (70, 66), ("coil", "kernel"): (92, 83)}

@@ -24,8 +24,15 @@ from prismap import judge
 
 READING = """
 Wanted: the target is said to show in at most 5 % of the cases without structure and in at least 95 % of the strong
-ones; labels that were put into the map are called over-stated in at least 95 %, and plain t-SNE in at most 5 %. Weak
-cases are there to see what is missed.
+ones; labels that were put into the map are called over-stated in at least 95 %, and plain t-SNE in at most 5 %. None of
+144 cases without structure was said to show (so fewer than 3 in 100 do, with 95 % certainty), and all 56 strong ones
+were on maps that are not pulled. All 64 pulled maps were said to over-state, and none of 32 of t-SNE (fewer than 9 in
+100). Weak cases are there to see what is missed, which is two of three: the rule is strict.
+
+On pulled maps the target is said not to show even where the structure is strong, and rightly: new rows do not go to the
+place of their class, so that the map tells nothing about them. Not measured: UMAP with labels, for which pulled stands
+in, and cases with leaked columns, very few rows or many classes. These cases were judged before maps of permuted
+targets left the judged rows out themselves (n_permutations=3); the rules of the words are the same.
 """
 GAPS = {"none": 0.0, "weak": 1.0, "strong": 4.0, "permuted": 4.0}
 SIZES, N_CLASSES, N_FEATURES = (150, 400), (2, 6), 8

@@ -226,6 +226,20 @@ def test_the_words_are_named_when_numbers_became_text():
         encoding.apply(table_of(width=["-10.0", "abc", "5"], colour=["red"] * 3, height=[1] * 3))
 
 
+def test_a_few_extreme_values_that_set_a_scale_are_said():
+    rng = np.random.default_rng(0)
+    price, flat = np.exp(rng.normal(size=200)), np.zeros(200)
+    price[[3, 90]] = 1e5, 2e5
+    flat[0] = 1e300
+    table = table_of(price=price, size=rng.normal(size=200), skewed=np.exp(rng.normal(size=200)), flat=flat)
+    said = [note for note in learn_encoding(table)[1] if "far out" in note]
+    assert said == [
+        "2 of 200 values of column 'price' lie far out and set its scale: the others hardly count (show=['price'] "
+        "keeps it out of the map; a logarithm may help)"
+    ]
+    assert not any("far out" in note for note in learn_encoding(table, standardize=False)[1])
+
+
 # A category weighs as a column of numbers
 
 

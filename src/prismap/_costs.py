@@ -6,11 +6,13 @@ all pairs, in blocks of rows that fit in the processor's cache: time O(n^2 q), m
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from prismap._affinities import calibrate, row_affinities
 from prismap._blocks import row_blocks
 
 Array: TypeAlias = Any
@@ -26,6 +28,10 @@ JITTER = 1e-4
 
 #: Affinities below this count as this in log p, or KL(q || p) would be infinite.
 SMALLEST_AFFINITY = 1e-12
+
+#: Bandwidths are at least this share of the root mean square distance. Finer is not seen on a map of the data's scale,
+#: and rows with many duplicates would have next to none.
+SMALLEST_BANDWIDTH = 0.01
 
 
 def tsne_cost(Y: Array, P: Array, *, gamma: float = 1.0, want_cost: bool = True) -> tuple[float, Array]:
@@ -86,6 +92,16 @@ def nerv_cost(Y: Array, P: Array, sigma: Array, *, gamma: float = 0.5) -> tuple[
         gradient[rows] += 2.0 * _pull(F, Y[rows], Y)
         gradient += 2.0 * _pull(F.T, Y, Y[rows])
     return cost, gradient
+
+
+def gaussian_cost(D2: Array, perplexity: float, *, gamma: float, pull: float = 0.0) -> Any:
+    """The cost of NeRV as a function of the positions, for squared distances with an infinite diagonal; no pull."""
+    P, sigma = calibrate(D2, perplexity)
+    smallest = SMALLEST_BANDWIDTH * np.sqrt(np.mean(D2, where=np.isfinite(D2)))
+    rows = np.flatnonzero(sigma < smallest)
+    sigma[rows] = smallest
+    P[rows] = row_affinities(D2[rows], sigma[rows])
+    return partial(nerv_cost, P=P, sigma=sigma, gamma=gamma)
 
 
 def stress_cost(Y: Array, D: Array, W: Array | None = None) -> tuple[float, Array]:

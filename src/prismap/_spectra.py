@@ -47,6 +47,28 @@ def triangulate(D2, D2_landmarks, Y_landmarks):
     return (-0.5 * np.linalg.pinv(Y_landmarks) @ (D2 - D2_landmarks.mean(axis=1)[:, None])).T
 
 
+def reconstruction_weights(G, reg):
+    """Weights of neighbours that add up to one and rebuild the centre best, and the negative share of the spectra.
+
+    G, shape (b, k, k), holds inner products ``G_jl = <x_j - x, x_l - x>``; the weights minimise w^T G w, so
+    ``w ~ (G + reg tr(G) I)^-1 1``. Negative eigenvalues, which Gram matrices of distances that are not Euclidean have,
+    count as zero.
+    """
+    values, vectors = np.linalg.eigh(G)
+    size = np.abs(values).sum()
+    negative = float(np.abs(values[values < 0]).sum() / size) if size > 0 else 0.0
+    values = np.maximum(values, 0.0)
+    trace = values.sum(axis=1, keepdims=True)
+    values = values / np.where(trace > 0, trace, 1.0) + reg
+    W = np.einsum("bij,bj->bi", vectors, vectors.sum(axis=1) / values)
+    return W / W.sum(axis=1, keepdims=True), negative
+
+
+def gram_around_centre(D2_centre, D2_among):
+    """``G_jl = (d(x,x_j)^2 + d(x,x_l)^2 - d(x_j,x_l)^2) / 2``: local distances centred at x."""
+    return 0.5 * (D2_centre[:, :, None] + D2_centre[:, None, :] - D2_among)
+
+
 def leading_eigenpairs(G, n_pairs, rng=None):
     """The `n_pairs` largest eigenvalues of a symmetric matrix, descending, and their eigenvectors with fixed signs.
 

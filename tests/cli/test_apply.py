@@ -50,7 +50,8 @@ def test_the_rows_of_the_map_fall_on_themselves(place, model):
     rows, said, err = place(model.parent / "flowers.csv", "--quiet")
     first = parquet.read_table(model / "map.parquet").to_pydict()
     np.testing.assert_allclose(positions(rows), positions(first), atol=1e-9)
-    assert list(rows) == ["id", "x", "y", "split", "far", "row", "target"]
+    assert list(rows) == ["id", "x", "y", "split", "far", "row", "trust", "target"]
+    np.testing.assert_allclose(rows["trust"], first["trust"], atol=1e-9)
     assert rows["id"] == first["id"]
     assert rows["target"] == first["target"]
     assert set(rows["split"]) == {"new"}
@@ -100,7 +101,7 @@ def test_parquet_in_csv_out(place, tmp_path):
     parquet.write_table(pa.table({"soil": columns["soil"], **numbers}), tmp_path / "new.parquet")
     place(tmp_path / "new.parquet", out="placed.csv")
     header, *rows = (tmp_path / "placed.csv").read_text().splitlines()
-    assert header == "id,x,y,split,far,row"
+    assert header == "id,x,y,split,far,row,trust"
     found = np.array([[float(value) for value in row.split(",")[1:3]] for row in rows])
     np.testing.assert_allclose(found, positions(expected), atol=1e-12)
 

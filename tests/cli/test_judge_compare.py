@@ -78,3 +78,14 @@ def test_compare_refuses_unknown_and_missing_methods(refused, flowers, tmp_path,
     assert "--methods does not know 'tsme'" in refused("compare", flowers, "--methods", "tsme", *out)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert "none of these methods is installed: pip install" in refused("compare", flowers, "--methods", "umap", *out)
+
+
+def test_judging_keeps_to_a_budget(run, refused, flowers, tmp_path):
+    words = ("--target", "species", "--id", "key", "--methods", "pca,lda", "--budget", "quick", "--json", "--quiet")
+    code, out, _ = run("compare", flowers, *words, "-o", tmp_path / "out")
+    assert code == 0
+    found = json.loads(out)
+    assert {found[name]["budget"] for name in ("pca", "lda")} == {"quick"}
+    assert {found[name]["looks"] for name in ("pca", "lda")} == {2}
+    bad = ("--target", "species", "-o", tmp_path / "other", "--budget", "-3")
+    assert "full, quick or a number of seconds above 0" in refused("compare", flowers, *bad)

@@ -15,6 +15,7 @@ from prismap.cli import demo
 from prismap.explorer.folder import load_folder
 from prismap.map import PrisMap
 from prismap.map.make import METHODS
+from prismap.map.parts import MapParts
 from prismap.quality import MapReport
 
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -60,10 +61,12 @@ def test_the_report_is_printed_and_stored(made, run):
 
 def test_the_map_has_a_row_for_every_row(made):
     table = parquet.read_table(made[0] / "map.parquet")
-    assert table.column_names == ["id", "x", "y", "split", "far", "target"]
+    assert table.column_names == ["id", "x", "y", "split", "far", "trust", "target"]
     rows = table.to_pydict()
     assert rows["id"] == [f"f{row}" for row in range(48)]
     assert rows["target"] == [("setosa", "virginica", "versicolor")[row % 3] for row in range(48)]
+    trust = [value for value, far in zip(rows["trust"], rows["far"], strict=True) if not far]
+    assert 0 < min(trust) <= max(trust) < 1
     assert rows["split"].count("fit") == 36
     assert rows["split"].count("placed") == 12
     assert not any(far for far, split in zip(rows["far"], rows["split"], strict=True) if split == "fit")
@@ -200,17 +203,8 @@ def test_an_interrupted_run_leaves_nothing(run, flowers, tmp_path, monkeypatch, 
 
 
 def test_rows_that_are_not_fitted_are_placed_once(quick, flowers, tmp_path, monkeypatch):
-    placed, fit = [], PrisMap.fit
-
-    def counted(self, *args, **options):
-        fitted = fit(self, *args, **options)
-        place = type(fitted.parts_).place
-        monkeypatch.setattr(
-            type(fitted.parts_), "place", lambda parts, rows: placed.append(rows.shape[0]) or place(parts, rows)
-        )
-        return fitted
-
-    monkeypatch.setattr(PrisMap, "fit", counted)
+    placed, place = [], MapParts.place
+    monkeypatch.setattr(MapParts, "place", lambda parts, rows: placed.append(rows.shape[0]) or place(parts, rows))
     code, _, err = quick(flowers, "--id", "key", "--fit-rows", "30")
     assert code == 0, err
     rows = parquet.read_table(tmp_path / "out" / "map.parquet").to_pydict()
@@ -235,7 +229,7 @@ def test_columns_can_be_shown_without_being_used(run, refused, tmp_path):
     code, _, err = run("map", path, "--show", "day,note", *words)
     assert code == 0, err
     page = load_folder(tmp_path / "out")
-    assert list(page.columns) == ["sl", "sw", "pl", "pw", "soil", "day", "note"]
+    assert list(page.columns) == ["sl", "sw", "pl", "pw", "soil", "day", "note", "trust"]
     assert page.columns["day"][0] == np.datetime64("2024-05-01")
     assert "note" not in page.relevance.names
     assert PrisMap.load(tmp_path / "out" / "model.prismap").n_features_in_ == 6
@@ -266,7 +260,7 @@ def test_without_the_extras_there_is_a_csv_and_no_picture(quick, flowers, tmp_pa
     assert sorted(os.listdir(tmp_path / "out")) == ["map.csv", "map.html", "map.page", "model.prismap", "report.json"]
     assert "no map.png: that needs matplotlib" in err
     lines = (tmp_path / "out" / "map.csv").read_text().splitlines()
-    assert lines[0] == "id,x,y,split,far"
+    assert lines[0] == "id,x,y,split,far,trust"
     assert len(lines) == 91
 
 

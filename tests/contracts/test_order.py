@@ -32,6 +32,7 @@ POSTERIORS = {
     "classifier": ({"posterior": LogisticRegression(max_iter=2000, tol=1e-12), "supervision": 0.5}, CLASSES),
     "predicted": ({"posterior": PredictedLabels(LogisticRegression(max_iter=2000, tol=1e-12))}, CLASSES),
     "process": ({}, NUMBERS),
+    "process at the rows": ({"supervision": 0.5}, np.exp(2 * NUMBERS)),
     "regressor": ({"posterior": LinearRegression(), "supervision": 0.5}, NUMBERS),
 }
 

@@ -8,14 +8,7 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from prismap.embeddings._graphs import (
-    connected_neighbours,
-    edge_graph,
-    geodesics,
-    neighbour_edges,
-    parts_of,
-    smallest_connected,
-)
+from prismap._graphs import connected_neighbours, edge_graph, geodesics, neighbour_edges, parts_of, smallest_connected
 from prismap.embeddings.isomap import Isomap
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric

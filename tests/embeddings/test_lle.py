@@ -8,7 +8,8 @@ from sklearn.datasets import load_iris, make_swiss_roll
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from prismap.embeddings.lle import LLE, gram_around_centre, reconstruction_weights, smallest_eigenpairs
+from prismap._spectra import gram_around_centre, reconstruction_weights
+from prismap.embeddings.lle import LLE, smallest_eigenpairs
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
 from prismap.metrics.base import NamedMetric

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from prismap.embeddings._graphs import bridged_edges, neighbour_edges
+from prismap._graphs import bridged_edges, neighbour_edges
 from prismap.embeddings.mvu import MVU, augmented_cost, incidence, landmark_weights, unfold
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric

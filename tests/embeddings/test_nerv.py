@@ -9,9 +9,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import reference.embedding_costs_reference as slow
 from prismap._affinities import calibrate
-from prismap._costs import SMALLEST_AFFINITY
+from prismap._costs import SMALLEST_AFFINITY, gaussian_cost
 from prismap.embeddings import TSNE, NeRV
-from prismap.embeddings.nerv import ANNEALING_ITER, ANNEALING_STAGES, gaussian_cost, stages, student_cost
+from prismap.embeddings.nerv import ANNEALING_ITER, ANNEALING_STAGES, stages, student_cost
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics import FisherMetric
 from prismap.metrics.base import NamedMetric

@@ -57,9 +57,9 @@ def test_the_published_inverse_is_the_weighted_kernel_map(plain):
             parzen = FisherMetric(posterior="parzen", perplexity=8, random_state=plain.map.seed_)
             return parzen.fit(X, CODES).tensor_factor()[rows]
 
-    slow = InverseMap(Given(), bandwidth="representable").fit(plain.positions[rows], X[rows])
+    slow = InverseMap(Given(), bandwidth="all-representable").fit(plain.positions[rows], X[rows])
     np.testing.assert_allclose(back(plain.positions), slow.transform(plain.positions), atol=1e-8)
-    unweighted = InverseMap(bandwidth="representable").fit(plain.positions[rows], X[rows])
+    unweighted = InverseMap(bandwidth="all-representable").fit(plain.positions[rows], X[rows])
     assert not np.allclose(unweighted.transform(plain.positions), slow.transform(plain.positions), atol=1e-3)
 
 
@@ -81,7 +81,7 @@ def test_the_kernels_work_behind_scalers():
 def test_a_map_without_a_target_has_the_squared_error():
     plane = PrisMap("mds", target="none", perplexity=8, random_state=0).fit(X)
     back = inverse_of(plane, plane.embedding_, X, "kernel")
-    expected = InverseMap(bandwidth="representable").fit(plane.embedding_, X).transform(plane.embedding_)
+    expected = InverseMap(bandwidth="all-representable").fit(plane.embedding_, X).transform(plane.embedding_)
     np.testing.assert_array_equal(back(plane.embedding_), expected)
 
 

@@ -9,10 +9,10 @@ import pytest
 from sklearn.datasets import load_iris
 
 from prismap import PrisMap
-from prismap.embeddings import KernelDiscriminant, KernelPCA
+from prismap.embeddings import MDS, ElasticMDS, Isomap, KernelDiscriminant, KernelPCA, NeRV
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.map.judge import twins_of
 from prismap.map.make import MAPPINGS, METHODS
+from prismap.map.twins import twins_of
 from prismap.mappings import DirectPlacement, KernelMap, VoteMap
 from prismap.metrics import MixtureMetric
 
@@ -100,6 +100,35 @@ def test_mappings_by_name_are_those_of_the_room_and_can_be_kept(mapping, tmp_pat
         assert not np.allclose(fit().transform(ROWS[HELD]), placed)
     model.save(tmp_path / "m.prismap")
     np.testing.assert_allclose(PrisMap.load(tmp_path / "m.prismap").transform(ROWS[HELD]), placed, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("mapping", "method", "settings"),
+    [
+        ("cost", "nerv", {"cost": "nerv"}),
+        ("cost", MDS(kind="sammon"), {"cost": "sammon"}),
+        ("cost", NeRV(kernel="student", gamma=0.3, perplexity=7), {"cost": "tnerv", "gamma": 0.3, "perplexity": 7}),
+        ("direct", "elastic", {"cost": "elastic"}),
+        ("direct", ElasticMDS(weights="uniform"), {"cost": "mds"}),
+        ("direct", Isomap(n_neighbors=30), {"cost": "isomap", "n_neighbors": 30}),
+        ("direct", "lle", {"cost": "lle"}),
+        ("direct", "mvu", {"cost": "mvu"}),
+    ],
+    ids=str,
+)
+def test_cost_and_direct_take_the_cost_of_the_embedding(mapping, method, settings, tmp_path):
+    model = fit(method=method, mapping=mapping)
+    assert settings.items() <= model.parts_.mapping.get_params().items()
+    assert error_of_new_rows(model) < 0.15
+    model.save(tmp_path / "m.prismap")
+    placed = model.transform(ROWS[HELD])
+    np.testing.assert_allclose(PrisMap.load(tmp_path / "m.prismap").transform(ROWS[HELD]), placed, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("mapping", "method"), [("cost", "isomap"), ("direct", "som")])
+def test_a_method_without_such_a_cost_is_refused(mapping, method):
+    with pytest.raises(InputError, match=f"mapping='{mapping}' needs a method whose cost is known for new rows"):
+        fit(method=method, mapping=mapping)
 
 
 def test_the_map_without_a_target_is_compared_at_its_best():

@@ -1,80 +1,133 @@
-"""Trust in single rows, calibrated on held-out ones; rare classes in the report of a `PrisMap`."""
+"""Trust in single rows: its evidence, rows that were placed, files; rare classes in the report of a `PrisMap`."""
 
 import warnings
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 
 from prismap import PrisMap
-from prismap.map.trust import agreement, calibrated, calibration_error, worst_tenth
+from prismap.map.trust import evidence
+
+
+def quietly(model, X, y=None):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y).report(n_permutations=1)
+    return model
 
 
 @pytest.fixture(scope="module")
 def judged():
     X, y = make_blobs(600, 4, centers=5, cluster_std=4.0, random_state=1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = PrisMap(method="mds", fit_rows=250, perplexity=20, random_state=0).fit(X[:550], y[:550])
-        model.report(n_permutations=1)
-    return model, X, y
+    return quietly(PrisMap(method="mds", fit_rows=250, perplexity=20, random_state=0), X[:550], y[:550]), X, y
 
 
-def test_votes_are_those_of_the_ten_nearest_other_rows():
-    rng = np.random.default_rng(0)
-    Y, y = rng.normal(size=(60, 2)), rng.integers(0, 3, 60)
-    found, said = agreement(Y, Y, y, np.arange(60))
-    for i in range(60):
-        order = np.argsort(np.linalg.norm(Y - Y[i], axis=1))
-        votes = np.bincount(y[order[order != i][:10]], minlength=3)
-        assert found[i] == votes.max() / 10
-        assert votes[said[i]] == votes.max()
-    new, _ = agreement(Y[:5] + 0.01, Y[5:], y[5:])
-    assert new.shape == (5,)
+def test_evidence_is_what_ten_neighbours_say_and_the_posterior_of_it(judged):
+    model, X, _ = judged
+    y, Y = model.fitted_target(), model.transform(X[550:])
+    found = evidence(model, Y, X[550:])
+    P = model.metric_.class_probabilities(X[550:])
+    for i, d in enumerate(cdist(Y, model.embedding_)):
+        votes = np.bincount(y[np.argsort(d)[:10]], minlength=5)
+        assert found.vote[i] == votes.max() / 10
+        assert votes[found.said[i]] == votes.max()
+        assert found.told[i] == P[i, found.said[i]]
+
+
+def test_no_fitted_row_votes_for_itself(judged):
+    model, _, _ = judged
+    y, D = model.fitted_target(), cdist(model.embedding_, model.embedding_)
+    np.fill_diagonal(D, np.inf)
+    votes = np.stack([np.bincount(y[np.argsort(d)[:10]], minlength=5) for d in D])
+    np.testing.assert_array_equal(evidence(model, model.embedding_).vote, votes.max(axis=1) / 10)
 
 
 def test_trust_says_how_often_neighbours_are_right(judged):
     model, X, _ = judged
     trust = model.trust_
     assert trust.value.shape == (550,)
-    assert 0 < trust.value.min() <= trust.value.max() < 1
-    assert trust.n_judged == 300
-    assert {name: np.isnan(part).sum() for name, part in trust.parts.items()} == {"vote": 0, "kept": 300, "stays": 300}
-    steps = trust.value[np.argsort(trust.parts["vote"])]
-    assert (np.diff(steps) >= 0).all()  # more agreement is never less trust
-    Y = model.transform(X[550:])
-    np.testing.assert_array_equal(trust.at(Y), trust.levels.predict(agreement(Y, trust.positions, trust.codes)[0]))
+    assert 0 < np.nanmin(trust.value) <= np.nanmax(trust.value) < 1
+    assert trust.rule.n_judged == 300
+    missing = {name: np.isnan(part).sum() for name, part in trust.parts.items()}
+    assert missing == {"vote": 0, "told": 0, "kept": 300, "plain": 300}  # there were rows left over: no folds
+    others = np.setdiff1d(np.arange(550), model.fit_rows_)
+    np.testing.assert_array_equal(trust.value[others], model.trust(X[others]))
+    np.testing.assert_array_equal(np.isnan(trust.value[others]), model.is_far(X[others]))
+    assert np.isfinite(trust.value[model.fit_rows_]).all()
     assert "calibration error" in str(trust)
+    assert "more likely wrong about them than right" in model.report().verdict
     assert model.trust_ is trust
 
 
-def test_calibration_finds_the_truth():
+def test_trust_is_the_same_after_saving(judged, tmp_path):
+    model, X, _ = judged
+    model.save(tmp_path / "m.prismap")
+    loaded = PrisMap.load(tmp_path / "m.prismap")
+    np.testing.assert_allclose(loaded.trust(X[550:]), model.trust(X[550:]), atol=1e-12)
+    np.testing.assert_allclose(loaded.trust_.value, model.trust_.value[model.fit_rows_], atol=1e-12)
+    assert set(loaded.trust_.parts) == {"vote", "told", "kept"}
+
+
+def test_real_targets_have_trust_too():
     rng = np.random.default_rng(0)
-    vote = rng.integers(3, 11, 4000) / 10
-    right = (rng.uniform(size=4000) < vote**2).astype(float)
-    levels = calibrated(vote, right)
-    np.testing.assert_allclose(levels.predict([0.3, 0.6, 1.0]), [0.09, 0.36, 1.0], atol=0.04)
-    assert calibration_error(levels.predict(vote), right) < 0.02
-    assert calibration_error(np.full(4000, 0.99), right) > 0.3
+    X = rng.normal(size=(150, 3))
+    model = quietly(PrisMap(method="mds", perplexity=8, random_state=0), X[:120], X[:120, 0] * 10)
+    y, Y = model.y_, model.transform(X[120:])
+    found, (mean, variance) = evidence(model, Y, X[120:]), model.metric_.target_moments(X[120:])
+    half, draws = 0.5 * y.std(), rng.normal(size=20_000)
+    for i, d in enumerate(cdist(Y, model.embedding_)):
+        near = y[np.argsort(d)[:10]]
+        assert found.said[i] == pytest.approx(near.mean())
+        assert found.vote[i] == np.mean(np.abs(near - near.mean()) <= half)
+        inside = np.abs(mean[i] + np.sqrt(variance[i]) * draws - near.mean()) <= half
+        assert found.told[i] == pytest.approx(inside.mean(), abs=0.02)
+    assert np.isfinite(model.trust_.parts["stays"]).all()
+    assert 0 < model.trust_.value.min() <= model.trust_.value.max() < 1
 
 
-def test_the_worst_tenth_is_counted_whatever_the_ties():
-    right = np.ones(100)
-    right[:10] = 0.0
-    assert worst_tenth(np.arange(100.0), right) == 1.0
-    assert worst_tenth(np.zeros(100), right) == pytest.approx(0.1)
-    assert np.isnan(worst_tenth(np.zeros(100), np.ones(100)))
+def test_without_a_target_rows_are_held_against_permuted_columns():
+    rng = np.random.default_rng(0)
+    curve = np.sort(rng.uniform(0, 6, 90))
+    X = np.column_stack([np.cos(curve), np.sin(curve), curve, curve**2 / 6])
+    line = quietly(PrisMap(method="mds", perplexity=8, random_state=0), X)
+    noise = quietly(PrisMap(method="mds", perplexity=8, random_state=0), rng.normal(size=(90, 4)))
+    assert np.median(line.trust_.value) > 0.9
+    assert abs(noise.trust_.value.mean() - 0.45) < 0.15  # equal shares count half each for neither side
+    assert "data without structure" in line.report().verdict
+    assert np.isfinite(line.trust(X[:5] + 0.001)).any()
 
 
-def test_trust_needs_classes_and_a_report(judged):
+def test_a_metric_without_posterior_is_told_by_the_nearest_rows(judged):
+    _, X, y = judged
+    model = quietly(PrisMap(method="mds", metric="manhattan", perplexity=8, random_state=0), X[:80], y[:80])
+    found = evidence(model, model.embedding_)
+    D = cdist(X[:80], X[:80], "cityblock")
+    np.fill_diagonal(D, np.inf)
+    for i, d in enumerate(D):
+        assert found.told[i] == np.mean(y[np.argsort(d)[:10]] == found.said[i])
+    assert model.trust(X[80:90]).shape == (10,)
+
+
+def test_unlabelled_rows_do_not_vote():
+    X, y = make_blobs(120, 3, centers=2, cluster_std=1.0, random_state=0)
+    y[::3] = -1
+    model = quietly(PrisMap(method="mds", perplexity=8, random_state=0), X, y)
+    assert np.isfinite(model.trust_.value).all()
+    assert set(np.unique(evidence(model, model.embedding_).said)) <= {0, 1}
+
+
+def test_trust_needs_a_report_and_something_to_judge_by(judged):
     _, X, y = judged
     model = PrisMap(method="mds", perplexity=8, random_state=0).fit(X[:40], y[:40])
     with pytest.raises(NotFittedError, match=r"call it first"):
         model.trust_  # noqa: B018
-    plain = PrisMap(method="mds", perplexity=8, random_state=0).fit(X[:40])
-    with pytest.raises(NotFittedError, match="needs classes"):
-        plain.trust_  # noqa: B018
+    D = cdist(X[:40], X[:40])
+    matrix = quietly(PrisMap(method="mds", data="dissimilarity", perplexity=8, random_state=0), D)
+    with pytest.raises(NotFittedError, match="no columns"):
+        matrix.trust_  # noqa: B018
 
 
 def test_a_report_lists_rare_classes_and_names_no_overlap_with_them(judged):

@@ -7,7 +7,8 @@ from sklearn.datasets import load_wine
 from prismap import PrisMap
 from prismap.cli.main import main
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.map.columns import uneven_spreads
+from prismap.map.columns import column_notes, uneven_spreads
+from prismap.map.tables import without_target
 
 pd = pytest.importorskip("pandas")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -28,7 +29,7 @@ def messy(n_rows=60, seed=0):
             "flag": rng.random(n_rows) < 0.5,
             "maybe": pd.array(rng.random(n_rows) < 0.5, dtype="boolean"),
             "site": pd.Categorical(rng.choice(list("ABC"), n_rows)),
-            "grade": pd.Categorical(rng.integers(1, 4, n_rows)),
+            "grade": pd.Categorical(rng.integers(1, 4, n_rows), ordered=True),
             "soil": rng.choice(["sand", "clay"], n_rows),
             "day": pd.date_range("2021-01-01", periods=n_rows, freq="D"),
             "remark": [f"remark {row} of many" for row in range(n_rows)],
@@ -197,3 +198,45 @@ def test_a_copy_of_the_target_and_islands_are_in_the_report():
     islands = [note for note in notes if "cluster" in note]
     assert islands
     assert all("'site'" in note and "nothing about the target" in note for note in islands)
+
+
+def test_of_many_columns_a_copy_and_the_makers_of_islands_are_found():
+    rng = np.random.default_rng(0)
+    kind, site = rng.integers(2, size=160), rng.integers(3, size=160)
+    X = np.column_stack([rng.normal(size=(160, 230)), 40.0 * site, 7.0 * kind])
+    names = [f"gene {j}" for j in range(230)] + ["site", "copy"]
+    with pytest.warns(PrismapWarning, match="differ in spread"):
+        made = PrisMap(random_state=0).fit(pd.DataFrame(X, columns=names), np.array(["x", "y"])[kind])
+    notes = column_notes(made)
+    assert [note for note in notes if note.startswith("Column 'copy' alone gives 0.0 % error")]
+    islands = [note for note in notes if "cluster" in note]
+    assert islands
+    assert all("'site' alone says nothing about the target" in note for note in islands)
+    assert not [note for note in notes if "gene" in note]
+
+
+def test_numbers_that_were_declared_a_category_are_levels(tmp_path):
+    """A category of numbers has no order unless it is declared with one; files read by its map follow."""
+    rng = np.random.default_rng(0)
+    site, stars = rng.choice([3, 17, 40], 60), rng.integers(1, 6, size=60)
+    frame = pd.DataFrame({
+        "a": rng.normal(size=60), "site": pd.Categorical(site), "grade": pd.Categorical(stars, ordered=True),
+        "batch": pd.Categorical(np.where(site > 3, 0.5, 1.5)), "kind": pd.Categorical(site % 2),
+    })  # fmt: skip
+    made = PrisMap.from_table(frame, "kind", perplexity=8, random_state=0)
+    assert made.encoding_.feature_names == ["a", "site=17", "site=3", "site=40", "grade", "batch=0.5", "batch=1.5"]
+    assert made.target_ == "class"
+    wanted = made.transform(frame)
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    assert np.array_equal(made.transform(pd.read_csv(tmp_path / "new.csv", float_precision="round_trip")), wanted)
+    assert np.array_equal(made.transform(FORMS["pyarrow"](frame)), wanted)
+    arrow = PrisMap.from_table(FORMS["pyarrow"](frame), "kind", perplexity=8, random_state=0)
+    assert arrow.encoding_ == made.encoding_
+    # a map of plain numbers takes them as numbers
+    numbers = PrisMap.from_table(frame.astype({"site": int}), "kind", use="site", perplexity=8, random_state=0)
+    assert np.array_equal(numbers.transform(frame), numbers.transform(frame.astype({"site": int})))
+
+
+def test_rows_without_a_target_are_counted_in_plain_words():
+    assert without_target(1) == "1 row has no target; it is placed without one"
+    assert without_target(4) == "4 rows have no target; they are placed without one"

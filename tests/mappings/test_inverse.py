@@ -12,7 +12,7 @@ from prismap.metrics import FisherMetric
 from reference import mappings_reference as slow
 
 
-@parametrize_with_checks([InverseMap(), InverseMap(bandwidth="representable")])
+@parametrize_with_checks([InverseMap(), InverseMap(bandwidth="all-representable")])
 def test_is_a_scikit_learn_estimator(estimator, check):
     check(estimator)
 
@@ -39,7 +39,8 @@ def test_equals_the_formula_of_the_thesis(surface):
 
 def test_the_width_by_what_numbers_can_represent(surface):
     Y, X = surface
-    model = InverseMap(bandwidth="representable", ridge=0.01, n_landmarks=30, landmarks="subset").fit(Y[:300], X[:300])
+    options = {"ridge": 0.01, "n_landmarks": 30, "landmarks": "subset"}
+    model = InverseMap(bandwidth="all-representable", **options).fit(Y[:300], X[:300])
     width, factor = slow.representable_widths(Y[:300], model.landmarks_)
     floor = 0.1 * np.median(slow.neighbor_distances(model.landmarks_, 1))
     assert slow.neighbor_distances(model.landmarks_, 1).min() > floor  # else the library keeps kernels from vanishing

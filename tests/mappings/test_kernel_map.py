@@ -11,12 +11,13 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from prismap._affinities import pair_affinities
-from prismap._costs import tsne_cost
+from prismap._costs import SMALLEST_AFFINITY, tsne_cost
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.mappings import KernelMap
 from prismap.mappings.bandwidth import cross_validate, local_quality, neighbor_ranks
 from prismap.mappings.kernels import ElmKernel, kernel_matrix, merge_duplicates
 from prismap.metrics import FisherMetric
+from reference import embedding_costs_reference as costs
 from reference import mappings_reference as slow
 
 
@@ -36,14 +37,12 @@ def curve():
     return X, np.column_stack([t * np.cos(2 * t), t * np.sin(2 * t)])
 
 
+TINY = np.finfo(float).tiny
 RULES = {
     0.7: lambda X: np.full(len(X), 0.7 * np.median(slow.neighbor_distances(X, 1))),
     "fifth": lambda X: np.full(len(X), slow.neighbor_distances(X, 5).mean()),
-    "representable": lambda X: (
-        slow.neighbor_distances(X, 1)
-        * (cdist(X, X) / slow.neighbor_distances(X, 1)).max()
-        / np.sqrt(-2 * np.log(np.finfo(float).tiny))
-    ),
+    "representable": lambda X: slow.neighbor_distances(X, 1) * slow.representable_factor(X, TINY, every_entry=False),
+    "all-representable": lambda X: slow.neighbor_distances(X, 1) * slow.representable_factor(X, TINY, every_entry=True),
 }
 
 
@@ -55,15 +54,32 @@ def test_equals_the_formula_of_the_paper(curve, rule):
     np.testing.assert_allclose(found.bandwidth_, bandwidth, rtol=1e-6)
     A = slow.interpolation_coefficients(cdist(X[:80], X[:80]), Y[:80], bandwidth)
     expected = slow.kernel_map(cdist(X[80:], X[:80]), A, bandwidth)
-    np.testing.assert_allclose(found.transform(X[80:]), expected, atol=1e-6)
+    fallen = ~expected.any(axis=1)
+    assert fallen.any() == (rule == "representable")
+    np.testing.assert_allclose(found.transform(X[80:])[~fallen], expected[~fallen], atol=1e-6)
 
 
-def test_the_published_factor_is_the_smallest_that_represents_all_kernels(curve):
+@pytest.mark.parametrize("smallest", [None, 1e-20])
+@pytest.mark.parametrize("rule", ["representable", "all-representable"])
+def test_the_published_factor_is_the_smallest_whose_kernels_stay_in_the_interval(curve, rule, smallest):
     X, Y = curve
-    bandwidth = KernelMap(bandwidth="representable").fit(X, Y).bandwidth_
-    tiny = np.finfo(float).tiny
-    assert np.exp(-0.5 * (cdist(X, X) / (1.0001 * bandwidth)) ** 2).min() >= tiny
-    assert np.exp(-0.5 * (cdist(X, X) / (0.999 * bandwidth)) ** 2).min() < tiny
+    bandwidth = KernelMap(bandwidth=rule, smallest_kernel=smallest).fit(X, Y).bandwidth_
+
+    def lowest(factor):
+        K = np.exp(-0.5 * (cdist(X, X) / (factor * bandwidth)) ** 2)
+        np.fill_diagonal(K, 0 if rule == "representable" else 1)
+        return (K.max(axis=1) if rule == "representable" else K).min()
+
+    assert lowest(0.999) < (smallest or TINY) <= lowest(1.0001)
+
+
+def test_new_rows_far_from_all_kernels_would_fall_to_the_origin_and_are_kept_from_it(curve):
+    """The words of the paper: kernels so narrow that some new rows have none, which divides zero by zero."""
+    X, Y = curve
+    model = KernelMap(bandwidth="representable", ridge=0).fit(X[:80], Y[:80] + 5)
+    far = X[80:] + 0.5
+    assert not np.exp(-0.5 * (cdist(far, X[:80]) / model.bandwidth_) ** 2).sum(axis=1).all()
+    assert (model.transform(far) > 1).all()
 
 
 def test_the_elm_kernel_from_distances_equals_that_from_rows(curve):
@@ -315,6 +331,27 @@ def test_training_by_the_cost_never_raises_it(curve, normalize):
     assert after < before
 
 
+@pytest.mark.parametrize("cost", ["tnerv", "nerv", "mds", "sammon", "elastic"])
+@pytest.mark.parametrize("scale", [1.0, 1e7])
+def test_every_differentiable_cost_can_train_the_map(curve, cost, scale):
+    X, Y = curve[0][:30] * scale, curve[1][:30] * (1.0 if cost == "tnerv" else scale)
+    options = {"bandwidth": 1.0, "ridge": 1e-2, "n_landmarks": 12}
+    start = KernelMap(**options).fit(X, Y).transform(X)
+    model = KernelMap(solver="cost", cost=cost, perplexity=5, gamma=0.3, **options).fit(X, Y)
+    D = cdist(X, X)
+    P, sigma = costs.row_affinities(D / scale, 5)
+    pairs = np.triu_indices(len(D), 1)
+    slow_cost = {
+        "tnerv": lambda Z: costs.tnerv_cost(Z, np.maximum((P + P.T) / 60, SMALLEST_AFFINITY), 0.3),
+        "nerv": lambda Z: costs.nerv_cost(Z / scale, np.maximum(P, SMALLEST_AFFINITY), sigma, 0.3),
+        "mds": lambda Z: costs.stress(Z, D) / np.square(D[pairs]).sum(),
+        "sammon": lambda Z: costs.sammon_stress(Z, D),
+        "elastic": lambda Z: np.mean(np.square(1 - cdist(Z, Z)[pairs] / D[pairs])),
+    }[cost]
+    assert model.cost_ == pytest.approx((slow_cost(start), slow_cost(model.transform(X))), rel=1e-4)
+    assert model.cost_[1] < 0.99 * model.cost_[0]
+
+
 @pytest.mark.parametrize("normalize", [True, False])
 def test_support_vector_regression_stays_in_its_tube(curve, normalize):
     X, Y = curve
@@ -335,6 +372,8 @@ def test_the_old_name_of_the_solver_is_refused_with_the_new_one():
         ({"kernel": "cubic"}, "kernel"),
         ({"solver": "guess"}, "solver"),
         ({"bandwidth": -1.0}, "bandwidth"),
+        ({"smallest_kernel": 1.5}, "smallest_kernel"),
+        ({"solver": "cost", "cost": "isomap"}, "cost"),
         ({"ridge": -1.0}, "ridge"),
         ({"kernel": "elm", "bandwidth": "fifth"}, "rule for kernel='rbf'"),
         ({"metric": "nonsense"}, "metric='nonsense' is not known"),

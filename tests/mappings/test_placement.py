@@ -6,16 +6,17 @@ from scipy.optimize import approx_fprime, minimize
 from scipy.spatial.distance import cdist
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from prismap.embeddings import MDS, Isomap
 from prismap.exceptions import PrismapWarning
 from prismap.mappings import DirectPlacement
 from prismap.mappings._minimize import minimize_rows
 from prismap.metrics import FisherMetric
 from reference import mappings_reference as slow
 
-COSTS = ["tsne", "nerv", "mds"]
+COSTS = ["tsne", "nerv", "mds", "sammon", "elastic", "classical", "isomap", "lle", "mvu"]
 
 
-@parametrize_with_checks([DirectPlacement(perplexity=3), DirectPlacement("mds")])
+@parametrize_with_checks([DirectPlacement(perplexity=3), DirectPlacement("mds"), DirectPlacement("lle")])
 def test_is_a_scikit_learn_estimator(estimator, check):
     check(estimator)
 
@@ -69,13 +70,39 @@ def test_the_nerv_cost_is_the_formula(plane):
     assert model.placement_cost(X[40:41], z[None])[0] == pytest.approx(expected, rel=1e-5)
 
 
-def test_the_mds_cost_is_the_stress(plane):
+@pytest.mark.parametrize(("cost", "power"), [("mds", 0), ("sammon", 1), ("elastic", 2)])
+def test_the_cost_of_scaling_is_the_stress(plane, cost, power):
     X, Y = plane
     d = cdist(X[40:41], X[:40])[0]
     z = np.array([1.0, 0.5])
-    expected = sum((a - np.linalg.norm(z - y)) ** 2 for a, y in zip(d, Y[:40], strict=True)) / (d**2).sum()
-    model = DirectPlacement("mds").fit(X[:40], Y[:40])
+    model = DirectPlacement(cost).fit(X[:40], Y[:40])
+    expected = slow.stress_row_cost(z, Y[:40], d, power)
     assert model.placement_cost(X[40:41], z[None])[0] == pytest.approx(expected)
+
+
+def test_isomap_places_a_row_by_the_lengths_of_paths(plane):
+    X, _ = plane
+    Y = Isomap(n_neighbors=6).fit_transform(X[:40])
+    placed = DirectPlacement("isomap", n_neighbors=6).fit(X[:40], Y).transform(X[40:44])
+    expected = np.array([slow.isomap_position(x, X[:40], 6) for x in X[40:44]])
+    signs = np.sign((expected * placed).sum(axis=0))  # eigenvectors know no sign
+    np.testing.assert_allclose(placed, expected * signs, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("cost", "embedding"), [("isomap", Isomap()), ("classical", MDS(kind="classical"))])
+def test_fitted_rows_come_out_where_their_spectral_method_put_them(plane, cost, embedding):
+    X, _ = plane
+    Y = embedding.fit_transform(X)
+    np.testing.assert_allclose(DirectPlacement(cost).fit(X, Y + 7).transform(X), Y + 7, atol=1e-9)
+
+
+@pytest.mark.parametrize(("cost", "n_neighbors"), [("lle", 10), ("mvu", 6)])
+def test_weights_of_neighbours_place_a_row(plane, cost, n_neighbors):
+    X, Y = plane
+    model = DirectPlacement(cost).fit(X[:80], Y[:80])
+    expected = np.array([slow.rebuilt_position(x, X[:80], Y[:80], n_neighbors, 1e-3) for x in X[80:]])
+    np.testing.assert_allclose(model.transform(X[80:]), expected, atol=1e-8)
+    assert np.abs(expected - Y[80:]).max() < 0.5
 
 
 @pytest.mark.parametrize("cost", COSTS)

@@ -31,12 +31,11 @@ class WeightedMetric(Metric):
 @pytest.fixture
 def small_is_large(monkeypatch):
     """200 rows are a large map, carried by 80 landmarks."""
-    from prismap.map import judge, make, parts, prismap, store
+    from prismap.map import judge, make, parts, prismap, store, twins
 
-    for module in (judge, make, parts, prismap, store):
+    for module in (judge, make, parts, prismap, store, twins):
         monkeypatch.setattr(module, "DENSE_ROWS", 200)
     monkeypatch.setattr(make, "N_LANDMARKS", 80)
-    monkeypatch.setattr(judge, "FEWEST_IN_ONE_FOLD", 40)
 
 
 def test_what_the_base_class_adds_agrees_with_pairwise():
@@ -72,6 +71,6 @@ def test_it_makes_a_large_map(small_is_large):
     # 80 landmarks are few, so the projection is coarse, but it must keep most neighbourhoods.
     gap = np.linalg.norm(Y - model.embedding_[:60], axis=1)
     assert np.median(gap) < 0.1 * spread
-    report = model.report(n_permutations=1)
+    report = model.report(n_permutations=1, budget="quick")
     assert any("landmarks" in note for note in report.notes)
     assert model.is_far(X[:3] + 100).all()

@@ -118,13 +118,12 @@ def check_nearest_rows(model, new):
 
 
 def test_a_large_map_is_made_from_neighbours_and_landmarks(monkeypatch, tmp_path):
-    from prismap.map import cells, judge, make, parts, prismap, store, stored
+    from prismap.map import cells, judge, make, parts, prismap, store, stored, twins
 
     monkeypatch.setattr(cells, "N_PROBED", 80)
-    for module in (judge, make, parts, prismap, store, stored):
+    for module in (judge, make, parts, prismap, store, stored, twins):
         monkeypatch.setattr(module, "DENSE_ROWS", 200)
     monkeypatch.setattr(make, "N_LANDMARKS", 80)
-    monkeypatch.setattr(judge, "FEWEST_IN_ONE_FOLD", 40)
     model = PrisMap(TSNE(n_iter=100, perplexity=10), random_state=0, perplexity=10).fit(X, CLASSES)
     assert model.embedding_.shape == (400, 2)
     assert len(model.parts_.anchors) <= 80
@@ -134,7 +133,7 @@ def test_a_large_map_is_made_from_neighbours_and_landmarks(monkeypatch, tmp_path
         np.vstack([model.transform(new[i : i + 1]) for i in range(3)]), model.transform(new)[:3]
     )
     check_nearest_rows(model, new)
-    report = model.report(n_permutations=1)
+    report = model.report(n_permutations=1, budget="quick")
     assert any("landmarks" in note for note in report.notes)
     assert float(report.scores[0].value) < 0.45
     for mapping in ("fisher", "vote"):  # cells let the nearest rows decide, whatever the name

@@ -9,7 +9,8 @@ from prismap import _costs
 from prismap._costs import elastic_floor, elastic_weights, stress_cost
 from prismap._spectra import classical_scaling
 from prismap.metrics import mixture_stress as module
-from prismap.metrics.mixture_stress import largest_eigenvalue, mixture_stress, weight_objective
+from prismap.metrics.mixture_costs import ElasticCost, of_roots
+from prismap.metrics.mixture_stress import largest_eigenvalue, mixture_stress
 from reference import dissimilarities_reference as reference
 
 
@@ -85,7 +86,7 @@ def test_weights_matter_only_by_their_shares(problem):
 
 def test_roots_keep_weights_from_falling_below_zero(problem):
     Y, matrices, _ = problem
-    objective = weight_objective(condensed(matrices), pdist(Y), 1e-3, allow_negative=False)
+    objective = of_roots(ElasticCost().of_weights(condensed(matrices), None, Y))
     b = np.array([0.9, 1.2, 0.4])
     numeric = approx_fprime(b, lambda x: objective(x)[0], 1e-7)
     np.testing.assert_allclose(objective(b)[1], numeric, atol=1e-6 * np.abs(numeric).max())

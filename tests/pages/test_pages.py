@@ -28,7 +28,8 @@ def test_page_has_the_map_its_twins_and_all_rows(live):
     assert sorted(set(page.split)) == ["fitted", "placed"]
     own = page.layers[2].own
     assert own.name == "shuffled labels"
-    np.testing.assert_array_equal(own.codes[model.fit_rows_], model.twins_.permuted_target)
+    fitted = model.fit_rows_[model.twins_.permuted_rows]
+    np.testing.assert_array_equal(own.codes[fitted], model.twins_.permuted_target)
     np.testing.assert_array_equal(np.bincount(own.codes), np.bincount(model.y_))
     score = model.report().scores[0]
     assert (
@@ -36,7 +37,8 @@ def test_page_has_the_map_its_twins_and_all_rows(live):
         in page.layers[2].own_note
     )
     relevance = page.relevance
-    assert relevance.names == list(page.columns)
+    assert [*relevance.names, "trust"] == list(page.columns)
+    np.testing.assert_array_equal(page.columns["trust"], model.trust_.value)
     rows, positions = model.rows_[model.fit_rows_], model.embedding_
     again = FeatureRelevance(n_samples=1000, random_state=model.seed_).fit(rows, positions)
     np.testing.assert_allclose(relevance.values, again.relevance_)
@@ -86,5 +88,5 @@ def test_another_supervision_moves_the_fitted_rows_and_can_be_stopped(live):
 def test_selection_is_told_apart_by_its_columns(live):
     _, _, compute = live
     names, values = compute.relevance(np.arange(50), progress=lambda share: None, cancel=lambda: False)
-    assert len(names) == len(values) == 4
+    assert len(names) == len(values) == 5  # four features, and how far rows can be trusted
     assert np.isfinite(values).all()

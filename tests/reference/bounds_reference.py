@@ -1,5 +1,7 @@
 """Relevance bounds by the papers' own programs: slow, one general solver call a bound."""
 
+import math
+
 import numpy as np
 from scipy.optimize import linprog
 
@@ -97,3 +99,65 @@ def greedy_reference(X, Y, n_steps):
             S = S - {best}
         result.append([lower, upper])
     return np.array(result)
+
+
+def hinge_bounds(X, y, w, slack):
+    """Bounds over all maps whose hinge loss is no larger than that of w, stated with norms, solved by cvxpy."""
+    import cvxpy as cp
+
+    sides = np.where(y == np.unique(y)[1], 1.0, -1.0)
+    sharp = {"solver": cp.CLARABEL, "tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
+
+    def loss_of(map_, offset):
+        return cp.sum(cp.pos(1 - cp.multiply(sides, X @ map_ + offset)))
+
+    offset, other = cp.Variable(), cp.Variable(X.shape[1])
+    loss = cp.Problem(cp.Minimize(loss_of(w, offset))).solve(**sharp)
+    inside = [loss_of(other, offset) <= (1 + slack) * loss]
+    mu = cp.Problem(cp.Minimize(cp.norm1(other)), inside).solve(**sharp)
+    inside.append(cp.norm1(other) <= (1 + slack) * mu)
+    rows = []
+    for j in range(X.shape[1]):
+        ends = [cp.Problem(cp.Maximize(s * other[j]), inside).solve(**sharp) for s in (1, -1)]
+        lower = cp.Problem(cp.Minimize(cp.abs(other[j])), inside).solve(**sharp)
+        rows.append([lower, max(ends)])
+    return loss, np.array(rows)
+
+
+def digamma_reference(m):
+    """psi of a whole number: -gamma + 1 + 1/2 + ... + 1/(m - 1)."""
+    return -0.5772156649015329 + sum(1 / i for i in range(1, m))
+
+
+def entropy_reference(X, k):
+    """Kozachenko & Leonenko (1987), row by row: psi(n) - psi(k) + log V_d + d mean log e_i."""
+    n, d = X.shape
+    reach = [sorted(math.dist(a, b) for j, b in enumerate(X) if j != i)[k - 1] for i, a in enumerate(X)]
+    volume = math.pi ** (d / 2) / math.gamma(d / 2 + 1)
+    psi = digamma_reference
+    return psi(n) - psi(k) + math.log(volume) + d * sum(math.log(e) for e in reach) / n
+
+
+def real_information_reference(X, Y, k):
+    """Kraskov et al. (2004), eq. 8, row by row."""
+    n, psi = len(X), digamma_reference
+    total = 0.0
+    for i in range(n):
+        by_x = [max(abs(X[i] - X[j])) for j in range(n)]
+        by_y = [max(abs(Y[i] - Y[j])) for j in range(n)]
+        reach = sorted(max(a, b) for j, (a, b) in enumerate(zip(by_x, by_y, strict=True)) if j != i)[k - 1]
+        total += psi(sum(a < reach for a in by_x)) + psi(sum(b < reach for b in by_y))
+    return max(psi(k) + psi(n) - total / n, 0.0)
+
+
+def class_information_reference(X, codes, k):
+    """Ross (2014), eq. 2, row by row; classes of one row are left out."""
+    kept = [i for i in range(len(X)) if sum(codes == codes[i]) > 1]
+    n, psi = len(kept), digamma_reference
+    total = 0.0
+    for i in kept:
+        same = sorted(math.dist(X[i], X[j]) for j in kept if j != i and codes[j] == codes[i])
+        own = min(k, len(same))
+        within = sum(math.dist(X[i], X[j]) <= same[own - 1] for j in kept if j != i)
+        total += psi(own) - psi(len(same) + 1) - psi(within)
+    return max(psi(n) + total / n, 0.0)

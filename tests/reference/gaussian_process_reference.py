@@ -82,3 +82,21 @@ def seen_support(metric, i, j):
     """Support rows that the pair of fitted rows i and j may see."""
     folds = metric.folds_[metric.support_]
     return metric.support_[(folds < 0) | ((folds != metric.folds_[i]) & (folds != metric.folds_[j]))]
+
+
+def kernel_of_two_parts(A, B, scales, signal, linear, center):
+    """``s exp(-sum_d b_d (x_d - z_d)^2) + l sum_d b_d (x_d - c_d)(z_d - c_d)``, one pair at a time."""
+    K = np.empty((len(A), len(B)))
+    for i, x in enumerate(A):
+        for j, z in enumerate(B):
+            smooth = signal * np.exp(-np.sum(scales * (x - z) ** 2))
+            K[i, j] = smooth + linear * np.sum(scales * (x - center) * (z - center))
+    return K
+
+
+def moments_of_two_parts(A, X, g, scales, signal, linear, noise, center):
+    """Means and variances of g at rows A by a process that has learnt from rows X, noise included."""
+    inverse = np.linalg.inv(kernel_of_two_parts(X, X, scales, signal, linear, center) + noise * np.eye(len(X)))
+    k = kernel_of_two_parts(A, X, scales, signal, linear, center)
+    own = np.diag(kernel_of_two_parts(A, A, scales, signal, linear, center))
+    return g.mean() + k @ inverse @ (g - g.mean()), own + noise - np.einsum("ij,jk,ik->i", k, inverse, k)

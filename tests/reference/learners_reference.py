@@ -22,6 +22,17 @@ def gmlvq_reference(W, labels, omega, X, y, noise=0.0):
     return total / len(X)
 
 
+def lgmlvq_reference(W, labels, omegas, X, y, noise=0.0):
+    """The same with a matrix for each prototype, all of length 1."""
+    total = 0.0
+    for x, c in zip(X, y, strict=True):
+        units = [omega / np.sqrt(np.trace(omega.T @ omega)) for omega in omegas]
+        d = np.array([np.linalg.norm(unit @ (x - w)) ** 2 + noise for unit, w in zip(units, W, strict=True)])
+        right, wrong = d[labels == c].min(), d[labels != c].min()
+        total += (right - wrong) / (right + wrong)
+    return total / len(X)
+
+
 def lmnn_reference(omega, X, y, n_neighbors, push, noise=0.0):
     """Weinberger & Saul 2009, eq. 13, targets by plain sorting, distances in expectation over noise in every column."""
     D = np.array([[np.linalg.norm(a - b) for b in X] for a in X])

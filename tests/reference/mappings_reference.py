@@ -6,11 +6,14 @@ import numpy as np
 
 
 def kernel_map(D_new, coefficients, bandwidth):
-    """y(x) = sum_j alpha_j k_j(x) / sum_l k_l(x), k_j = exp(-d^2 / 2 sigma_j^2) (003_..., section 3)."""
+    """y(x) = sum_j alpha_j k_j(x) / sum_l k_l(x), k_j = exp(-d^2 / 2 sigma_j^2) (003_..., section 3).
+
+    Where all kernels are too small for numbers, 0 / 0 counts as 0: such rows fall to the origin (section 6.2).
+    """
     positions = []
     for distances in D_new:
         kernels = [math.exp(-0.5 * d**2 / s**2) for d, s in zip(distances, bandwidth, strict=True)]
-        total = sum(kernels)
+        total = sum(kernels) or math.inf
         positions.append(sum(k / total * alpha for k, alpha in zip(kernels, coefficients, strict=True)))
     return np.array(positions)
 
@@ -108,3 +111,89 @@ def representable_widths(Y, landmarks):
             needed = np.linalg.norm(y - landmark) / own / np.sqrt(2 * -np.log(np.finfo(float).tiny))
             factor = max(factor, needed)
     return factor * nearest, factor
+
+
+def representable_factor(X, smallest, every_entry):
+    """The smallest f such that kernels of width f n_j are at least `smallest`, all of them or the largest of others."""
+    n, nearest = len(X), neighbor_distances(X, 1)
+    needed = []
+    for i in range(n):
+        ratios = [math.dist(X[i], X[j]) / nearest[j] for j in range(n) if j != i]
+        needed.append(max(ratios) if every_entry else min(ratios))
+    return max(needed) / math.sqrt(-2 * math.log(smallest))
+
+
+def stress_row_cost(z, Y, d, power):
+    """sum_j w_j (d_j - |z - y_j|)^2 / sum_j w_j d_j^2 with w_j = d_j^-power."""
+    above = sum(a**-power * (a - math.dist(z, y)) ** 2 for a, y in zip(d, Y, strict=True))
+    return above / sum(a**-power * a**2 for a in d)
+
+
+def path_lengths(D, n_neighbors):
+    """Lengths of shortest paths over the graph of nearest neighbours, from distances D: Floyd and Warshall."""
+    n = len(D)
+    G = np.full((n, n), math.inf)
+    for i in range(n):
+        for j in sorted(range(n), key=lambda j: D[i, j])[: n_neighbors + 1]:
+            G[i, j] = G[j, i] = D[i, j]
+    for k in range(n):
+        for i in range(n):
+            for j in range(n):
+                G[i, j] = min(G[i, j], G[i, k] + G[k, j])
+    return G
+
+
+def connected_paths(D):
+    """The same with the fewest neighbours that connect all rows."""
+    return next(G for G in (path_lengths(D, k) for k in range(1, len(D))) if np.isfinite(G).all())
+
+
+def isomap_position(x, X, n_neighbors, n_components=2):
+    """Bengio et al. (2003): y_k(x) = sum_j v_jk / sqrt(l_k) K(x, x_j), K from path lengths, doubly centred."""
+    G = path_lengths(np.array([[math.dist(a, b) for b in X] for a in X]), n_neighbors)
+    near = sorted(range(len(X)), key=lambda j: math.dist(x, X[j]))[:n_neighbors]
+    delta = [min(math.dist(x, X[k]) + G[k, j] for k in near) for j in range(len(X))]
+    J = np.eye(len(X)) - 1 / len(X)
+    values, vectors = np.linalg.eigh(-0.5 * J @ G**2 @ J)
+    kernel = [-0.5 * (delta[j] ** 2 - np.mean(G[:, j] ** 2)) for j in range(len(X))]
+    kernel = np.array(kernel) - np.mean(kernel)
+    leading = np.argsort(values)[::-1][:n_components]
+    return np.array([vectors[:, k] @ kernel / math.sqrt(values[k]) for k in leading])
+
+
+def rebuilt_position(x, X, Y, n_neighbors, reg):
+    """Saul & Roweis (2003), sec. 6.1: weights of the neighbours that rebuild x, applied to their positions."""
+    near = sorted(range(len(X)), key=lambda j: math.dist(x, X[j]))[:n_neighbors]
+    G = np.array([[(X[j] - x) @ (X[k] - x) for k in near] for j in near])
+    w = np.linalg.solve(G + reg * np.trace(G) * np.eye(n_neighbors), np.ones(n_neighbors))
+    return sum(a * Y[j] for a, j in zip(w / w.sum(), near, strict=True))
+
+
+def network_position(x, X, layers, n_inputs):
+    """A tanh network over the principal coordinates of x, scaled to unit mean square, one unit at a time."""
+    mean = X.mean(axis=0)
+    values, vectors = np.linalg.eigh((X - mean).T @ (X - mean))
+    axes = vectors[:, np.argsort(values)[::-1][:n_inputs]]
+    axes = axes * np.sign(((X - mean) @ axes)[np.abs((X - mean) @ axes).argmax(axis=0), range(n_inputs)])
+    size = math.sqrt(np.mean([sum(c**2 for c in (row - mean) @ axes) for row in X]) / n_inputs)
+    h = list((x - mean) @ axes / size)
+    for number, (W, b) in enumerate(layers):
+        h = [sum(h[i] * W[i, j] for i in range(len(h))) + b[j] for j in range(len(b))]
+        if number < len(layers) - 1:
+            h = [math.tanh(v) for v in h]
+    return np.array(h)
+
+
+def shadow_targets(F, first, cost_of, n_iter):
+    """Tipping & Lowe (1997): targets T = Y - eta dE/dY, weights by the pseudo-inverse, eta times 1.2 or a half."""
+    A = np.linalg.pinv(F) @ first
+    cost, gradient = cost_of(F @ A)
+    eta = 0.1 * np.linalg.norm(F @ A) / np.linalg.norm(gradient)
+    for _ in range(n_iter):
+        trial = np.linalg.pinv(F) @ (F @ A - eta * gradient)
+        new_cost, new_gradient = cost_of(F @ trial)
+        if new_cost < cost:
+            A, cost, gradient, eta = trial, new_cost, new_gradient, 1.2 * eta
+        else:
+            eta = 0.5 * eta
+    return A

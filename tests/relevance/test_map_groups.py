@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from prismap.relevance.map_groups import explained_islands, map_islands
+from prismap.relevance.map_groups import drawn_in, explained_islands, map_islands
 
 
 @pytest.fixture
@@ -55,3 +55,14 @@ def test_many_rows_are_judged_by_a_sample(rng):
     first, second = explained_islands(Y, {"site": np.eye(2)[codes]})
     assert (first.share, second.share) == (pytest.approx(0.6, abs=0.03), pytest.approx(0.4, abs=0.03))
     assert set(codes[first.rows]) == {0}
+
+
+def test_a_column_with_a_few_extreme_values_makes_no_island(rng):
+    """Its variance is that of two rows: every group without them would be narrow in it."""
+    Y, codes = islands(rng, (150, 150))
+    price = rng.normal(size=300)
+    price[[3, 200]] = 1e6, 5e6
+    for rows in explained_islands(Y, {"site": np.eye(2)[codes], "price": price, "flag": (codes == 0) * 1.0}):
+        assert set(rows.columns) == {"site", "flag"}
+    rare = (np.arange(300) < 3).astype(float)
+    assert (drawn_in(rare[:, None], np.arange(300))[:, 0] == rare).all()

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from prismap.relevance.single_columns import leaking_columns, loo_classes, loo_values, telling_columns
+from prismap.relevance.single_columns import (
+    leaking_columns,
+    loo_classes,
+    loo_values,
+    screened_columns,
+    target_groups,
+    telling_columns,
+)
 
 
 def one_hot(codes):
@@ -55,6 +62,32 @@ def test_unknown_targets_do_not_count(rng):
 def test_many_columns_of_noise_are_never_a_leak(rng):
     y = np.arange(40) % 2
     assert not leaking_columns({str(j): rng.normal(size=40) for j in range(200)}, y, "class")
+
+
+@pytest.mark.parametrize("kind", ["class", "real"])
+def test_of_many_columns_those_that_follow_the_target_are_kept(rng, kind):
+    y = rng.integers(3, size=200) if kind == "class" else rng.normal(size=200)
+    y[:5] = -1 if kind == "class" else np.nan
+    groups = target_groups(y, kind)
+    assert (groups[:5] == -1).all()
+    columns = {f"noise {j}": rng.normal(size=200) for j in range(300)}
+    columns["copy"] = np.where(groups >= 0, np.array([5.0, -1, 2])[groups % 3] if kind == "class" else y**2, 0.0)
+    columns["levels"] = one_hot(np.maximum(groups, 0) % 3)
+    kept = screened_columns(columns, groups, 20)
+    assert list(kept)[-2:] == ["copy", "levels"]
+    assert len(kept) == 20
+    assert screened_columns(columns, groups, 400) == columns
+    assert screened_columns(columns, np.full(200, -1), 20) == {}
+
+
+def test_luck_is_counted_over_all_columns(rng):
+    """A figure that is sure among two columns is not sure among 10^30."""
+    y = rng.integers(2, size=60)
+    columns = {"copy": 3.0 * y, "noise": rng.normal(size=60)}
+    assert len(leaking_columns(columns, y, "class", n_columns=100)) == 1
+    assert leaking_columns(columns, y, "class", n_columns=10**30) == []
+    assert telling_columns(columns, y, "class", n_columns=100)["copy"]
+    assert not telling_columns(columns, y, "class", n_columns=10**30)["copy"]
 
 
 def test_telling_columns_say_something_in_any_form(rng):

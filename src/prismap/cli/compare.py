@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from prismap.cli import options
 from prismap.cli.console import Console
 from prismap.cli.folder import check_folder
-from prismap.cli.verdicts import JudgedMap, add_table_options, read_rows, write_verdicts
+from prismap.cli.verdicts import JudgedMap, add_table_options, read_rows, read_together, write_verdicts
 from prismap.exceptions import InputError
 
 
@@ -82,6 +82,10 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
         "--methods", type=options.names, default=("prismap", "tsne", "pca", "lda"), metavar="NAMES",
         help=f"of {', '.join(METHODS)} (default: prismap,tsne,pca,lda)",
     )  # fmt: skip
+    parser.add_argument(
+        "--budget", type=options.budget, default="full", metavar="B",
+        help="full (default), quick, or seconds per method: how much is spent on judging",
+    )  # fmt: skip
     parser.set_defaults(run=run)
 
 
@@ -109,12 +113,12 @@ def run(args: argparse.Namespace, console: Console) -> None:
 
             report, positions = judge_and_map(
                 METHODS[name].make(args.seed), X, y_given, target=kind, supervised=METHODS[name].supervised,
-                random_state=args.seed, callback=follow,
+                random_state=args.seed, budget=args.budget, callback=follow,
             )  # fmt: skip
         maps.append(JudgedMap(name, positions, report))
     if not maps:
         raise InputError("no method is left to compare.")
-    write_verdicts(maps, table, X, args, console)
+    write_verdicts(read_together(maps), table, X, args, console)
 
 
 def installed(names: tuple[str, ...], console: Console) -> list[str]:

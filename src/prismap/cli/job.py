@@ -45,6 +45,8 @@ class Job:
     target_name: str = "target"
     quick: bool = False
     """Whether the map is not to be judged."""
+    budget: str | float | None = None
+    """What may be spent on judging it."""
 
 
 def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
@@ -52,7 +54,9 @@ def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
     model = fit_map(job, console)
     judged = None
     if not job.quick:
-        judged = attempt(console, f"no {REPORT} and no {PAGE}: judging the map", lambda: judge_map(model, console))
+        judged = attempt(
+            console, f"no {REPORT} and no {PAGE}: judging the map", lambda: judge_map(model, console, job.budget)
+        )
     if judged is not None:  # what was said in between is not said twice
         judged = replace(judged, notes=tuple(note for note in judged.notes if note not in console.notes))
     with console.stage("writing"), folder_aside(out, force=force) as folder:
@@ -142,13 +146,15 @@ def fit_map(job: Job, console: Console) -> Any:
     return model.remember_table(job.encoding, index=job.ids)
 
 
-def judge_map(model: Any, console: Console) -> Any:
+def judge_map(model: Any, console: Console, budget: Any = None) -> Any:
     """The report of a map; it is refitted several times for it."""
     with console.stage("judging it"), warnings.catch_warnings():
         warnings.simplefilter("ignore", PrismapWarning)  # what the refits warn of was said of the map itself
-        return model.report(
-            callback=lambda done, total: console.doing(f"{done} of {total} maps for comparison", done / total)
-        )
+
+        def follow(done: int, total: int) -> None:
+            console.doing(f"{done} of {total} maps for comparison", done / total)
+
+        return model.report(budget=budget, callback=follow)
 
 
 def map_positions(model: Any, page: PageData | None) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -168,6 +174,8 @@ def map_rows(job: Job, model: Any, Y: NDArray[Any], far: NDArray[Any]) -> dict[s
         "split": np.where(np.isin(np.arange(len(Y)), model.fit_rows_), "fit", "placed"),
         "far": far,
     }
+    if model.knows_trust():
+        columns["trust"] = model.trust_.value
     if job.y is not None:
         columns["target"] = job.y
     return columns

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from prismap.cli import options
 from prismap.cli.console import Console
 from prismap.cli.folder import check_folder
-from prismap.cli.verdicts import JudgedMap, add_table_options, read_rows, write_verdicts
+from prismap.cli.verdicts import JudgedMap, add_table_options, read_rows, read_together, write_verdicts
 from prismap.exceptions import InputError
 from prismap.tables import Table, TextColumn
 
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
                 labels_from="clustering" if args.clustered else None,
             )  # fmt: skip
         maps.append(JudgedMap(f"{x}, {y}", positions, report))
-    write_verdicts(maps, table, X, args, console)
+    write_verdicts(read_together(maps), table, X, args, console)
 
 
 def coordinates(table: Table, x: str, y: str) -> NDArray[np.float64]:

@@ -22,7 +22,7 @@ from prismap.tables import Roles, Table, TableEncoding, TextColumn, read_table, 
 DATA = ("vectors", "cosine", "similarity", "dissimilarity")
 
 #: Mappings of `PrisMap` by name; "own" has no name for files.
-MAPPINGS = ("auto", "fisher", "euclidean", "svr", "cost", "elm", "direct", "vote")
+MAPPINGS = ("auto", "fisher", "euclidean", "svr", "cost", "elm", "direct", "vote", "parametric")
 
 
 def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
@@ -89,6 +89,10 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     )
     fit.add_argument("--fit-rows", type=options.rows, metavar="N", help="rows to fit; the others are placed by the map")
     fit.add_argument("--quick", action="store_true", help="do not judge the map, which takes longer than making it")
+    fit.add_argument(
+        "--budget", type=options.budget, metavar="B",
+        help="for judging: full (default, up to twice the time of the map), quick (half of it), or seconds",
+    )  # fmt: skip
     fit.add_argument("--perplexity", type=options.from_one, metavar="P", help="effective number of neighbours")
     fit.add_argument("--seed", type=options.seed, default=0, metavar="N", help="random seed (default: 0)")
     fit.add_argument("--jobs", type=int, metavar="N", help="processor cores to use; -1: all")
@@ -128,6 +132,7 @@ def read_job(args: argparse.Namespace, console: Console) -> Job:
         encoding=ready.encoding,
         title=args.title or args.file.stem,
         quick=args.quick,
+        budget=args.budget,
         target_name=args.target or "target",
         options=_options(args, data, ready.target_kind),
         ids=table.ids,

@@ -16,6 +16,7 @@ PICKLES = (".joblib", ".pkl", ".pickle")
 TRUSTED = frozenset({
     "numpy.dtype",
     "prismap.learners.gmlvq.GMLVQ",
+    "prismap.learners.lgmlvq.LGMLVQ",
     "prismap.learners.rslvq.RSLVQ",
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._SigmoidCalibration",

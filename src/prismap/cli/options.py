@@ -58,6 +58,13 @@ def seed(text: str) -> int:
     return int(_checked(text, int, lambda number: 0 <= number < 2**31, "a whole number from 0 to 2147483647"))
 
 
+def budget(text: str) -> str | float:
+    """What may be spent on judging: full, quick, or seconds."""
+    if text in ("full", "quick"):
+        return text
+    return _checked(text, float, lambda number: 0 < number < float("inf"), "full, quick or a number of seconds above 0")
+
+
 def port(text: str) -> int:
     """A port of this machine; 0 for a free one."""
     return int(_checked(text, int, lambda number: 0 <= number < 2**16, "a whole number from 0 to 65535"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,11 @@ class JudgedMap:
     name: str
     positions: NDArray[np.float64]
     report: Any
+
+
+def read_together(maps: Sequence[JudgedMap]) -> list[JudgedMap]:
+    """Verdicts that stand though several were tried."""
+    return [replace(one, report=replace(one.report, looks=len(maps))) for one in maps]
 
 
 def add_table_options(parser: argparse.ArgumentParser) -> None:

@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._blocks import require_memory
+from prismap._graphs import connected_neighbours, edge_graph, geodesics, neighbour_edges
 from prismap._spectra import check_n_components, classical_scaling, triangulate
-from prismap.embeddings._graphs import connected_neighbours, edge_graph, geodesics, neighbour_edges
 from prismap.embeddings.base import Embedding, EmbeddingResult
 
 

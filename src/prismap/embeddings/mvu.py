@@ -16,15 +16,21 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._blocks import require_memory
+from prismap._graphs import bridged_edges, connected_neighbours, edge_graph, geodesics, neighbour_edges
 from prismap._optimise import minimize
 from prismap._search import smallest
-from prismap._spectra import check_n_components, classical_scaling, fix_signs, triangulate
+from prismap._spectra import (
+    check_n_components,
+    classical_scaling,
+    fix_signs,
+    gram_around_centre,
+    reconstruction_weights,
+    triangulate,
+)
 from prismap._threads import on_one_thread
 from prismap._validation import renamed
-from prismap.embeddings._graphs import bridged_edges, connected_neighbours, edge_graph, geodesics, neighbour_edges
 from prismap.embeddings.base import Embedding, EmbeddingResult
 from prismap.embeddings.isomap import choose_landmarks
-from prismap.embeddings.lle import gram_around_centre, reconstruction_weights
 from prismap.metrics.base import PrecomputedMetric
 
 #: Neighbours whose distances are kept, unless a number is given.

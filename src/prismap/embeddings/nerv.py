@@ -11,8 +11,8 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from prismap._affinities import calibrate, lower_perplexity, pair_affinities, row_affinities
-from prismap._costs import nerv_cost, tsne_cost
+from prismap._affinities import lower_perplexity, pair_affinities
+from prismap._costs import gaussian_cost, tsne_cost
 from prismap._optimise import minimize
 from prismap._spectra import classical_scaling
 from prismap._validation import renamed
@@ -22,10 +22,6 @@ from prismap.exceptions import InputError
 
 #: Bandwidths tried on the way from half of the rows down to the perplexity, and the iterations spent on each.
 ANNEALING_STAGES, ANNEALING_ITER = 6, 20
-
-#: Bandwidths are at least this share of the root mean square distance. Finer is not seen on a map of the data's scale,
-#: and rows with many duplicates would have next to none.
-SMALLEST_BANDWIDTH = 0.01
 
 #: Weight of the pull to the centre in t-NeRV, for maps as wide as the square root of the number of rows.
 PULL = 4e-3
@@ -170,16 +166,6 @@ def stages(n_rows, perplexity):
     if n_rows / 2 <= perplexity:
         return [perplexity]
     return [*np.geomspace(n_rows / 2, perplexity, ANNEALING_STAGES + 1)[:-1], perplexity]
-
-
-def gaussian_cost(D2, perplexity, *, gamma, pull=0.0):
-    """The cost of NeRV as a function of the positions, for squared distances with an infinite diagonal; no pull."""
-    P, sigma = calibrate(D2, perplexity)
-    smallest = SMALLEST_BANDWIDTH * np.sqrt(np.mean(D2, where=np.isfinite(D2)))
-    rows = np.flatnonzero(sigma < smallest)
-    sigma[rows] = smallest
-    P[rows] = row_affinities(D2[rows], sigma[rows])
-    return partial(nerv_cost, P=P, sigma=sigma, gamma=gamma)
 
 
 def student_cost(D2, perplexity, *, gamma, pull=PULL):

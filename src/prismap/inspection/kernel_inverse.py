@@ -23,7 +23,7 @@ from prismap.metrics import FisherMetric, Parzen
 
 #: Widths by the rule of kernel t-SNE, kernels at a codebook, and the Euclidean part e of the default. (With hardly any,
 #: directions and rows that do not matter for the target are lost: on digits 69 % agreement instead of 99.)
-PUBLISHED = InverseMap(bandwidth="representable")
+PUBLISHED = InverseMap(bandwidth="all-representable")
 #: Support of a Parzen estimate that is made for its tensor alone.
 TENSOR_SUPPORT = 2000
 

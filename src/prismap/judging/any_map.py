@@ -19,9 +19,19 @@ from prismap.judging.circular import circularity, clusterer_of
 from prismap.judging.makers import maker_of, makes_maps
 from prismap.judging.refits import Refits, refit
 from prismap.map import PrisMap
-from prismap.map.judge import Judged, map_overlaps, permute_known, score_cases
+from prismap.map.scores import Judged, map_overlaps, score_cases
+from prismap.map.twins import permute_known
 from prismap.metrics.target import known_targets, resolve_target
-from prismap.quality import Estimate, MapReport, current_versions, local_quality, map_measures, r_nx, rare_classes
+from prismap.quality import (
+    Estimate,
+    MapReport,
+    alignment_measure,
+    current_versions,
+    local_quality,
+    map_measures,
+    r_nx,
+    rare_classes,
+)
 
 #: Share of rows that lie exactly where another one does, from which on the report says so.
 MANY_DUPLICATES = 0.1
@@ -34,8 +44,8 @@ MOST_STEADY_ROWS = 10_000
 
 def judge(
     subject: Any, X: Any = None, y: Any = None, *, target: str = "auto", supervised: bool = True,
-    metric: Any = "euclidean", labels_from: Any = None, n_permutations: int | None = None, random_state: Any = 0,
-    callback: Any = None,
+    metric: Any = "euclidean", labels_from: Any = None, n_permutations: int | None = None, budget: Any = None,
+    random_state: Any = 0, callback: Any = None,
 ) -> MapReport:  # fmt: skip
     """Judge a map, whoever made it, and say what could not be told.
 
@@ -66,7 +76,10 @@ def judge(
         How y was made from the data, if it was: such labels are judged too well. The clustering is repeated on data
         with independently permuted columns, and the report says how much of the separation that explains.
     n_permutations : int or None, default=None
-        Maps of permuted targets. None: five up to 600 rows, else two.
+        Maps of permuted targets. None: three up to 600 rows, else two; one if it is to be quick.
+    budget : {"full", "quick"}, float or None, default=None
+        "quick" runs a method three to five times and judges a fifth of the rows. A number of seconds is "full" if that
+        is expected to suffice after the first run, else "quick". Coordinates cost the same. None is "full".
     random_state : int, RandomState instance or None, default=0
     callback : callable or None, default=None
         ``callback(done, all)`` counts the maps that are made for comparison.
@@ -81,8 +94,8 @@ def judge(
 
     Notes
     -----
-    A method is run about nine times if it uses the target (twenty times below 1,500 rows, where five folds are
-    judged), and three to seven times if not.
+    A method is run about seven times if it uses the target (sixteen times below 1,500 rows, where five folds are
+    judged), and three to seven times if not; with ``budget="quick"`` five times or three.
 
     Examples
     --------
@@ -97,19 +110,19 @@ def judge(
     """
     return judge_and_map(
         subject, X, y, target=target, supervised=supervised, metric=metric, labels_from=labels_from,
-        n_permutations=n_permutations, random_state=random_state, callback=callback,
+        n_permutations=n_permutations, budget=budget, random_state=random_state, callback=callback,
     )[0]  # fmt: skip
 
 
 def judge_and_map(
     subject: Any, X: Any = None, y: Any = None, *, target: str = "auto", supervised: bool = True,
-    metric: Any = "euclidean", labels_from: Any = None, n_permutations: int | None = None, random_state: Any = 0,
-    callback: Any = None,
+    metric: Any = "euclidean", labels_from: Any = None, n_permutations: int | None = None, budget: Any = None,
+    random_state: Any = 0, callback: Any = None,
 ) -> tuple[MapReport, np.ndarray]:  # fmt: skip
     """The report of `judge`, and the positions of the rows that it is about."""
     if isinstance(subject, PrisMap):
         model = subject if X is None else clone(subject).fit(X, y)
-        return _judge_prismap(model, labels_from, n_permutations, callback), model.positions()
+        return _judge_prismap(model, labels_from, n_permutations, budget, callback), model.positions()
     start, seed = perf_counter(), as_seed(random_state)
     rng = as_generator(seed)
     method = maker_of(subject, supervised=supervised) if makes_maps(subject) else None
@@ -127,10 +140,12 @@ def judge_and_map(
             raise InputError(
                 "metric='precomputed' is for coordinates, judge(D, Y, y); a method needs rows of features."
             )
-        made = refit(method, rows, kind, codes, seed, n_permutations, metric, callback)
+        made = refit(method, rows, kind, codes, seed, n_permutations, metric, callback, budget or "full")
         report = _of_method(made, kind, codes, classes)
     Y = as_coordinates(X, len(rows)) if made is None else made.map.positions
     measures, arranged = map_measures(rows, Y, codes if kind == "class" else None, metric=metric, random_state=seed)
+    if kind != "none" and metric == "euclidean":
+        measures = {**measures, **alignment_measure(rows, Y, codes, random_state=seed)}
     notes, alarms = remarks_on(Y, made)
     report = replace(
         report, structure=structure_of(rows, Y, made, metric, seed), arrangement=arranged,
@@ -145,8 +160,10 @@ def judge_and_map(
     return replace(report, times={"judging": perf_counter() - start}), Y
 
 
-def _judge_prismap(model: PrisMap, labels_from: Any, n_permutations: int | None, callback: Any) -> MapReport:
-    report = model.report(n_permutations=n_permutations, callback=callback)
+def _judge_prismap(
+    model: PrisMap, labels_from: Any, n_permutations: int | None, budget: Any, callback: Any
+) -> MapReport:
+    report = model.report(n_permutations=n_permutations, budget=budget, callback=callback)
     if labels_from is None:
         return report
     if model.target_ != "class":
@@ -182,11 +199,11 @@ def _of_method(made: Refits, kind, codes, classes) -> MapReport:
     """A method that was run again."""
     n = len(made.map.positions)
     if kind == "none":
-        return MapReport(target="none", n_fitted=n, limits=made.limits)
-    scores, n_judged = score_cases(kind, made.map.positions, codes, made.permuted, made.cases, folded=True)
+        return MapReport(target="none", n_fitted=n, limits=made.limits, budget=made.budget)
+    scores, n_judged = score_cases(kind, made.map.positions, codes, made.permuted, made.cases, folded=made.folded)
     return MapReport(
         target=kind, n_fitted=n, n_judged=n_judged, judged="cross-validation", scores=scores, limits=made.limits,
-        **_class_findings(kind, made.cases[0], classes),
+        budget=made.budget, **_class_findings(kind, made.cases[0], classes),
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,9 @@ import numpy as np
 from prismap._random import as_generator
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.judging.makers import EstimatorMaker, FunctionMaker, Made
-from prismap.map.judge import Judged, judged_folds, permute_known, permuted_part
-
-#: Up to so many rows a map is made for each of five permutations, then for each of two.
-FEW_ROWS = 600
+from prismap.map.effort import FEW_ROWS, FULL, FULL_SHARE, effort_of
+from prismap.map.scores import Judged
+from prismap.map.twins import judged_folds, permute_known, permuted_part, without_refit
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ class Refits:
     """The map and those it is compared with.
 
     `cases` are the judged rows on the map, on the one without a target (None if there is none) and on those of permuted
-    targets; `permuted` are (map, permuted target, rows); `again` is the map of another seed.
+    targets, one for each fold if `folded`; `permuted` are (map, permuted target, rows); `again` is the map of another
+    seed.
     """
 
     map: Made
@@ -32,59 +33,77 @@ class Refits:
     again: Made | None
     permuted: list[tuple[Made, np.ndarray, np.ndarray]]
     cases: tuple[Any, Any, Any]
+    folded: bool
+    budget: str
     notes: tuple[str, ...]
     limits: tuple[str, ...]
 
 
 def refit(
     method: EstimatorMaker | FunctionMaker, rows: np.ndarray, kind: str, y: Any, seed: int,
-    n_permutations: int | None, metric: Any, callback: Any,
+    n_permutations: int | None, metric: Any, callback: Any, budget: Any = "full",
 ) -> Refits:  # fmt: skip
     """Run a method as often as its verdict takes."""
+    effort_of(budget, 0.0)  # refuses what is none before anything is run
     rng, said, limits = as_generator(seed + 1), Said(method.name), list[str]()
     target = None if kind == "none" else y
     if method.needs_target and target is None:
         raise InputError(f"{method.name} needs a target: judge(method, X, y).")
     with quiet():
-        given = method.map_given(rows)
-        whole = given or method.make(rows, target, seed)
+        start, fresh = perf_counter(), None
+        whole = method.map_given(rows)
+        if whole is None:
+            whole = fresh = method.make(rows, target, seed)
         plain = without_target(method, rows, target, seed, limits)
-        again = method.make(rows, target, seed + 1, reseed=True)
+        # These were two runs, and a full verdict takes sixteen at most.
+        effort = effort_of(budget, 8.0 / FULL_SHARE * (perf_counter() - start))
+        again = method.make(rows, target, seed + 1, reseed=True) if effort is FULL else None
     if target is None:
-        return Refits(whole, None, again, [], ([], None, []), (), ())
+        return Refits(whole, None, again, [], ([], None, []), False, effort.name, (), ())
     supervised = method.takes_target
     if supervised and plain is not None:  # t-SNE and principal components take a target, and ignore it
-        fresh = whole if given is None else method.make(rows, target, seed)
+        with quiet():
+            fresh = fresh or method.make(rows, target, seed)
         supervised = not np.array_equal(fresh.positions, plain.positions)
     if not supervised:
         plain = None
         said.notes.append(f"The target does not change the map of {method.name}: permuted targets were judged on it.")
-    n_permutations = n_permutations or (5 if len(rows) <= FEW_ROWS else 2)
-    shuffles = [permuted_part(y, rng) for _ in range(n_permutations)]
-    folds = judged_folds(y, kind, rng)
-    done, total = 0, (n_permutations if supervised else 0) + len(folds) * (1 + supervised * (2 if plain else 1))
+    many = effort.permutations if len(rows) > FEW_ROWS else effort.few_permutations
+    turns = range(n_permutations or many)
+    folds = judged_folds(y, kind, rng, effort.fewest_in_one_fold)
+    again_plain = plain is not None and effort.plain_again
+    done, total = 0, (len(turns) if supervised else 0) + len(folds) * (2 if again_plain else 1)
     permuted: list[tuple[Made, np.ndarray, np.ndarray]] = []
     cases: tuple[list[Judged], ...] = ([], [], [])
     with quiet():
-        for shuffled, part in shuffles:
-            one = method.make(rows[part], shuffled, seed) if supervised else Made(whole.positions[part])
-            permuted.append((one, shuffled, part))
-            done = count(callback, done + supervised, total)
         for kept, out in folds:
-            mixed = permute_known(y, rng)
-            on_map = project(method.make(rows[kept], y[kept], seed), rows, y, kept, out, metric, said)
+            made = method.make(rows[kept], y[kept], seed)
+            on_map = project(made, rows, y, kept, out, metric, said)
             cases[0].append(on_map)
             done = count(callback, done + 1, total)
             if not supervised:
+                mixed = permute_known(y, rng)
                 cases[2].append(Judged(on_map.positions, mixed[out], on_map.fitted_positions, mixed[kept]))
-                continue
-            if plain is not None:
+            elif again_plain:
                 cases[1].append(project(method.make(rows[kept], None, seed), rows, y, kept, out, metric, said))
                 done = count(callback, done + 1, total)
-            cases[2].append(project(method.make(rows[kept], mixed[kept], seed), rows, mixed, kept, out, metric, said))
-            done = count(callback, done + 1, total)
+            elif plain is not None:
+                cases[1].append(without_refit(plain, y, kept, out))
+        for turn in turns:
+            kept, out = folds[turn % len(folds)]
+            shuffled, part = permuted_part(y, rng, kept if supervised else None)
+            one = method.make(rows[part], shuffled, seed) if supervised else Made(whole.positions[part])
+            permuted.append((one, shuffled, part))
+            if supervised:
+                Y, own = one.place(rows[part], rows[out], metric)
+                said.projected(own)
+                cases[2].append(Judged(Y, permute_known(y[out], rng), one.positions, shuffled))
+                done = count(callback, done + 1, total)
     compared = (cases[0], cases[1] if plain is not None else None, cases[2])
-    return Refits(whole, plain, again, permuted, compared, tuple(said.notes), tuple(limits))
+    folded = not supervised or len(folds) > 1
+    return Refits(
+        whole, plain, again, permuted, compared, folded, effort.name, tuple(said.notes), tuple(limits)
+    )  # fmt: skip
 
 
 def without_target(method, rows, target, seed, limits) -> Made | None:

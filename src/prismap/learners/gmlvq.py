@@ -15,7 +15,7 @@ from prismap.learners.prototypes import (
     LEARNING,
     check_labelled_rows,
     first_prototypes,
-    nearest_of_class,
+    relative_distances,
     squared_distances,
 )
 
@@ -152,11 +152,7 @@ class GMLVQ(LinearMapMixin, ClassifierMixin, BaseEstimator):
         """(d_others - d_c) / (d_others + d_c) of each class c, in [-1, 1]; for two classes that of the second."""
         Z = self.transform(X)
         labels = np.searchsorted(self.classes_, self.prototype_labels_)
-        nearest = nearest_of_class(squared_distances(Z, self.prototypes_ @ self.omega_.T), labels, len(self.classes_))
-        two = np.sort(nearest, axis=1)[:, :2]
-        others = np.where(nearest == two[:, :1], two[:, 1:], two[:, :1])
-        scores = (others - nearest) / np.maximum(others + nearest, np.finfo(np.float64).tiny)
-        return scores[:, 1] if len(self.classes_) == 2 else scores
+        return relative_distances(squared_distances(Z, self.prototypes_ @ self.omega_.T), labels, len(self.classes_))
 
     def predict(self, X):
         """The class of the nearest prototype."""

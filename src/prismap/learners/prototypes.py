@@ -64,3 +64,12 @@ def squared_distances(A, B):
 def nearest_of_class(D2, labels, n_classes):
     """The smallest distance to a prototype of each class, shape (n, n_classes)."""
     return np.column_stack([D2[:, labels == c].min(axis=1) for c in range(n_classes)])
+
+
+def relative_distances(D2, labels, n_classes):
+    """(d_others - d_c) / (d_others + d_c) of each class c from distances to prototypes; of two classes the second."""
+    nearest = nearest_of_class(D2, labels, n_classes)
+    two = np.sort(nearest, axis=1)[:, :2]
+    others = np.where(nearest == two[:, :1], two[:, 1:], two[:, :1])
+    scores = (others - nearest) / np.maximum(others + nearest, np.finfo(np.float64).tiny)
+    return scores[:, 1] if n_classes == 2 else scores

@@ -8,15 +8,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from prismap.relevance.map_groups import explained_islands
-from prismap.relevance.single_columns import leaking_columns, telling_columns
+from prismap.relevance.map_groups import explained_islands, map_islands
+from prismap.relevance.single_columns import leaking_columns, screened_columns, target_groups, telling_columns
 
 #: Spreads that differ by more than this factor decide what a map shows.
 UNEQUAL_SPREADS = 10.0
 #: Up to so many columns, the widest is compared with the narrowest; of more, with the median: of many pixels, words or
 #: wavelengths some hardly vary, though all have one unit.
 FEW_COLUMNS = 10
-#: Columns that are looked at one by one, and how many findings are said.
+#: Columns that are looked at closely, and how many findings are said.
 MOST_COLUMNS, MOST_LEAKS, MOST_ISLANDS, MOST_NAMED = 200, 3, 8, 3
 
 
@@ -46,18 +46,29 @@ def uneven_spreads(rows: Any, names: Any = None) -> str | None:
 
 
 def column_notes(model: Any) -> list[str]:
-    """Columns that alone give the target away, and clusters with the columns that set them apart."""
+    """Columns that alone give the target away, and clusters with the columns that set them apart.
+
+    Of many columns those are looked at that differ most between the classes, or between the clusters.
+    """
     rows, y = model.fitted_rows(), model.fitted_target()
     if model.parts_.data.is_matrix or sp.issparse(rows):
         return []
     columns = named_columns(model, rows)
-    if len(columns) > MOST_COLUMNS:
-        return []
-    notes, telling = [], None
+    by_cluster = screened_columns(columns, island_labels(model), MOST_COLUMNS)
+    notes, telling, judged = [], None, {"seed": model.seed_, "n_columns": len(columns)}
     if y is not None and y.ndim == 1:
-        notes += [str(leak) for leak in leaking_columns(columns, y, model.target_, seed=model.seed_)[:MOST_LEAKS]]
-        telling = telling_columns(columns, y, model.target_, seed=model.seed_)
-    return [*notes, *island_notes(model, columns, y, telling)]
+        by_target = screened_columns(columns, target_groups(y, model.target_), MOST_COLUMNS)
+        notes += [str(leak) for leak in leaking_columns(by_target, y, model.target_, **judged)[:MOST_LEAKS]]
+        telling = telling_columns(by_cluster, y, model.target_, **judged)
+    return [*notes, *island_notes(model, by_cluster, y, telling)]
+
+
+def island_labels(model: Any) -> NDArray[np.intp]:
+    """The cluster on the map that each row lies in, -1 for none."""
+    labels = np.full(len(model.embedding_), -1, dtype=np.intp)
+    for number, rows in enumerate(map_islands(model.embedding_, seed=model.seed_)):
+        labels[rows] = number
+    return labels
 
 
 def island_notes(model: Any, columns: dict[str, NDArray], y: NDArray | None, telling: dict[str, bool] | None) -> list:

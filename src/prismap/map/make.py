@@ -11,8 +11,10 @@ from sklearn.utils import get_tags
 from prismap import embeddings
 from prismap.exceptions import InputError
 from prismap.map.parts import DENSE_ROWS
-from prismap.mappings import DirectPlacement, KernelMap, VoteMap
+from prismap.mappings import DirectPlacement, KernelMap, ParametricMap, VoteMap
 from prismap.mappings.base import Mapping
+from prismap.mappings.costs import MAP_COSTS
+from prismap.mappings.placement import PLACEMENT_COSTS
 from prismap.metrics.base import PrecomputedMetric
 from prismap.neighbors import kneighbors
 
@@ -25,9 +27,15 @@ METHODS = {
 MAPPINGS = {
     "fisher": KernelMap(), "euclidean": KernelMap(metric="data"), "svr": KernelMap(solver="svr"),
     "cost": KernelMap(solver="cost"), "elm": KernelMap("elm"), "direct": DirectPlacement(), "vote": VoteMap(),
+    "parametric": ParametricMap(),
 }  # fmt: skip
-#: Iterations of an embedding by name; half of them are enough to be judged.
-N_ITER, QUICK_ITER = 500, 250
+#: The cost that places new rows on maps of a method, for the mappings that minimise one.
+COSTS = {
+    "TSNE": "tsne", "NeRV": "nerv", "MDS": "mds", "ElasticMDS": "elastic", "Isomap": "isomap", "LLE": "lle",
+    "MVU": "mvu",
+}  # fmt: skip
+#: Iterations of an embedding by name.
+N_ITER = 500
 #: Rows that carry the mapping of a large map, and rows that the search for a mapping's smoothness looks at.
 N_LANDMARKS, SMOOTHNESS_ROWS = 4000, 500
 
@@ -120,8 +128,8 @@ class OwnPlacement(Mapping):
         return np.asarray(self.embedding.transform(D.astype(np.float64)), dtype=np.float64)
 
 
-def make_mapping(mapping, embedding, *, perplexity, seed, large=False):
-    """The mapping by name or as an object, unfitted; "own" is the embedding's."""
+def make_mapping(mapping, embedding, *, method, perplexity, seed, large=False):
+    """The mapping by name or as an object, unfitted; "own" is the embedding's, "cost" and "direct" know its cost."""
     if isinstance(mapping, str) and mapping == "own":
         if not hasattr(embedding, "transform"):
             raise InputError(
@@ -136,12 +144,35 @@ def make_mapping(mapping, embedding, *, perplexity, seed, large=False):
     else:
         settings = {"perplexity": perplexity, "random_state": seed}
         made = clone(MAPPINGS[mapping])
+        if mapping in ("cost", "direct", "parametric"):
+            settings |= cost_settings(mapping, method)
         made.set_params(**{name: value for name, value in settings.items() if name in made.get_params()})
     if large and not (isinstance(made, KernelMap) and made.kernel == "rbf"):
         raise InputError(
             f"mapping={mapping!r} needs all distances; on a large map use mapping='fisher', or set fit_rows."
         )
     return made
+
+
+def cost_settings(mapping, method):
+    """The cost of a method, by name or as an object, and those of its parameters that the cost depends on."""
+    made = getattr(embeddings, METHODS[method])() if isinstance(method, str) else method
+    name, own = type(made).__name__, made.get_params(deep=False)
+    cost = COSTS.get(name)
+    if name == "MDS":
+        cost = {"metric": "mds"}.get(own["kind"], own["kind"])
+    elif name == "ElasticMDS" and not (isinstance(own["weights"], str) and own["weights"] == "elastic"):
+        cost = "mds" if isinstance(own["weights"], str) else None
+    elif name == "NeRV" and own["kernel"] == "student":
+        cost = "tsne" if mapping == "direct" else "tnerv"
+    known = PLACEMENT_COSTS if mapping == "direct" else MAP_COSTS
+    if cost not in known:
+        raise InputError(
+            f"mapping={mapping!r} needs a method whose cost is known for new rows, and {name} has none; use "
+            "mapping='fisher'."
+        )
+    shared = ["gamma", "n_neighbors"] if isinstance(method, str) else ["gamma", "n_neighbors", "perplexity"]
+    return {"cost": cost, **{key: own[key] for key in shared if key in own}}
 
 
 def fit_mapping(mapping, D, Y, seed):

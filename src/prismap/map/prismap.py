@@ -45,7 +45,7 @@ from prismap.map.repairs import with_repairs
 from prismap.map.score import held_out_score
 from prismap.map.store import load_map, save_map
 from prismap.map.tables import encoded, fit_table, names_in, positions_frame, row_names, story_of_cells, target_in
-from prismap.map.trust import trust_of
+from prismap.map.trust import trust_at, trust_of
 from prismap.mappings import InverseMap
 from prismap.mappings.base import Mapping
 from prismap.metrics import FisherMetric, Metric, fit_metric
@@ -75,16 +75,18 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         and the target only colours and judges it.
     mapping : str or mapping object, default="fisher"
         The out-of-sample projection. "fisher": a kernel map on the distances of the map. "euclidean": the same on the
-        data's own distances. "svr" and "cost": its coefficients from support vector regression or from the t-SNE cost.
-        "elm": the extreme learning kernel. "vote": where most of the nearest fitted samples are. "direct": where the
-        t-SNE cost is lowest (slow). "own": by the method itself ("som", "gtm", "kpca", "kda"). "auto": "fisher" or
-        "vote", whichever does better on fitted samples that are left out. Or an object of `prismap.mappings`.
+        data's own distances. "svr" and "cost": its coefficients from support vector regression or from the cost of the
+        embedding ("tsne", "nerv", "mds", "elastic"). "elm": the extreme learning kernel. "vote": where most of the
+        nearest fitted samples are. "direct": where the cost of the embedding is lowest (slow), and the closed forms of
+        "isomap", "lle" and "mvu". "parametric": a small network trained by the cost of the embedding. "own": by the
+        method itself ("som", "gtm", "kpca", "kda"). "auto": "fisher" or "vote", whichever does better on fitted samples
+        that are left out. Or an object of `prismap.mappings`.
     supervision : float, "auto" or "max", default=0.8
         How much the target counts, from 0 (the unsupervised map) to 1 (the pure Fisher metric, as published). The
         default leaves the Euclidean metric a share, so that structure inside a class survives. "auto" takes the least
-        share whose ten nearest samples tell the target as well as the best share's, judged out of fold, and 0 unless
-        the gain over 0 is beyond chance. "max" is the sharpest honest map: 0.99 of the best posterior's metric. Trees
-        are among the posteriors for both.
+        share (0, 0.8, 0.95 or 0.99) that tells the target as well as the best one on quick maps, judged out of fold,
+        and 0 where nothing is known of the target beyond chance. "max" is the sharpest honest map: 0.99 of the best
+        posterior's metric. Trees are among the posteriors for both.
     target : {"auto", "class", "real", "none"}, default="auto"
         What y is. "auto" decides by its values, "none" ignores it. Several real-valued targets, one per column, have
         equal weight, and pictures show the first.
@@ -113,7 +115,9 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     supervision_ : float
         How much the target counts: as it was given, or as it was chosen.
     supervision_curve_ : tuple of dicts or None
-        What it was chosen from (posterior, supervision, score, standard_error, taken).
+        What it was chosen from: dictionaries of posterior, supervision, score (the share that ten neighbours tell
+        right under the metric, or the nRMSE), standard_error, map_score (the same on a quick map, where one was made),
+        neighbors_kept (share of the neighbours in the data) and taken.
     metric_ : metric object
         The fitted metric: a `FisherMetric`, the one that was given, or the data's own without a target.
     parts_ : `prismap.map.parts.MapParts`
@@ -340,7 +344,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         mapping = self.mapping
         if mapping == "auto":
             mapping = "fisher" if large else choose_mapping(D, positions, None if metric is data else y, self.seed_)
-        mapping = make_mapping(mapping, embedding, large=large, **settings)
+        mapping = make_mapping(mapping, embedding, method=self.method, large=large, **settings)
         placed_by_data = mapping.metric == "data"
         if D is None or (placed_by_data and metric is not data):
             D = distances_among(data if placed_by_data else metric, anchors)
@@ -389,7 +393,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _forget(self):
         """What was derived from an earlier fit."""
-        self._report, self.twins_, self._inverse, self._trust = None, None, None, None
+        self._report, self.twins_, self._inverse, self._trust, self._placed = None, None, None, None, None
         self._n_features_out = self.parts_.positions.shape[1]
 
     def _check_target(self, y, n_rows):
@@ -422,12 +426,20 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "seed_")
         if as_frame:
             return positions_frame(self.positions(), self.get_feature_names_out(), self.index_)
-        Y = np.empty((self.rows_.shape[0], self.embedding_.shape[1]))
-        Y[self.fit_rows_] = self.embedding_
-        others = np.setdiff1d(np.arange(len(Y)), self.fit_rows_)
-        if len(others):
-            Y[others] = self.parts_.place(self.entries(self.rows_[others]))[0]
-        return Y
+        return self.placed_rows()[0].copy()
+
+    def placed_rows(self):
+        """Positions of all samples given to `fit`, and which are far from all fitted ones; computed once."""
+        if self._placed is None:
+            Y = np.empty((self.rows_.shape[0], self.embedding_.shape[1]))
+            far = np.zeros(len(Y), dtype=bool)
+            Y[self.fit_rows_] = self.embedding_
+            others = np.setdiff1d(np.arange(len(Y)), self.fit_rows_)
+            if len(others):
+                Y[others], distance = self.parts_.place(self.entries(self.rows_[others]))
+                far[others] = distance > self.parts_.far_threshold
+            self._placed = Y, far
+        return self._placed
 
     def shown_target(self):
         """The target that pictures are coloured by: the first of several, or None without a target."""
@@ -534,28 +546,61 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self._inverse = inverse_of(self)
         return self._inverse.transform(Y)
 
-    def report(self, *, n_permutations=None, callback=None, repairs=False):
+    def report(self, *, n_permutations=None, budget=None, callback=None, repairs=False):
         """The `MapReport`: errors on held-out samples, baselines, and the verdict in words.
 
-        The first call refits the map a few times (without a target, with permuted ones, without the judged rows) and
-        takes a few times as long as `fit`; later calls return the same report. `callback(done, all)` counts these maps.
-        `repairs`: of similarities, add a note that sets the four repairs of negative eigenvalues side by side.
+        The first call makes the map again a few times (without a target, with permuted ones, without the judged rows);
+        later calls return the same report.
+
+        Parameters
+        ----------
+        n_permutations : int or None, default=None
+            Maps of permuted targets. None: three up to 600 rows, else two; one if it is to be quick.
+        budget : {"full", "quick"}, float or None, default=None
+            "full" takes up to twice as long as `fit` (three times below 1,500 rows), "quick" about half as long, with
+            fewer rows judged. A number of seconds is full if that is expected to suffice, else quick. None is the
+            report that there is, or a full one; "full" after "quick" judges anew.
+        callback : callable or None, default=None
+            ``callback(done, all)`` counts the maps that are made for comparison.
+        repairs : bool, default=False
+            Of similarities, add a note that sets the four repairs of negative eigenvalues side by side.
         """
         check_is_fitted(self, "seed_")
-        if self._report is None:
-            report, self.twins_ = judge(self, n_permutations=n_permutations, callback=callback)
+        old = self._report
+        if old is None or (budget == "full" and old.budget == "quick" and self.twins_ is not None):
+            report, self.twins_ = judge(self, n_permutations=n_permutations, budget=budget or "full", callback=callback)
             self._report = replace(report, medoids=tuple(medoids_of(self)))
+            self._trust = None
         if repairs:
             self._report = with_repairs(self._report, self)
         return self._report
 
     @property
     def trust_(self):
-        """How far each row can be trusted, a `prismap.map.trust.Trust`; classes only, after `report`."""
+        """How far each row given to `fit` can be trusted, a `prismap.map.trust.Trust`; after `report`."""
         check_is_fitted(self, "seed_")
         if self._trust is None:
             self._trust = trust_of(self)
         return self._trust
+
+    def trust(self, X, *, positions=None):
+        """The chance that the neighbours of samples X on the map tell the truth about them, (n,); after `report`.
+
+        NaN for samples that are far from all fitted ones. `positions`: what `place` returned for X, if it was called.
+        """
+        rows = self.entries(self._read(X))
+        if positions is None:
+            Y, distance = self.parts_.place(rows)
+            positions = Y, distance > self.parts_.far_threshold
+        return trust_at(self, rows, *positions)
+
+    def knows_trust(self):
+        """Whether the map was judged, by enough samples to tell how far others can be trusted."""
+        return self._report is not None and self._report.trust is not None
+
+    def report_if_judged(self):
+        """The report if the map was judged; None otherwise."""
+        return self._report
 
     def report_dict(self):
         """The report in plain values if the map was judged; None otherwise."""
@@ -616,7 +661,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
 def like_rows(Y, rows):
     """Positions in single precision, if the map was made of such rows."""
-    return Y.astype(np.float32) if rows.dtype == np.float32 else Y
+    return Y.astype(np.float32) if getattr(rows, "dtype", None) == np.float32 else Y
 
 
 def distances_among(metric, rows):

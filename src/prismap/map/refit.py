@@ -20,7 +20,7 @@ from prismap.exceptions import InputError
 from prismap.map.islands import groups_of, medoid, place_islands
 from prismap.map.make import METHODS
 from prismap.map.parts import MapParts
-from prismap.mappings import DirectPlacement, VoteMap
+from prismap.mappings import DirectPlacement, KernelMap, VoteMap
 from prismap.mappings.kernels import kernel_matrix
 from prismap.mappings.solve import interpolate
 from prismap.metrics import FisherMetric
@@ -36,7 +36,11 @@ def new_landmarks(parts: MapParts, rows, most):
 
     Costs O(rows x landmarks) distances.
     """
-    if not isinstance(parts.metric, (FisherMetric, DataMetric)) or not parts.mapping.state():
+    if (
+        not isinstance(parts.metric, (FisherMetric, DataMetric))
+        or not isinstance(parts.mapping, (KernelMap, VoteMap))
+        or not parts.mapping.state()
+    ):
         raise InputError("partial_refit extends the Fisher metric, kernel maps and votes only; fit anew.")
     distance = parts.place(rows)[1]
     far = np.flatnonzero(distance > parts.far_threshold)

@@ -11,7 +11,8 @@ from prismap._random import as_generator
 from prismap._validation import changed
 from prismap.comparisons import Objects
 from prismap.exceptions import InputError
-from prismap.map.judge import Judged, judged_folds, permute_known, run_side_by_side
+from prismap.map.scores import Judged
+from prismap.map.twins import judged_folds, permute_known, run_side_by_side
 from prismap.metrics import ObjectSimilarity, SimilarityMetric
 from prismap.metrics.geometry import REPAIRS
 from prismap.metrics.objects import known_rows

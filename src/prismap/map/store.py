@@ -169,7 +169,7 @@ def _restore_parts(model, header, arrays, rows, target):
     named = model.mapping
     if named == "auto":
         named = "fisher" if has_kernels(arrays) else "vote"
-    mapping = make_mapping(named, None, **settings)
+    mapping = make_mapping(named, None, method=model.method, **settings)
     placed_by_data = mapping.metric == "data"
 
     def distances():

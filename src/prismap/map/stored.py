@@ -17,11 +17,13 @@ from prismap.metrics.objects import MOST_IN_MATRIX
 
 #: Arrays of row numbers, and the least number that may stand in them.
 INDICES = {
-    "fit_rows": 0, "anchors": 0, "mapping/landmarks": 0, "metric/support": 0, "metric/machine_landmarks": 0,
-    "metric/path_support": 0, "metric/folds": -1,
+    "fit_rows": 0, "anchors": 0, "mapping/landmarks": 0, "mapping/centers": 0, "metric/support": 0,
+    "metric/machine_landmarks": 0, "metric/path_support": 0, "metric/process_pivots": 0, "metric/folds": -1,
 }  # fmt: skip
 #: Other arrays of whole numbers.
-WHOLE = ("metric/segments", "metric/trees_feature", "metric/trees_children", "metric/trees_roots")
+WHOLE = (
+    "metric/segments", "metric/trees_feature", "metric/trees_children", "metric/trees_roots", "metric/process_sizes",
+)  # fmt: skip
 #: The parts of sparse rows, which `check_sparse` knows.
 SPARSE = ("rows/data", "rows/indices", "rows/indptr", "rows/shape")
 SCALARS = (

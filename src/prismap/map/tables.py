@@ -77,13 +77,20 @@ def _target(
     missing = np.array([value is None or value != value for value in table.target.tolist()])
     if missing.all():
         raise InputError(f"the target column {name!r} is empty.")
-    told = [f"{int(missing.sum())} rows have no target; they are placed without one"] if missing.any() else []
+    told = [without_target(int(missing.sum()))] if missing.any() else []
     if target_kind != "auto":
         return table.target, target_kind, told
     decision = decide_target(table.target, X, data)
     if table.target.dtype.kind != "O":
         told.append(str(decision).replace("target='", "target_kind='"))
     return table.target, decision.kind, told
+
+
+def without_target(n_rows: int) -> str:
+    """That rows have no target, in words."""
+    if n_rows == 1:
+        return "1 row has no target; it is placed without one"
+    return f"{n_rows} rows have no target; they are placed without one"
 
 
 def fit_table(make: Any, table: Any, roles: Roles, *, target_kind: str, callback: Any, **encoding: Any) -> Any:

@@ -1,95 +1,182 @@
-"""How far each row of a map can be trusted: the chance that the labels around it tell the truth.
+"""How far each row of a `PrisMap` can be trusted: what its neighbours on the map say, and whether its features agree.
 
-A row's neighbours in the map vote on its label; how many of ten agree says how sure they are. How often such a vote is
-right is measured on the judged rows, which are held out of the map they lie on, by isotonic regression: of the rows
-that get 0.9, nine in ten have neighbours that are right.
+The rule is `prismap.quality.trust`; here is the evidence. It needs nothing but the fitted map, so that the rows of a
+map that was read from a file, and new ones, are judged by the same rule as those the rule was learnt from.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import norm
 from sklearn.exceptions import NotFittedError
-from sklearn.isotonic import IsotonicRegression
-from sklearn.model_selection import KFold
 from sklearn.neighbors import NearestNeighbors
 
 from prismap.exceptions import InputError
+from prismap.metrics import FisherMetric
+from prismap.metrics.target import known_targets
 from prismap.quality import local_quality
+from prismap.quality.trust import LOW, TrustRule, learn_trust, null_trust
 
 NEIGHBORS = 10
-#: So many rows that were right and wrong are added at every level, half each, so that no trust is exactly 0 or 1.
-PRIOR_ROWS = 1.0
+#: Neighbours are right about a real target if they miss it by no more than this, in its standard deviations.
+TOLERANCE = 0.5
 #: Rows up to which it is told how many neighbours are kept and stay: that takes all distances.
 MOST_ROWS = 10_000
-N_FOLDS = 5
 
 
 @dataclass(frozen=True)
 class Trust:
-    """How far rows can be trusted.
+    """How far the rows given to `fit` can be trusted.
 
     Attributes
     ----------
-    value : (n,), for each row given to `fit` the chance that most of its neighbours in the map have its label
-    parts : what there is to say of each row, from 0 to 1: "vote", how many of its ten neighbours agree (all rows);
-        "kept", how many of its ten neighbours in the metric it keeps in the map, and "stays", how many of those in the
-        map it has in the map without the target, too (fitted rows, NaN for others)
-    n_judged : the held-out rows it was calibrated on
-    calibration_error : mean difference of trust and truth over ten equal groups of held-out rows, cross-validated
-    worst_tenth : the share of all wrong votes that the least trusted tenth of these rows holds, cross-validated
+    value : (n,), the chance that a row's neighbours on the map tell the truth about it: that most of the ten have its
+        class, or that their mean is within half a standard deviation of its value. Without a target: the share of rows
+        of a map of data without structure that keep fewer neighbours. NaN for rows far from all fitted ones
+    parts : what there is to say of each row, each from 0 to 1 and NaN where it is not known. "vote": the share of its
+        ten neighbours on the map that agree; "told": the chance that its features give what they say, out of fold;
+        "kept": the share of its ten neighbours in the metric that it keeps on the map; "stays": the share of those on
+        the map that it keeps on maps without a fifth of the rows; "plain": the share of them that it has on the map
+        without the target, too
+    rule : `prismap.quality.TrustRule`, with what it was learnt from and how well it does
     """
 
     value: np.ndarray
     parts: dict[str, np.ndarray]
-    n_judged: int
-    calibration_error: float
-    worst_tenth: float
-    positions: np.ndarray = field(repr=False)
-    codes: np.ndarray = field(repr=False)
-    levels: IsotonicRegression = field(repr=False)
-
-    def at(self, Y: np.ndarray) -> np.ndarray:
-        """The trust in new rows at positions Y, shape (n,)."""
-        return self.levels.predict(agreement(Y, self.positions, self.codes)[0])
+    rule: TrustRule
 
     def __str__(self) -> str:
-        low = float((self.value < 0.5).mean())
+        told = f"{(self.value < LOW[self.rule.kind]).mean():.0%} of the rows have a trust below {LOW[self.rule.kind]}"
+        if self.rule.kind == "none":
+            return f"{told}, the share of rows that keep fewer neighbours on a map of data without structure"
         return (
-            f"{low:.0%} of the rows have neighbours that are more likely wrong than right; calibration error "
-            f"{100 * self.calibration_error:.1f} points on {self.n_judged} held-out rows"
+            f"{told}; calibration error {100 * self.rule.calibration_error:.1f} points on {self.rule.n_judged} "
+            f"held-out rows, the least trusted tenth of which holds {self.rule.worst_tenth:.0%} of the wrong ones"
         )
+
+
+class Evidence(NamedTuple):
+    """What the neighbours of rows on a map say, the share of them that agree, and the chance the features give it."""
+
+    said: np.ndarray
+    vote: np.ndarray
+    told: np.ndarray
 
 
 def trust_of(model) -> Trust:
     """The trust in the rows of a judged `PrisMap`."""
-    if model.target_ != "class":
-        raise NotFittedError("trust_ needs classes: it is the chance that the labels around a row tell the truth.")
-    if model.twins_ is None or not model.twins_.judged:
+    rule = rule_of(model)
+    n_rows, fitted = model.rows_.shape[0], model.fit_rows_
+    others = np.setdiff1d(np.arange(n_rows), fitted)
+    value = np.empty(n_rows)
+    parts = {name: np.empty(n_rows) for name in (("kept",) if rule.kind == "none" else ("vote", "told"))}
+    for index, rows in ((fitted, None), (others, model.entries(model.rows_[others]) if len(others) else None)):
+        if not len(index):
+            continue
+        Y, far = (part[index] for part in model.placed_rows())
+        found = evidence_for(model, rule, Y, rows)
+        value[index] = np.where(far, np.nan, rule.chances(*found))
+        for name, part in zip(parts, found, strict=True):
+            parts[name][index] = part
+    return Trust(value, {**parts, **parts_of_fitted(model, n_rows, "kept" not in parts)}, rule)
+
+
+def trust_at(model, rows, Y, far) -> np.ndarray:
+    """The trust in new rows at positions Y; NaN for those that are far, of whom nothing is known."""
+    rule = rule_of(model)
+    trust = np.where(far, np.nan, rule.chances(*evidence_for(model, rule, Y, rows)))
+    found, fitted = model.parts_.known.find(rows)
+    if len(fitted):  # a row does not vote for itself, though it comes again
+        trust[found] = model.trust_.value[model.fit_rows_[fitted]]
+    return trust
+
+
+def rule_of(model) -> TrustRule:
+    """The rule that came with the report."""
+    report = model.report_if_judged()
+    if report is None:
+        raise NotFittedError("trust_ needs the held-out rows of report(): call it first.")
+    if report.trust is None:
         raise NotFittedError(
-            "trust_ needs the held-out rows of report(): call it first (a loaded map has them no more)."
+            "trust_ is not known for this map: too few rows have a target, or there is none and no columns either that "
+            "could be permuted (vectors have them); or its file is of an earlier version."
         )
-    vote, right = held_out_votes(model.twins_.judged)
-    levels = calibrated(vote, right)
-    error, worst = reached(vote, right)
-    fitted, y = model.embedding_, model.fitted_target()
-    known = y >= 0
-    Y = model.positions()
-    own = np.full(len(Y), -1, dtype=np.intp)
-    own[model.fit_rows_[known]] = np.arange(int(known.sum()))
-    parts = {"vote": agreement(Y, fitted[known], y[known], own)[0], **parts_of_fitted(model, len(Y))}
-    return Trust(
-        value=levels.predict(parts["vote"]), parts=parts, n_judged=len(vote), calibration_error=error,
-        worst_tenth=worst, positions=fitted[known], codes=y[known], levels=levels,
-    )  # fmt: skip
+    return report.trust
 
 
-def agreement(Y, fitted, codes, own=None):
-    """The share of the ten nearest fitted rows that have the commonest label among them, and that label.
+def evidence_for(model, rule, Y, rows):
+    """What the rule asks for: (vote, told), or without a target (kept,)."""
+    if rule.kind == "none":
+        return (kept_by(model.parts_, Y, rows, len(rule.weights) - 1),)
+    return evidence(model, Y, rows)[1:]
 
-    `own` is the place of each row among the fitted ones, -1 for none: no row votes for itself.
+
+def evidence(model, Y, rows=None) -> Evidence:
+    """Evidence on rows at positions Y of a supervised map; ``rows=None``: the fitted ones, none of which votes itself.
+
+    Of several real targets it is the first. Classes are codes of the map.
     """
+    y = first_target(model.fitted_target())
+    known = np.flatnonzero(known_targets(y))
+    near = known[nearest_on_map(Y, model.embedding_[known], None if rows is not None else places(known, len(Y)))]
+    if model.target_ == "class":
+        votes = counts_of(y[near], int(y.max()) + 1)
+        said = votes.argmax(axis=1)
+        vote = votes.max(axis=1) / near.shape[1]
+        return Evidence(said, vote, told_class(model, said, rows, y))
+    half = TOLERANCE * y[known].std()
+    said = y[near].mean(axis=1)
+    vote = (np.abs(y[near] - said[:, None]) <= half).mean(axis=1)
+    return Evidence(said, vote, told_value(model, said, half, rows, y))
+
+
+def are_right(model, said, target):
+    """Whether what neighbours say is true: 1.0 or 0.0. The target is in codes of the map."""
+    target = first_target(target)
+    if model.target_ == "class":
+        return (said == target).astype(np.float64)
+    y = first_target(model.fitted_target())
+    return (np.abs(said - target) <= TOLERANCE * y[known_targets(y)].std()).astype(np.float64)
+
+
+def told_class(model, said, rows, y):
+    """The posterior of a class at rows; without one, the share of the nearest rows in the data that have it."""
+    metric = model.metric_
+    if not has_posterior(metric):
+        return (y[nearest_in(metric, rows, y)] == said[:, None]).mean(axis=1)
+    P = metric.class_probabilities(rows)
+    return P[np.arange(len(said)), np.searchsorted(metric.classes_, said)]
+
+
+def told_value(model, said, half, rows, y):
+    """The chance of a value within `half` of what is said, by the posterior or by the nearest rows in the data."""
+    metric = model.metric_
+    if not has_posterior(metric):
+        return (np.abs(y[nearest_in(metric, rows, y)] - said[:, None]) <= half).mean(axis=1)
+    mean, variance = (part[:, 0] for part in metric.target_moments(rows))
+    width = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
+    return norm.cdf((said + half - mean) / width) - norm.cdf((said - half - mean) / width)
+
+
+def has_posterior(metric) -> bool:
+    """Whether a metric knows how the target is distributed."""
+    return isinstance(metric, FisherMetric) and metric.target_ != "none"
+
+
+def nearest_in(metric, rows, y):
+    """The nearest fitted rows that have a target, in the data: of the ten nearest, those without one are replaced."""
+    known = known_targets(y)
+    k = min(NEIGHBORS + int((~known).sum()), metric.n_rows_ - (rows is None))
+    near = np.asarray(metric.kneighbors(rows, k)[1])
+    order = np.argsort(~known[near], axis=1, kind="stable")
+    return np.take_along_axis(near, order, axis=1)[:, : min(NEIGHBORS, int(known.sum()) - (rows is None))]
+
+
+def nearest_on_map(Y, fitted, own=None):
+    """The ten nearest fitted rows on the map; `own` is the place of each row among them, -1 for none: not itself."""
     k = min(NEIGHBORS, len(fitted) - (own is not None))
     if k < 1:
         raise InputError("trust_ needs at least two labelled fitted rows.")
@@ -98,69 +185,94 @@ def agreement(Y, fitted, codes, own=None):
         itself = near == own[:, None]
         itself[~itself.any(axis=1), -1] = True  # the farthest one goes where the row itself is not among them
         near = near[~itself].reshape(len(Y), -1)
-    near = near[:, :k]
-    votes = np.zeros((len(Y), int(codes.max()) + 1))
-    np.add.at(votes, (np.arange(len(Y))[:, None], codes[near]), 1.0)
-    return votes.max(axis=1) / k, votes.argmax(axis=1)
+    return near[:, :k]
 
 
-def held_out_votes(judged):
-    """How far the neighbours of each judged row agree, and whether they are right."""
-    found = []
-    for case in judged:
-        known = case.fitted_target >= 0
-        vote, said = agreement(case.positions, case.fitted_positions[known], case.fitted_target[known])
-        found.append((vote, said == case.target))
-    vote, right = (np.concatenate(column) for column in zip(*found, strict=True))
-    return vote, right.astype(np.float64)
+def kept_by(parts, Y, rows, k):
+    """The share of each row's k nearest fitted rows in the metric that are among its k nearest on the map."""
+    if rows is None:
+        return local_quality(None, Y, n_neighbors=k, metric=parts.metric)
+    in_metric = np.asarray(parts.metric.kneighbors(rows, k)[1])
+    on_map = NearestNeighbors(n_neighbors=k).fit(parts.positions).kneighbors(Y, return_distance=False)
+    return (in_metric[:, :, None] == on_map[:, None, :]).any(axis=2).mean(axis=1)
 
 
-def calibrated(vote, right):
-    """The share of right votes as an increasing function of how far they agree."""
-    levels = np.unique(vote)
-    prior = np.full(len(levels), PRIOR_ROWS / 2)
-    x = np.concatenate([vote, levels, levels])
-    y = np.concatenate([right, np.ones(len(levels)), np.zeros(len(levels))])
-    weights = np.concatenate([np.ones(len(vote)), prior, prior])
-    return IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(x, y, sample_weight=weights)
+# --- the rule, learnt while a map is judged ---------------------------------------------------------------------------
 
 
-def reached(vote, right):
-    """Calibration error, and the share of wrong votes in the least trusted tenth, in folds of the judged rows."""
-    if len(vote) < 2 * N_FOLDS:
-        return float("nan"), float("nan")
-    trust = np.empty(len(vote))
-    for kept, out in KFold(N_FOLDS, shuffle=True, random_state=0).split(vote):
-        trust[out] = calibrated(vote[kept], right[kept]).predict(vote[out])
-    return calibration_error(trust, right), worst_tenth(trust, right)
+def learnt_rule(model, judged):
+    """The rule of judged rows (`prismap.map.judge.Judged`), and the share of the map's own rows that it trusts less."""
+    known = [case for case in judged if case.evidence is not None]
+    if not known:
+        return None
+    vote, told, right = (
+        np.concatenate(column) for column in zip(*((*c.evidence[1:], c.right) for c in known), strict=True)
+    )
+    return with_low(learn_trust(model.target_, vote, told, right), model)
 
 
-def calibration_error(trust, right):
-    """Mean difference of trust and the share of right rows, over ten groups of rows of equal trust and size."""
-    groups = np.array_split(np.argsort(trust, kind="stable"), 10)
-    return float(np.average([abs(trust[g].mean() - right[g].mean()) for g in groups if len(g)],
-                            weights=[len(g) for g in groups if len(g)]))  # fmt: skip
+def rule_of_null(model, null_parts):
+    """The rule without a target, from a map of permuted columns."""
+    k = n_kept(model.embedding_)
+    return with_low(null_trust(kept_by(null_parts, null_parts.positions, None, k), k), model)
 
 
-def worst_tenth(trust, right):
-    """The share of the wrong rows among the least trusted tenth; NaN if none is wrong. Equal trust shares its rows."""
-    wrong = 1.0 - right
-    if not wrong.sum():
-        return float("nan")
-    limit = np.sort(trust)[max(1, len(trust) // 10) - 1]
-    below, at = trust < limit, trust == limit
-    room = max(1, len(trust) // 10) - below.sum()
-    return float((wrong[below].sum() + wrong[at].sum() * room / at.sum()) / wrong.sum())
+def with_low(rule, model):
+    """The rule, and how many fitted rows it does not trust."""
+    trust = rule.chances(*evidence_for(model, rule, model.embedding_, None))
+    return replace(rule, low=float((trust < LOW[rule.kind]).mean()))
 
 
-def parts_of_fitted(model, n_rows):
-    """Shares of each fitted row's neighbours that the map keeps, and that stay without the target."""
-    Y = model.embedding_
-    k = min(NEIGHBORS, len(Y) - 2)
+def n_kept(Y):
+    """Neighbours that are compared."""
+    return min(NEIGHBORS, len(Y) - 2)
+
+
+def parts_of_fitted(model, n_rows, kept=True):
+    """Shares of each fitted row's neighbours that the map keeps, that stay, and that are there without the target."""
+    Y, k, twins = model.embedding_, n_kept(model.embedding_), model.twins_
     if k < 1 or len(Y) > MOST_ROWS:
         return {}
-    kept = local_quality(None, Y, n_neighbors=k, metric=model.metric_)
-    stays = local_quality(Y, model.twins_.unsupervised.positions, n_neighbors=k)
-    parts = {"kept": np.full(n_rows, np.nan), "stays": np.full(n_rows, np.nan)}
-    parts["kept"][model.fit_rows_], parts["stays"][model.fit_rows_] = kept, stays
-    return parts
+    found = {"kept": local_quality(None, Y, n_neighbors=k, metric=model.metric_)} if kept else {}
+    if twins is not None and model.target_ != "none":
+        found["plain"] = local_quality(Y, twins.unsupervised.positions, n_neighbors=k)
+    if twins is not None and any(case.kept is not None for case in twins.judged):
+        found["stays"] = stays(Y, twins.judged)
+    return {name: spread_out(part, model.fit_rows_, n_rows) for name, part in found.items()}
+
+
+def stays(Y, judged):
+    """The share of each row's ten neighbours on the map, without the left-out rows, that maps without these have."""
+    total, times = np.zeros(len(Y)), np.zeros(len(Y))
+    for case in judged:
+        k = n_kept(case.kept)
+        total[case.kept] += local_quality(Y[case.kept], case.fitted_positions, n_neighbors=k)
+        times[case.kept] += 1
+    with np.errstate(invalid="ignore"):
+        return total / times
+
+
+def spread_out(part, fitted, n_rows):
+    """A part of the fitted rows as one of all rows."""
+    whole = np.full(n_rows, np.nan)
+    whole[fitted] = part
+    return whole
+
+
+def first_target(y):
+    """The target that pictures show, and trust is about."""
+    return y[:, 0] if y.ndim == 2 else y
+
+
+def places(index, n_rows):
+    """The place of each row in `index`, -1 for those that are not in it."""
+    found = np.full(n_rows, -1, dtype=np.intp)
+    found[index] = np.arange(len(index))
+    return found
+
+
+def counts_of(codes, n_classes):
+    """How often each class is among the codes of a row."""
+    counts = np.zeros((len(codes), n_classes))
+    np.add.at(counts, (np.arange(len(codes))[:, None], codes), 1.0)
+    return counts

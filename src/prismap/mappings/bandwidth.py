@@ -21,8 +21,8 @@ MOST_ROWS = 1000
 N_FOLDS = 5
 #: Settings whose local quality is within this share of the best count as equally good.
 TOLERANCE = 0.03
-#: exp of anything lower is no normal float64 number.
-LOWEST_REPRESENTABLE = np.log(np.finfo(np.float64).tiny)
+#: The smallest kernel that counts as representable: the smallest normal float64 number.
+SMALLEST_KERNEL = float(np.finfo(np.float64).tiny)
 
 
 def make_kernels(name, D, factors):
@@ -37,15 +37,23 @@ def make_kernels(name, D, factors):
     return [GaussianKernel(np.full(len(D), factor * width)) for factor in factors]
 
 
-def representable_kernel(D):
+def representable_kernel(D, smallest, *, every_entry):
     """The published rule, ``sigma_j = f n_j``, n_j the nearest distance of row j, and its f (Gisbrecht et al. 2015).
 
-    f is the smallest factor for which every kernel value is a normal number: ``exp(-d_ij^2 / 2 (f n_j)^2) >= tiny`` for
-    all pairs gives ``f = max d_ij / n_j / sqrt(-2 log tiny)``.
+    f is "the smallest value in such a way that all entries of K are within the range of representable numbers (resp. a
+    predefined interval)", here from `smallest` to 1. A kernel is in it if ``f >= r_ij = d_ij / n_j / sqrt(-2 log
+    smallest)``. To the letter, with `every_entry`, ``f = max_ij r_ij``. But entries that underflow to zero do no harm,
+    and the factors so found are not the "small positive value" of the paper. What does harm is a row that is near to
+    no other kernel, whose sum is zero, as happens to the paper's new rows that fall to the origin. So otherwise f is
+    the smallest factor for which each row has a kernel of another row in the interval: ``f = max_i min_j!=i r_ij``.
     """
     nearest = nearest_distances(D)
     nearest = np.maximum(nearest, NEAREST_FLOOR * typical_distance(nearest))
-    factor = float((D / nearest).max(initial=0.0) / np.sqrt(-2 * LOWEST_REPRESENTABLE)) or 1.0
+    ratios = D / nearest
+    if not every_entry and len(D) > 1:
+        np.fill_diagonal(ratios, np.inf)
+        ratios = ratios.min(axis=1)
+    factor = float(ratios.max(initial=0.0) / np.sqrt(-2 * np.log(smallest))) or 1.0
     return GaussianKernel(factor * nearest), factor
 
 

@@ -1,4 +1,4 @@
-"""What a map minimises: t-SNE over its coefficients, and an embedding's own cost over one new position at a time.
+"""What a map minimises: an embedding's own cost, over coefficients of a map or over one new position at a time.
 
 Notation: Z (b, d) are new positions, Y (n, d) the fixed ones. Sums over rows go through ``einsum`` instead of matrix
 products where a row's result must not depend on its company.
@@ -6,28 +6,60 @@ products where a row's result must not depend on its company.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 
-from prismap._costs import tsne_cost
+from prismap._affinities import lower_perplexity, pair_affinities
+from prismap._costs import FLOOR, elastic_weights, gaussian_cost, sammon_weights, stress_cost, tsne_cost
 from prismap._optimise import minimize
 
 _TINY = np.finfo(np.float64).tiny
+#: The costs that coefficients of a map can be trained by, and those among them that compare distances.
+MAP_COSTS = ("tsne", "tnerv", "nerv", "mds", "sammon", "elastic")
+STRESSES = ("mds", "sammon", "elastic")
 
 
-def minimize_tsne_cost(K, A, P, n_iter):
-    """Coefficients A of the map ``Y = K A`` with a lower t-SNE cost: ``(A, cost)`` (Gisbrecht et al. 2012, sec. 3).
+def map_cost(name, D, perplexity, gamma):
+    """The cost of an embedding of rows with distances D, as a function of positions: ``(cost_of, unit of length)``.
 
-    The gradient in A is K^T times that in Y, which is the paper's formula. L-BFGS never ends above its start.
+    Stress is relative, ``sum_{i<j} w_ij (d_ij - |y_i - y_j|)^2 / sum_{i<j} w_ij d_ij^2``, w of 1, 1 / d or 1 / d^2.
+    """
+    D2 = np.square(D)
+    unit = float(np.sqrt(D2.mean())) or 1.0
+    if name in STRESSES:
+        W = stress_weights(name, D)
+        total = 0.5 * float(D2.sum() if W is None else np.vdot(W, D2)) or 1.0
+        return lambda Y: tuple(value / total for value in stress_cost(Y, D, W)), unit
+    np.fill_diagonal(D2, np.inf)
+    perplexity = lower_perplexity(perplexity, len(D))
+    if name == "nerv":
+        return gaussian_cost(D2, perplexity, gamma=gamma), unit
+    return partial(tsne_cost, P=pair_affinities(D2, perplexity), gamma=1.0 if name == "tsne" else gamma), 1.0
+
+
+def stress_weights(name, D):
+    """w_ij of all pairs: None (1) for metric scaling, Sammon's and the elastic ones with small distances floored."""
+    if name == "mds":
+        return None
+    return elastic_weights(D) if name == "elastic" else sammon_weights(D, FLOOR * float(D.mean()))
+
+
+def minimize_map_cost(K, A, cost_of, unit, n_iter):
+    """Coefficients A of the map ``Y = K A`` with a lower cost: ``(A, cost)`` (Gisbrecht et al. 2012, sec. 3).
+
+    The gradient in A is K^T times that in Y, which is the paper's formula. L-BFGS never ends above its start. It sees
+    coefficients in the `unit` of length, so that its tolerances mean the same for every scale of the data.
     """
 
     def of_coefficients(A):
-        cost, gradient = tsne_cost(K @ A, P)
-        return cost, K.T @ gradient
+        cost, gradient = cost_of(K @ (unit * A))
+        return cost, unit * (K.T @ gradient)
 
-    found = minimize(of_coefficients, A, n_iter=n_iter, n_evaluations=2 * n_iter, tol=1e-9, gradient_tol=1e-8)
-    return found.x, found.value
+    found = minimize(of_coefficients, A / unit, n_iter=n_iter, n_evaluations=2 * n_iter, tol=1e-9, gradient_tol=1e-8)
+    return unit * found.x, found.value
 
 
 def _pull(F, Z, Y):
@@ -66,10 +98,16 @@ def nerv_placement(Z, Y, P, sigma, gamma):
     return gamma * recall + (1 - gamma) * precision, _pull(2 * half * F, Z, Y)
 
 
-def mds_placement(Z, Y, D):
-    """``sum_j (d_j - |z - y_j|)^2 / sum_j d_j^2``: the stress of the new row."""
-    scale = np.maximum(np.square(D).sum(axis=1), _TINY)[:, None]
+def stress_placement(Z, Y, D, power=0):
+    """``sum_j w_j (d_j - |z - y_j|)^2 / sum_j w_j d_j^2``, the stress of the new row, with ``w_j = d_j^-power``.
+
+    Powers 0, 1 and 2 are metric, Sammon's and elastic scaling. Distances below `FLOOR` of the row's mean distance count
+    as that in the weights.
+    """
     found = cdist(Z, Y)
-    F = 2 * (1 - D / np.maximum(found, 1e-300)) / scale
+    gap = D - found
+    W = np.maximum(D, np.maximum(FLOOR * D.mean(axis=1, keepdims=True), _TINY)) ** -float(power)
+    scale = np.maximum((W * np.square(D)).sum(axis=1), _TINY)[:, None]
+    F = -2 * W * gap / np.maximum(found, 1e-300) / scale
     F[found == 0] = 0  # no direction to push in
-    return (np.square(D - found) / scale).sum(axis=1), _pull(F, Z, Y)
+    return (W * np.square(gap) / scale).sum(axis=1), _pull(F, Z, Y)

@@ -21,7 +21,7 @@ from prismap._spacing import far_threshold, position_spacing, typical_distance
 from prismap._validation import check_rows, is_fitted
 from prismap.exceptions import InputError
 from prismap.mappings._inputs import as_positions, relative_residual
-from prismap.mappings.bandwidth import LOWEST_REPRESENTABLE
+from prismap.mappings.bandwidth import SMALLEST_KERNEL
 from prismap.mappings.kernels import NEAREST_FLOOR, kernel_matrix
 from prismap.mappings.streaming import EuclideanExponents, evaluate
 
@@ -48,10 +48,10 @@ class InverseMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         A Fisher metric that is fitted on the samples given to `fit`: vectors, and a posterior with a tensor ("parzen",
         "gp", or a classifier with a derivative such as `RSLVQ`). Its cross-fitted tensors are used if it has them,
         because in-sample ones overfit.
-    bandwidth : {"cv", "representable"} or float, default="cv"
+    bandwidth : {"cv", "all-representable"} or float, default="cv"
         Factor on the typical spacing of the landmarks, chosen by cross-validated squared error, or given.
-        "representable" is the published rule, that of kernel t-SNE: each kernel is a multiple of the distance to the
-        nearest landmark wide, the least multiple with which all kernel values are numbers.
+        "all-representable" is the published rule, that of kernel t-SNE to the letter: each kernel is a multiple of the
+        distance to the nearest landmark wide, the least multiple with which all kernel values are numbers.
     ridge : float, default=0.01
         Penalty on the squared coefficients, relative to the weight of one sample.
     n_landmarks : int, default=None
@@ -72,7 +72,7 @@ class InverseMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     coefficients_, center_ : arrays
         The beta, and the sample they are relative to.
     bandwidth_, factor_ : float (or array) and float
-        The common width (with "representable" one for each landmark), and its factor.
+        The common width (with "all-representable" one for each landmark), and its factor.
     residual_ : float
         Root mean square of X - pi^-1(Y), relative to the spread of X.
     cost_ : pair of float
@@ -103,7 +103,7 @@ class InverseMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     _parameter_constraints: dict = {
         "metric": [None, object],
-        "bandwidth": [StrOptions({"cv", "representable"}), Interval(Real, 0, None, closed="neither")],
+        "bandwidth": [StrOptions({"cv", "all-representable"}), Interval(Real, 0, None, closed="neither")],
         "ridge": [Interval(Real, 0, None, closed="left")],
         "n_landmarks": [None, Interval(Integral, 1, None, closed="left")],
         "landmarks": [StrOptions({"kmeans", "subset"})],
@@ -138,7 +138,7 @@ class InverseMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         D = cdist(Y, self.landmarks_)
         self.center_ = X.mean(axis=0)
         centered = X - self.center_
-        if self.bandwidth == "representable":
+        if self.bandwidth == "all-representable":
             self.bandwidth_, self.factor_ = representable_widths(D, position_spacing(self.landmarks_))
         else:
             own = self.bandwidth != "cv"
@@ -234,7 +234,7 @@ def representable_widths(D, nearest):
     2.2.3 and 3.3).
     """
     nearest = np.maximum(nearest, NEAREST_FLOOR * typical_distance(nearest))
-    factor = float((D / nearest).max(initial=0.0) / np.sqrt(-2 * LOWEST_REPRESENTABLE)) or 1.0
+    factor = float((D / nearest).max(initial=0.0) / np.sqrt(-2 * np.log(SMALLEST_KERNEL))) or 1.0
     return factor * nearest, factor
 
 

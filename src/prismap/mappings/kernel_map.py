@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -10,9 +12,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from prismap._affinities import lower_perplexity, pair_affinities
 from prismap._blocks import require_memory, row_blocks
-from prismap._costs import tsne_cost
 from prismap._grid import sum_products
 from prismap._random import as_generator
 from prismap._spacing import far_threshold, nearest_distances, typical_distance
@@ -22,20 +22,27 @@ from prismap.mappings._inputs import distances_to, relative_residual
 from prismap.mappings.bandwidth import (
     FACTORS,
     RIDGES,
+    SMALLEST_KERNEL,
     cross_validate,
     fifth_neighbor_kernel,
     make_kernels,
     representable_kernel,
 )
 from prismap.mappings.base import Mapping
-from prismap.mappings.costs import minimize_tsne_cost
+from prismap.mappings.costs import MAP_COSTS, map_cost, minimize_map_cost
 from prismap.mappings.kernels import GaussianKernel, merge_duplicates
 from prismap.mappings.solve import interpolate
 from prismap.mappings.streaming import EuclideanExponents, evaluate
 
+#: The published rules for widths, from distances and the smallest kernel that counts to the kernels and their factor.
+PUBLISHED: dict[str, Callable] = {
+    "representable": partial(representable_kernel, every_entry=False),
+    "all-representable": partial(representable_kernel, every_entry=True),
+    "fifth": lambda D, smallest: fifth_neighbor_kernel(D),
+}
 #: Width of the tube of support vector regression, in units of the spread of the positions.
 SVR_TUBE = 0.01
-#: Iterations of L-BFGS on the t-SNE cost.
+#: Iterations of L-BFGS on the cost.
 COST_ITERATIONS = 300
 
 
@@ -51,23 +58,32 @@ class KernelMap(Mapping):
         ``exp(-d(x, x_j)^2 / 2 sigma_j^2)``, or the nearly parameterless kernel of extreme learning machines.
     solver : {"interpolate", "svr", "cost"}, default="interpolate"
         How the coefficients are found. "interpolate" solves ``(K + ridge I) A = Y``. "svr" is support vector regression
-        of each coordinate. "cost" minimises the t-SNE cost of the fitted samples, starting from the interpolation.
+        of each coordinate. "cost" minimises the `cost` of the fitted samples, starting from the interpolation.
     normalize : bool, default=True
         Divide by the sum of the kernels. Without it, samples far from all others go to the mean position.
     metric : str or metric object, default="euclidean"
         A name that scikit-learn knows, "precomputed" (distances: square at fit, (n_new, n) afterwards), or a metric
         object. A metric that is already fitted is used as it is, and X must be the samples it was fitted on. Otherwise
         it is cloned and fitted on X. Note that `sklearn.base.clone` of the projection discards the fit of a metric.
-    bandwidth : {"cv", "representable", "fifth"} or float, default="cv"
+    bandwidth : {"cv", "representable", "all-representable", "fifth"} or float, default="cv"
         Width of the kernels. A number is a factor on the median distance to the nearest neighbour, and "cv" chooses
         this factor by cross-validation. "fifth" is the mean distance to the fifth neighbour (Gisbrecht et al. 2012).
-        "representable" gives each kernel its own width (Gisbrecht et al. 2015). For "elm" the factor scales the data.
+        "representable" gives each kernel its own width, a factor times the distance of its sample to the nearest
+        neighbour (Gisbrecht et al. 2015): the smallest for which each sample has a kernel of another sample that is at
+        least `smallest_kernel`. "all-representable" asks this of all kernels at all samples, which makes them far
+        wider. For "elm" the factor scales the data.
+    smallest_kernel : float, default=None
+        Lower end of the interval of the two rules. None is the smallest normal number, 2.2e-308.
     ridge : "cv" or float, default="cv"
         Added to the diagonal of K. 0 interpolates. For "svr", the inverse of C.
     n_landmarks : int, default=None
         Number of kernels, at samples drawn at random. None uses all distinct samples, which takes memory for n x n.
+    cost : {"tsne", "tnerv", "nerv", "mds", "sammon", "elastic"}, default="tsne"
+        What ``solver="cost"`` minimises: the cost of the embedding that the positions come from.
     perplexity : float, default=30
-        Perplexity of the t-SNE cost (``solver="cost"`` only).
+        Perplexity of the embedding ("tsne", "tnerv" and "nerv").
+    gamma : float in [0, 1], default=0.5
+        For "nerv" and "tnerv". 1 asks that no neighbour is missed, 0 that no false neighbour is shown.
     random_state : int, RandomState instance or None, default=None
         Draws the landmarks and the folds of the cross-validation. None is a fixed draw.
     n_jobs : int, default=None
@@ -92,7 +108,7 @@ class KernelMap(Mapping):
     condition_ : float
         Condition number of the system that was solved.
     cost_ : pair of float
-        t-SNE cost at the start and at the end (``solver="cost"``).
+        The cost at the start and at the end (``solver="cost"``).
     typical_distance_ : float
         Median distance of a fitted sample to its nearest neighbour.
     far_threshold_ : float
@@ -128,27 +144,37 @@ class KernelMap(Mapping):
         "solver": [StrOptions({"interpolate", "svr", "cost"})],
         "normalize": ["boolean"],
         "metric": [str, object],
-        "bandwidth": [StrOptions({"cv", "representable", "fifth"}), Interval(Real, 0, None, closed="neither")],
+        "bandwidth": [
+            StrOptions({"cv", "representable", "all-representable", "fifth"}),
+            Interval(Real, 0, None, closed="neither"),
+        ],
+        "smallest_kernel": [None, Interval(Real, 0, 1, closed="neither")],
         "ridge": [StrOptions({"cv"}), Interval(Real, 0, None, closed="left")],
         "n_landmarks": [None, Interval(Integral, 1, None, closed="left")],
+        "cost": [StrOptions(set(MAP_COSTS))],
         "perplexity": [Interval(Real, 1, None, closed="left")],
+        "gamma": [Interval(Real, 0, 1, closed="both")],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
     }
 
     @renamed(fit="solver")
     def __init__(
-        self, kernel="rbf", *, solver="interpolate", normalize=True, metric="euclidean", bandwidth="cv", ridge="cv",
-        n_landmarks=None, perplexity=30, random_state=None, n_jobs=None,
+        self, kernel="rbf", *, solver="interpolate", normalize=True, metric="euclidean", bandwidth="cv",
+        smallest_kernel=None, ridge="cv", n_landmarks=None, cost="tsne", perplexity=30, gamma=0.5, random_state=None,
+        n_jobs=None,
     ):  # fmt: skip
         self.kernel = kernel
         self.solver = solver
         self.normalize = normalize
         self.metric = metric
         self.bandwidth = bandwidth
+        self.smallest_kernel = smallest_kernel
         self.ridge = ridge
         self.n_landmarks = n_landmarks
+        self.cost = cost
         self.perplexity = perplexity
+        self.gamma = gamma
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -225,7 +251,7 @@ class KernelMap(Mapping):
 
     def _check_parameters(self):
         self._validate_params()
-        if self.kernel == "elm" and self.bandwidth in ("representable", "fifth"):
+        if self.kernel == "elm" and self.bandwidth in PUBLISHED:
             raise InputError(f"bandwidth={self.bandwidth!r} is a rule for kernel='rbf'; use 'cv' or a factor.")
 
     def _all_landmarks(self, n):
@@ -254,11 +280,11 @@ class KernelMap(Mapping):
 
     def _choose_kernel(self, D, Y, rng):
         """The kernel of landmarks with distances D and positions Y; learns `factor_` and `ridge_`."""
-        published = {"representable": representable_kernel, "fifth": fifth_neighbor_kernel}.get(self.bandwidth)
+        published = PUBLISHED.get(self.bandwidth)
         factors = FACTORS[self.kernel] if self.bandwidth == "cv" else (1.0 if published else float(self.bandwidth),)
         ridges = RIDGES if self.ridge == "cv" else (float(self.ridge),)
         if published:
-            kernel, self.factor_ = published(D)
+            kernel, self.factor_ = published(D, self.smallest_kernel or SMALLEST_KERNEL)
             self.ridge_ = ridges[0]
             return kernel
         if len(factors) * len(ridges) > 1 and len(D) > 3:
@@ -276,11 +302,9 @@ class KernelMap(Mapping):
         A, self.condition_ = interpolate(K, Y - self.center_, self.ridge_)
         if self.solver == "cost":
             D = D if D.shape[0] == D.shape[1] else np.asarray(self.metric_.pairwise(None), dtype=np.float64)
-            D2 = np.square(D)
-            np.fill_diagonal(D2, np.inf)
-            P = pair_affinities(D2, lower_perplexity(self.perplexity, len(D)))
-            before = tsne_cost(K @ A, P)[0]
-            A, after = minimize_tsne_cost(K, A, P, COST_ITERATIONS)
+            cost_of, unit = map_cost(self.cost, D, self.perplexity, self.gamma)
+            before = cost_of(K @ A)[0]
+            A, after = minimize_map_cost(K, A, cost_of, unit, COST_ITERATIONS)
             self.cost_ = (before, after)
         return A
 

@@ -17,8 +17,13 @@ from prismap._validation import renamed
 from prismap.mappings._inputs import as_positions
 from prismap.mappings._minimize import minimize_rows
 from prismap.mappings.base import Mapping
-from prismap.mappings.costs import mds_placement, nerv_placement, tsne_placement
+from prismap.mappings.costs import nerv_placement, stress_placement, tsne_placement
+from prismap.mappings.spectral_placement import spectral_placement
 
+#: Stress weighs a distance by this power of it, negative; closed forms of the other methods.
+POWERS = {"mds": 0, "sammon": 1, "elastic": 2}
+SPECTRAL = ("classical", "isomap", "lle", "mvu")
+PLACEMENT_COSTS = ("tsne", "nerv", *POWERS, *SPECTRAL)
 #: When a row's search ends: steps, or its gradient times the typical spacing of positions.
 MOST_STEPS, GRADIENT_TOLERANCE = 200, 1e-7
 
@@ -31,9 +36,12 @@ class DirectPlacement(Mapping):
 
     Parameters
     ----------
-    cost : {"tsne", "nerv", "mds"}, default="tsne"
-        KL(P || Q) of t-SNE with the new sample included, ``gamma KL(p || q) + (1 - gamma) KL(q || p)`` of the sample's
-        own neighbourhood, or the stress against all fitted samples.
+    cost : str, default="tsne"
+        "tsne": KL(P || Q) of t-SNE with the new sample included. "nerv": ``gamma KL(p || q) + (1 - gamma) KL(q || p)``
+        of the sample's own neighbourhood. "mds", "sammon", "elastic": the stress against all fitted samples.
+        "classical" and "isomap": inner products with all fitted samples, from distances or from the lengths of paths
+        over neighbours, in closed form. "lle" and "mvu": the weights that rebuild the sample from its neighbours, which
+        place it among theirs.
     metric : str or metric object, default="euclidean"
         As in `KernelMap`. A fitted metric is used as it is.
     perplexity : float, default=30
@@ -43,6 +51,9 @@ class DirectPlacement(Mapping):
     n_init : int, default=3
         Number of starts: the mean position of the sample's neighbours, and the positions of its nearest fitted samples.
         The lowest cost wins.
+    n_neighbors : int or "auto", default="auto"
+        Neighbours of the graph ("isomap") or of the weights ("lle", "mvu"). "auto" is what the embeddings take: as few
+        as connect all samples, from 10 on for "lle", and 6 for "mvu".
 
     Attributes
     ----------
@@ -58,11 +69,14 @@ class DirectPlacement(Mapping):
 
     Notes
     -----
-    O(n) time per new sample, iteration and start.
+    O(n) time per new sample, iteration and start. The closed forms have neither iterations nor starts. All but "nerv"
+    and the stresses keep n x n distances.
 
     References
     ----------
-    Gisbrecht et al. (2012), Out-of-sample kernel extensions for nonparametric dimensionality reduction, sec. 2.
+    Gisbrecht et al. (2012), Out-of-sample kernel extensions for nonparametric dimensionality reduction, sec. 2 and 5.
+    Bengio et al. (2003), Out-of-sample extensions for LLE, Isomap, MDS, eigenmaps, and spectral clustering. Saul,
+    Roweis (2003), Think globally, fit locally, sec. 6.1.
 
     Examples
     --------
@@ -73,27 +87,32 @@ class DirectPlacement(Mapping):
     """
 
     _parameter_constraints: dict = {
-        "cost": [StrOptions({"tsne", "nerv", "mds"})],
+        "cost": [StrOptions(set(PLACEMENT_COSTS))],
         "metric": [str, object],
         "perplexity": [Interval(Real, 1, None, closed="left")],
         "gamma": [Interval(Real, 0, 1, closed="both")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
+        "n_neighbors": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
     }
 
     @renamed(trade_off="gamma", n_starts="n_init")
-    def __init__(self, cost="tsne", *, metric="euclidean", perplexity=30, gamma=0.5, n_init=3):
+    def __init__(self, cost="tsne", *, metric="euclidean", perplexity=30, gamma=0.5, n_init=3, n_neighbors="auto"):
         self.cost = cost
         self.metric = metric
         self.perplexity = perplexity
         self.gamma = gamma
         self.n_init = n_init
+        self.n_neighbors = n_neighbors
 
     def fit(self, X, Y):
         """Keep rows X and their positions Y, shape (n, d)."""
         self._validate_params()
         n = self.keep(X, Y)
         self._length = typical_spacing(self.embedding_)
-        if self.cost != "mds":
+        if self.cost in SPECTRAL:
+            require_memory(32.0 * n * n, f"The distances between {n} rows", "Fit on a sample of the rows.")
+            self._spectral = spectral_placement(self.cost, self.metric_, self.embedding_, self.n_neighbors)
+        elif self.cost not in POWERS:
             self._perplexity = lower_perplexity(self.perplexity, n)
         if self.cost == "tsne":
             self._prepare_tsne(n)
@@ -109,6 +128,8 @@ class DirectPlacement(Mapping):
     def place(self, D):
         """Positions of rows from their distances D to all fitted rows: the best of all starts."""
         D = D.astype(np.float64, copy=False)
+        if self.cost in SPECTRAL:
+            return self._spectral.place(D)
         cost_of, weights = self._problem(D)
         nearest = smallest(D, min(self.n_init, D.shape[1]))[1]
         starts = [np.einsum("ij,jk->ik", weights, self.embedding_)]
@@ -123,9 +144,13 @@ class DirectPlacement(Mapping):
     def _problem(self, D):
         """The cost as a function of positions, and the weights that average neighbours to a start."""
         Y = self.embedding_
-        if self.cost == "mds":
+        if self.cost in SPECTRAL:
+            return self._spectral.cost(D), None
+        if self.cost in POWERS:
             near = 1 / np.maximum(np.square(D), 1e-12 * np.square(D).max(axis=1, keepdims=True) + 1e-300)
-            return lambda Z, rows: mds_placement(Z, Y, D[rows]), near / near.sum(axis=1, keepdims=True)
+            return lambda Z, rows: stress_placement(Z, Y, D[rows], POWERS[self.cost]), near / near.sum(
+                axis=1, keepdims=True
+            )
         D2 = np.square(D)
         P, sigma = calibrate(D2, self._perplexity)
         if self.cost == "nerv":

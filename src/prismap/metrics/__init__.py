@@ -15,7 +15,7 @@ from prismap.metrics.geometry import (
 from prismap.metrics.mixture import MixtureMetric
 from prismap.metrics.object_mixture import ComparisonWeights, comparison_weights, comparison_weights_for_classes
 from prismap.metrics.objects import ObjectDissimilarity, ObjectSimilarity
-from prismap.metrics.posteriors import GaussianProcess, LeastSquaresMachine, Parzen, PredictedLabels, Trees
+from prismap.metrics.posteriors import GaussianProcess, LeastSquaresMachine, Parzen, PredictedLabels, RowProcess, Trees
 
 __all__ = [
     "DISSIMILARITIES",
@@ -34,6 +34,7 @@ __all__ = [
     "Parzen",
     "PrecomputedMetric",
     "PredictedLabels",
+    "RowProcess",
     "SimilarityMetric",
     "Trees",
     "VectorMetric",

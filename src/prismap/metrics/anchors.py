@@ -157,6 +157,49 @@ class SeenRowwise(Seen):
         return blend([arc(gap)], 1, metric.supervision, steps)
 
 
+class MomentAnchors(Anchors):
+    """The Fisher metric of real targets that are known at the rows: Fisher-Rao distances between their Gaussians.
+
+    These are computed pair by pair and element by element, so a row gets the same bits in any company.
+    """
+
+    threaded = False
+
+    def __init__(self, metric, anchors):
+        super().__init__(metric, anchors)
+        self.states = metric.posterior_.fitted_states()
+        self.searchable = not metric.data_.is_matrix
+
+    def see(self, rows, own=None):
+        """Look at a block of rows."""
+        return SeenMoments(self, self.metric.posterior_.new_states(rows), own)
+
+    def of_fitted(self, index, own):
+        """The same of fitted rows, each with its own honest posterior."""
+        return SeenMoments(self, self.states[index], own)
+
+
+class SeenMoments(Seen):
+    """A block of rows with means and variances of their targets."""
+
+    def __init__(self, anchors, states, own):
+        self.anchors, self.states, self.own = anchors, states, own
+
+    @cached_property
+    def distances(self):
+        """Distances to the anchors."""
+        return self._blended(self.anchors.states[self.anchors.anchors][None], self.own.squared)
+
+    def among(self, candidates):
+        """Distances of each row to its candidates."""
+        return self._blended(self.anchors.states[candidates], self.own.squared_among(candidates))
+
+    def _blended(self, others, squared):
+        metric = self.anchors.metric
+        length = metric.posterior_.pair_lengths(self.states[:, None], others)
+        return blend([length], 1, metric.supervision, squared / metric.bandwidth_**2)
+
+
 def unit_grid(n_columns):
     """The finest grid on which numbers between 0 and 1, square roots of probabilities, have one digit."""
     return Grid(1 / Grid(1.0, n_columns).base, n_columns)

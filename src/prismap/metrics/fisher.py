@@ -24,7 +24,7 @@ from prismap._search import check_n_neighbors, smallest
 from prismap._validation import encode_classes, moved
 from prismap.comparisons import Objects
 from prismap.exceptions import InputError
-from prismap.metrics.anchors import FisherAnchors, RowwiseAnchors
+from prismap.metrics.anchors import FisherAnchors, MomentAnchors, RowwiseAnchors
 from prismap.metrics.base import Metric
 from prismap.metrics.baseline import support_by_baseline
 from prismap.metrics.geometry import DATA, DataMetric, FittedIndex, data_metric
@@ -204,7 +204,7 @@ class FisherMetric(Metric):
         else:
             self.classes_, values = encode_classes(y, self.n_rows_)
             codes = values
-        options = {"n_segments": self.n_segments, "path": self.path, "data": data}
+        options = {"n_segments": self.n_segments, "path": self.path, "data": data, "supervision": self.supervision}
         return rng, posterior_of(self.posterior, self.target_, **options), values, codes
 
     def _context(self, values, rng=None, stored_rule=None):
@@ -268,7 +268,8 @@ class FisherMetric(Metric):
     def to_anchors(self, anchors):
         """What measures the distances of new rows to some of the fitted ones."""
         rowwise = self._posterior() is not None and self.posterior_.at_rows and self._graph is None
-        return (RowwiseAnchors if rowwise else FisherAnchors)(self, anchors)
+        at_rows = MomentAnchors if self.target_ == "real" else RowwiseAnchors
+        return (at_rows if rowwise else FisherAnchors)(self, anchors)
 
     def between(self, a, b):
         """Distances between fitted rows by their indices, cross-fitted."""

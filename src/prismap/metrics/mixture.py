@@ -1,23 +1,23 @@
 """A metric that is a mixture of dissimilarities, its weights learnt together with a map (Rice 2016).
 
-D = sum_l alpha_l D^l with sum_l alpha_l = 1. Positions y and weights alpha lower the same elastic stress
-E = sum_{i<j} (D_ij - |y_i - y_j|)^2 / D_ij^2, the weights on the slower time scale (the paper's algorithm 1).
+D = sum_l alpha_l D^l with sum_l alpha_l = 1. Positions y and weights alpha lower the same cost, the elastic stress
+E = sum_{i<j} (D_ij - |y_i - y_j|)^2 / D_ij^2 unless another one is chosen, the weights on the slower time scale (the
+paper's algorithm 1).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
-from numbers import Integral
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import pdist, squareform
+from scipy.spatial.distance import squareform
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import require_memory, row_blocks
-from prismap._costs import FLOOR, JITTER, elastic_weights, stress_cost
+from prismap._costs import JITTER
 from prismap._optimise import minimize
 from prismap._random import as_generator
 from prismap._search import check_n_neighbors, smallest
@@ -26,12 +26,15 @@ from prismap._validation import check_dissimilarity, check_rows, check_square
 from prismap.exceptions import InputError
 from prismap.metrics.base import Metric
 from prismap.metrics.dissimilarities import DISSIMILARITIES, Dissimilarity, get_dissimilarity, learn_options
-from prismap.metrics.mixture_stress import largest_eigenvalue, mix, weight_objective
+from prismap.metrics.mixture_costs import make_cost, of_roots
+from prismap.metrics.mixture_stress import largest_eigenvalue, mix
 
 #: The measures of the paper's table.
 TABLE = tuple(DISSIMILARITIES)
 #: Part of one measure in a start that leans to it, and steps of the positions before such starts are compared.
 LEAN, SCREEN_ITER = 0.7, 30
+#: How often a step of the weights is halved that has raised the cost of Isomap, whose paths change with the weights.
+HALVINGS = 6
 
 
 @dataclass(frozen=True)
@@ -46,29 +49,37 @@ class Mixture:
 
 
 def learn_mixture(
-    matrices, weights, positions, *, n_epochs, n_iter, n_weight_iter, solver="lbfgs", allow_negative=True, tol=1e-7
-):
-    """Lower the stress by turns: `n_weight_iter` steps of the weights, then `n_iter` of the positions (algorithm 1).
+    matrices, weights, positions, cost, *, n_epochs, n_iter, n_weight_iter, solver="lbfgs", allow_negative=True,
+    tol=1e-7,
+):  # fmt: skip
+    """Lower the cost by turns: `n_weight_iter` steps of the weights, then `n_iter` of the positions (algorithm 1).
 
     `matrices` is (L, n_pairs), each pair once, scaled so that the mixture at the start has mean 1 or so. Both solvers
-    only ever take steps that lower the stress, so `history` never rises; a step, or an epoch, that lowers it by less
-    than `tol` of it is the last. The positions are placed once before the first epoch and after every turn of the
-    weights, so that at the end they belong to the weights.
+    only ever take steps that lower the cost, so `history` never rises; a step, or an epoch, that lowers it by less
+    than `tol` of it is the last. (Isomap's may rise, where other paths become the shortest: then the weights go half of
+    the way, again and again, and in the end back.) The positions are placed once before the first epoch and after every
+    turn of the weights, so that at the end they belong to the weights.
     """
     weights = _shares(weights)
     history: list[float] = []
     done, reason = 0, "n_epochs"
     for epoch in range(n_epochs + 1):
         if epoch:
-            objective = weight_objective(matrices, pdist(positions), FLOOR, allow_negative)
+            objective = cost.of_weights(matrices, weights, positions)
             start = weights if allow_negative else np.sqrt(weights)
+            objective = objective if allow_negative else of_roots(objective)
             found = minimize(objective, start, solver=solver, n_iter=n_weight_iter, tol=tol, relative=True).x
-            weights = _shares(found if allow_negative else found**2)
-        D = squareform(mix(weights, matrices))
-        objective = partial(stress_cost, D=D, W=elastic_weights(D, FLOOR))
-        placed = minimize(objective, positions, solver=solver, n_iter=n_iter, tol=tol, relative=True)
-        positions = placed.x
+            before, weights = weights, _shares(found if allow_negative else found**2)
+        placed = cost.place(mix(weights, matrices), positions, solver=solver, n_iter=n_iter, tol=tol)
+        halvings = 0
+        while epoch and placed.value > history[-1] and halvings < HALVINGS:
+            weights, halvings = 0.5 * (before + weights), halvings + 1
+            placed = cost.place(mix(weights, matrices), positions, solver=solver, n_iter=n_iter, tol=tol)
         done += placed.n_iter
+        if epoch and placed.value > history[-1]:
+            weights, reason = before, "converged"
+            break
+        positions = placed.x
         history.append(placed.value)
         if epoch and history[-2] - history[-1] <= tol * history[-2]:
             reason = "converged"
@@ -82,20 +93,19 @@ def eigenvalue_weights(matrices):
     return values / values.sum()
 
 
-def leaning_starts(matrices, weights, n_components, rng):
+def leaning_starts(matrices, weights, n_components, cost, rng):
     """Starts (weights, positions) that lean towards one measure each, those of the lowest stress first.
 
     The mixture at a start owes `LEAN` of its mean to one measure and the rest to all by `weights`. The stress is that
     of the positions after a few steps from classical scaling: a measure that alone fits well into the map leads the
     descent to a minimum that a start in the middle of all measures mostly misses.
     """
-    means = matrices.mean(axis=1)
+    means = np.abs(matrices).mean(axis=1)
     found = []
     for one in np.eye(len(means)):
         leaning = _shares(((1 - LEAN) * _shares(weights * means) + LEAN * one) / means)
         D, positions = first_positions(matrices, leaning, n_components, rng)
-        objective = partial(stress_cost, D=D, W=elastic_weights(D, FLOOR))
-        lowest = minimize(objective, positions, n_iter=SCREEN_ITER, tol=1e-7, relative=True).value
+        lowest = cost.place(squareform(D, checks=False), positions, n_iter=SCREEN_ITER, tol=1e-7).value
         found.append((lowest, leaning, positions))
     return [(leaning, positions) for _, leaning, positions in sorted(found, key=lambda start: start[0])]
 
@@ -103,7 +113,7 @@ def leaning_starts(matrices, weights, n_components, rng):
 def first_positions(matrices, weights, n_components, rng):
     """The mixture with mean 1, square, and its classical scaling, a little shaken so that no two rows coincide."""
     D = squareform(mix(weights, matrices))
-    D /= D.sum() / (D.size - len(D))
+    D /= np.abs(D).sum() / (D.size - len(D))
     return D, classical_scaling(np.square(D), n_components)[0] + JITTER * rng.normal(size=(len(D), n_components))
 
 
@@ -111,9 +121,9 @@ class MixtureMetric(Metric):
     """A weighted sum of dissimilarities whose weights are learnt, without labels, together with an embedding.
 
     ``D = sum_l alpha_l D^l / s_l`` with ``sum_l alpha_l = 1``, where s_l is the mean of D^l over all pairs
-    (``scale="mean"``). Weights can therefore be compared, and the mean of D is 1. The weights minimise the elastic
-    stress of an embedding, in alternation with its positions: up to `n_weight_iter` steps of the weights, then `n_iter`
-    of the positions, `n_epochs` times.
+    (``scale="mean"``). Weights can therefore be compared, and the mean of D is 1. The weights minimise the cost of an
+    embedding, elastic scaling by default, in alternation with its positions: up to `n_weight_iter` steps of the
+    weights, then `n_iter` of the positions, `n_epochs` times.
 
     Parameters
     ----------
@@ -124,6 +134,16 @@ class MixtureMetric(Metric):
         objects if none of the measures needs vectors.
     n_components : int, default=2
         Dimension of the embedding that the weights are learnt with.
+    cost : {"elastic", "tsne", "nerv", "isomap"}, default="elastic"
+        What is minimised: the elastic stress of the paper, KL(P || Q) of t-SNE, the cost of NeRV, or the share of the
+        path lengths' Gram matrix that Isomap leaves out.
+    perplexity : float, default=30
+        Effective number of neighbours ("tsne" and "nerv").
+    gamma : float in [0, 1], default=0.5
+        For "nerv". 1 asks that no neighbour is missed, 0 that no false neighbour is shown.
+    negative : {"zero", "keep"}, default="zero"
+        What becomes of dissimilarities below zero, which `correlation2` has between near samples. "zero" counts them as
+        0. "keep" leaves them in the sum, as printed in the paper.
     scale : {"mean", None}, default="mean"
         None leaves the matrices as they are, as in the paper. Measures with large values then dominate the start.
     init : {"measures", "eigenvalues", "random"} or array (L,), default="measures"
@@ -154,11 +174,11 @@ class MixtureMetric(Metric):
     positions_ : array (n, n_components)
         Positions that the weights were learnt with.
     stress_ : float
-        The stress at the end.
+        The cost at the end.
     history_ : array
-        The stress after the first placement of the positions and after each epoch.
+        The cost after the first placement of the positions and after each epoch.
     start_stress_ : array (n_init,)
-        The stress at the end of each start.
+        The cost at the end of each start.
     n_iter_, stop_reason_ : int and {"converged", "n_epochs"}
         Iterations of the positions in the best run, and why it ended.
     distances_ : array (n, n)
@@ -198,6 +218,10 @@ class MixtureMetric(Metric):
     _parameter_constraints = {
         "measures": [StrOptions({"auto"}), list, tuple],
         "n_components": [Interval(Integral, 1, None, closed="left")],
+        "cost": [StrOptions({"elastic", "tsne", "nerv", "isomap"})],
+        "perplexity": [Interval(Real, 1, None, closed="left")],
+        "gamma": [Interval(Real, 0, 1, closed="both")],
+        "negative": [StrOptions({"zero", "keep"})],
         "scale": [StrOptions({"mean"}), None],
         "init": [StrOptions({"measures", "eigenvalues", "random"}), "array-like"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
@@ -210,11 +234,16 @@ class MixtureMetric(Metric):
     }
 
     def __init__(
-        self, measures="auto", *, n_components=2, scale="mean", init="measures", n_init=4, n_epochs=10, n_iter=75,
-        n_weight_iter=5, solver="lbfgs", allow_negative=True, random_state=None,
+        self, measures="auto", *, n_components=2, cost="elastic", perplexity=30, gamma=0.5, negative="zero",
+        scale="mean", init="measures", n_init=4, n_epochs=10, n_iter=75, n_weight_iter=5, solver="lbfgs",
+        allow_negative=True, random_state=None,
     ):  # fmt: skip
         self.measures = measures
         self.n_components = n_components
+        self.cost = cost
+        self.perplexity = perplexity
+        self.gamma = gamma
+        self.negative = negative
         self.scale = scale
         self.init = init
         self.n_init = n_init
@@ -230,7 +259,7 @@ class MixtureMetric(Metric):
         self._validate_params()
         rows = self._check_objects(X, reset=True)
         n = len(rows)
-        terms = resolve(self.measures, rows)
+        terms = resolve(self.measures, rows, keep_negative=self.negative == "keep")
         require_memory(
             8.0 * n * n * (len(terms) / 2 + 3), f"{len(terms)} matrices of {n} rows",
             "Fit on fewer rows (pairwise and kneighbors measure the others), or use fewer measures.",
@@ -238,7 +267,7 @@ class MixtureMetric(Metric):
         matrices = np.empty((len(terms), n * (n - 1) // 2))
         for row, term in zip(matrices, terms, strict=True):
             row[:] = squareform(term.between(rows), checks=False)
-        means = matrices.mean(axis=1)
+        means = np.abs(matrices).mean(axis=1)
         self.scales_ = np.where(means > 0, means, 1.0) if self.scale == "mean" else np.ones(len(terms))
         matrices /= self.scales_[:, None]
         alive = means > 0
@@ -291,20 +320,21 @@ class MixtureMetric(Metric):
         """The best of `n_init` starts: its weights at the start and end, the run, and the stress of every start."""
         if not len(matrices):
             raise InputError("All dissimilarities between all rows are zero: there is nothing to map.")
-        rng = as_generator(self.random_state)
+        rng, cost = as_generator(self.random_state), make_cost(self.cost, self.perplexity, self.gamma)
         runs = []
-        for weights, positions in self._starts(matrices, alive, rng):
-            size = float(mix(weights, matrices).mean())
+        for weights, positions in self._starts(matrices, alive, cost, rng):
+            size = float(np.abs(mix(weights, matrices)).mean())
             run = learn_mixture(
-                matrices / size, weights, positions, n_epochs=self.n_epochs, n_iter=self.n_iter,
+                matrices / size, weights, positions, cost, n_epochs=self.n_epochs, n_iter=self.n_iter,
                 n_weight_iter=self.n_weight_iter, solver=self.solver, allow_negative=self.allow_negative,
             )  # fmt: skip
             runs.append((weights, run, size))
         weights, best, size = min(runs, key=lambda run: run[1].history[-1])
+        size = 1.0 if self.cost == "tsne" else size  # whose maps have a scale of their own
         best = Mixture(best.weights, best.positions * size, best.history, best.n_iter, best.stop_reason)
         return (weights, best.weights), best, np.array([run.history[-1] for _, run, _ in runs])
 
-    def _starts(self, matrices, alive, rng):
+    def _starts(self, matrices, alive, cost, rng):
         """`n_init` pairs of weights and positions."""
         is_word = isinstance(self.init, str)
         n_rows = len(squareform(matrices[0]))
@@ -313,7 +343,7 @@ class MixtureMetric(Metric):
             weights = eigenvalue_weights(matrices) if is_word else self._given_weights(matrices, alive)
             starts.append((weights, first_positions(matrices, weights, self.n_components, rng)[1]))
         if is_word and self.init == "measures" and self.n_init > 1:
-            starts += leaning_starts(matrices, weights, self.n_components, rng)
+            starts += leaning_starts(matrices, weights, self.n_components, cost, rng)
         while len(starts) < self.n_init:
             drawn = is_word and self.init != "eigenvalues"
             start = _shares(rng.random(len(matrices))) if drawn else weights
@@ -347,9 +377,10 @@ class Term:
     name: str
     measure: Dissimilarity | None
     learnt: dict[str, Any]
+    keep_negative: bool = False
 
     def between(self, A, B=None):
-        """Dissimilarities between A and B (A itself if None), negative ones counted as 0."""
+        """Dissimilarities between A and B (A itself if None), negative ones counted as 0 unless they are kept."""
         if self.measure is None:
             if B is not None:
                 raise InputError(
@@ -361,16 +392,17 @@ class Term:
         if B is None:
             check_square(D, f"dissimilarity {self.name!r}")
             np.fill_diagonal(D, 0.0)
-        return np.maximum(D, 0.0, out=D)
+        return D if self.keep_negative else np.maximum(D, 0.0, out=D)
 
 
-def resolve(measures, rows):
+def resolve(measures, rows, *, keep_negative=False):
     """The terms of a mixture from what the user passed as `measures`."""
     if isinstance(measures, str):
         measures = [name for name in TABLE if not (DISSIMILARITIES[name].nonnegative and rows.min() < 0)]
     if not len(measures):
         raise InputError("measures is empty; pass at least one name, function or matrix.")
-    return [_term(spec, number, rows) for number, spec in enumerate(measures)]
+    terms = [_term(spec, number, rows) for number, spec in enumerate(measures)]
+    return [replace(term, keep_negative=keep_negative) for term in terms]
 
 
 def _term(spec, number, rows):

@@ -41,18 +41,6 @@ def mix(alpha, matrices):
     return np.einsum("l,lp->p", alpha, matrices)
 
 
-def weight_objective(matrices, d, floor, allow_negative=True):
-    """E as a function of the raw weights a, or of their roots (a = b^2) where weights must not be negative."""
-    if allow_negative:
-        return lambda a: mixture_stress(a, matrices, d, floor)
-
-    def objective(b):
-        value, gradient = mixture_stress(b**2, matrices, d, floor)
-        return value, 2 * b * gradient
-
-    return objective
-
-
 def largest_eigenvalue(D):
     """The largest eigenvalue of a symmetric matrix of dissimilarities (zero diagonal, so never negative)."""
     if len(D) < 3 or not D.any():

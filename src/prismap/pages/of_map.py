@@ -46,7 +46,8 @@ def page_of(
     split = np.full(len(Y), "placed", dtype=object)
     split[model.fit_rows_] = "fitted"
     return PageData(
-        layers=layers, title=title, target=replace(page_target(model), name=target_name), columns=shown,
+        layers=layers, title=title, target=replace(page_target(model), name=target_name),
+        columns={**shown, **trust_column(model, report, shown)},
         split=split.tolist() if len(set(split)) > 1 else None, far=far,
         quality=fitted_quality(model, len(Y)), report=None if report is None else report.to_dict(),
         curves=[] if report is None else [Curve(name, one.k, one.value) for name, one in report.structure.items()],
@@ -56,8 +57,17 @@ def page_of(
     )  # fmt: skip
 
 
+def trust_column(model, report, columns):
+    """How far each row can be trusted, as one more column of a judged map; by another name where that one is taken."""
+    if report is None or report.trust is None:
+        return {}
+    return {"trust" if "trust" not in columns else "trust in the map": model.trust_.value}
+
+
 def all_positions(model: Any, parts: Any, rows_fitted: Any = None) -> Any:
     """Positions of all rows given to `fit` on a map of some of them, and which of them are far from those."""
+    if parts is model.parts_:
+        return model.placed_rows()
     fitted = model.fit_rows_ if rows_fitted is None else model.fit_rows_[rows_fitted]
     Y, far = np.empty((model.rows_.shape[0], parts.positions.shape[1])), np.zeros(model.rows_.shape[0], dtype=bool)
     others = np.setdiff1d(np.arange(len(Y)), fitted)

@@ -1,5 +1,7 @@
 """How good a map is, and what chance would have given."""
 
+from prismap.quality.alignment import alignment_measure, importance_alignment
+from prismap.quality.continuity import perturbation_scores, singularity_scores
 from prismap.quality.estimates import Estimate, RankCurve
 from prismap.quality.fidelity import Fidelity, correlation, fidelity, label_agreement
 from prismap.quality.groups import (
@@ -16,6 +18,7 @@ from prismap.quality.ranks import auc_log_k, local_quality, q_local, q_nx, r_nx
 from prismap.quality.report import Circularity, MapReport, TargetScore, current_versions
 from prismap.quality.robust import knn_rank_correlation, knn_rank_error
 from prismap.quality.supervised import Overlap, class_overlap, knn_error, knn_nrmse, overlapping_pairs
+from prismap.quality.trust import TrustRule
 from prismap.quality.trustworthiness import trustworthiness
 
 __all__ = [
@@ -28,6 +31,8 @@ __all__ = [
     "Overlap",
     "RankCurve",
     "TargetScore",
+    "TrustRule",
+    "alignment_measure",
     "arrangement",
     "auc_log_k",
     "chance_error",
@@ -38,6 +43,7 @@ __all__ = [
     "correlation",
     "current_versions",
     "fidelity",
+    "importance_alignment",
     "knn_error",
     "knn_nrmse",
     "knn_rank_correlation",
@@ -49,9 +55,11 @@ __all__ = [
     "map_measures",
     "overlapping_pairs",
     "permuted_null",
+    "perturbation_scores",
     "q_local",
     "q_nx",
     "r_nx",
     "rare_classes",
+    "singularity_scores",
     "trustworthiness",
 ]  # fmt: skip

@@ -31,7 +31,14 @@ def rare_classes(codes: np.ndarray, fewest: int = FEWEST_PER_CLASS) -> np.ndarra
 
 
 def map_measures(
-    X: Any, Y: Any, codes: Any = None, *, metric: Any = "euclidean", neighborhoods: bool = True, random_state: Any = 0
+    X: Any,
+    Y: Any,
+    codes: Any = None,
+    *,
+    metric: Any = "euclidean",
+    neighborhoods: bool = True,
+    n_samples: int | None = None,
+    random_state: Any = 0,
 ) -> tuple[dict[str, Estimate], Arrangement | None]:
     """Measures of a map by name, and the arrangement of its classes. Classes with fewer than five rows are left out.
 
@@ -42,18 +49,23 @@ def map_measures(
     codes : whole numbers of the classes, -1 for none; None without classes
     metric : name, ``"precomputed"`` or a fitted metric object
     neighborhoods : False leaves the trustworthiness out, which takes distances to all rows
+    n_samples : rows that are judged at most; None: as many as are worth it
     random_state : for the sample of many rows
     """
     n = len(Y)
     found: dict[str, Estimate] = {}
     k = min(NEIGHBORS, (n - 1) // 2)
     if neighborhoods and k >= 1:
-        found["trustworthiness"] = trustworthiness(X, Y, n_neighbors=k, metric=metric, random_state=random_state)
+        some = None if n_samples is None or n_samples >= n else n_samples
+        found["trustworthiness"] = trustworthiness(
+            X, Y, n_neighbors=k, metric=metric, n_samples=some, random_state=random_state
+        )
     if codes is None:
         return found, None
     kept = np.flatnonzero((codes >= 0) & ~np.isin(codes, rare_classes(codes)))
-    if len(kept) > MOST_GROUP_ROWS:
-        kept = np.sort(as_generator(random_state).choice(kept, MOST_GROUP_ROWS, replace=False))
+    most = MOST_GROUP_ROWS if n_samples is None else n_samples
+    if len(kept) > most:
+        kept = np.sort(as_generator(random_state).choice(kept, most, replace=False))
     if len(np.unique(codes[kept])) < 2:
         return found, None
     D, Y, codes = distances_among(X, kept, metric), np.asarray(Y)[kept], codes[kept]

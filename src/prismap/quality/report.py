@@ -16,6 +16,7 @@ from prismap.quality.estimates import Estimate, RankCurve
 from prismap.quality.groups import Arrangement
 from prismap.quality.null import NullResult
 from prismap.quality.supervised import Overlap
+from prismap.quality.trust import TrustRule
 from prismap.quality.verdict import overstates, target_shows, verdict
 
 FORMAT = 1
@@ -88,7 +89,10 @@ class MapReport:
     overlaps : pairs of classes that are mixed in the map, most mixed first; None if not asked
     rare : classes with fewer than five judged rows, on which no figure rests
     arrangement : how far distances between classes agree with those in the data; None where that was not judged
+    trust : how far single rows can be trusted, a `TrustRule`; None where that is not known
     circular : what clustering explains, where the labels were made by it
+    budget : "full", or "quick" if few maps were made for comparison: the figures are then less precise
+    looks : how many verdicts are read together: a claim must stand though so many were tried
     depth : "method" if the map could be made again, "coordinates" if there was only the map
     limits : what could not be told, and why
     bandwidths, posterior, seed, versions, times, settings : how the map was made; times in seconds
@@ -111,7 +115,10 @@ class MapReport:
     overlaps: tuple[Overlap, ...] | None = None
     rare: tuple[str, ...] = ()
     arrangement: Arrangement | None = None
+    trust: TrustRule | None = None
     circular: Circularity | None = None
+    budget: str = "full"
+    looks: int = 1
     depth: str = "method"
     limits: tuple[str, ...] = ()
     bandwidths: dict[str, float] = field(default_factory=dict)
@@ -165,7 +172,10 @@ class MapReport:
             "overlaps": None if self.overlaps is None else [vars(pair) for pair in self.overlaps],
             "rare": list(self.rare),
             "arrangement": None if self.arrangement is None else vars(self.arrangement),
+            "trust": None if self.trust is None else self.trust.to_dict(),
             "circular": None if self.circular is None else vars(self.circular),
+            "budget": self.budget,
+            "looks": self.looks,
             "depth": self.depth,
             "limits": list(self.limits),
             "bandwidths": {name: float(value) for name, value in self.bandwidths.items()},
@@ -195,7 +205,10 @@ class MapReport:
             overlaps=None if overlaps is None else tuple(Overlap(**pair) for pair in overlaps),
             rare=tuple(stored.get("rare", ())),
             arrangement=None if arranged is None else Arrangement(**arranged),
+            trust=None if (trust := stored.get("trust")) is None else TrustRule.from_dict(trust),
             circular=None if circular is None else Circularity(**circular),
+            budget=stored.get("budget", "full"),
+            looks=int(stored.get("looks", 1)),
             depth=stored.get("depth", "method"),
             limits=tuple(stored.get("limits", ())),
             notes=tuple(stored["notes"]),
@@ -224,7 +237,8 @@ def current_versions() -> dict[str, str]:
 
 def _headline(report: MapReport) -> str:
     """What was judged."""
-    how = f", {report.n_judged} judged ({report.judged})" if report.scores else ""
+    quickly = ", quickly" if report.budget == "quick" else ""
+    how = f", {report.n_judged} judged ({report.judged}{quickly})" if report.scores else ""
     return f"Map of {report.n_fitted} fitted rows{how}, target: {report.target}"
 
 
@@ -245,9 +259,29 @@ def _tables(report: MapReport) -> list[list[list[str]]]:
             for name, curve in report.structure.items()
         ]
         tables.append([head, *rows])
+    if report.supervision_curve:
+        tables.append(_tried(report))
     if report.measures:
         tables.append([["measure", ""], *([name, str(value)] for name, value in report.measures.items())])
     return tables
+
+
+def _tried(report: MapReport) -> list[list[str]]:
+    """The shares of supervision that were tried: how well ten neighbours tell the target, and what is kept for it."""
+    told = "told right" if report.target == "class" else "nRMSE"
+    rows = [["supervision tried", told, "on a quick map", "neighbours kept", ""]]
+    for one in report.supervision_curve or ():
+        share, kept = f"{one['supervision']:g}", one.get("neighbors_kept")
+        rows.append(
+            [
+                share if one["posterior"] == "none" else f"{share}, {one['posterior']}",
+                _cell(report, one["score"]),
+                _cell(report, one.get("map_score")),
+                "" if kept is None else f"{100 * kept:.0f} %",
+                "taken" if one["taken"] else "",
+            ]
+        )
+    return _without_empty_columns(rows)
 
 
 def _remarks(report: MapReport) -> list[str]:

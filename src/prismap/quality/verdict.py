@@ -1,6 +1,7 @@
 """The figures of a report in words that need no statistics.
 
-Three questions, each answered by a rule on standard errors, so that a verdict does not hang on luck:
+Questions, each answered by a rule on standard errors, so that a verdict does not hang on luck (by more of them where
+several verdicts are read together, see `bar`):
 
 - *Does the target show?* Yes if the error is below the reference by more than `SIGNIFICANT` standard errors. The
   reference is the smaller of the permuted-target mean and the chance level; the standard error joins that of the error
@@ -13,6 +14,10 @@ Three questions, each answered by a rule on standard errors, so that a verdict d
   standard errors.
 - *May the arrangement of the groups be read?* By the rank correlation of the distances between classes in map and data
   (`READABLE`), where permuted classes agree as well in less than one of twenty cases.
+- *Do the columns that tell the target shape the map?* By the rank correlation of the two importances, if it differs
+  from 0 by more than `HELPFUL` of the standard deviations that unrelated ones have.
+- *Which rows can be trusted?* How many have neighbours that are more likely wrong than right, by the rule of
+  `prismap.quality.trust`, where the target shows.
 - *Do clusters of nothing look the same?* Labels that a clustering made are circular if the same clustering of data
   without structure reaches three quarters of the separation (`CIRCULAR`).
 """
@@ -22,6 +27,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.stats import norm
 
 if TYPE_CHECKING:
     from prismap.quality.estimates import Estimate
@@ -29,6 +35,8 @@ if TYPE_CHECKING:
     from prismap.quality.report import MapReport, TargetScore
 
 SIGNIFICANT = 3.0
+#: Share of readings, of one verdict or of several together, that may err.
+LEVEL = 0.05
 HELPFUL = 2.0
 #: A difference of this share is seen by a reader, whether it is beyond chance or not.
 VISIBLE = 0.25
@@ -56,7 +64,15 @@ def verdict(report: MapReport) -> str:
         sentences += [_shows(report, score), *_overstated(report, score)]
         sentences += [*_chosen(report)] if _left_out(report) else [*_helped(report, score), *_chosen(report)]
         sentences += _mixed(report) if target_shows(report, score) else []
-    sentences += [*_rare(report), *_circular(report), *_structure(report), *_arranged(report), *_steady(report)]
+    sentences += [
+        *_rare(report),
+        *_circular(report),
+        *_structure(report),
+        *_arranged(report),
+        *_aligned(report),
+        *_trusted(report),
+    ]
+    sentences += _steady(report)
     return " ".join(sentences) or "There is nothing to judge: neither a target nor a rank curve was given."
 
 
@@ -64,7 +80,15 @@ def target_shows(report: MapReport, score: TargetScore) -> bool:
     """Whether the error is below its reference by more than `SIGNIFICANT` standard errors."""
     reference, _ = _reference(report, score)
     noise = np.hypot(_finite(score.value.spread), _noise(report, score, score.permuted, report.n_judged))
-    return bool(reference - score.value > SIGNIFICANT * noise)
+    return bool(reference - score.value > bar(report) * noise)
+
+
+def bar(report: MapReport) -> float:
+    """Standard errors that a claim takes: `SIGNIFICANT`, and more where that many verdicts would err once by chance.
+
+    Bonferroni: with 37 verdicts read together, 3 standard errors still err in one of twenty such readings.
+    """
+    return max(SIGNIFICANT, float(norm.isf(LEVEL / report.looks)))
 
 
 def overstates(report: MapReport, score: TargetScore) -> bool:
@@ -114,7 +138,7 @@ def _invents(report: MapReport) -> NullResult | None:
         for null, n in ((score.permuted_in_sample, report.n_fitted), (score.permuted, report.n_judged)):
             if null is None or null.mean >= INVENTED * null.chance:
                 continue
-            if null.chance - null.mean > SIGNIFICANT * _noise(report, score, null, n) / np.sqrt(len(null.values)):
+            if null.chance - null.mean > bar(report) * _noise(report, score, null, n) / np.sqrt(len(null.values)):
                 found.append(null)
     return min(found, key=lambda null: null.mean / null.chance, default=None)
 
@@ -198,11 +222,19 @@ def _arranged(report: MapReport) -> list[str]:
     if found is None:
         return []
     readable = next(word for least, word in READABLE if found.correlation >= least)
-    readable = readable if found.p_value < 0.05 else "should not be read"
+    readable = readable if found.p_value < LEVEL / report.looks else "should not be read"
     return [
         f"The arrangement of the groups {readable}: the rank correlation of the distances between classes with those "
         f"in the data is {found.correlation:.2f} ({found.n_pairs} pairs)."
     ]
+
+
+def _aligned(report: MapReport) -> list[str]:
+    found = report.measures.get("importance alignment")
+    if found is None or not report.target_shows or abs(found) <= HELPFUL * found.spread:
+        return []
+    which = "shape the map, too" if found > 0 else "are not those that shape the map"
+    return [f"The columns that tell the target {which} (rank correlation {found:.2f})."]
 
 
 def _steady(report: MapReport) -> list[str]:
@@ -210,6 +242,29 @@ def _steady(report: MapReport) -> list[str]:
     if kept is None or kept >= STEADY:
         return []
     return [f"Details are not steady: in another run {1 - kept:.0%} of a row's ten neighbours are others."]
+
+
+def _trusted(report: MapReport) -> list[str]:
+    rule = report.trust
+    if rule is None or rule.low != rule.low or not (report.target_shows or rule.kind == "none"):
+        return []
+    if rule.kind == "none":
+        return [
+            f"{_percent(1 - rule.low)} of the rows keep more of their ten neighbours than nineteen in twenty rows of a "
+            "map of data without structure do."
+        ]
+    held = f", and the least trusted tenth of the judged rows holds {rule.worst_tenth:.0%} of the wrong ones"
+    return [
+        f"{_percent(rule.low)} of the rows have neighbours that are more likely wrong about them than right"
+        f"{held if rule.worst_tenth == rule.worst_tenth else ''}."
+    ]
+
+
+def _percent(share: float) -> str:
+    """A share in words: none and all only if it is so."""
+    if share in (0.0, 1.0):
+        return "None" if share == 0 else "All"
+    return f"{share:.0%}" if 0.005 <= share <= 0.995 else "Fewer than 1 %" if share < 0.5 else "More than 99 %"
 
 
 def _structure(report: MapReport) -> list[str]:

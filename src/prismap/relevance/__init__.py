@@ -2,10 +2,12 @@
 
 from prismap.relevance.bounds import RelevanceBounds
 from prismap.relevance.columns import column_relevance
+from prismap.relevance.entropy import conditional_entropy, recursive_independence_test
 from prismap.relevance.features import FeatureRelevance, relevance_by_group, relevance_curve
 from prismap.relevance.panel import relevance_panel
+from prismap.relevance.paths import coefficient_paths
 
 __all__ = [
-    "FeatureRelevance", "RelevanceBounds", "column_relevance", "relevance_by_group", "relevance_curve",
-    "relevance_panel",
+    "FeatureRelevance", "RelevanceBounds", "coefficient_paths", "column_relevance", "conditional_entropy",
+    "recursive_independence_test", "relevance_by_group", "relevance_curve", "relevance_panel",
 ]  # fmt: skip

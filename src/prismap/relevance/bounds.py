@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -13,7 +14,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from prismap._blocks import require_memory, row_blocks
 from prismap._validation import check_rows, check_target_length, renamed
 from prismap.exceptions import InputError, PrismapWarning
+from prismap.relevance.entropy import conditional_entropy
 from prismap.relevance.greedy import criterion_errors, greedy_bounds, regression_errors
+from prismap.relevance.hinge import class_sides, hinge_ranges
 from prismap.relevance.linear_maps import linear_map, with_weights
 from prismap.relevance.programs import solve_programs
 
@@ -89,6 +92,11 @@ def _basis(A, x):
     return qr(preferred, mode="r", pivoting=True)[1][: len(A)]
 
 
+def canonical_map(V, weights):
+    """The equivalent map of the smallest L2 norm, ``V V^T w``: the null space divided out (Strickert et al. 2013)."""
+    return weights @ V @ V.T
+
+
 def bounds_of_ranges(shortest, lowest, highest):
     """Bounds of |w_j| and a map for each, from the ranges: interval (D, 2), maps (D, 2, D)."""
     lo, hi = np.diag(lowest), np.diag(highest)
@@ -106,18 +114,22 @@ def bounds_of_ranges(shortest, lowest, highest):
 
 
 def equivalent_maps(V, weights, slack=0.01, names=None):
-    """Bounds per row of `weights` and the maps that attain them.
+    """Bounds per row of `weights` and the maps that attain them, by agreement on the columns of V."""
+    return bounding_maps([partial(weight_ranges, V, w, slack, names) for w in weights], weights.shape[1])
+
+
+def bounding_maps(ranges_of, n_features):
+    """Bounds per output of a map and the maps that attain them, from functions that give the ranges of each output.
 
     Returns the lengths mu (L,), the intervals (L, D, 2) and the maps (D, 2, L, D): for feature j and bound s, all rows
     of the map are taken at that bound.
     """
-    n_features = weights.shape[1]
-    need = 16.0 * (len(weights) + 3) * n_features**2
+    need = 16.0 * (len(ranges_of) + 3) * n_features**2
     require_memory(need, f"The bounding maps of {n_features} features", "Leave out features that are not needed.")
     lengths, intervals, maps = [], [], []
-    for w in weights:
-        mu, *ranges = weight_ranges(V, w, slack, names)
-        interval, attained = bounds_of_ranges(*ranges)
+    for ranges in ranges_of:
+        mu, *found = ranges()
+        interval, attained = bounds_of_ranges(*found)
         lengths.append(mu)
         intervals.append(interval)
         maps.append(attained)
@@ -151,17 +163,20 @@ class RelevanceBounds(BaseEstimator):
         Directions of the data on which equivalent models must agree: a number, the share of the variance of the data
         and of the model's outputs to keep, None for the share 0.99, or "held_out" for the smallest number whose
         bounding models predict held-out samples about as well as the best.
-    method : {"lp", "greedy"}, default="lp"
-        Linear programs, in units of the weights, or a generic search for any criterion, in units of its error.
+    method : {"lp", "hinge", "greedy"}, default="lp"
+        Linear programs, in units of the weights, over models that agree on the data ("lp") or that have no larger hinge
+        loss ("hinge", for linear support vector machines; needs y), or a generic search for any criterion, in units of
+        its error ("greedy").
     slack : float, default=0.01
         Equivalent models may be longer than the shortest by this share. Schulz (2017) takes 0.1 for noisy regressions.
+        With "hinge" their loss may be larger by this share too.
     standardize : bool, default=False
         Bring the columns to zero mean and unit variance, and the weights with them. Needed for a fair comparison of
         columns on different scales, unless the model was fitted on scaled columns (the scaler of a pipeline is taken
         into account).
-    criterion : callable or None, default=None
+    criterion : callable, "entropy" or None, default=None
         For "greedy": ``criterion(X_subset, y)``, smaller is better. None is the mean squared error of linear
-        regression.
+        regression, "entropy" the conditional entropy of y, by which bounds are in nats of information.
     n_iter : int, default=6
         Steps of the greedy search.
 
@@ -172,15 +187,18 @@ class RelevanceBounds(BaseEstimator):
     relevance_classes_ : array (n_features,) of 0, 1, 2
         The classes above.
     row_intervals_ : array (n_outputs, n_features, 2)
-        Bounds per output ("lp" only).
+        Bounds per output ("lp" and "hinge").
     average_map_ : array (n_outputs, n_features)
-        The mean of all bounding models, a regularised model that does the same ("lp" only).
+        The mean of all bounding models, a regularised model that does the same ("lp" and "hinge").
+    canonical_map_ : array (n_outputs, n_features)
+        The equivalent model of the smallest Euclidean length ("lp" only). Features that can replace each other share
+        the weight, so those with many equals look unimportant.
     effective_dim_, spectrum_ : int and array
         The number of directions, and the eigenvalues it was chosen from.
     held_out_errors_ : pair of arrays (dimensions, mean errors)
         With effective_dim="held_out".
     total_ : float
-        Length of the shortest equivalent model ("lp") or error without any feature ("greedy").
+        Length of the shortest equivalent model ("lp", "hinge") or error without any feature ("greedy").
 
     See Also
     --------
@@ -195,6 +213,8 @@ class RelevanceBounds(BaseEstimator):
     ----------
     B. Frenay, D. Hofmann, A. Schulz, M. Biehl, B. Hammer (2014), Valid interpretation of feature relevance for linear
     data mappings. A. Schulz, B. Mokbel, M. Biehl, B. Hammer (2015), Inferring feature relevances from metric learning.
+    M. Strickert et al. (2013), Regularization and improved interpretation of linear data mappings and adaptive distance
+    measures. C. Göpfert, L. Pfannschmidt, B. Hammer (2017), Feature relevance bounds for linear classification.
 
     Examples
     --------
@@ -214,10 +234,10 @@ class RelevanceBounds(BaseEstimator):
             StrOptions({"held_out"}),
             None,
         ],
-        "method": [StrOptions({"lp", "greedy"})],
+        "method": [StrOptions({"lp", "hinge", "greedy"})],
         "slack": [Interval(Real, 0, None, closed="left")],
         "standardize": ["boolean"],
-        "criterion": [callable, None],
+        "criterion": [callable, StrOptions({"entropy"}), None],
         "n_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
@@ -240,7 +260,7 @@ class RelevanceBounds(BaseEstimator):
         X : array (n_samples, n_features)
         coef : array (n_features,) or (n_rows_of_the_map, n_features), or a fitted model or pipeline that holds one
         y : array (n_samples,), optional
-            Target of the greedy criterion; without it, the outputs of the map.
+            Target of the greedy criterion, without it the outputs of the map; or the classes, for "hinge".
         held_out : pair (X, y), optional
             Rows for effective_dim="held_out", scored by the model with its weights exchanged.
         error : callable, optional
@@ -258,6 +278,8 @@ class RelevanceBounds(BaseEstimator):
             warnings.warn("coef is zero for every feature: no feature is relevant.", PrismapWarning, stacklevel=2)
         if self.method == "greedy":
             self._fit_greedy(rows, weights, y)
+        elif self.method == "hinge":
+            self._fit_hinge(rows, weights, names, y)
         else:
             if error is None and held_out is not None:
                 error = self._model_error(found, held_out, scale)
@@ -273,9 +295,22 @@ class RelevanceBounds(BaseEstimator):
         if self.criterion is None:
             errors = regression_errors(rows, np.asarray(target, dtype=np.float64))
         else:
-            errors = criterion_errors(self.criterion, rows, target)
+            criterion = conditional_entropy if self.criterion == "entropy" else self.criterion
+            errors = criterion_errors(criterion, rows, target)
         self.interval_ = greedy_bounds(errors, rows.shape[1], self.n_iter)
         self.total_ = float(errors(np.empty((1, 0), dtype=np.intp))[0])
+
+    def _fit_hinge(self, rows, weights, names, y):
+        if y is None:
+            raise InputError("method='hinge' needs y, the classes that the machine tells apart.")
+        sides = class_sides(check_target_length(y, len(rows)), len(weights))
+        ranges = [partial(hinge_ranges, rows, t, w, self.slack, names) for t, w in zip(sides, weights, strict=True)]
+        self._take(*bounding_maps(ranges, rows.shape[1]))
+
+    def _take(self, lengths, intervals, maps):
+        self.row_intervals_, self.interval_ = intervals, intervals.sum(axis=0)
+        self.average_map_ = maps.mean(axis=(0, 1))
+        self.total_ = float(lengths.sum())
 
     def _fit_programs(self, rows, weights, names, error):
         V, self.spectrum_ = leading_directions(rows)
@@ -284,10 +319,9 @@ class RelevanceBounds(BaseEstimator):
                 "X is zero in every entry (after centring, if standardize=True): no map can be told apart."
             )
         self.effective_dim_ = self._choose_dim(V, weights, error)
-        lengths, self.row_intervals_, maps = equivalent_maps(V[:, : self.effective_dim_], weights, self.slack, names)
-        self.interval_ = self.row_intervals_.sum(axis=0)
-        self.average_map_ = maps.mean(axis=(0, 1))
-        self.total_ = float(lengths.sum())
+        V = V[:, : self.effective_dim_]
+        self._take(*equivalent_maps(V, weights, self.slack, names))
+        self.canonical_map_ = canonical_map(V, weights)
 
     def _choose_dim(self, V, weights, error):
         rank = V.shape[1]

@@ -6,6 +6,7 @@ import warnings
 from numbers import Integral, Real
 
 import numpy as np
+from scipy.stats import norm
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import TransformerTags
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -21,6 +22,8 @@ from prismap.relevance.nerv import first_matrix, learn_matrix, learn_weights, ma
 
 #: Pairs of rows looked at in one step; with more rows, the neighbourhoods of a sample are judged.
 MOST_PAIRS = 6_000_000
+#: Permuted copies per feature, and at most; of the methods that search with them, from and to.
+COPIES_PER_FEATURE, MOST_COPIES, COPIES_SEARCHED = 20, 200, (20, 100)
 
 
 def _has_map(model):
@@ -51,9 +54,11 @@ class FeatureRelevance(BaseEstimator):
         Rows of Omega. None is the number of columns.
     n_init : int, default=1
         Starts of "weights" and "matrix": all ones, then random. The best is kept, and `relevances_` holds all.
-    n_permuted : int, default=20
-        Number of permuted copies of features, which can have no relevance. They go through the same procedure, and the
-        largest relevance among them is `threshold_`. 0 for none.
+    n_permuted : int or "auto", default="auto"
+        Number of permuted copies of features, which can have no relevance. They go through the same procedure, and
+        `threshold_` is what one feature in twenty tables of irrelevant ones would reach: the largest relevance of the
+        copies, or more where there are fewer than twenty copies per feature. "auto" takes 20 per feature, at most 200
+        ("weights" and "matrix": one per feature, 20 to 100). 0 for none.
     n_samples : int or None, default=None
         Samples whose neighbourhoods are judged, against all samples. None is all, or as many as keep the pairs below
         6 million.
@@ -69,7 +74,7 @@ class FeatureRelevance(BaseEstimator):
     relevant_ : array (n_features,) of bool
         ``relevance_ > threshold_`` (with n_permuted > 0).
     threshold_, null_ : float and array (n_permuted,)
-        The largest relevance of permuted features, and all of them.
+        What no permuted feature reaches, corrected for the number of features, and the relevances of all copies.
     baseline_, spread_ : float
         Mean and standard deviation of `null_`: what a feature without any relevance reaches.
     quality_ : array (n_features,)
@@ -113,7 +118,7 @@ class FeatureRelevance(BaseEstimator):
         "gamma": [Interval(Real, 0, 1, closed="both")],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "n_permuted": [Interval(Integral, 0, None, closed="left")],
+        "n_permuted": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
         "n_samples": [Interval(Integral, 2, None, closed="left"), None],
         "n_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
@@ -121,8 +126,8 @@ class FeatureRelevance(BaseEstimator):
 
     @renamed(max_iter="n_iter", n_starts="n_init")
     def __init__(
-        self, method="forward", *, n_neighbors=10, penalty=1.0, gamma=0.5, n_components=None, n_init=1, n_permuted=20,
-        n_samples=None, n_iter=200, random_state=None,
+        self, method="forward", *, n_neighbors=10, penalty=1.0, gamma=0.5, n_components=None, n_init=1,
+        n_permuted="auto", n_samples=None, n_iter=200, random_state=None,
     ):  # fmt: skip
         self.method = method
         self.n_neighbors = n_neighbors
@@ -149,18 +154,25 @@ class FeatureRelevance(BaseEstimator):
         rng = as_generator(self.random_state)
         rows = self._judged_rows(len(X), subset, rng)
         self.n_neighbors_ = _possible_neighbors(self.n_neighbors, len(X))
-        columns = rng.integers(X.shape[1], size=self.n_permuted)
+        columns = rng.integers(X.shape[1], size=self._n_copies(X.shape[1]))
         permuted = rng.permuted(X[:, columns], axis=0)
         if _has_map(self):
             self._fit_map(X, Y, rows, permuted, rng)
         else:
             self._fit_quality(X, Y, rows, permuted)
-        if self.n_permuted:
+        if len(columns):
             self.baseline_ = float(self.null_.mean())
-            self.spread_ = float(self.null_.std(ddof=1)) if self.n_permuted > 1 else float("nan")
-            self.threshold_ = float(self.null_.max())
+            self.spread_ = float(self.null_.std(ddof=1)) if len(columns) > 1 else float("nan")
+            self.threshold_ = corrected_threshold(self.null_, X.shape[1])
             self.relevant_ = self.relevance_ > self.threshold_
         return self
+
+    def _n_copies(self, n_features):
+        if self.n_permuted != "auto":
+            return self.n_permuted
+        if _has_map(self):  # copies take part in the search, which they make harder
+            return int(np.clip(n_features, *COPIES_SEARCHED))
+        return min(COPIES_PER_FEATURE * n_features, MOST_COPIES)
 
     def _judged_rows(self, n_rows, subset, rng):
         rows = _check_subset(subset, n_rows)
@@ -194,7 +206,7 @@ class FeatureRelevance(BaseEstimator):
             self.weights_, self.omega_ = found, np.diag(found)
         else:
             self.omega_ = canonical_omega(found)
-        if self.n_permuted:
+        if permuted.shape[1]:
             both = np.hstack([X, permuted - permuted.mean(axis=0)])
             found = self._learn(both, near, self._start(both, Y, None))[0]
             self.null_ = (np.atleast_2d(found) ** 2).sum(axis=0)[X.shape[1] :]
@@ -243,6 +255,19 @@ class FeatureRelevance(BaseEstimator):
         if _has_map(self):
             tags.transformer_tags = TransformerTags(preserves_dtype=["float64"])
         return tags
+
+
+def corrected_threshold(null, n_features):
+    """What the largest of so many irrelevant features exceeds in one of twenty tables.
+
+    With twenty copies per feature that is the largest of all copies. With fewer, a Gaussian tail goes on from there:
+    mean plus as many deviations as one in ``20 n_features`` values lies beyond (Bonferroni).
+    """
+    largest = float(null.max())
+    if len(null) >= COPIES_PER_FEATURE * n_features or len(null) < 2:
+        return largest
+    beyond = float(norm.isf(1 / (COPIES_PER_FEATURE * n_features)))
+    return max(largest, float(null.mean() + beyond * null.std(ddof=1)))
 
 
 def relevance_curve(model, X, Y, n_neighbors, *, subset=None):

@@ -27,6 +27,8 @@ SMALLEST_SHARE, SMALLEST_ROWS = 0.02, 10
 #: Random groups that a column is compared with, and how narrow it must be to be named.
 N_RANDOM, NARROW = 199, 0.5
 MOST_ROWS = 2000
+#: Share of the values at either end that are drawn in, of columns with more different values than so many.
+TAIL, FEW_VALUES = 0.02, 10
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,14 @@ def map_islands(Y: NDArray, *, seed: int = 0) -> list[NDArray[np.intp]]:
     return sorted(groups, key=len, reverse=True) if len(groups) > 1 else []
 
 
+def drawn_in(block: NDArray, among: NDArray) -> NDArray:
+    """A column of numbers (n, 1) without its extremes: a few of them would make it narrow nearly everywhere."""
+    if block.shape[1] > 1 or len(np.unique(block[among])) <= FEW_VALUES:
+        return block
+    low = np.quantile(block[among], TAIL, method="higher")
+    return np.clip(block, low, np.quantile(block[among], 1 - TAIL, method="lower"))
+
+
 def explained_islands(Y: NDArray, columns: Mapping[str, NDArray], *, seed: int = 0) -> list[Island]:
     """The islands of positions Y with the columns that set each apart; `columns` are (n,) or (n, k) features."""
     groups = map_islands(Y, seed=seed)
@@ -76,6 +86,7 @@ def explained_islands(Y: NDArray, columns: Mapping[str, NDArray], *, seed: int =
     names = list(columns)
     among = np.sort(np.random.default_rng(seed).permutation(len(Y))[:MOST_ROWS])
     blocks = [np.asarray(columns[name], dtype=np.float64).reshape(len(Y), -1) for name in names]
+    blocks = [drawn_in(block, among) for block in blocks]
     blocks = [block - block[among].mean(axis=0) for block in blocks]
     first = np.concatenate([[0], np.cumsum([block.shape[1] for block in blocks])])[:-1]
     X = np.hstack(blocks)

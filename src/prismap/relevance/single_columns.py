@@ -37,7 +37,49 @@ class Leak:
         return f"Column {self.name!r} alone gives {figure}: is it a copy of the target? Then leave it out of the map."
 
 
-def leaking_columns(columns: Columns, y: NDArray, kind: str, *, seed: int = 0) -> list[Leak]:
+def screened_columns(columns: Columns, groups: NDArray, most: int) -> dict[str, NDArray[np.float64]]:
+    """The columns, at most so many, whose variance lies between groups of rows to the largest share.
+
+    The share is the correlation ratio ``1 - var(within) / var(all)`` (Pearson 1905), of a category summed over its
+    levels. A column that gives the groups away in whatever form has one near 1, so that of many columns few need a
+    closer look.
+
+    Parameters
+    ----------
+    columns : features by name, (n,) or (n, k).
+    groups : the group of each row, -1 for none.
+    most : how many columns to keep, in their order.
+    """
+    if len(columns) <= most:
+        return dict(columns)
+    rows = np.flatnonzero(groups >= 0)
+    if not len(rows):
+        return {}
+    codes, sizes = groups[rows], np.bincount(groups[rows])
+    shares = []
+    for values in columns.values():
+        block = np.asarray(values, dtype=np.float64)[rows].reshape(len(rows), -1)
+        block = block - block.mean(axis=0)
+        sums = np.stack([np.bincount(codes, weights=part, minlength=len(sizes)) for part in block.T])
+        total = float((block**2).sum())
+        shares.append(float((sums**2 / np.maximum(sizes, 1)).sum()) / total if total > 0 else 0.0)
+    kept = set(np.argsort(-np.array(shares), kind="stable")[:most].tolist())
+    return {name: values for place, (name, values) in enumerate(columns.items()) if place in kept}
+
+
+def target_groups(y: NDArray, kind: str) -> NDArray[np.intp]:
+    """Groups of rows with a like target: the classes, or twenty bins of a real one; -1 where it is unknown."""
+    if kind == "class":
+        return np.asarray(y, dtype=np.intp)
+    known = np.flatnonzero(~np.isnan(y))
+    groups = np.full(len(y), -1, dtype=np.intp)
+    groups[known] = _binned(y[known], 20)
+    return groups
+
+
+def leaking_columns(
+    columns: Columns, y: NDArray, kind: str, *, seed: int = 0, n_columns: int | None = None
+) -> list[Leak]:
     """The columns that alone give the target away, the surest first.
 
     Parameters
@@ -45,6 +87,7 @@ def leaking_columns(columns: Columns, y: NDArray, kind: str, *, seed: int = 0) -
     columns : features by name, (n,) or (n, k); a column of several features is a category, one feature per level.
     y : codes of classes (-1: unknown) or real values (NaN: unknown).
     kind : "class" or "real".
+    n_columns : how many columns these were taken from; None for as many as there are.
 
     Examples
     --------
@@ -71,13 +114,15 @@ def leaking_columns(columns: Columns, y: NDArray, kind: str, *, seed: int = 0) -
             error = float(np.sqrt(np.mean((loo_values(value, y, ordered) - y) ** 2)) / (y.std() or 1.0))
             luck = beta.sf(1 - min(error, 1.0) ** 2, 0.5, (len(y) - 2) / 2)
             perfect = error <= LEAK_NRMSE
-        if perfect and luck * len(columns) < ALPHA:
+        if perfect and luck * (n_columns or len(columns)) < ALPHA:
             found.append(Leak(name, error, kind))
     return sorted(found, key=lambda leak: leak.error)
 
 
-def telling_columns(columns: Columns, y: NDArray, kind: str, *, seed: int = 0) -> dict[str, bool]:
-    """Whether each column alone says anything about the target, in whatever form."""
+def telling_columns(
+    columns: Columns, y: NDArray, kind: str, *, seed: int = 0, n_columns: int | None = None
+) -> dict[str, bool]:
+    """Whether each column alone says anything about the target, in whatever form; parameters as `leaking_columns`."""
     rows = _known_sample(y, kind, seed)
     target = y[rows] if kind == "class" else _binned(y[rows], 5)
     target = np.unique(target, return_inverse=True)[1]
@@ -87,10 +132,10 @@ def telling_columns(columns: Columns, y: NDArray, kind: str, *, seed: int = 0) -
     if len(rows) < FEWEST_ROWS or len(np.unique(target)) < 2:
         return dict.fromkeys(columns, False)
     n_bins = int(np.clip(len(rows) / (5 * len(np.unique(target))), 2, MOST_BINS))
-    found = {}
+    found, among = {}, n_columns or len(columns)
     for name, values in columns.items():
         value, ordered = _as_one(values[rows])
-        found[name] = _dependence(_binned(value, n_bins) if ordered else value, target) * len(columns) < ALPHA
+        found[name] = _dependence(_binned(value, n_bins) if ordered else value, target) * among < ALPHA
     return found
 
 

@@ -53,7 +53,8 @@ def map_file(source, out, model, *, resume=True, progress=None) -> Mapped:
         of objects: FASTA, JSON lines, or a table with the column of text that the map was made of.
     out : path that ends in .parquet or .csv. Columns: ``id`` (the file's, or the row's number), ``x``, ``y``,
         ``split`` ("new"), ``far`` (whether the row is far from all the map has seen), ``row`` (its number in the
-        source), and ``target`` if the source has it.
+        source), ``trust`` (the chance that the rows around it tell the truth about it) if the map was judged, and
+        ``target`` if the source has it.
     model : a `PrisMap`, or the path of a saved one.
     resume : bool
         Whether a parquet output that was made of the same source by the same model is left as it is.
@@ -143,13 +144,16 @@ def saved_model(model, path: Path) -> Path:
 
 
 def fingerprint(path) -> str:
-    """A digest of all in a saved model that decides where rows go; not of its times, nor of its report."""
+    """A digest of all in a saved model that decides where rows go and how they are trusted; not of its times."""
     bundle = read_bundle(path)
     digest = hashlib.sha256()
     for name, array in sorted(bundle.arrays.items()):
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
         digest.update(np.ascontiguousarray(array).data)
     about = {key: bundle.header.get(key) for key in ("params", "target_kind", "extra")}
+    trust = (bundle.header.get("report") or {}).get("trust")
+    if trust is not None:  # it decides a column of the output
+        about["trust"] = trust
     digest.update(json.dumps(about, sort_keys=True).encode())
     return digest.hexdigest()
 
@@ -213,6 +217,8 @@ def _placed(part: Part, model, tally: Tally) -> Iterator[dict[str, Any]]:
             "id": rows if ids is None else ids, "x": Y[:, 0], "y": Y[:, 1], "split": np.full(len(Y), "new"),
             "far": far, "row": rows,
         }  # fmt: skip
+        if model.knows_trust():
+            columns["trust"] = nameless.trust(encoded.X, positions=(Y, far))
         yield columns if target is None else {**columns, "target": target}
 
 

@@ -178,6 +178,10 @@ def features_of(column: ColumnEncoding, values: Column) -> tuple[NDArray[np.floa
     """The features of a column before standardisation, missing values filled, and how many had an unknown level."""
     if column.levels is None:
         if isinstance(values, TextColumn):
+            if column.date is None and values.levels and all(map(is_number, values.levels)):
+                # the same numbers, declared a category since
+                numbers = np.array([*map(float, values.levels), np.nan])[values.codes]
+                return features_of(column, numbers)
             if column.date is None:
                 words = [level for level in values.levels if not is_number(level)] or values.levels
                 raise InputError(

@@ -49,7 +49,7 @@ def _column(series: Any, *, as_text: bool, as_label: bool) -> Column:
     if not as_text and kind in ("iufb" if not as_label else "iuf"):
         return _floats(series)
     values = [_word(value) for value in (series.to_list() if hasattr(series, "to_list") else list(series))]
-    if not as_text and not as_label and _are_numbers(values):
+    if not as_text and not as_label and str(series.dtype) != "category" and _are_numbers(values):
         return np.array([np.nan if value is None else float(value) for value in values], dtype=np.float64)
     if not (as_text or as_label) and all(value is None for value in values):
         return np.full(len(values), np.nan)
@@ -59,14 +59,15 @@ def _column(series: Any, *, as_text: bool, as_label: bool) -> Column:
 def _kind(series: Any) -> str:
     """The kind of a column in numpy's letters; "O" for anything but numbers and booleans.
 
-    Categories of numbers are numbers, as they are in a file.
+    Numbers that a user declared a category are names of its levels, and numbers if the categories have an order.
     """
     dtype = series.dtype
     if type(series).__module__.startswith("polars"):
         if dtype.is_numeric():
             return "u" if dtype.is_unsigned_integer() else "i" if dtype.is_integer() else "f"
         return "b" if str(dtype) == "Boolean" else "O"
-    dtype = dtype.categories.dtype if str(dtype) == "category" else dtype
+    if str(dtype) == "category":
+        dtype = dtype.categories.dtype if dtype.ordered else None
     kind = getattr(dtype, "kind", "O")
     return kind if kind in "iufb" else "O"
 

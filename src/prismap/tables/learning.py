@@ -20,6 +20,9 @@ from prismap.tables.table import Column, Roles, Table, TextColumn, missing_count
 MAX_LEVELS = 30
 #: Columns whose numbers are learnt at a time.
 BLOCK = 1024
+#: A few extreme values rule a column if its spread is so many times that without its outermost values, of so many at
+#: least.
+RULED, TAIL, FEWEST_TO_TELL = 5.0, 0.05, 40
 _ROW_NUMBERS = re.compile(r"unnamed_\d+|__index_level_\d+__")
 _ID_NAME = re.compile(r"(.*[_ .-])?(id|ids|key|uuid|guid|index|nr|no)|row_?(number|num|nr|no)?|.*[a-z]I[Dd]")
 
@@ -207,10 +210,31 @@ def _describe(encoding: TableEncoding, columns: dict[str, Column], counts: dict[
     if constant:
         notes.append(f"constant or empty columns tell nothing and were kept: {quoted(constant)}")
     if encoding.standardize:
+        notes += [
+            f"{count} of {len(columns[name])} values of column {name!r} {'lies' if count == 1 else 'lie'} far out and "
+            f"{'sets' if count == 1 else 'set'} its scale: the others hardly count (show={[name]} keeps it out of the "
+            "map; a logarithm may help)"
+            for name, count in far_out(columns).items()
+        ]
         notes.append("columns were standardised (mean 0, variance 1); standardize=False keeps them as they are")
     else:
         notes.append("columns were used as they are, without standardising")
     return notes
+
+
+def far_out(columns: dict[str, Column]) -> dict[str, int]:
+    """Columns of numbers whose spread is made by a few values, and how many: beyond ten times what is usual."""
+    found = {}
+    for name, values in columns.items():
+        known = np.empty(0) if isinstance(values, TextColumn) else values[np.isfinite(values)]
+        if len(known) < FEWEST_TO_TELL:
+            continue
+        known = known / (np.abs(known).max() or 1.0)  # squares do not overflow
+        low, middle, high = np.quantile(known, [TAIL, 0.5, 1 - TAIL])
+        usual = float(np.clip(known, low, high).std())
+        if usual > 0 and known.std() > RULED * usual:
+            found[name] = int((np.abs(known - middle) > 2 * RULED * usual).sum())
+    return found
 
 
 def _is_constant(column: Column) -> bool:

@@ -231,6 +231,8 @@ def column_from_arrow(array: Any, *, as_text: bool, as_label: bool = False) -> C
     import pyarrow.compute as pc
 
     if pa.types.is_dictionary(array.type):
+        # Numbers that were declared a category are names of its levels, unless they have an order.
+        as_text = as_text or not (array.type.ordered or pa.types.is_string(array.type.value_type))
         array = pc.cast(array, array.type.value_type)
     kind = array.type
     if as_label and not as_text and (pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0)):

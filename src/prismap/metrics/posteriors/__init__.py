@@ -12,6 +12,8 @@
 `TangentModel`          a classifier with a derivative, by its speeds along the segment (vectors only)
 `PredictedLabels`       what a model predicts, in the place of the target
 `GaussianProcess`       a Gaussian process for each real target, along the whole segment
+`RowProcess`            the same at the rows, for skewed targets and extreme values, too ("auto" unless
+                        segments are looked into)
 ======================  ==========================================================================================
 """
 
@@ -25,6 +27,7 @@ from prismap.metrics.posteriors.model_segments import SegmentModel
 from prismap.metrics.posteriors.model_tangents import TangentModel
 from prismap.metrics.posteriors.parzen import Parzen
 from prismap.metrics.posteriors.process import GaussianProcess
+from prismap.metrics.posteriors.row_process import RowProcess
 from prismap.metrics.posteriors.trees import Trees
 
 __all__ = [
@@ -40,6 +43,7 @@ __all__ = [
     "Posterior",
     "PredictedLabels",
     "RealModel",
+    "RowProcess",
     "SegmentModel",
     "TangentModel",
     "Trees",

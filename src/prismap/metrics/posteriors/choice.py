@@ -19,6 +19,7 @@ from prismap.metrics.posteriors.model_tangents import TangentModel
 from prismap.metrics.posteriors.models import check_model, is_model, model_name, model_words, predicted_target
 from prismap.metrics.posteriors.parzen import Parzen
 from prismap.metrics.posteriors.process import GaussianProcess
+from prismap.metrics.posteriors.row_process import RowProcess
 from prismap.metrics.posteriors.trees import Trees
 
 
@@ -96,12 +97,18 @@ class PredictedLabels(Choice):
 #: Posteriors by the kind of target and their name.
 POSTERIORS: dict[str, dict[str, type[Posterior]]] = {
     "class": {"auto": Best, "parzen": Parzen, "lssvm": LeastSquaresMachine, "trees": Trees},
-    "real": {"auto": GaussianProcess, "gp": GaussianProcess},
+    "real": {"auto": RowProcess, "gp": GaussianProcess},
 }
 
 
-def posterior_of(given, target, *, n_segments, path, data):
-    """The unfitted posterior that a user asks for by name, by an object or by a model."""
+def posterior_of(given, target, *, n_segments, path, data, supervision=1.0):
+    """The unfitted posterior that a user asks for by name, by an object or by a model.
+
+    Of a real target "auto" is known at the rows, unless segments are to be looked into, as with `Best`.
+    """
+    along = path.startswith("tangent") or n_segments not in ("auto", 1) or supervision == 1
+    if isinstance(given, str) and given == "auto" and target == "real" and along:
+        given = "gp"
     if isinstance(given, str) or (isinstance(given, Posterior) and target not in given.targets):
         if isinstance(given, str) and given in POSTERIORS[target]:
             return POSTERIORS[target][given]()

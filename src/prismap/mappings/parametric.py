@@ -1,0 +1,238 @@
+"""`ParametricMap`: a small network or a layer of radial basis functions, trained by the cost of an embedding."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.linalg import orthogonal_procrustes
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from prismap._blocks import require_memory
+from prismap._grid import sum_products
+from prismap._random import as_generator
+from prismap._spacing import nearest_distances
+from prismap._spectra import classical_scaling
+from prismap.mappings._inputs import relative_residual
+from prismap.mappings.base import Mapping
+from prismap.mappings.costs import MAP_COSTS, map_cost
+from prismap.mappings.kernels import kernel_matrix
+from prismap.mappings.network import first_weights, forward, place_by_network, shadow_targets, train
+
+
+class ParametricMap(Mapping):
+    """Out-of-sample projection by a parametric function that is trained by the cost of the embedding.
+
+    ``kind="network"`` with ``cost="tsne"`` is parametric t-SNE: a network with hidden tanh layers. ``kind="rbf"`` is
+    NeuroScale: a linear combination of radial basis functions, trained by shadow targets. Both see a sample through its
+    distances to the fitted ones, so any metric will do.
+
+    Parameters
+    ----------
+    kind : {"network", "rbf"}, default="network"
+        Hidden layers over principal coordinates, or one layer of Gaussians at random fitted samples.
+    cost : {"tsne", "tnerv", "nerv", "mds", "sammon", "elastic"}, default="tsne"
+        What is minimised over the fitted samples. NeuroScale has "sammon" or "mds".
+    metric : str or metric object, default="euclidean"
+        As in `KernelMap`. A fitted metric is used as it is.
+    n_inputs : int, default=30
+        Principal coordinates that a network sees.
+    n_hidden, n_layers : int, default=100 and 2
+        Units of a hidden layer, or number of Gaussians, and number of hidden layers.
+    init : {"positions", "random"}, default="positions"
+        Where training starts: from the network that comes nearest to the given positions, or from random weights. From
+        "random" the cost alone decides, as published, and the given positions are not used.
+    penalty : float, default=1.0
+        Weight of the mean squared weight in the cost ("network").
+    n_iter : int, default=300
+        Steps of the training by the cost, and as many of that towards the positions.
+    perplexity : float, default=30
+        Perplexity of the embedding ("tsne", "tnerv" and "nerv").
+    gamma : float in [0, 1], default=0.5
+        For "nerv" and "tnerv". 1 asks that no neighbour is missed, 0 that no false neighbour is shown.
+    random_state : int, RandomState instance or None, default=None
+        Draws the weights or the samples that carry a Gaussian. None is a fixed draw.
+
+    Attributes
+    ----------
+    metric_ : metric object
+        The fitted metric.
+    layers_ : list of pairs of arrays
+        Weights and biases of each layer ("rbf": of the only one).
+    centers_ : array (n_hidden,)
+        Indices of the samples that carry a Gaussian ("rbf").
+    cost_ : pair of float
+        The cost where training by the cost began and at its end.
+    residual_ : float
+        Root mean square of Y - y(X) over the fitted samples, relative to the spread of Y.
+
+    See Also
+    --------
+    KernelMap : As many kernels as samples, in closed form; more accurate with few samples.
+
+    Notes
+    -----
+    Each step costs O(n^2) for the cost and O(n) for the network, and memory is that of three n x n matrices. A sample
+    is projected in O(n) for its coordinates ("network") or O(n_hidden). The given positions are usually those of the
+    embedding whose cost is minimised, in the same scale.
+
+    References
+    ----------
+    L. van der Maaten (2009), Learning a parametric embedding by preserving local structure. D. Lowe, M. Tipping (1997),
+    NeuroScale: novel topographic feature extraction using RBF networks. M. Tipping, D. Lowe (1997), Shadow targets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
+    >>> ParametricMap(n_hidden=10, n_iter=20, perplexity=10).fit(X, X[:, :2]).transform(X[:4] + 0.1).shape
+    (4, 2)
+    """
+
+    _parameter_constraints: dict = {
+        "kind": [StrOptions({"network", "rbf"})],
+        "cost": [StrOptions(set(MAP_COSTS))],
+        "metric": [str, object],
+        "n_inputs": [Interval(Integral, 1, None, closed="left")],
+        "n_hidden": [Interval(Integral, 1, None, closed="left")],
+        "n_layers": [Interval(Integral, 1, None, closed="left")],
+        "init": [StrOptions({"positions", "random"})],
+        "penalty": [Interval(Real, 0, None, closed="left")],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "perplexity": [Interval(Real, 1, None, closed="left")],
+        "gamma": [Interval(Real, 0, 1, closed="both")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self, kind="network", *, cost="tsne", metric="euclidean", n_inputs=30, n_hidden=100, n_layers=2,
+        init="positions", penalty=1.0, n_iter=300, perplexity=30, gamma=0.5, random_state=None,
+    ):  # fmt: skip
+        self.kind = kind
+        self.cost = cost
+        self.metric = metric
+        self.n_inputs = n_inputs
+        self.n_hidden = n_hidden
+        self.n_layers = n_layers
+        self.init = init
+        self.penalty = penalty
+        self.n_iter = n_iter
+        self.perplexity = perplexity
+        self.gamma = gamma
+        self.random_state = random_state
+
+    def fit(self, X, Y):
+        """Train the function on rows X and their positions Y, shape (n, d)."""
+        self._validate_params()
+        n = self.keep(X, Y)
+        require_memory(32.0 * n * n, f"The distances between {n} rows", "Fit on a sample of the rows.")
+        rng = as_generator(0 if self.random_state is None else self.random_state)
+        D = np.asarray(self.metric_.pairwise(None), dtype=np.float64)
+        cost_of, _ = map_cost(self.cost, D, self.perplexity, self.gamma)
+        self._unit = float(np.sqrt(np.square(self.embedding_ - self.embedding_.mean(axis=0)).mean())) or 1.0
+        self._center = self.embedding_.mean(axis=0)
+        if self.kind == "rbf":
+            self._fit_functions(D, cost_of, rng)
+        else:
+            self._fit_network(D, cost_of, rng)
+        self._turn(D)
+        self.residual_ = relative_residual(self.place(D), self.embedding_)
+        return self
+
+    def place(self, D):
+        """Positions of rows from their distances D to all fitted rows, each row by itself."""
+        D = D.astype(np.float64, copy=False)
+        inside = place_by_network(self.layers_, self._features(D))
+        return self._unit * inside + self._center
+
+    def state(self):
+        """The weights, and what makes features of distances."""
+        made = {"scale": np.array(self._unit), "middle": self._center}
+        if self.kind == "rbf":
+            made |= {"centers": self.centers_, "widths": self._bandwidth}
+        else:
+            made |= {"axes": self._axes, "means": self._means}
+        for number, (W, b) in enumerate(self.layers_):
+            made |= {f"weights_{number}": W, f"biases_{number}": b}
+        return made
+
+    def restore(self, D, Y, state):
+        """Become the fitted map of a `state`."""
+        if not state:
+            return super().restore(D, Y, state)
+        self._unit, self._center = float(state["scale"]), state["middle"]
+        if self.kind == "rbf":
+            self.centers_, self._bandwidth = state["centers"], state["widths"]
+        else:
+            self._axes, self._means = state["axes"], state["means"]
+        n_layers = sum(name.startswith("weights_") for name in state)
+        self.layers_ = [(state[f"weights_{number}"], state[f"biases_{number}"]) for number in range(n_layers)]
+        self.embedding_, self._n_features_out = Y, Y.shape[1]
+        return self
+
+    def _features(self, D):
+        """What the first layer sees of rows at distances D."""
+        if self.kind == "rbf":
+            return kernel_matrix(np.take(D, self.centers_, axis=1), self._bandwidth, normalize=False)
+        return sum_products(-0.5 * (np.square(D) - self._means), self._axes)
+
+    def _fit_functions(self, D, cost_of, rng):
+        """NeuroScale: Gaussians at random rows, as wide as the mean distance to the fifth of them."""
+        count = min(self.n_hidden, len(D))
+        self.centers_ = np.sort(rng.choice(len(D), count, replace=False))
+        among = D[np.ix_(self.centers_, self.centers_)]
+        width = float(nearest_distances(among, min(5, count - 1)).mean()) if count > 1 else 0.0
+        self._bandwidth = np.full(count, width or 1.0)
+        features = np.column_stack([self._features(D), np.ones(len(D))])
+        goal = (self.embedding_ - self._center) / self._unit
+        if self.init == "random":
+            goal = rng.normal(size=goal.shape)
+        before = cost_of(self._unit * features @ (np.linalg.pinv(features, rcond=1e-8) @ goal))[0]
+        A, after = shadow_targets(features, goal, self._in_units(cost_of), self.n_iter)
+        self.layers_, self.cost_ = [(A[:-1], A[-1])], (float(before), after)
+
+    def _fit_network(self, D, cost_of, rng):
+        """Parametric t-SNE: tanh layers over principal coordinates, which follow from distances to all rows."""
+        X, self._means = principal_inputs(D, self.n_inputs), np.square(D).mean(axis=0)
+        size = float(np.sqrt(np.square(X).sum(axis=1).mean() / X.shape[1])) or 1.0
+        self._axes = np.linalg.pinv(X).T / size
+        X = X / size
+        sizes = [X.shape[1], *[self.n_hidden] * self.n_layers, self.embedding_.shape[1]]
+        layers = first_weights(sizes, rng)
+        penalty = self.penalty / sum(W.size for W, _ in layers)
+        if self.init == "positions":
+            goal = (self.embedding_ - self._center) / self._unit
+            layers, _ = train(layers, X, lambda Z: squared_error(Z, goal), self.n_iter, penalty)
+        before = cost_of(self._unit * forward(layers, X)[-1])[0]
+        self.layers_, after = train(layers, X, self._in_units(cost_of), self.n_iter, penalty)
+        self.cost_ = (float(before), float(after))
+
+    def _turn(self, D):
+        """Turn and shift the outputs towards the given positions, which no cost here can tell apart."""
+        found, goal = place_by_network(self.layers_, self._features(D)), (self.embedding_ - self._center) / self._unit
+        middle = found.mean(axis=0)
+        rotation = orthogonal_procrustes(found - middle, goal)[0]
+        W, b = self.layers_[-1]
+        self.layers_ = [*self.layers_[:-1], (W @ rotation, (b - middle) @ rotation)]
+
+    def _in_units(self, cost_of):
+        """The cost as a function of positions in units of their spread, of which a network's outputs are."""
+
+        def scaled(Z):
+            cost, gradient = cost_of(self._unit * Z)
+            return cost, self._unit * gradient
+
+        return scaled
+
+
+def principal_inputs(D, n_inputs):
+    """Principal coordinates of the fitted rows from their distances, without empty axes."""
+    X, values, _ = classical_scaling(np.square(D), min(n_inputs, len(D) - 1))
+    kept = values > 1e-9 * values.max(initial=0.0)
+    return X[:, kept] if kept.any() else X[:, :1]
+
+
+def squared_error(Z, goal):
+    """Mean squared error, and its gradient."""
+    gap = Z - goal
+    return float(np.square(gap).mean()), 2 * gap / gap.size

@@ -1,0 +1,212 @@
+"""The costs by which weights of a mixture can be learnt: elastic stress, t-SNE, NeRV and Isomap (Rice 2016, sec. 4).
+
+A cost places rows under a given mixture, ``place(D, Y) -> Minimum``, and is a function of the weights at given
+positions, ``of_weights(matrices, weights, Y)``. All mixtures are condensed: each pair once.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from scipy.sparse.csgraph import shortest_path
+from scipy.spatial.distance import cdist, pdist, squareform
+
+from prismap._affinities import calibrate, lower_perplexity, row_affinities, symmetrised
+from prismap._costs import (
+    FLOOR,
+    SMALLEST_AFFINITY,
+    SMALLEST_BANDWIDTH,
+    elastic_weights,
+    nerv_cost,
+    stress_cost,
+    tsne_cost,
+)
+from prismap._graphs import connected_neighbours, edge_graph, neighbour_edges
+from prismap._optimise import Minimum, minimize
+from prismap._spectra import classical_scaling, double_centre
+from prismap.metrics.base import PrecomputedMetric
+from prismap.metrics.mixture_stress import mix, mixture_stress
+
+_TINY = np.finfo(np.float64).tiny
+
+
+class ElasticCost:
+    """``sum_{i<j} (D_ij - |y_i - y_j|)^2 / D_ij^2``, the paper's eq. 1."""
+
+    def place(self, D, Y, **options):
+        """Positions of lower stress."""
+        D = squareform(D)
+        return minimize(partial(stress_cost, D=D, W=elastic_weights(D, FLOOR)), Y, relative=True, **options)
+
+    def of_weights(self, matrices, weights, Y):
+        """The stress as a function of the raw weights."""
+        d = pdist(Y)
+        return lambda a: mixture_stress(a, matrices, d, FLOOR)
+
+
+class NeighborCost:
+    """The cost of t-SNE or NeRV, whose affinities follow the mixture, bandwidths included.
+
+    With ``s_ij = D_ij^2``, p_{j|i} ~ exp(-b_i s_ij) and b_i such that the perplexity stays as it is, a change of s
+    moves b_i by ``-b_i Cov_p(s, ds) / Var_p(s)``. For g = dE/dp and h the derivative by b_i at fixed p (NeRV only,
+    whose q have the same bandwidth) this gives ``dE/ds_ij = b_i p_ij ((s_ij - mean_p s) (Cov_p(g, s) - h) / Var_p(s) -
+    (g_ij - mean_p g))``.
+    """
+
+    def __init__(self, name, perplexity, gamma):
+        self.name, self.perplexity, self.gamma = name, perplexity, gamma
+
+    def affinities(self, D):
+        """P of the rows, their bandwidths and which of these the perplexity decides, for a square mixture D."""
+        D2 = np.square(D)
+        np.fill_diagonal(D2, np.inf)
+        P, sigma = calibrate(D2, lower_perplexity(self.perplexity, len(D)))
+        smallest = SMALLEST_BANDWIDTH * np.sqrt(np.mean(D2, where=np.isfinite(D2)))
+        floored = (sigma < smallest) & (self.name == "nerv")  # as the embedding has it
+        if floored.any():
+            sigma[floored] = smallest
+            P[floored] = row_affinities(D2[floored], sigma[floored])
+        return P, sigma, ~floored
+
+    def place(self, D, Y, **options):
+        """Positions of lower cost."""
+        P, sigma, _ = self.affinities(squareform(np.maximum(D, 0.0)))
+        if self.name == "nerv":
+            cost = partial(nerv_cost, P=P, sigma=sigma, gamma=self.gamma)
+        else:
+            cost = partial(tsne_cost, P=symmetrised(P))
+        return minimize(cost, Y, relative=True, **options)
+
+    def of_weights(self, matrices, weights, Y):
+        """The cost as a function of the raw weights."""
+        E2 = cdist(Y, Y, "sqeuclidean")
+
+        def objective(a):
+            total = a.sum()
+            alpha = a / total
+            D = mix(alpha, matrices)
+            value, slope = self.slope(squareform(np.maximum(D, 0.0)), E2)
+            by_D = squareform(slope + slope.T, checks=False) * 2 * np.maximum(D, 0.0)
+            by_alpha = matrices @ by_D
+            return value, (by_alpha - alpha @ by_alpha) / total
+
+        return objective
+
+    def slope(self, D, E2):
+        """The cost of a square mixture D at squared distances E2 of positions, and dE/ds of each ordered pair."""
+        P, sigma, free = self.affinities(D)
+        s, beta = np.square(D), 0.5 / np.square(sigma)[:, None]
+        value, g, h = self._nerv(P, beta, E2) if self.name == "nerv" else self._tsne(P, E2)
+        centred, g = s - (P * s).sum(axis=1, keepdims=True), g - (P * g).sum(axis=1, keepdims=True)
+        variance = (P * centred**2).sum(axis=1, keepdims=True)
+        moved = (P * g * centred).sum(axis=1, keepdims=True) - h
+        # Where equal rows alone decide, or the bandwidth is at its floor, it does not follow the distances.
+        follows = (variance > 1e-12 * np.square(s.max(axis=1, keepdims=True))) & free[:, None]
+        moved = np.divide(moved, variance, out=np.zeros_like(moved), where=follows)
+        return value, beta * P * (centred * moved - g)
+
+    def _tsne(self, P, E2):
+        """KL(P || Q) over all pairs, its derivative by p_{j|i}, and none by b."""
+        joint = symmetrised(P)
+        W = 1 / (1 + E2)
+        np.fill_diagonal(W, 0.0)
+        ratio = np.log(np.maximum(joint, _TINY) / np.maximum(W / W.sum(), _TINY))
+        np.fill_diagonal(ratio, 0.0)
+        return float((joint * ratio).sum()), ratio / len(P), 0.0
+
+    def _nerv(self, P, beta, E2):
+        """The cost of NeRV, its derivative by p_{j|i}, and the one by b_i through q alone."""
+        log_q = -beta * E2
+        np.fill_diagonal(log_q, -np.inf)
+        log_q -= log_q.max(axis=1, keepdims=True)
+        Q = np.exp(log_q)
+        total = Q.sum(axis=1, keepdims=True)
+        Q /= total
+        floored = np.maximum(P, SMALLEST_AFFINITY)
+        ratio = np.log(floored * total) - log_q  # log(p / q)
+        np.fill_diagonal(ratio, 0.0)
+        value = self.gamma * (P * ratio).sum() - (1 - self.gamma) * (Q * ratio).sum()
+        above = P > SMALLEST_AFFINITY
+        g = self.gamma * (ratio + above) - (1 - self.gamma) * np.where(above, Q / floored, 0.0)
+        by_q = -(1 - self.gamma) * ratio  # and -gamma p / q, whose part is simple: p times the same as q
+        means = (Q * E2).sum(axis=1, keepdims=True)
+        spread = (Q * by_q * (E2 - means)).sum(axis=1, keepdims=True)
+        spread += -self.gamma * (P * (E2 - means)).sum(axis=1, keepdims=True)
+        return float(value), g, -spread
+
+
+class IsomapCost:
+    """``|G - Y Y^T|^2 / |G|^2``, the share of the Gram matrix of path lengths that classical scaling leaves out.
+
+    The paths are those over the smallest connected neighbour graph of the mixture. While the weights move they stay as
+    they are, so that lengths are mixtures again, of the lengths of the same paths by each measure.
+    """
+
+    def place(self, D, Y, **options):
+        """The positions of classical scaling."""
+        D2 = np.square(self._paths(D)[0])
+        size = float(np.square(double_centre(D2)).sum()) or 1.0
+        Y, _, missing = classical_scaling(D2, Y.shape[1])
+        return Minimum(Y, (missing * len(Y)) ** 2 / size, 1, "closed form")
+
+    def of_weights(self, matrices, weights, Y):
+        """The share as a function of the raw weights, for the paths of the present ones."""
+        _, before = self._paths(mix(weights, matrices))
+        lengths = path_lengths(matrices, before)
+        wanted = (Y - Y.mean(axis=0)) @ (Y - Y.mean(axis=0)).T
+
+        def objective(a):
+            total = a.sum()
+            alpha = a / total
+            D = squareform(mix(alpha, lengths))
+            G = double_centre(np.square(D))
+            rest, size = G - wanted, float(np.square(G).sum()) or 1.0
+            value = float(np.square(rest).sum()) / size
+            by_G = 2 * (rest - value * G) / size
+            by_D2 = double_centre(by_G)  # G = -J D2 J / 2, and so is the way back
+            by_alpha = lengths @ squareform(4 * by_D2 * D, checks=False)
+            return value, (by_alpha - alpha @ by_alpha) / total
+
+        return objective
+
+    def _paths(self, D):
+        """Lengths of the shortest paths of a condensed mixture, and the row before each on them."""
+        D = squareform(np.maximum(D, 0.0))
+        near = connected_neighbours(PrecomputedMetric.of(D), len(D), "auto")
+        graph = edge_graph(neighbour_edges(*near), len(D))
+        graph.data = np.maximum(graph.data, _TINY)  # an edge of length zero is an edge
+        return shortest_path(graph, method="D", directed=False, return_predecessors=True)
+
+
+def path_lengths(matrices, before):
+    """Lengths of the paths i -> j given by the row `before` j on each, by every measure: (L, n_pairs), condensed."""
+    n = len(before)
+    squares = np.stack([squareform(row) for row in matrices])
+    lengths = np.zeros_like(squares)
+    sources = np.broadcast_to(np.arange(n)[:, None], (n, n))
+    known = np.eye(n, dtype=bool)
+    while not known.all():
+        last = np.where(before >= 0, before, 0)
+        ready = ~known & known[sources, last]
+        i, j = np.nonzero(ready)
+        lengths[:, i, j] = lengths[:, i, last[i, j]] + squares[:, last[i, j], j]
+        known |= ready
+    return np.stack([squareform(0.5 * (one + one.T), checks=False) for one in lengths])
+
+
+def make_cost(name, perplexity, gamma):
+    """The cost by name."""
+    if name in ("tsne", "nerv"):
+        return NeighborCost(name, perplexity, gamma)
+    return ElasticCost() if name == "elastic" else IsomapCost()
+
+
+def of_roots(objective):
+    """A function of weights as one of their roots: squares are never negative."""
+
+    def squared(b):
+        value, gradient = objective(b**2)
+        return value, 2 * b * gradient
+
+    return squared
