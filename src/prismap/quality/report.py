@@ -99,7 +99,7 @@ class MapReport:
     notes, warnings : what else a reader should know
     supervision_curve : what "supervision" was chosen from, if it was: dictionaries of posterior, supervision, score
         (share of rows told right by their ten nearest; nRMSE of real targets), standard_error, and whether it was taken
-    medoids : of objects that are no vectors, the most typical of each class and island: dictionaries of what it is the
+    medoids : of objects that are no vectors, the most typical of each class and cluster: dictionaries of what it is the
         medoid of, its row, the number of rows of the group, and its text
 
     `verdict` puts it in words (rules in `prismap.quality.verdict`), ``str()`` makes a table, `to_dict` is JSON-safe.
