@@ -49,7 +49,7 @@ m.plot()
 print(f"{len(proteins)} proteins, {m.parts_.data.n_evaluations:,} alignments")
 
 # %%
-# The verdict, and the most typical protein of every family and island. No alignment is computed again for it.
+# The verdict, and the most typical protein of every family and cluster. No alignment is computed again for it.
 
 report = m.report(n_permutations=2)
 print(textwrap.fill(report.verdict, 100))

@@ -21,11 +21,15 @@ from prismap import PrisMap
 from prismap.comparisons import Objects, neighbors_by_pivots
 from prismap.metrics import FisherMetric
 from prismap.metrics.posteriors import LeastSquaresMachine
+from prismap.quality import knn_error
 
 READING = """
 Where objects form groups, distances to pivots tell them apart, and evaluations of 1 % of n^2 find nearly all neighbours
 of 20,000 strings. Strings without groups have neighbours that are hardly nearer than any other string: the recall
-falls, and the result says so. Seconds were taken on a machine with other work and can be twice those of an idle one.
+falls, and the result says so. Seconds were taken on a machine with other work and can be several times those of an idle
+one. Maps: classes help new graphs (11.9 % against 18.3 % without them; permuted classes give chance). The matrices of
+table A, looked up by a function, give the bits of the matrix path in all seven; their errors here are in-sample, and
+the figures of new rows and of permuted labels are those of table A.
 """
 SETTINGS = ((100, 100, 1), (100, 100, 2))
 
@@ -139,43 +143,36 @@ def percent(count, n):
 
 def many_with_target(options):
     """More strings than all their distances have room for, with classes: a class is eight groups."""
-    n = 2000 if options.quick else 12_000
-    strings, groups = clustered(n, 40, 20, with_groups=True)
+    n, n_out = (2000, 200) if options.quick else (12_000, 500)
+    strings, groups = clustered(n + n_out, 20, 20, with_groups=True)
     classes = groups % (n // 320)
-    for words, params in (("no target", {"target": "none"}), *(
-        (f"classes, support {m:,}", {"metric": FisherMetric(posterior=LeastSquaresMachine(m))}) for m in (500, 2000)
-    )):  # fmt: skip
-        m = PrisMap(data=Objects("edit", n_jobs=1), perplexity=10, fit_rows=n, random_state=0, **params)
-        _, seconds = timed(lambda m=m: m.fit(strings, classes))
-        count, found = m.parts_.data.n_evaluations, m.parts_.story["neighbors"]
-        row = {
-            "map": words, "n": n, "evaluations, % of n^2": percent(count, n), "neighbours": str(found),
-            "seconds": seconds,
-        }  # fmt: skip
-        yield {**row, **verdict_figures(m, m.report(n_permutations=2))}
-
-
-def verdict_figures(m, report):
-    """Held-out errors of a map."""
-    if not report.scores:
-        return {}
-    score = report.scores[0]
-    return {
-        f"{score.name} held out, %": 100 * float(score.value), "without labels": 100 * float(score.unsupervised),
-        "permuted": 100 * score.permuted.mean,
-    }  # fmt: skip
+    machine = FisherMetric(posterior=LeastSquaresMachine(500))
+    yield from held_out_rows(Objects("edit", n_jobs=1), strings, classes, n, metric=machine, perplexity=10)
 
 
 def map_of_graphs(options):
     """The kinds of graphs as classes."""
-    rng, n = np.random.default_rng(0), 300 if options.quick else 2000
-    kinds = rng.integers(4, size=n)
-    graphs = [random_graph(rng, int(kind)) for kind in kinds]
-    m = PrisMap(data=Objects("weisfeiler_lehman", n_jobs=1), random_state=0)
-    _, seconds = timed(lambda: m.fit(graphs, kinds))
-    count = m.parts_.data.n_evaluations
-    report = m.report(n_permutations=2)
-    yield {"n": n, "evaluations, % of n^2": percent(count, n), "seconds": seconds, **verdict_figures(m, report)}
+    rng, n, n_out = np.random.default_rng(0), *((300, 100) if options.quick else (2000, 500))
+    kinds = rng.integers(4, size=n + n_out)
+    things = [random_graph(rng, int(kind)) for kind in kinds]
+    yield from held_out_rows(Objects("weisfeiler_lehman", n_jobs=1), things, kinds, n)
+
+
+def held_out_rows(how, things, classes, n, **params):
+    """Maps of the first n objects with classes, without and with permuted ones: errors of the others on them."""
+    shuffled = np.random.default_rng(1).permutation(classes)
+    for words, target, more in (("classes", classes, {}), ("no target", classes, {"target": "none"}),
+                                ("permuted classes", shuffled, {})):  # fmt: skip
+        m = PrisMap(data=how, fit_rows=n, random_state=0, **{**params, **more})
+        _, seconds = timed(lambda m=m, y=target: m.fit(things[:n], y[:n]))
+        count, found = m.parts_.data.n_evaluations, m.parts_.story["neighbors"]
+        Y = m.transform(things[n:])
+        wrong = knn_error(Y, target[n:], Y_fit=m.embedding_, y_fit=target[:n], n_neighbors=10)
+        yield {
+            "map": words, "n": n, "evaluations, % of n^2": percent(count, n),
+            "neighbours": getattr(found, "method", found), "seconds": seconds,
+            "10-NN error of new objects, %": 100 * float(wrong),
+        }  # fmt: skip
 
 
 PARTS = {

@@ -14,8 +14,9 @@ from prismap.bundle import read_bundle, write_bundle
 from prismap.comparisons import Objects, get_comparison
 from prismap.exceptions import FileFormatError, InputError
 from prismap.map import make, parts, prismap, store, stored
-from prismap.metrics import FisherMetric, ObjectDissimilarity, ObjectSimilarity, SimilarityMetric
+from prismap.metrics import DissimilarityMetric, FisherMetric, ObjectDissimilarity, ObjectSimilarity, SimilarityMetric
 from prismap.metrics import objects as objects_room
+from prismap.metrics.anchors import FittedIndex
 from prismap.neighbors import kneighbors, search
 
 #: Similarities here are indefinite, and say so.
@@ -130,6 +131,23 @@ def test_a_fisher_metric_takes_objects():
     assert np.array_equal(ours.pairwise(), theirs.pairwise())
     assert np.array_equal(ours.pairwise([N, N + 1]), theirs.pairwise(D[N : N + 2, :N]))
     assert not ours.__sklearn_tags__().input_tags.pairwise
+
+
+@pytest.mark.parametrize("kind", ["dissimilarity", "similarity"])
+def test_blocks_lie_in_memory_as_those_of_a_matrix(kind):
+    """Products of blocks that lie otherwise are added in another order, which shows in the bits of large ones."""
+    matrix = dissimilarities() if kind == "dissimilarity" else similarities()
+    how = Objects(LookUp(matrix), kind, n_jobs=1)
+    ours = (ObjectDissimilarity(how) if kind == "dissimilarity" else ObjectSimilarity(how)).fit(list(range(N)))
+    theirs = (DissimilarityMetric() if kind == "dissimilarity" else SimilarityMetric()).fit(matrix[:N, :N])
+    rows, columns = np.arange(5, 40), np.arange(3, 30)
+    for A, B, wanted in (
+        (None, None, slice(None)), (FittedIndex(rows), FittedIndex(rows), columns),
+        (ours.read(ours, [N, N + 1, N + 2], reset=False), matrix[N : N + 3, :N], columns),
+    ):  # fmt: skip
+        mine, other = ours.squared_to(A, wanted), theirs.squared_to(B, wanted)
+        assert np.array_equal(mine, other)
+        assert mine.strides == other.strides
 
 
 # --- named comparisons, equal objects, files --------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Pages and reports of objects: each as text, and the most typical of every class and island."""
+"""Pages and reports of objects: each as text, and the most typical of every class and cluster."""
 
 import json
 
@@ -29,7 +29,7 @@ def test_medoids_are_nearest_to_all_others_of_their_group(fitted):
         group = np.flatnonzero(one["of"].removeprefix("class ") == KIND)
         assert one["row"] == group[D[np.ix_(group, group)].sum(axis=1).argmin()]
         assert (one["n_rows"], one["text"]) == (12, WORDS[one["row"]])
-    assert [one["of"] for one in found] == ["class place", "class season", "island 1", "island 2"]
+    assert [one["of"] for one in found] == ["class place", "class season", "cluster 1", "cluster 2"]
     before = fitted.parts_.data.n_evaluations
     medoids_of(fitted)
     assert fitted.parts_.data.n_evaluations == before

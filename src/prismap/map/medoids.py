@@ -1,4 +1,4 @@
-"""The most typical object of each class and of each island of a map: the one nearest to all others of its group."""
+"""The most typical object of each class and of each cluster of a map: the one nearest to all others of its group."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def medoids_of(model: Any) -> list[dict[str, Any]]:
         y = model.fitted_target()
         groups += [(f"class {name}", np.flatnonzero(y == code)) for code, name in enumerate(model.classes_)]
     islands = map_islands(model.embedding_, seed=model.seed_)
-    groups += [(f"island {number}", np.sort(rows)) for number, rows in enumerate(islands, 1)]
+    groups += [(f"cluster {number}", np.sort(rows)) for number, rows in enumerate(islands, 1)]
     found = []
     for what, rows in groups:
         if len(rows):

@@ -354,8 +354,9 @@ class ObjectDissimilarity(ObjectData, DissimilarityMetric):
         return self
 
     def squared_to(self, A, columns, self_similarity=None):
-        """Squared dissimilarities."""
-        return self._side(A).to(self.rows_, columns) ** 2
+        """Squared dissimilarities, laid out in memory as those of a matrix are: products then have the same bits."""
+        values = self._side(A).to(self.rows_, columns)
+        return (values if isinstance(columns, slice) else np.asfortranarray(values)) ** 2
 
     def to_anchors(self, anchors):
         """What measures new objects against some of the fitted ones."""
