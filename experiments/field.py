@@ -38,7 +38,18 @@ from prismap.metrics import FisherMetric
 from prismap.metrics.geometry import data_metric
 from prismap.quality import knn_error, r_nx
 
-READING = ""
+READING = """
+Over 18 sets the choice tells 85.1 % of held-out rows right by ten neighbours, as many as the better of two models in
+the full space; a fixed share 81.6, RF-t-SNE 78.0, NCA 70.3, t-SNE 68.9, LDA 68.6, the network 62.3. It is not behind a
+fixed share by more than a standard error on any set but wine, where it tells two of 78 rows less (the same map, votes
+for kernels), and it is ahead by 16 to 21 points where few features matter or classes are bent (xor, shells, signs). It
+is ahead of t-SNE on every set. Rivals are ahead on signs (RF-t-SNE, 2 points), covertype (the network by 6, NCA by 2)
+and adrenal (LDA, two of 47 rows). It is within 3 points of the full space on 15 sets, and 3, 5 and 8 points below on
+olivetti, covertype and letter. Shuffled targets were left out in 63 of 63 cases; the network invents 31 points, NCA 10,
+LDA 7. Where the choice takes more than 0.8, or trees, it keeps less structure than 0.8 does. The two fits, the second
+of which ends without supervision, take 1.0 to 1.6 times as long as those of a fixed share. A single fit of 500 rows
+took 1.1 to 1.4 times as long on digits (two runs), and 1.9 times with trees on 100 features.
+"""
 BUNDLED = {"digits": load_digits, "wine": load_wine, "cancer": load_breast_cancer, "iris": load_iris}
 #: Fitted rows of sets that have few.
 ROWS = {"wine": 100, "iris": 90, "cancer": 280, "adrenal": 100, "olivetti": 280}

@@ -137,6 +137,8 @@ def test_a_posterior_must_know_the_target(signs, noise):
     for y, knows in ((X[:, 0] ** 2 + X[:, 1], True), (np.random.default_rng(3).normal(size=200), False)):
         metric = FisherMetric("real", supervision=0.8, random_state=0).fit(X, y)
         assert knows_target(metric, y, real=True) == knows
+    both = np.column_stack([X[:, 0], 1000 * np.random.default_rng(3).normal(size=200)])  # the unit does not matter
+    assert knows_target(FisherMetric("real", supervision=0.8, random_state=0).fit(X, both), both, real=True)
 
 
 # --- maps -------------------------------------------------------------------------------------------------------------

@@ -194,8 +194,9 @@ def knows_target(metric, y, *, real):
     known = known_targets(y)
     if real:
         target = y[known].reshape(np.count_nonzero(known), -1)
-        found = np.square(metric.target_moments()[0][known] - target).mean(axis=1)
-        chance = np.square(target.mean(axis=0) - target).mean(axis=1)
+        variance = np.maximum(target.var(axis=0), np.finfo(np.float64).tiny)  # several targets have equal weight
+        found = (np.square(metric.target_moments()[0][known] - target) / variance).mean(axis=1)
+        chance = (np.square(target.mean(axis=0) - target) / variance).mean(axis=1)
     else:
         codes = y[known]
         found = -np.log(np.maximum(metric.class_probabilities()[known, codes], LEAST_CHANCE))

@@ -594,6 +594,10 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             positions = Y, distance > self.parts_.far_threshold
         return trust_at(self, rows, *positions)
 
+    def knows_trust(self):
+        """Whether the map was judged, by enough samples to tell how far others can be trusted."""
+        return self._report is not None and self._report.trust is not None
+
     def report_if_judged(self):
         """The report if the map was judged; None otherwise."""
         return self._report
@@ -657,7 +661,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
 def like_rows(Y, rows):
     """Positions in single precision, if the map was made of such rows."""
-    return Y.astype(np.float32) if rows.dtype == np.float32 else Y
+    return Y.astype(np.float32) if getattr(rows, "dtype", None) == np.float32 else Y
 
 
 def distances_among(metric, rows):
