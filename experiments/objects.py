@@ -149,8 +149,8 @@ def many_with_target(options):
         _, seconds = timed(lambda m=m: m.fit(strings, classes))
         count, found = m.parts_.data.n_evaluations, m.parts_.story["neighbors"]
         row = {
-            "map": words, "n": n, "evaluations, % of n^2": percent(count, n), "neighbours": found.method,
-            "recall, %": 100 * found.recall, "seconds": seconds,
+            "map": words, "n": n, "evaluations, % of n^2": percent(count, n), "neighbours": str(found),
+            "seconds": seconds,
         }  # fmt: skip
         yield {**row, **verdict_figures(m, m.report(n_permutations=2))}
 

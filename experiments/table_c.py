@@ -2,9 +2,9 @@
 
 **Protocol.** 1-NN accuracy in % of projected rows, as in the paper: usps 1,000 and the others 2,000 training rows, 30
 principal components (letter as it is). The map is fitted on the training rows, and 10,000 test rows are projected.
-Means and standard deviations of three random splits (two of letter and mnist as published). *Inside* is the paper's
-figure (the nearest neighbour among the projected test rows), *fit to test* takes the nearest fitted row. Permuted:
-training and test labels shuffled. UMAP with `--peers`, its seconds with its compilation.
+Means and standard deviations of three random splits (one of letter as published). *Inside* is the paper's figure (the
+nearest neighbour among the projected test rows), *fit to test* takes the nearest fitted row. Permuted: training and
+test labels shuffled. UMAP with `--peers`, its seconds with its compilation.
 
 The parts *as published* are Algorithms 1 and 2 of the paper, line by line and in plain double precision: t-SNE of the
 training rows, under the Euclidean metric (Algorithm 1) or under Fisher distances of a Parzen density that has seen the
@@ -13,13 +13,15 @@ factor times each row's distance to its nearest neighbour. The paper takes the s
 K are within the range of representable numbers (resp. a predefined interval)". We show two readings of it and our own
 kernel map, whose width is cross-validated:
 
-- *every pair*: every kernel value between two training rows is a normal number;
-- *every row*: every training row has a normal kernel value at one other training row at least. A new row that is
-  farther than that from all training rows gets no kernel value at all and falls to the origin, which the paper observed
-  of some of its rows (*rows at origin*, number of test rows).
+- *every pair*: every kernel value between two training rows is a normal number (``bandwidth="all-representable"`` of
+  `KernelMap`);
+- *every row* (``bandwidth="representable"``): every training row has a normal kernel value at one other training row at
+  least. A new row that is farther than that from all training rows gets no kernel value at all and falls to the origin,
+  which the paper observed of some of its rows (*rows at origin*, number of test rows).
 
 **What differs.** The paper tells neither its splits nor its perplexity (ours: 30) nor T. Its formula for the Fisher
-distance lacks the square root that the thesis has; we take the root. norb is not among our sets.
+distance lacks the square root that the thesis has; we take the root. norb is not among our sets, and mnist as published
+was not run, for time.
 """
 
 from __future__ import annotations
@@ -44,10 +46,16 @@ from prismap.metrics import FisherMetric
 
 READING = """
 Our default is above every entry of the paper and within three points of the support vector machine on the rows
-themselves, and permuted labels stay at chance. Placing 10,000 rows takes a fraction of a second; UMAP's `transform`
-takes 18 to 30. UMAP with labels separates its training rows whatever the labels are, and places new rows worse than
-prismap by 4 (mnist) to 19 (letter) points. Without a target our kernels lose to `mapping="vote"`
-([mappings](mappings.md)). norb is not among our sets.
+themselves, and permuted labels stay at chance. Projecting 10,000 rows takes a fraction of a second, where UMAP's
+`transform` takes 18 to 30. UMAP with labels separates its training rows whatever the labels are, and projects new rows
+worse than prismap by 4 (mnist) to 19 (letter) points. Without a target our kernels lose to `mapping="vote"`
+([mappings](mappings.md)).
+
+As published, the width "every pair" spoils the projection (56 % on usps and 42 on letter for the paper's 84.8 and
+80.1). "Every row" comes within 2 to 5 points of the paper. With a cross-validated width Algorithm 2 has the paper's
+figures or more (87.7 for 87.4, and 82.4 for 80.4 on letter), and Algorithm 1 stays 1 to 2 points below. The in-sample
+metric of Algorithm 2 shows permuted labels on its training rows (66 % on usps, where chance is 10), and nothing of them
+on new rows.
 """
 #: Accuracies of the paper on training and test rows.
 PAPER = {
@@ -138,7 +146,7 @@ def scores(method, Y, y, Z, z, fit, place):
 def published(name, options):
     """Algorithms 1 and 2 by the width of their kernels, each with permuted labels."""
     warnings.simplefilter("ignore", PrismapWarning)  # an ill-conditioned K, whose pseudo-inverse is taken
-    n_splits = 1 if options.quick else 2 if ROWS.get(name) == 2000 else N_SPLITS
+    n_splits = 1 if options.quick or ROWS.get(name) == 2000 else N_SPLITS
     runs = [published_on_split(name, options, seed) for seed in range(n_splits)]
     for found in zip(*runs, strict=True):
         first = found[0]
@@ -209,7 +217,7 @@ def factor_of_rows(D):
 REACH = np.sqrt(-2 * np.log(np.finfo(np.float64).tiny))
 PARTS = {
     **{name: partial(rows_of, name) for name in (*ROWS, "digits")},
-    **{f"{name}, as published": partial(published, name) for name in (*ROWS, "digits")},
+    **{f"{name}, as published": partial(published, name) for name in ("letter", "usps11000", "digits")},
 }
 WITHOUT_DATA = ("digits", "digits, as published")
 

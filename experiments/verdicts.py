@@ -1,11 +1,10 @@
 """Are the words of the verdict right? Generated cases with a known truth, judged by `prismap.judge`.
 
 *Shows*: the share of cases in which the target is said to show, by what is true of the data: no structure (labels drawn
-at random), weak (class means 1 standard deviation apart in one of 8 columns), strong (4 apart in two), leaked (no
-structure but one column that is the label, in standard deviations of 4), permuted (the labels of a strong case,
-permuted). *Over-states*: the share of cases in which the map is said to over-state. Pulled is a stand-in for methods
-that put labels into the map: it moves each row of principal components nine tenths of the way to a place of its class,
-and puts new rows, whose class it does not know, where their components are. 60, 150 and 400 rows, 2 and 6 classes.
+at random), weak (class means 1 standard deviation apart in one of 8 columns), strong (4 apart in two), permuted (the
+labels of a strong case, permuted). *Over-states*: the share of cases in which the map is said to over-state, for maps
+by five methods. Pulled is a stand-in for methods that put labels into the map: it moves each row of principal
+components nine tenths of the way to a place of its class. 150 and 400 rows, 2 and 6 classes.
 """
 
 from __future__ import annotations
@@ -25,11 +24,18 @@ from prismap import judge
 
 READING = """
 Wanted: the target is said to show in at most 5 % of the cases without structure and in at least 95 % of the strong
-ones; labels that were put into the map are called over-stated in at least 95 %, and plain t-SNE in at most 5 %. Weak
-cases are there to see what is missed.
+ones; labels that were put into the map are called over-stated in at least 95 %, and plain t-SNE in at most 5 %. None of
+144 cases without structure was said to show (so fewer than 3 in 100 do, with 95 % certainty), and all 56 strong ones
+were on maps that are not pulled. All 64 pulled maps were said to over-state, and none of 32 of t-SNE (fewer than 9 in
+100). Weak cases are there to see what is missed, which is two of three: the rule is strict.
+
+On pulled maps the target is said not to show even where the structure is strong, and rightly: new rows do not go to the
+place of their class, so that the map tells nothing about them. Not measured: UMAP with labels, for which pulled stands
+in, and cases with leaked columns, very few rows or many classes. These cases were judged before maps of permuted
+targets left the judged rows out themselves (n_permutations=3); the rules of the words are the same.
 """
-GAPS = {"none": 0.0, "weak": 1.0, "strong": 4.0, "leaked": 4.0, "permuted": 4.0}
-SIZES, N_CLASSES, N_FEATURES = (60, 150, 400), (2, 6), 8
+GAPS = {"none": 0.0, "weak": 1.0, "strong": 4.0, "permuted": 4.0}
+SIZES, N_CLASSES, N_FEATURES = (150, 400), (2, 6), 8
 
 
 class Pulled(BaseEstimator):
@@ -52,23 +58,13 @@ class Pulled(BaseEstimator):
         return self.pca_.transform(X)
 
 
-def supervised_umap():
-    """UMAP, which is given the labels."""
-    import umap
-
-    return umap.UMAP(random_state=0, n_epochs=100)
-
-
 METHODS = {
     "PCA": lambda: PCA(2),
     "t-SNE": lambda: openTSNE.TSNE(random_state=0, n_iter=150, early_exaggeration_iter=100),
     "LDA": LinearDiscriminantAnalysis,
     "pulled": Pulled,
     "coordinates (PCA)": None,
-    "supervised UMAP": supervised_umap,
 }
-#: Truths that a method is asked about, if not all.
-ASKED = {"supervised UMAP": ("strong", "permuted")}
 
 
 def case(truth, n_rows, n_classes, seed):
@@ -76,9 +72,6 @@ def case(truth, n_rows, n_classes, seed):
     rng = np.random.default_rng(seed)
     y = rng.integers(0, n_classes, n_rows)
     X = rng.normal(size=(n_rows, N_FEATURES))
-    if truth == "leaked":
-        X[:, 0] = GAPS[truth] * y + 0.01 * X[:, 0]
-        return X, y
     columns = 1 if truth == "weak" else 2
     centres = np.zeros((n_classes, columns))
     centres[:, 0] = np.arange(n_classes) % 3
@@ -92,13 +85,13 @@ def judged_by(name):
 
     def part(options):
         warnings.simplefilter("ignore")
-        make, n_seeds = METHODS[name], 1 if options.quick or name == "t-SNE" else 2
-        for truth in ASKED.get(name, GAPS):
+        make, n_seeds = METHODS[name], 1 if options.quick else 2 if name == "t-SNE" else 4
+        for truth in GAPS:
             found = []
             for n_rows, n_classes, seed in itertools.product(SIZES, N_CLASSES, range(n_seeds)):
                 X, y = case(truth, n_rows, n_classes, seed)
                 subject = (X, PCA(2).fit_transform(X)) if make is None else (make(), X)
-                report = judge(*subject, y, target="class")
+                report = judge(*subject, y, target="class", n_permutations=3)
                 found.append((report.target_shows, report.overstates))
             shows, over = zip(*found, strict=True)
             yield {
@@ -110,7 +103,7 @@ def judged_by(name):
 
 
 PARTS = {name: judged_by(name) for name in METHODS}
-WITHOUT_DATA = tuple(name for name in PARTS if name != "supervised UMAP")  # that one needs umap-learn
+WITHOUT_DATA = tuple(PARTS)
 
 if __name__ == "__main__":
     main(sys.modules[__name__])

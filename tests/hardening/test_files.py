@@ -63,6 +63,7 @@ def maps(tmp_path_factory):
         ("lssvm", {"metric": FisherMetric(posterior="lssvm", perplexity=5)}, y),
         ("real", {}, X[:, 0]),
     ):
+        options |= {"supervision": 0.8, "mapping": "fisher"}
         PrisMap("mds", perplexity=5, random_state=0, **options).fit(X, target).save(folder / f"{kind}.prismap")
     return folder
 

@@ -103,6 +103,11 @@ def test_what_is_no_view_of_objects_is_refused():
         ModelView.from_estimator(machine().fit(WORDS, KIND), [*WORDS[:-1], 17], KIND, map=PLANE)
 
 
+def test_objects_have_no_other_way_back():
+    with pytest.raises(InputError, match="behind a place of objects stands one of them"):
+        ModelView.from_estimator(machine().fit(WORDS, KIND), WORDS, KIND, inverse="kernel")
+
+
 def test_a_comparison_matrix_gives_values_or_kernels():
     D = Objects("edit").over(WORDS).block()
     step = ComparisonMatrix("edit", kernel="gaussian").fit(WORDS)

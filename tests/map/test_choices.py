@@ -11,8 +11,8 @@ from sklearn.datasets import load_iris
 from prismap import PrisMap
 from prismap.embeddings import MDS, ElasticMDS, Isomap, KernelDiscriminant, KernelPCA, NeRV
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.map.judge import twins_of
 from prismap.map.make import MAPPINGS, METHODS
+from prismap.map.twins import twins_of
 from prismap.mappings import DirectPlacement, KernelMap, VoteMap
 from prismap.metrics import MixtureMetric
 

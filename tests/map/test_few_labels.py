@@ -28,7 +28,7 @@ def labelled(n):
     "y", [np.arange(36) == 3, *map(labelled, (2, 3, 5, 9, 14))], ids=["rare", "2", "3", "5", "9", "14"]
 )
 def test_what_cannot_be_judged_is_said_and_the_map_is_there(y):
-    model = fitted(y, target="class")
+    model = fitted(y, target="class", supervision=0.8)
     report = model.report()
     assert report.scores == ()
     assert report.notes[0].startswith("How well the target shows was not judged: ")

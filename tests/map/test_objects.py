@@ -285,6 +285,30 @@ def test_an_exception_names_the_pair_and_loses_nothing():
         m.fit(things)
 
 
+@pytest.mark.parametrize("kind", ["dissimilarity", "similarity"])
+def test_the_next_attempt_goes_on_where_the_last_one_failed(kind):
+    failing, asked = [4711], []
+
+    def compare(a, b):
+        if failing and len(asked) > 200 and 4711 in (a, b):
+            raise ConnectionError("the server is away")
+        asked.append((a, b))
+        return float(abs(a - b)) if kind == "dissimilarity" else float(np.exp(-abs(a - b) / 100))
+
+    things = [*range(30), 4711, *range(30, 40)]
+    m = PrisMap(data=Objects(compare, kind, n_jobs=1), **settings(target="none"))
+    with pytest.raises(InputError, match=r"object 30 \(4711, int\): ConnectionError: the server is away"):
+        m.fit(things)
+    n_before = len(asked)
+    assert n_before > 200
+    failing.clear()
+    m.fit(things)
+    n_pairs = 41 * 40 // 2 + (41 if kind == "similarity" else 0)
+    assert len(asked) == n_pairs + m.fitted_rows().table.evaluator.n_checks
+    assert m.parts_.data.n_evaluations == n_pairs
+    assert not hasattr(m.data, "unfinished")
+
+
 def test_a_new_object_that_fails_is_named_by_its_own_number():
     m = PrisMap(data=Objects(one_that_fails, "dissimilarity", n_jobs=1), **settings(target="none")).fit(range(40))
     with pytest.raises(InputError, match=r"new object 1,300 \(4711, int\)"):

@@ -5,7 +5,7 @@ import pytest
 
 from prismap import PrisMap
 from prismap.exceptions import InputError
-from prismap.map.judge import error_of
+from prismap.map.scores import error_of
 from prismap.quality import knn_nrmse
 
 

@@ -11,8 +11,8 @@ from prismap.comparisons import Objects
 from prismap.embeddings import MDS
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.map import repairs
-from prismap.map.judge import judged_folds, place_fold
 from prismap.map.repairs import compare_repairs
+from prismap.map.twins import judged_folds, place_fold
 from prismap.metrics import FisherMetric, ObjectSimilarity, SimilarityMetric
 from prismap.metrics.geometry import REPAIRS
 from prismap.quality import MapReport, knn_error

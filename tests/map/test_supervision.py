@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_diabetes
+from sklearn.datasets import load_diabetes, load_wine
 from sklearn.neighbors import KNeighborsClassifier
 
 from prismap import PrisMap
 from prismap._random import as_generator
-from prismap.map.choose import GRID, choose_mapping, is_majority, least_as_good, paired_gap, row_losses
-from prismap.map.make import smoothness
+from prismap.map.choose import GRID, choose_mapping, compared_with_own, knows_target, least_as_good
+from prismap.map.judge import published_notes
+from prismap.map.make import make_embedding, smoothness
+from prismap.map.trials import is_majority, kept_share, nearest_rows, paired_gap, quick_losses, row_losses
 from prismap.mappings import KernelMap, VoteMap
 from prismap.metrics import FisherMetric
 from prismap.metrics.base import PrecomputedMetric
@@ -43,9 +45,9 @@ def test_losses_are_those_of_neighbours_without_the_row_itself():
     rng = np.random.default_rng(0)
     A, B, y = rng.normal(size=(60, 2)), rng.normal(size=(60, 2)), rng.integers(3, size=60)
     arcs2, steps2 = (np.square(Z[:, None] - Z[None]).sum(axis=2) for Z in (A, B))
-    found = row_losses(arcs2, steps2, [0.0, 0.3], y, real=False)
-    for losses, w in zip(found, (0.0, 0.3), strict=True):
+    for w in (0.0, 0.3):
         D = w * arcs2 + (1 - w) * steps2
+        losses = row_losses(nearest_rows(D.copy()), y, real=False)
         for i in range(60):
             others = np.delete(np.arange(60), i)
             near = others[np.argsort(D[i, others], kind="stable")[:10]]
@@ -58,9 +60,15 @@ def test_losses_of_numbers_are_squared_errors_of_the_mean():
     rng = np.random.default_rng(0)
     Z, y = rng.normal(size=(40, 2)), rng.normal(size=(40, 1))
     D2 = np.square(Z[:, None] - Z[None]).sum(axis=2)
-    (found,) = row_losses(D2, D2, [0.4], y, real=True)
+    found = row_losses(nearest_rows(D2.copy()), y, real=True)
     near = np.argsort(D2 + np.diag(np.full(40, np.inf)), axis=1)[:, :10]
     assert np.allclose(found, np.square(y[near].mean(axis=1) - y)[:, 0])
+
+
+def test_neighbours_kept_are_counted_whatever_their_order():
+    own = np.array([[1, 2, 3, 4], [0, 2, 3, 4]])
+    assert kept_share(own[:, ::-1], own) == 1
+    assert kept_share(np.array([[1, 2, 8, 9], [5, 6, 7, 0]]), own) == (0.5 + 0.25) / 2
 
 
 def test_majority_agrees_with_scikit_learn_where_there_is_no_tie():
@@ -81,23 +89,56 @@ def test_the_error_of_a_gap_is_paired():
     assert error < 0.5 * np.hypot(a.std(), b.std()) / np.sqrt(200)
 
 
-def test_no_gain_beyond_chance_takes_nothing():
-    losses = np.tile(np.repeat([0.0, 1.0], 50), (3, 1))
-    losses[2, 99] = 0  # one row of a hundred
-    assert least_as_good(losses, [0.0, 0.4, 0.8]) == 0
+def test_the_least_share_that_is_as_good_is_taken():
+    losses = np.zeros((4, 400))
+    losses[0, :200] = 1  # no supervision: half are wrong
+    losses[1, :100] = 1
+    losses[2, :3] = 1
+    losses[3, 1:4] = 1  # the best two err equally often, on other rows
+    assert least_as_good(losses, [0.0, 0.8, 0.95, 0.99]) == 2
+    losses[2, :40] = 1
+    assert least_as_good(losses, [0.0, 0.8, 0.95, 0.99]) == 3
+    assert least_as_good(np.zeros((3, 50)), [0.0, 0.8, 0.95]) == 0  # nothing to gain
 
 
-def test_the_least_share_that_is_as_good_is_taken_and_the_better_of_two():
-    right = np.zeros((6, 400))
-    right[0, :200] = 1  # no supervision: half are wrong
-    right[1, :100] = 1
-    right[2, :2] = 1  # 0.8: as good as the best
-    right[4, :60] = 1
-    right[5, :1] = 1
-    weights = [0.0, 0.4, 0.8, 0.99, 0.4, 0.8]
-    assert least_as_good(right, weights) == 5
-    right[5, :40] = 1
-    assert least_as_good(right, weights) == 3  # the two rows that 0.8 loses all speak for the best
+def test_a_target_is_not_left_out_as_readily_as_a_share_is_lowered():
+    losses = np.zeros((2, 100))
+    losses[0, :3] = 1
+    losses[1, 3] = 1  # two rows of a hundred: one standard error, and no two
+    gap, error = paired_gap(losses[0], losses[1])
+    assert error < gap < 2 * error
+    assert least_as_good(losses, [0.8, 0.95]) == 0
+    assert least_as_good(losses, [0.0, 0.95]) == 1
+
+
+def test_a_row_is_judged_on_a_quick_map_of_the_half_without_it():
+    """The slow twin: the halves, the maps and the placement step by step."""
+    rng = np.random.default_rng(0)
+    y = np.arange(61) % 3
+    X = rng.normal(size=(61, 4)) + 2 * y[:, None]
+    D = np.sqrt(np.square(X[:, None] - X[None]).sum(axis=2))
+    found = quick_losses(D, y, perplexity=30, seed=5, real=False)
+    order = np.lexsort((as_generator(5).permutation(61), y))
+    for kept, out in ((order[::2], order[1::2]), (order[1::2], order[::2])):
+        part = D[np.ix_(kept, kept)]
+        embedding = make_embedding("tsne", perplexity=(len(kept) - 1) / 3, seed=5, n_iter=50)
+        Y = embedding.set_params(metric="precomputed").fit(part).embedding_
+        placed = VoteMap(metric="precomputed").fit(part, Y).transform(D[np.ix_(out, kept)])
+        near = np.argsort(np.square(placed[:, None] - Y[None]).sum(axis=2), axis=1)[:, :10]
+        assert np.array_equal(found[out], ~is_majority(y[kept][near], y[out]))
+    assert abs(np.bincount(y[order[::2]], minlength=3) - np.bincount(y[order[1::2]], minlength=3)).max() <= 1
+
+
+def test_a_posterior_must_know_the_target(signs, noise):
+    for (X, y), knows in ((signs, True), (noise, False)):
+        metric = FisherMetric(posterior="lssvm", supervision=0.8, random_state=0).fit(X, y)
+        assert knows_target(metric, y, real=False) == knows
+    X, _ = signs
+    for y, knows in ((X[:, 0] ** 2 + X[:, 1], True), (np.random.default_rng(3).normal(size=200), False)):
+        metric = FisherMetric("real", supervision=0.8, random_state=0).fit(X, y)
+        assert knows_target(metric, y, real=True) == knows
+    both = np.column_stack([X[:, 0], 1000 * np.random.default_rng(3).normal(size=200)])  # the unit does not matter
+    assert knows_target(FisherMetric("real", supervision=0.8, random_state=0).fit(X, both), both, real=True)
 
 
 # --- maps -------------------------------------------------------------------------------------------------------------
@@ -172,6 +213,40 @@ def test_the_report_shows_what_was_tried(noise_map):
     again = type(report).from_dict(report.to_dict())
     assert again.supervision_curve == report.supervision_curve
     assert again.verdict == report.verdict
+
+
+def test_the_report_has_a_line_for_each_share_tried(noise_map):
+    lines = str(noise_map.report(n_permutations=1)).splitlines()
+    first = next(k for k, line in enumerate(lines) if line.startswith("supervision tried"))
+    tried = lines[first + 1 : first + 1 + len(noise_map.supervision_curve_)]
+    assert [line.split()[0].rstrip(",") for line in tried] == [
+        f"{one['supervision']:g}" for one in noise_map.supervision_curve_
+    ]
+    assert "100 %" in tried[0]
+    assert tried[0].endswith("taken")
+
+
+@pytest.mark.filterwarnings("ignore:Columns differ")
+def test_a_published_metric_that_is_worse_than_none_is_told():
+    """Wine without standardisation: one large column is nearly all there is to see."""
+    X, y = load_wine(return_X_y=True)
+    model = PrisMap("mds", supervision=1.0, random_state=0).fit(X, y)
+    (note,) = published_notes(model)
+    shares = []
+    for D in (model.parts_.data.pairwise(), model.metric_.pairwise()):
+        near = np.argsort(D + np.diag(np.full(len(y), np.inf)), axis=1, kind="stable")[:, :10]
+        shares.append(is_majority(y[near], y).mean())
+    own, pure = shares
+    assert f"{100 * own:.0f} % of the rows right in the data and {100 * pure:.0f} % under it" in note
+    assert published_notes(PrisMap("mds", supervision=0.8, random_state=0).fit(X, y)) == ()
+
+
+def test_a_published_metric_that_helps_is_not_complained_of():
+    X = np.random.default_rng(0).uniform(0, 8, size=(100, 2))
+    model = PrisMap("mds", supervision=1.0, target="real", random_state=0).fit(X, np.sin(X[:, 0]))
+    own, pure = compared_with_own(model.metric_, model.parts_.data, model.fitted_target(), 0)
+    assert pure["score"] < own["score"]
+    assert published_notes(model) == ()
 
 
 # --- mappings ---------------------------------------------------------------------------------------------------------

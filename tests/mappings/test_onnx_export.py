@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from prismap.exceptions import InputError
-from prismap.mappings import InverseMap, KernelMap
+from prismap.mappings import InverseMap, KernelMap, VoteMap
 
 pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -47,10 +47,33 @@ def test_an_inverse_map_exports_too(rows):
     np.testing.assert_allclose(run(to_onnx(model), Y), model.transform(Y), atol=1e-8)
 
 
+@pytest.mark.parametrize("n_neighbors", [1, 10, 500])
+def test_votes_export_too(rows, n_neighbors):
+    X, Y = rows
+    model = VoteMap(n_neighbors).fit(X[:150], np.sign(Y[:150]) * 50 + Y[:150])
+    new = np.vstack([X[150:], X[:1], X[:1] + 1e4])
+    np.testing.assert_allclose(run(to_onnx(model), new), model.transform(new), atol=1e-7)
+
+
+def test_votes_of_duplicates_are_no_division_by_zero(rows):
+    X, Y = rows
+    X[:20] = X[0]
+    model = VoteMap().fit(X, Y)
+    np.testing.assert_allclose(run(to_onnx(model), X[:1]), model.transform(X[:1]), atol=1e-7)
+
+
+def test_votes_in_single_precision_agree_for_nearly_all_rows(rows):
+    X, Y = rows
+    model = VoteMap().fit(X[:150], Y[:150])
+    found = run(to_onnx(model, dtype="float32"), X[150:].astype(np.float32))
+    off = np.abs(found - model.transform(X[150:])).max(axis=1)
+    assert (off < 1e-4 * np.abs(Y).max()).mean() > 0.9
+
+
 def test_what_cannot_be_exported_is_refused(rows):
     X, Y = rows
-    for model in (KernelMap("elm"), KernelMap(metric="manhattan")):
-        with pytest.raises(InputError, match="kernel='rbf' and metric='euclidean'"):
+    for model in (KernelMap("elm"), KernelMap(metric="manhattan"), VoteMap(metric="manhattan")):
+        with pytest.raises(InputError, match="metric='euclidean'"):
             to_onnx(model.fit(X, Y))
     with pytest.raises(InputError, match="dtype must be"):
         to_onnx(KernelMap().fit(X, Y), dtype="float16")

@@ -181,7 +181,7 @@ def test_distances_are_fisher_and_raos(rows):
     wanted = np.sqrt(0.8 * fisher_rao(m[:, None], v[:, None], m, v) ** 2 + 0.2 * steps)
     assert np.allclose(metric.pairwise(), wanted, atol=1e-6)
     anchors = metric.to_anchors(np.arange(40))
-    own = metric.geometry_.to_anchors(np.arange(40)).see(new)
+    own = metric.data_.to_anchors(np.arange(40)).see(new)
     # where rows are placed, a grid moves them by a trace
     assert np.allclose(anchors.see(new, own).distances, metric.pairwise(new), atol=5e-3)
 
@@ -257,3 +257,17 @@ def test_missing_targets_and_a_small_support(rows):
     assert len(metric.support_) == 20
     assert np.isfinite(metric.pairwise(new)).all()
     assert np.isfinite(metric.target_moments()[0]).all()
+
+
+def test_distances_that_are_not_euclidean(rows):
+    """Their kernel matrices are indefinite."""
+    _, y, _ = rows
+    D = np.random.default_rng(0).uniform(0.1, 3, size=(40, 40))
+    D = D + D.T
+    np.fill_diagonal(D, 0)
+    metric = metric_of(D, y, data="dissimilarity")
+    assert np.isfinite(metric.pairwise()).all()
+    assert np.isfinite(metric.pairwise(D[:5] + 0.1)).all()
+    K = np.array([[1.0, 2.0], [2.0, 1.0]])
+    L = row_process.steady_cholesky(K)
+    assert np.allclose(L @ L.T - K, (1 + 1e-4) * np.eye(2))

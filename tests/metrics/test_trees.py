@@ -8,7 +8,8 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
-from prismap.metrics.posteriors.trees import Forest, fit_trees
+from prismap.metrics.posteriors.lssvm import softmax
+from prismap.metrics.posteriors.trees import GROWN, N_TREES, Forest, fit_trees, log_shares
 
 
 @pytest.fixture(scope="module")
@@ -22,21 +23,21 @@ def signs():
 def test_votes_are_those_of_scikit_learn(signs, kind, as_given):
     X, y = signs
     made = kind(20, random_state=0).fit(X[:160], y[:160])
-    votes = Forest.of(made, 4).votes(as_given(X[160:]))
+    votes = Forest.of(made.estimators_, made.classes_, 4).votes(as_given(X[160:]))
     assert np.allclose(votes, made.predict_proba(X[160:]), rtol=0, atol=1e-12)
 
 
 def test_a_class_that_a_forest_never_saw_gets_no_vote(signs):
     X, y = signs
     made = RandomForestClassifier(5, random_state=0).fit(X[y != 1], y[y != 1])
-    votes = Forest.of(made, 4).votes(X)
+    votes = Forest.of(made.estimators_, made.classes_, 4).votes(X)
     assert (votes[:, 1] == 0).all()
     assert np.allclose(votes[:, [0, 2, 3]], made.predict_proba(X), rtol=0, atol=1e-12)
 
 
 def test_a_row_gets_the_same_bits_alone_and_among_others(signs):
     X, y = signs
-    forest, _ = fit_trees(X, y, 4, np.arange(240) % 5, 0)
+    forest, _ = fit_trees(X, y, 4, 0)
     alone = np.vstack([forest.probabilities(X[i : i + 1]) for i in range(30)])
     assert np.array_equal(forest.probabilities(X)[:30], alone)
 
@@ -45,10 +46,32 @@ def test_rows_are_judged_by_forests_that_never_saw_them(signs):
     """Permuted labels: what a row says of itself would show as an accuracy above chance."""
     X, y = signs
     y = np.random.default_rng(1).permutation(y)
-    whole, P = fit_trees(X, y, 4, np.arange(240) % 5, 0)
+    whole, P = fit_trees(X, y, 4, 0)
     assert (P.argmax(axis=1) == y).mean() < 0.4
     assert (whole.probabilities(X).argmax(axis=1) == y).mean() > 0.8
     assert np.allclose(P.sum(axis=1), 1)
+
+
+def test_rows_are_judged_by_the_trees_whose_draw_left_them_out(signs):
+    """The slow twin: scikit-learn's own judgement out of bag, lot by lot."""
+    X, y = signs
+    whole, P = fit_trees(X, y, 4, 7)
+    votes, count = np.zeros((240, 4)), np.zeros((240, 1))
+    for part in range(N_TREES // GROWN):
+        lot = ExtraTreesClassifier(GROWN, min_samples_leaf=2, max_features=12, bootstrap=True, random_state=7 + part)
+        lot.fit(X, y)
+        for tree, drawn in zip(lot.estimators_, lot.estimators_samples_, strict=True):
+            out = np.setdiff1d(np.arange(240), drawn)
+            votes[out] += tree.predict_proba(X[out])
+            count[out] += 1
+    scores = log_shares(votes / count, N_TREES / np.e)
+    np.testing.assert_allclose(P, softmax(whole.temperature * scores), atol=1e-12)
+
+
+def test_in_sample_probabilities_are_the_forests_own(signs):
+    X, y = signs
+    whole, P = fit_trees(X, y, 4, 0, cross_fit=False)
+    assert np.array_equal(P, whole.probabilities(X))
 
 
 def test_trees_select_features_where_distances_cannot(signs):

@@ -174,18 +174,11 @@ def map_rows(job: Job, model: Any, Y: NDArray[Any], far: NDArray[Any]) -> dict[s
         "split": np.where(np.isin(np.arange(len(Y)), model.fit_rows_), "fit", "placed"),
         "far": far,
     }
-    trust = row_trust(model)
-    if trust is not None:
-        columns["trust"] = trust
+    if model.knows_trust():
+        columns["trust"] = model.trust_.value
     if job.y is not None:
         columns["target"] = job.y
     return columns
-
-
-def row_trust(model: Any) -> NDArray[Any] | None:
-    """How far each row can be trusted, if the map was judged by enough rows to tell."""
-    report = model.report_if_judged()
-    return None if report is None or report.trust is None else model.trust_.value
 
 
 def draw(job: Job, model: Any, Y: NDArray[Any], folder: Path, console: Console) -> None:

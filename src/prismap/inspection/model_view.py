@@ -113,6 +113,8 @@ class ModelView:
         """
         check_options(supervision_from, inverse, grid_resolution)
         if is_of_objects(model, map):
+            if inverse != "auto":
+                raise InputError(f"inverse={inverse!r} is for vectors: behind a place of objects stands one of them.")
             return view_of_objects(
                 cls, model, X, y, map=map, supervision_from=supervision_from, grid_resolution=grid_resolution
             )

@@ -1,48 +1,93 @@
 """How much the target counts, by evidence: the least supervision that is not told from the best.
 
-A map is made of ``d^2 = w arc^2 + (1 - w) ||x - x'||^2 / sigma^2``. Both parts are computed once, cross-fitted; each w
-is then judged by how well the ten nearest rows tell the target of a row. All candidates are judged on the same rows, so
-that their differences have a standard error of their own, which is smaller than theirs.
+A map is made of ``d^2 = w arc^2 + (1 - w) ||x - x'||^2 / sigma^2``. Both parts are computed once, cross-fitted. Each w
+is judged by how well the ten nearest rows tell the target of a row, first under the metric, which shows which posterior
+is best, then on quick maps, for two dimensions cannot hold all that a metric with a small w knows. All candidates are
+judged on the same rows, so that their differences have a standard error of their own, which is smaller than theirs.
 """
 
 from __future__ import annotations
 
 import warnings
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import cdist
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestClassifier
 
 from prismap._random import as_generator
-from prismap._search import smallest
 from prismap._validation import changed
 from prismap.map.make import smoothness, smoothness_rows
+from prismap.map.trials import (
+    kept_share,
+    nearest_rows,
+    paired_gap,
+    placed_losses,
+    quick_losses,
+    row_losses,
+    standardised,
+)
 from prismap.mappings import KernelMap, VoteMap
 from prismap.metrics.base import PrecomputedMetric
-from prismap.metrics.posteriors.lssvm import best_temperature, log_loss, softmax
+from prismap.metrics.posteriors.lssvm import log_loss
 from prismap.metrics.posteriors.process import target_bins
-from prismap.metrics.posteriors.trees import log_shares
+from prismap.metrics.posteriors.trees import GROWN, fit_trees
 from prismap.metrics.support import stratified_support
 from prismap.metrics.target import known_targets
 
 #: Shares that are tried; the last is the sharpest honest map: the data's own metric only orders ties.
-GRID = (0.0, 0.4, 0.8, 0.95, 0.99)
+GRID = (0.0, 0.8, 0.95, 0.99)
 SHARPEST = GRID[-1]
-N_NEIGHBORS = 10
-#: A gain over no supervision counts from so many standard errors of the paired difference, and a candidate is as good
-#: as the best within so many.
-SIGNIFICANT, ALIKE = 2.5, 1.0
+#: In standard errors of paired differences: from where on a posterior knows the target, and up to where a share is as
+#: good as the best one. For share 0 the second figure is smaller: a target that is known and left out costs most.
+SIGNIFICANT, ALIKE, ALIKE_WITHOUT = 2.5, 2.0, 1.0
+#: The least probability that counts in a log-loss.
+LEAST_CHANCE = 1e-12
 #: Rows that are judged; fewer where each pair costs a walk along its segment.
 MOST_ROWS, MOST_ALONG_SEGMENTS = 2000, 500
+#: Rows of quick maps, of two halves; with fewer than the second figure the metric alone has to do.
+QUICK_ROWS, FEWEST_QUICK = 600, 40
 #: Trees are tried up to so many rows, if a small forest's out-of-bag log-loss is near that of the other posteriors and
 #: below that of no knowledge at all.
-MOST_TREE_ROWS, SCREEN_TREES, NEAR, KNOWING = 5000, 50, 1.25, 0.98
+MOST_TREE_ROWS, NEAR, KNOWING = 5000, 1.25, 0.98
 #: Folds that kernels and votes are compared in.
 MAPPING_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A metric (None: the data's own) with a share, and how it was judged.
+
+    Attributes
+    ----------
+    losses : of the judged rows, by their nearest under the metric.
+    kept : share of the neighbours in the data that are neighbours under the metric.
+    in_map : losses of rows that were placed on quick maps, where some were made.
+    """
+
+    metric: Any
+    share: float
+    losses: np.ndarray
+    kept: float
+    in_map: np.ndarray | None = None
+
+    def described(self, *, real, taken):
+        """In plain values: the share told right, or the nRMSE, with its error, and the data's neighbours kept."""
+        score, error = scored(self.losses, real=real)
+        return {
+            "posterior": "none" if self.metric is None else self.metric.posterior_.name, "supervision": self.share,
+            "score": score, "standard_error": error, "neighbors_kept": self.kept,
+            "map_score": None if self.in_map is None else scored(self.in_map, real=real)[0], "taken": bool(taken),
+        }  # fmt: skip
+
+
+def scored(losses, *, real):
+    """The share told right, or the nRMSE, and its standard error."""
+    mean, error = float(losses.mean()), paired_gap(losses, 0.0)[1]
+    if not real:
+        return 1 - mean, error
+    return float(np.sqrt(mean)), error / (2 * float(np.sqrt(mean)) or 1.0)
 
 
 @dataclass(frozen=True)
@@ -57,53 +102,18 @@ class Choice:
 # --- pure functions on arrays -----------------------------------------------------------------------------------------
 
 
-def row_losses(arcs2, steps2, weights, y, *, real):
-    """Loss of each row by its nearest rows under each share: (weights, rows).
+def least_as_good(losses, shares):
+    """Index of the candidate to take, from the losses (candidates, rows) of the same rows, and the shares.
 
-    arcs2, steps2 : squared distances (n, n) of the two parts. y : codes, or standardised numbers (n, targets). The loss
-    of a class is 0 or 1, that of numbers the mean squared error.
+    The smallest share whose losses are within `ALIKE` standard errors of the best one's (share 0: `ALIKE_WITHOUT`); the
+    error is that of the paired differences.
     """
-    losses = []
-    k = min(N_NEIGHBORS, len(y) - 1)
-    for w in weights:
-        D2 = w * arcs2 + (1 - w) * steps2
-        np.fill_diagonal(D2, np.inf)
-        near = smallest(D2, k)[1]
-        losses.append(np.square(y[near].mean(axis=1) - y).mean(axis=1) if real else ~is_majority(y[near], y))
-    return np.asarray(losses, dtype=np.float64)
-
-
-def is_majority(votes, codes):
-    """Whether the most frequent code among each row's votes, nearest first, is its own; ties go to the nearest."""
-    same = votes[:, :, None] == votes[:, None, :]
-    counts = same.sum(axis=2)
-    winner = votes[np.arange(len(votes)), counts.argmax(axis=1)]
-    return winner == codes
-
-
-def paired_gap(a, b):
-    """Mean of a - b over rows, and its standard error."""
-    gap = a - b
-    return float(gap.mean()), float(gap.std(ddof=1) / np.sqrt(len(gap))) if len(gap) > 1 else np.inf
-
-
-def least_as_good(losses, weights):
-    """Index of the candidate to take, from the losses (candidates, rows) and shares of all candidates.
-
-    That without supervision unless the best is better by `SIGNIFICANT` standard errors; else the smallest share that
-    is within `ALIKE` standard errors of the best, and of several with this share the best.
-    """
-    means, weights = losses.mean(axis=1), np.asarray(weights)
-    best, plain = int(means.argmin()), int(np.flatnonzero(weights == 0)[0])
-    gain, error = paired_gap(losses[plain], losses[best])
-    if gain <= SIGNIFICANT * error:
-        return plain
-    alike = []
-    for k in np.flatnonzero(weights > 0):
-        behind, error = paired_gap(losses[k], losses[best])
-        if behind <= ALIKE * error:
+    best, alike = int(losses.mean(axis=1).argmin()), []
+    for k, (one, share) in enumerate(zip(losses, shares, strict=True)):
+        behind, error = paired_gap(one, losses[best])
+        if k == best or behind <= (ALIKE if share else ALIKE_WITHOUT) * error:
             alike.append(k)
-    return int(min(alike, key=lambda k: (weights[k], means[k])))
+    return min(alike, key=lambda k: shares[k])
 
 
 # --- a metric and its rows --------------------------------------------------------------------------------------------
@@ -117,28 +127,95 @@ def choose(fisher, data, y, wish, seed):
     rng, real = as_generator(seed), y.dtype.kind == "f"
     metrics = candidates(fisher, data, y, seed)
     sample = judged_rows(y, real, rng, MOST_ROWS if all(is_rowwise(m) for m in metrics) else MOST_ALONG_SEGMENTS)
-    target = standardised(y[sample]) if real else y[sample]
-    steps2 = np.square(np.asarray(data.between(sample, sample), dtype=np.float64))
-    tried = GRID[1:]
-    shares, posteriors, losses = [0.0], ["none"], [row_losses(steps2, steps2, [0.0], target, real=real)]
-    for metric in metrics:
-        losses.append(row_losses(squared_arcs(metric, sample), steps2 / metric.bandwidth_**2, tried, target, real=real))
-        shares += tried
-        posteriors += [metric.posterior_.name] * len(tried)
-    found = np.concatenate(losses)
+    tried = judged(metrics, data, sample, standardised(y[sample]) if real else y[sample], real=real)
     if wish == "max":
-        sharp = [k for k, w in enumerate(shares) if w == SHARPEST]
-        taken = min(sharp, key=lambda k: found[k].mean())
+        sharpest = [k for k, one in enumerate(tried) if one.share == SHARPEST]
+        taken = min(sharpest, key=lambda k: tried[k].losses.mean())
     else:
-        taken = least_as_good(found, shares)
-    curve = tuple(
-        described(name, w, loss, k == taken, real=real)
-        for k, (name, w, loss) in enumerate(zip(posteriors, shares, found, strict=True))
-    )
-    if taken == 0:
+        knowing = {id(metric) for metric in metrics if knows_target(metric, y, real=real)}
+        quick = judged_rows(y, real, rng, min(QUICK_ROWS, len(sample)))
+        tried, taken = least_needed(tried, knowing, data, quick, y, perplexity=fisher.perplexity, seed=seed)
+    curve = tuple(one.described(real=real, taken=k == taken) for k, one in enumerate(tried))
+    chosen = tried[taken]
+    if chosen.metric is None:
         return Choice(0.0, None, curve)
-    metric = metrics[(taken - 1) // len(tried)]
-    return Choice(shares[taken], with_share(metric, fisher.path, shares[taken], data, y), curve)
+    return Choice(chosen.share, with_share(chosen.metric, fisher.path, chosen.share, data, y), curve)
+
+
+def judged(metrics, data, sample, target, *, real):
+    """The data's own distances and each metric with each share, judged on the rows `sample`."""
+    steps2 = np.square(np.asarray(data.between(sample, sample), dtype=np.float64))
+    own = nearest_rows(steps2.copy())
+    tried = [Candidate(None, 0.0, row_losses(own, target, real=real), 1.0)]
+    for metric in metrics:
+        arcs2 = squared_arcs(metric, sample)
+        for share in GRID[1:]:
+            near = nearest_rows(share * arcs2 + (1 - share) / metric.bandwidth_**2 * steps2)
+            tried.append(Candidate(metric, share, row_losses(near, target, real=real), kept_share(near, own)))
+    return tried
+
+
+def least_needed(tried, knowing, data, quick, y, *, perplexity, seed):
+    """The candidates with their losses on quick maps of the rows `quick`, and the index of the one to take.
+
+    Only the posterior with the best share is looked at, if it knows anything of the target, and of its shares those
+    that are not clearly worse.
+    """
+    real = y.dtype.kind == "f"
+    known = [k for k, one in enumerate(tried) if id(one.metric) in knowing]
+    if not known or len(quick) < FEWEST_QUICK:
+        return tried, 0 if not known else least_as_good_of(tried, [0, *known])
+    best = min(known, key=lambda k: tried[k].losses.mean())
+    gaps = {k: paired_gap(tried[k].losses, tried[best].losses) for k in known if tried[k].metric is tried[best].metric}
+    listed = [0, *(k for k, (behind, error) in gaps.items() if k == best or behind <= ALIKE * error)]
+    target = standardised(y[quick]) if real else y[quick]
+    steps2 = np.square(np.asarray(data.between(quick, quick), dtype=np.float64))
+    metric = tried[best].metric
+    arcs2, steps2 = squared_arcs(metric, quick), steps2 / metric.bandwidth_**2
+    tried = list(tried)
+    for k in listed:
+        D = np.sqrt(np.maximum(tried[k].share * arcs2 + (1 - tried[k].share) * steps2, 0))
+        np.fill_diagonal(D, 0)
+        found = quick_losses(D, target, perplexity=perplexity, seed=seed, real=real)
+        tried[k] = replace(tried[k], in_map=found)
+    return tried, listed[least_as_good(np.stack([tried[k].in_map for k in listed]), [tried[k].share for k in listed])]
+
+
+def least_as_good_of(tried, listed):
+    """The same by the metric alone, where there are too few rows for a quick map."""
+    return listed[least_as_good(np.stack([tried[k].losses for k in listed]), [tried[k].share for k in listed])]
+
+
+def knows_target(metric, y, *, real):
+    """Whether a cross-fitted posterior is better than the frequencies of the classes, or the mean, beyond chance.
+
+    By the paired differences of the log-losses, or of the squared errors, of all rows with a target.
+    """
+    known = known_targets(y)
+    if real:
+        target = y[known].reshape(np.count_nonzero(known), -1)
+        variance = np.maximum(target.var(axis=0), np.finfo(np.float64).tiny)  # several targets have equal weight
+        found = (np.square(metric.target_moments()[0][known] - target) / variance).mean(axis=1)
+        chance = (np.square(target.mean(axis=0) - target) / variance).mean(axis=1)
+    else:
+        codes = y[known]
+        found = -np.log(np.maximum(metric.class_probabilities()[known, codes], LEAST_CHANCE))
+        chance = -np.log(np.bincount(codes)[codes] / len(codes))
+    gain, error = paired_gap(chance, found)
+    return gain > SIGNIFICANT * error
+
+
+def compared_with_own(metric, data, y, seed):
+    """The data's own distances and a fitted `FisherMetric` as it is: two described candidates, the second taken."""
+    real = y.dtype.kind == "f"
+    sample = judged_rows(y, real, as_generator(seed), MOST_ROWS if is_rowwise(metric) else MOST_ALONG_SEGMENTS)
+    target = standardised(y[sample]) if real else y[sample]
+    own = nearest_rows(np.square(np.asarray(data.between(sample, sample), dtype=np.float64)))
+    D = np.asarray(metric.between(sample, sample), dtype=np.float64)
+    near = nearest_rows(D + D.T)
+    plain = Candidate(None, 0.0, row_losses(own, target, real=real), 1.0)
+    fisher = Candidate(metric, float(metric.supervision), row_losses(near, target, real=real), kept_share(near, own))
+    return plain.described(real=real, taken=False), fisher.described(real=real, taken=True)
 
 
 def candidates(fisher, data, y, seed):
@@ -166,15 +243,8 @@ def trees_are_worth_it(X, codes, loss, seed):
     if shares.min() * len(codes) < 2:
         return False
     entropy = -float((shares * np.log(shares)).sum())
-    small = RandomForestClassifier(SCREEN_TREES, min_samples_leaf=2, oob_score=True, random_state=seed % 2**32)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the few rows that are in every bag
-        votes = small.fit(X, codes).oob_decision_function_
-    judged = np.isfinite(votes).all(axis=1)
-    scores = log_shares(votes[judged], SCREEN_TREES / np.e)
-    return log_loss(softmax(best_temperature(scores, codes[judged]) * scores), codes[judged]) < min(
-        NEAR * loss, KNOWING * entropy
-    )
+    _, P = fit_trees(X, codes, len(shares), seed, n_trees=GROWN)
+    return log_loss(P, codes) < min(NEAR * loss, KNOWING * entropy)
 
 
 def is_rowwise(metric):
@@ -200,23 +270,6 @@ def judged_rows(y, real, rng, most):
     """At most so many rows with a target, with equal shares of the classes."""
     codes = target_bins(y.reshape(len(y), -1)) if real else y
     return stratified_support(codes, most, rng)
-
-
-def standardised(y):
-    """Real targets with mean 0 and variance 1, one a column."""
-    y = y.reshape(len(y), -1).astype(np.float64)
-    spread = y.std(axis=0)
-    return (y - y.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-
-
-def described(posterior, share, loss, taken, *, real):
-    """A candidate in plain values, by the losses of its rows: the share told right, or the nRMSE, and its error."""
-    mean, error = float(loss.mean()), float(loss.std(ddof=1) / np.sqrt(len(loss)))
-    if real:
-        mean, error = float(np.sqrt(mean)), error / (2 * float(np.sqrt(mean)) or 1.0)
-    else:
-        mean = 1 - mean
-    return {"posterior": posterior, "supervision": share, "score": mean, "standard_error": error, "taken": taken}
 
 
 # --- mappings ---------------------------------------------------------------------------------------------------------
@@ -254,11 +307,3 @@ def left_out_losses(mapping, D, Y, y, folds, *, real):
         placed = made.place(D[np.ix_(out, kept)])
         losses[out] = placed_losses(placed, y[out], Y[kept], y[kept], real=real)
     return losses
-
-
-def placed_losses(placed, y, Y, fitted, *, real):
-    """Loss of each placed row by its ten nearest fitted rows on the map."""
-    near = smallest(cdist(placed, Y), min(N_NEIGHBORS, len(Y)))[1]
-    if real:
-        return np.square(fitted[near].mean(axis=1) - y).mean(axis=1)
-    return (~is_majority(fitted[near], y)).astype(np.float64)

@@ -10,6 +10,7 @@ import numpy as np
 
 from prismap._random import as_generator
 from prismap.exceptions import InputError
+from prismap.map.choose import compared_with_own
 from prismap.map.columns import column_notes
 from prismap.map.effort import FEW_ROWS, effort_of
 from prismap.map.parts import DENSE_ROWS
@@ -196,4 +197,28 @@ def notes_of(model):
         )
     if isinstance(parts.metric, FisherMetric) and not parts.metric.cross_fit:
         notes.append("cross_fit=False: rows were judged with their own labels in the density, as published.")
-    return (*notes, *column_notes(model))
+    return (*notes, *published_notes(model), *column_notes(model))
+
+
+def published_notes(model):
+    """Whether the published metric, without a share of the data's own, tells the target worse than the latter."""
+    parts = model.parts_
+    fisher = isinstance(parts.metric, FisherMetric) and parts.metric.supervision == 1 and not parts.is_large
+    if not fisher or not parts.metric.cross_fit:
+        return ()
+    own, pure = (
+        one["score"] for one in compared_with_own(parts.metric, parts.data, model.fitted_target(), model.seed_)
+    )
+    if model.target_ == "class":
+        worse, told = (
+            pure < own,
+            f"tell {100 * own:.0f} % of the rows right in the data and {100 * pure:.0f} % under it",
+        )
+    else:
+        worse, told = pure > own, f"have an nRMSE of {own:.2f} in the data and of {pure:.2f} under it"
+    if not worse:
+        return ()
+    return (
+        f"supervision=1 is the published metric, and here it is worse than none: ten neighbours {told}, out of fold. "
+        "supervision='max' is the sharpest map that keeps a share of the data's own distances.",
+    )

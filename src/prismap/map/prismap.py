@@ -84,9 +84,9 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     supervision : float, "auto" or "max", default=0.8
         How much the target counts, from 0 (the unsupervised map) to 1 (the pure Fisher metric, as published). The
         default leaves the Euclidean metric a share, so that structure inside a class survives. "auto" takes the least
-        share whose ten nearest samples tell the target as well as the best share's, judged out of fold, and 0 unless
-        the gain over 0 is beyond chance. "max" is the sharpest honest map: 0.99 of the best posterior's metric. Trees
-        are among the posteriors for both.
+        share (0, 0.8, 0.95 or 0.99) that tells the target as well as the best one on quick maps, judged out of fold,
+        and 0 where nothing is known of the target beyond chance. "max" is the sharpest honest map: 0.99 of the best
+        posterior's metric. Trees are among the posteriors for both.
     target : {"auto", "class", "real", "none"}, default="auto"
         What y is. "auto" decides by its values, "none" ignores it. Several real-valued targets, one per column, have
         equal weight, and pictures show the first.
@@ -115,7 +115,9 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     supervision_ : float
         How much the target counts: as it was given, or as it was chosen.
     supervision_curve_ : tuple of dicts or None
-        What it was chosen from (posterior, supervision, score, standard_error, taken).
+        What it was chosen from: dictionaries of posterior, supervision, score (the share that ten neighbours tell
+        right under the metric, or the nRMSE), standard_error, map_score (the same on a quick map, where one was made),
+        neighbors_kept (share of the neighbours in the data) and taken.
     metric_ : metric object
         The fitted metric: a `FisherMetric`, the one that was given, or the data's own without a target.
     parts_ : `prismap.map.parts.MapParts`
@@ -592,6 +594,10 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             positions = Y, distance > self.parts_.far_threshold
         return trust_at(self, rows, *positions)
 
+    def knows_trust(self):
+        """Whether the map was judged, by enough samples to tell how far others can be trusted."""
+        return self._report is not None and self._report.trust is not None
+
     def report_if_judged(self):
         """The report if the map was judged; None otherwise."""
         return self._report
@@ -655,7 +661,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
 def like_rows(Y, rows):
     """Positions in single precision, if the map was made of such rows."""
-    return Y.astype(np.float32) if rows.dtype == np.float32 else Y
+    return Y.astype(np.float32) if getattr(rows, "dtype", None) == np.float32 else Y
 
 
 def distances_among(metric, rows):

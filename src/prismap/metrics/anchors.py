@@ -168,7 +168,7 @@ class MomentAnchors(Anchors):
     def __init__(self, metric, anchors):
         super().__init__(metric, anchors)
         self.states = metric.posterior_.fitted_states()
-        self.searchable = not metric.geometry_.is_matrix
+        self.searchable = not metric.data_.is_matrix
 
     def see(self, rows, own=None):
         """Look at a block of rows."""

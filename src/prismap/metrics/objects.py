@@ -7,6 +7,7 @@ the rows that are held out for it ask for no pair again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from threading import RLock
 from typing import Any
@@ -57,13 +58,33 @@ class ValueTable:
         """Values computed so far, those of new objects included."""
         return self.evaluator.n_evaluations + self.n_own
 
+    @classmethod
+    def of(cls, how, objects):
+        """A table of these objects: the one of an earlier attempt by the same comparison, if that came to no end."""
+        before: Any = getattr(how, "unfinished", None)
+        same = before is not None and len(before.evaluator.objects) == len(objects)
+        if same and all(a is b for a, b in zip(before.evaluator.objects, objects, strict=True)):
+            return before
+        return cls(how, objects)
+
     def block(self, i, j):
-        """Values between objects i and objects j."""
+        """Values between objects i and objects j; if that fails, those found so far wait for the next attempt."""
+        how = self.evaluator.how
+        try:
+            with self.lock if self.matrix is not None else nullcontext():
+                values = self._block(i, j)
+        except BaseException:  # Ctrl-C too
+            object.__setattr__(how, "unfinished", self)
+            raise
+        if getattr(how, "unfinished", None) is self:
+            object.__delattr__(how, "unfinished")
+        return values
+
+    def _block(self, i, j):
         if self.matrix is None:
             return self._checked(self.evaluator.block(i, j), i, j)
-        with self.lock:
-            self._fill(i, j)
-            return self.matrix[np.ix_(i, j)]
+        self._fill(i, j)
+        return self.matrix[np.ix_(i, j)]
 
     def _fill(self, i, j):
         """Evaluate what is missing; a block fills its mirror image too."""
@@ -111,6 +132,9 @@ class ValueTable:
 
 class ObjectRows:
     """Objects as the rows of a map: ``rows[index]`` are some of them. New objects keep what they were compared with."""
+
+    #: That of their positions.
+    dtype = np.dtype(np.float64)
 
     def __init__(self, objects: np.ndarray, table: ValueTable | None = None, index: np.ndarray | None = None):
         self.objects, self.table = objects, table
@@ -245,7 +269,7 @@ class ObjectData:
 
     def _hold(self, rows):
         if rows.table is None:
-            rows.table, rows.index = ValueTable(self.how, rows.tolist()), np.arange(len(rows))
+            rows.table, rows.index = ValueTable.of(self.how, rows.tolist()), np.arange(len(rows))
         self.rows_, self.n_rows_, self.dtype = rows, len(rows), np.dtype(np.float64)
         self.n_features_in_ = 1
         return rows

@@ -47,7 +47,7 @@ def page_of(
     split[model.fit_rows_] = "fitted"
     return PageData(
         layers=layers, title=title, target=replace(page_target(model), name=target_name),
-        columns={**shown, **trust_column(model, report, columns)},
+        columns={**shown, **trust_column(model, report, shown)},
         split=split.tolist() if len(set(split)) > 1 else None, far=far,
         quality=fitted_quality(model, len(Y)), report=None if report is None else report.to_dict(),
         curves=[] if report is None else [Curve(name, one.k, one.value) for name, one in report.structure.items()],

@@ -259,9 +259,29 @@ def _tables(report: MapReport) -> list[list[list[str]]]:
             for name, curve in report.structure.items()
         ]
         tables.append([head, *rows])
+    if report.supervision_curve:
+        tables.append(_tried(report))
     if report.measures:
         tables.append([["measure", ""], *([name, str(value)] for name, value in report.measures.items())])
     return tables
+
+
+def _tried(report: MapReport) -> list[list[str]]:
+    """The shares of supervision that were tried: how well ten neighbours tell the target, and what is kept for it."""
+    told = "told right" if report.target == "class" else "nRMSE"
+    rows = [["supervision tried", told, "on a quick map", "neighbours kept", ""]]
+    for one in report.supervision_curve or ():
+        share, kept = f"{one['supervision']:g}", one.get("neighbors_kept")
+        rows.append(
+            [
+                share if one["posterior"] == "none" else f"{share}, {one['posterior']}",
+                _cell(report, one["score"]),
+                _cell(report, one.get("map_score")),
+                "" if kept is None else f"{100 * kept:.0f} %",
+                "taken" if one["taken"] else "",
+            ]
+        )
+    return _without_empty_columns(rows)
 
 
 def _remarks(report: MapReport) -> list[str]:

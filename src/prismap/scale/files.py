@@ -217,15 +217,9 @@ def _placed(part: Part, model, tally: Tally) -> Iterator[dict[str, Any]]:
             "id": rows if ids is None else ids, "x": Y[:, 0], "y": Y[:, 1], "split": np.full(len(Y), "new"),
             "far": far, "row": rows,
         }  # fmt: skip
-        if knows_trust(model):
+        if model.knows_trust():
             columns["trust"] = nameless.trust(encoded.X, positions=(Y, far))
         yield columns if target is None else {**columns, "target": target}
-
-
-def knows_trust(model) -> bool:
-    """Whether a map was judged by enough rows to tell how far others can be trusted."""
-    report = model.report_if_judged()
-    return report is not None and report.trust is not None
 
 
 def _batches(part: Part, encoding, kind, n_rows) -> Iterator[tuple[Any, Any, Any]]:

@@ -50,4 +50,6 @@ def placed_objects(path: Path, model: Any, tally: Any) -> Iterator[dict[str, Any
             "id": np.array(things.names[some]), "x": Y[:, 0], "y": Y[:, 1], "split": np.full(len(Y), "new"),
             "far": far, "row": np.arange(first, first + len(Y)),
         }  # fmt: skip
+        if model.knows_trust():
+            columns["trust"] = model.trust(things.objects[some], positions=(Y, far))
         yield columns if target is None else {**columns, "target": target}

@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import cholesky, eigh, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, eigh, eigvalsh, solve_triangular
 
 from prismap._grid import sum_products
 from prismap._threads import on_one_thread
@@ -33,6 +33,10 @@ from prismap.metrics.posteriors.warp import Warp
 MOST_PIVOTS, PIVOT_ROWS, UNEXPLAINED = 600, 2000, 0.01
 #: Directions of the features of which no more than this share is known after all rows count for nothing.
 UNTOLD = 1e-4
+#: Shares of its diagonal that a kernel matrix may need on top.
+JITTERS = (1e-10, 1e-7, 1e-4)
+#: Rows that are told what is known of them at once.
+BLOCK_ROWS = 2048
 
 
 # --- one process ------------------------------------------------------------------------------------------------------
@@ -75,8 +79,7 @@ def fit_rows(kernel, warp, Q_pivots, Q, g, folds):
     """
     means = Q_pivots.mean(axis=1)
     K, n_pivots = kernel.of_profiles(Q_pivots, means), len(Q_pivots)
-    jitter = 1e-10 * float(np.trace(K)) / n_pivots
-    inverse = solve_triangular(cholesky(K + jitter * np.eye(n_pivots), lower=True), np.eye(n_pivots), lower=True)
+    inverse = solve_triangular(steady_cholesky(K), np.eye(n_pivots), lower=True)
     F = kernel.of_profiles(Q, means) @ inverse.T
     left = np.maximum(kernel.of_rows(Q, means) - np.einsum("ij,ij->i", F, F), 0)
     gram = F.T @ F + kernel.noise * np.eye(n_pivots)
@@ -96,6 +99,17 @@ def fit_rows(kernel, warp, Q_pivots, Q, g, folds):
     told = learnt > UNTOLD
     root = (np.sqrt(learnt[told]) * vectors[:, told]).T @ inverse
     return RowRegression(kernel, warp, means, weights, root, mean), m, v
+
+
+def steady_cholesky(K):
+    """The lower factor of K with as little on its diagonal as it needs: more where distances are not Euclidean."""
+    unit = float(np.trace(K)) / len(K) * np.eye(len(K))
+    for jitter in JITTERS[:-1]:
+        try:
+            return cholesky(K + jitter * unit, lower=True)
+        except LinAlgError:
+            continue
+    return cholesky(K + (JITTERS[-1] - min(0.0, float(eigvalsh(K)[0])) / unit[0, 0]) * unit, lower=True)
 
 
 def choose_pivots(K, noise):
@@ -234,13 +248,14 @@ class RowProcess(Posterior):
         """The process of one target and the moments (n, 2) of all fitted rows."""
         field, pivots, support = self.fields[t], self.pivots[t], context.support
         g = warp(context.values[support, t])
-        Q = field.squared(FittedIndex(np.arange(context.data.n_rows_)), pivots)
-        one, m, v = fit_rows(kernel, warp, Q[pivots], Q[support], g, context.support_folds)
+        Q_pivots, Q = (field.squared(FittedIndex(rows), pivots) for rows in (pivots, support))
+        one, m, v = fit_rows(kernel, warp, Q_pivots, Q, g, context.support_folds)
         state = np.empty((context.data.n_rows_, 2))
         state[support] = np.stack([m, v], axis=1)
         others = np.setdiff1d(np.arange(len(state)), support)
-        if len(others):
-            state[others] = np.stack(one.moments(Q[others]), axis=1)
+        for start in range(0, len(others), BLOCK_ROWS):
+            rows = others[start : start + BLOCK_ROWS]
+            state[rows] = np.stack(one.moments(field.squared(FittedIndex(rows), pivots)), axis=1)
         return one, state
 
     def _hold(self, context, states):

@@ -1,17 +1,17 @@
 """Class probabilities by trees: a posterior that selects features and bends, and does not care for scales.
 
 A forest is fitted by scikit-learn and kept as arrays, so that a file holds it without pickle and rows go down all trees
-at once. Each fitted row is judged by a forest that never saw its fold. One temperature, which minimises the log-loss of
+at once. Each fitted row is judged by the trees that never saw it. One temperature, which minimises the log-loss of
 these judgements, makes shares of votes into probabilities.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import ExtraTreesClassifier
 
 from prismap._threads import parallel_map
 from prismap.exceptions import InputError
@@ -19,11 +19,13 @@ from prismap.metrics.geometry import FittedIndex
 from prismap.metrics.posteriors.lssvm import best_temperature, softmax
 from prismap.metrics.posteriors.rowwise import RowPosterior
 
-N_TREES = 100
+N_TREES = 120
+#: Trees that are grown one after the other; such lots are grown side by side.
+GROWN = 30
+#: Features that are looked at in every node, at most.
+MOST_FEATURES = 100
 #: Leaves of fewer rows say more of these rows than of their place.
 LEAST_LEAF = 2
-#: Forests that judge the fitted rows; the metric's ten folds are joined, for a forest costs what it costs.
-FOLDS = 5
 #: Rows that go down all trees at once.
 BLOCK_ROWS = 2048
 
@@ -48,16 +50,24 @@ class Forest:
     roots: np.ndarray
     temperature: float = 1.0
 
-    def votes(self, X):
-        """Mean share of each class over the leaves that rows fall into: scikit-learn's ``predict_proba``."""
-        shares = np.zeros((X.shape[0], self.value.shape[1]))
+    def votes(self, X, unless=None):
+        """Mean share of each class over the leaves that rows fall into: scikit-learn's ``predict_proba``.
+
+        unless : trees (rows, trees) that have no vote on a row; a row on which none has gets no shares.
+        """
+        shares, heard = np.zeros((X.shape[0], self.value.shape[1])), np.full((X.shape[0], 1), len(self.roots))
+        if unless is not None:
+            heard = np.maximum((~unless).sum(axis=1, keepdims=True), 1)
         for start in range(0, X.shape[0], BLOCK_ROWS):
             block = slice(start, start + BLOCK_ROWS)
             rows = X[block].toarray() if sp.issparse(X) else X[block]
             # Added up tree by tree: a row gets the same bits in any company.
-            for leaves in self.leaves(np.asarray(rows, dtype=np.float32)).T:
-                shares[block] += self.value[leaves]
-        return shares / len(self.roots)
+            for tree, leaves in enumerate(self.leaves(np.asarray(rows, dtype=np.float32)).T):
+                value = self.value[leaves]
+                if unless is not None:
+                    value[unless[block, tree]] = 0
+                shares[block] += value
+        return shares / heard
 
     def leaves(self, X):
         """The leaf of each row in each tree."""
@@ -79,9 +89,9 @@ class Forest:
         return log_shares(self.votes(X), len(self.roots))
 
     @classmethod
-    def of(cls, forest, n_classes, temperature=1.0):
-        """The arrays of a fitted forest of scikit-learn, whose classes are codes."""
-        trees = [one.tree_ for one in forest.estimators_]
+    def of(cls, trees, classes, n_classes):
+        """The arrays of fitted trees of scikit-learn that know these classes, which are codes."""
+        trees = [one.tree_ for one in trees]
         roots = np.cumsum([0, *(tree.node_count for tree in trees[:-1])])
         feature = np.concatenate([np.maximum(tree.feature, 0) for tree in trees])
         leaf = np.concatenate([tree.children_left < 0 for tree in trees])
@@ -94,9 +104,9 @@ class Forest:
         )
         children[leaf] = np.flatnonzero(leaf)[:, None]
         value = np.zeros((len(feature), n_classes))
-        value[:, forest.classes_] = np.concatenate([tree.value[:, 0] for tree in trees])
+        value[:, classes] = np.concatenate([tree.value[:, 0] for tree in trees])
         value /= value.sum(axis=1, keepdims=True)
-        return cls(feature.astype(np.intp), threshold, children.astype(np.intp), value, roots, temperature)
+        return cls(feature.astype(np.intp), threshold, children.astype(np.intp), value, roots)
 
     def arrays(self):
         """What a file holds."""
@@ -123,34 +133,35 @@ def log_shares(shares, n_trees):
     return np.log((n_trees * shares + 0.5 / n_classes) / (n_trees + 0.5))
 
 
-def fit_trees(X, codes, n_classes, folds, seed):
-    """The forest of all rows X, calibrated, and the probabilities of each row by a forest that never saw its fold.
+def fit_trees(X, codes, n_classes, seed, *, n_trees=N_TREES, cross_fit=True):
+    """The forest of all rows X, calibrated, and the probabilities of each row by the trees that never saw it.
 
-    folds : fold of each row; None gives in-sample probabilities (calibrated in five folds all the same).
+    A tree is fitted to a draw with replacement and leaves out a row in e, so the forest that is kept judges its own
+    rows, out of bag (Breiman 2001, sec. 3.1). Thresholds are random (Geurts et al. 2006), which leaves room in the time
+    to look at all features, up to `MOST_FEATURES`, at every node: where two features matter only together, or few of
+    many, a tree that draws few of them rarely meets them. ``cross_fit=False`` gives in-sample probabilities, calibrated
+    all the same.
     """
-    judged = (folds if folds is not None else np.arange(len(codes))) % FOLDS
     X = X.tocsr() if sp.issparse(X) else X
 
-    def fit(fold):
-        kept = np.flatnonzero(judged != fold)
-        made = RandomForestClassifier(
-            N_TREES, min_samples_leaf=LEAST_LEAF, random_state=(seed + int(fold)) % 2**32, n_jobs=1
-        )
-        return Forest.of(made.fit(X[kept], codes[kept]), n_classes)
+    def grow(part):
+        return ExtraTreesClassifier(
+            GROWN, min_samples_leaf=LEAST_LEAF, max_features=min(MOST_FEATURES, X.shape[1]), bootstrap=True,
+            random_state=(seed + part) % 2**32,
+        ).fit(X, codes)  # fmt: skip
 
-    parts = [-1, *np.unique(judged)]
-    whole, *others = parallel_map(fit, parts)
-    scores = np.empty((len(codes), n_classes))
-    for fold, forest in zip(parts[1:], others, strict=True):
-        rows = np.flatnonzero(judged == fold)
-        scores[rows] = forest.scores(X[rows])
-    temperature = best_temperature(scores, codes)
-    whole = Forest(**{**vars(whole), "temperature": temperature})
-    return whole, softmax(temperature * scores) if folds is not None else whole.probabilities(X)
+    parts = parallel_map(grow, range(n_trees // GROWN))
+    forest = Forest.of([tree for part in parts for tree in part.estimators_], parts[0].classes_, n_classes)
+    seen = np.zeros((len(codes), n_trees), dtype=bool)
+    for tree, drawn in enumerate(drawn for part in parts for drawn in part.estimators_samples_):
+        seen[drawn, tree] = True
+    scores = log_shares(forest.votes(X, unless=seen), n_trees / np.e)
+    whole = replace(forest, temperature=best_temperature(scores, codes))
+    return whole, softmax(whole.temperature * scores) if cross_fit else whole.probabilities(X)
 
 
 class Trees(RowPosterior):
-    """A forest on the support rows, cross-fitted in the metric's folds; vectors only.
+    """A forest on the support rows, judged out of bag; vectors only.
 
     Parameters
     ----------
@@ -171,7 +182,7 @@ class Trees(RowPosterior):
         seed = int(context.rng.integers(2**31))
         X, codes = data.raw(support), context.values[support]
         self.data, self.judged = data, context.judged
-        self.forest, of_support = fit_trees(X, codes, n_classes, context.support_folds, seed)
+        self.forest, of_support = fit_trees(X, codes, n_classes, seed, cross_fit=context.cross_fit)
         return self.hold_support(context, of_support)
 
     def predict(self, rows, self_similarity=None):
