@@ -34,6 +34,9 @@ says its protocol, its splits and what differs. Figures that we do not reach are
 `make experiments DATA=FOLDER` makes everything again; `FOLDER` holds the benchmark sets as npz files. Each part runs on
 one core. Seconds of parts are those of the processor, and in the rows of older runs those of the clock. Speed against
 peers is measured separately (`make bench`): [ratios](results/speed.md), [large maps](results/large.md).
+
+Where a page speaks of prismap's default, its figures are those of `supervision=0.8, mapping="fisher"`, the default when
+they were measured. [The field](results/field.md) has both.
 """
 
 

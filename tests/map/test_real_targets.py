@@ -20,7 +20,7 @@ def test_several_real_targets_make_one_map(two_targets, tmp_path):
     X, Y = two_targets
     Y = Y.copy()
     Y[3, 1] = np.nan
-    m = PrisMap(method="mds", perplexity=8, fit_rows=45, random_state=0).fit(X, Y)
+    m = PrisMap(method="mds", supervision=0.8, perplexity=8, fit_rows=45, random_state=0).fit(X, Y)
     assert m.target_ == "real"
     assert m.metric_.target_moments()[0].shape == (45, 2)
     assert m.known().sum() == 249

@@ -75,7 +75,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         is estimated. Parameters that both classes have (target, data, supervision, perplexity, random_state) are taken
         from here. Any other metric, by a name of scikit-learn or as an object, makes an unsupervised map of vectors,
         and the target only colours and judges it.
-    mapping : str or mapping object, default="fisher"
+    mapping : str or mapping object, default="auto"
         The out-of-sample projection. "fisher": a kernel map on the distances of the map. "euclidean": the same on the
         data's own distances. "svr" and "cost": its coefficients from support vector regression or from the cost of the
         embedding ("tsne", "nerv", "mds", "elastic"). "elm": the extreme learning kernel. "vote": where most of the
@@ -83,11 +83,11 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         "isomap", "lle" and "mvu". "parametric": a small network trained by the cost of the embedding. "own": by the
         method itself ("som", "gtm", "kpca", "kda"). "auto": "fisher" or "vote", whichever does better on fitted samples
         that are left out. Or an object of `prismap.mappings`.
-    supervision : float, "auto" or "max", default=0.8
-        How much the target counts, from 0 (the unsupervised map) to 1 (the pure Fisher metric, as published). The
-        default leaves the Euclidean metric a share, so that structure inside a class survives. "auto" takes the least
-        share (0, 0.8, 0.95 or 0.99) that tells the target as well as the best one on quick maps, judged out of fold,
-        and 0 where nothing is known of the target beyond chance. "max" is the sharpest honest map: 0.99 of the best
+    supervision : float, "auto" or "max", default="auto"
+        How much the target counts, from 0 (the unsupervised map) to 1 (the pure Fisher metric, as published). "auto"
+        takes the least share (0, 0.8, 0.95 or 0.99) that tells the target as well as the best one on quick maps, judged
+        out of fold, and 0 where nothing is known of the target beyond chance. Any share below 1 leaves the data's own
+        distances a part, so that structure inside a class survives. "max" is the sharpest honest map: 0.99 of the best
         posterior's metric. Trees are among the posteriors for both.
     target : {"auto", "class", "real", "none"}, default="auto"
         What y is. "auto" decides by its values, "none" ignores it. Several real-valued targets, one per column, have
@@ -187,7 +187,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         n_jobs="nothing: all cores are used, and the result does not depend on their number",
     )  # fmt: skip
     def __init__(
-        self, method="tsne", *, metric="fisher", mapping="fisher", supervision=0.8, target="auto", data="vectors",
+        self, method="tsne", *, metric="fisher", mapping="auto", supervision="auto", target="auto", data="vectors",
         fit_rows=5000, perplexity=30, random_state=None,
     ):  # fmt: skip
         self.method = method
