@@ -351,7 +351,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         else:
             target = method_target(embedding, y, self.target_)
             embedding = embed(embedding, rows, data, metric, D, target=target, by_distances=self.mapping == "own")
-        positions = np.asarray(embedding.embedding_, dtype=np.float64)
+        # Rounded now if they will be handed out so, that a fitted sample has one position.
+        positions = like_rows(np.asarray(embedding.embedding_, dtype=np.float64), rows).astype(np.float64)
         laps.append(perf_counter())
 
         progress.stage("learning where new rows go")
@@ -427,7 +428,9 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """The target of the rows that were embedded; None without one."""
         return None if self.y_ is None else self.y_[self.fit_rows_]
 
-    embedding_ = property(lambda self: self.parts_.positions, doc="Positions of the fitted rows.")
+    embedding_ = property(
+        lambda self: like_rows(self.parts_.positions, self.rows_), doc="Positions of the fitted rows."
+    )
     metric_ = property(lambda self: self.parts_.metric, doc="The fitted metric of the map.")
     times_ = property(lambda self: self.parts_.times, doc="Seconds by stage.")
 
