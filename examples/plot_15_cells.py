@@ -54,7 +54,7 @@ print(m.report().verdict)
 # -----------------------------------------
 # Had the types been found by clustering these cells, the same figures would mean less. The report repeats the
 # clustering on cells whose genes were permuted one by one, where there is nothing to find.
-print(judge(m, labels_from="clustering").circular)
+print(judge(m, labels_from="clustering").verdict)
 
 # %%
 # A marker gene on the map

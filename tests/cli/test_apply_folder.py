@@ -52,7 +52,7 @@ def test_a_file_that_is_done_is_kept_on_resume(run, made, data, tmp_path):
 
 
 def test_stopped_runs_say_how_to_go_on(run, made, data, tmp_path, monkeypatch):
-    def interrupted(self, X):
+    def interrupted(self, X, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(PrisMap, "place", interrupted)

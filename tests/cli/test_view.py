@@ -54,7 +54,7 @@ def test_view_writes_picture_page_and_figures(run, tmp_path):
     assert page.target.name == "species"
     assert "labels agree on" in page.notes[-1]
     assert page.row_ids[0] == "f0"
-    assert set(page.columns) == set(MEASURES)
+    assert set(page.columns) == {*MEASURES, "trust"}
     code, _, err = run(*words)
     assert code == 2
     assert "--force replaces it" in err

@@ -205,7 +205,8 @@ def test_units_do_not_matter(seed, power, posterior):
     X = rows_of(seed)
     y = (X[:, 0] > 0).astype(int)
     model, other = (
-        quick_map(metric=FisherMetric(posterior=posterior, perplexity=5)).fit(rows, y) for rows in (X, X * 2.0**power)
+        quick_map(metric=FisherMetric(posterior=posterior, perplexity=5), supervision=0.8).fit(rows, y)
+        for rows in (X, X * 2.0**power)
     )
     D = model.metric_.pairwise()
     np.testing.assert_allclose(other.metric_.pairwise(), D, atol=1e-9 * D.max())

@@ -206,7 +206,7 @@ def test_of_many_columns_a_copy_and_the_makers_of_islands_are_found():
     X = np.column_stack([rng.normal(size=(160, 230)), 40.0 * site, 7.0 * kind])
     names = [f"gene {j}" for j in range(230)] + ["site", "copy"]
     with pytest.warns(PrismapWarning, match="differ in spread"):
-        made = PrisMap(random_state=0).fit(pd.DataFrame(X, columns=names), np.array(["x", "y"])[kind])
+        made = PrisMap(supervision=0.8, random_state=0).fit(pd.DataFrame(X, columns=names), np.array(["x", "y"])[kind])
     notes = column_notes(made)
     assert [note for note in notes if note.startswith("Column 'copy' alone gives 0.0 % error")]
     islands = [note for note in notes if "cluster" in note]

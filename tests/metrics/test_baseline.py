@@ -58,7 +58,7 @@ def test_the_rule_of_thumb_needs_columns(noise):
 def test_a_map_with_the_rule_of_thumb_is_saved(noise, tmp_path):
     X, y = noise
     metric = FisherMetric(posterior=Parzen("baseline", bandwidth="silverman"), cross_fit=False)
-    fitted = PrisMap("mds", metric=metric, perplexity=5, random_state=0).fit(X, y)
+    fitted = PrisMap("mds", metric=metric, supervision=0.8, perplexity=5, random_state=0).fit(X, y)
     fitted.save(tmp_path / "one.prismap")
     again = PrisMap.load(tmp_path / "one.prismap")
     assert again.metric_.bandwidth_ == fitted.metric_.bandwidth_ == pytest.approx(

@@ -117,8 +117,6 @@ def test_bad_models_are_named(toy):
         FisherMetric(posterior=LogisticRegression().fit(X[:, :3], y), perplexity=10).fit(X, y)
     with pytest.raises(InputError, match="fitted on another target"):
         FisherMetric(posterior=LogisticRegression().fit(X, y + 10), perplexity=10).fit(X, y)
-    with pytest.raises(InputError, match="needs data='vectors'"):
-        FisherMetric(posterior=LogisticRegression(), data="similarity", perplexity=10).fit(X @ X.T, y)
     with pytest.raises(InputError, match="probabilities at the rows only"):
         FisherMetric(posterior="lssvm", n_segments=3, perplexity=10).fit(X, y)
     with pytest.raises(InputError, match="cannot be saved"):

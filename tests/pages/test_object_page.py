@@ -19,7 +19,8 @@ KIND = np.repeat(["place", "season"], 12)
 
 @pytest.fixture(scope="module")
 def fitted():
-    return PrisMap(MDS(kind="classical"), data=Objects("edit"), perplexity=5, random_state=0).fit(WORDS, KIND)
+    options = {"supervision": 0.8, "perplexity": 5, "random_state": 0}
+    return PrisMap(MDS(kind="classical"), data=Objects("edit"), **options).fit(WORDS, KIND)
 
 
 def test_medoids_are_nearest_to_all_others_of_their_group(fitted):

@@ -27,7 +27,7 @@ def write_rows(path, n_rows, seed, row_group_size=None, **columns):
 @pytest.fixture(scope="module")
 def model():
     X, y = make_rows(90, 0)
-    return PrisMap(perplexity=8, random_state=0).fit(X, y)
+    return PrisMap(supervision=0.8, mapping="fisher", perplexity=8, random_state=0).fit(X, y)
 
 
 @pytest.fixture(scope="module")

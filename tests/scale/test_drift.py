@@ -35,7 +35,7 @@ def test_a_new_region_and_other_shares_are_told_apart(model):
 def test_real_targets_and_none():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 3))
-    real = PrisMap(perplexity=8, random_state=0).fit(X, X[:, 0] + 0.1 * rng.normal(size=80))
+    real = PrisMap(supervision=0.8, perplexity=8, random_state=0).fit(X, X[:, 0] + 0.1 * rng.normal(size=80))
     assert real.drift(rng.normal(size=(100, 3))).moved is False
     shifted = real.drift(X[X[:, 0] > 0.8])
     assert shifted.moved

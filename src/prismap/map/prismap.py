@@ -52,10 +52,13 @@ from prismap.mappings import InverseMap
 from prismap.mappings.base import Mapping
 from prismap.metrics import FisherMetric, Metric, fit_metric
 from prismap.metrics.geometry import DATA, DESCRIBED, DataMetric, data_metric
-from prismap.metrics.posteriors.models import bind_model
+from prismap.metrics.posteriors.models import bind_model, is_model
 from prismap.metrics.support import shares
 from prismap.metrics.target import known_targets, resolve_target
 from prismap.tables import NAMES, Roles
+
+#: How much a model as posterior counts by default.
+MODEL_SHARE = 0.8
 
 
 class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -88,7 +91,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         takes the least share (0, 0.8, 0.95 or 0.99) that tells the target as well as the best one on quick maps, judged
         out of fold, and 0 where nothing is known of the target beyond chance. Any share below 1 leaves the data's own
         distances a part, so that structure inside a class survives. "max" is the sharpest honest map: 0.99 of the best
-        posterior's metric. Trees are among the posteriors for both.
+        posterior's metric. Trees are among the posteriors for both. With your own model as posterior, "auto" is 0.8.
     target : {"auto", "class", "real", "none"}, default="auto"
         What y is. "auto" decides by its values, "none" ignores it. Several real-valued targets, one per column, have
         equal weight, and pictures show the first.
@@ -379,6 +382,9 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         metric = self.map_metric()
         if metric is None:
             return data
+        if isinstance(metric, FisherMetric) and self.supervision_ == "auto" and is_model(metric.posterior):
+            self.supervision_ = MODEL_SHARE  # a model is given to be seen, whatever the evidence says
+            return changed(metric, supervision=MODEL_SHARE).fit_on(data, y)
         if isinstance(metric, FisherMetric) and isinstance(self.supervision_, str):
             chosen = choose(changed(metric, supervision=0.8), data, y, self.supervision_, self.seed_)
             self.supervision_, self.supervision_curve_ = chosen.supervision, chosen.curve

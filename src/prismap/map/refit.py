@@ -105,6 +105,8 @@ def extended_metric(metric, data, rows, all_targets):
     state["folds"] = np.concatenate([state["folds"], np.full(rows.shape[0], -1)])
     for name in {"probabilities", "local_probabilities"} & set(state):
         state[name] = np.vstack([state[name], metric.class_probabilities(rows)])
+    if "process_states" in state:
+        state["process_states"] = np.concatenate([state["process_states"], metric.posterior_.new_states(rows)])
     return changed(metric).restore_on(data, all_targets, state)
 
 

@@ -300,7 +300,7 @@ class KernelMap(Mapping):
         if self.solver == "svr":
             return self._by_regression(K, Y)
         A, self.condition_ = interpolate(K, Y - self.center_, self.ridge_)
-        if self.solver == "cost":
+        if self.solver == "cost" and len(K) > 1:  # where all rows are equal there is nothing to weigh
             D = D if D.shape[0] == D.shape[1] else np.asarray(self.metric_.pairwise(None), dtype=np.float64)
             cost_of, unit = map_cost(self.cost, D, self.perplexity, self.gamma)
             before = cost_of(K @ A)[0]

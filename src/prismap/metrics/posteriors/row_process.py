@@ -206,7 +206,7 @@ class RowProcess(Posterior):
     >>> import numpy as np
     >>> from prismap.metrics import FisherMetric, RowProcess
     >>> X = np.random.default_rng(0).normal(size=(60, 3))
-    >>> metric = FisherMetric(posterior=RowProcess(), supervision=0.8, random_state=0).fit(X, np.exp(X[:, 0]))
+    >>> metric = FisherMetric(posterior=RowProcess(), supervision=0.8, perplexity=10).fit(X, np.exp(X[:, 0]))
     >>> metric.posterior_.warps[0].is_logarithm
     True
     """
