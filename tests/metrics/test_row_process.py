@@ -42,19 +42,19 @@ def test_moments_are_those_of_the_plain_formulas(rows, name):
     """With every row a pivot nothing is approximated: new rows, and the rows of each fold without it."""
     X, g, new = rows
     scales, *numbers = KERNELS[name]
-    folds, center = np.arange(40) % 4, X.mean(axis=0)
+    folds = np.arange(40) % 4
     Q = squared(X, X, scales)
     made, m, v = fit_rows(Kernel(scales, *numbers), Warp(), Q, Q, g, folds)
     for found, wanted in zip(
         made.moments(squared(new, X, scales)),
-        slow.moments_of_two_parts(new, X, g, scales, *numbers, center),
+        slow.moments_of_two_parts(new, X, g, scales, *numbers, X),
         strict=True,
     ):
         # directions of which next to nothing is known are left out: the variance is a trace larger
         assert np.allclose(found, wanted, rtol=1e-3)
     for fold in range(4):
         out, kept = folds == fold, folds != fold
-        wanted = slow.moments_of_two_parts(X[out], X[kept], g[kept], scales, *numbers, center)
+        wanted = slow.moments_of_two_parts(X[out], X[kept], g[kept], scales, *numbers, X)
         assert np.allclose(m[out], wanted[0], rtol=1e-5, atol=1e-6)
         assert np.allclose(v[out], wanted[1], rtol=1e-5)
 
@@ -79,7 +79,7 @@ def test_inner_products_need_no_coordinates(rows):
     X, _, new = rows
     c = X.mean(axis=0)
     means = squared(X, X, np.ones(3)).mean(axis=1)
-    assert np.allclose(inner_products(squared(new, X, np.ones(3)), means), (new - c) @ (X - c).T)
+    assert np.allclose(inner_products(squared(new, X, np.ones(3)), means), (new - c) @ (X - c).T + np.square(X - c).sum(axis=1).mean())
 
 
 @pytest.mark.parametrize("linear", [False, True])
@@ -95,7 +95,7 @@ def test_evidence_is_the_gaussian_density_and_its_slope(rows, linear, by_column)
 
     kernel = evidence.unpack(step, 3 if by_column else 1, linear=linear)
     scales = np.broadcast_to(kernel.scales, 3)
-    K = slow.kernel_of_two_parts(X, X, scales, kernel.signal, kernel.linear, X.mean(axis=0))
+    K = slow.kernel_of_two_parts(X, X, scales, kernel.signal, kernel.linear, X)
     density = multivariate_normal(np.zeros(40), K + kernel.noise * np.eye(40)).logpdf(g)
     assert np.isclose(cost(step), -density)
     found = cost_and_slope(step, Q, columns, g, linear=linear)[1]
@@ -111,6 +111,17 @@ def test_columns_that_do_not_matter_are_told_from_those_that_do():
     _, kernel = find_kernel(squared(X, X, np.ones(6)), y, X)
     assert len(kernel.scales) == 6
     assert min(kernel.scales[:2]) > 20 * max(kernel.scales[2:])
+
+
+def test_a_line_in_one_column_needs_no_other_rows_than_its_pivots():
+    """Centred on its pivots alone, a line was lost: one pivot has no distance to itself."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    y = 5 + X[:, 0] + 0.1 * rng.normal(size=80)
+    metric = FisherMetric(posterior=RowProcess(), supervision=0.8, perplexity=8, random_state=0).fit(X, y)
+    assert np.corrcoef(metric.target_moments()[0][:, 0], y)[0, 1] > 0.98  # out of fold
+    new = rng.normal(size=(50, 3))
+    assert np.allclose(metric.target_moments(new)[0][:, 0], 5 + new[:, 0], atol=0.2)
 
 
 def test_a_line_is_found_as_a_line_and_noise_has_one_scale():

@@ -84,19 +84,24 @@ def seen_support(metric, i, j):
     return metric.support_[(folds < 0) | ((folds != metric.folds_[i]) & (folds != metric.folds_[j]))]
 
 
-def kernel_of_two_parts(A, B, scales, signal, linear, center):
-    """``s exp(-sum_d b_d (x_d - z_d)^2) + l sum_d b_d (x_d - c_d)(z_d - c_d)``, one pair at a time."""
+def kernel_of_two_parts(A, B, scales, signal, linear, support):
+    """``s exp(-sum_d b_d (x_d - z_d)^2) + l (sum_d b_d (x_d - c_d)(z_d - c_d) + t)``, one pair at a time.
+
+    c is the mean of the support, t the mean of its scaled squared distances to c.
+    """
+    center = support.mean(axis=0)
+    spread = np.mean([np.sum(scales * (x - center) ** 2) for x in support])
     K = np.empty((len(A), len(B)))
     for i, x in enumerate(A):
         for j, z in enumerate(B):
             smooth = signal * np.exp(-np.sum(scales * (x - z) ** 2))
-            K[i, j] = smooth + linear * np.sum(scales * (x - center) * (z - center))
+            K[i, j] = smooth + linear * (np.sum(scales * (x - center) * (z - center)) + spread)
     return K
 
 
-def moments_of_two_parts(A, X, g, scales, signal, linear, noise, center):
+def moments_of_two_parts(A, X, g, scales, signal, linear, noise, support):
     """Means and variances of g at rows A by a process that has learnt from rows X, noise included."""
-    inverse = np.linalg.inv(kernel_of_two_parts(X, X, scales, signal, linear, center) + noise * np.eye(len(X)))
-    k = kernel_of_two_parts(A, X, scales, signal, linear, center)
-    own = np.diag(kernel_of_two_parts(A, A, scales, signal, linear, center))
+    inverse = np.linalg.inv(kernel_of_two_parts(X, X, scales, signal, linear, support) + noise * np.eye(len(X)))
+    k = kernel_of_two_parts(A, X, scales, signal, linear, support)
+    own = np.diag(kernel_of_two_parts(A, A, scales, signal, linear, support))
     return g.mean() + k @ inverse @ (g - g.mean()), own + noise - np.einsum("ij,jk,ik->i", k, inverse, k)

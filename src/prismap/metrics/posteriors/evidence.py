@@ -2,12 +2,13 @@
 
 All kernels are functions of squared distances q between rows whose columns are scaled:
 
-    k(x, x') = signal exp(-q(x, x')) + linear <x - c, x' - c>,
+    k(x, x') = signal exp(-q(x, x')) + linear (<x - c, x' - c> + s),
 
 with one scale for all columns or one for each (relevance determination: MacKay 1994; Rasmussen and Williams 2006, ch.
-5), c the mean of the support. The inner product needs no coordinates: against support rows l it is
+5), c the mean of the support and s its mean squared distance to c. (With s the line need not pass through c, which few
+support rows may have far from the middle of all.) This part needs no coordinates: against support rows l it is
 
-    <x - c, x_l - c> = (mean q(x) + mean q(x_l) - q(x, x_l)) / 2 - mean q / 4 - mean q / 4,
+    <x - c, x_l - c> + s = (mean q(x) + mean q(x_l) - q(x, x_l)) / 2,
 
 means over the support, so matrices of similarities and dissimilarities are served alike. A richer kernel is taken
 where its likelihood is better by more than half the logarithm of the rows for each further number (Schwarz 1978).
@@ -68,12 +69,12 @@ class Kernel:
     def of_rows(self, Q, means):
         """``k(x, x)`` of rows from the same."""
         own = np.full(len(Q), self.signal)
-        return own + self.linear * np.maximum(Q.mean(axis=1) - means.mean() / 2, 0) if self.linear else own
+        return own + self.linear * Q.mean(axis=1) if self.linear else own
 
 
 def inner_products(Q, means):
-    """``<x - c, x_l - c>`` from squared distances Q to the support and the mean distance of each support row."""
-    return (Q.mean(axis=1, keepdims=True) + means - Q - means.mean()) / 2
+    """``<x - c, x_l - c> + s`` from squared distances Q to the support and the mean distance of each support row."""
+    return (Q.mean(axis=1, keepdims=True) + means - Q) / 2
 
 
 @on_one_thread
@@ -184,8 +185,8 @@ def cost_and_slope(step, Q, X, y, *, linear):
     cost = 0.5 * (y @ a) + np.log(np.diag(C)).sum() + 0.5 * len(y) * np.log(2 * np.pi)
     slope = np.empty(len(step))
     V = -W * smooth
-    if linear:  # d inner / d q_ij = -1/2, doubly centred
-        centred = W - W.mean(axis=0) - W.mean(axis=1)[:, None] + W.mean()
+    if linear:  # d inner / d q_ij = -1/2, without the means of row and column
+        centred = W - W.mean(axis=0) - W.mean(axis=1)[:, None]
         V -= 0.5 * kernel.linear * centred
         slope[n_scales + 2] = 0.5 * kernel.linear * np.vdot(W, inner)
     if X is None:
