@@ -46,9 +46,7 @@ def test_moments_are_those_of_the_plain_formulas(rows, name):
     Q = squared(X, X, scales)
     made, m, v = fit_rows(Kernel(scales, *numbers), Warp(), Q, Q, g, folds)
     for found, wanted in zip(
-        made.moments(squared(new, X, scales)),
-        slow.moments_of_two_parts(new, X, g, scales, *numbers, X),
-        strict=True,
+        made.moments(squared(new, X, scales)), slow.moments_of_two_parts(new, X, g, scales, *numbers, X), strict=True
     ):
         # directions of which next to nothing is known are left out: the variance is a trace larger
         assert np.allclose(found, wanted, rtol=1e-3)
@@ -79,7 +77,9 @@ def test_inner_products_need_no_coordinates(rows):
     X, _, new = rows
     c = X.mean(axis=0)
     means = squared(X, X, np.ones(3)).mean(axis=1)
-    assert np.allclose(inner_products(squared(new, X, np.ones(3)), means), (new - c) @ (X - c).T + np.square(X - c).sum(axis=1).mean())
+    assert np.allclose(
+        inner_products(squared(new, X, np.ones(3)), means), (new - c) @ (X - c).T + np.square(X - c).sum(axis=1).mean()
+    )
 
 
 @pytest.mark.parametrize("linear", [False, True])

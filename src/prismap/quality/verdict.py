@@ -180,13 +180,12 @@ def _chosen(report: MapReport) -> list[str]:
     plain = next(one for one in report.supervision_curve if one["supervision"] == 0)
     if _left_out(report):
         return ["The target was left out of the map: the data's own distances tell it as well as any that know it."]
-    told = (
-        "told right by their ten nearest" if report.target == "class" else "standard deviations off their ten nearest"
-    )
-    return [
-        f"The target counts by {taken['supervision']:g}: out of fold, rows are then {_figure(report, taken['score'])} "
-        f"{told}, by the data's own distances {_figure(report, plain['score'])}."
-    ]
+    share, best, own = (f"{taken['supervision']:g}", _figure(report, taken["score"]), _figure(report, plain["score"]))
+    if report.target == "class":
+        told = f"the ten nearest rows tell {best} of the rows right out of fold"
+    else:
+        told = f"rows are {best} standard deviations off the mean of their ten nearest out of fold"
+    return [f"With a supervision of {share}, {told}; by the data's own distances alone it is {own}."]
 
 
 def _mixed(report: MapReport) -> list[str]:
@@ -254,10 +253,10 @@ def _trusted(report: MapReport) -> list[str]:
             "map of data without structure do."
         ]
     held = f", and the least trusted tenth of the judged rows holds {rule.worst_tenth:.0%} of the wrong ones"
-    return [
-        f"{_percent(rule.low)} of the rows have neighbours that are more likely wrong about them than right"
-        f"{held if rule.worst_tenth == rule.worst_tenth else ''}."
-    ]
+    held = held if rule.worst_tenth == rule.worst_tenth else ""
+    if rule.low == 0:
+        return [f"No row has neighbours that are more likely wrong about it than right{held}."]
+    return [f"{_percent(rule.low)} of the rows have neighbours that are more likely wrong about them than right{held}."]
 
 
 def _percent(share: float) -> str:
