@@ -102,7 +102,7 @@ def cdist_positions(X):
 def test_it_is_a_mapping_of_maps_that_can_be_kept(mapping, tmp_path):
     X, y = load_iris(return_X_y=True)
     X = X + np.random.default_rng(1).normal(scale=0.05, size=X.shape)
-    model = PrisMap(TSNE(n_iter=100, perplexity=10), mapping=mapping, perplexity=10, random_state=0)
+    model = PrisMap(TSNE(n_iter=100, perplexity=10), mapping=mapping, supervision=0.8, perplexity=10, random_state=0)
     model.fit(X[::2], y[::2])
     placed = model.transform(X[1::2])
     nearest = cdist(placed, model.embedding_).argmin(axis=1)

@@ -44,11 +44,15 @@ N_LANDMARKS, SMOOTHNESS_ROWS = 4000, 500
 
 
 def make_embedding(method, *, perplexity, seed, n_iter=N_ITER, callback=None):
-    """An embedding by name, with those of the settings it knows; or a clone of the user's own."""
+    """An embedding by name, with those of the settings it knows; or a clone of the user's own.
+
+    That gets the seed if it has none: the map's seed decides all of the map.
+    """
     if not isinstance(method, str):
-        own = clone(method)
-        hears = callback is not None and "callback" in own.get_params(deep=False)
-        return own.set_params(callback=callback) if hears else own
+        own, known = clone(method), method.get_params(deep=False)
+        if known.get("random_state", 0) is None:
+            own.set_params(random_state=seed)
+        return own.set_params(callback=callback) if callback is not None and "callback" in known else own
     wanted = {"perplexity": perplexity, "random_state": seed, "callback": callback}
     if method == "tsne":
         wanted["n_iter"] = n_iter
