@@ -102,7 +102,7 @@ def fit_null(model, effort):
 
 
 def run_side_by_side(jobs, callback=None):
-    """Results of ``job[0](*job[1:])``, on all cores: one thread a map, none of which splits its matrix products.
+    """Results of ``job[0](*job[1:])``, on all cores: one thread per map, none of which splits its matrix products.
 
     `callback(done, all)` counts the maps.
     """

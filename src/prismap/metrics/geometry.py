@@ -40,7 +40,7 @@ REPAIRS = {
     "clip": "drops that part", "flip": "takes its magnitude", "shift": "adds a constant to the diagonal",
     "none": "leaves it, and distances may be negative",
 }  # fmt: skip
-#: Share of negative mass from which on it is said: below, it is noise beside everything else.
+#: Share of negative mass from which on a warning is given: below, it is noise beside everything else.
 WORTH_WARNING = 0.01
 
 
