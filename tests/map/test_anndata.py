@@ -58,6 +58,11 @@ def test_positions_are_written_into_the_object(cells, tmp_path):
     np.testing.assert_array_equal(mine.obsm["X_prismap"], m.embedding_)
     assert not mine.obs["prismap_far"].all()
     assert mine.uns["prismap"]["target"] == "cell_type"
+    assert "prismap_trust" not in mine.obs  # nobody has judged the map
+    m.report(budget="quick")
+    m.to_anndata(mine)
+    assert mine.obs["prismap_trust"].between(0, 1).any()
+    assert mine.uns["prismap"]["verdict"]
     mine.write_h5ad(tmp_path / "cells.h5ad")  # everything that was added can be written
     backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
     again = PrisMap.from_anndata(backed, "cell_type", use_rep="X_pca", **OPTIONS)

@@ -46,6 +46,14 @@ def test_grid_search_works_alone_and_in_a_pipeline(rows):
     assert pipeline.score(X, y) > 0.5
 
 
+def test_a_loaded_map_scores_alike(rows, tmp_path):
+    X, y = rows
+    for target in (y, np.where(np.arange(90) % 9 == 0, None, y), X[:, 0]):
+        m = PrisMap(**OPTIONS).fit(X[30:], target[30:])
+        m.save(tmp_path / "m.prismap")
+        assert PrisMap.load(tmp_path / "m.prismap").score(X[:30], target[:30]) == m.score(X[:30], target[:30])
+
+
 def test_what_cannot_be_scored_is_said(rows):
     X, y = rows
     with pytest.raises(InputError, match="fitted with a target"):

@@ -316,12 +316,15 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Write the positions of cells into ``adata.obsm[key]``, and what is known of them beside it.
 
         ``adata.obs["prismap_far"]`` marks the cells far from all fitted ones, and ``adata.uns["prismap"]`` holds the
-        parameters and, if the map was judged, the verdict. The cells may be new ones.
+        parameters. If the map was judged, ``adata.obs["prismap_trust"]`` says how far each cell can be trusted, and the
+        verdict stands in ``adata.uns``. The cells may be new ones.
         """
         check_is_fitted(self, "seed_")
         Y, far = self.place(adata)
         adata.obsm[key] = Y
         adata.obs["prismap_far"] = far
+        if self.knows_trust():
+            adata.obs["prismap_trust"] = self.trust(adata, positions=(Y, far))
         adata.uns["prismap"] = story_of_cells(self)
 
     def remember_table(self, encoding, *, index=None, notes=()):

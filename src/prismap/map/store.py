@@ -143,6 +143,7 @@ def _restore(cls, header, arrays, compare):
     rows, target = unpack_rows(arrays, model.data), arrays.get("target")
     model.rows_, model.y_, model.fit_rows_ = rows, target, np.arange(rows.shape[0])
     model.entry_columns_ = arrays["fit_rows"]
+    model.given_target_ = named_target(target, model.classes_ if model.target_ == "class" else None)
     # Files of the first version say how much the target counts by the parameter alone.
     model.supervision_ = header.get("supervision", 0.0 if model.target_ == "none" else model.supervision)
     model.supervision_curve_ = header.get("supervision_curve")
@@ -153,6 +154,13 @@ def _restore(cls, header, arrays, compare):
     model.remember_table(None if table is None else TableEncoding.from_dict(table))
     model.remember_report(MapReport.from_dict(header["report"]) if header["report"] else None)
     return model
+
+
+def named_target(target, classes):
+    """The target as a user gives it: classes by their names, None where a sample has none."""
+    if target is None or classes is None:
+        return target
+    return np.where(target < 0, None, np.asarray(classes, dtype=object)[target])
 
 
 def _restore_parts(model, header, arrays, rows, target):
