@@ -16,6 +16,7 @@ from prismap._blocks import require_memory
 from prismap._costs import tsne_cost
 from prismap._threads import n_threads
 from prismap.embeddings._interrupt import InterruptBetweenSteps
+from prismap.embeddings._settling import STEPS_BETWEEN_LOOKS, Settling
 from prismap.embeddings._starts import given_start, principal_start, rescale, spectral_start
 from prismap.embeddings.base import Embedding, EmbeddingResult
 from prismap.exceptions import InputError
@@ -24,6 +25,8 @@ from prismap.neighbors import Neighbors, kneighbors
 
 #: Up to here all pairs are visited, without approximation; then Barnes-Hut; from the second figure on the FFT grid.
 EXACT_ROWS, FFT_ROWS = 300, 10_000
+#: Iterations between two calls of the user's callback: every second look at whether the map has settled.
+STEPS_BETWEEN_CALLBACKS = 2 * STEPS_BETWEEN_LOOKS
 
 
 class TSNE(Embedding):
@@ -46,9 +49,13 @@ class TSNE(Embedding):
         affinities) for everything else. They are shrunk to a standard deviation of 1e-4, and a little noise separates
         duplicates.
     early_exaggeration : float or "auto", default="auto"
-        Factor on P during the first ``n_iter // 2`` iterations. "auto" is 12.
+        Factor on P during the first iterations, ``n_iter // 2`` at most. "auto" is 12.
     n_iter : int, default=500
-        Iterations after those with exaggeration, which come on top.
+        Largest number of iterations after those with exaggeration, which come on top.
+    tol : float, default=0.03
+        The iterations end when the embedding has settled: of 300 samples a smaller share than this of the ten nearest
+        neighbours has changed in 25 iterations, and their distances from each other, apart from the scale, have
+        changed by less. Those with exaggeration end by the distances alone. 0 does all iterations.
     learning_rate : float or "auto", default="auto"
         "auto" is n divided by the exaggeration in force.
     neighbors : {"auto", "exact", "partition", "vptree"} or (distances, indices), default="auto"
@@ -70,7 +77,7 @@ class TSNE(Embedding):
         KL(P || Q) at the end. Above 300 samples the normalisation of Q is approximate.
     n_iter_ : int
         Number of iterations done, including those with exaggeration.
-    stop_reason_ : {"max_iter", "callback"}
+    stop_reason_ : {"converged", "max_iter", "callback"}
         Why the run ended.
     perplexity_ : float
         The perplexity used.
@@ -111,6 +118,7 @@ class TSNE(Embedding):
         "init": [StrOptions({"auto", "pca", "spectral", "random"}), "array-like"],
         "early_exaggeration": [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
         "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
         "learning_rate": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "neighbors": [StrOptions({"auto", "exact", "partition", "vptree"}), tuple, list],
         "callback": [callable, None],
@@ -127,6 +135,7 @@ class TSNE(Embedding):
         init="auto",
         early_exaggeration="auto",
         n_iter=500,
+        tol=0.03,
         learning_rate="auto",
         neighbors="auto",
         callback=None,
@@ -139,6 +148,7 @@ class TSNE(Embedding):
         self.init = init
         self.early_exaggeration = early_exaggeration
         self.n_iter = n_iter
+        self.tol = tol
         self.learning_rate = learning_rate
         self.neighbors = neighbors
         self.callback = callback
@@ -163,7 +173,7 @@ class TSNE(Embedding):
         exaggeration = 12.0 if self.early_exaggeration == "auto" else float(self.early_exaggeration)
         run = optimise_tsne(
             P, rescale(self._start(metric, P, rng), rng), engine=engine, exaggeration=exaggeration, n_iter=self.n_iter,
-            learning_rate=self.learning_rate, callback=self.callback, n_jobs=self._n_threads(n_rows),
+            tol=self.tol, learning_rate=self.learning_rate, callback=self.callback, n_jobs=self._n_threads(n_rows),
         )  # fmt: skip
         extra = {"kl_divergence_": run.kl_divergence, "perplexity_": perplexity, "neighbors_": words}
         return EmbeddingResult(run.embedding, run.kl_divergence, run.n_iter, run.stop_reason, extra)
@@ -198,24 +208,28 @@ class TSNERun(NamedTuple):
     stop_reason: str
 
 
-def optimise_tsne(P, Y, *, engine, exaggeration, n_iter, learning_rate="auto", callback=None, n_jobs=1):
-    """Run openTSNE's gradient descent from Y on joint affinities P: exaggerated for n_iter // 2 steps, then n_iter."""
+def optimise_tsne(P, Y, *, engine, exaggeration, n_iter, tol=0.0, learning_rate="auto", callback=None, n_jobs=1):
+    """Run openTSNE's gradient descent from Y on joint affinities P: exaggerated for n_iter // 2 steps, then n_iter.
+
+    Both end earlier if the map has settled up to `tol` (`prismap.embeddings._settling`).
+    """
     embedding = TSNEEmbedding(Y, PrecomputedAffinities(P, normalize=False), n_jobs=n_jobs)
-    phases = [(n_iter // 2, exaggeration), (n_iter, 1.0)]
-    done = 0
+    done, reason = 0, "max_iter"
     with InterruptBetweenSteps() as interrupt:
-        for steps, factor in phases:
-            watch = _Watch(callback, done)
+        for steps, factor in [(n_iter // 2, exaggeration), (n_iter, 1.0)]:
+            watch = _Watch(callback, Settling(len(Y), tol, neighbors=factor == 1), done)
             try:
                 embedding.optimize(
                     steps, inplace=True, propagate_exception=True, exaggeration=factor, momentum=0.8, max_step_norm=5,
                     learning_rate=learning_rate, negative_gradient_method=interrupt.between(engine),
-                    callbacks=None if callback is None else [watch],
+                    callbacks=[watch], callbacks_every_iters=STEPS_BETWEEN_LOOKS,
                 )  # fmt: skip
+                done, reason = done + steps, "max_iter"
             except OptimizationInterrupt:
-                return _finish(embedding, P, engine, watch.iteration, "callback")
-            done += steps
-        return _finish(embedding, P, engine, done, "max_iter")
+                done, reason = watch.iteration, watch.reason
+                if reason == "callback":
+                    break
+        return _finish(embedding, P, engine, done, reason)
 
 
 def _finish(embedding, P, engine, n_iter, stop_reason):
@@ -228,14 +242,20 @@ _FFT = {"n_interpolation_points": 3, "min_num_intervals": 50, "ints_in_interval"
 
 
 class _Watch:
-    """Calls the user's callback with a count that runs through both phases, and remembers it."""
+    """Ends a phase that has settled, and calls the user's callback with a count that runs through both phases."""
 
-    def __init__(self, callback, done):
-        self.callback, self.done, self.iteration = callback, done, done
+    def __init__(self, callback, settling, done):
+        self.callback, self.settling, self.done = callback, settling, done
+        self.iteration, self.reason = done, ""
 
     def __call__(self, iteration, error, embedding):
         self.iteration = self.done + iteration
-        return self.callback(self.iteration, float(error), np.array(embedding))
+        asked = self.callback is not None and iteration % STEPS_BETWEEN_CALLBACKS == 0
+        if asked and self.callback(self.iteration, float(error), np.array(embedding)):
+            self.reason = "callback"
+        elif self.settling.is_settled(embedding):
+            self.reason = "converged"
+        return bool(self.reason)
 
 
 def choose_engine(n_rows, n_components):
@@ -253,9 +273,10 @@ def choose_engine(n_rows, n_components):
 def exact_engine(embedding, P, should_eval_error=False, **_):
     """KL divergence and gradient over all pairs, in the form openTSNE's optimiser calls for.
 
-    The optimiser's gradients lack the factor 4, which its learning rates take for granted.
+    The optimiser's gradients lack the factor 4, which its learning rates take for granted. P is exaggerated where it
+    asks for that, and the repulsion is not.
     """
-    cost, gradient = tsne_cost(np.asarray(embedding), P.toarray(), want_cost=should_eval_error)
+    cost, gradient = tsne_cost(np.asarray(embedding), P.toarray(), want_cost=should_eval_error, repulsion=1.0)
     return cost, gradient / 4.0
 
 
