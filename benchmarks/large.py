@@ -93,7 +93,8 @@ def whole_map(folder, peers):
     ours, wall, cpu = clocked(lambda: PrisMap(fit_rows=len(X), random_state=0).fit(X, y))
     Y, place_wall, place_cpu = clocked(lambda: ours.transform(X_test))
     print(
-        f"prismap: fit {wall:.0f} s ({cpu:.0f} CPU) {ours.times_}, {ours.parts_.story}, place {place_wall:.1f} s ({place_cpu:.1f} CPU), "
+        f"prismap: fit {wall:.0f} s ({cpu:.0f} CPU) {ours.times_}, "
+        f"{ours.parts_.story}, place {place_wall:.1f} s ({place_cpu:.1f} CPU), "
         f"{figures(ours.embedding_, y, Y, y_test)}; {ours.metric_.describe()}; peak {peak():.2f} GB",
         flush=True,
     )

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from numbers import Integral, Real
-from typing import NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
-from openTSNE.affinity import PrecomputedAffinities
-from openTSNE.tsne import OptimizationInterrupt, TSNEEmbedding, kl_divergence_bh, kl_divergence_fft
+from openTSNE.tsne import kl_divergence_bh, kl_divergence_fft
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._affinities import joint_affinities, lower_perplexity
 from prismap._blocks import require_memory
+from prismap._checkpoint import Checkpoint, fingerprint
 from prismap._costs import tsne_cost
 from prismap._threads import n_threads
-from prismap.embeddings._interrupt import InterruptBetweenSteps
-from prismap.embeddings._settling import STEPS_BETWEEN_LOOKS, Settling
+from prismap.embeddings._descent import Descent
 from prismap.embeddings._starts import given_start, principal_start, rescale, spectral_start
 from prismap.embeddings.base import Embedding, EmbeddingResult
 from prismap.exceptions import InputError
@@ -25,8 +24,6 @@ from prismap.neighbors import Neighbors, kneighbors
 
 #: Up to here all pairs are visited, without approximation; then Barnes-Hut; from the second figure on the FFT grid.
 EXACT_ROWS, FFT_ROWS = 300, 10_000
-#: Iterations between two calls of the user's callback: every second look at whether the map has settled.
-STEPS_BETWEEN_CALLBACKS = 2 * STEPS_BETWEEN_LOOKS
 
 
 class TSNE(Embedding):
@@ -64,6 +61,9 @@ class TSNE(Embedding):
     callback : callable, default=None
         ``callback(iteration, error, embedding)``, called every 50 iterations. Return True to stop and keep the
         positions. (Ctrl-C raises KeyboardInterrupt and keeps nothing.)
+    checkpoint : path, default=None
+        A folder in which the state of the run is kept, every two minutes. If the run is killed, another one with the
+        same affinities and parameters goes on from there, to the same positions. It is removed at the end.
     random_state : int, Generator, RandomState instance or None, default=None
         Seed.
     n_jobs : int, default=None
@@ -122,6 +122,7 @@ class TSNE(Embedding):
         "learning_rate": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "neighbors": [StrOptions({"auto", "exact", "partition", "vptree"}), tuple, list],
         "callback": [callable, None],
+        "checkpoint": [str, os.PathLike, None],
         "random_state": ["random_state", np.random.Generator],
         "n_jobs": [Integral, None],
     }
@@ -139,6 +140,7 @@ class TSNE(Embedding):
         learning_rate="auto",
         neighbors="auto",
         callback=None,
+        checkpoint=None,
         random_state=None,
         n_jobs=None,
     ):
@@ -152,6 +154,7 @@ class TSNE(Embedding):
         self.learning_rate = learning_rate
         self.neighbors = neighbors
         self.callback = callback
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -171,9 +174,15 @@ class TSNE(Embedding):
             perplexity = min(perplexity, indices.shape[1])
         P = joint_affinities(distances, indices, perplexity)
         exaggeration = 12.0 if self.early_exaggeration == "auto" else float(self.early_exaggeration)
-        run = optimise_tsne(
-            P, rescale(self._start(metric, P, rng), rng), engine=engine, exaggeration=exaggeration, n_iter=self.n_iter,
-            tol=self.tol, learning_rate=self.learning_rate, callback=self.callback, n_jobs=self._n_threads(n_rows),
+        kept = None
+        if self.checkpoint is not None:
+            decides = (exaggeration, self.n_iter, self.tol, self.learning_rate, self.n_components)
+            kept = Checkpoint(self.checkpoint, "descent", fingerprint(P, *decides))
+        run = Descent(
+            P, rescale(self._start(metric, P, rng), rng), engine=engine, n_jobs=self._n_threads(n_rows), kept=kept
+        ).run(
+            exaggeration=exaggeration, n_iter=self.n_iter, tol=self.tol, learning_rate=self.learning_rate,
+            callback=self.callback,
         )  # fmt: skip
         extra = {"kl_divergence_": run.kl_divergence, "perplexity_": perplexity, "neighbors_": words}
         return EmbeddingResult(run.embedding, run.kl_divergence, run.n_iter, run.stop_reason, extra)
@@ -197,65 +206,6 @@ class TSNE(Embedding):
         if kind == "spectral":
             return spectral_start(P, self.n_components, rng)
         return rng.normal(size=(P.shape[0], self.n_components))
-
-
-class TSNERun(NamedTuple):
-    """Positions, KL(P || Q), iterations done and why they ended."""
-
-    embedding: np.ndarray
-    kl_divergence: float
-    n_iter: int
-    stop_reason: str
-
-
-def optimise_tsne(P, Y, *, engine, exaggeration, n_iter, tol=0.0, learning_rate="auto", callback=None, n_jobs=1):
-    """Run openTSNE's gradient descent from Y on joint affinities P: exaggerated for n_iter // 2 steps, then n_iter.
-
-    Both end earlier if the map has settled up to `tol` (`prismap.embeddings._settling`).
-    """
-    embedding = TSNEEmbedding(Y, PrecomputedAffinities(P, normalize=False), n_jobs=n_jobs)
-    done, reason = 0, "max_iter"
-    with InterruptBetweenSteps() as interrupt:
-        for steps, factor in [(n_iter // 2, exaggeration), (n_iter, 1.0)]:
-            watch = _Watch(callback, Settling(len(Y), tol, neighbors=factor == 1), done)
-            try:
-                embedding.optimize(
-                    steps, inplace=True, propagate_exception=True, exaggeration=factor, momentum=0.8, max_step_norm=5,
-                    learning_rate=learning_rate, negative_gradient_method=interrupt.between(engine),
-                    callbacks=[watch], callbacks_every_iters=STEPS_BETWEEN_LOOKS,
-                )  # fmt: skip
-                done, reason = done + steps, "max_iter"
-            except OptimizationInterrupt:
-                done, reason = watch.iteration, watch.reason
-                if reason == "callback":
-                    break
-        return _finish(embedding, P, engine, done, reason)
-
-
-def _finish(embedding, P, engine, n_iter, stop_reason):
-    # One thread: positions do not depend on the number of threads, but the engine's sum of the error does.
-    kl, _ = engine(embedding, P, dof=1, bh_params={"theta": 0.5}, fft_params=_FFT, should_eval_error=True, n_jobs=1)
-    return TSNERun(np.array(embedding), float(kl), n_iter, stop_reason)
-
-
-_FFT = {"n_interpolation_points": 3, "min_num_intervals": 50, "ints_in_interval": 1}
-
-
-class _Watch:
-    """Ends a phase that has settled, and calls the user's callback with a count that runs through both phases."""
-
-    def __init__(self, callback, settling, done):
-        self.callback, self.settling, self.done = callback, settling, done
-        self.iteration, self.reason = done, ""
-
-    def __call__(self, iteration, error, embedding):
-        self.iteration = self.done + iteration
-        asked = self.callback is not None and iteration % STEPS_BETWEEN_CALLBACKS == 0
-        if asked and self.callback(self.iteration, float(error), np.array(embedding)):
-            self.reason = "callback"
-        elif self.settling.is_settled(embedding):
-            self.reason = "converged"
-        return bool(self.reason)
 
 
 def choose_engine(n_rows, n_components):
