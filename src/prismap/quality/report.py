@@ -268,7 +268,7 @@ def _tables(report: MapReport) -> list[list[list[str]]]:
 
 def _tried(report: MapReport) -> list[list[str]]:
     """The shares of supervision that were tried: how well ten neighbours tell the target, and what is kept for it."""
-    told = "told right" if report.target == "class" else "nRMSE"
+    told = "predicted" if report.target == "class" else "nRMSE"
     rows = [["supervision tried", told, "on a quick map", "neighbours kept", ""]]
     for one in report.supervision_curve or ():
         share, kept = f"{one['supervision']:g}", one.get("neighbors_kept")
