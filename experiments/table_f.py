@@ -143,13 +143,16 @@ def rankings(data_folder, quick):
     return rows
 
 
-def multimodal(data_folder, quick):
-    """Fig. 4.4: dimension 1 is noise, 2 separates classes, 3 the two modes of class one, with class two between."""
-    rng = np.random.default_rng(0)
-    n = 60
+def multimodal_set(rng, n=60):
+    """Dimension 1 is noise, 2 separates classes, 3 the two modes of class one, with class two between."""
     centres = np.array([[0, 0, -3], [0, 0, 3], [0, 0, 0], [0, 4, 0]])
     mode = np.repeat(np.arange(4), n)
-    X, c = rng.normal(size=(4 * n, 3)) * [1.0, 0.6, 0.6] + centres[mode], np.array([0, 0, 1, 2])[mode]
+    return rng.normal(size=(4 * n, 3)) * [1.0, 0.6, 0.6] + centres[mode], np.array([0, 0, 1, 2])[mode]
+
+
+def multimodal(data_folder, quick):
+    """Fig. 4.4: which dimension matters least for each map."""
+    X, c = multimodal_set(np.random.default_rng(0))
     maps = {
         "LDA": (LinearDiscriminantAnalysis(n_components=2).fit_transform(X, c), "3 least"),
         "Fisher t-SNE": (fisher_tsne(X, c, cross_fit=False), "1 least"),
