@@ -21,6 +21,7 @@ from prismap import PrisMap, __version__
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
 #: What `PrisMap` did by default when rows were measured that do not say it.
 FORMER_DEFAULTS = {"supervision": 0.8, "mapping": "fisher"}
+EARLIER = "before rows were kept with their commit"
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def write_page(script, out):
     seconds = ", ".join(f"{part} {kept['seconds']}" for part, kept in found.items())
     version = ", ".join(sorted({kept["version"] for kept in found.values()}))
     blocks.append(f"`python -m experiments.{name} --data FOLDER`, prismap {version}; seconds of each part: {seconds}.")
-    blocks += runs_of(found, default_maps=hasattr(script, "PrisMap"))
+    blocks += runs_of(found, default_maps=hasattr(script, "PrisMap")) if found else []
     if missing := [part for part in script.PARTS if part not in found]:
         blocks.append(f"Not done: {', '.join(missing)}.")
     if found:
@@ -101,15 +102,19 @@ def write_page(script, out):
 
 
 def runs_of(found, *, default_maps):
-    """Sentences on the code that measured the parts, where it was not the same for all, and on its default maps."""
-    commits = grouped(found, lambda kept: f"at commit {kept['commit']}" if kept.get("commit") else "by earlier code")
-    if len(commits) > 1:
-        told = "; ".join(f"{when}: {', '.join(parts)}" for when, parts in commits.items())
-        yield f"The parts were not all measured by the same code. Measured {told}."
-    if default_maps and found:
+    """Sentences on the code that measured the parts, which need not be the same for all, and on its default maps."""
+    commits = grouped(found, lambda kept: f"at commit {kept['commit']}" if kept.get("commit") else EARLIER)
+    yield f"Measured {each(commits)}."
+    if default_maps:
         settings = grouped(found, lambda kept: call(kept.get("defaults", FORMER_DEFAULTS)))
-        told = [f"{one} ({', '.join(parts)})" if len(settings) > 1 else one for one, parts in settings.items()]
-        yield f"Where a row does not say otherwise, its map has the defaults of the time: {'; '.join(told)}."
+        yield f"Where a row does not say otherwise, its map has the defaults of the time: {each(settings)}."
+
+
+def each(groups):
+    """Groups of parts in words; the only one without its parts."""
+    if len(groups) == 1:
+        return next(iter(groups))
+    return "; ".join(f"{name} ({', '.join(parts)})" for name, parts in groups.items())
 
 
 def grouped(found, key):

@@ -76,9 +76,9 @@ def test_small_sizes_are_called_a_trial(squares, tmp_path):
 
 def test_a_page_says_which_code_and_which_defaults_measured_its_parts():
     new = {"commit": "abc1234", "defaults": {"supervision": "auto", "mapping": "auto"}}
-    assert list(ledger.runs_of({"one": new, "two": new}, default_maps=False)) == []
+    assert list(ledger.runs_of({"one": new, "two": new}, default_maps=False)) == ["Measured at commit abc1234."]
     code, defaults = ledger.runs_of({"one": new, "two": {}, "three": {}}, default_maps=True)
-    assert code.endswith("Measured at commit abc1234: one; by earlier code: two, three.")
+    assert code == "Measured at commit abc1234 (one); before rows were kept with their commit (two, three)."
     assert "`supervision='auto', mapping='auto'` (one); `supervision=0.8, mapping='fisher'` (two, three)." in defaults
 
 
