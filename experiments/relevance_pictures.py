@@ -1,10 +1,10 @@
 """Pictures of relevance: what a map shows of each feature (Schulz 2017, thesis, Figures 4.1 to 4.7).
 
 **Protocol.** Each part draws the figures of one data set and gives their figures as rows. Relevance is in-sample: it
-explains a given map, with the thesis' settings (gamma 0.5, delta 1; delta 10 for the matrix on adrenal, as in Table
-F). *weights* is lambda_NeRV and *matrix* the diagonal of Omega' Omega, both divided by their largest value. *forward*
-is Q_NX of a feature alone, *backward* how much Q_NX falls without it. "As published" is a Fisher metric that has seen
-the labels of the rows it judges, and its map with permuted labels stands beside it.
+explains a given map, with the thesis' settings (gamma 0.5, delta 1). *weights* is lambda_NeRV and *matrix* the diagonal
+of Omega' Omega, both divided by their largest value. *forward* is Q_NX of a feature alone, *backward* how much Q_NX
+falls without it. "As published" is a Fisher metric that has seen the labels of the rows it judges, and its map with
+permuted labels stands beside it.
 
 **What differs.** set1 and the multimodal set are drawn anew from the thesis' description. The nine markers of adrenal
 that the thesis compares with are not printed there.
@@ -32,8 +32,8 @@ feature 3 falls to zero once the neighbourhood is larger than a cluster. Forward
 too, but do not show that it matters locally. On the multimodal set the linear map makes nothing of feature 3, which
 separates the two modes of a class, and Fisher t-SNE makes nothing of feature 1, which is noise, whatever the size of
 the neighbourhood. The diabetes data resemble their own t-SNE map more closely once they are transformed by its
-relevance matrix. On adrenal the profile hardly depends on the size of the neighbourhood. The outlier that the thesis
-discusses is not singled out here, and the published Fisher t-SNE separates permuted labels almost as well as true ones.
+relevance matrix. On adrenal the profile hardly depends on the size of the neighbourhood, and the published Fisher t-SNE
+separates permuted labels, too (8.8 % error, where chance is 38).
 """
 
 
@@ -121,7 +121,7 @@ def on_adrenal(options):
     X, y = arrays["X"], arrays["y"]
     shuffled = np.random.default_rng(0).permutation(y)
     Y = fisher_tsne(X, y, cross_fit=False)
-    model = FeatureRelevance("matrix", n_neighbors=10, penalty=10.0, n_permuted=0).fit(X, Y)
+    model = FeatureRelevance("matrix", n_neighbors=10, n_permuted=0).fit(X, Y)
     maps = {
         "t-SNE": (TSNE(random_state=0).fit_transform(X), y),
         "Fisher t-SNE, as published": (Y, y),
