@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from prismap.exceptions import InputError
 
 #: Bytes that one stage may use for temporary arrays.
 WORKING_BYTES = 256 * 2**20
+#: Names and values by which glibc is told when to give memory back (malloc.h), and the most that it accepts.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _LARGEST_KEPT = -1, -3, 2**25
 
 
 def available_bytes() -> int:
@@ -97,6 +103,21 @@ def row_blocks(n_rows: int, bytes_per_row: float, budget: int = WORKING_BYTES, a
     step = max(at_least, int(budget // max(bytes_per_row, 1)))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
+
+
+@cache
+def keep_freed_memory() -> None:
+    """Let the allocator keep what blocks of work free, as it does by default, in the worker processes of Dask.
+
+    Dask starts them with a MALLOC_TRIM_THRESHOLD_, so that glibc gives every array above 128 kB back to the system and
+    asks for it again: its pages are made anew for every block, which takes longer than the work on them.
+    """
+    if "MALLOC_TRIM_THRESHOLD_" not in os.environ or not sys.platform.startswith("linux"):
+        return
+    with suppress(OSError, AttributeError):  # another C library
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(_MMAP_THRESHOLD, _LARGEST_KEPT)
+        mallopt(_TRIM_THRESHOLD, 2 * _LARGEST_KEPT)
 
 
 def require_memory(n_bytes: float, what: str, way_out: str) -> None:

@@ -1,5 +1,6 @@
 """Memory: work that would not fit is refused with the figure and what to set; blocks stay within their budget."""
 
+import os
 import subprocess
 import sys
 import tracemalloc
@@ -127,3 +128,21 @@ def test_a_map_that_a_container_has_no_room_for_is_refused(monkeypatch):
     monkeypatch.setattr(_blocks, "container_bytes", lambda: 1000.0)
     with pytest.raises(InputError, match=r"0\.0 GiB are available. Set a smaller fit_rows"):
         PrisMap(perplexity=5, random_state=0).fit(X, y)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="an environment variable of glibc")
+def test_freed_memory_is_kept_in_workers_that_dask_has_told_to_give_it_back():
+    """Pages that the system has to make anew for arrays of 2 MB, one after another."""
+    script = (
+        "import resource, sys, numpy as np; from prismap._blocks import keep_freed_memory\n"
+        "def faults():\n"
+        "    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
+        "    for _ in range(100): np.ones(2**18)\n"
+        "    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before\n"
+        "before = faults(); keep_freed_memory(); faults(); print(before, faults())\n"
+    )
+    told = {**os.environ, "MALLOC_TRIM_THRESHOLD_": "65536"}
+    found = subprocess.run([sys.executable, "-c", script], env=told, capture_output=True, text=True, check=True)
+    before, after = map(int, found.stdout.split())
+    if before > 10_000:  # else another C library, which keeps what it likes
+        assert after < before / 20

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from prismap._blocks import keep_freed_memory
 from prismap._optional import import_extra
 from prismap._random import as_seed
 from prismap._validation import check_target_length, missing_mask
@@ -67,6 +68,7 @@ def placed_later(model, X):
 
 def place_block(rows, model):
     """Positions of a block of rows, which may be empty."""
+    keep_freed_memory()
     return model.transform(rows) if rows.shape[0] else np.empty((0, model.embedding_.shape[1]))
 
 

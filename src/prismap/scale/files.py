@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from prismap._blocks import keep_freed_memory
 from prismap._optional import import_extra
 from prismap._threads import limit_threads
 from prismap._version import __version__
@@ -109,6 +110,7 @@ def attempt(part: Part, *, path: str, mark: str, resume: bool, progress=None) ->
 
     One thread each: the processes share the cores, and a position never depends on how many there are.
     """
+    keep_freed_memory()
     try:
         with limit_threads(1):
             return map_part(part, model_of(path, mark), mark, resume=resume, progress=progress)
