@@ -230,7 +230,17 @@ class MapReport:
 
 
 def current_versions() -> dict[str, str]:
-    """Versions of prismap, Python and the packages that numbers depend on."""
+    """Versions of prismap, Python and the packages that numbers depend on.
+
+    Returns
+    -------
+    dict of str
+
+    Examples
+    --------
+    >>> sorted(current_versions())[:2]
+    ['numpy', 'openTSNE']
+    """
     packages = {name: importlib.metadata.version(name) for name in ("numpy", "scipy", "scikit-learn", "openTSNE")}
     return {"prismap": __version__, "python": platform.python_version(), **packages}
 

@@ -249,8 +249,8 @@ def _trusted(report: MapReport) -> list[str]:
         return []
     if rule.kind == "none":
         return [
-            f"{_percent(1 - rule.low)} of the rows keep more of their ten neighbours than 95% of the rows do on a map of "
-            "data without structure."
+            f"{_percent(1 - rule.low)} of the rows keep more of their ten neighbours than 95% of the rows do on a map "
+            "of data without structure."
         ]
     held = f", and the least trusted tenth of the judged rows holds {rule.worst_tenth:.0%} of the wrong ones"
     held = held if rule.worst_tenth == rule.worst_tenth else ""

@@ -40,6 +40,17 @@ def conditional_entropy(X, y, n_neighbors=3):
     `class_information`. Columns, and real targets, are brought to unit variance. As a criterion of `RelevanceBounds`
     the differences are conditional mutual information.
 
+    Parameters
+    ----------
+    X : (n, d) rows
+    y : classes or numbers
+    n_neighbors : int, default=3
+        Neighbours of the estimators.
+
+    Returns
+    -------
+    float
+
     Examples
     --------
     >>> x = np.linspace(-1, 1, 200)
