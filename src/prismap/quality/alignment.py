@@ -1,4 +1,4 @@
-"""Do the columns that tell the target shape the map? Structural importance alignment, after Aumon et al. (2025).
+"""Do the columns that predict the target shape the map? Structural importance alignment, after Aumon et al. (2025).
 
 A column matters for the target by what permuting it costs the vote of the nearest rows in the data, and for the map by
 what permuting it costs the agreement of neighbours in the data with those on the map,

@@ -26,7 +26,7 @@ class Fidelity:
     certainty : correlation of the certainty, 0 at a boundary whichever the class.
     output : correlation of real output.
     signed_certainty : correlation of the certainty of two classes with a sign, negative on the side of the first, as
-        the decision value of a machine has it (thesis 3.5).
+        the decision value of a machine has it (Schulz 2017, sec. 3.5).
     """
 
     n_rows: int

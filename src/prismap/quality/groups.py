@@ -53,6 +53,10 @@ def label_trustworthiness(X: Any, Y: Any, y: Any, *, metric: Any = "euclidean") 
     y : classes; unlabelled rows (-1 beside other codes, None, NaN) are left out
     metric : name, ``"precomputed"`` or a fitted metric object
 
+    Returns
+    -------
+    float
+
     Examples
     --------
     >>> X = [[0.0], [0.1], [1.0], [1.1]]

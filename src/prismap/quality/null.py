@@ -67,6 +67,10 @@ def permuted_null(
         `chance_nrmse` (of five) for real targets
     random_state : for the permutations
 
+    Returns
+    -------
+    NullResult : the scores, with their mean, and the chance level.
+
     Examples
     --------
     >>> y = np.array([0, 0, 1, 1])

@@ -42,6 +42,10 @@ def knn_error(
     n_samples : judge so many rows, drawn at random, instead of all
     random_state : for that sample
 
+    Returns
+    -------
+    Estimate : the error, with its standard error as ``spread``.
+
     Examples
     --------
     >>> float(knn_error([[0.0], [0.1], [1.0], [1.1]], ["a", "a", "b", "b"]))
