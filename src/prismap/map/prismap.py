@@ -575,7 +575,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Rows for positions Y: a smooth 2-D surface through the fitted rows. Vectors only.
 
         SOM and GTM have a surface of their own, which a saved map does not keep; all others, and loaded maps, get an
-        `InverseMap`, with classes the one that is weighted by the Fisher tensors (thesis eq. 3.3).
+        `InverseMap`, with classes the one that is weighted by the Fisher tensors (Schulz 2017, eq. 3.3).
         """
         check_is_fitted(self, "seed_")
         if self.parts_.data.is_matrix:

@@ -230,7 +230,17 @@ class MapReport:
 
 
 def current_versions() -> dict[str, str]:
-    """Versions of prismap, Python and the packages that numbers depend on."""
+    """Versions of prismap, Python and the packages that numbers depend on.
+
+    Returns
+    -------
+    dict of str
+
+    Examples
+    --------
+    >>> sorted(current_versions())[:2]
+    ['numpy', 'openTSNE']
+    """
     packages = {name: importlib.metadata.version(name) for name in ("numpy", "scipy", "scikit-learn", "openTSNE")}
     return {"prismap": __version__, "python": platform.python_version(), **packages}
 
@@ -267,7 +277,7 @@ def _tables(report: MapReport) -> list[list[list[str]]]:
 
 
 def _tried(report: MapReport) -> list[list[str]]:
-    """The shares of supervision that were tried: how well ten neighbours tell the target, and what is kept for it."""
+    """The supervision that was tried: how well ten neighbours predict the target, and what is kept for it."""
     told = "predicted" if report.target == "class" else "nRMSE"
     rows = [["supervision tried", told, "on a quick map", "neighbours kept", ""]]
     for one in report.supervision_curve or ():

@@ -14,7 +14,7 @@ several verdicts are read together, see `bar`):
   standard errors.
 - *May the arrangement of the groups be read?* By the rank correlation of the distances between classes in map and data
   (`READABLE`), where permuted classes agree as well in less than one of twenty cases.
-- *Do the columns that tell the target shape the map?* By the rank correlation of the two importances, if it differs
+- *Do the columns that predict the target shape the map?* By the rank correlation of the two importances, if it differs
   from 0 by more than `HELPFUL` of the standard deviations that unrelated ones have.
 - *Which rows can be trusted?* How many have neighbours that are more likely wrong than right, by the rule of
   `prismap.quality.trust`, where the target shows.
@@ -249,8 +249,8 @@ def _trusted(report: MapReport) -> list[str]:
         return []
     if rule.kind == "none":
         return [
-            f"{_percent(1 - rule.low)} of the rows keep more of their ten neighbours than 95% of the rows do on a map of "
-            "data without structure."
+            f"{_percent(1 - rule.low)} of the rows keep more of their ten neighbours than 95% of the rows do on a map "
+            "of data without structure."
         ]
     held = f", and the least trusted tenth of the judged rows holds {rule.worst_tenth:.0%} of the wrong ones"
     held = held if rule.worst_tenth == rule.worst_tenth else ""
