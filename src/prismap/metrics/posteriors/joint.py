@@ -177,8 +177,9 @@ class SeveralTargets(Posterior):
     --------
     >>> import numpy as np
     >>> from prismap.metrics import FisherMetric, SeveralTargets
-    >>> X = np.random.default_rng(0).normal(size=(120, 3))
-    >>> Y = np.column_stack([X[:, 0] > 0, X[:, 1] > 0, np.arange(120) % 2])
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.normal(size=(120, 3))
+    >>> Y = np.column_stack([X[:, 0] > 0, X[:, 1] > 0, rng.integers(0, 2, 120)])
     >>> metric = FisherMetric("class", posterior=SeveralTargets(), supervision=0.8, random_state=0).fit(X, Y)
     >>> metric.posterior_.known_.tolist()
     [True, True, False]
