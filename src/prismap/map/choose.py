@@ -125,8 +125,10 @@ def choose(fisher, data, y, wish, seed):
 
     wish : "auto", or "max" for the sharpest honest map: the best posterior there, whatever the gain.
     """
-    rng, real = as_generator(seed), y.dtype.kind == "f"
+    rng, given = as_generator(seed), y
     metrics = candidates(fisher, data, y, seed)
+    y = metrics[0].judged_target(y)
+    real = y.dtype.kind == "f"
     sample = judged_rows(y, real, rng, MOST_ROWS if all(is_rowwise(m) for m in metrics) else MOST_ALONG_SEGMENTS)
     tried = judged(metrics, data, sample, standardised(y[sample]) if real else y[sample], real=real)
     if wish == "max":
@@ -141,7 +143,7 @@ def choose(fisher, data, y, wish, seed):
     chosen = tried[taken]
     if chosen.metric is None:
         return Choice(0.0, None, curve)
-    return Choice(chosen.share, with_share(chosen.metric, fisher.path, chosen.share, data, y), curve)
+    return Choice(chosen.share, with_share(chosen.metric, fisher.path, chosen.share, data, given), curve)
 
 
 def judged(metrics, data, sample, target, *, real):
@@ -193,6 +195,8 @@ def knows_target(metric, y, *, real):
 
     By the paired differences of the log-losses, or of the squared errors, of all rows with a target.
     """
+    if isinstance(metric.target_, tuple):  # it has asked for each of its targets
+        return bool(metric.posterior_.known_.any())
     known = known_targets(y)
     if real:
         target = y[known].reshape(np.count_nonzero(known), -1)
@@ -209,6 +213,7 @@ def knows_target(metric, y, *, real):
 
 def compared_with_own(metric, data, y, seed):
     """The data's own distances and a fitted `FisherMetric` as it is: two described candidates, the second taken."""
+    y = metric.judged_target(y)
     real = y.dtype.kind == "f"
     sample = judged_rows(y, real, as_generator(seed), MOST_ROWS if is_rowwise(metric) else MOST_ALONG_SEGMENTS)
     target = standardised(y[sample]) if real else y[sample]
@@ -227,7 +232,7 @@ def candidates(fisher, data, y, seed):
     first = trial.fit_on(data, y)
     known = np.flatnonzero(known_targets(y))
     named = isinstance(fisher.posterior, str) and fisher.posterior == "auto"
-    if not named or first.target_ == "real" or data.is_matrix or data.n_rows_ > MOST_TREE_ROWS:
+    if not named or first.target_ != "class" or data.is_matrix or data.n_rows_ > MOST_TREE_ROWS:
         return [first]
     if fisher.path.startswith("tangent") or fisher.n_segments not in ("auto", 1):
         return [first]
