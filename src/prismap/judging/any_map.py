@@ -24,9 +24,11 @@ from prismap.map.twins import permute_known
 from prismap.metrics.target import known_targets, resolve_target
 from prismap.quality import (
     Estimate,
+    MapClusters,
     MapReport,
     alignment_measure,
     current_versions,
+    judge_clusters,
     local_quality,
     map_measures,
     r_nx,
@@ -94,8 +96,8 @@ def judge(
 
     Notes
     -----
-    A method is run about seven times if it uses the target (sixteen times below 1,500 rows, where five folds are
-    judged), and three to seven times if not; with ``budget="quick"`` five times or three.
+    A method is run about eight times if it uses the target (seventeen times below 1,500 rows, where five folds are
+    judged), and four to eight times if not; with ``budget="quick"`` five times or three.
 
     Examples
     --------
@@ -150,7 +152,7 @@ def judge_and_map(
     report = replace(
         report, structure=structure_of(rows, Y, made, metric, seed), arrangement=arranged,
         measures={**measures, **steadiness(Y, made)}, seed=seed, versions=current_versions(),
-        notes=notes, warnings=alarms,
+        notes=notes, warnings=alarms, clusters=clusters_of(Y, made, kind, codes, classes, seed),
     )  # fmt: skip
     if labels_from is not None:
         if kind != "class":
@@ -238,6 +240,13 @@ def steadiness(Y: np.ndarray, made: Refits | None) -> dict[str, Estimate]:
         return {}
     kept = local_quality(Y, made.again.positions, n_neighbors=k)
     return {"neighbours kept in another run": Estimate.over_rows(kept)}
+
+
+def clusters_of(Y: np.ndarray, made: Refits | None, kind: str, codes: Any, classes: Any, seed: int) -> MapClusters:
+    """The clusters of the map, in the runs there were and against the map of one Gaussian."""
+    names = [None if code < 0 else str(classes[code]) for code in codes] if kind == "class" else None
+    null = None if made is None or made.gaussian is None else made.gaussian.positions
+    return judge_clusters(Y, () if made is None else made.runs, null=null, names=names, random_state=seed)
 
 
 def remarks_on(Y: np.ndarray, made: Refits | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
