@@ -13,7 +13,7 @@ help:
 	@echo "make test         run the test suite"
 	@echo "make lint         ruff and mypy"
 	@echo "make bench        ratios against peers and limits (benchmarks/)"
-	@echo "make experiments  the papers' tables; DATA=folder of the data sets, PEERS=python with umap-learn and others, RESUME=1"
+	@echo "make experiments  the papers' tables (hours); DATA=folder of the data sets, PEERS=python with umap-learn and others, RESUME=1"
 	@echo "make docs         the documentation, into docs/_build/html"
 	@echo "make pictures     the README's pictures anew, from the gallery"
 	@echo "make release-check  build wheel and sdist, try both in clean environments"

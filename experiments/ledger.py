@@ -12,12 +12,16 @@ import argparse
 import json
 import os
 import re
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from prismap import __version__
+from prismap import PrisMap, __version__
 
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
+#: What `PrisMap` did by default when rows were measured that do not say it.
+FORMER_DEFAULTS = {"supervision": 0.8, "mapping": "fisher"}
+EARLIER = "before rows were kept with their commit"
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,8 @@ def feasible(script, data):
 
 def do_part(script, part, options):
     """Make the rows of one part, show them as they come and keep them; seconds of the processor, peers included."""
+    if options.out:  # parts put their pictures there, too
+        (options.out / "rows").mkdir(parents=True, exist_ok=True)
     rows, start = [], sum(os.times()[:4])
     for row in script.PARTS[part](options):
         rows.append(row)
@@ -66,8 +72,9 @@ def do_part(script, part, options):
     seconds = sum(os.times()[:4]) - start
     if options.out:
         kept = {"rows": rows, "seconds": round(seconds), "quick": options.quick, "version": __version__}
+        kept["commit"] = commit()
+        kept["defaults"] = {name: getattr(PrisMap(), name) for name in FORMER_DEFAULTS}
         path = rows_path(script, part, options.out)
-        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(kept, indent=1, default=lambda value: value.item()) + "\n", encoding="utf-8")
     return seconds
 
@@ -86,11 +93,50 @@ def write_page(script, out):
     seconds = ", ".join(f"{part} {kept['seconds']}" for part, kept in found.items())
     version = ", ".join(sorted({kept["version"] for kept in found.values()}))
     blocks.append(f"`python -m experiments.{name} --data FOLDER`, prismap {version}; seconds of each part: {seconds}.")
+    blocks += runs_of(found, default_maps=hasattr(script, "PrisMap")) if found else []
     if missing := [part for part in script.PARTS if part not in found]:
         blocks.append(f"Not done: {', '.join(missing)}.")
     if found:
         (out / f"{name}.md").write_text("\n\n".join(filter(None, blocks)) + "\n", encoding="utf-8")
     return found
+
+
+def runs_of(found, *, default_maps):
+    """Sentences on the code that measured the parts, which need not be the same for all, and on its default maps."""
+    commits = grouped(found, lambda kept: f"at commit {kept['commit']}" if kept.get("commit") else EARLIER)
+    yield f"Measured {each(commits)}."
+    if default_maps:
+        settings = grouped(found, lambda kept: call(kept.get("defaults", FORMER_DEFAULTS)))
+        yield f"Where a row does not say otherwise, its map has the defaults of the time: {each(settings)}."
+
+
+def each(groups):
+    """Groups of parts in words; the only one without its parts."""
+    if len(groups) == 1:
+        return next(iter(groups))
+    return "; ".join(f"{name} ({', '.join(parts)})" for name, parts in groups.items())
+
+
+def grouped(found, key):
+    """Parts by something that their rows were kept with."""
+    groups = {}
+    for part, kept in found.items():
+        groups.setdefault(key(kept), []).append(part)
+    return groups
+
+
+def call(settings):
+    """Settings as one writes them."""
+    return "`" + ", ".join(f"{name}={value!r}" for name, value in settings.items()) + "`"
+
+
+def commit():
+    """The commit of the code, empty where there is no repository."""
+    command = ["git", "-C", str(RESULTS), "rev-parse", "--short", "HEAD"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
 
 
 def rows_path(script, part, out):

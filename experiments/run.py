@@ -2,7 +2,8 @@
 
 Every part of every experiment is a process of its own with one thread of linear algebra, as many at once as there are
 cores. Pages go to `docs/results/`, the list of them to `docs/results.md`. A part that fails is named and the others go
-on; --resume leaves out those whose rows are there. Without --data only the parts run that need no data set.
+on; --resume leaves out those whose rows are there. Without --data only the parts run that need no data set. All of it
+takes hours, as the list of pages says; with --quick and the data sets it is a trial of every part in some minutes.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from experiments import ledger
 
 NAMES = (
     "honesty", "supervised", "methods", "posteriors", "mappings", "lattices", "segments", "objects",
-    "field", "verdicts", "relevance_notions", "parametric", "prototypes",
+    "field", "verdicts", "relevance_notions", "relevance_pictures", "parametric", "prototypes",
     "table_a", "table_b", "table_c", "table_d", "table_e", "table_f", "table_g", "table_h",
 )  # fmt: skip
 #: Linear algebra of several processes gets in its own way with a thread a core in each of them.
@@ -35,8 +36,9 @@ says its protocol, its splits and what differs. Figures that we do not reach are
 one core. Seconds of parts are those of the processor, and in the rows of older runs those of the clock. Speed against
 peers is measured separately (`make bench`): [ratios](results/speed.md), [large maps](results/large.md).
 
-Where a page speaks of prismap's default, its figures are those of `supervision=0.8, mapping="fisher"`, the default when
-they were measured. [The field](results/field.md) has both.
+The pages were not made by one run. Each says at its end which commit measured its parts, as far as this was kept, and
+which defaults its maps have. Those of `PrisMap` were `supervision=0.8, mapping="fisher"`, and now both are chosen by
+evidence (`"auto"`). [The field](results/field.md) compares the two.
 """
 
 
@@ -61,14 +63,17 @@ def is_done(script, part, args):
 
 def write_index(out):
     """All pages anew and the list of them, with what each took."""
-    lines = ["# Results", "", READING.strip(), "", "| page | parts | minutes of one core |", "|---|---|---|"]
+    lines, total = [], 0.0
     for name in NAMES:
         script = importlib.import_module(f"experiments.{name}")
         if found := ledger.write_page(script, out):
             minutes = sum(kept["seconds"] for kept in found.values()) / 60
+            total += minutes
             link = f"[{ledger.title(script)}]({out.name}/{name}.md)"
             lines.append(f"| {link} | {len(found)} of {len(script.PARTS)} | {minutes:.0f} |")
-    (out.parent / f"{out.name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    hours = f"Together the parts take {total / 60:.1f} hours of one core, about half of that on two."
+    head = ["# Results", "", READING.strip(), "", hours, "", "| page | parts | minutes of one core |", "|---|---|---|"]
+    (out.parent / f"{out.name}.md").write_text("\n".join(head + lines) + "\n", encoding="utf-8")
 
 
 def main():

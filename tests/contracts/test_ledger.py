@@ -7,6 +7,8 @@ from types import SimpleNamespace
 import pytest
 from experiments import ledger, run
 
+from prismap import PrisMap
+
 SCRIPT = '''"""Squares of numbers.
 
 What a square is.
@@ -70,6 +72,21 @@ def test_small_sizes_are_called_a_trial(squares, tmp_path):
     ledger.do_part(squares, "small", ledger.Options(quick=True, out=tmp_path))
     ledger.write_page(squares, tmp_path)
     assert "trial of the script" in (tmp_path / "experiments_squares.md").read_text(encoding="utf-8")
+
+
+def test_a_page_says_which_code_and_which_defaults_measured_its_parts():
+    new = {"commit": "abc1234", "defaults": {"supervision": "auto", "mapping": "auto"}}
+    assert list(ledger.runs_of({"one": new, "two": new}, default_maps=False)) == ["Measured at commit abc1234."]
+    code, defaults = ledger.runs_of({"one": new, "two": {}, "three": {}}, default_maps=True)
+    assert code == "Measured at commit abc1234 (one); before rows were kept with their commit (two, three)."
+    assert "`supervision='auto', mapping='auto'` (one); `supervision=0.8, mapping='fisher'` (two, three)." in defaults
+
+
+def test_rows_are_kept_with_their_commit_and_defaults(squares, tmp_path):
+    ledger.do_part(squares, "small", ledger.Options(out=tmp_path / "new folder"))
+    kept = json.loads(ledger.rows_path(squares, "small", tmp_path / "new folder").read_text(encoding="utf-8"))
+    assert kept["commit"] == ledger.commit()
+    assert kept["defaults"] == {"supervision": PrisMap().supervision, "mapping": PrisMap().mapping}
 
 
 def test_a_failing_part_is_named_and_leaves_no_rows(squares, tmp_path, monkeypatch, capsys):

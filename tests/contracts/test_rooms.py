@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -46,28 +47,29 @@ CONTRACTS = {"_n_features_out", "_validate_params", "_repr_html_", "_exit"}
 FILES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def room_of(path: Path) -> str:
     return path.relative_to(ROOT).with_suffix("").parts[0]
 
 
-def imports(tree: ast.AST) -> Iterator[tuple[str, bool]]:
+def imports(tree: ast.AST, inside: bool = False) -> Iterator[tuple[str, bool]]:
     """Modules of ours that a file imports, and whether it does so inside a function."""
-    inside = {
-        id(node)
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        for node in ast.walk(function)
-    }
-    for node in ast.walk(tree):
+    for node in ast.iter_child_nodes(tree):
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "relative import"
             names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):  # nowhere else can an import stand
+            yield from imports(node, inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
         for name in names:
             if name.split(".")[0] == "prismap":
-                yield behind_the_face(name), id(node) in inside
+                yield behind_the_face(name), inside
 
 
 def behind_the_face(name: str) -> str:
@@ -80,7 +82,7 @@ def imported_rooms(path: Path) -> set[str]:
     """Rooms that a file imports; those the face may reach are left out where they are reached inside a function."""
     own = path.relative_to(ROOT).as_posix()
     rooms = set()
-    for name, inside in imports(ast.parse(path.read_text())):
+    for name, inside in imports(parsed(path)):
         room = (name.split(".") + [""])[1]
         if not (inside and (own, room) in FACE):
             rooms.add(room)
@@ -92,7 +94,7 @@ def own_names(room: str) -> set[str]:
     names = set()
     for path in FILES:
         if room_of(path) == room:
-            for node in ast.walk(ast.parse(path.read_text())):
+            for node in ast.walk(parsed(path)):
                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                     names.add(node.name)
                 elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -153,7 +155,7 @@ def test_private_names_stay_in_their_room():
     found = {
         (path.relative_to(ROOT).as_posix(), name)
         for path in FILES
-        for name in private_reads(ast.parse(path.read_text()), room_of(path), names[room_of(path)])
+        for name in private_reads(parsed(path), room_of(path), names[room_of(path)])
     }
     assert not found, sorted(found)
 

@@ -159,7 +159,7 @@ def test_rare_classes_are_listed_and_nothing_rests_on_them(flowers):
     for found in (judge(X, X[:, :2], names), judge(PCA(2), X, names)):
         assert found.rare == ("odd",)
         assert found.n_judged == 237
-        assert "fewer than five judged rows, on which nothing here rests: odd" in found.verdict
+        assert "fewer than five judged rows, about which nothing can be said: odd" in found.verdict
         assert "odd" not in {name for pair in found.overlaps for name in (pair.of, pair.into)}
     few = np.arange(240) // 3  # every class is rare
     alone = judge(X, X[:, :2], few, target="class")

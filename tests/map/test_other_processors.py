@@ -23,11 +23,19 @@ KERNELS = {"Haswell": "Haswell", "Sandybridge": "Sandybridge", "Prescott": "Katm
 BOUND = 1e-5
 PLACE = """
 import sys, numpy as np, threadpoolctl
+from pathlib import Path
 from prismap import PrisMap
-model = PrisMap.load(sys.argv[1])
-np.save(sys.argv[3], model.transform(np.load(sys.argv[2])))
+folder, kernel = Path(sys.argv[1]), sys.argv[2]
+for path in folder.glob("*.prismap"):
+    np.save(folder / f"{path.stem}-{kernel}.npy", PrisMap.load(path).transform(np.load(folder / "new.npy")))
 print({entry.get("architecture") for entry in threadpoolctl.threadpool_info() if entry["user_api"] == "blas"})
 """
+#: Parts of a map that are placed in different ways.
+CHOICES = {
+    "lssvm": {"metric": FisherMetric(posterior="lssvm")},
+    "parzen": {"metric": FisherMetric(posterior="parzen")},
+    "vote": {"mapping": "vote"},
+}
 
 
 def architectures():
@@ -42,26 +50,29 @@ def test_the_variable_took_effect():
         assert architectures() == {KERNELS.get(wanted, wanted)}
 
 
-@pytest.fixture(scope="module", params=["lssvm", "parzen", "vote"])
-def saved(request, tmp_path_factory):
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A folder of maps, where each of them puts new rows here, and its spread."""
     X, y = load_digits(return_X_y=True)
     X = X[:, X[:500].std(axis=0) > 0]
-    options = {"mapping": "vote"} if request.param == "vote" else {"metric": FisherMetric(posterior=request.param)}
-    model = PrisMap(TSNE(n_iter=50), random_state=0, **options).fit(X[:500], y[:500])
-    folder = tmp_path_factory.mktemp(request.param)
-    model.set_params(method="tsne").save(folder / "map.prismap")
-    np.save(folder / "new.npy", X[500:1500])
-    return folder, model.transform(X[500:1500]), np.ptp(model.embedding_)
+    folder, expected = tmp_path_factory.mktemp("maps"), {}
+    np.save(folder / "new.npy", X[500:800])
+    for name, options in CHOICES.items():
+        model = PrisMap(TSNE(n_iter=50), random_state=0, supervision=0.8, **options).fit(X[:500], y[:500])
+        model.set_params(method="tsne").save(folder / f"{name}.prismap")
+        expected[name] = model.transform(X[500:800]), np.ptp(model.embedding_)
+    return folder, expected
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_a_saved_map_places_rows_alike_under_other_kernels(saved, kernel):
-    folder, expected, spread = saved
-    arguments = [str(folder / name) for name in ("map.prismap", "new.npy", f"{kernel}.npy")]
+def test_saved_maps_place_rows_alike_under_other_kernels(saved, kernel):
+    folder, expected = saved
     done = subprocess.run(
-        [sys.executable, "-c", PLACE, *arguments], env={**os.environ, "OPENBLAS_CORETYPE": kernel}, check=True,
+        [sys.executable, "-c", PLACE, str(folder), kernel], env={**os.environ, "OPENBLAS_CORETYPE": kernel}, check=True,
         capture_output=True, text=True,
     )  # fmt: skip
     if KERNELS[kernel] not in done.stdout:
         pytest.skip(f"this machine's linear algebra has no kernels of {kernel}: {done.stdout.strip()}")
-    np.testing.assert_allclose(np.load(arguments[-1]), expected, rtol=0, atol=BOUND * spread)
+    for name, (positions, spread) in expected.items():
+        placed = np.load(folder / f"{name}-{kernel}.npy")
+        np.testing.assert_allclose(placed, positions, rtol=0, atol=BOUND * spread, err_msg=name)

@@ -64,7 +64,7 @@ def test_labels_that_show_are_said_to_show(value, word):
     found = report(score(value))
     assert found.target_shows
     assert f"The labels show {word} in these data: {value:.1%} of the rows have another label" in found.verdict
-    assert "on 400 rows that took no part in the fit" in found.verdict
+    assert "on 400 held-out rows" in found.verdict
     assert "does not over-state" in found.verdict
 
 
@@ -124,7 +124,7 @@ def test_the_unsupervised_map_is_compared(plain, words):
 def test_a_visible_difference_that_few_rows_cannot_prove_is_not_called_about_as_well():
     few = TargetScore("1-NN error", error(0.05, 30), 0.67, unsupervised=error(0.15, 30))
     words = report(few, n_judged=30).verdict
-    assert "Without the target the error is 15.0%; on 30 judged rows that may be chance" in words
+    assert "Without the target the error is 15.0%, but on 30 judged rows this may be chance" in words
     assert "about as well" not in words
 
 

@@ -30,26 +30,31 @@ class Unfinished(OSError):
 def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     """Add the sub-command."""
     parser = subparsers.add_parser(
-        "apply", parents=[common], help="place new rows on a map",
-        description="Place the rows of DATA on the map of MODEL; rows far from all it has seen are marked.",
+        "apply", parents=[common], help="project new rows onto a map",
+        description="Project the rows of DATA onto the map of MODEL. Rows far from all fitted rows are marked.",
     )  # fmt: skip
     add = parser.add_argument
     add("model", type=Path, metavar="MODEL", help="model.prismap, or the folder that holds it")
-    add("data", metavar="DATA", help="file with the columns the map was made of, a folder, or a pattern in quotes")
+    add("data", metavar="DATA", help="file with the columns that the map was made of, a folder, or a pattern in quotes")
     add(
         "-o", "--out", type=Path, required=True, metavar="OUT",
-        help="file to write (parquet, csv; h5ad for cells), or a folder: then the rows go into several parquet files",
+        help="file to write (parquet or csv, or h5ad for cells), or a folder for several parquet files",
     )  # fmt: skip
-    add("--keep-columns", action="store_true", help="write the other columns of DATA beside the positions")
-    add("--engine", choices=("local", "dask"), default="local", help="processes here (default), or a Dask cluster")
-    add("--address", metavar="A", help="Dask scheduler; without it a cluster on this machine")
-    add("--workers", type=count, metavar="N", help="processes; default: as many as there are cores")
+    add("--keep-columns", action="store_true", help="also write the other columns of DATA")
+    add(
+        "--engine",
+        choices=("local", "dask"),
+        default="local",
+        help="processes on this machine (default), or a Dask cluster",
+    )
+    add("--address", metavar="A", help="address of the Dask scheduler (default: start a cluster on this machine)")
+    add("--workers", type=count, metavar="N", help="number of processes (default: the number of cores)")
     add(
         "--resume",
         action="store_true",
-        help="keep what an earlier run has done of files whose size and time of change are the same, do the rest",
+        help="keep the outputs of an earlier run for files that have not changed since, and do the rest",
     )
-    add("--force", action="store_true", help="replace OUT if it is there")
+    add("--force", action="store_true", help="replace OUT if it exists")
     parser.set_defaults(run=run)
 
 

@@ -73,18 +73,18 @@ METHODS = {
 def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     """Add the sub-command."""
     parser = subparsers.add_parser(
-        "compare", parents=[common], help="maps of a file by several methods, with their verdicts",
+        "compare", parents=[common], help="make maps of a file by several methods, and judge them alike",
         description="Make maps of DATA by several methods and judge them alike.",
     )  # fmt: skip
     add_table_options(parser)
     parser.add_argument("--target", metavar="COL", required=True, help="what the maps should show (npz: y)")
     parser.add_argument(
         "--methods", type=options.names, default=("prismap", "tsne", "pca", "lda"), metavar="NAMES",
-        help=f"of {', '.join(METHODS)} (default: prismap,tsne,pca,lda)",
+        help=f"some of {', '.join(METHODS)} (default: prismap,tsne,pca,lda)",
     )  # fmt: skip
     parser.add_argument(
         "--budget", type=options.budget, default="full", metavar="B",
-        help="full (default), quick, or seconds per method: how much is spent on judging",
+        help="time for judging: full (default), quick, or a number of seconds per method",
     )  # fmt: skip
     parser.set_defaults(run=run)
 

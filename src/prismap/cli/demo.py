@@ -19,14 +19,21 @@ from prismap.tables import Roles, Table, learn_encoding
 def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     """Add the sub-command."""
     parser = subparsers.add_parser(
-        "demo", parents=[common], help="map handwritten digits, as an example",
-        description="Map the 1797 handwritten digits of scikit-learn: fit, report, page. Needs no network.",
+        "demo", parents=[common], help="map the handwritten digits of scikit-learn as an example",
+        description="Map the 1797 handwritten digits of scikit-learn, judge the map and write its page.",
     )  # fmt: skip
     parser.add_argument(
-        "-o", "--out", type=Path, default=Path("prismap-demo"), metavar="OUT", help="folder to write (./prismap-demo)"
+        "-o",
+        "--out",
+        type=Path,
+        default=Path("prismap-demo"),
+        metavar="OUT",
+        help="folder to write (default: prismap-demo)",
     )
     parser.add_argument(
-        "--tables", action="store_true", help="only write flowers.csv and more.csv here, to try the other commands with"
+        "--tables",
+        action="store_true",
+        help="only write flowers.csv and more.csv to this folder, to try the other commands",
     )
     parser.set_defaults(run=run)
 

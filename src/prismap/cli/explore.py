@@ -23,9 +23,9 @@ _READING, _FITTING, _DRAWING, _DONE = 0.0, 0.02, 0.95, 1.0
 def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     """Add the sub-command."""
     parser = subparsers.add_parser(
-        "explore", parents=[common], help="look at a map, or at a data file, in the browser",
-        description="Serve the page of a map on 127.0.0.1 until Ctrl-C; new files can be dropped on it. A data file is "
-        "mapped first, while the page says how far it is; the options below are for data files.",
+        "explore", parents=[common], help="open a map, or a new map of a data file, in the browser",
+        description="Serve the page of a map on 127.0.0.1 until Ctrl-C. Drop a file on the page to project its rows. A "
+        "data file is mapped first, while the page shows the progress. The options below are for data files.",
     )  # fmt: skip
     parser.add_argument("file", type=Path, metavar="OUT|FILE", help="folder written by prismap map, or a data file")
     parser.add_argument("--port", type=options.port, default=0, metavar="N", help="port (default: a free one)")

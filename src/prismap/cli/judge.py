@@ -20,17 +20,19 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     """Add the sub-command."""
     parser = subparsers.add_parser(
         "judge", parents=[common], help="judge maps whose coordinates are columns of a file",
-        description="Judge maps that exist: pairs of columns of DATA hold coordinates, the other columns the data.",
+        description="Judge existing maps. Pairs of columns of DATA hold coordinates, and the others the data.",
     )  # fmt: skip
     add_table_options(parser)
     parser.add_argument("--target", metavar="COL", help="what the map should show (npz: y)")
     parser.add_argument(
         "--x", type=options.names, required=True, metavar="COLS", help="first coordinates, one per map: umap_1,tsne_1"
     )
-    parser.add_argument("--y", type=options.names, required=True, metavar="COLS", help="second coordinates, in order")
+    parser.add_argument(
+        "--y", type=options.names, required=True, metavar="COLS", help="second coordinates, in the same order"
+    )
     parser.add_argument(
         "--clustered", action="store_true",
-        help="the target was found by clustering these data: say how much of its separation that explains",
+        help="the target was found by clustering these data: report how much of its separation that explains",
     )  # fmt: skip
     parser.set_defaults(run=run)
 

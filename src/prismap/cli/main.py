@@ -33,7 +33,7 @@ class Parser(argparse.ArgumentParser):
 def build_parser() -> Parser:
     """The parser with every sub-command."""
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--quiet", action="store_true", help="say nothing but the result and errors")
+    common.add_argument("--quiet", action="store_true", help="print only the result and errors")
     common.add_argument("--json", action="store_true", help="print the result as JSON")
     parser = Parser(prog="prismap", description="Maps of high-dimensional data that show what matters for a target.")
     parser.add_argument("--version", action="version", version=f"prismap {__version__}")

@@ -30,9 +30,10 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     """Add the sub-command."""
     parser = subparsers.add_parser(
         "map", parents=[common], help="make a map of a data file",
-        description="Make a map of FILE (csv, tsv, jsonl, xlsx, parquet, arrow, npz, npy, h5ad) and write a folder.",
+        description="Make a map of FILE (csv, tsv, jsonl, xlsx, parquet, arrow, npz, npy, h5ad) and write a "
+        "folder with the map, its report, page and model.",
     )  # fmt: skip
-    parser.add_argument("file", type=Path, metavar="FILE", help="file with a row for each thing to be mapped")
+    parser.add_argument("file", type=Path, metavar="FILE", help="file with one row per sample")
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="OUT", help="folder to write")
     parser.add_argument("--force", action="store_true", help="replace the map that OUT holds")
     add_data_options(parser)
@@ -43,60 +44,68 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     """How a data file becomes a map: `read_job` reads these."""
     parser.add_argument("--title", help="title of the page and the picture (default: the name of the file)")
     columns = parser.add_argument_group("columns")
-    columns.add_argument("--target", metavar="COL", help="what the map is about; empty where unknown (npz: y)")
+    columns.add_argument(
+        "--target", metavar="COL", help="column that the map is about. Empty cells are rows without a label (npz: y)"
+    )
     columns.add_argument("--id", dest="ids", metavar="COL", help="column that names the rows")
     columns.add_argument("--drop", type=options.names, default=(), metavar="COLS", help="columns to leave out: a,b,c")
-    columns.add_argument("--show", type=options.names, default=(), metavar="COLS", help="columns to show, not to use")
+    columns.add_argument(
+        "--show",
+        type=options.names,
+        default=(),
+        metavar="COLS",
+        help="columns to show on the page but not to use for the map",
+    )
     columns.add_argument(
         "--use", type=options.names, default=(), metavar="COLS",
-        help="columns to use though they look like ids, dates or free text",
+        help="columns to use although they look like ids, dates or free text",
     )  # fmt: skip
     columns.add_argument("--data", choices=DATA, help="what the columns hold (default: vectors)")
     columns.add_argument(
         "--standardize", action=argparse.BooleanOptionalAction,
-        help="bring every column to mean 0 and variance 1 (default; not with --data cosine nor for cells)",
+        help="bring every column to mean 0 and variance 1 (default, except with --data cosine and for cells)",
     )  # fmt: skip
     columns.add_argument(
-        "--rep", metavar="KEY", help="h5ad files: the representation (obsm) or layer to use (default: X)"
+        "--rep", metavar="KEY", help="for h5ad files: the entry of obsm, or the layer, to use (default: X)"
     )
     columns.add_argument("--impute", choices=("median",), help="fill missing values (default: refuse them)")
     columns.add_argument(
         "--images", type=options.shape, metavar="HxW",
-        help="rows are grey images of H rows of W pixels: the page shows them",
+        help="rows are grey images of H x W pixels, which the page shows (HxWx3: in colour)",
     )  # fmt: skip
     add_object_options(parser)
     fit = parser.add_argument_group("map")
     fit.add_argument(
         "--method", default="tsne",
-        help="how rows become positions: tsne, nerv, mds, elastic, isomap, lle, mvu, som, gtm, kpca or kda "
+        help="the embedding: tsne, nerv, mds, elastic, isomap, lle, mvu, som, gtm, kpca or kda "
         "(default: tsne)",
     )  # fmt: skip
     fit.add_argument(
         "--target-kind", choices=("auto", "class", "real", "none"), default="auto",
-        help="what the target is (default: auto looks at its values; none leaves it out)",
+        help="what the target is (default: auto, which decides by its values. none ignores it)",
     )  # fmt: skip
     options.refuse_old(parser, {"--kind": "--data", "--task": "--target-kind"})
     fit.add_argument(
         "--supervision",
         type=options.supervision,
         metavar="W",
-        help="weight of the target from 0 to 1, auto (the least that the evidence asks for, default) or max",
+        help="share of the target from 0 to 1, max, or auto (default: the smallest that does as well as the best)",
     )
     fit.add_argument("--metric", metavar="NAME", help="distances of the map (default: fisher): manhattan, cosine, ...")
     fit.add_argument(
         "--mapping",
         choices=MAPPINGS,
-        help="how new rows are placed (default: auto, kernels on Fisher distances or votes by evidence)",
+        help="projection of new rows (default: auto, the better of fisher and vote on rows that are left out)",
     )
-    fit.add_argument("--fit-rows", type=options.rows, metavar="N", help="rows to fit; the others are placed by the map")
-    fit.add_argument("--quick", action="store_true", help="do not judge the map, which takes longer than making it")
+    fit.add_argument("--fit-rows", type=options.rows, metavar="N", help="rows to embed. The others are projected")
+    fit.add_argument("--quick", action="store_true", help="do not judge the map")
     fit.add_argument(
         "--budget", type=options.budget, metavar="B",
-        help="for judging: full (default, up to twice the time of the map), quick (half of it), or seconds",
+        help="time for judging: full (default, about twice the time of the fit), quick (half of it), or seconds",
     )  # fmt: skip
     fit.add_argument("--perplexity", type=options.from_one, metavar="P", help="effective number of neighbours")
     fit.add_argument("--seed", type=options.seed, default=0, metavar="N", help="random seed (default: 0)")
-    fit.add_argument("--jobs", type=int, metavar="N", help="processor cores to use; -1: all")
+    fit.add_argument("--jobs", type=int, metavar="N", help="processor cores to use (-1: all)")
 
 
 def run(args: argparse.Namespace, console: Console) -> None:

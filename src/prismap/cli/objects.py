@@ -18,7 +18,7 @@ from prismap.tables import ENDINGS, Roles, TextColumn, read_table
 
 def add_object_options(parser: argparse.ArgumentParser) -> None:
     """How objects that are no rows of numbers become a map."""
-    group = parser.add_argument_group("objects that are no rows of numbers")
+    group = parser.add_argument_group("objects that are not vectors")
     group.add_argument(
         "--compare", metavar="NAME",
         help="compare the objects of a FASTA or JSON lines file, or of a column of text: edit, alignment, dtw, ...",

@@ -22,20 +22,24 @@ NEIGHBORS = 10
 def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     """Add the sub-command."""
     parser = subparsers.add_parser(
-        "relevance", parents=[common], help="which features a map shows",
-        description="How much of a map's neighbourhoods each feature of DATA explains, against permuted features.",
+        "relevance", parents=[common], help="list the features that a map shows",
+        description="List how much of a map's neighbourhoods each feature of DATA explains, beside permuted features.",
     )  # fmt: skip
     parser.add_argument("map", type=Path, metavar="MAP", help="folder of prismap map, or its model.prismap")
     parser.add_argument(
         "data", type=Path, nargs="?", metavar="DATA",
-        help="rows to judge by: the file of the map, or new ones (default: what the map's page says)",
+        help="the file of the map, or new rows (default: print what the map's page says)",
     )  # fmt: skip
     parser.add_argument(
         "--method", choices=("forward", "backward", "weights", "matrix"), default="forward",
-        help="each feature alone (default), without it, or all of them weighted together",
+        help="forward: each feature alone (default). backward: all others. weights, matrix: all together",
     )  # fmt: skip
     parser.add_argument(
-        "--neighbors", type=options.count, default=NEIGHBORS, metavar="K", help="size of neighbourhoods (10)"
+        "--neighbors",
+        type=options.count,
+        default=NEIGHBORS,
+        metavar="K",
+        help="size of the neighbourhoods (default: 10)",
     )
     parser.add_argument("--seed", type=options.seed, default=0, metavar="N", help="random seed (default: 0)")
     parser.set_defaults(run=run)

@@ -23,7 +23,10 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
         "map", type=Path, metavar="MAP", help="folder of prismap map, its report.json or its model.prismap"
     )
     parser.add_argument(
-        "--budget", type=options.budget, metavar="B", help="full (default), quick, or seconds, for a map not judged yet"
+        "--budget",
+        type=options.budget,
+        metavar="B",
+        help="time for judging a map that has none: full (default), quick, or seconds",
     )
     parser.set_defaults(run=run)
 

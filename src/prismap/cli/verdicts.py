@@ -40,7 +40,7 @@ def read_together(maps: Sequence[JudgedMap]) -> list[JudgedMap]:
 
 def add_table_options(parser: argparse.ArgumentParser) -> None:
     """How the rows are read: `read_rows` reads these."""
-    parser.add_argument("data", type=Path, metavar="DATA", help="file with a row for each sample")
+    parser.add_argument("data", type=Path, metavar="DATA", help="file with one row per sample")
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="OUT", help="folder to write")
     parser.add_argument("--force", action="store_true", help="replace the map that OUT holds")
     parser.add_argument("--title", help="title of the page and the picture (default: the name of the file)")
@@ -51,7 +51,9 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
         help="bring every column to mean 0 and variance 1 (default)",
     )  # fmt: skip
     parser.add_argument("--impute", choices=("median",), help="fill missing values (default: refuse them)")
-    parser.add_argument("--task", choices=("auto", "class", "real"), default="auto", help="kind of target")
+    parser.add_argument(
+        "--task", choices=("auto", "class", "real"), default="auto", help="what the target is (default: auto)"
+    )
     parser.add_argument("--seed", type=options.seed, default=0, metavar="N", help="random seed (default: 0)")
 
 

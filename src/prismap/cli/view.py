@@ -27,11 +27,11 @@ UNEQUAL_SCALES = 100.0
 def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     """Add the sub-command."""
     parser = subparsers.add_parser(
-        "view", parents=[common], help="picture a trained classifier or regressor",
-        description="Show what the model in MODEL does on the rows of DATA, and how far the picture is true.",
+        "view", parents=[common], help="show what a trained model decides, on a map of its data",
+        description="Show what the model in MODEL decides for the rows of DATA, and how faithful the picture is.",
     )  # fmt: skip
     parser.add_argument("model", type=Path, metavar="MODEL", help="file written by skops.io.dump, or .onnx")
-    parser.add_argument("data", type=Path, metavar="DATA", help="rows with the columns the model was trained on")
+    parser.add_argument("data", type=Path, metavar="DATA", help="file with the columns that the model was trained on")
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="OUT", help="folder to write")
     parser.add_argument("--force", action="store_true", help="replace the view that OUT holds")
     parser.add_argument("--title", help="title of the page (default: the name of the file)")
@@ -41,7 +41,7 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--trust-pickle", action="store_true",
-        help="load MODEL even if it is a pickle (.joblib, .pkl): that runs whatever code the file holds",
+        help="load MODEL even if it is a pickle (.joblib, .pkl), which runs whatever code the file contains",
     )  # fmt: skip
     columns = parser.add_argument_group("columns")
     columns.add_argument("--target", metavar="COL", help="the true class or value of a row (npz: y)")
@@ -49,20 +49,24 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     columns.add_argument("--drop", type=options.names, default=(), metavar="COLS", help="columns to leave out: a,b,c")
     columns.add_argument(
         "--standardize", action="store_true",
-        help="map columns of mean 0 and variance 1 (default: as the scalers in the model's pipeline do)",
+        help="standardise the columns for the map (default: scale as the model's pipeline does)",
     )  # fmt: skip
     picture = parser.add_argument_group("picture")
     picture.add_argument(
         "--supervise", choices=("labels", "model"), default="labels",
-        help="what the map is made to show: the target (default), or the model's own answers",
+        help="what supervises the map: the target (default), or the model's own predictions",
     )  # fmt: skip
-    picture.add_argument("--method", default="tsne", help="how rows become positions (default: tsne)")
+    picture.add_argument("--method", default="tsne", help="the embedding (default: tsne)")
     picture.add_argument(
         "--inverse", choices=("auto", "local", "kernel"), default="auto",
-        help="the way from places back to rows: the map's own or local means (auto), local means, or kernels",
+        help="inverse map from the plane to the data: auto (the map's own, or local means), local or kernel",
     )  # fmt: skip
-    picture.add_argument("--folds", type=options.rows, default=5, metavar="N", help="parts to judge the view by (5)")
-    picture.add_argument("--resolution", type=options.rows, default=200, metavar="N", help="places along a side (200)")
+    picture.add_argument(
+        "--folds", type=options.rows, default=5, metavar="N", help="folds to judge the view by (default: 5)"
+    )
+    picture.add_argument(
+        "--resolution", type=options.rows, default=200, metavar="N", help="grid points per side (default: 200)"
+    )
     picture.add_argument("--seed", type=options.seed, default=0, metavar="N", help="random seed (default: 0)")
     parser.set_defaults(run=run)
 

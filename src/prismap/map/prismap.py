@@ -88,10 +88,11 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         that are left out. Or an object of `prismap.mappings`.
     supervision : float, "auto" or "max", default="auto"
         How much the target counts, from 0 (the unsupervised map) to 1 (the pure Fisher metric, as published). "auto"
-        takes the least share (0, 0.8, 0.95 or 0.99) that tells the target as well as the best one on quick maps, judged
-        out of fold, and 0 where nothing is known of the target beyond chance. Any share below 1 leaves the data's own
-        distances a part, so that structure inside a class survives. "max" is the sharpest honest map: 0.99 of the best
-        posterior's metric. Trees are among the posteriors for both. With your own model as posterior, "auto" is 0.8.
+        takes the smallest share (0, 0.8, 0.95 or 0.99) that predicts the target as well as the best one on quick maps,
+        judged out of fold, and 0 if nothing is known of the target beyond chance. Any share below 1 keeps some of the
+        data's own distances, so that structure inside a class survives. "max" is the sharpest cross-fitted map: 0.99 of
+        the best posterior's metric. Trees are among the posteriors for both. With your own model as posterior, "auto"
+        is 0.8.
     target : {"auto", "class", "real", "none"}, default="auto"
         What y is. "auto" decides by its values, "none" ignores it. Several real-valued targets, one per column, have
         equal weight, and pictures show the first.
@@ -496,7 +497,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return like_rows(self._place(X)[0], self.rows_)
 
     def score(self, X, y=None):
-        """How well the map tells the target of held-out samples: by the ten nearest fitted samples in the map.
+        """How well the ten nearest fitted samples in the map predict the target of held-out samples.
 
         The share of correct classes, or ``R^2`` for a real-valued target. Model selection of scikit-learn uses it:
         ``GridSearchCV(PrisMap(), {"perplexity": [15, 30]})``. The `report` puts such a figure beside its baselines.

@@ -100,7 +100,7 @@ class MapReport:
     bandwidths, posterior, seed, versions, times, settings : how the map was made; times in seconds
     notes, warnings : what else a reader should know
     supervision_curve : what "supervision" was chosen from, if it was: dictionaries of posterior, supervision, score
-        (share of rows told right by their ten nearest; nRMSE of real targets), standard_error, and whether it was taken
+        (share of rows that their ten nearest predict correctly, or nRMSE), standard_error, and whether it was taken
     medoids : of objects that are no vectors, the most typical of each class and cluster: dictionaries of what it is the
         medoid of, its row, the number of rows of the group, and its text
 
@@ -275,7 +275,7 @@ def _tables(report: MapReport) -> list[list[list[str]]]:
 
 def _tried(report: MapReport) -> list[list[str]]:
     """The shares of supervision that were tried: how well ten neighbours tell the target, and what is kept for it."""
-    told = "told right" if report.target == "class" else "nRMSE"
+    told = "predicted" if report.target == "class" else "nRMSE"
     rows = [["supervision tried", told, "on a quick map", "neighbours kept", ""]]
     for one in report.supervision_curve or ():
         share, kept = f"{one['supervision']:g}", one.get("neighbors_kept")

@@ -102,7 +102,7 @@ def overstates(report: MapReport, score: TargetScore) -> bool:
 def _shows(report: MapReport, score: TargetScore) -> str:
     reference, whose = _reference(report, score)
     judged = {
-        "held-out rows": f"on {report.n_judged} rows that took no part in the fit",
+        "held-out rows": f"on {report.n_judged} held-out rows",
         "cross-validation": f"by cross-validation on {report.n_judged} rows",
         "in-sample": f"on the {report.n_judged} fitted rows themselves, which flatters the map",
     }.get(report.judged, f"on {report.n_judged} rows, {report.judged}")
@@ -119,7 +119,7 @@ def _overstated(report: MapReport, score: TargetScore) -> list[str]:
     if null is not None:
         sentences.append(
             "Beware: the map invents structure. Permuted targets, which mean nothing, still get "
-            f"{_figure(report, null.mean)} where chance gives {_figure(report, null.chance)}; part of what you see is "
+            f"{_figure(report, null.mean)} where chance gives {_figure(report, null.chance)}. Part of what you see was "
             "made by the method."
         )
     if score.in_sample is not None and _flatters(score):
@@ -166,7 +166,7 @@ def _helped(report: MapReport, score: TargetScore) -> list[str]:
     if gain < -noise:
         return [f"A map made without the target does better ({plain}): supervision does not help here."]
     if abs(gain) > VISIBLE * score.unsupervised:
-        return [f"Without the target the error is {plain}; on {report.n_judged} judged rows that may be chance."]
+        return [f"Without the target the error is {plain}, but on {report.n_judged} judged rows this may be chance."]
     return [f"A map made without the target does about as well ({plain})."]
 
 
@@ -182,13 +182,13 @@ def _chosen(report: MapReport) -> list[str]:
     taken = next(one for one in report.supervision_curve if one["taken"])
     plain = next(one for one in report.supervision_curve if one["supervision"] == 0)
     if _left_out(report):
-        return ["The target was left out of the map: the data's own distances tell it as well as any that know it."]
+        return ["The target was left out of the map, because the data's own distances predict it as well."]
     share, best, own = (f"{taken['supervision']:g}", _figure(report, taken["score"]), _figure(report, plain["score"]))
     if report.target == "class":
-        told = f"the ten nearest rows tell {best} of the rows right out of fold"
+        told = f"the ten nearest rows predict {best} of the rows correctly, out of fold"
     else:
-        told = f"rows are {best} standard deviations off the mean of their ten nearest out of fold"
-    return [f"With a supervision of {share}, {told}; by the data's own distances alone it is {own}."]
+        told = f"the mean of the ten nearest rows misses a row by {best} standard deviations, out of fold"
+    return [f"With a supervision of {share}, {told}. With the data's own distances alone it is {own}."]
 
 
 def _mixed(report: MapReport) -> list[str]:
@@ -206,7 +206,7 @@ def _rare(report: MapReport) -> list[str]:
         return []
     named = ", ".join(report.rare[:MOST_RARE])
     more = f" and {len(report.rare) - MOST_RARE} more" if report.rare[MOST_RARE:] else ""
-    return [f"Classes with fewer than five judged rows, on which nothing here rests: {named}{more}."]
+    return [f"Classes with fewer than five judged rows, about which nothing can be said: {named}{more}."]
 
 
 def _circular(report: MapReport) -> list[str]:
@@ -236,14 +236,14 @@ def _aligned(report: MapReport) -> list[str]:
     if found is None or not report.target_shows or abs(found) <= HELPFUL * found.spread:
         return []
     which = "shape the map, too" if found > 0 else "are not those that shape the map"
-    return [f"The columns that tell the target {which} (rank correlation {found:.2f})."]
+    return [f"The columns that predict the target {which} (rank correlation {found:.2f})."]
 
 
 def _steady(report: MapReport) -> list[str]:
     kept = report.measures.get("neighbours kept in another run")
     if kept is None or kept >= STEADY:
         return []
-    return [f"Details are not steady: in another run {1 - kept:.0%} of a row's ten neighbours are others."]
+    return [f"Details are not stable: in another run {1 - kept:.0%} of a row's ten neighbours are different."]
 
 
 def _trusted(report: MapReport) -> list[str]:
@@ -252,8 +252,8 @@ def _trusted(report: MapReport) -> list[str]:
         return []
     if rule.kind == "none":
         return [
-            f"{_percent(1 - rule.low)} of the rows keep more of their ten neighbours than nineteen in twenty rows of a "
-            "map of data without structure do."
+            f"{_percent(1 - rule.low)} of the rows keep more of their ten neighbours than 95% of the rows do on a map "
+            "of data without structure."
         ]
     held = f", and the least trusted tenth of the judged rows holds {rule.worst_tenth:.0%} of the wrong ones"
     held = held if rule.worst_tenth == rule.worst_tenth else ""
