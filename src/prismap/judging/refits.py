@@ -26,13 +26,13 @@ class Refits:
 
     `cases` are the judged rows on the map, on the one without a target (None if there is none) and on those of permuted
     targets, one for each fold if `folded`; `permuted` are (map, permuted target, rows); `again` is the map of another
-    seed, `gaussian` that of one Gaussian and a permuted target.
+    seed, `gaussian` rows of one Gaussian and their map with a permuted target.
     """
 
     map: Made
     plain: Made | None
     again: Made | None
-    gaussian: Made | None
+    gaussian: tuple[np.ndarray, Made] | None
     permuted: list[tuple[Made, np.ndarray, np.ndarray]]
     cases: tuple[Any, Any, Any]
     folded: bool
@@ -131,14 +131,13 @@ def without_target(method, rows, target, seed, limits) -> Made | None:
         return None
 
 
-def of_one_gaussian(method, rows, target, seed) -> Made | None:
+def of_one_gaussian(method, rows, target, seed) -> tuple[np.ndarray, Made] | None:
     """What the method makes of one Gaussian and a permuted target."""
     rng = as_generator(seed + 2)
     part = np.sort(rng.permutation(len(rows))[: FULL.permuted_rows])
+    drawn = one_gaussian(rows[part], rng)
     try:
-        return method.make(
-            one_gaussian(rows[part], rng), None if target is None else permute_known(target[part], rng), seed
-        )
+        return drawn, method.make(drawn, None if target is None else permute_known(target[part], rng), seed)
     except Exception:  # a method of somebody else's may refuse such data; the report does without
         return None
 
@@ -147,7 +146,7 @@ def project(made: Made, rows, y, kept, out, metric, said: Said) -> Judged:
     """The rows `out` on a map of the rows `kept`."""
     Y, own = made.place(rows[kept], rows[out], metric)
     said.projected(own)
-    return Judged(Y, y[out], made.positions, y[kept], kept)
+    return Judged(Y, y[out], made.positions, y[kept], kept, out=out)
 
 
 class Said:

@@ -20,7 +20,7 @@ from prismap.quality.ranks import auc_log_k, local_quality, q_local, q_nx, r_nx
 from prismap.quality.report import Circularity, MapReport, TargetScore, current_versions
 from prismap.quality.robust import knn_rank_correlation, knn_rank_error
 from prismap.quality.supervised import Overlap, class_overlap, knn_error, knn_nrmse, overlapping_pairs
-from prismap.quality.trust import TrustRule
+from prismap.quality.trust import Trust, TrustRule
 from prismap.quality.trustworthiness import trustworthiness
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "Overlap",
     "RankCurve",
     "TargetScore",
+    "Trust",
     "TrustRule",
     "alignment_measure",
     "arrangement",

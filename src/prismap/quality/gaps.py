@@ -35,7 +35,7 @@ CORE_NEIGHBORS = 5
 TIE = 1e-9
 
 
-def find_clusters(Y: Any, *, least_gap: float = LEAST_GAP) -> np.ndarray:
+def find_clusters(Y: Any, *, least_gap: float = LEAST_GAP, random_state: Any = 0) -> np.ndarray:
     """The cluster of each row of a map, (n,): 0 for the largest; -1 for rows between clusters. All 0 without a gap.
 
     Parameters
@@ -43,6 +43,8 @@ def find_clusters(Y: Any, *, least_gap: float = LEAST_GAP) -> np.ndarray:
     Y : (n, n_components) positions
     least_gap : float, default=1.6
         Gaps up to this are none.
+    random_state : int, RandomState instance or None, default=0
+        For the sample of more than 1,500 rows; the others go with the nearest one of it.
 
     Examples
     --------
@@ -52,7 +54,7 @@ def find_clusters(Y: Any, *, least_gap: float = LEAST_GAP) -> np.ndarray:
     array([40, 20])
     """
     Y = np.asarray(Y, dtype=np.float64)
-    rows = some_rows(len(Y), 0)
+    rows = some_rows(len(Y), random_state)
     labels = grouped(join(Y[rows]), least_gap)[0]
     return labels if len(rows) == len(Y) else labels[cKDTree(Y[rows]).query(Y)[1]]
 

@@ -17,7 +17,7 @@ from prismap.quality.estimates import Estimate, RankCurve
 from prismap.quality.groups import Arrangement
 from prismap.quality.null import NullResult
 from prismap.quality.supervised import Overlap
-from prismap.quality.trust import TrustRule
+from prismap.quality.trust import Trust, TrustRule
 from prismap.quality.verdict import overstates, target_shows, verdict
 
 FORMAT = 1
@@ -91,6 +91,8 @@ class MapReport:
     rare : classes with fewer than five judged rows, on which no figure rests
     arrangement : how far distances between classes agree with those in the data; None where that was not judged
     trust : how far single rows can be trusted, a `TrustRule`; None where that is not known
+    row_trust : the trust in each row and its parts, a `Trust`, of maps that another method made; it is not stored. Of a
+        `PrisMap` it is `PrisMap.trust_`
     clusters : the clusters of the map, whether they are there in other runs, and their gaps; None where not asked
     circular : what clustering explains, where the labels were made by it
     budget : "full", or "quick" if few maps were made for comparison: the figures are then less precise
@@ -118,6 +120,7 @@ class MapReport:
     rare: tuple[str, ...] = ()
     arrangement: Arrangement | None = None
     trust: TrustRule | None = None
+    row_trust: Trust | None = None
     clusters: MapClusters | None = None
     circular: Circularity | None = None
     budget: str = "full"
