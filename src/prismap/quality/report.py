@@ -194,7 +194,7 @@ class MapReport:
     def from_dict(cls, stored: Mapping[str, Any]) -> MapReport:
         """The inverse of `to_dict`."""
         if stored.get("format") != FORMAT:
-            raise InputError(f"this is not a report of format {FORMAT}; its format is {stored.get('format')!r}.")
+            raise InputError(f"this is no report of format {FORMAT}; its format is {stored.get('format')!r}.")
         made = ("bandwidths", "posterior", "seed", "versions", "times", "settings")
         overlaps, arranged, circular = stored["overlaps"], stored.get("arrangement"), stored.get("circular")
         return cls(
