@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._random import as_generator
 from prismap._spectra import check_n_components
+from prismap._threads import on_one_thread
 from prismap._validation import check_rows, encode_classes, renamed
 from prismap.embeddings.gram import KERNEL_CONSTRAINTS, KernelEmbedding, spectrum_of
 from prismap.exceptions import InputError
@@ -217,6 +218,7 @@ class KernelDiscriminant(KernelEmbedding):
         self.callback = callback
         self.random_state = random_state
 
+    @on_one_thread
     def fit_transform(self, X, y=None):
         """Fit the axes to the labelled rows and return the positions of all; -1, None or NaN in y means no label."""
         self._check_parameters()

@@ -51,9 +51,21 @@ def knn_error(
     >>> float(knn_error([[0.0], [0.1], [1.0], [1.1]], ["a", "a", "b", "b"]))
     0.0
     """
+    votes, codes = class_votes(
+        Y, y, n_neighbors=n_neighbors, Y_fit=Y_fit, y_fit=y_fit, metric=metric, judged=judged, n_samples=n_samples,
+        random_state=random_state,
+    )  # fmt: skip
+    return Estimate.over_rows(1.0 - _won(votes, codes))
+
+
+def class_votes(
+    Y: Any, y: Any, *, n_neighbors: int, Y_fit: Any = None, y_fit: Any = None, metric: Any = "euclidean",
+    judged: Any = None, n_samples: int | None = None, random_state: Any = None,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Votes of the nearest rows for each class (n_judged, n_classes), and the codes of the judged rows."""
     people, codes, codes_fit, classes = _class_votes(Y, y, Y_fit, y_fit, metric, judged, n_samples, random_state)
     seats, _ = nearest_votes(Y, people, n_neighbors, Y_fit=Y_fit, metric=metric)
-    return Estimate.over_rows(1.0 - _won(_by_class(seats, codes_fit[people.voters], len(classes)), codes[people.rows]))
+    return _by_class(seats, codes_fit[people.voters], len(classes)), codes[people.rows]
 
 
 def knn_nrmse(
