@@ -331,7 +331,7 @@ def label_array(y: Any) -> NDArray[Any]:
     if hasattr(y, "to_pylist"):  # pyarrow
         y = y.to_pylist()
     elif hasattr(y, "to_list") and not isinstance(getattr(y, "dtype", None), np.dtype):  # polars, pandas' own types
-        y = y.to_list()
+        y = y.tolist() if hasattr(y, "tolist") else y.to_list()
     elif hasattr(y, "to_numpy"):
         y = y.to_numpy()
     values = np.asarray(y)
