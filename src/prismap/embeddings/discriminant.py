@@ -122,7 +122,7 @@ class KernelDiscriminant(KernelEmbedding):
 
     Finds axes of feature space with the largest ratio of the variance between classes to the total variance plus a
     ridge. C classes have C - 1 such axes. Further ones, up to `n_components`, are principal components of the rest. A
-    flexible kernel can learn labels by heart, so the positions of fitted samples come by default from axes that were
+    flexible kernel can memorise labels, so the positions of fitted samples come by default from axes that were
     fitted without the sample's fold (ten stratified folds, in closed form). `transform` uses all samples, and gives a
     sample that equals a fitted one its position.
 

@@ -14,10 +14,13 @@ from prismap.map.choose import compared_with_own
 from prismap.map.columns import column_notes
 from prismap.map.effort import FEW_ROWS, effort_of
 from prismap.map.parts import DENSE_ROWS
-from prismap.map.scores import judged_targets, map_overlaps, score_cases
+from prismap.map.scores import judged_targets, map_overlaps
+from prismap.map.several import judged_scores, target_kind, target_weights
 from prismap.map.trust import learnt_rule, rule_of_null
 from prismap.map.twins import (
     Twins,
+    another_run,
+    fit_gaussian,
     fit_null,
     fit_twin,
     has_columns,
@@ -33,8 +36,17 @@ from prismap.map.twins import (
 )
 from prismap.mappings import KernelMap
 from prismap.metrics import FisherMetric, SimilarityMetric
+from prismap.metrics.several import shown_column
 from prismap.metrics.target import known_targets
-from prismap.quality import MapReport, alignment_measure, current_versions, map_measures, r_nx, rare_classes
+from prismap.quality import (
+    MapReport,
+    alignment_measure,
+    current_versions,
+    judge_clusters,
+    map_measures,
+    r_nx,
+    rare_classes,
+)
 
 #: Rows given to `fit` but not fitted are enough to judge by from here on; below, the map is refitted in folds.
 FEWEST_HELD_OUT = 200
@@ -71,8 +83,12 @@ def judge_with(model, effort, *, n_permutations=None, callback=None, by_target=T
     found: dict[str, Any] = {"judged": "in-sample"}
     twins = Twins(parts)
     if model.target_ == "none" and has_columns(parts):
-        null = run_side_by_side([(fit_null, model, effort)], callback)[0]
+        jobs: list[tuple[Any, ...]] = [(fit_null, model, effort)]
+        quick = twins_of(model, effort)[0]
+        jobs += [(fit_gaussian, model, quick, effort), (another_run, model, quick)] if effort.clusters else []
+        null, *more = run_side_by_side(jobs, callback)
         found["trust"] = rule_of_null(model, null)
+        twins = Twins(parts, runs=tuple(more[1:]), gaussian=more[0]) if more else twins
     elif model.target_ != "none" and not by_target:
         every = np.arange(parts.data.n_rows_)
         twins = Twins(*run_side_by_side([(fit_twin, model, twins_of(model, effort)[1], None, every)], callback))
@@ -83,13 +99,15 @@ def judge_with(model, effort, *, n_permutations=None, callback=None, by_target=T
         neighborhoods=not parts.is_large, n_samples=effort.structure_rows, random_state=parts.seed,
     )  # fmt: skip
     if model.target_ != "none" and has_columns(parts) and effort.structure_rows is None:
-        aligned = alignment_measure(parts.rows, parts.positions, model.fitted_target(), random_state=parts.seed)
+        shown = shown_column(model.fitted_target(), model.target_)
+        aligned = alignment_measure(parts.rows, parts.positions, shown, random_state=parts.seed)
         measures = {**measures, **aligned}
     report = MapReport(
-        target=model.target_, n_fitted=parts.data.n_rows_, **found,
+        target=target_kind(model.target_), target_weights=target_weights(model), n_fitted=parts.data.n_rows_, **found,
         structure=structure_curves(parts, twins.unsupervised, effort.structure_rows), measures=measures,
         arrangement=arranged, bandwidths=bandwidths(model), budget=effort.name,
         posterior=posterior_words(model), seed=model.seed_, versions=current_versions(),
+        clusters=clusters_of(model, twins),
         times={**model.times_, "judging": perf_counter() - start}, settings=settings_of(model), notes=notes_of(model),
         supervision_curve=model.supervision_curve_,
     )  # fmt: skip
@@ -116,7 +134,12 @@ def judge_target(model, effort, n_permutations, callback):
     jobs += [(place_fold, model, quick, y, kept, out, True) for kept, out in folds]
     if effort.plain_again:
         jobs += [(place_fold, model, quick_plain, y, kept, out) for kept, out in folds]
-    done = run_side_by_side(jobs, callback)
+    with_null = effort.clusters and has_columns(model.parts_)
+    last: list[tuple[Any, ...]] = [(fit_gaussian, model, quick, effort)] if with_null else []
+    last += [(another_run, model, quick)] if effort.clusters and not folds else []
+    done = run_side_by_side(jobs + last, callback)
+    done, runs = done[: len(jobs)], done[len(jobs) :]
+    gaussian = runs.pop(0) if with_null else None
     permuted = [(one, *shuffle) for one, shuffle in zip(done[1:], shuffles, strict=False)]
     if folds:
         on_map = done[1 + len(turns) :][: len(folds)]
@@ -128,7 +151,7 @@ def judge_target(model, effort, n_permutations, callback):
         rows = model.entries(model.rows_[held_out])
         on_permuted = permuted_cases(model, permuted, [(rows, held_out)] * len(turns), model.y_, rng)
     cases = (on_map, on_plain, on_permuted)
-    scores, n_judged = score_cases(model.target_, model.embedding_, y, permuted, cases, folded=len(folds) > 1)
+    scores, n_judged = judged_scores(model, y, permuted, cases, folded=len(folds) > 1)
     found = {
         "scores": scores, "n_judged": n_judged, "judged": "cross-validation" if folds else "held-out rows",
         "trust": learnt_rule(model, on_map),
@@ -137,7 +160,17 @@ def judge_target(model, effort, n_permutations, callback):
         found["overlaps"] = map_overlaps(on_map, model.classes_)
         found["rare"] = tuple(str(name) for name in model.classes_[rare_classes(judged_targets(on_map))])
     first, target, rows = permuted[0]
-    return found, Twins(done[0], first, target, rows, tuple(on_map))
+    runs += [(case.kept, case.fitted_positions) for case in on_map if case.kept is not None]
+    return found, Twins(done[0], first, target, rows, tuple(on_map), tuple(runs), gaussian)
+
+
+def clusters_of(model, twins):
+    """The clusters of the map, in the other runs there were and against the map of one Gaussian."""
+    parts, y, names = model.parts_, model.fitted_target(), None
+    if model.target_ == "class":
+        names = [None if code < 0 else str(model.classes_[code]) for code in y]
+    null = None if twins.gaussian is None else twins.gaussian.positions
+    return judge_clusters(parts.positions, twins.runs, null=null, names=names, random_state=parts.seed)
 
 
 def structure_curves(parts, unsupervised, n_samples=None):

@@ -91,7 +91,13 @@ def method_target(embedding, y, kind):
     if not needs_target(embedding):
         return None
     if isinstance(embedding, embeddings.KernelDiscriminant) and kind != "class":
-        found = "is real" if kind == "real" else "is not there (y=None, target='none' or supervision=0)"
+        found = (
+            "has several columns"
+            if isinstance(kind, tuple)
+            else "is real"
+            if kind == "real"
+            else "is not there (y=None, target='none' or supervision=0)"
+        )
         raise InputError(
             f"the kernel discriminant (method='kda') separates classes, and the target {found}. Use method='kpca', or "
             "pass classes."

@@ -6,7 +6,7 @@ map that was read from a file, and new ones, are judged by the same rule as thos
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +16,9 @@ from sklearn.neighbors import NearestNeighbors
 
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
+from prismap.metrics.several import is_several, shown_column, shown_kind
 from prismap.metrics.target import known_targets
-from prismap.quality import local_quality
+from prismap.quality import Trust, local_quality
 from prismap.quality.trust import LOW, TrustRule, learn_trust, null_trust
 
 NEIGHBORS = 10
@@ -25,37 +26,6 @@ NEIGHBORS = 10
 TOLERANCE = 0.5
 #: Rows up to which it is told how many neighbours are kept and stay: that takes all distances.
 MOST_ROWS = 10_000
-
-
-@dataclass(frozen=True)
-class Trust:
-    """How far the rows given to `fit` can be trusted.
-
-    Attributes
-    ----------
-    value : (n,), the chance that a row's neighbours on the map tell the truth about it: that most of the ten have its
-        class, or that their mean is within half a standard deviation of its value. Without a target: the share of rows
-        of a map of data without structure that keep fewer neighbours. NaN for rows far from all fitted ones
-    parts : what there is to say of each row, each from 0 to 1 and NaN where it is not known. "vote": the share of its
-        ten neighbours on the map that agree; "told": the chance that its features give what they say, out of fold;
-        "kept": the share of its ten neighbours in the metric that it keeps on the map; "stays": the share of those on
-        the map that it keeps on maps without a fifth of the rows; "plain": the share of them that it has on the map
-        without the target, too
-    rule : `prismap.quality.TrustRule`, with what it was learnt from and how well it does
-    """
-
-    value: np.ndarray
-    parts: dict[str, np.ndarray]
-    rule: TrustRule
-
-    def __str__(self) -> str:
-        told = f"{(self.value < LOW[self.rule.kind]).mean():.0%} of the rows have a trust below {LOW[self.rule.kind]}"
-        if self.rule.kind == "none":
-            return f"{told}, the share of rows that keep fewer neighbours on a map of data without structure"
-        return (
-            f"{told}; calibration error {100 * self.rule.calibration_error:.1f} points on {self.rule.n_judged} "
-            f"held-out rows, the least trusted tenth of which holds {self.rule.worst_tenth:.0%} of the wrong ones"
-        )
 
 
 class Evidence(NamedTuple):
@@ -117,12 +87,12 @@ def evidence_for(model, rule, Y, rows):
 def evidence(model, Y, rows=None) -> Evidence:
     """Evidence on rows at positions Y of a supervised map; ``rows=None``: the fitted ones, none of which votes itself.
 
-    Of several real targets it is the first. Classes are codes of the map.
+    Of several targets it is the first. Classes are codes of the map.
     """
-    y = first_target(model.fitted_target())
+    y = shown_column(model.fitted_target(), model.target_)
     known = np.flatnonzero(known_targets(y))
-    near = known[nearest_on_map(Y, model.embedding_[known], None if rows is not None else places(known, len(Y)))]
-    if model.target_ == "class":
+    near = known[nearest_rows(Y, model.embedding_[known], None if rows is not None else places(known, len(Y)))]
+    if shown_kind(model.target_) == "class":
         votes = counts_of(y[near], int(y.max()) + 1)
         said = votes.argmax(axis=1)
         vote = votes.max(axis=1) / near.shape[1]
@@ -135,10 +105,10 @@ def evidence(model, Y, rows=None) -> Evidence:
 
 def are_right(model, said, target):
     """Whether what neighbours say is true: 1.0 or 0.0. The target is in codes of the map."""
-    target = first_target(target)
-    if model.target_ == "class":
+    target = shown_column(target, model.target_)
+    if shown_kind(model.target_) == "class":
         return (said == target).astype(np.float64)
-    y = first_target(model.fitted_target())
+    y = shown_column(model.fitted_target(), model.target_)
     return (np.abs(said - target) <= TOLERANCE * y[known_targets(y)].std()).astype(np.float64)
 
 
@@ -147,8 +117,11 @@ def told_class(model, said, rows, y):
     metric = model.metric_
     if not has_posterior(metric):
         return (y[nearest_in(metric, rows, y)] == said[:, None]).mean(axis=1)
-    P = metric.class_probabilities(rows)
-    return P[np.arange(len(said)), np.searchsorted(metric.classes_, said)]
+    if is_several(metric.target_):
+        P, classes = metric.posterior_.probabilities_of(0, rows), metric.classes_[0]
+    else:
+        P, classes = metric.class_probabilities(rows), metric.classes_
+    return P[np.arange(len(said)), np.searchsorted(classes, said)]
 
 
 def told_value(model, said, half, rows, y):
@@ -156,7 +129,9 @@ def told_value(model, said, half, rows, y):
     metric = model.metric_
     if not has_posterior(metric):
         return (np.abs(y[nearest_in(metric, rows, y)] - said[:, None]) <= half).mean(axis=1)
-    mean, variance = (part[:, 0] for part in metric.target_moments(rows))
+    several = is_several(metric.target_)
+    moments = metric.posterior_.moments_of(0, rows) if several else metric.target_moments(rows)
+    mean, variance = (part[:, 0] for part in moments)
     width = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
     return norm.cdf((said + half - mean) / width) - norm.cdf((said - half - mean) / width)
 
@@ -175,12 +150,13 @@ def nearest_in(metric, rows, y):
     return np.take_along_axis(near, order, axis=1)[:, : min(NEIGHBORS, int(known.sum()) - (rows is None))]
 
 
-def nearest_on_map(Y, fitted, own=None):
-    """The ten nearest fitted rows on the map; `own` is the place of each row among them, -1 for none: not itself."""
+def nearest_rows(Y, fitted, own=None, metric="euclidean"):
+    """The ten nearest fitted rows to rows Y; `own` is the place of each row among them, -1 for none: not itself."""
     k = min(NEIGHBORS, len(fitted) - (own is not None))
     if k < 1:
         raise InputError("trust_ needs at least two labelled fitted rows.")
-    near = NearestNeighbors(n_neighbors=min(k + 1, len(fitted))).fit(fitted).kneighbors(Y, return_distance=False)
+    search = NearestNeighbors(n_neighbors=min(k + 1, len(fitted)), metric=metric).fit(fitted)
+    near = search.kneighbors(Y, return_distance=False)
     if own is not None:
         itself = near == own[:, None]
         itself[~itself.any(axis=1), -1] = True  # the farthest one goes where the row itself is not among them
@@ -208,7 +184,7 @@ def learnt_rule(model, judged):
     vote, told, right = (
         np.concatenate(column) for column in zip(*((*c.evidence[1:], c.right) for c in known), strict=True)
     )
-    return with_low(learn_trust(model.target_, vote, told, right), model)
+    return with_low(learn_trust(shown_kind(model.target_), vote, told, right), model)
 
 
 def rule_of_null(model, null_parts):
@@ -236,18 +212,17 @@ def parts_of_fitted(model, n_rows, kept=True):
     found = {"kept": local_quality(None, Y, n_neighbors=k, metric=model.metric_)} if kept else {}
     if twins is not None and model.target_ != "none":
         found["plain"] = local_quality(Y, twins.unsupervised.positions, n_neighbors=k)
-    if twins is not None and any(case.kept is not None for case in twins.judged):
-        found["stays"] = stays(Y, twins.judged)
+    if twins is not None and twins.runs:
+        found["stays"] = stays(Y, twins.runs)
     return {name: spread_out(part, model.fit_rows_, n_rows) for name, part in found.items()}
 
 
-def stays(Y, judged):
-    """The share of each row's ten neighbours on the map, without the left-out rows, that maps without these have."""
+def stays(Y, runs):
+    """The share of each row's ten neighbours on the map that it has in other runs, (which, where), of their rows."""
     total, times = np.zeros(len(Y)), np.zeros(len(Y))
-    for case in judged:
-        k = n_kept(case.kept)
-        total[case.kept] += local_quality(Y[case.kept], case.fitted_positions, n_neighbors=k)
-        times[case.kept] += 1
+    for here, positions in runs:
+        total[here] += local_quality(Y[here], positions, n_neighbors=n_kept(positions))
+        times[here] += 1
     with np.errstate(invalid="ignore"):
         return total / times
 
@@ -257,11 +232,6 @@ def spread_out(part, fitted, n_rows):
     whole = np.full(n_rows, np.nan)
     whole[fitted] = part
     return whole
-
-
-def first_target(y):
-    """The target that pictures show, and trust is about."""
-    return y[:, 0] if y.ndim == 2 else y
 
 
 def places(index, n_rows):
