@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pyarrow.parquet
 import pytest
 
 from cli.flowers import write_flowers
@@ -25,8 +26,13 @@ def test_coordinates_in_a_file_are_judged(run, coordinates, tmp_path):
     code, out, err = run("judge", coordinates, *words, "-o", tmp_path / "out")
     assert code == 0, err
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        "map.html", "map.png", "verdicts.json", "verdicts.txt"
+        "map.html", "map.parquet", "map.png", "verdicts.json", "verdicts.txt"
     }  # fmt: skip
+    rows = pyarrow.parquet.read_table(tmp_path / "out" / "map.parquet").to_pydict()
+    assert [*rows] == ["id", *(f"{what} ({of})" for of in ("umap_1, umap_2", "no_1, no_2")
+                               for what in ("x", "y", "trust", "cluster"))]  # fmt: skip
+    assert len(set(rows["cluster (umap_1, umap_2)"])) >= 3
+    assert np.mean(rows["trust (umap_1, umap_2)"]) > 0.9 > 0.5 > np.mean(rows["trust (no_1, no_2)"])
     stored = json.loads((tmp_path / "out" / "verdicts.json").read_text())
     assert [one["target_shows"] for one in stored.values()] == [True, False]
     assert [one["overstates"] for one in stored.values()] == [None, None]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prismap.bundle import written_aside
+from prismap.bundle import write_map, written_aside
 from prismap.cli import options
 from prismap.cli.console import Console, to_json
 from prismap.cli.folder import PAGE, PICTURE, folder_aside
@@ -22,6 +22,8 @@ from prismap.page_data import Layer, PageData, Target
 from prismap.tables import Roles, Table, label_texts, learn_encoding, read_table
 
 VERDICTS, WORDS = "verdicts.json", "verdicts.txt"
+#: A line per row: without and with pyarrow.
+ROWS = ("map.csv", "map.parquet")
 
 
 @dataclass(frozen=True)
@@ -86,10 +88,29 @@ def write_verdicts(
         for name, content in ((VERDICTS, to_json(document)), (WORDS, f"{text}\n")):
             with written_aside(folder / name) as aside:
                 aside.write_text(content, encoding="utf-8")
+        write_map(folder / ROWS[bool(importlib.util.find_spec("pyarrow"))], rows_of(maps, table))
         write_html(page, folder / PAGE)
         draw(maps, page, folder, console)
         files = sorted(path.name for path in folder.iterdir())
     console.result(f"{text}\n\n{args.out}: {', '.join(files)}", {"out": str(args.out), "files": files, **document})
+
+
+def rows_of(maps: Sequence[JudgedMap], table: Table) -> dict[str, NDArray[Any]]:
+    """The columns of the file of rows: where each lies on each map, how far that can be trusted, in which cluster."""
+    columns: dict[str, NDArray[Any]] = {"id": np.arange(table.n_rows) if table.ids is None else table.ids}
+    for one in maps:
+        Y = flat(one.positions)
+        columns |= {f"x ({one.name})": Y[:, 0], f"y ({one.name})": Y[:, 1], **beside(one)}
+    return columns
+
+
+def beside(one: JudgedMap) -> dict[str, NDArray[Any]]:
+    """What is known of each row of a map: its trust, and its cluster as the report counts them, 0 for none."""
+    from prismap.quality import find_clusters
+
+    trust = one.report.row_trust
+    known = {} if trust is None else {f"trust ({one.name})": trust.value}
+    return known | {f"cluster ({one.name})": find_clusters(one.positions, random_state=one.report.seed) + 1}
 
 
 def words_of(maps: Sequence[JudgedMap]) -> str:
@@ -132,6 +153,8 @@ def page_of_maps(
     return PageData(
         layers=layers, title=args.title or args.data.stem, target=target_of(table, X, args),
         report=first.report.to_dict(), row_ids=label_texts(table.ids),
+        columns={name: values if name.startswith("trust") else values.astype(str)
+                 for one in maps for name, values in beside(one).items()},
         notes=(*(f"{one.name}: {one.report.verdict}" for one in maps), *console.notes),
     )  # fmt: skip
 

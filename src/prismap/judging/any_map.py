@@ -18,15 +18,18 @@ from prismap.exceptions import InputError, PrismapWarning
 from prismap.judging.circular import circularity, clusterer_of
 from prismap.judging.makers import maker_of, makes_maps
 from prismap.judging.refits import Refits, refit
+from prismap.judging.trust import trust_of
 from prismap.map import PrisMap
 from prismap.map.scores import Judged, map_overlaps, score_cases
 from prismap.map.twins import permute_known
 from prismap.metrics.target import known_targets, resolve_target
 from prismap.quality import (
     Estimate,
+    MapClusters,
     MapReport,
     alignment_measure,
     current_versions,
+    judge_clusters,
     local_quality,
     map_measures,
     r_nx,
@@ -87,6 +90,8 @@ def judge(
     Returns
     -------
     MapReport
+        Its `row_trust` has a figure per row: the chance that the row's neighbours on the map are right about it, or,
+        without a target, the share of rows of a map of one Gaussian that keep fewer of their neighbours.
 
     See Also
     --------
@@ -94,8 +99,8 @@ def judge(
 
     Notes
     -----
-    A method is run about seven times if it uses the target (sixteen times below 1,500 rows, where five folds are
-    judged), and three to seven times if not; with ``budget="quick"`` five times or three.
+    A method is run about eight times if it uses the target (seventeen times below 1,500 rows, where five folds are
+    judged), and four to eight times if not; with ``budget="quick"`` five times or three.
 
     Examples
     --------
@@ -119,10 +124,30 @@ def judge_and_map(
     metric: Any = "euclidean", labels_from: Any = None, n_permutations: int | None = None, budget: Any = None,
     random_state: Any = 0, callback: Any = None,
 ) -> tuple[MapReport, np.ndarray]:  # fmt: skip
-    """The report of `judge`, and the positions of the rows that it is about."""
+    """The report of `judge`, and the positions of the rows that it is about.
+
+    Parameters
+    ----------
+    subject, X, y, target, supervised, metric, labels_from, n_permutations, budget, random_state, callback : as in
+        `prismap.judge`.
+
+    Returns
+    -------
+    report : MapReport
+    positions : array (n, 2)
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(30, 3))
+    >>> report, Y = judge_and_map(X, X[:, :2], [0, 1] * 15)
+    >>> Y.shape
+    (30, 2)
+    """
     if isinstance(subject, PrisMap):
         model = subject if X is None else clone(subject).fit(X, y)
-        return _judge_prismap(model, labels_from, n_permutations, budget, callback), model.positions()
+        report = _judge_prismap(model, labels_from, n_permutations, budget, callback)
+        trust = model.trust_ if X is not None and model.knows_trust() else None
+        return report if trust is None else replace(report, row_trust=trust), model.positions()
     start, seed = perf_counter(), as_seed(random_state)
     rng = as_generator(seed)
     method = maker_of(subject, supervised=supervised) if makes_maps(subject) else None
@@ -147,10 +172,12 @@ def judge_and_map(
     if kind != "none" and metric == "euclidean":
         measures = {**measures, **alignment_measure(rows, Y, codes, random_state=seed)}
     notes, alarms = remarks_on(Y, made)
+    trust = trust_of(rows, Y, kind, codes, made, metric)
     report = replace(
         report, structure=structure_of(rows, Y, made, metric, seed), arrangement=arranged,
         measures={**measures, **steadiness(Y, made)}, seed=seed, versions=current_versions(),
-        notes=notes, warnings=alarms,
+        notes=notes, warnings=alarms, clusters=clusters_of(Y, made, kind, codes, classes, seed),
+        trust=None if trust is None else trust.rule, row_trust=trust,
     )  # fmt: skip
     if labels_from is not None:
         if kind != "class":
@@ -184,6 +211,7 @@ def _of_coordinates(rows, Y, kind, codes, classes, rng) -> MapReport:
         "be run again: judge(method, X, y) can tell."
     ]
     if kind == "none":
+        limits.append("how far single rows can be trusted: that takes a target, or the method that made the map.")
         return MapReport(target="none", n_fitted=len(Y), judged="in-sample", depth="coordinates", limits=tuple(limits))
     known = known_targets(codes)
     case = [Judged(Y[known], codes[known])]
@@ -240,9 +268,18 @@ def steadiness(Y: np.ndarray, made: Refits | None) -> dict[str, Estimate]:
     return {"neighbours kept in another run": Estimate.over_rows(kept)}
 
 
+def clusters_of(Y: np.ndarray, made: Refits | None, kind: str, codes: Any, classes: Any, seed: int) -> MapClusters:
+    """The clusters of the map, in the runs there were and against the map of one Gaussian."""
+    names = [None if code < 0 else str(classes[code]) for code in codes] if kind == "class" else None
+    null = None if made is None or made.gaussian is None else made.gaussian[1].positions
+    return judge_clusters(Y, () if made is None else made.runs, null=null, names=names, random_state=seed)
+
+
 def remarks_on(Y: np.ndarray, made: Refits | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Notes on how the map was judged, and warnings about its coordinates."""
-    notes = () if made is None else made.notes
+    notes = (
+        ("The trust in single rows was learnt from the rows of the map themselves.",) if made is None else made.notes
+    )
     shared = len(Y) - len(np.unique(Y, axis=0))
     if shared <= MANY_DUPLICATES * len(Y):
         return notes, ()

@@ -17,6 +17,7 @@ from prismap.judging.makers import EstimatorMaker, FunctionMaker, Made
 from prismap.map.effort import FEW_ROWS, FULL, FULL_SHARE, effort_of
 from prismap.map.scores import Judged
 from prismap.map.twins import judged_folds, permute_known, permuted_part, without_refit
+from prismap.quality import one_gaussian
 
 
 @dataclass(frozen=True)
@@ -25,18 +26,25 @@ class Refits:
 
     `cases` are the judged rows on the map, on the one without a target (None if there is none) and on those of permuted
     targets, one for each fold if `folded`; `permuted` are (map, permuted target, rows); `again` is the map of another
-    seed.
+    seed, `gaussian` rows of one Gaussian and their map with a permuted target.
     """
 
     map: Made
     plain: Made | None
     again: Made | None
+    gaussian: tuple[np.ndarray, Made] | None
     permuted: list[tuple[Made, np.ndarray, np.ndarray]]
     cases: tuple[Any, Any, Any]
     folded: bool
     budget: str
     notes: tuple[str, ...]
     limits: tuple[str, ...]
+
+    @property
+    def runs(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Other maps of the rows, or of some of them: (which, where)."""
+        again = [] if self.again is None else [(np.arange(len(self.again.positions)), self.again.positions)]
+        return again + [(case.kept, case.fitted_positions) for case in self.cases[0]]
 
 
 def refit(
@@ -55,11 +63,12 @@ def refit(
         if whole is None:
             whole = fresh = method.make(rows, target, seed)
         plain = without_target(method, rows, target, seed, limits)
-        # These were two runs, and a full verdict takes sixteen at most.
+        # These were two runs, and a full verdict takes seventeen at most.
         effort = effort_of(budget, 8.0 / FULL_SHARE * (perf_counter() - start))
         again = method.make(rows, target, seed + 1, reseed=True) if effort is FULL else None
+        gaussian = of_one_gaussian(method, rows, target, seed) if effort is FULL else None
     if target is None:
-        return Refits(whole, None, again, [], ([], None, []), False, effort.name, (), ())
+        return Refits(whole, None, again, gaussian, [], ([], None, []), False, effort.name, (), ())
     supervised = method.takes_target
     if supervised and plain is not None:  # t-SNE and principal components take a target, and ignore it
         with quiet():
@@ -102,7 +111,7 @@ def refit(
     compared = (cases[0], cases[1] if plain is not None else None, cases[2])
     folded = not supervised or len(folds) > 1
     return Refits(
-        whole, plain, again, permuted, compared, folded, effort.name, tuple(said.notes), tuple(limits)
+        whole, plain, again, gaussian, permuted, compared, folded, effort.name, tuple(said.notes), tuple(limits)
     )  # fmt: skip
 
 
@@ -122,11 +131,22 @@ def without_target(method, rows, target, seed, limits) -> Made | None:
         return None
 
 
+def of_one_gaussian(method, rows, target, seed) -> tuple[np.ndarray, Made] | None:
+    """What the method makes of one Gaussian and a permuted target."""
+    rng = as_generator(seed + 2)
+    part = np.sort(rng.permutation(len(rows))[: FULL.permuted_rows])
+    drawn = one_gaussian(rows[part], rng)
+    try:
+        return drawn, method.make(drawn, None if target is None else permute_known(target[part], rng), seed)
+    except Exception:  # a method of somebody else's may refuse such data; the report does without
+        return None
+
+
 def project(made: Made, rows, y, kept, out, metric, said: Said) -> Judged:
     """The rows `out` on a map of the rows `kept`."""
     Y, own = made.place(rows[kept], rows[out], metric)
     said.projected(own)
-    return Judged(Y, y[out], made.positions, y[kept])
+    return Judged(Y, y[out], made.positions, y[kept], kept, out=out)
 
 
 class Said:

@@ -22,6 +22,7 @@ class Effort:
     held_out : rows outside the map that are judged at most
     structure_rows : rows whose neighbourhoods are judged; None: as many as are worth it
     plain_again : whether the map without a target is made again without the judged rows, as the others are
+    clusters : whether a map of one Gaussian is made, and one of four fifths of the rows if no other is there
     """
 
     name: str
@@ -34,10 +35,11 @@ class Effort:
     held_out: int
     structure_rows: int | None
     plain_again: bool
+    clusters: bool
 
 
-FULL = Effort("full", 100, 400, 2, 3, 1000, 300, 5000, None, True)
-QUICK = Effort("quick", 60, 60, 1, 1, 300, 40, 1000, 300, False)
+FULL = Effort("full", 100, 400, 2, 3, 1000, 300, 5000, None, True, True)
+QUICK = Effort("quick", 60, 60, 1, 1, 300, 40, 1000, 300, False, False)
 #: Up to so many rows maps are quickly made, and vary more.
 FEW_ROWS = 600
 #: A full verdict takes about so many times as long as the fit, on a map of 1,500 rows or more.

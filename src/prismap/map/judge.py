@@ -19,6 +19,8 @@ from prismap.map.several import judged_scores, target_kind, target_weights
 from prismap.map.trust import learnt_rule, rule_of_null
 from prismap.map.twins import (
     Twins,
+    another_run,
+    fit_gaussian,
     fit_null,
     fit_twin,
     has_columns,
@@ -36,7 +38,15 @@ from prismap.mappings import KernelMap
 from prismap.metrics import FisherMetric, SimilarityMetric
 from prismap.metrics.several import shown_column
 from prismap.metrics.target import known_targets
-from prismap.quality import MapReport, alignment_measure, current_versions, map_measures, r_nx, rare_classes
+from prismap.quality import (
+    MapReport,
+    alignment_measure,
+    current_versions,
+    judge_clusters,
+    map_measures,
+    r_nx,
+    rare_classes,
+)
 
 #: Rows given to `fit` but not fitted are enough to judge by from here on; below, the map is refitted in folds.
 FEWEST_HELD_OUT = 200
@@ -73,8 +83,12 @@ def judge_with(model, effort, *, n_permutations=None, callback=None, by_target=T
     found: dict[str, Any] = {"judged": "in-sample"}
     twins = Twins(parts)
     if model.target_ == "none" and has_columns(parts):
-        null = run_side_by_side([(fit_null, model, effort)], callback)[0]
+        jobs: list[tuple[Any, ...]] = [(fit_null, model, effort)]
+        quick = twins_of(model, effort)[0]
+        jobs += [(fit_gaussian, model, quick, effort), (another_run, model, quick)] if effort.clusters else []
+        null, *more = run_side_by_side(jobs, callback)
         found["trust"] = rule_of_null(model, null)
+        twins = Twins(parts, runs=tuple(more[1:]), gaussian=more[0]) if more else twins
     elif model.target_ != "none" and not by_target:
         every = np.arange(parts.data.n_rows_)
         twins = Twins(*run_side_by_side([(fit_twin, model, twins_of(model, effort)[1], None, every)], callback))
@@ -93,6 +107,7 @@ def judge_with(model, effort, *, n_permutations=None, callback=None, by_target=T
         structure=structure_curves(parts, twins.unsupervised, effort.structure_rows), measures=measures,
         arrangement=arranged, bandwidths=bandwidths(model), budget=effort.name,
         posterior=posterior_words(model), seed=model.seed_, versions=current_versions(),
+        clusters=clusters_of(model, twins),
         times={**model.times_, "judging": perf_counter() - start}, settings=settings_of(model), notes=notes_of(model),
         supervision_curve=model.supervision_curve_,
     )  # fmt: skip
@@ -119,7 +134,12 @@ def judge_target(model, effort, n_permutations, callback):
     jobs += [(place_fold, model, quick, y, kept, out, True) for kept, out in folds]
     if effort.plain_again:
         jobs += [(place_fold, model, quick_plain, y, kept, out) for kept, out in folds]
-    done = run_side_by_side(jobs, callback)
+    with_null = effort.clusters and has_columns(model.parts_)
+    last: list[tuple[Any, ...]] = [(fit_gaussian, model, quick, effort)] if with_null else []
+    last += [(another_run, model, quick)] if effort.clusters and not folds else []
+    done = run_side_by_side(jobs + last, callback)
+    done, runs = done[: len(jobs)], done[len(jobs) :]
+    gaussian = runs.pop(0) if with_null else None
     permuted = [(one, *shuffle) for one, shuffle in zip(done[1:], shuffles, strict=False)]
     if folds:
         on_map = done[1 + len(turns) :][: len(folds)]
@@ -140,7 +160,17 @@ def judge_target(model, effort, n_permutations, callback):
         found["overlaps"] = map_overlaps(on_map, model.classes_)
         found["rare"] = tuple(str(name) for name in model.classes_[rare_classes(judged_targets(on_map))])
     first, target, rows = permuted[0]
-    return found, Twins(done[0], first, target, rows, tuple(on_map))
+    runs += [(case.kept, case.fitted_positions) for case in on_map if case.kept is not None]
+    return found, Twins(done[0], first, target, rows, tuple(on_map), tuple(runs), gaussian)
+
+
+def clusters_of(model, twins):
+    """The clusters of the map, in the other runs there were and against the map of one Gaussian."""
+    parts, y, names = model.parts_, model.fitted_target(), None
+    if model.target_ == "class":
+        names = [None if code < 0 else str(model.classes_[code]) for code in y]
+    null = None if twins.gaussian is None else twins.gaussian.positions
+    return judge_clusters(parts.positions, twins.runs, null=null, names=names, random_state=parts.seed)
 
 
 def structure_curves(parts, unsupervised, n_samples=None):

@@ -35,6 +35,7 @@ from prismap.map.make import (
     fit_bytes,
     fit_mapping,
     large_anchors,
+    large_mapping,
     make_embedding,
     make_mapping,
     method_target,
@@ -213,7 +214,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.perplexity = perplexity
         self.random_state = random_state
 
-    def fit(self, X, y=None, *, callback=None, verbose=None):
+    def fit(self, X, y=None, *, callback=None, verbose=None, checkpoint=None):
         """Fit the map to samples X with target y.
 
         Parameters
@@ -227,12 +228,17 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             ``callback(iteration, error, positions)``, called by the embedding. Return True to stop it.
         verbose : int, default=None
             How far it is: 0 says nothing, 1 says it; None does in terminals and notebooks if it takes a while.
+        checkpoint : path, default=None
+            A folder in which t-SNE keeps its state every two minutes, and a large map its neighbours. If the fit is
+            killed, the same call goes on from there, to the same map. The folder is removed at the end.
 
         Returns
         -------
         self
         """
         self._validate_params()
+        if checkpoint is not None and self.random_state is None:
+            raise InputError("checkpoint needs random_state: without a seed another fit is another map.")
         self.encoding_, self.index_, self.notes_ = None, row_names(X), ()
         self.target_name_ = None if getattr(y, "name", None) is None else str(y.name)
         self.target_names_: tuple[str, ...] = ()
@@ -250,7 +256,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.fit_rows_ = self.entry_columns_ = sample_rows(codes, self.fit_rows, as_generator(self.seed_))
         try:
             with Progress("map", verbose) as progress:
-                self.parts_ = self._make(data, callback, progress)
+                self.parts_ = self._make(data, callback, progress, checkpoint)
         except BaseException:  # Ctrl-C too: not fitted, rather than half of a former map and half of this one
             del self.seed_
             raise
@@ -347,7 +353,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self
 
     @on_one_thread  # of linear algebra: another number of threads would be another map, by rounding
-    def _make(self, data, callback, progress):
+    def _make(self, data, callback, progress, checkpoint=None):
         """A map is a metric, an embedding, a mapping; the verdict is `report`."""
         rows, y = data.cut(self.rows_, self.fit_rows_), self.fitted_target()
         n_rows, settings = rows.shape[0], {"perplexity": self.perplexity, "seed": self.seed_}
@@ -365,7 +371,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         progress.stage("embedding")
         watched = progress.watching(callback, usual_iterations(make_embedding(self.method, **settings)))
-        embedding = make_embedding(self.method, callback=watched, **settings)
+        embedding = make_embedding(self.method, callback=watched, checkpoint=checkpoint, **settings)
         if large:
             embedding = embed_many(embedding, rows, data, metric, **settings)
         else:
@@ -378,9 +384,11 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         progress.stage("learning where new rows go")
         anchors = large_anchors(n_rows, self.seed_, data.most_anchors) if large else np.arange(n_rows)
         mapping = self.mapping
-        if mapping == "auto":
+        if large and mapping in ("auto", "vote"):
+            mapping = large_mapping(rows, metric, anchors)
+        elif mapping == "auto":
             told = None if metric is data else told_target(metric, y, self.target_)
-            mapping = "fisher" if large else choose_mapping(D, positions, told, self.seed_)
+            mapping = choose_mapping(D, positions, told, self.seed_)
         mapping = make_mapping(mapping, embedding, method=self.method, large=large, **settings)
         placed_by_data = mapping.metric == "data"
         if D is None or (placed_by_data and metric is not data):
@@ -593,7 +601,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Rows for positions Y: a smooth 2-D surface through the fitted rows. Vectors only.
 
         SOM and GTM have a surface of their own, which a saved map does not keep; all others, and loaded maps, get an
-        `InverseMap`, with classes the one that is weighted by the Fisher tensors (thesis eq. 3.3).
+        `InverseMap`, with classes the one that is weighted by the Fisher tensors (Schulz 2017, eq. 3.3).
         """
         check_is_fitted(self, "seed_")
         if self.parts_.data.is_matrix:

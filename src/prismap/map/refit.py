@@ -72,7 +72,7 @@ def extended(parts: MapParts, method, perplexity, old_target, rows, target) -> M
     anchors = np.concatenate([parts.anchors, added])
     D = np.asarray((data if parts.placed_by_data else metric).pairwise(rows), dtype=np.float64)[:, anchors]
     positions = np.vstack([parts.positions, new])
-    mapping = extended_mapping(parts.mapping, D, new, positions)
+    mapping = extended_mapping(parts.mapping, D, new, positions[anchors])
     apart = data.between(added, anchors).astype(np.float64)
     apart[np.arange(len(added)), len(parts.anchors) + np.arange(len(added))] = np.inf
     return replace(

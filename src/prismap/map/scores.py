@@ -41,10 +41,11 @@ class Judged:
     fitted_positions: np.ndarray | None = None
     fitted_target: np.ndarray | None = None
     kept: np.ndarray | None = None
-    """Which of the fitted rows a map of some of them was made of."""
+    """Which of the fitted rows a map of some of them was made of; `out`: which the judged ones are."""
     evidence: Evidence | None = None
     """What neighbours say of the judged rows; `right`: whether that is true."""
     right: np.ndarray | None = None
+    out: np.ndarray | None = None
 
 
 def error_of(target, n_neighbors, positions, y, fitted_positions=None, fitted_y=None, *, rare=()):

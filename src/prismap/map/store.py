@@ -183,9 +183,10 @@ def _restore_parts(model, header, arrays, rows, target):
         if anchors is None:  # the first version numbered the landmarks among all rows, and kept no other anchors
             anchors = state["landmarks"]
             state["landmarks"] = np.arange(len(anchors))
-    settings = {"perplexity": model.perplexity, "seed": model.seed_, "large": len(positions) > DENSE_ROWS}
+    large = len(positions) > DENSE_ROWS
+    settings = {"perplexity": model.perplexity, "seed": model.seed_, "large": large}
     named = model.mapping
-    if named == "auto":
+    if named == "auto" or (large and named == "vote"):
         named = "fisher" if has_kernels(arrays) else "vote"
     mapping = make_mapping(named, None, method=model.method, **settings)
     placed_by_data = mapping.metric == "data"
@@ -197,7 +198,7 @@ def _restore_parts(model, header, arrays, rows, target):
 
     return MapParts(
         rows=rows, data=data, metric=metric, positions=positions, anchors=anchors, placed_by_data=placed_by_data,
-        mapping=mapping.restore(distances, positions, state), nearest=arrays["nearest"], seed=model.seed_,
+        mapping=mapping.restore(distances, positions[anchors], state), nearest=arrays["nearest"], seed=model.seed_,
         story=header["story"], times=header["times"],
     )  # fmt: skip
 

@@ -171,9 +171,12 @@ def _check_shapes(arrays, n, n_components):
     wanted = {name: shape for name, shape in wanted.items() if name in arrays or name == "fit_rows"}
     wanted |= {name: () for name in SCALARS if name in arrays}
     n_anchors = n
+    if n > DENSE_ROWS:
+        if not {"mapping/landmarks", "mapping/scale"} & set(arrays):
+            raise ValueError("it has no mapping")
+        n_anchors = len(arrays["anchors"] if "anchors" in arrays else arrays["mapping/landmarks"])
     if has_kernels(arrays):
         (k,) = arrays["mapping/landmarks"].shape
-        n_anchors = n if n <= DENSE_ROWS else len(arrays.get("anchors", arrays["mapping/landmarks"]))
         wanted |= {"mapping/bandwidth": (k,), "mapping/coefficients": (k, n_components)}
         wanted |= {"mapping/center": (n_components,), "mapping/smoothness": (2,)}
     if "feature_names" in arrays:

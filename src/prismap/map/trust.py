@@ -6,7 +6,7 @@ map that was read from a file, and new ones, are judged by the same rule as thos
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
 from prismap.metrics.several import is_several, shown_column, shown_kind
 from prismap.metrics.target import known_targets
-from prismap.quality import local_quality
+from prismap.quality import Trust, local_quality
 from prismap.quality.trust import LOW, TrustRule, learn_trust, null_trust
 
 NEIGHBORS = 10
@@ -26,37 +26,6 @@ NEIGHBORS = 10
 TOLERANCE = 0.5
 #: Rows up to which it is told how many neighbours are kept and stay: that takes all distances.
 MOST_ROWS = 10_000
-
-
-@dataclass(frozen=True)
-class Trust:
-    """How far the rows given to `fit` can be trusted.
-
-    Attributes
-    ----------
-    value : (n,), the chance that a row's neighbours on the map tell the truth about it: that most of the ten have its
-        class, or that their mean is within half a standard deviation of its value. Without a target: the share of rows
-        of a map of data without structure that keep fewer neighbours. NaN for rows far from all fitted ones
-    parts : what there is to say of each row, each from 0 to 1 and NaN where it is not known. "vote": the share of its
-        ten neighbours on the map that agree; "told": the chance that its features give what they say, out of fold;
-        "kept": the share of its ten neighbours in the metric that it keeps on the map; "stays": the share of those on
-        the map that it keeps on maps without a fifth of the rows; "plain": the share of them that it has on the map
-        without the target, too
-    rule : `prismap.quality.TrustRule`, with what it was learnt from and how well it does
-    """
-
-    value: np.ndarray
-    parts: dict[str, np.ndarray]
-    rule: TrustRule
-
-    def __str__(self) -> str:
-        told = f"{(self.value < LOW[self.rule.kind]).mean():.0%} of the rows have a trust below {LOW[self.rule.kind]}"
-        if self.rule.kind == "none":
-            return f"{told}, the share of rows that keep fewer neighbours on a map of data without structure"
-        return (
-            f"{told}; calibration error {100 * self.rule.calibration_error:.1f} points on {self.rule.n_judged} "
-            f"held-out rows, the least trusted tenth of which holds {self.rule.worst_tenth:.0%} of the wrong ones"
-        )
 
 
 class Evidence(NamedTuple):
@@ -122,7 +91,7 @@ def evidence(model, Y, rows=None) -> Evidence:
     """
     y = shown_column(model.fitted_target(), model.target_)
     known = np.flatnonzero(known_targets(y))
-    near = known[nearest_on_map(Y, model.embedding_[known], None if rows is not None else places(known, len(Y)))]
+    near = known[nearest_rows(Y, model.embedding_[known], None if rows is not None else places(known, len(Y)))]
     if shown_kind(model.target_) == "class":
         votes = counts_of(y[near], int(y.max()) + 1)
         said = votes.argmax(axis=1)
@@ -181,12 +150,13 @@ def nearest_in(metric, rows, y):
     return np.take_along_axis(near, order, axis=1)[:, : min(NEIGHBORS, int(known.sum()) - (rows is None))]
 
 
-def nearest_on_map(Y, fitted, own=None):
-    """The ten nearest fitted rows on the map; `own` is the place of each row among them, -1 for none: not itself."""
+def nearest_rows(Y, fitted, own=None, metric="euclidean"):
+    """The ten nearest fitted rows to rows Y; `own` is the place of each row among them, -1 for none: not itself."""
     k = min(NEIGHBORS, len(fitted) - (own is not None))
     if k < 1:
         raise InputError("trust_ needs at least two labelled fitted rows.")
-    near = NearestNeighbors(n_neighbors=min(k + 1, len(fitted))).fit(fitted).kneighbors(Y, return_distance=False)
+    search = NearestNeighbors(n_neighbors=min(k + 1, len(fitted)), metric=metric).fit(fitted)
+    near = search.kneighbors(Y, return_distance=False)
     if own is not None:
         itself = near == own[:, None]
         itself[~itself.any(axis=1), -1] = True  # the farthest one goes where the row itself is not among them
@@ -242,18 +212,17 @@ def parts_of_fitted(model, n_rows, kept=True):
     found = {"kept": local_quality(None, Y, n_neighbors=k, metric=model.metric_)} if kept else {}
     if twins is not None and model.target_ != "none":
         found["plain"] = local_quality(Y, twins.unsupervised.positions, n_neighbors=k)
-    if twins is not None and any(case.kept is not None for case in twins.judged):
-        found["stays"] = stays(Y, twins.judged)
+    if twins is not None and twins.runs:
+        found["stays"] = stays(Y, twins.runs)
     return {name: spread_out(part, model.fit_rows_, n_rows) for name, part in found.items()}
 
 
-def stays(Y, judged):
-    """The share of each row's ten neighbours on the map, without the left-out rows, that maps without these have."""
+def stays(Y, runs):
+    """The share of each row's ten neighbours on the map that it has in other runs, (which, where), of their rows."""
     total, times = np.zeros(len(Y)), np.zeros(len(Y))
-    for case in judged:
-        k = n_kept(case.kept)
-        total[case.kept] += local_quality(Y[case.kept], case.fitted_positions, n_neighbors=k)
-        times[case.kept] += 1
+    for here, positions in runs:
+        total[here] += local_quality(Y[here], positions, n_neighbors=n_kept(positions))
+        times[here] += 1
     with np.errstate(invalid="ignore"):
         return total / times
 

@@ -21,6 +21,7 @@ from prismap.map.trust import are_right, evidence
 from prismap.mappings import KernelMap
 from prismap.metrics.several import shown_column, shown_kind
 from prismap.metrics.target import known_targets
+from prismap.quality import one_gaussian
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,10 @@ class Twins:
     permuted_rows: np.ndarray | None = None
     judged: tuple[Judged, ...] = ()
     """The judged rows on the map, or on maps of the others."""
+    runs: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
+    """Other maps of the same target: which of the fitted rows they have, and where."""
+    gaussian: MapParts | None = None
+    """A map of one Gaussian, and of a permuted target if there is one."""
 
 
 def twins_of(model, effort=FULL):
@@ -101,6 +106,22 @@ def fit_null(model, effort):
     rng, rows = as_generator(model.seed_ + 2), model.fitted_rows()
     nothing = np.column_stack([rng.permutation(column) for column in rows.T])
     return changed(model, **twins_of(model, effort)[1]).fit(nothing).parts_
+
+
+def fit_gaussian(model, params, effort):
+    """The parts of a map like this one, of one Gaussian and of a permuted target if there is one."""
+    rng, y, rows = as_generator(model.seed_ + 4), model.fitted_target(), np.arange(model.parts_.data.n_rows_)
+    part = np.sort(rng.permutation(rows)[: effort.permuted_rows])
+    shuffled = None if y is None else permute_known(y[part], rng)
+    return changed(model, **params).fit(one_gaussian(model.fitted_rows()[part], rng), shuffled).parts_
+
+
+def another_run(model, params):
+    """(which, where) of a map of four fifths of the fitted rows."""
+    rng, n_rows = as_generator(model.seed_ + 3), model.parts_.data.n_rows_
+    kept = kept_rows(n_rows, rng.permutation(n_rows)[: n_rows // 5], rng)
+    y = model.fitted_target()
+    return kept, fit_twin(model, params, None if y is None else y[kept], kept).positions
 
 
 def run_side_by_side(jobs, callback=None):

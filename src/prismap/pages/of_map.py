@@ -28,7 +28,7 @@ def page_of(
     model, *, title="prismap", columns=None, images=None, row_ids=None, features=True, target_name=None,
     judge=True, verbose=None,
 ) -> PageData:  # fmt: skip
-    """The page of a fitted `PrisMap`: all rows on the map and on its twins, the verdict and its curves.
+    """The page of a fitted `PrisMap`: all rows on the map and its baselines, the verdict and its curves.
 
     `target_name` is what the page calls the target: by default its name in the table, or that of the series given to
     `fit`. `row_ids` name the rows: by default as the table does.

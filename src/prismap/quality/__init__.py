@@ -1,9 +1,11 @@
 """How good a map is, and what chance would have given."""
 
 from prismap.quality.alignment import alignment_measure, importance_alignment
+from prismap.quality.clusters import Cluster, MapClusters, judge_clusters, one_gaussian
 from prismap.quality.continuity import perturbation_scores, singularity_scores
 from prismap.quality.estimates import Estimate, RankCurve
 from prismap.quality.fidelity import Fidelity, correlation, fidelity, label_agreement
+from prismap.quality.gaps import find_clusters
 from prismap.quality.groups import (
     Arrangement,
     arrangement,
@@ -19,19 +21,22 @@ from prismap.quality.ranks import auc_log_k, local_quality, q_local, q_nx, r_nx
 from prismap.quality.report import Circularity, MapReport, TargetScore, current_versions
 from prismap.quality.robust import knn_rank_correlation, knn_rank_error
 from prismap.quality.supervised import Overlap, class_overlap, knn_error, knn_nrmse, overlapping_pairs
-from prismap.quality.trust import TrustRule
+from prismap.quality.trust import Trust, TrustRule
 from prismap.quality.trustworthiness import trustworthiness
 
 __all__ = [
     "Arrangement",
     "Circularity",
+    "Cluster",
     "Estimate",
     "Fidelity",
+    "MapClusters",
     "MapReport",
     "NullResult",
     "Overlap",
     "RankCurve",
     "TargetScore",
+    "Trust",
     "TrustRule",
     "alignment_measure",
     "arrangement",
@@ -45,7 +50,9 @@ __all__ = [
     "correlation",
     "current_versions",
     "fidelity",
+    "find_clusters",
     "importance_alignment",
+    "judge_clusters",
     "knn_error",
     "knn_nrmse",
     "knn_rank_correlation",
@@ -56,6 +63,7 @@ __all__ = [
     "label_trustworthiness",
     "local_quality",
     "map_measures",
+    "one_gaussian",
     "overlapping_pairs",
     "permuted_null",
     "perturbation_scores",

@@ -12,11 +12,12 @@ from typing import Any
 
 from prismap._version import __version__
 from prismap.exceptions import InputError
+from prismap.quality.clusters import MapClusters
 from prismap.quality.estimates import Estimate, RankCurve
 from prismap.quality.groups import Arrangement
 from prismap.quality.null import NullResult
 from prismap.quality.supervised import Overlap
-from prismap.quality.trust import TrustRule
+from prismap.quality.trust import Trust, TrustRule
 from prismap.quality.verdict import is_share, overstates, target_shows, verdict
 
 FORMAT = 1
@@ -28,7 +29,11 @@ DEPTHS = ("method", "coordinates")
 class Circularity:
     """Labels made by clustering: how well they separate, and how well those of data without structure do.
 
-    Separations are mean silhouette widths, at most 1, judged `where`: in the "map" or in the "data".
+    Attributes
+    ----------
+    separation : mean silhouette width of the labels, at most 1
+    null : the same for clusters of data whose columns were permuted independently
+    where : "map" or "data", where it is judged
     """
 
     separation: float
@@ -43,10 +48,18 @@ class Circularity:
 
 @dataclass(frozen=True)
 class TargetScore:
-    """One error of the map with all it must be compared to. `permuted*`: everything refitted with permuted targets.
+    """One error of the map, with all that it must be compared with.
 
-    `value`, `unsupervised` and `permuted` are judged in the same way; the `*in_sample` ones among the fitted rows. `of`
-    names the one of several targets that it is about; None for all of them.
+    Attributes
+    ----------
+    name : what it is called, such as "10-NN error"
+    value : the error of the map on the judged rows
+    chance : what a neighbour picked at random would give
+    in_sample : the error among the fitted rows
+    unsupervised : that of an unsupervised map, judged like `value`
+    permuted : that of maps of permuted targets, judged like `value`
+    permuted_in_sample : the same among their fitted rows
+    of : which of several targets it is about; None for all of them
     """
 
     name: str
@@ -93,6 +106,9 @@ class MapReport:
     rare : classes with fewer than five judged rows, on which no figure rests
     arrangement : how far distances between classes agree with those in the data; None where that was not judged
     trust : how far single rows can be trusted, a `TrustRule`; None where that is not known
+    row_trust : the trust in each row and its parts, a `Trust`, of maps that another method made; it is not stored. Of a
+        `PrisMap` it is `PrisMap.trust_`
+    clusters : the clusters of the map, whether they are there in other runs, and their gaps; None where not asked
     circular : what clustering explains, where the labels were made by it
     budget : "full", or "quick" if few maps were made for comparison: the figures are then less precise
     looks : how many verdicts are read together: a claim must stand though so many were tried
@@ -120,6 +136,8 @@ class MapReport:
     rare: tuple[str, ...] = ()
     arrangement: Arrangement | None = None
     trust: TrustRule | None = None
+    row_trust: Trust | None = None
+    clusters: MapClusters | None = None
     circular: Circularity | None = None
     budget: str = "full"
     looks: int = 1
@@ -178,6 +196,7 @@ class MapReport:
             "rare": list(self.rare),
             "arrangement": None if self.arrangement is None else vars(self.arrangement),
             "trust": None if self.trust is None else self.trust.to_dict(),
+            "clusters": None if self.clusters is None else self.clusters.to_dict(),
             "circular": None if self.circular is None else vars(self.circular),
             "budget": self.budget,
             "looks": self.looks,
@@ -212,6 +231,7 @@ class MapReport:
             rare=tuple(stored.get("rare", ())),
             arrangement=None if arranged is None else Arrangement(**arranged),
             trust=None if (trust := stored.get("trust")) is None else TrustRule.from_dict(trust),
+            clusters=None if (clusters := stored.get("clusters")) is None else MapClusters.from_dict(clusters),
             circular=None if circular is None else Circularity(**circular),
             budget=stored.get("budget", "full"),
             looks=int(stored.get("looks", 1)),
@@ -237,7 +257,17 @@ class MapReport:
 
 
 def current_versions() -> dict[str, str]:
-    """Versions of prismap, Python and the packages that numbers depend on."""
+    """Versions of prismap, Python and the packages that numbers depend on.
+
+    Returns
+    -------
+    dict of str
+
+    Examples
+    --------
+    >>> sorted(current_versions())[:2]
+    ['numpy', 'openTSNE']
+    """
     packages = {name: importlib.metadata.version(name) for name in ("numpy", "scipy", "scikit-learn", "openTSNE")}
     return {"prismap": __version__, "python": platform.python_version(), **packages}
 
@@ -268,13 +298,15 @@ def _tables(report: MapReport) -> list[list[list[str]]]:
         tables.append([head, *rows])
     if report.supervision_curve:
         tables.append(_tried(report))
+    if report.clusters is not None and report.clusters.found:
+        tables.append(_cluster_rows(report.clusters))
     if report.measures:
         tables.append([["measure", ""], *([name, str(value)] for name, value in report.measures.items())])
     return tables
 
 
 def _tried(report: MapReport) -> list[list[str]]:
-    """The shares of supervision that were tried: how well ten neighbours tell the target, and what is kept for it."""
+    """The supervision that was tried: how well ten neighbours predict the target, and what is kept for it."""
     told = "predicted" if report.target == "class" else "nRMSE"
     rows = [["supervision tried", told, "on a quick map", "neighbours kept", ""]]
     for one in report.supervision_curve or ():
@@ -288,6 +320,18 @@ def _tried(report: MapReport) -> list[list[str]]:
                 "taken" if one["taken"] else "",
             ]
         )
+    return _without_empty_columns(rows)
+
+
+def _cluster_rows(clusters: MapClusters) -> list[list[str]]:
+    """A line per cluster: its rows, its gap, and what becomes of it in other runs."""
+    rows = [["cluster", "rows", "mostly", "gap", "in other runs", "splits", "rows that move"]]
+    for j, one in enumerate(clusters.found):
+        mostly = "" if one.mostly is None else f"{one.mostly} ({one.purity:.0%})"
+        over_runs = ["" if part != part else f"{part:.0%}" for part in (one.there, one.splits, one.moved)]
+        rows.append([str(j + 1), f"{one.share:.0%}", mostly, f"{one.gap:.1f}", *over_runs])
+    if clusters.null_gap == clusters.null_gap:
+        rows.append(["one Gaussian", "", "", f"{clusters.null_gap:.1f}", "", "", ""])
     return _without_empty_columns(rows)
 
 

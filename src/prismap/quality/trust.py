@@ -79,6 +79,37 @@ class TrustRule:
         return cls(kind=stored["kind"], weights=weights, n_judged=int(stored["n_judged"]), **known)
 
 
+@dataclass(frozen=True)
+class Trust:
+    """How far the rows given to `fit` can be trusted.
+
+    Attributes
+    ----------
+    value : (n,), the chance that a row's neighbours on the map tell the truth about it: that most of the ten have its
+        class, or that their mean is within half a standard deviation of its value. Without a target: the share of rows
+        of a map of data without structure that keep fewer neighbours. NaN for rows far from all fitted ones
+    parts : what there is to say of each row, each from 0 to 1 and NaN where it is not known. "vote": the share of its
+        ten neighbours on the map that agree; "told": the chance that its features give what they say, out of fold;
+        "kept": the share of its ten neighbours in the metric that it keeps on the map; "stays": the share of those on
+        the map that it keeps on maps without a fifth of the rows; "plain": the share of them that it has on the map
+        without the target, too
+    rule : `TrustRule`, with what it was learnt from and how well it does
+    """
+
+    value: np.ndarray
+    parts: dict[str, np.ndarray]
+    rule: TrustRule
+
+    def __str__(self) -> str:
+        told = f"{(self.value < LOW[self.rule.kind]).mean():.0%} of the rows have a trust below {LOW[self.rule.kind]}"
+        if self.rule.kind == "none":
+            return f"{told}, the share of rows that keep fewer neighbours on a map of data without structure"
+        return (
+            f"{told}; calibration error {100 * self.rule.calibration_error:.1f} points on {self.rule.n_judged} "
+            f"judged rows, the least trusted tenth of which holds {self.rule.worst_tenth:.0%} of the wrong ones"
+        )
+
+
 def learn_trust(kind: str, vote: np.ndarray, told: np.ndarray, right: np.ndarray) -> TrustRule:
     """The rule of rows whose neighbours are known to be right (1) or wrong (0)."""
     weights = logistic_weights(as_features(vote, told), right)

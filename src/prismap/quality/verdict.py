@@ -14,10 +14,12 @@ several verdicts are read together, see `bar`):
   standard errors.
 - *May the arrangement of the groups be read?* By the rank correlation of the distances between classes in map and data
   (`READABLE`), where permuted classes agree as well in less than one of twenty cases.
-- *Do the columns that tell the target shape the map?* By the rank correlation of the two importances, if it differs
+- *Do the columns that predict the target shape the map?* By the rank correlation of the two importances, if it differs
   from 0 by more than `HELPFUL` of the standard deviations that unrelated ones have.
 - *Which rows can be trusted?* How many have neighbours that are more likely wrong than right, by the rule of
   `prismap.quality.trust`, where the target shows.
+- *Are the clusters real?* By their gaps against those of a map of one Gaussian, and by whether they are there in other
+  runs (`prismap.quality.clusters`).
 - *Do clusters of nothing look the same?* Labels that a clustering made are circular if the same clustering of data
   without structure reaches three quarters of the separation (`CIRCULAR`).
 """
@@ -73,6 +75,7 @@ def verdict(report: MapReport) -> str:
         *_arranged(report),
         *_aligned(report),
         *_trusted(report),
+        *(() if report.clusters is None else report.clusters.words),
     ]
     sentences += _steady(report)
     return " ".join(sentences) or "There is nothing to judge: neither a target nor a rank curve was given."

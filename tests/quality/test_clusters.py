@@ -1,0 +1,163 @@
+"""Clusters of a map: gaps, and what becomes of clusters in other runs."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import special_ortho_group
+
+from judging.stand_ins import LikeUMAP
+from prismap import MapReport, PrisMap, judge
+from prismap.quality import Cluster, MapClusters, find_clusters, judge_clusters
+from prismap.quality.clusters import best_jaccard
+from prismap.quality.gaps import LEAST_GAP, MOST_ROWS, join, meetings, widest_gap
+from reference import clusters_reference as joined_groups
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def three(rng):
+    """Three clouds of 40, 30 and 20 rows, far apart, and which rows are of which."""
+    labels = np.repeat([0, 1, 2], [40, 30, 20])
+    return rng.normal(size=(90, 2)) + 25 * np.array([[0, 0], [1, 0], [0, 1]])[labels], labels
+
+
+def test_gaps_are_those_of_the_definition(rng):
+    Y = rng.normal(size=(50, 2)) + 4 * (np.arange(50) % 2)[:, None]
+    found = [gap for _, gap in meetings(join(Y))]
+    np.testing.assert_allclose(found, joined_groups.gaps(Y, 10), rtol=1e-6)
+    assert widest_gap(Y) == max(found)
+
+
+def test_the_most_similar_group_is_that_of_the_definition(rng):
+    Y = rng.normal(size=(40, 2))
+    labels = rng.integers(-1, 2, 40)
+    labels[Y[:, 0] > 0.5] = 1
+    expected = [joined_groups.best_jaccard(Y, np.flatnonzero(labels == j)) for j in (0, 1)]
+    np.testing.assert_allclose(best_jaccard(join(Y), labels, 2), expected)
+
+
+def test_clusters_are_found_however_the_map_is_turned(three, rng):
+    Y, labels = three
+    np.testing.assert_array_equal(find_clusters(Y), labels)
+    order = rng.permutation(90)
+    turned = 1e-3 * Y @ special_ortho_group(2, seed=0).rvs() + 7
+    np.testing.assert_array_equal(find_clusters(turned[order]), labels[order])
+    assert find_clusters(np.column_stack([Y, Y])).max() == 2
+
+
+def test_density_and_stray_rows_do_not_matter(rng):
+    Y = rng.normal(size=(120, 2))
+    Y[:40] = 30 + Y[:40] / 100
+    stray = np.array([[15.0, 15.0], [-20.0, 30.0]])
+    found = find_clusters(np.vstack([Y, stray]))
+    np.testing.assert_array_equal(found[:120], np.repeat([1, 0], [40, 80]))
+    assert set(found[120:]) <= {-1, 0, 1}
+
+
+def test_one_cloud_has_no_clusters():
+    found = [widest_gap(np.random.default_rng(seed).normal(size=(150, 2))) for seed in range(20)]
+    assert np.mean(np.array(found) > LEAST_GAP) <= 0.05
+    lattice = np.repeat(np.stack(np.meshgrid(np.arange(6.0), np.arange(6.0)), axis=-1).reshape(-1, 2), 8, axis=0)
+    assert find_clusters(lattice).max() == 0  # a self-organising map: many rows at one place, places equally far apart
+    assert find_clusters(np.zeros((30, 2))).max() == 0
+    assert judge_clusters(lattice).words == [
+        "The map has no clusters: none of its gaps is wider than those of one Gaussian."
+    ]
+
+
+def test_many_rows_are_sampled(rng):
+    Y = rng.normal(size=(2 * MOST_ROWS, 2))
+    Y[: MOST_ROWS // 2] += 30
+    found = find_clusters(Y)
+    assert (found[: MOST_ROWS // 2] == 1).all()
+    assert (found[MOST_ROWS // 2 :] == 0).all()
+    assert judge_clusters(Y).found[1].share == pytest.approx(0.25, abs=0.03)
+
+
+def test_clusters_that_stay_split_and_merge_in_other_runs(three):
+    Y, labels = three
+    some = np.arange(1, 90, 2)
+    apart, merged = Y.copy(), Y.copy()
+    apart[20:40] += [0, 200]  # half of the largest leaves the other half
+    merged[labels == 2] = merged[labels == 1][:20] + 0.01  # the smallest falls on the second
+    names = [str(label) for label in labels]
+    same = judge_clusters(Y, [(np.arange(90), Y), (some, Y[some])], names=names)
+    assert [one.there for one in same.found] == [1, 1, 1]
+    assert [one.jaccard for one in same.found] == [1, 1, 1]
+    assert [(one.mostly, one.purity) for one in same.found] == [("0", 1), ("1", 1), ("2", 1)]
+    assert same.moved == 0
+    assert same.words[1:] == ["All of them are there in each of 2 other runs."]
+    torn = judge_clusters(Y, [(np.arange(90), Y), (np.arange(90), apart)], names=names)
+    assert [one.splits for one in torn.found] == [0.5, 0, 0]
+    assert torn.found[0].there == 0.5
+    assert torn.unsteady == (0,)
+    assert (
+        torn.words[1] == "1 of them is not there in some of 2 other runs: one (44% of the rows, mostly 0; it splits)."
+    )
+    fallen = judge_clusters(Y, [(np.arange(90), merged)])
+    assert [one.there for one in fallen.found] == [1, 0, 0]
+    assert fallen.found[2].splits == 0
+
+
+def test_rows_that_move_are_counted_where_they_come_from(three):
+    Y, labels = three
+    again = Y.copy()
+    again[:8] = Y[50:58] + 0.01  # 8 of 40 rows go to the second cluster
+    found = judge_clusters(Y, [(np.arange(90), again)])
+    assert [one.moved for one in found.found] == [8 / 40, 0, 0]
+    assert found.moved == pytest.approx(8 / 90)
+    assert found.words[-1] == "9% of the rows, mostly in one cluster, would lie elsewhere in another run."
+    assert labels[8] == 0
+
+
+def test_gaps_count_only_if_nothing_has_none_like_them(three, rng):
+    Y, _ = three
+    calm = judge_clusters(Y, null=rng.normal(size=(90, 2)))
+    assert calm.unfounded == ()
+    assert "wider gaps between them than a map of one Gaussian has" in calm.words[0]
+    invented = judge_clusters(Y, null=Y)
+    assert invented.unfounded == (0, 1, 2)
+    assert "the gaps around them are no wider than those in a map of one Gaussian" in invented.words[0]
+    assert "one Gaussian in the plane does not have" in judge_clusters(Y).words[0]
+
+
+def test_clusters_survive_json(three):
+    Y, _ = three
+    found = judge_clusters(Y, [(np.arange(90), Y)])
+    assert np.isnan(found.found[0].purity)
+    stored = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert MapClusters.from_dict(stored).to_dict() == found.to_dict()
+    report = MapReport(target="none", n_fitted=90, clusters=found)
+    assert MapReport.from_dict(json.loads(json.dumps(report.to_dict()))).clusters.to_dict() == found.to_dict()
+    assert "cluster" in str(report)
+    assert "cluster" in report._repr_html_()
+    assert isinstance(MapClusters.from_dict(stored).found[0], Cluster)
+
+
+def test_methods_that_make_clusters_of_nothing_are_found_out(rng):
+    X, y = rng.normal(size=(120, 4)), rng.integers(0, 3, 120)
+    pulled = judge(LikeUMAP(pull=0.95), X, y).clusters
+    assert len(pulled.found) == 3
+    assert pulled.unfounded == (0, 1, 2)
+    X += 12 * np.eye(3, 4)[y]
+    honest = judge(LikeUMAP(), X, y).clusters
+    assert len(honest.found) == 3
+    assert honest.unfounded == honest.unsteady == ()
+    assert honest.n_runs == 6
+    assert np.isnan(judge(LikeUMAP(), X, y, budget="quick").clusters.null_gap)
+
+
+def test_a_prismap_has_clusters_in_its_report(rng):
+    y = np.repeat([0, 1, 2], 30)
+    X = rng.normal(size=(90, 4)) + 15 * np.eye(3, 4)[y]
+    for target in (y, None):
+        report = PrisMap(method="mds", perplexity=10, random_state=0).fit(X, target).report(n_permutations=1)
+        assert [round(90 * one.share) for one in report.clusters.found] == [30, 30, 30]
+        assert report.clusters.n_runs == (1 if target is None else 5)
+        assert report.clusters.null_gap < 2
+        assert "All of them are there in" in report.verdict
