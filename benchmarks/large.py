@@ -93,14 +93,11 @@ def whole_map(folder, peers):
     ours, wall, cpu = clocked(lambda: PrisMap(fit_rows=len(X), random_state=0).fit(X, y))
     Y, place_wall, place_cpu = clocked(lambda: ours.transform(X_test))
     print(
-        f"prismap: fit {wall:.0f} s ({cpu:.0f} CPU) {ours.times_}, place {place_wall:.1f} s ({place_cpu:.1f} CPU), "
+        f"prismap: fit {wall:.0f} s ({cpu:.0f} CPU) {ours.times_}, "
+        f"{ours.parts_.story}, place {place_wall:.1f} s ({place_cpu:.1f} CPU), "
         f"{figures(ours.embedding_, y, Y, y_test)}; {ours.metric_.describe()}; peak {peak():.2f} GB",
         flush=True,
     )
-    rng = np.random.default_rng(0)
-    shuffled, shuffled_test = rng.permutation(y), rng.permutation(y_test)
-    null = PrisMap(fit_rows=len(X), random_state=0).fit(X, shuffled)
-    print(f"permuted: {figures(null.embedding_, shuffled, null.transform(X_test), shuffled_test)}", flush=True)
     theirs, peer_wall, peer_cpu = clocked(lambda: openTSNE.TSNE(random_state=0, n_jobs=2).fit(X))
     Z, z_wall, z_cpu = clocked(lambda: theirs.transform(X_test))
     print(
@@ -109,6 +106,10 @@ def whole_map(folder, peers):
         f"({cpu / peer_cpu:.2f} in CPU)",
         flush=True,
     )
+    rng = np.random.default_rng(0)
+    shuffled, shuffled_test = rng.permutation(y), rng.permutation(y_test)
+    null = PrisMap(fit_rows=len(X), random_state=0).fit(X, shuffled)
+    print(f"permuted: {figures(null.embedding_, shuffled, null.transform(X_test), shuffled_test)}", flush=True)
     if peers:
         out = run_peer(peers, SUPERVISED_UMAP, X=X, y=y, X_test=X_test)
         words = figures(out["Y"], y, out["Z"], y_test)

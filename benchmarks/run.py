@@ -18,7 +18,8 @@ PAGE = """# Speed: ratios against peers and limits
 
 Both sides in turn in one process, ratio of the medians (range of the single pairs): theirs / ours, so above 1 we are
 faster, and against "its products alone" 1 is the limit. Equal answers are checked where both sides give one. Peak:
-memory of Python and numpy that our side held. Large maps and files: [large](large.md).
+memory of Python and numpy that our side held. A goal is the least ratio that is wanted. "CPU": seconds of the process
+instead of the clock's. Large maps and files: [large](large.md).
 """
 
 
@@ -53,7 +54,9 @@ def as_row(found):
     """A comparison as a row of the page."""
     return {
         "what": found.name, "theirs / ours": f"{found.ratio:.3g} ({found.low:.3g} .. {found.high:.3g})",
-        "our seconds": f"{found.ours_seconds:.2g}", "peak MiB": f"{found.peak_bytes / 2**20:.0f}",
+        "goal": found.outcome,
+        "our seconds": f"{found.ours_seconds:.2g}{' CPU' if found.clock == 'cpu' else ''}",
+        "peak MiB": f"{found.peak_bytes / 2**20:.0f}",
         "answer": "same" if found.equal else "OTHER", "note": found.note,
     }  # fmt: skip
 

@@ -41,9 +41,9 @@ for k in range(0, len(names), 12):
     ax.annotate(names[k], m.embedding_[k], fontsize=6, alpha=0.8)
 
 # %%
-# New things
-# ----------
-# Rows of similarities to the fitted things are enough.
+# New names
+# ---------
+# To project a new name, its similarities to the fitted names are enough.
 
 unseen = ["SparseLogisticClassifier", "KernelSVR", "RobustQuantileScaler", "FuzzyKMeans"]
 Y = m.transform(similarity(unseen, names))

@@ -51,4 +51,4 @@ axes[2].set(xlabel="shift in standard deviations", ylabel="share of far rows", y
 # %%
 # A share of far rows well above 1 % on a batch is a reason to look at the batch before looking at the map. The map
 # itself is one file (no pickle inside): ``m.save("wine.prismap")``, and ``prismap apply wine.prismap more.csv -o
-# placed.parquet`` places a table of any length.
+# placed.parquet`` projects a table of any length.

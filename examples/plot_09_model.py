@@ -39,9 +39,9 @@ ModelView.from_estimator(forest, X_train, y_train, map=common, grid_resolution=1
 plt.show()
 
 # %%
-# How true is the picture?
-# ------------------------
-# A plane cannot show all of a model in thirteen dimensions. ``fidelity_`` compares, on rows that trained neither the
-# map nor its inverse, what the model says of the row with what the picture shows at its place.
+# How faithful is the picture?
+# ----------------------------
+# A plane cannot show all of a model in thirteen dimensions. ``fidelity_`` compares what the model says of a sample with
+# what the picture shows at its place. It uses samples that were held out from the map and from its inverse.
 
 print(view.fidelity_)

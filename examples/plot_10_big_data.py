@@ -1,6 +1,6 @@
 """
-More rows than one likes to embed
-=================================
+More rows than you want to embed
+================================
 
 A map is fitted on a sample. Everything else is projected onto it, file by file, in as many processes as you like. Here
 four small files stand for four hundred large ones.
@@ -31,15 +31,15 @@ for k in range(4):  # noisy copies, as a stream of new digits
     stream.assign(digit=data.target.iloc[rows]).to_parquet(folder / f"day_{k}.parquet", index=False)
 
 # %%
-# Fit on some rows, place all of them
-# -----------------------------------
+# Fit on some rows, project all of them
+# -------------------------------------
 
 m = PrisMap(random_state=0).fit(pixels.iloc[sample], data.target.iloc[sample])
 for result in map_files(folder, folder / "placed", m, n_workers=1):
     print(Path(result.out).name, result.rows, "rows,", result.far, "far")
 
 # %%
-# Once more: outputs that are there and fit are left alone.
+# Run it once more: outputs that are complete and up to date are skipped.
 
 print([result.skipped for result in map_files(folder, folder / "placed", m, n_workers=1)])
 

@@ -57,7 +57,7 @@ print(*[note for note in report.notes if "copy of the target" in note], sep="\n"
 
 # %%
 # Without that column, and with the date kept for showing only, the map shows what the measurements know. Some of its
-# clusters are made by columns that say nothing about the state: we are told so, and may leave them out as well.
+# clusters follow columns that say nothing about the state. The report says so, and these columns can be left out, too.
 
 second = PrisMap.from_table(table, target="state", drop="state_code", show="admitted", impute="median", random_state=0)
 report = second.report(n_permutations=2)

@@ -53,8 +53,8 @@ plt.show()
 # Three dimensions
 # ----------------
 # A ball of rows with a bent tube of another class in it. No plane has room for a ball, and t-SNE breaks the tube
-# apart. The Fisher metric only keeps what tells the two classes apart, and for that there is room. Rows that were not
-# there when the map was made (right) go where their like are.
+# apart. The Fisher metric keeps only what separates the two classes, and for that there is room. New rows (right) are
+# projected to rows of their own class.
 
 t = np.linspace(-0.9, 0.9, 200)
 core = np.column_stack([t, 0.35 * np.sin(2.5 * t), 0.3 * np.cos(2.5 * t) - 0.2])

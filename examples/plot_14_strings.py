@@ -5,7 +5,7 @@ Strings, compared when the map needs it
 There are no columns and no matrix here, only a list of strings and the name of a comparison. The strings are made up:
 four families of sequences that grew from one ancestor each, by letters that changed, came and went.
 
-**What to look for:** the families come apart, sub-families form groups inside them, and a new string is placed by
+**What to look for:** the families come apart, sub-families form groups inside them, and a new string is projected by
 comparing it with the fitted ones.
 """
 
@@ -55,7 +55,7 @@ for name, place in zip(["from north", "from south", "a stranger"], Y, strict=Tru
     ax.annotate(name, place, (0, 6), textcoords="offset points", ha="center", fontsize=8, weight="bold")
 
 # %%
-# How much of it is true? The maps that this takes ask for no comparison again:
+# How much of it is true? Judging the map computes no comparison again:
 
 before = m.parts_.data.n_evaluations
 print(textwrap.fill(m.report(n_permutations=2).verdict, 100))

@@ -3,8 +3,8 @@ Single cells: an AnnData object, and labels that come from it
 =============================================================
 
 A map of single cells coloured by cell type looks convincing, whatever it is made of. This example maps 700 cells, and
-asks the report how much of the picture a clustering of the same measurements would explain. The cells are drawn at
-random here, so that their true types are known; nothing is downloaded.
+asks the report how much of the picture a clustering of the same measurements would explain. The cells are simulated, so
+that their true types are known and nothing is downloaded. :doc:`/guide/pbmc` does the same with real blood cells.
 """
 
 # %%

@@ -1,6 +1,6 @@
 """Posteriors: which estimate of the classes a map is made of.
 
-1-NN accuracy in % of held-out rows, with supervision 0.8, the default. Rows are reduced to 30 principal components of
+1-NN accuracy in % of held-out rows, with supervision 0.8. Rows are reduced to 30 principal components of
 the fitted ones (letter and phoneme are used as they are), there are at most 5,000 test rows, and one seed. *Inside*:
 the nearest neighbour among the projected test rows. *Fit to test*: the nearest fitted row. *Permuted*: the labels were
 shuffled before anything was fitted. `lssvm` is the least-squares support vector machine, judged out of fold, and "auto"

@@ -5,7 +5,7 @@ rows, letter: 2,000; *line*: clusters of classes A, B, A, A at 0, 2, 4, 8). Rela
 99th percentile, and the share of pairs within 2 %. Seconds of CPU for all pairs, both settings in turn, best of three.
 *Times T = 2* is the ratio.
 
-*modes* (Parzen, supervision 1) and *modes_default* (what a map takes by default): two modes of class 0 with class 1
+*modes* (Parzen, supervision 1) and *modes_default* (supervision 0.8): two modes of class 0 with class 1
 between them. The median distance between rows of the two modes, within one mode, and the approximation in use. 6.28 is
 the length of the way to the other class and back.
 """
@@ -30,7 +30,7 @@ therefore cannot help, and every pair needs more nodes. A sample of pairs finds 
 and 99 % of all pairs are then within 2 %, for 3 to 6 times the time of two. The goal of 1.5 times is missed, since one
 further node for every pair takes 1.7 times already. `n_segments=2` keeps the former lengths and their time.
 
-The two modes are as far apart with 60,000 rows as with 3,900. This holds for the default supervision (w = 0.8), too,
+The two modes are as far apart with 60,000 rows as with 3,900. This holds for supervision 0.8, too,
 where the Euclidean part keeps them apart as well: 66 to 68 between the modes and 4.5 within one, at every size.
 """
 SETS = {"line": 240, "digits": 1797, "usps": 1000, "letter": 2000}

@@ -129,7 +129,7 @@ def our_row(method, parts, options, seed):
     X, y, X_test, y_test = parts
     m, fit = timed(lambda: PrisMap(random_state=seed, fit_rows=len(X), **options).fit(X, y))
     Z, place = timed(lambda: m.transform(X_test))
-    label = f"{method} ({m.metric_.posterior_.name})" if m.target_ != "none" else method
+    label = f"{method} ({m.metric_.posterior_.name})" if m.supervision_ else method  # no supervision, no posterior
     return scores(label, m.embedding_, y, Z, y_test, fit, place)
 
 

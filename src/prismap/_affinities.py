@@ -133,5 +133,5 @@ def lower_perplexity(perplexity, n_rows, *, what="rows"):
     most = max(1.0, (n_rows - 1) / 3)
     if perplexity > most:
         message = f"perplexity={perplexity:g} is too high for {n_rows} {what}; {most:.3g} is used, (n - 1) / 3."
-        warnings.warn(message, PrismapWarning, stacklevel=4)
+        warnings.warn(message, PrismapWarning, stacklevel=5)
     return min(float(perplexity), most)

@@ -34,13 +34,17 @@ SMALLEST_AFFINITY = 1e-12
 SMALLEST_BANDWIDTH = 0.01
 
 
-def tsne_cost(Y: Array, P: Array, *, gamma: float = 1.0, want_cost: bool = True) -> tuple[float, Array]:
+def tsne_cost(
+    Y: Array, P: Array, *, gamma: float = 1.0, want_cost: bool = True, repulsion: float | None = None
+) -> tuple[float, Array]:
     """t-SNE, exact, over all pairs: KL(P || Q), and t-NeRV: gamma KL(P || Q) + (1 - gamma) KL(Q || P).
 
     q_ij = w_ij / Z, w_ij = (1 + |y_i - y_j|^2)^-1, Z the sum of all w (thesis 2.2.1; gamma as in eq. 4.3). P is
-    symmetric with a zero diagonal; for gamma = 1 its sum m may differ from 1 (exaggeration). In the second term
-    affinities are at least `SMALLEST_AFFINITY`. The gradient is 4 sum_j f_ij w_ij (y_i - y_j), with
+    symmetric with a zero diagonal; for gamma = 1 its sum m may differ from 1. In the second term affinities are at
+    least `SMALLEST_AFFINITY`. The gradient is 4 sum_j f_ij w_ij (y_i - y_j), with
     f_ij = gamma (p_ij - m q_ij) + (1 - gamma) q_ij (KL(Q || P) - log(q_ij / p_ij)).
+    Early exaggeration takes 12 p_ij - q_ij instead (van der Maaten & Hinton 2008, sec. 3.4): P is 12 times as large and
+    the `repulsion` stays 1, in the place of m.
     Without `want_cost` (gamma = 1 only) the cost, half of the work, is NaN.
     """
     attract, repel, precise = (np.zeros_like(Y) for _ in range(3))
@@ -61,7 +65,8 @@ def tsne_cost(Y: Array, P: Array, *, gamma: float = 1.0, want_cost: bool = True)
         repel[rows] = _pull(W * W, Y[rows], Y)
     # KL(Q || P) = precision / Z - log Z, and its gradient needs KL(Q || P) + log Z.
     cost = gamma * (recall + mass * np.log(Z)) + (1.0 - gamma) * (precision / Z - np.log(Z))
-    pull = gamma * (attract - mass / Z * repel) + (1.0 - gamma) / Z * (precision / Z * repel - precise)
+    repulsion = mass if repulsion is None else repulsion
+    pull = gamma * (attract - repulsion / Z * repel) + (1.0 - gamma) / Z * (precision / Z * repel - precise)
     return cost if want_cost else np.nan, 4.0 * pull
 
 

@@ -49,6 +49,11 @@ def n_threads(n_jobs: int | None) -> int:
     return cores if n_jobs is None or n_jobs < 0 else max(1, min(n_jobs, cores))
 
 
+def n_blas_threads() -> int:
+    """Threads that linear algebra may use now."""
+    return max((library["num_threads"] for library in thread_pools().select(user_api="blas").info()), default=1)
+
+
 @contextmanager
 def limit_threads(most: int | None) -> Iterator[None]:
     """At most so many threads in this process, of ours and of linear algebra; None changes nothing.

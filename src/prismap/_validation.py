@@ -148,7 +148,7 @@ def refuse_tables(X: Any) -> None:
     ]
     if text:
         raise InputError(
-            f"X has columns that are no numbers: {_shorten(text)}. PrisMap.from_table(df, target=...) encodes text, "
+            f"X has columns that are not numbers: {_shorten(text)}. PrisMap.from_table(df, target=...) encodes text, "
             "categories and dates by itself; or encode them first, for instance with "
             "sklearn.preprocessing.OneHotEncoder, or drop them."
         )
@@ -331,7 +331,7 @@ def label_array(y: Any) -> NDArray[Any]:
     if hasattr(y, "to_pylist"):  # pyarrow
         y = y.to_pylist()
     elif hasattr(y, "to_list") and not isinstance(getattr(y, "dtype", None), np.dtype):  # polars, pandas' own types
-        y = y.to_list()
+        y = y.tolist() if hasattr(y, "tolist") else y.to_list()
     elif hasattr(y, "to_numpy"):
         y = y.to_numpy()
     values = np.asarray(y)

@@ -11,7 +11,7 @@ import prismap
 
 ROOT = Path(prismap.__file__).parent
 BASE = {
-    "_grid", "_locks", "_graphs", "_progress",
+    "_grid", "_locks", "_graphs", "_progress", "_checkpoint",
     "_validation", "_blocks", "_costs", "_threads", "_random", "_optional", "_version", "exceptions", "_search",
     "_partition", "_optimise", "_spectra", "_affinities", "_spacing",
 }  # fmt: skip

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from prismap import embeddings, mappings
 from prismap._threads import n_threads, on_one_thread, parallel_map
+from prismap.metrics import Metric
 
 
 def blas_threads():
@@ -43,3 +45,39 @@ def test_jobs_side_by_side_keep_their_order_and_use_one_thread_of_linear_algebra
 def test_number_of_threads(monkeypatch):
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
     assert [n_threads(n_jobs) for n_jobs in (None, -1, 0, 1, 2, 50)] == [3, 3, 1, 1, 2, 3]
+
+
+class Counting(Metric):
+    """Euclidean distances, which note how many threads of linear algebra they are asked with."""
+
+    def fit(self, X, y=None):
+        self.rows_, self.n_rows_, self.n_features_in_, self.seen_ = X, len(X), X.shape[1], []
+        return self
+
+    def pairwise(self, A=None, B=None):
+        self.seen_.append(blas_threads())
+        A, B = (self.rows_ if rows is None else rows for rows in (A, B))
+        return np.sqrt(np.square(A[:, None] - B[None]).sum(axis=2))
+
+
+@pytest.mark.filterwarnings("ignore:MVU kept")
+@pytest.mark.parametrize("name", embeddings.__all__)
+def test_every_embedding_is_fitted_on_one_thread(name):
+    rng = np.random.default_rng(0)
+    X, made = rng.normal(size=(24, 3)), getattr(embeddings, name)(metric=Counting())
+    made.set_params(**{key: 6 for key in ("n_iter", "n_neighbors", "perplexity") if key in made.get_params()})
+    with threadpool_limits(2, user_api="blas"):
+        made.fit(X, np.arange(24) % 2)
+    assert made.metric_.seen_
+    assert all(seen == {1} for seen in made.metric_.seen_)
+
+
+@pytest.mark.parametrize("name", ["KernelMap", "VoteMap", "DirectPlacement", "ParametricMap"])
+def test_every_mapping_is_fitted_and_places_on_one_thread(name):
+    rng = np.random.default_rng(0)
+    X, made = rng.normal(size=(24, 3)), getattr(mappings, name)(metric=Counting())
+    made.set_params(**{key: 6 for key in ("n_iter", "perplexity") if key in made.get_params()})
+    with threadpool_limits(2, user_api="blas"):
+        made.fit(X, X[:, :2]).transform(X[:2])
+    assert made.metric_.seen_
+    assert all(seen == {1} for seen in made.metric_.seen_)

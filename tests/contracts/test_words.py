@@ -39,12 +39,23 @@ HOUSE_WORDS = {
     r"outlives its dead": "survives the death of a worker",
     r"nothing of its inside": "no access to the inside of the model",
     r"[.:;] (It is|it is) said\.": "say what the message says",
+    r"\btold right\b": "predicted correctly",
+    r"\btells? (the|a|its) target\b": "predict the target",
+    r"nothing (here )?rests\b": "about which nothing can be said",
+    r"nineteen in twenty": "95 %",
+    r"\bare sensible\b": "are feasible",
+    r"\bby heart\b": "memorised",
+    r"\bpermuted twins?\b|\bits twins\b": "baseline maps",
+    r"(?<!Schulz \(2017\), )\bthesis,? (sec\. |section |eq\. )?\d": "Schulz (2017), sec.",
     r"\b(page|idea|file|function|thread|entry|value|position|picture|weight|number|one|factor|evaluations|prototypes) "
     r"an? (row|pair|class|method|file|process|step|feature|iteration|measure|room|decision|endpoint)\b": "per",
 }
 #: Sections of a complete docstring of an estimator.
 SECTIONS = ("Parameters", "Attributes", "See Also", "Notes", "References", "Examples")
 ROOMS = ("", ".embeddings", ".mappings", ".learners", ".relevance", ".transfer")
+#: Packages whose functions users call by themselves: their docstrings name all parameters and the result, and have an
+#: example. (Those of tables, pages and the explorer serve `PrisMap` and the command line.)
+TOOLS = ("", ".quality", ".metrics", ".relevance", ".transfer", ".comparisons", ".neighbors", ".judging")
 
 
 def estimators():
@@ -61,6 +72,20 @@ def estimators():
 
 
 ESTIMATORS = estimators()
+
+
+def functions():
+    """The functions of the packages of tools, by full name."""
+    found = {}
+    for room in TOOLS:
+        module = importlib.import_module(f"prismap{room}")
+        for name in module.__all__:
+            if inspect.isfunction(value := getattr(module, name)):
+                found[f"prismap{room}.{name}"] = value
+    return found
+
+
+FUNCTIONS = functions()
 
 
 def public_docstrings():
@@ -109,6 +134,29 @@ def test_docstrings_of_estimators_are_complete(name):
     signature = inspect.signature(ESTIMATORS[name]).parameters
     bare = [p for p in signature if not re.search(rf"^(\w+, )*{p}(, \w+)* :.*default=", text, re.MULTILINE)]
     assert not bare, f"no default= for {bare}"
+
+
+def test_docstrings_of_functions_are_complete():
+    assert len(FUNCTIONS) > 45
+    missing = []
+    for name, value in FUNCTIONS.items():
+        text = inspect.getdoc(value)
+        signature = inspect.signature(value)
+        sections = ["Parameters"] if signature.parameters else []
+        sections += [] if name.endswith("register_dissimilarity") else ["Returns"]
+        missing += [f"{name}: {one}" for one in sections if not re.search(rf"^{one}\n-+$", text, re.MULTILINE)]
+        missing += [f"{name}: an example"] if ">>> " not in text else []
+        described = text.partition("Parameters\n")[2]
+        missing += [f"{name}({p})" for p in signature.parameters if not re.search(rf"\b{p}\b", described)]
+    assert not missing, "\n".join(missing)
+
+
+def test_house_words_do_not_come_back_in_verdicts():
+    # The sentences of verdicts and notes are put together from pieces.
+    for name in ("verdict", "report"):
+        tree = ast.parse((SOURCE / "quality" / f"{name}.py").read_text("utf-8"))
+        pieces = [one.value for one in ast.walk(tree) if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+        assert not [word for one in pieces for word in house_words(one)], name
 
 
 def test_house_words_do_not_come_back_on_pages():

@@ -28,13 +28,23 @@ def test_plotly(drawn):
     assert sum(len(trace.x) for trace in figure.data) == 60
 
 
+@pytest.mark.filterwarnings("ignore")  # their own, of what they use
 def test_datamapplot(drawn):
     m, names = drawn
     datamapplot = pytest.importorskip("datamapplot")
-    figure, _ = datamapplot.create_plot(m.positions(), names)
+    figure, _ = datamapplot.create_plot(m.positions(), names, font_family="DejaVu Sans")
     assert figure.axes
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_holoviews(drawn):
+    m, _ = drawn
+    holoviews = pytest.importorskip("holoviews")
+    points = holoviews.Points(m.positions(as_frame=True), ["prismap0", "prismap1"])
+    assert len(points) == 60
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_scanpy(drawn):
     m, names = drawn
     scanpy = pytest.importorskip("scanpy")

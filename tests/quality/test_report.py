@@ -248,7 +248,7 @@ def test_real_and_permuted_maps_get_opposite_verdicts():
 
 
 def test_bad_input_is_named():
-    with pytest.raises(InputError, match="target must be one of class, real, none; got 'classes'"):
+    with pytest.raises(InputError, match="target must be one of class, ordered, real, several, none; got 'classes'"):
         MapReport(target="classes", n_fitted=3)
     with pytest.raises(InputError, match="cannot hold scores"):
         MapReport(target="none", n_fitted=3, scores=(score(),))

@@ -114,7 +114,7 @@ def in_options(text: str) -> str:
     "--fit-rows 5 is too few. Set --data similarity, or --use 'a b,c' and --no-standardize."
     """
     # What y is, `target` of PrisMap, is target_kind where target names a column.
-    text = re.sub(r"\btarget=(?='(auto|class|real|none)')", "target_kind=", text)
+    text = re.sub(r"\btarget=(?='(auto|class|ordered|real|none)')", "target_kind=", text)
     return _ARGUMENT.sub(_as_option, text).replace(" in PrisMap", "")
 
 

@@ -33,7 +33,8 @@ class Job:
 
     X: NDArray[np.float64] | list[Any]
     """Rows of numbers, or objects."""
-    y: NDArray[Any] | None
+    y: Any
+    """The target; several by name; None without one."""
     encoding: TableEncoding | None
     """How the columns of the file became numbers; None for objects."""
     title: str
@@ -216,7 +217,8 @@ def map_rows(job: Job, model: Any, Y: NDArray[Any], far: NDArray[Any]) -> dict[s
     if model.knows_trust():
         columns["trust"] = model.trust_.value
     if job.y is not None:
-        columns["target"] = job.y
+        several = job.y if isinstance(job.y, Mapping) else {"": job.y}
+        columns |= {f"target_{name}" if place else "target": one for place, (name, one) in enumerate(several.items())}
     return columns
 
 
@@ -233,8 +235,7 @@ def draw(job: Job, model: Any, Y: NDArray[Any], folder: Path, console: Console) 
     figure = Figure(figsize=(8, 7), layout="constrained")  # without pyplot: no window, no global state
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    classes = model.classes_ if model.target_ == "class" else None
-    display: Any = MapDisplay(Y, model.shown_target(), classes, job.title)
+    display: Any = MapDisplay(Y, model.shown_target(), model.shown_classes(), job.title)
     display.plot(axes)
     with written_aside(folder / PICTURE) as aside:
         figure.savefig(aside, dpi=150)

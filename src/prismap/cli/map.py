@@ -45,8 +45,9 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--title", help="title of the page and the picture (default: the name of the file)")
     columns = parser.add_argument_group("columns")
     columns.add_argument(
-        "--target", metavar="COL", help="column that the map is about. Empty cells are rows without a label (npz: y)"
-    )
+        "--target", action="append", metavar="COL",
+        help="column that the map is about. Empty cells are rows without a label (npz: y). Repeat it for more targets",
+    )  # fmt: skip
     columns.add_argument("--id", dest="ids", metavar="COL", help="column that names the rows")
     columns.add_argument("--drop", type=options.names, default=(), metavar="COLS", help="columns to leave out: a,b,c")
     columns.add_argument(
@@ -81,8 +82,9 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
         "(default: tsne)",
     )  # fmt: skip
     fit.add_argument(
-        "--target-kind", choices=("auto", "class", "real", "none"), default="auto",
-        help="what the target is (default: auto, which decides by its values. none ignores it)",
+        "--target-kind", type=options.kinds, default="auto", metavar="KIND",
+        help="what the target is: class, ordered, real, none (ignores it) or auto (default, which decides by its "
+        "values). With several targets, one kind for all or one for each: class,real",
     )  # fmt: skip
     options.refuse_old(parser, {"--kind": "--data", "--task": "--target-kind"})
     fit.add_argument(
@@ -123,7 +125,8 @@ def read_job(args: argparse.Namespace, console: Console) -> Job:
     refuse_object_options(args)
     from prismap.map.tables import prepare
 
-    roles = Roles(args.target, args.ids, args.drop, show=args.show, use=args.use, matrix=args.rep)
+    first, *also = args.target or [None]
+    roles = Roles(first, args.ids, args.drop, show=args.show, use=args.use, matrix=args.rep, also=tuple(also))
     cells = reader_of(args.file) == "cells"
     if args.rep is not None and not cells:
         raise InputError(f"--rep is for h5ad files; {args.file} has one matrix.")
@@ -143,7 +146,7 @@ def read_job(args: argparse.Namespace, console: Console) -> Job:
         title=args.title or args.file.stem,
         quick=args.quick,
         budget=args.budget,
-        target_name=args.target or "target",
+        target_name=first or "target",
         options=_options(args, data, ready.target_kind),
         ids=table.ids,
         columns=_shown_columns(table, ready.encoding),
@@ -151,7 +154,7 @@ def read_job(args: argparse.Namespace, console: Console) -> Job:
     )
 
 
-def _options(args: argparse.Namespace, data: Any, target_kind: str) -> dict[str, Any]:
+def _options(args: argparse.Namespace, data: Any, target_kind: Any) -> dict[str, Any]:
     """The arguments of PrisMap that were given."""
     given = {
         "method": args.method,

@@ -37,6 +37,8 @@ def read_objects(args: argparse.Namespace, console: Console, task: str, options:
     """The file as a job; `options` gives the arguments of `PrisMap` for the data and the kind of target."""
     from prismap.comparisons import Objects
 
+    if len(args.target or ()) > 1:
+        raise InputError("objects take one target: --target names a single column.")
     how = Objects(args.compare)
     with console.stage(f"reading {args.file}"):
         things = read_things(args)
@@ -52,7 +54,7 @@ def read_objects(args: argparse.Namespace, console: Console, task: str, options:
         y=y,
         encoding=None,
         title=args.title or args.file.stem,
-        target_name=args.target or "label",
+        target_name=(args.target or ["label"])[0],
         options=options(args, how, "none" if y is None else task),
         ids=np.array(things.names),
         about={} if args.column is None else {"objects": {"column": args.column, "ids": args.ids}},
@@ -65,7 +67,7 @@ def read_things(args: argparse.Namespace) -> Any:
     from prismap.comparisons.reading import FASTA, JSON, objects_reader
 
     if args.column is not None:
-        roles = Roles(args.target, args.ids, text=(args.column,))
+        roles = Roles((args.target or [None])[0], args.ids, text=(args.column,))
         return text_column(read_table(args.file, roles), args.column)
     reader = objects_reader(args.file)
     if reader is not None:

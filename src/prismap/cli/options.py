@@ -23,6 +23,16 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
+def kinds(text: str) -> str | list[str]:
+    """What a target is; of several targets one for all, or one each, divided by commas."""
+    found = text.split(",")
+    known = ("auto", "class", "ordered", "real", "none")
+    wrong = [kind for kind in found if kind not in known or (kind == "none" and len(found) > 1)]
+    if wrong:
+        raise argparse.ArgumentTypeError(f"auto, class, ordered, real or none is needed; got {wrong[0]!r}")
+    return found if len(found) > 1 else text
+
+
 def shape(text: str) -> tuple[int, ...]:
     """Height and width, divided by an x, and where the three colours are: 32x32x3 or 3x32x32."""
     parts = text.lower().split("x")

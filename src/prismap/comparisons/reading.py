@@ -37,7 +37,15 @@ FASTA, JSON = (".fasta", ".fa", ".faa", ".fna", ".ffn"), (".jsonl", ".ndjson")
 
 @dataclass(frozen=True)
 class Things:
-    """Objects of a file, their names, and their labels, None where a line has none (or for all)."""
+    """Objects of a file.
+
+    Attributes
+    ----------
+    objects : list
+    names : list of str
+    labels : list or None
+        None where an object has no label, or for all of them.
+    """
 
     objects: list[Any]
     names: list[str]
@@ -57,7 +65,20 @@ def objects_reader(path: str | Path) -> Any:
 def read_fasta(path: str | Path) -> Things:
     """Sequences of a FASTA file (or a .gz of one): names are what follows ``>`` up to the first blank.
 
-    Blanks and digits inside sequences, a closing ``*`` and lines that begin with ``;`` are passed over.
+    Blanks and digits inside sequences, a closing ``*`` and lines that begin with ``;`` are skipped.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    Things : objects, names and labels.
+
+    Examples
+    --------
+    >>> read_fasta("proteins.fasta").names[:2]  # doctest: +SKIP
+    ['sp|P69905', 'sp|P68871']
     """
     names: list[str] = []
     parts: list[list[str]] = []
@@ -81,7 +102,24 @@ def read_fasta(path: str | Path) -> Things:
 
 
 def text_column(table: Any, name: str) -> Things:
-    """A column of text of a table (`prismap.tables.read_table`), with the table's ids and target."""
+    """A column of text of a table, with the table's ids and target.
+
+    Parameters
+    ----------
+    table : prismap.tables.Table
+        As `prismap.tables.read_table` reads it.
+    name : str
+        The column.
+
+    Returns
+    -------
+    Things : objects, names and labels.
+
+    Examples
+    --------
+    >>> text_column(read_table("words.csv"), "word").objects  # doctest: +SKIP
+    ['kitten', 'sitting']
+    """
     if name not in table.columns:
         raise InputError(f"column {name!r} is not in the table. Columns: {', '.join(list(table.columns)[:8])}.")
     column = table.columns[name]
@@ -96,7 +134,21 @@ def text_column(table: Any, name: str) -> Things:
 
 
 def read_json_lines(path: str | Path) -> Things:
-    """Objects of a file of JSON lines, all of one kind; see the top of this module for the format."""
+    """Objects of a file of JSON lines, all of one kind; see the top of this module for the format.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    Things : objects, names and labels.
+
+    Examples
+    --------
+    >>> read_json_lines("series.jsonl").objects  # doctest: +SKIP
+    [array([0. , 1. , 0.5])]
+    """
     objects: list[Any] = []
     names: list[str] = []
     labels: list[Any] = []

@@ -67,6 +67,18 @@ def _known(function, options):
 def get_comparison(name, **options):
     """The comparison of that name, with options of its function.
 
+    Parameters
+    ----------
+    name : str or Comparison
+        Such as "edit", "alignment", "dtw", "tree_edit", "weisfeiler_lehman" or "jaccard".
+    **options : of the function, such as ``band`` of "dtw".
+
+    Returns
+    -------
+    Comparison : callable on two objects.
+
+    Examples
+    --------
     >>> get_comparison("edit")("kitten", "sitting")
     3.0
     >>> get_comparison("dtw", band=None)([0.0, 1.0, 1.0], [0.0, 0.0, 1.0])

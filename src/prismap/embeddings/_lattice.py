@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from prismap._random import as_seed
 from prismap._spectra import double_centre, fix_signs, leading_eigenpairs
+from prismap._threads import on_one_thread
 from prismap._validation import check_rows
 from prismap.embeddings.base import Embedding, all_distances
 from prismap.exceptions import InputError
@@ -186,6 +187,7 @@ class LatticeEmbedding(Embedding):
     rows (None where they have no coordinates) and keeps what its inverse map needs.
     """
 
+    @on_one_thread
     def fit_transform(self, X, y=None):
         """Fit the map to the rows of X and return their positions."""
         super().fit_transform(X, y)
@@ -193,6 +195,7 @@ class LatticeEmbedding(Embedding):
         self.keep_points(None if pairwise else check_rows(self, X, reset=False, sparse=True))
         return self.embedding_
 
+    @on_one_thread
     def transform(self, X):
         """Positions of new rows; with ``metric="precomputed"``, X holds their distances to the fitted rows."""
         return self._positions(self._distances_to_prototypes(X))

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 
 from prismap._blocks import require_memory
 from prismap._random import as_generator
+from prismap._threads import on_one_thread
 from prismap._validation import check_target_length, metric_tags, take_columns
 from prismap.exceptions import InputError
 from prismap.metrics.base import fit_metric
@@ -40,6 +41,7 @@ class Embedding(BaseEstimator):
         self.fit_transform(X, y)
         return self
 
+    @on_one_thread
     def fit_transform(self, X, y=None):
         """Embed the rows of X and return their positions."""
         self._check_parameters()

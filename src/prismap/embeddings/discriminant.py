@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._random import as_generator
 from prismap._spectra import check_n_components
+from prismap._threads import on_one_thread
 from prismap._validation import check_rows, encode_classes, renamed
 from prismap.embeddings.gram import KERNEL_CONSTRAINTS, KernelEmbedding, spectrum_of
 from prismap.exceptions import InputError
@@ -121,7 +122,7 @@ class KernelDiscriminant(KernelEmbedding):
 
     Finds axes of feature space with the largest ratio of the variance between classes to the total variance plus a
     ridge. C classes have C - 1 such axes. Further ones, up to `n_components`, are principal components of the rest. A
-    flexible kernel can learn labels by heart, so the positions of fitted samples come by default from axes that were
+    flexible kernel can memorise labels, so the positions of fitted samples come by default from axes that were
     fitted without the sample's fold (ten stratified folds, in closed form). `transform` uses all samples, and gives a
     sample that equals a fitted one its position.
 
@@ -217,6 +218,7 @@ class KernelDiscriminant(KernelEmbedding):
         self.callback = callback
         self.random_state = random_state
 
+    @on_one_thread
     def fit_transform(self, X, y=None):
         """Fit the axes to the labelled rows and return the positions of all; -1, None or NaN in y means no label."""
         self._check_parameters()

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import require_memory
 from prismap._spectra import double_centre, fix_signs
+from prismap._threads import on_one_thread
 from prismap._validation import check_rows, check_similarity, take_columns
 from prismap.embeddings.base import Embedding, all_distances
 from prismap.exceptions import InputError
@@ -53,6 +54,7 @@ class KernelEmbedding(Embedding):
     Fitted rows and new ones have positions ``k(x) @ coefficients_ - offset_``, k(x) the kernel against the fitted rows.
     """
 
+    @on_one_thread
     def transform(self, X):
         """Positions of new rows: from vectors, or from their distances or similarities to the fitted rows."""
         check_is_fitted(self)

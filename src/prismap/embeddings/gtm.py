@@ -16,7 +16,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import require_memory
-from prismap._threads import on_one_thread
 from prismap._validation import renamed
 from prismap.embeddings._lattice import (
     LatticeEmbedding,
@@ -91,7 +90,6 @@ def sheet_weights(R, Phi, penalty):
     return inverse, Phi.T @ R.T
 
 
-@on_one_thread
 def fit_sheet(space, nodes, Phi, R, penalty, *, variance, n_iter, tol, callback=None):
     """EM from responsibilities R: weights, precision, responsibilities, until the objective settles.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from prismap._spectra import check_n_components
+from prismap._threads import on_one_thread
 from prismap._validation import check_target_length, renamed
 from prismap.embeddings.gram import KERNEL_CONSTRAINTS, KernelEmbedding, spectrum_of
 
@@ -80,6 +81,7 @@ class KernelPCA(KernelEmbedding):
         self.bandwidth = bandwidth
         self.callback = callback
 
+    @on_one_thread
     def fit_transform(self, X, y=None):
         """Fit the axes and return the positions; y serves metrics with a target."""
         self._check_parameters()

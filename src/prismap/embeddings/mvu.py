@@ -27,7 +27,6 @@ from prismap._spectra import (
     reconstruction_weights,
     triangulate,
 )
-from prismap._threads import on_one_thread
 from prismap._validation import renamed
 from prismap.embeddings.base import Embedding, EmbeddingResult
 from prismap.embeddings.isomap import choose_landmarks
@@ -74,7 +73,6 @@ def augmented_cost(R, edges, weights, penalty):
     return cost, 2.0 * (B_transposed @ pull) - 2.0 * centred
 
 
-@on_one_thread
 def unfold(edges, R, *, n_iter=20_000, tol=1e-3, callback=None):
     """Maximise ``sum |r_i - mean r|^2`` with |r_i - r_j| kept for all edges ``(i, j, length)``, starting from R.
 

@@ -16,7 +16,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import require_memory
-from prismap._threads import on_one_thread
 from prismap._validation import renamed
 from prismap.embeddings._lattice import (
     LatticeEmbedding,
@@ -61,7 +60,6 @@ def start_winners(axes, grid):
     return nearest[:, 1] * grid[0] + nearest[:, 0]
 
 
-@on_one_thread
 def batch_som(space, nodes, winners, *, radii, callback=None):
     """Batch steps, one for each radius: prototypes from winners, then winners from prototypes.
 
@@ -122,7 +120,6 @@ def nearest_nodes(D2, between):
     return np.argmax(nearly >= D2, axis=1)
 
 
-@on_one_thread
 def interpolate(D2, between, nodes):
     """Positions of rows from squared distances to the prototypes: the nearest node plus the local offset, at most 1."""
     nearest = nearest_nodes(D2, between)

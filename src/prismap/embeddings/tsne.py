@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from numbers import Integral, Real
-from typing import NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
-from openTSNE.affinity import PrecomputedAffinities
-from openTSNE.tsne import OptimizationInterrupt, TSNEEmbedding, kl_divergence_bh, kl_divergence_fft
+from openTSNE.tsne import kl_divergence_bh, kl_divergence_fft
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._affinities import joint_affinities, lower_perplexity
 from prismap._blocks import require_memory
+from prismap._checkpoint import Checkpoint, fingerprint
 from prismap._costs import tsne_cost
 from prismap._threads import n_threads
-from prismap.embeddings._interrupt import InterruptBetweenSteps
+from prismap.embeddings._descent import Descent
 from prismap.embeddings._starts import given_start, principal_start, rescale, spectral_start
 from prismap.embeddings.base import Embedding, EmbeddingResult
 from prismap.exceptions import InputError
@@ -46,9 +46,13 @@ class TSNE(Embedding):
         affinities) for everything else. They are shrunk to a standard deviation of 1e-4, and a little noise separates
         duplicates.
     early_exaggeration : float or "auto", default="auto"
-        Factor on P during the first ``n_iter // 2`` iterations. "auto" is 12.
+        Factor on P during the first iterations, ``n_iter // 2`` at most. "auto" is 12.
     n_iter : int, default=500
-        Iterations after those with exaggeration, which come on top.
+        Largest number of iterations after those with exaggeration, which come on top.
+    tol : float, default=0.03
+        The iterations end when the embedding has settled: of 300 samples a smaller share than this of the ten nearest
+        neighbours has changed in 25 iterations, and their distances from each other, apart from the scale, have
+        changed by less. Those with exaggeration end by the distances alone. 0 does all iterations.
     learning_rate : float or "auto", default="auto"
         "auto" is n divided by the exaggeration in force.
     neighbors : {"auto", "exact", "partition", "vptree"} or (distances, indices), default="auto"
@@ -57,6 +61,9 @@ class TSNE(Embedding):
     callback : callable, default=None
         ``callback(iteration, error, embedding)``, called every 50 iterations. Return True to stop and keep the
         positions. (Ctrl-C raises KeyboardInterrupt and keeps nothing.)
+    checkpoint : path, default=None
+        A folder in which the state of the run is kept, every two minutes. If the run is killed, another one with the
+        same affinities and parameters goes on from there, to the same positions. It is removed at the end.
     random_state : int, Generator, RandomState instance or None, default=None
         Seed.
     n_jobs : int, default=None
@@ -70,7 +77,7 @@ class TSNE(Embedding):
         KL(P || Q) at the end. Above 300 samples the normalisation of Q is approximate.
     n_iter_ : int
         Number of iterations done, including those with exaggeration.
-    stop_reason_ : {"max_iter", "callback"}
+    stop_reason_ : {"converged", "max_iter", "callback"}
         Why the run ended.
     perplexity_ : float
         The perplexity used.
@@ -111,9 +118,11 @@ class TSNE(Embedding):
         "init": [StrOptions({"auto", "pca", "spectral", "random"}), "array-like"],
         "early_exaggeration": [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
         "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
         "learning_rate": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "neighbors": [StrOptions({"auto", "exact", "partition", "vptree"}), tuple, list],
         "callback": [callable, None],
+        "checkpoint": [str, os.PathLike, None],
         "random_state": ["random_state", np.random.Generator],
         "n_jobs": [Integral, None],
     }
@@ -127,9 +136,11 @@ class TSNE(Embedding):
         init="auto",
         early_exaggeration="auto",
         n_iter=500,
+        tol=0.03,
         learning_rate="auto",
         neighbors="auto",
         callback=None,
+        checkpoint=None,
         random_state=None,
         n_jobs=None,
     ):
@@ -139,9 +150,11 @@ class TSNE(Embedding):
         self.init = init
         self.early_exaggeration = early_exaggeration
         self.n_iter = n_iter
+        self.tol = tol
         self.learning_rate = learning_rate
         self.neighbors = neighbors
         self.callback = callback
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -161,9 +174,15 @@ class TSNE(Embedding):
             perplexity = min(perplexity, indices.shape[1])
         P = joint_affinities(distances, indices, perplexity)
         exaggeration = 12.0 if self.early_exaggeration == "auto" else float(self.early_exaggeration)
-        run = optimise_tsne(
-            P, rescale(self._start(metric, P, rng), rng), engine=engine, exaggeration=exaggeration, n_iter=self.n_iter,
-            learning_rate=self.learning_rate, callback=self.callback, n_jobs=self._n_threads(n_rows),
+        kept = None
+        if self.checkpoint is not None:
+            decides = (exaggeration, self.n_iter, self.tol, self.learning_rate, self.n_components)
+            kept = Checkpoint(self.checkpoint, "descent", fingerprint(P, *decides))
+        run = Descent(
+            P, rescale(self._start(metric, P, rng), rng), engine=engine, n_jobs=self._n_threads(n_rows), kept=kept
+        ).run(
+            exaggeration=exaggeration, n_iter=self.n_iter, tol=self.tol, learning_rate=self.learning_rate,
+            callback=self.callback,
         )  # fmt: skip
         extra = {"kl_divergence_": run.kl_divergence, "perplexity_": perplexity, "neighbors_": words}
         return EmbeddingResult(run.embedding, run.kl_divergence, run.n_iter, run.stop_reason, extra)
@@ -189,55 +208,6 @@ class TSNE(Embedding):
         return rng.normal(size=(P.shape[0], self.n_components))
 
 
-class TSNERun(NamedTuple):
-    """Positions, KL(P || Q), iterations done and why they ended."""
-
-    embedding: np.ndarray
-    kl_divergence: float
-    n_iter: int
-    stop_reason: str
-
-
-def optimise_tsne(P, Y, *, engine, exaggeration, n_iter, learning_rate="auto", callback=None, n_jobs=1):
-    """Run openTSNE's gradient descent from Y on joint affinities P: exaggerated for n_iter // 2 steps, then n_iter."""
-    embedding = TSNEEmbedding(Y, PrecomputedAffinities(P, normalize=False), n_jobs=n_jobs)
-    phases = [(n_iter // 2, exaggeration), (n_iter, 1.0)]
-    done = 0
-    with InterruptBetweenSteps() as interrupt:
-        for steps, factor in phases:
-            watch = _Watch(callback, done)
-            try:
-                embedding.optimize(
-                    steps, inplace=True, propagate_exception=True, exaggeration=factor, momentum=0.8, max_step_norm=5,
-                    learning_rate=learning_rate, negative_gradient_method=interrupt.between(engine),
-                    callbacks=None if callback is None else [watch],
-                )  # fmt: skip
-            except OptimizationInterrupt:
-                return _finish(embedding, P, engine, watch.iteration, "callback")
-            done += steps
-        return _finish(embedding, P, engine, done, "max_iter")
-
-
-def _finish(embedding, P, engine, n_iter, stop_reason):
-    # One thread: positions do not depend on the number of threads, but the engine's sum of the error does.
-    kl, _ = engine(embedding, P, dof=1, bh_params={"theta": 0.5}, fft_params=_FFT, should_eval_error=True, n_jobs=1)
-    return TSNERun(np.array(embedding), float(kl), n_iter, stop_reason)
-
-
-_FFT = {"n_interpolation_points": 3, "min_num_intervals": 50, "ints_in_interval": 1}
-
-
-class _Watch:
-    """Calls the user's callback with a count that runs through both phases, and remembers it."""
-
-    def __init__(self, callback, done):
-        self.callback, self.done, self.iteration = callback, done, done
-
-    def __call__(self, iteration, error, embedding):
-        self.iteration = self.done + iteration
-        return self.callback(self.iteration, float(error), np.array(embedding))
-
-
 def choose_engine(n_rows, n_components):
     """The gradient for this size: all pairs, Barnes-Hut (three dimensions at most) or FFT (two at most)."""
     if n_rows <= EXACT_ROWS or n_components > 3:
@@ -253,9 +223,10 @@ def choose_engine(n_rows, n_components):
 def exact_engine(embedding, P, should_eval_error=False, **_):
     """KL divergence and gradient over all pairs, in the form openTSNE's optimiser calls for.
 
-    The optimiser's gradients lack the factor 4, which its learning rates take for granted.
+    The optimiser's gradients lack the factor 4, which its learning rates take for granted. P is exaggerated where it
+    asks for that, and the repulsion is not.
     """
-    cost, gradient = tsne_cost(np.asarray(embedding), P.toarray(), want_cost=should_eval_error)
+    cost, gradient = tsne_cost(np.asarray(embedding), P.toarray(), want_cost=should_eval_error, repulsion=1.0)
     return cost, gradient / 4.0
 
 

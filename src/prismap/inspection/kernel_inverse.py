@@ -68,7 +68,7 @@ def kernel_inverse(fitted: Any, positions: np.ndarray, rows: np.ndarray, inverse
 def tensors_of(plane: Any, rows: np.ndarray) -> tuple[Any, np.ndarray | None]:
     """Which rows are fitted ones of a map with a target, and the factors of their tensors; else all rows and None."""
     every = slice(None)
-    if not isinstance(plane, PrisMap) or plane.target_ == "none" or plane.parts_.data.is_matrix:
+    if not isinstance(plane, PrisMap) or plane.target_ not in ("class", "real") or plane.parts_.data.is_matrix:
         return every, None
     found, place = KnownRows(plane.fitted_rows()).find(rows)
     if len(found) < 2:

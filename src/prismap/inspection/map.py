@@ -43,7 +43,7 @@ class MapDisplay:
     @classmethod
     def from_map(cls, model):
         """From a fitted `PrisMap`: all rows it was given."""
-        return cls(model.positions(), model.shown_target(), model.classes_ if model.target_ == "class" else None)
+        return cls(model.positions(), model.shown_target(), model.shown_classes())
 
     def plot(self, ax=None, *, color=None, palette=None, labels=None, legend=True, size=None, alpha=0.85):
         """Draw the points: classes by colour with a legend, numbers with a colour bar, no target in grey.

@@ -124,7 +124,25 @@ def judge_and_map(
     metric: Any = "euclidean", labels_from: Any = None, n_permutations: int | None = None, budget: Any = None,
     random_state: Any = 0, callback: Any = None,
 ) -> tuple[MapReport, np.ndarray]:  # fmt: skip
-    """The report of `judge`, and the positions of the rows that it is about."""
+    """The report of `judge`, and the positions of the rows that it is about.
+
+    Parameters
+    ----------
+    subject, X, y, target, supervised, metric, labels_from, n_permutations, budget, random_state, callback : as in
+        `prismap.judge`.
+
+    Returns
+    -------
+    report : MapReport
+    positions : array (n, 2)
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(30, 3))
+    >>> report, Y = judge_and_map(X, X[:, :2], [0, 1] * 15)
+    >>> Y.shape
+    (30, 2)
+    """
     if isinstance(subject, PrisMap):
         model = subject if X is None else clone(subject).fit(X, y)
         report = _judge_prismap(model, labels_from, n_permutations, budget, callback)

@@ -13,18 +13,8 @@ from typing import Any
 import numpy as np
 
 from prismap.judging.refits import Refits
-from prismap.map.trust import (
-    MOST_ROWS,
-    NEIGHBORS,
-    TOLERANCE,
-    Evidence,
-    counts_of,
-    first_target,
-    n_kept,
-    nearest_rows,
-    places,
-    stays,
-)
+from prismap.map.trust import MOST_ROWS, NEIGHBORS, TOLERANCE, Evidence, counts_of, n_kept, nearest_rows, places, stays
+from prismap.metrics.several import shown_column
 from prismap.metrics.target import known_targets
 from prismap.quality import Trust, local_quality
 from prismap.quality.trust import LOW, TrustRule, learn_trust, null_trust
@@ -39,7 +29,7 @@ def trust_of(
     """The trust in the rows of a map; None where nothing is known to learn it from."""
     if kind == "none":
         return by_neighborhoods(rows, Y, made, metric)
-    y = first_target(y)
+    y = shown_column(y, kind)
     known = known_targets(y)
     if min(known.sum() - 1, len(Y) - 2) < NEIGHBORS:
         return None

@@ -39,20 +39,21 @@ from prismap.metrics.target import known_targets
 #: Shares that are tried; the last is the sharpest honest map: the data's own metric only orders ties.
 GRID = (0.0, 0.8, 0.95, 0.99)
 SHARPEST = GRID[-1]
-#: In standard errors of paired differences: from where on a posterior knows the target, and up to where a share is as
-#: good as the best one. For share 0 the second figure is smaller: a target that is known and left out costs most.
-SIGNIFICANT, ALIKE, ALIKE_WITHOUT = 2.5, 2.0, 1.0
+#: In standard errors of paired differences: from where on a posterior knows the target, from where on a metric is so
+#: much worse than another that no quick map is made of it, and up to where a map is as good as the best (the rule of
+#: one standard error: Breiman et al. 1984, sec. 3.4.3). A single row is one standard error, but for rounding.
+SIGNIFICANT, WORSE, ALIKE = 2.5, 2.0, 1.0 + 1e-6
 #: The least probability that counts in a log-loss.
 LEAST_CHANCE = 1e-12
 #: Rows that are judged; fewer where each pair costs a walk along its segment.
 MOST_ROWS, MOST_ALONG_SEGMENTS = 2000, 500
 #: Rows of quick maps, of two halves; with fewer than the second figure the metric alone has to do.
 QUICK_ROWS, FEWEST_QUICK = 600, 40
-#: Trees are tried up to so many rows, if a small forest's out-of-bag log-loss is near that of the other posteriors and
-#: below that of no knowledge at all.
-MOST_TREE_ROWS, NEAR, KNOWING = 5000, 1.25, 0.98
+#: Trees are tried up to so many rows, if the log-loss of the other posteriors is more than this share of the target's
+#: entropy, and if a small forest's, out of bag, is near theirs and below that of no knowledge at all.
+MOST_TREE_ROWS, LITTLE_LEFT, NEAR, KNOWING = 5000, 0.1, 1.25, 0.98
 #: Folds that kernels and votes are compared in.
-MAPPING_FOLDS = 5
+MAPPING_FOLDS = 3
 
 
 @dataclass(frozen=True)
@@ -105,13 +106,13 @@ class Choice:
 def least_as_good(losses, shares):
     """Index of the candidate to take, from the losses (candidates, rows) of the same rows, and the shares.
 
-    The smallest share whose losses are within `ALIKE` standard errors of the best one's (share 0: `ALIKE_WITHOUT`); the
-    error is that of the paired differences.
+    The smallest share whose losses are within `ALIKE` standard errors of the best one's; the error is that of the
+    paired differences.
     """
     best, alike = int(losses.mean(axis=1).argmin()), []
-    for k, (one, share) in enumerate(zip(losses, shares, strict=True)):
+    for k, one in enumerate(losses):
         behind, error = paired_gap(one, losses[best])
-        if k == best or behind <= (ALIKE if share else ALIKE_WITHOUT) * error:
+        if k == best or behind <= ALIKE * error:
             alike.append(k)
     return min(alike, key=lambda k: shares[k])
 
@@ -124,8 +125,10 @@ def choose(fisher, data, y, wish, seed):
 
     wish : "auto", or "max" for the sharpest honest map: the best posterior there, whatever the gain.
     """
-    rng, real = as_generator(seed), y.dtype.kind == "f"
+    rng, given = as_generator(seed), y
     metrics = candidates(fisher, data, y, seed)
+    y = metrics[0].judged_target(y)
+    real = y.dtype.kind == "f"
     sample = judged_rows(y, real, rng, MOST_ROWS if all(is_rowwise(m) for m in metrics) else MOST_ALONG_SEGMENTS)
     tried = judged(metrics, data, sample, standardised(y[sample]) if real else y[sample], real=real)
     if wish == "max":
@@ -134,12 +137,13 @@ def choose(fisher, data, y, wish, seed):
     else:
         knowing = {id(metric) for metric in metrics if knows_target(metric, y, real=real)}
         quick = judged_rows(y, real, rng, min(QUICK_ROWS, len(sample)))
+        quick = quick[: len(quick) // 2 * 2]  # of two halves
         tried, taken = least_needed(tried, knowing, data, quick, y, perplexity=fisher.perplexity, seed=seed)
     curve = tuple(one.described(real=real, taken=k == taken) for k, one in enumerate(tried))
     chosen = tried[taken]
     if chosen.metric is None:
         return Choice(0.0, None, curve)
-    return Choice(chosen.share, with_share(chosen.metric, fisher.path, chosen.share, data, y), curve)
+    return Choice(chosen.share, with_share(chosen.metric, fisher.path, chosen.share, data, given), curve)
 
 
 def judged(metrics, data, sample, target, *, real):
@@ -167,18 +171,18 @@ def least_needed(tried, knowing, data, quick, y, *, perplexity, seed):
         return tried, 0 if not known else least_as_good_of(tried, [0, *known])
     best = min(known, key=lambda k: tried[k].losses.mean())
     gaps = {k: paired_gap(tried[k].losses, tried[best].losses) for k in known if tried[k].metric is tried[best].metric}
-    listed = [0, *(k for k, (behind, error) in gaps.items() if k == best or behind <= ALIKE * error)]
+    listed = [0, *(k for k, (behind, error) in gaps.items() if k == best or behind <= WORSE * error)]
     target = standardised(y[quick]) if real else y[quick]
     steps2 = np.square(np.asarray(data.between(quick, quick), dtype=np.float64))
     metric = tried[best].metric
     arcs2, steps2 = squared_arcs(metric, quick), steps2 / metric.bandwidth_**2
+    shares = [tried[k].share for k in listed]
+    D2 = np.stack([np.maximum(share * arcs2 + (1 - share) * steps2, 0) for share in shares])
+    in_map = quick_losses(D2, target, perplexity=perplexity, seed=seed, real=real)
     tried = list(tried)
-    for k in listed:
-        D = np.sqrt(np.maximum(tried[k].share * arcs2 + (1 - tried[k].share) * steps2, 0))
-        np.fill_diagonal(D, 0)
-        found = quick_losses(D, target, perplexity=perplexity, seed=seed, real=real)
-        tried[k] = replace(tried[k], in_map=found)
-    return tried, listed[least_as_good(np.stack([tried[k].in_map for k in listed]), [tried[k].share for k in listed])]
+    for k, losses in zip(listed, in_map, strict=True):
+        tried[k] = replace(tried[k], in_map=losses)
+    return tried, listed[least_as_good(in_map, shares)]
 
 
 def least_as_good_of(tried, listed):
@@ -191,6 +195,8 @@ def knows_target(metric, y, *, real):
 
     By the paired differences of the log-losses, or of the squared errors, of all rows with a target.
     """
+    if isinstance(metric.target_, tuple):  # it has asked for each of its targets
+        return bool(metric.posterior_.known_.any())
     known = known_targets(y)
     if real:
         target = y[known].reshape(np.count_nonzero(known), -1)
@@ -207,6 +213,7 @@ def knows_target(metric, y, *, real):
 
 def compared_with_own(metric, data, y, seed):
     """The data's own distances and a fitted `FisherMetric` as it is: two described candidates, the second taken."""
+    y = metric.judged_target(y)
     real = y.dtype.kind == "f"
     sample = judged_rows(y, real, as_generator(seed), MOST_ROWS if is_rowwise(metric) else MOST_ALONG_SEGMENTS)
     target = standardised(y[sample]) if real else y[sample]
@@ -225,7 +232,7 @@ def candidates(fisher, data, y, seed):
     first = trial.fit_on(data, y)
     known = np.flatnonzero(known_targets(y))
     named = isinstance(fisher.posterior, str) and fisher.posterior == "auto"
-    if not named or first.target_ == "real" or data.is_matrix or data.n_rows_ > MOST_TREE_ROWS:
+    if not named or first.target_ != "class" or data.is_matrix or data.n_rows_ > MOST_TREE_ROWS:
         return [first]
     if fisher.path.startswith("tangent") or fisher.n_segments not in ("auto", 1):
         return [first]
@@ -239,11 +246,12 @@ def candidates(fisher, data, y, seed):
 
 def trees_are_worth_it(X, codes, loss, seed):
     """Whether a small forest has a log-loss near the one that is there, judged out of bag and calibrated."""
-    shares = np.bincount(codes) / len(codes)
-    if shares.min() * len(codes) < 2:
-        return False
+    counts = np.bincount(codes)
+    shares = counts[counts > 0] / len(codes)
     entropy = -float((shares * np.log(shares)).sum())
-    _, P = fit_trees(X, codes, len(shares), seed, n_trees=GROWN)
+    if loss < LITTLE_LEFT * entropy:
+        return False
+    _, P = fit_trees(X, codes, len(counts), seed, n_trees=GROWN)
     return log_loss(P, codes) < min(NEAR * loss, KNOWING * entropy)
 
 

@@ -14,7 +14,8 @@ from prismap.map.choose import compared_with_own
 from prismap.map.columns import column_notes
 from prismap.map.effort import FEW_ROWS, effort_of
 from prismap.map.parts import DENSE_ROWS
-from prismap.map.scores import judged_targets, map_overlaps, score_cases
+from prismap.map.scores import judged_targets, map_overlaps
+from prismap.map.several import judged_scores, target_kind, target_weights
 from prismap.map.trust import learnt_rule, rule_of_null
 from prismap.map.twins import (
     Twins,
@@ -35,6 +36,7 @@ from prismap.map.twins import (
 )
 from prismap.mappings import KernelMap
 from prismap.metrics import FisherMetric, SimilarityMetric
+from prismap.metrics.several import shown_column
 from prismap.metrics.target import known_targets
 from prismap.quality import (
     MapReport,
@@ -97,10 +99,11 @@ def judge_with(model, effort, *, n_permutations=None, callback=None, by_target=T
         neighborhoods=not parts.is_large, n_samples=effort.structure_rows, random_state=parts.seed,
     )  # fmt: skip
     if model.target_ != "none" and has_columns(parts) and effort.structure_rows is None:
-        aligned = alignment_measure(parts.rows, parts.positions, model.fitted_target(), random_state=parts.seed)
+        shown = shown_column(model.fitted_target(), model.target_)
+        aligned = alignment_measure(parts.rows, parts.positions, shown, random_state=parts.seed)
         measures = {**measures, **aligned}
     report = MapReport(
-        target=model.target_, n_fitted=parts.data.n_rows_, **found,
+        target=target_kind(model.target_), target_weights=target_weights(model), n_fitted=parts.data.n_rows_, **found,
         structure=structure_curves(parts, twins.unsupervised, effort.structure_rows), measures=measures,
         arrangement=arranged, bandwidths=bandwidths(model), budget=effort.name,
         posterior=posterior_words(model), seed=model.seed_, versions=current_versions(),
@@ -148,7 +151,7 @@ def judge_target(model, effort, n_permutations, callback):
         rows = model.entries(model.rows_[held_out])
         on_permuted = permuted_cases(model, permuted, [(rows, held_out)] * len(turns), model.y_, rng)
     cases = (on_map, on_plain, on_permuted)
-    scores, n_judged = score_cases(model.target_, model.embedding_, y, permuted, cases, folded=len(folds) > 1)
+    scores, n_judged = judged_scores(model, y, permuted, cases, folded=len(folds) > 1)
     found = {
         "scores": scores, "n_judged": n_judged, "judged": "cross-validation" if folds else "held-out rows",
         "trust": learnt_rule(model, on_map),

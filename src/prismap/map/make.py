@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from prismap import embeddings
+from prismap._checkpoint import Checkpoint, fingerprint
 from prismap.exceptions import InputError
 from prismap.map.parts import DENSE_ROWS
 from prismap.mappings import DirectPlacement, KernelMap, ParametricMap, VoteMap
@@ -16,7 +18,7 @@ from prismap.mappings.base import Mapping
 from prismap.mappings.costs import MAP_COSTS
 from prismap.mappings.placement import PLACEMENT_COSTS
 from prismap.metrics.base import PrecomputedMetric
-from prismap.neighbors import kneighbors
+from prismap.neighbors import Neighbors, kneighbors
 
 #: Methods by the name `PrisMap` and the command line take.
 METHODS = {
@@ -43,7 +45,7 @@ N_LANDMARKS, SMOOTHNESS_ROWS = 4000, 500
 # --- embeddings -------------------------------------------------------------------------------------------------------
 
 
-def make_embedding(method, *, perplexity, seed, n_iter=N_ITER, callback=None):
+def make_embedding(method, *, perplexity, seed, n_iter=N_ITER, callback=None, checkpoint=None):
     """An embedding by name, with those of the settings it knows; or a clone of the user's own.
 
     That gets the seed if it has none: the map's seed decides all of the map.
@@ -52,13 +54,24 @@ def make_embedding(method, *, perplexity, seed, n_iter=N_ITER, callback=None):
         own, known = clone(method), method.get_params(deep=False)
         if known.get("random_state", 0) is None:
             own.set_params(random_state=seed)
-        return own.set_params(callback=callback) if callback is not None and "callback" in known else own
+        if callback is not None and "callback" in known:
+            own.set_params(callback=callback)
+        return with_checkpoint(own, checkpoint)
     wanted = {"perplexity": perplexity, "random_state": seed, "callback": callback}
     if method == "tsne":
         wanted["n_iter"] = n_iter
     make = getattr(embeddings, METHODS[method])
     known = inspect.signature(make).parameters
-    return make(**{name: value for name, value in wanted.items() if name in known})
+    return with_checkpoint(make(**{name: value for name, value in wanted.items() if name in known}), checkpoint)
+
+
+def with_checkpoint(embedding, folder):
+    """The embedding, which keeps its state in this folder and no other: several maps may be made of one object."""
+    if "checkpoint" in embedding.get_params(deep=False):
+        return embedding.set_params(checkpoint=folder)
+    if folder is not None:
+        raise InputError(f"checkpoint: {type(embedding).__name__} cannot go on where it stopped; method='tsne' can.")
+    return embedding
 
 
 def usual_iterations(embedding):
@@ -78,7 +91,13 @@ def method_target(embedding, y, kind):
     if not needs_target(embedding):
         return None
     if isinstance(embedding, embeddings.KernelDiscriminant) and kind != "class":
-        found = "is real" if kind == "real" else "is not there (y=None, target='none' or supervision=0)"
+        found = (
+            "has several columns"
+            if isinstance(kind, tuple)
+            else "is real"
+            if kind == "real"
+            else "is not there (y=None, target='none' or supervision=0)"
+        )
         raise InputError(
             f"the kernel discriminant (method='kda') separates classes, and the target {found}. Use method='kpca', or "
             "pass classes."
@@ -107,10 +126,34 @@ def embed_many(embedding, rows, data, metric, *, perplexity, seed):
             f"{DENSE_ROWS} only method='tsne' embeds. Set fit_rows={DENSE_ROWS} or less: the other rows are placed on "
             "the map."
         )
-    found = kneighbors(None, int(3 * perplexity), metric=metric, random_state=seed)
+    n_neighbors, kept = int(3 * perplexity), None
+    if embedding.checkpoint is not None:
+        # Distances between some rows tell whether the metric, and with it the target, is the same.
+        told = np.asarray(metric.between(np.arange(100), np.arange(100)))
+        kept = Checkpoint(embedding.checkpoint, "neighbors", fingerprint(data.rows_, told, n_neighbors, seed))
+    found = kept_neighbors(kept, lambda: kneighbors(None, n_neighbors, metric=metric, random_state=seed))
     if data.is_matrix:
-        return embedding.set_params(metric=data, neighbors=found).fit(data.rows_)
-    return embedding.set_params(metric="euclidean", neighbors=found).fit(rows)
+        embedding = embedding.set_params(metric=data, neighbors=found).fit(data.rows_)
+    else:
+        embedding = embedding.set_params(metric="euclidean", neighbors=found).fit(rows)
+    if kept is not None:
+        kept.clear()
+    return embedding
+
+
+def kept_neighbors(kept, search):
+    """What `search` finds, or what an earlier fit has found and left in the `Checkpoint`."""
+    state = None if kept is None else kept.load()
+    if state is None:
+        found = search()
+        if kept is not None:
+            story = {"method": found.method, "recall": found.recall, "n_distances": found.n_distances or 0}
+            kept.save(distances=found.distances, indices=found.indices, **story)
+        return found
+    return Neighbors(
+        state["distances"], state["indices"], method=str(state["method"]), recall=float(state["recall"]),
+        n_distances=int(state["n_distances"]) or None,
+    )  # fmt: skip
 
 
 def story_of(embedding):
@@ -147,8 +190,6 @@ def make_mapping(mapping, embedding, *, method, perplexity, seed, large=False):
                 f"{type(embedding).__name__} cannot. Use mapping='fisher'."
             )
         return OwnPlacement(embedding)
-    if large and isinstance(mapping, str) and mapping == "vote":
-        mapping = "fisher"  # on a large map the nearest rows decide anyway, on top of kernels
     if not isinstance(mapping, str):
         made = clone(mapping)
     else:
@@ -157,7 +198,7 @@ def make_mapping(mapping, embedding, *, method, perplexity, seed, large=False):
         if mapping in ("cost", "direct", "parametric"):
             settings |= cost_settings(mapping, method)
         made.set_params(**{name: value for name, value in settings.items() if name in made.get_params()})
-    if large and not (isinstance(made, KernelMap) and made.kernel == "rbf"):
+    if large and not (isinstance(made, VoteMap) or (isinstance(made, KernelMap) and made.kernel == "rbf")):
         raise InputError(
             f"mapping={mapping!r} needs all distances; on a large map use mapping='fisher', or set fit_rows."
         )
@@ -207,6 +248,11 @@ def smoothness(D, Y, ridge, seed):
     """Width and ridge of Gaussian kernels for distances D and positions Y, by cross-validation."""
     trial = KernelMap(ridge=ridge, random_state=seed).set_params(metric=PrecomputedMetric.of(D)).fit(D, Y)
     return {"bandwidth": trial.factor_, "ridge": trial.ridge_}
+
+
+def large_mapping(rows, metric, anchors):
+    """The mapping of a large map by name: kernels, unless the nearest fitted rows decide alone (`map.cells`)."""
+    return "vote" if not sp.issparse(rows) and metric.to_anchors(anchors).searchable else "fisher"
 
 
 def large_anchors(n_rows, seed, most):

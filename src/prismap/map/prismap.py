@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,6 +35,7 @@ from prismap.map.make import (
     fit_bytes,
     fit_mapping,
     large_anchors,
+    large_mapping,
     make_embedding,
     make_mapping,
     method_target,
@@ -45,6 +47,7 @@ from prismap.map.parts import DENSE_ROWS, MapParts, nearest_anchors
 from prismap.map.refit import extended, new_landmarks, target_of
 from prismap.map.repairs import with_repairs
 from prismap.map.score import held_out_score
+from prismap.map.several import told_target
 from prismap.map.store import load_map, save_map
 from prismap.map.tables import encoded, fit_table, names_in, positions_frame, row_names, story_of_cells, target_in
 from prismap.map.trust import trust_at, trust_of
@@ -53,6 +56,7 @@ from prismap.mappings.base import Mapping
 from prismap.metrics import FisherMetric, Metric, fit_metric
 from prismap.metrics.geometry import DATA, DESCRIBED, DataMetric, data_metric
 from prismap.metrics.posteriors.models import bind_model, is_model
+from prismap.metrics.several import is_several, resolve_columns, shown_column, shown_kind
 from prismap.metrics.support import shares
 from prismap.metrics.target import known_targets, resolve_target
 from prismap.tables import NAMES, Roles
@@ -93,9 +97,11 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         data's own distances, so that structure inside a class survives. "max" is the sharpest cross-fitted map: 0.99 of
         the best posterior's metric. Trees are among the posteriors for both. With your own model as posterior, "auto"
         is 0.8.
-    target : {"auto", "class", "real", "none"}, default="auto"
-        What y is. "auto" decides by its values, "none" ignores it. Several real-valued targets, one per column, have
-        equal weight, and pictures show the first.
+    target : {"auto", "class", "ordered", "real", "none"} or list of these, default="auto"
+        What y is. "auto" decides by its values, "none" ignores it. "ordered" are classes with an order, given as
+        numbers or as an ordered pandas category. y may have several columns, of one kind or with a kind each, for
+        example labels that occur together, or classes from coarse to fine. Each counts by how well it is predicted out
+        of fold, and pictures show the first. (Several quantities without any classes have equal weight.)
     data : {"vectors", "cosine", "similarity", "dissimilarity"}, `Objects` or metric, default="vectors"
         What X is: samples by features, or a square matrix between samples. "cosine": vectors of which only the
         direction counts, such as embeddings of texts or images; each is scaled to length 1. ``Objects(compare)`` of
@@ -114,10 +120,12 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Positions of the fitted samples.
     fit_rows_ : array (n_fit,)
         Indices of the fitted samples among those given to `fit`.
-    target_ : {"class", "real", "none"}
-        What y was taken for.
-    classes_ : array
-        The classes, with a class target.
+    target_ : {"class", "real", "none"} or tuple
+        What y was taken for; of several columns, and of ordered classes, a kind per column.
+    target_names_ : tuple
+        The names of several columns.
+    classes_ : array or tuple of arrays
+        The classes, with a class target. Of several columns those of each, None for a quantity.
     supervision_ : float
         How much the target counts: as it was given, or as it was chosen.
     supervision_curve_ : tuple of dicts or None
@@ -178,12 +186,14 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         "metric": [str, Metric],
         "mapping": [StrOptions({*MAPPINGS, "auto", "own"}), Mapping],
         "supervision": [StrOptions({"auto", "max"}), Interval(Real, 0, 1, closed="both")],
-        "target": [StrOptions({"auto", "class", "real", "none"})],
+        "target": [StrOptions({"auto", "class", "ordered", "real", "none"}), list, tuple],
         "data": [StrOptions(set(DATA)), DataMetric, *DESCRIBED],
         "fit_rows": [Interval(Integral, 2, None, closed="left")],
         "perplexity": [Interval(Real, 1, None, closed="left")],
         "random_state": ["random_state"],
     }
+
+    classes_: Any
 
     @moved(
         posterior="metric=FisherMetric(posterior=...)", cross_fit="metric=FisherMetric(cross_fit=...)",
@@ -204,7 +214,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.perplexity = perplexity
         self.random_state = random_state
 
-    def fit(self, X, y=None, *, callback=None, verbose=None):
+    def fit(self, X, y=None, *, callback=None, verbose=None, checkpoint=None):
         """Fit the map to samples X with target y.
 
         Parameters
@@ -212,20 +222,26 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         X : array, sparse matrix or data frame (n, n_features), or square matrix (n, n)
             Samples, or with ``data="similarity"`` or ``"dissimilarity"`` the matrix between them. Of a Dask array or
             data frame a sample of `fit_rows` samples is drawn in one pass, and `sampled_rows_` tells which.
-        y : array (n,) or (n, n_targets), default=None
-            The target. Unlabelled samples (-1 beside other codes, None, NaN) are mapped like all others.
+        y : array (n,) or (n, n_targets), data frame, or mapping from names to columns, default=None
+            The target, or several. Unlabelled samples (-1 beside other codes, None, NaN) are mapped like all others.
         callback : callable, default=None
             ``callback(iteration, error, positions)``, called by the embedding. Return True to stop it.
         verbose : int, default=None
             How far it is: 0 says nothing, 1 says it; None does in terminals and notebooks if it takes a while.
+        checkpoint : path, default=None
+            A folder in which t-SNE keeps its state every two minutes, and a large map its neighbours. If the fit is
+            killed, the same call goes on from there, to the same map. The folder is removed at the end.
 
         Returns
         -------
         self
         """
         self._validate_params()
+        if checkpoint is not None and self.random_state is None:
+            raise InputError("checkpoint needs random_state: without a seed another fit is another map.")
         self.encoding_, self.index_, self.notes_ = None, row_names(X), ()
         self.target_name_ = None if getattr(y, "name", None) is None else str(y.name)
+        self.target_names_: tuple[str, ...] = ()
         X, y, self.sampled_rows_ = drawn(X, y, self)
         self.given_target_ = y
         data = data_metric(self.data)
@@ -240,7 +256,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.fit_rows_ = self.entry_columns_ = sample_rows(codes, self.fit_rows, as_generator(self.seed_))
         try:
             with Progress("map", verbose) as progress:
-                self.parts_ = self._make(data, callback, progress)
+                self.parts_ = self._make(data, callback, progress, checkpoint)
         except BaseException:  # Ctrl-C too: not fitted, rather than half of a former map and half of this one
             del self.seed_
             raise
@@ -261,16 +277,19 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         table : data frame of pandas, polars or pyarrow, or `prismap.tables.Table`
-        target, id : names of the columns that the map is about and that name the rows.
+        target : the column that the map is about, or a list of several.
+        id : the column that names the rows.
         show, use, drop : names of columns not to use for the map, to use though they look like ids, dates or free
             text, and to leave out.
         standardize : whether each column, a category as a whole, is brought to variance 1.
         impute : None refuses missing values; "median" fills them, categories with the most frequent level.
-        target_kind : "auto", "class", "real" or "none".
+        target_kind : "auto", "class", "ordered", "real" or "none", or a list with a kind for each target.
         callback, verbose : as in `fit`.
         **options : parameters of `PrisMap`.
         """
-        roles = Roles(target, id, names_in(drop), show=names_in(show), use=names_in(use))
+        targets = () if target is None else names_in(target)
+        first = targets[0] if targets else None
+        roles = Roles(first, id, names_in(drop), show=names_in(show), use=names_in(use), also=targets[1:])
         return fit_table(
             partial(cls, **options), table, roles, target_kind=target_kind, standardize=standardize, impute=impute,
             callback=callback, verbose=verbose,
@@ -295,7 +314,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             Layer to use. Without it and without `use_rep`, the features are the genes of ``adata.X``.
         standardize : bool, default=False
             Whether every feature is brought to variance 1.
-        target_kind : {"auto", "class", "real", "none"}, default="auto"
+        target_kind : {"auto", "class", "ordered", "real", "none"}, default="auto"
         callback, verbose : as in `fit`.
         **options : parameters of `PrisMap`.
 
@@ -334,7 +353,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self
 
     @on_one_thread  # of linear algebra: another number of threads would be another map, by rounding
-    def _make(self, data, callback, progress):
+    def _make(self, data, callback, progress, checkpoint=None):
         """A map is a metric, an embedding, a mapping; the verdict is `report`."""
         rows, y = data.cut(self.rows_, self.fit_rows_), self.fitted_target()
         n_rows, settings = rows.shape[0], {"perplexity": self.perplexity, "seed": self.seed_}
@@ -352,7 +371,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         progress.stage("embedding")
         watched = progress.watching(callback, usual_iterations(make_embedding(self.method, **settings)))
-        embedding = make_embedding(self.method, callback=watched, **settings)
+        embedding = make_embedding(self.method, callback=watched, checkpoint=checkpoint, **settings)
         if large:
             embedding = embed_many(embedding, rows, data, metric, **settings)
         else:
@@ -365,8 +384,11 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         progress.stage("learning where new rows go")
         anchors = large_anchors(n_rows, self.seed_, data.most_anchors) if large else np.arange(n_rows)
         mapping = self.mapping
-        if mapping == "auto":
-            mapping = "fisher" if large else choose_mapping(D, positions, None if metric is data else y, self.seed_)
+        if large and mapping in ("auto", "vote"):
+            mapping = large_mapping(rows, metric, anchors)
+        elif mapping == "auto":
+            told = None if metric is data else told_target(metric, y, self.target_)
+            mapping = choose_mapping(D, positions, told, self.seed_)
         mapping = make_mapping(mapping, embedding, method=self.method, large=large, **settings)
         placed_by_data = mapping.metric == "data"
         if D is None or (placed_by_data and metric is not data):
@@ -425,7 +447,13 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _check_target(self, y, n_rows):
         if y is None or self.target == "none" or self.supervision == 0:
             return "none", None
-        kind, values = resolve_target(y, n_rows, self.target, X=self.rows_, data=data_metric(self.data).kind)
+        options = {"X": self.rows_, "data": data_metric(self.data).kind}
+        several = resolve_columns(y, n_rows, self.target, **options)
+        if several is not None:
+            self.target_names_ = several.names
+            self.classes_ = several.classes
+            return several.kinds, several.values
+        kind, values = resolve_target(y, n_rows, self.target, **options)
         if kind == "class":
             self.classes_, values = encode_classes(values, n_rows)
         return kind, values
@@ -471,7 +499,13 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def shown_target(self):
         """The target that pictures are coloured by: the first of several, or None without a target."""
-        return self.y_[:, 0] if self.y_ is not None and self.y_.ndim == 2 else self.y_
+        return shown_column(self.y_, self.target_)
+
+    def shown_classes(self):
+        """The classes of the target that pictures are coloured by; None if it is a quantity, or without a target."""
+        if shown_kind(self.target_) != "class":
+            return None
+        return self.classes_[0] if is_several(self.target_) else self.classes_
 
     def known(self):
         """Which of the rows given to `fit` have a target."""
@@ -567,7 +601,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Rows for positions Y: a smooth 2-D surface through the fitted rows. Vectors only.
 
         SOM and GTM have a surface of their own, which a saved map does not keep; all others, and loaded maps, get an
-        `InverseMap`, with classes the one that is weighted by the Fisher tensors (thesis eq. 3.3).
+        `InverseMap`, with classes the one that is weighted by the Fisher tensors (Schulz 2017, eq. 3.3).
         """
         check_is_fitted(self, "seed_")
         if self.parts_.data.is_matrix:

@@ -25,6 +25,7 @@ from prismap.mappings.kernels import kernel_matrix
 from prismap.mappings.solve import interpolate
 from prismap.metrics import FisherMetric
 from prismap.metrics.geometry import DataMetric
+from prismap.metrics.several import is_several
 
 #: The cost that places rows on maps of a method; that of t-SNE looks at all pairs, so not on large maps.
 COSTS = {"TSNE": "tsne", "NeRV": "nerv", "MDS": "mds", "ElasticMDS": "mds", "Isomap": "mds"}
@@ -71,7 +72,7 @@ def extended(parts: MapParts, method, perplexity, old_target, rows, target) -> M
     anchors = np.concatenate([parts.anchors, added])
     D = np.asarray((data if parts.placed_by_data else metric).pairwise(rows), dtype=np.float64)[:, anchors]
     positions = np.vstack([parts.positions, new])
-    mapping = extended_mapping(parts.mapping, D, new, positions)
+    mapping = extended_mapping(parts.mapping, D, new, positions[anchors])
     apart = data.between(added, anchors).astype(np.float64)
     apart[np.arange(len(added)), len(parts.anchors) + np.arange(len(added))] = np.inf
     return replace(
@@ -130,6 +131,10 @@ def target_of(model, y, n_rows):
     """Targets of new rows as the map keeps them: codes of its classes (-1: none), numbers (NaN: none), or None."""
     if model.target_ == "none":
         return None
+    if is_several(model.target_):
+        raise InputError(
+            "partial_refit extends maps of one target; this one has several columns or an order: fit anew."
+        )
     if y is None:
         return np.full(n_rows, -1) if model.target_ == "class" else np.full(n_rows, np.nan)
     values = check_target_length(y, n_rows)

@@ -16,6 +16,7 @@ from prismap.map.twins import judged_folds, permute_known, run_side_by_side
 from prismap.metrics import ObjectSimilarity, SimilarityMetric
 from prismap.metrics.geometry import REPAIRS
 from prismap.metrics.objects import known_rows
+from prismap.metrics.several import is_several
 from prismap.metrics.target import known_targets
 from prismap.quality import Estimate, knn_error, knn_nrmse
 
@@ -44,6 +45,8 @@ def compare_repairs(model) -> tuple[RepairFigures, ...]:
     y = model.fitted_target()
     if y is None:
         raise InputError("repairs=True judges the repairs by the target, and this map has none.")
+    if is_several(model.target_):
+        raise InputError("repairs=True judges the repairs by one target, and this map has several.")
     y = y if y.ndim == 1 else y[:, 0]
     rng = as_generator(model.seed_)
     folds = judged_folds(y, model.target_, rng)

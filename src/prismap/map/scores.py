@@ -13,19 +13,23 @@ from prismap.quality import (
     TargetScore,
     chance_error,
     chance_nrmse,
+    chance_steps,
     class_overlap,
     knn_error,
     knn_nrmse,
     knn_rank_correlation,
     knn_rank_error,
+    knn_steps,
     overlapping_pairs,
     rare_classes,
 )
 
 #: Ten neighbours are better founded than one where most rows have so many fitted rows of their class.
 MANY_PER_CLASS = 20
-#: Errors of a target by what they compare: classes, values, ranks and their order.
-ERRORS = {"class": knn_error, "real": knn_nrmse, "rank": knn_rank_error, "order": knn_rank_correlation}
+#: Errors of a target by what they compare: classes, steps between ordered ones, values, ranks and their order.
+ERRORS = {
+    "class": knn_error, "steps": knn_steps, "real": knn_nrmse, "rank": knn_rank_error, "order": knn_rank_correlation,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,8 @@ def kinds_of_error(target, y, rare):
     sizes = np.bincount(y[y >= 0])
     common = y[(y >= 0) & ~np.isin(y, rare)]
     kinds = [("10-NN error", "class", 10), ("1-NN error", "class", 1)]
+    if target == "ordered":
+        return [("mean class steps", "steps", 10), *kinds]
     return kinds if len(common) and np.median(sizes[common]) >= MANY_PER_CLASS else kinds[::-1]
 
 
@@ -120,6 +126,8 @@ def chance_of(kind, y, k, rare):
     """The level of an error that unrelated targets have."""
     if kind == "class":
         return float(chance_error(y, n_neighbors=k, judged=~np.isin(y, rare)))
+    if kind == "steps":
+        return chance_steps(y[y >= 0])
     return 0.0 if kind == "order" else float(chance_nrmse(k))
 
 

@@ -11,6 +11,8 @@ from prismap.exceptions import InputError
 from prismap.metrics.objects import Objects, objects_from_spec, objects_to_spec
 
 PLAIN = (str, int, float, bool, type(None))
+#: What may stand in a list: kinds and weights of several targets.
+LISTED = (str, int, float)
 #: Estimators within estimators, at most.
 MOST_DEPTH = 4
 #: Parameters by which the work of loading a map or of placing a row grows, and their largest values in a file.
@@ -32,6 +34,10 @@ def to_spec(value: Any, name: str, depth: int = 0) -> Any:
         if _too_much(name, value):
             raise InputError(f"{name}={value!r} cannot be saved: a file holds at most {MOST_WORK[name]}.")
         return value
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        value = value.tolist()
+    if isinstance(value, (list, tuple)) and all(isinstance(one, LISTED) for one in value):
+        return list(value)
     if isinstance(value, Objects):
         return {"objects": objects_to_spec(value)}
     kind = type(value).__name__
@@ -49,6 +55,8 @@ def from_spec(spec: Any, name: str = "", compare: Any = None, depth: int = 0) ->
     if isinstance(spec, PLAIN):
         if _too_much(name, spec):
             raise ValueError(f"its {name} is {spec}, more than {MOST_WORK[name]}")
+        return spec
+    if isinstance(spec, list) and all(isinstance(one, LISTED) for one in spec):
         return spec
     if not isinstance(spec, dict):
         raise ValueError(f"its parameter {name} is neither a plain value nor an estimator")

@@ -18,6 +18,7 @@ from prismap.metrics import FisherMetric, SimilarityMetric, fit_metric
 from prismap.metrics.base import PrecomputedMetric
 from prismap.metrics.geometry import data_metric
 from prismap.metrics.objects import ObjectRows
+from prismap.metrics.several import is_several
 from prismap.quality import MapReport
 from prismap.tables import TableEncoding
 
@@ -42,10 +43,13 @@ def save_map(model, path, extra_header):
         arrays["target"] = target
     if model.target_ == "class":
         arrays["classes"] = model.classes_
+    if is_several(model.target_):
+        arrays |= {f"classes/{t}": one for t, one in enumerate(model.classes_) if one is not None}
     if hasattr(model, "feature_names_in_"):
         arrays["feature_names"] = np.array([str(name) for name in model.feature_names_in_])
     header = {
-        "kind": KIND, "params": params, "target_kind": model.target_, "seed": model.seed_,
+        "kind": KIND, "params": params, "target_kind": model.target_, "target_names": model.target_names_,
+        "seed": model.seed_,
         "n_features": model.n_features_in_, "n_given": int(model.rows_.shape[0]), "times": parts.times,
         "story": {name: to_plain(value) for name, value in parts.story.items()},
         "extra": header_of_table(model, extra_header),
@@ -136,14 +140,20 @@ def _restore(cls, header, arrays, compare):
     model.n_features_in_ = header["n_features"]
     if "feature_names" in arrays:
         model.feature_names_in_ = arrays["feature_names"].astype(object)
-    model.target_, model.seed_ = header["target_kind"], header["seed"]
+    kind, model.seed_ = header["target_kind"], header["seed"]
+    model.target_, model.target_names_ = tuple(kind) if isinstance(kind, list) else kind, ()
     if model.target_ == "class":
         model.classes_ = arrays["classes"]
+    if is_several(model.target_):
+        model.classes_ = tuple(arrays.get(f"classes/{t}") for t in range(len(kind)))
+        model.target_names_ = tuple(header["target_names"])
     # Only the fitted rows are in the file: they are now all the rows there are.
     rows, target = unpack_rows(arrays, model.data), arrays.get("target")
     model.rows_, model.y_, model.fit_rows_ = rows, target, np.arange(rows.shape[0])
     model.entry_columns_ = arrays["fit_rows"]
-    model.given_target_ = named_target(target, model.classes_ if model.target_ == "class" else None)
+    model.given_target_ = target
+    if not is_several(model.target_):  # `score` reads several targets from their codes
+        model.given_target_ = named_target(target, model.shown_classes())
     # Files of the first version say how much the target counts by the parameter alone.
     model.supervision_ = header.get("supervision", 0.0 if model.target_ == "none" else model.supervision)
     model.supervision_curve_ = header.get("supervision_curve")
@@ -173,9 +183,10 @@ def _restore_parts(model, header, arrays, rows, target):
         if anchors is None:  # the first version numbered the landmarks among all rows, and kept no other anchors
             anchors = state["landmarks"]
             state["landmarks"] = np.arange(len(anchors))
-    settings = {"perplexity": model.perplexity, "seed": model.seed_, "large": len(positions) > DENSE_ROWS}
+    large = len(positions) > DENSE_ROWS
+    settings = {"perplexity": model.perplexity, "seed": model.seed_, "large": large}
     named = model.mapping
-    if named == "auto":
+    if named == "auto" or (large and named == "vote"):
         named = "fisher" if has_kernels(arrays) else "vote"
     mapping = make_mapping(named, None, method=model.method, **settings)
     placed_by_data = mapping.metric == "data"
@@ -187,7 +198,7 @@ def _restore_parts(model, header, arrays, rows, target):
 
     return MapParts(
         rows=rows, data=data, metric=metric, positions=positions, anchors=anchors, placed_by_data=placed_by_data,
-        mapping=mapping.restore(distances, positions, state), nearest=arrays["nearest"], seed=model.seed_,
+        mapping=mapping.restore(distances, positions[anchors], state), nearest=arrays["nearest"], seed=model.seed_,
         story=header["story"], times=header["times"],
     )  # fmt: skip
 

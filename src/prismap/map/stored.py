@@ -6,6 +6,7 @@ raises ValueError (or another error of damaged values), which `load_map` turns i
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from prismap.bundle import check_sparse
 from prismap.map.parts import DENSE_ROWS
 from prismap.map.specs import MOST_WORK, objects_spec
 from prismap.metrics.objects import MOST_IN_MATRIX
+from prismap.metrics.several import KINDS
 
 #: Arrays of row numbers, and the least number that may stand in them.
 INDICES = {
@@ -33,6 +35,8 @@ SCALARS = (
     "metric/machine_temperature",
     "metric/trees_temperature",
 )
+#: The name of an array of one of several posteriors begins so.
+PART = re.compile(r"^metric/part\d+_")
 #: Bytes of Python objects that a byte of their JSON can become.
 OBJECT_BYTES = 32.0
 HEADER_KINDS: dict[str, Any] = {
@@ -52,9 +56,23 @@ def check_stored(header, arrays):
     if n < 2 or n_components < 1:
         raise ValueError(f"{n} positions of {n_components} coordinates make no map")
     _check_rows(header, arrays, n)
-    _check_shapes(arrays, n, n_components)
-    _check_indices(header, arrays, n)
     _check_target(header, arrays, n)
+    for part in posteriors_of(header, arrays):
+        _check_shapes(part, n, n_components)
+        _check_indices(header, part, n)
+
+
+def posteriors_of(header, arrays):
+    """All arrays, with those of a single posterior: once, or for each of several targets, whose names have a number."""
+    kinds = header["target_kind"]
+    if not isinstance(kinds, list):
+        return [arrays]
+    shared = {name: array for name, array in arrays.items() if not PART.match(name)}
+    own = [
+        {n.replace(f"/part{t}_", "/", 1): a for n, a in arrays.items() if n.startswith(f"metric/part{t}_")}
+        for t in range(len(kinds))
+    ]
+    return [{**shared, **part} for part in own]
 
 
 def has_kernels(arrays):
@@ -105,14 +123,17 @@ def _check_values(name, array):
         if array.dtype != np.uint8 or array.ndim != 1:
             raise ValueError("its objects are no text")
         return
+    name = PART.sub("metric/", name)
     if name == "feature_names":
         allowed = "U"
-    elif name in ("classes", "target"):
+    elif name == "target" or name.split("/")[0] == "classes":
         allowed = "iufbU"
     else:
         allowed = "iu" if name in INDICES or name in WHOLE else "f"
     kind = array.dtype.kind
-    if kind not in allowed or (kind in "iuf" and name not in ("classes", "target") and array.dtype.itemsize < 4):
+    if kind not in allowed or (
+        kind in "iuf" and name.split("/")[0] not in ("classes", "target") and array.dtype.itemsize < 4
+    ):
         raise ValueError(f"{name} holds {array.dtype} values")
     if kind == "f" and not (np.isfinite(array) | (np.isnan(array) & (name == "target"))).all():
         raise ValueError(f"{name} holds values that are not finite")
@@ -150,9 +171,12 @@ def _check_shapes(arrays, n, n_components):
     wanted = {name: shape for name, shape in wanted.items() if name in arrays or name == "fit_rows"}
     wanted |= {name: () for name in SCALARS if name in arrays}
     n_anchors = n
+    if n > DENSE_ROWS:
+        if not {"mapping/landmarks", "mapping/scale"} & set(arrays):
+            raise ValueError("it has no mapping")
+        n_anchors = len(arrays["anchors"] if "anchors" in arrays else arrays["mapping/landmarks"])
     if has_kernels(arrays):
         (k,) = arrays["mapping/landmarks"].shape
-        n_anchors = n if n <= DENSE_ROWS else len(arrays.get("anchors", arrays["mapping/landmarks"]))
         wanted |= {"mapping/bandwidth": (k,), "mapping/coefficients": (k, n_components)}
         wanted |= {"mapping/center": (n_components,), "mapping/smoothness": (2,)}
     if "feature_names" in arrays:
@@ -201,9 +225,12 @@ def _check_indices(header, arrays, n):
 
 def _check_target(header, arrays, n):
     """A target for each row: codes of classes that the file names, or numbers."""
-    if header["target_kind"] not in ("class", "real", "none"):
-        raise ValueError(f"target_kind in its header is {header['target_kind']!r}")
-    target = arrays.get("target")
+    kind, target = header["target_kind"], arrays.get("target")
+    if isinstance(kind, list):
+        _check_columns(kind, header.get("target_names"), target, arrays, n)
+        return
+    if kind not in ("class", "real", "none"):
+        raise ValueError(f"target_kind in its header is {kind!r}")
     if target is None:
         if header["target_kind"] != "none":
             raise ValueError("it has no target")
@@ -217,3 +244,19 @@ def _check_target(header, arrays, n):
             raise ValueError(f"its target holds codes of classes beyond the {len(arrays['classes'])} it names")
     elif target.dtype.kind not in "iuf":
         raise ValueError("its target holds no numbers")
+
+
+def _check_columns(kinds, names, target, arrays, n):
+    """Several targets: a kind, a name and a column each, and codes of classes that the file names."""
+    if not kinds or not set(map(str, kinds)) <= set(KINDS):
+        raise ValueError(f"target_kind in its header is {kinds!r}")
+    if not isinstance(names, list) or len(names) != len(kinds) or not all(isinstance(name, str) for name in names):
+        raise ValueError("its targets have no names")
+    if target is None or target.dtype.kind != "f" or target.shape != (n, len(kinds)):
+        raise ValueError("its targets do not go with its rows")
+    for t, kind in enumerate(kinds):
+        classes, codes = arrays.get(f"classes/{t}"), target[~np.isnan(target[:, t]), t]
+        if kind == "real":
+            continue
+        if classes is None or classes.ndim != 1 or not np.isin(codes, np.arange(len(classes))).all():
+            raise ValueError(f"target {t} holds codes of classes beyond those that it names")

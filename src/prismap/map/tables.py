@@ -17,6 +17,7 @@ from prismap._optional import import_extra
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics.target import decide_target
 from prismap.tables import Roles, Table, TableEncoding, TextColumn, is_frame, learn_encoding, table_from_frame
+from prismap.tables.table import quoted
 
 #: Kinds of data whose columns are features.
 COLUMNS = ("vectors", "cosine")
@@ -27,8 +28,9 @@ class Prepared:
     """A table ready to be mapped: its numbers, its target and the kind of that, and what was decided on the way."""
 
     X: NDArray[np.float64]
-    y: NDArray[Any] | None
-    target_kind: str
+    y: Any
+    """The target; several by name."""
+    target_kind: Any
     encoding: TableEncoding
     notes: tuple[str, ...]
 
@@ -38,16 +40,22 @@ def prepare(
     roles: Roles,
     *,
     data: str = "vectors",
-    target_kind: str = "auto",
+    target_kind: Any = "auto",
     standardize: bool = True,
     impute: str | None = None,
 ) -> Prepared:
     """Numbers and target of a table that was read with these roles."""
+    names = [roles.target, *roles.also]
+    if len(set(names)) < len(names):
+        raise InputError(f"a target is named twice: {quoted([str(name) for name in names])}.")
     if data in COLUMNS:
         encoding, notes = learn_encoding(table, roles=roles, standardize=standardize, impute=impute)
     else:
         encoding, notes = _encode_matrix(table, roles, data), ()
     X = encoding.apply(table).X
+    if roles.also and target_kind != "none":
+        told = without_some(table)
+        return Prepared(X, named_targets(table, roles), target_kind, encoding, (*table.notes, *notes, *told))
     y, kind, told = _target(table, X, data, target_kind, roles.target)
     return Prepared(X, y, kind, encoding, (*table.notes, *notes, *told))
 
@@ -86,6 +94,21 @@ def _target(
     return table.target, decision.kind, told
 
 
+def named_targets(table: Table, roles: Roles) -> dict[str, Any]:
+    """Several targets by name."""
+    return {str(roles.target): table.target, **table.also}
+
+
+def without_some(table: Table) -> list[str]:
+    """That rows lack a target, in words."""
+    columns = [column for column in (table.target, *table.also.values()) if column is not None]
+    missing = np.any([[value is None or value != value for value in column.tolist()] for column in columns], axis=0)
+    if not missing.any():
+        return []
+    n_rows = int(missing.sum())
+    return [f"{n_rows} row{'s' if n_rows > 1 else ''} without one of the targets: placed without any of them"]
+
+
 def without_target(n_rows: int) -> str:
     """That rows have no target, in words."""
     if n_rows == 1:
@@ -94,13 +117,16 @@ def without_target(n_rows: int) -> str:
 
 
 def fit_table(
-    make: Any, table: Any, roles: Roles, *, target_kind: str, callback: Any, verbose: Any = None, **encoding: Any
+    make: Any, table: Any, roles: Roles, *, target_kind: Any, callback: Any, verbose: Any = None, **encoding: Any
 ) -> Any:
     """A fitted map of a table: `make(target=...)` gives the unfitted one, `encoding` are options of `prepare`."""
-    if target_kind not in ("auto", "class", "real", "none"):
-        raise InputError(f"target_kind must be 'auto', 'class', 'real' or 'none'; got {target_kind!r}.")
+    kinds = [target_kind] if isinstance(target_kind, str) else target_kind
+    if not set(kinds) <= {"auto", "class", "ordered", "real", "none"}:
+        raise InputError(f"target_kind must be 'auto', 'class', 'ordered', 'real' or 'none'; got {target_kind!r}.")
     rows = table_from_frame(table, roles)
     ready = prepare(rows, roles, target_kind=target_kind, **encoding)
+    if target_kind in ("auto", "ordered"):
+        ready = with_order(ready, table, roles)
     model = make(target=ready.target_kind)
     if model.data not in COLUMNS:
         raise InputError("from_table takes columns of features; give a matrix of pairs to fit(X, y).")
@@ -110,6 +136,17 @@ def fit_table(
         model.fit(ready.X, ready.y, callback=callback, verbose=verbose)
     index = row_names(table) if rows.ids is None else rows.ids
     return model.remember_table(ready.encoding, index=index, notes=ready.notes)
+
+
+def with_order(ready: Prepared, table: Any, roles: Roles) -> Prepared:
+    """The same with targets that are ordered categories of pandas as they are: their order is not in their names."""
+    if ready.y is None or not type(table).__module__.startswith("pandas"):
+        return ready
+    names = (roles.target, *roles.also)
+    ordered = {name: table[name] for name in names if getattr(table[name].dtype, "ordered", False)}
+    if not ordered:
+        return ready
+    return replace(ready, y={**ready.y, **ordered} if roles.also else ordered[roles.target], target_kind="auto")
 
 
 def names_in(columns: Any) -> tuple[str, ...]:
@@ -134,11 +171,12 @@ def encoded(encoding: TableEncoding | None, X: Any) -> Any:
     return found.X
 
 
-def target_in(encoding: TableEncoding | None, X: Any) -> NDArray[Any] | None:
-    """The target that a table brings along for a map of tables; None if there is none."""
+def target_in(encoding: TableEncoding | None, X: Any) -> Any:
+    """The target, or several by name, that a table brings along for a map of tables; None if there is none."""
     if encoding is None or encoding.target is None or not is_frame(X):
         return None
-    return table_from_frame(X, encoding.roles).target
+    table = table_from_frame(X, encoding.roles)
+    return {encoding.target: table.target, **table.also} if table.also else table.target
 
 
 def row_names(X: Any) -> Any:

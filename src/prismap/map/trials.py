@@ -11,13 +11,10 @@ from scipy.spatial.distance import cdist
 
 from prismap._random import as_generator
 from prismap._search import smallest
-from prismap.map.make import make_embedding
-from prismap.mappings import VoteMap
-from prismap.metrics.base import PrecomputedMetric
+from prismap.map.quick import quick_maps
+from prismap.mappings.vote_map import vote
 
 N_NEIGHBORS = 10
-#: Iterations of a quick map: half as many with exaggeration come on top.
-QUICK_STEPS = 50
 
 
 def nearest_rows(D2):
@@ -35,7 +32,7 @@ def row_losses(near, y, *, real):
 
 def kept_share(near, own):
     """Mean share of the rows' own nearest that are among their nearest."""
-    return float(np.mean([np.isin(a, b).mean() for a, b in zip(own, near, strict=True)]))
+    return float((own[:, :, None] == near[:, None, :]).any(axis=2).mean())
 
 
 def is_majority(votes, codes):
@@ -52,30 +49,35 @@ def paired_gap(a, b):
     return float(gap.mean()), float(gap.std(ddof=1) / np.sqrt(len(gap))) if len(gap) > 1 else np.inf
 
 
-def placed_losses(placed, y, Y, fitted, *, real):
-    """Loss of each placed row by its ten nearest fitted rows on the map."""
-    near = smallest(cdist(placed, Y), min(N_NEIGHBORS, len(Y)))[1]
+def placed_losses(placed, y, Y, fitted, *, real, n_neighbors=N_NEIGHBORS):
+    """Loss of each placed row by its nearest fitted rows on the map."""
+    near = smallest(cdist(placed, Y), min(n_neighbors, len(Y)))[1]
     if real:
         return np.square(fitted[near].mean(axis=1) - y).mean(axis=1)
     return (~is_majority(fitted[near], y)).astype(np.float64)
 
 
-def quick_losses(D, y, *, perplexity, seed, real):
-    """Loss of each row by its nearest rows on a quick map of the other half of the rows, on which votes place it.
+def quick_losses(D2, y, *, perplexity, seed, real):
+    """Losses (candidates, rows) of each row by its nearest rows on a quick map of the other half of the rows.
 
-    Distances do not know what two dimensions can hold: where much of them is noise, a map keeps less than they tell. A
-    short t-SNE shows it already. The halves have equal shares of the classes.
+    D2 : squared distances (candidates, rows, rows) of an even number of rows. Votes place a row on the map of the half
+    without it. Distances do not know what two dimensions can hold: where much of them is noise, a map keeps less than
+    they tell, and a short t-SNE shows it already. The halves have equal shares of the classes; no more of the nearest
+    are asked than a class has rows in a half, on average.
     """
-    ties = as_generator(seed).permutation(len(D))
-    order = np.lexsort((ties, y[:, 0] if real else y))
-    halves, losses = (order[::2], order[1::2]), np.empty(len(D))
-    for kept, out in (halves, halves[::-1]):
-        among = D[np.ix_(kept, kept)]
-        metric = PrecomputedMetric.of(among)
-        settings = {"perplexity": min(perplexity, (len(kept) - 1) / 3), "seed": seed, "n_iter": QUICK_STEPS}
-        Y = make_embedding("tsne", **settings).set_params(metric=metric).fit(among).embedding_
-        placed = VoteMap(metric=metric).fit(among, Y).place(D[np.ix_(out, kept)])
-        losses[out] = placed_losses(placed, y[out], Y, y[kept], real=real)
+    rng, n_neighbors = as_generator(seed), N_NEIGHBORS
+    if not real:
+        n_neighbors = int(np.clip(len(y) // 2 // len(np.unique(y)), 1, N_NEIGHBORS))
+    order = np.lexsort((rng.permutation(len(y)), y[:, 0] if real else y))
+    halves, losses = (order[::2], order[1::2]), np.empty((len(D2), len(y)))
+    among = np.concatenate([D2[:, half[:, None], half] for half in halves])
+    maps = quick_maps(among, min(perplexity, (len(halves[0]) - 1) / 3), rng).reshape(2, len(D2), -1, 2)
+    for kept, out, positions in zip(halves, halves[::-1], maps, strict=True):
+        for candidate, Y in enumerate(positions):
+            near, columns = smallest(D2[candidate][out[:, None], kept], min(N_NEIGHBORS, len(kept)))
+            placed = vote(near, Y[columns], 1.0)
+            told = placed_losses(placed, y[out], Y, y[kept], real=real, n_neighbors=n_neighbors)
+            losses[candidate, out] = told
     return losses
 
 

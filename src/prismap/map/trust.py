@@ -16,6 +16,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
+from prismap.metrics.several import is_several, shown_column, shown_kind
 from prismap.metrics.target import known_targets
 from prismap.quality import Trust, local_quality
 from prismap.quality.trust import LOW, TrustRule, learn_trust, null_trust
@@ -86,12 +87,12 @@ def evidence_for(model, rule, Y, rows):
 def evidence(model, Y, rows=None) -> Evidence:
     """Evidence on rows at positions Y of a supervised map; ``rows=None``: the fitted ones, none of which votes itself.
 
-    Of several real targets it is the first. Classes are codes of the map.
+    Of several targets it is the first. Classes are codes of the map.
     """
-    y = first_target(model.fitted_target())
+    y = shown_column(model.fitted_target(), model.target_)
     known = np.flatnonzero(known_targets(y))
     near = known[nearest_rows(Y, model.embedding_[known], None if rows is not None else places(known, len(Y)))]
-    if model.target_ == "class":
+    if shown_kind(model.target_) == "class":
         votes = counts_of(y[near], int(y.max()) + 1)
         said = votes.argmax(axis=1)
         vote = votes.max(axis=1) / near.shape[1]
@@ -104,10 +105,10 @@ def evidence(model, Y, rows=None) -> Evidence:
 
 def are_right(model, said, target):
     """Whether what neighbours say is true: 1.0 or 0.0. The target is in codes of the map."""
-    target = first_target(target)
-    if model.target_ == "class":
+    target = shown_column(target, model.target_)
+    if shown_kind(model.target_) == "class":
         return (said == target).astype(np.float64)
-    y = first_target(model.fitted_target())
+    y = shown_column(model.fitted_target(), model.target_)
     return (np.abs(said - target) <= TOLERANCE * y[known_targets(y)].std()).astype(np.float64)
 
 
@@ -116,8 +117,11 @@ def told_class(model, said, rows, y):
     metric = model.metric_
     if not has_posterior(metric):
         return (y[nearest_in(metric, rows, y)] == said[:, None]).mean(axis=1)
-    P = metric.class_probabilities(rows)
-    return P[np.arange(len(said)), np.searchsorted(metric.classes_, said)]
+    if is_several(metric.target_):
+        P, classes = metric.posterior_.probabilities_of(0, rows), metric.classes_[0]
+    else:
+        P, classes = metric.class_probabilities(rows), metric.classes_
+    return P[np.arange(len(said)), np.searchsorted(classes, said)]
 
 
 def told_value(model, said, half, rows, y):
@@ -125,7 +129,9 @@ def told_value(model, said, half, rows, y):
     metric = model.metric_
     if not has_posterior(metric):
         return (np.abs(y[nearest_in(metric, rows, y)] - said[:, None]) <= half).mean(axis=1)
-    mean, variance = (part[:, 0] for part in metric.target_moments(rows))
+    several = is_several(metric.target_)
+    moments = metric.posterior_.moments_of(0, rows) if several else metric.target_moments(rows)
+    mean, variance = (part[:, 0] for part in moments)
     width = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
     return norm.cdf((said + half - mean) / width) - norm.cdf((said - half - mean) / width)
 
@@ -178,7 +184,7 @@ def learnt_rule(model, judged):
     vote, told, right = (
         np.concatenate(column) for column in zip(*((*c.evidence[1:], c.right) for c in known), strict=True)
     )
-    return with_low(learn_trust(model.target_, vote, told, right), model)
+    return with_low(learn_trust(shown_kind(model.target_), vote, told, right), model)
 
 
 def rule_of_null(model, null_parts):
@@ -226,11 +232,6 @@ def spread_out(part, fitted, n_rows):
     whole = np.full(n_rows, np.nan)
     whole[fitted] = part
     return whole
-
-
-def first_target(y):
-    """The target that pictures show, and trust is about."""
-    return y[:, 0] if y.ndim == 2 else y
 
 
 def places(index, n_rows):

@@ -19,6 +19,7 @@ from prismap.map.parts import DENSE_ROWS, MapParts
 from prismap.map.scores import Judged
 from prismap.map.trust import are_right, evidence
 from prismap.mappings import KernelMap
+from prismap.metrics.several import shown_column, shown_kind
 from prismap.metrics.target import known_targets
 from prismap.quality import one_gaussian
 
@@ -83,10 +84,11 @@ def place_fold(model, params, y, kept, out, trusted=False):
     if not trusted:
         return found
     seen = evidence(twin, found.positions, new)
-    codes = np.searchsorted(twin.classes_, y[out]) if model.target_ == "class" else y[out]
-    if model.target_ == "class":  # classes that none of the kept rows has: no neighbour can be right about them
-        codes = np.where(np.isin(y[out], twin.classes_), codes, -1)
-    return replace(found, evidence=seen, right=are_right(twin, seen.said, codes))
+    truth = shown_column(y[out], model.target_)
+    if shown_kind(model.target_) == "class":  # classes that none of the kept rows has: no neighbour is right about them
+        classes = twin.shown_classes()
+        truth = np.where(np.isin(truth, classes), np.searchsorted(classes, truth), -1)
+    return replace(found, evidence=seen, right=are_right(twin, seen.said, truth))
 
 
 def without_refit(plain, y, kept, out):

@@ -8,7 +8,6 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from prismap._spacing import nearest_distances, typical_distance, typical_spacing
-from prismap._threads import on_one_thread
 from prismap.exceptions import PrismapWarning
 from prismap.mappings.kernels import NEAREST_FLOOR, ElmKernel, GaussianKernel
 from prismap.mappings.solve import interpolate
@@ -62,7 +61,6 @@ def fifth_neighbor_kernel(D):
     return GaussianKernel(np.full(len(D), float(nearest_distances(D, 5).mean()) or 1.0)), np.nan
 
 
-@on_one_thread
 def cross_validate(D, Y, kernel, factors, ridges, *, normalize, rng):
     """The (factor, ridge) whose map places held-out rows best.
 

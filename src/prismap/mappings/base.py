@@ -14,6 +14,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from prismap._blocks import row_blocks
+from prismap._threads import on_one_thread
 from prismap._validation import take_columns
 from prismap.exceptions import InputError
 from prismap.mappings._inputs import as_positions, mapping_tags, resolve_metric
@@ -30,6 +31,7 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
     def place(self, D):
         """Positions of rows from their distances D to all fitted rows, each row by itself; D is not checked."""
 
+    @on_one_thread
     def transform(self, X):
         """Positions of rows X (with "precomputed": of rows whose distances to the fitted rows X holds)."""
         check_is_fitted(self, "embedding_")

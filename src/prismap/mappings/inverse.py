@@ -13,11 +13,11 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.cluster import KMeans
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from prismap._blocks import require_memory
 from prismap._random import as_generator, as_seed
 from prismap._spacing import far_threshold, position_spacing, typical_distance
+from prismap._threads import limit_threads, on_one_thread
 from prismap._validation import check_rows, is_fitted
 from prismap.exceptions import InputError
 from prismap.mappings._inputs import as_positions, relative_residual
@@ -125,6 +125,7 @@ class InverseMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @on_one_thread
     def fit(self, Y, y):
         """Learn the surface from positions Y (n, 2) to rows (n, D), which are the target and hence called y."""
         self._validate_params()
@@ -188,9 +189,7 @@ class InverseMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if self.landmarks == "subset":
             return distinct[np.sort(rng.choice(len(distinct), wanted, replace=False))]
         codebook = KMeans(wanted, n_init=1, max_iter=50, random_state=as_seed(rng))
-        with threadpool_limits(
-            1, user_api="openmp"
-        ):  # threads add in any order, and the same seed must give the same map
+        with limit_threads(1):  # threads add in any order, and the same seed must give the same map
             return codebook.fit(distinct).cluster_centers_
 
     def _best_factor(self, D, spacing, X, rng):

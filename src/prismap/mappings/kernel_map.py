@@ -16,6 +16,7 @@ from prismap._blocks import require_memory, row_blocks
 from prismap._grid import sum_products
 from prismap._random import as_generator
 from prismap._spacing import far_threshold, nearest_distances, typical_distance
+from prismap._threads import on_one_thread
 from prismap._validation import check_rows, renamed
 from prismap.exceptions import InputError
 from prismap.mappings._inputs import distances_to, relative_residual
@@ -178,6 +179,7 @@ class KernelMap(Mapping):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @on_one_thread
     def fit(self, X, Y):
         """Learn the map from rows X to their positions Y, shape (n, d)."""
         self._check_parameters()

@@ -13,6 +13,7 @@ from prismap._grid import sum_products
 from prismap._random import as_generator
 from prismap._spacing import nearest_distances
 from prismap._spectra import classical_scaling
+from prismap._threads import on_one_thread
 from prismap.mappings._inputs import relative_residual
 from prismap.mappings.base import Mapping
 from prismap.mappings.costs import MAP_COSTS, STRESSES, map_cost
@@ -123,6 +124,7 @@ class ParametricMap(Mapping):
         self.gamma = gamma
         self.random_state = random_state
 
+    @on_one_thread
     def fit(self, X, Y):
         """Train the function on rows X and their positions Y, shape (n, d)."""
         self._validate_params()

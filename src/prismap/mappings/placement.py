@@ -13,6 +13,7 @@ from prismap._affinities import calibrate, lower_perplexity
 from prismap._blocks import require_memory, row_blocks
 from prismap._search import smallest
 from prismap._spacing import typical_spacing
+from prismap._threads import on_one_thread
 from prismap._validation import renamed
 from prismap.mappings._inputs import as_positions
 from prismap.mappings._minimize import minimize_rows
@@ -104,6 +105,7 @@ class DirectPlacement(Mapping):
         self.n_init = n_init
         self.n_neighbors = n_neighbors
 
+    @on_one_thread
     def fit(self, X, Y):
         """Keep rows X and their positions Y, shape (n, d)."""
         self._validate_params()

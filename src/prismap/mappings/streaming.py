@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from prismap._threads import parallel_map, thread_pools
+from prismap._threads import n_blas_threads, parallel_map
 from prismap.mappings.kernels import weights_in_place
 
 #: Bytes of a block of weights: about a core's own cache.
@@ -71,8 +71,7 @@ def evaluate(exponents, rows, coefficients, *, normalize, n_jobs):
 
 def run_blocks(work, starts, n_jobs):
     """Call work(start) for all starts, on `n_jobs` threads with one BLAS thread each (None: as many as BLAS has)."""
-    if n_jobs is None:
-        n_jobs = max((entry["num_threads"] for entry in thread_pools().select(user_api="blas").info()), default=1)
+    n_jobs = n_blas_threads() if n_jobs is None else n_jobs
     if len(starts) < 2 or n_jobs == 1:
         for start in starts:
             work(start)

@@ -15,7 +15,15 @@ from prismap.metrics.geometry import (
 from prismap.metrics.mixture import MixtureMetric
 from prismap.metrics.object_mixture import ComparisonWeights, comparison_weights, comparison_weights_for_classes
 from prismap.metrics.objects import ObjectDissimilarity, ObjectSimilarity
-from prismap.metrics.posteriors import GaussianProcess, LeastSquaresMachine, Parzen, PredictedLabels, RowProcess, Trees
+from prismap.metrics.posteriors import (
+    GaussianProcess,
+    LeastSquaresMachine,
+    Parzen,
+    PredictedLabels,
+    RowProcess,
+    SeveralTargets,
+    Trees,
+)
 
 __all__ = [
     "DISSIMILARITIES",
@@ -35,6 +43,7 @@ __all__ = [
     "PrecomputedMetric",
     "PredictedLabels",
     "RowProcess",
+    "SeveralTargets",
     "SimilarityMetric",
     "Trees",
     "VectorMetric",

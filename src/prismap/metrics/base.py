@@ -107,7 +107,20 @@ class Seen:
 
 
 class NamedMetric(Metric):
-    """A metric that scikit-learn knows by name, on vectors."""
+    """A metric that scikit-learn knows by name, on vectors.
+
+    Parameters
+    ----------
+    name : str, default="euclidean"
+        One of `sklearn.metrics.pairwise_distances`.
+    n_jobs : int, default=None
+        Threads.
+
+    Examples
+    --------
+    >>> NamedMetric("cosine").fit([[1.0, 0.0], [0.0, 2.0]]).pairwise().tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
 
     def __init__(self, name="euclidean", *, n_jobs=None):
         self.name = name
@@ -137,7 +150,13 @@ class NamedMetric(Metric):
 
 
 class PrecomputedMetric(Metric):
-    """Distances that are known already: square at fit, (n_new, n_fitted) for new rows."""
+    """Distances that are known already: square at fit, (n_new, n_fitted) for new rows.
+
+    Examples
+    --------
+    >>> PrecomputedMetric().fit([[0.0, 2.0], [2.0, 0.0]]).pairwise().tolist()
+    [[0.0, 2.0], [2.0, 0.0]]
+    """
 
     def fit(self, X, y=None):
         """Keep the matrix of distances between the fitted rows."""
@@ -176,7 +195,25 @@ class PrecomputedMetric(Metric):
 def fit_metric(metric: Any, X: Any, y: Any = None, *, n_jobs: int | None = None) -> Any:
     """A fitted metric from a name, ``"precomputed"`` or a metric object (cloned, then fitted on X and y).
 
-    A metric that is fitted on these very rows is returned as it is: X was looked at then.
+    A metric that is already fitted on these very rows is returned as it is.
+
+    Parameters
+    ----------
+    metric : str or metric object
+        A name of scikit-learn's distances, ``"precomputed"``, or an object, which is cloned.
+    X : rows, or the matrix of distances with ``"precomputed"``
+    y : target, default=None
+    n_jobs : int, default=None
+        Threads of named distances.
+
+    Returns
+    -------
+    metric object
+
+    Examples
+    --------
+    >>> fit_metric("manhattan", [[0.0, 0.0], [1.0, 2.0]]).pairwise().tolist()
+    [[0.0, 3.0], [3.0, 0.0]]
     """
     if isinstance(metric, Metric) and getattr(metric, "rows_", None) is X:
         return metric

@@ -56,9 +56,29 @@ def similarity_to(
     new: Iterable[Any], objects: Iterable[Any], function: Function, *, n_jobs: int | None = None,
     prefer: str = "processes", progress: Progress | None = None,
 ) -> np.ndarray:  # fmt: skip
-    """``function(a, b)`` of new objects a against the fitted ones b, (n_new, n): what `transform` takes.
+    """The matrix of ``function(a, b)`` between new objects a and fitted ones b, which `PrisMap.transform` takes.
 
-    Parameters as `pairwise_similarity`.
+    Parameters
+    ----------
+    new : new objects.
+    objects : those given to `fit`, in the same order.
+    function : from two objects to a number.
+    n_jobs : workers; None takes all cores. They are only started if the first pairs show that it pays.
+    prefer : "processes", or "threads" for functions that release the interpreter.
+    progress : ``progress(done, all)``, called as pairs are done.
+
+    Returns
+    -------
+    array (n_new, n)
+
+    See Also
+    --------
+    pairwise_similarity : The matrix between the fitted objects.
+
+    Examples
+    --------
+    >>> similarity_to(["b"], ["ab", "cd"], lambda a, b: len(set(a) & set(b))).tolist()
+    [[1.0, 0.0]]
     """
     new, objects = list(new), list(objects)
     rows, columns = (part.ravel() for part in np.indices((len(new), len(objects))))

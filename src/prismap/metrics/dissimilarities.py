@@ -77,10 +77,25 @@ class Dissimilarity:
 def dissimilarity(name, X, Y=None, **options):
     """Dissimilarities between the rows of X and those of Y (of X itself if None), by the name of the measure.
 
-    Statistics that a measure needs are taken from X. Options: ``p`` (minkowski, 1.2), ``weights``
-    (weighted_euclidean), ``covariance`` and ``shrinkage`` (mahalanobis), ``n_neighbors`` (geodesic, smallest
-    connected).
+    Parameters
+    ----------
+    name : str
+        A key of `DISSIMILARITIES`.
+    X : rows, or a list of objects for a measure of objects. Statistics that a measure needs are taken from X.
+    Y : more of them, default=None
+    **options : ``p`` (minkowski, 1.2), ``weights`` (weighted_euclidean), ``covariance`` and ``shrinkage``
+        (mahalanobis), ``n_neighbors`` (geodesic, by default the smallest number that connects all rows)
 
+    Returns
+    -------
+    array (n_X, n_Y)
+
+    See Also
+    --------
+    register_dissimilarity : Add a measure of your own.
+
+    Examples
+    --------
     >>> dissimilarity("bray_curtis", [[1.0, 3.0], [2.0, 2.0]]).round(2).tolist()
     [[0.0, 0.25], [0.25, 0.0]]
     """
@@ -118,9 +133,23 @@ def register_dissimilarity(
 ):
     """Add a measure under `name`: ``compute(A, B)`` gives the (n_A, n_B) matrix.
 
-    With ``vectors=False`` A and B arrive as lists of the user's objects, otherwise as float arrays. ``learn(X,
-    **options)`` may return keyword arguments for `compute`, learnt from the fitted objects.
+    Parameters
+    ----------
+    name : str
+        The name by which `dissimilarity` and `MixtureMetric` know it.
+    compute : callable
+        ``compute(A, B)``, of two lists of objects, or of float arrays if `vectors` is True.
+    learn : callable, default=None
+        ``learn(X, **options)`` may return keyword arguments for `compute`, learnt from the fitted objects.
+    metric, euclidean : bool, default=False
+        Whether it keeps the triangle inequality, and whether it is Euclidean.
+    nonnegative : bool, default=False
+        Whether features must not be negative.
+    vectors : bool, default=False
+        Whether `compute` takes float arrays.
 
+    Examples
+    --------
     >>> def lengths(A, B):
     ...     return np.abs(np.subtract.outer([len(a) for a in A], [len(b) for b in B]))
     >>> register_dissimilarity("length", lengths, metric=True)

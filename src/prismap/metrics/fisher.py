@@ -31,9 +31,11 @@ from prismap.metrics.geometry import DATA, DataMetric, FittedIndex, data_metric
 from prismap.metrics.graph import SegmentGraph
 from prismap.metrics.posteriors.base import MOST_SUPPORT, Context
 from prismap.metrics.posteriors.choice import is_cross_fitted, posterior_of
+from prismap.metrics.posteriors.joint import posterior_of_several
 from prismap.metrics.posteriors.models import is_model
 from prismap.metrics.posteriors.process import target_bins
 from prismap.metrics.segments import SegmentRule
+from prismap.metrics.several import indicator_columns, joint_groups, resolve_columns
 from prismap.metrics.support import given_bandwidth, stratified_folds, stratified_support
 from prismap.metrics.target import resolve_target
 from prismap.metrics.tiles import fill_pairs
@@ -47,8 +49,9 @@ class FisherMetric(Metric):
 
     Parameters
     ----------
-    target : "auto", "class" or "real"
-        What y is; "auto" looks (`prismap.metrics.target`). Real targets may be several, one a column of y.
+    target : {"auto", "class", "ordered", "real"} or list of these, default="auto"
+        What y is; "auto" looks (`prismap.metrics.target`). y may have several columns, of one kind or with a kind each:
+        their tensors are added (`prismap.metrics.SeveralTargets`).
     data : {"vectors", "similarity", "dissimilarity"} or a metric of the data
         What X is: rows of features, or a square matrix between rows. ``SimilarityMetric(repair=...)`` says what is done
         about negative eigenvalues of a similarity matrix.
@@ -90,10 +93,10 @@ class FisherMetric(Metric):
         Sizes that ``Parzen(n_support="baseline")`` tried, and the error of each with permuted labels.
     folds_ : array (n_rows_,)
         The fold of each fitted row, -1 where it is not support (or without cross-fitting).
-    target_ : {"class", "real", "none"}
-        What y was taken for.
-    classes_ : array
-        The classes; empty for a real target.
+    target_ : {"class", "real", "none"} or tuple
+        What y was taken for: several columns, and ordered classes, have a kind per column.
+    classes_ : array or tuple of arrays
+        The classes; empty for a real target. Of several columns, those of each; None for a quantity.
     data_ : metric
         The fitted metric of the data's own distances.
     posterior_ : posterior
@@ -130,7 +133,7 @@ class FisherMetric(Metric):
     """
 
     _parameter_constraints = {
-        "target": [StrOptions({"auto", "class", "real"})],
+        "target": [StrOptions({"auto", "class", "ordered", "real"}), list, tuple],
         "data": [StrOptions(set(DATA)), DataMetric, Objects],
         "posterior": [StrOptions({"auto", "parzen", "lssvm", "trees", "gp"}), BaseEstimator, HasMethods("predict")],
         "path": [StrOptions({"chord", "tangent", "tangent-left", "graph"})],
@@ -193,10 +196,16 @@ class FisherMetric(Metric):
     def _begin(self, data, y):
         """What a fit and a restored metric start from: randomness, posterior, target, and what gets equal shares."""
         self.data_, self.n_rows_, self.n_features_in_ = data, data.n_rows_, data.n_features_in_
-        self.classes_, self.target_ = np.empty(0), "none"
+        self.classes_: Any = np.empty(0)
+        self.target_: Any = "none"
         rng = as_generator(self.random_state)
         if y is None:
             return rng, None, None, np.zeros(self.n_rows_, dtype=np.intp)
+        several = resolve_columns(y, self.n_rows_, self.target, X=data.rows_, data=data.kind)
+        if several is not None:
+            self.target_, self.classes_ = several.kinds, several.classes
+            posterior = posterior_of_several(self.posterior)
+            return rng, posterior, several.values, joint_groups(several.values, several.kinds)
         self.target_, values = resolve_target(y, self.n_rows_, self.target, X=data.rows_, data=data.kind)
         if self.target_ == "real":
             values = values.reshape(self.n_rows_, -1)
@@ -268,7 +277,7 @@ class FisherMetric(Metric):
     def to_anchors(self, anchors):
         """What measures the distances of new rows to some of the fitted ones."""
         rowwise = self._posterior() is not None and self.posterior_.at_rows and self._graph is None
-        at_rows = MomentAnchors if self.target_ == "real" else RowwiseAnchors
+        at_rows = RowwiseAnchors if self.target_ == "class" else MomentAnchors
         return (at_rows if rowwise else FisherAnchors)(self, anchors)
 
     def between(self, a, b):
@@ -385,6 +394,8 @@ class FisherMetric(Metric):
     def class_probabilities(self, A=None):
         """Class posteriors of rows A; of the fitted rows, each without the support of its own fold, where None."""
         check_is_fitted(self, "posterior_")
+        if isinstance(self.target_, tuple):
+            raise InputError("several targets have a posterior each: posterior_.probabilities_of(column, rows).")
         if self.target_ == "real":
             raise InputError("a real target has no class probabilities; target_moments gives its mean and variance.")
         if A is None:
@@ -394,6 +405,8 @@ class FisherMetric(Metric):
     def target_moments(self, A=None):
         """Means and variances, (n, targets) each, of real targets at rows A; None: the fitted rows, cross-fitted."""
         check_is_fitted(self, "posterior_")
+        if isinstance(self.target_, tuple):
+            raise InputError("several targets have a posterior each: posterior_.moments_of(column, rows).")
         if self.target_ != "real":
             raise InputError("classes have no mean; class_probabilities gives their posterior.")
         if A is None:
@@ -443,6 +456,13 @@ class FisherMetric(Metric):
             tensor = self.supervision * np.einsum("ncd,nce->nde", F, F, optimize=True)
         tensor[:, np.arange(D), np.arange(D)] += (1 - self.supervision) / self.bandwidth_**2
         return tensor
+
+    def judged_target(self, y):
+        """The target that neighbours are judged by: y, or columns of numbers for the targets of several that count."""
+        if not isinstance(self.target_, tuple):
+            return y
+        counts = self.posterior_.weights_ > 0
+        return indicator_columns(y[:, counts], [kind for kind, one in zip(self.target_, counts, strict=True) if one])
 
     def describe(self):
         """The posterior, how it was fitted and what is approximated, in words."""

@@ -133,7 +133,14 @@ def comparison_weights_for_classes(
 
     Returns
     -------
-    ClassMixture : weights with their spread over folds, beside permuted labels, and the errors of rows left out.
+    ClassMixture : weights with their spread over folds, beside permuted labels, and the errors of held-out objects.
+
+    Examples
+    --------
+    >>> words, kind = ["aab", "aba", "baa", "ccd", "cdc", "dcc"] * 5, [0, 0, 0, 1, 1, 1] * 5
+    >>> found = comparison_weights_for_classes({"edits": "edit", "bytes": "compression"}, words, kind, random_state=0)
+    >>> sorted(found.weights)
+    ['bytes', 'edits']
     """
     objects = list(objects)
     kernels = {}

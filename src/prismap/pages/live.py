@@ -65,7 +65,7 @@ def local_relevance(X, Y, rows):
 
 def has_tensor(model):
     """Whether it can be told which features change the target: with a target, of vectors, on no large map."""
-    fisher = isinstance(model.metric_, FisherMetric)
+    fisher = isinstance(model.metric_, FisherMetric) and model.target_ in ("class", "real")
     return fisher and not model.parts_.data.is_matrix and not model.parts_.is_large
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from prismap.metrics.several import column_of, is_several, shown_column
 from prismap.page_data import Curve, Layer, Neighbors, PageData, Relevance, Target
 from prismap.pages.of_objects import object_columns
 from prismap.quality import local_quality
@@ -27,7 +28,7 @@ def page_of(
     model, *, title="prismap", columns=None, images=None, row_ids=None, features=True, target_name=None,
     judge=True, verbose=None,
 ) -> PageData:  # fmt: skip
-    """The page of a fitted `PrisMap`: all rows on the map and on its twins, the verdict and its curves.
+    """The page of a fitted `PrisMap`: all rows on the map and its baselines, the verdict and its curves.
 
     `target_name` is what the page calls the target: by default its name in the table, or that of the series given to
     `fit`. `row_ids` name the rows: by default as the table does.
@@ -39,7 +40,7 @@ def page_of(
     row_ids = given_ids(model) if row_ids is None else row_ids
     own, left_out = data_columns(model) if features else ({}, 0)
     columns = {**own, **given_columns(columns)}
-    shown = {**object_columns(model), **columns}
+    shown = {**object_columns(model), **other_targets(model), **columns}
     Y, far = all_positions(model, model.parts_)
     split = np.full(len(Y), "placed", dtype=object)
     split[model.fit_rows_] = "fitted"
@@ -121,10 +122,21 @@ def page_target(model, y=None):
     """The target in the page's terms; `y` stands in for the map's own."""
     if model.target_ == "none":
         return Target()
-    y = model.y_ if y is None else y
-    if model.target_ == "real":
-        return Target(kind="real", values=y[:, 0] if y.ndim == 2 else y)
-    return Target(kind="class", classes=[str(name) for name in model.classes_], codes=y)
+    y = shown_column(model.y_ if y is None else y, model.target_)
+    if model.shown_classes() is None:
+        return Target(kind="real", values=y)
+    return Target(kind="class", classes=[str(name) for name in model.shown_classes()], codes=y)
+
+
+def other_targets(model):
+    """The targets that the page is not coloured by at first, as columns by name."""
+    if not is_several(model.target_):
+        return {}
+    found = {}
+    for t, (name, classes) in enumerate(zip(model.target_names_, model.classes_, strict=True)):
+        values = column_of(model.y_, model.target_, t)
+        found[name] = values if classes is None else np.array([*map(str, classes), None], dtype=object)[values]
+    return {name: found[name] for name in model.target_names_[1:]}
 
 
 def data_columns(model):
@@ -144,7 +156,8 @@ def data_columns(model):
 
 def given_name(model):
     """What the target was called where it came from; None if it had no name."""
-    return getattr(model.encoding_, "target", None) or getattr(model, "target_name_", None)
+    names = getattr(model, "target_names_", ())
+    return names[0] if names else getattr(model.encoding_, "target", None) or getattr(model, "target_name_", None)
 
 
 def given_ids(model):

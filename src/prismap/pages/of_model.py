@@ -19,8 +19,8 @@ RESOLUTION = 200
 def with_model(page: PageData, fitted: Any, model: Any) -> PageData:
     """The page of a fitted `PrisMap` with what a trained model says at every place and of every row."""
     y = fitted.shown_target()
-    if fitted.target_ == "class":
-        y = np.array([*fitted.classes_, None], dtype=object)[y]
+    if fitted.shown_classes() is not None:
+        y = np.array([*fitted.shown_classes(), None], dtype=object)[y]
     return with_view(page, ModelView.from_estimator(model, fitted.rows_, y, map=fitted, grid_resolution=RESOLUTION))
 
 

@@ -16,6 +16,7 @@ from prismap.quality.groups import (
 )
 from prismap.quality.measures import map_measures, rare_classes
 from prismap.quality.null import NullResult, chance_error, chance_nrmse, permuted_null
+from prismap.quality.ordered import chance_steps, knn_steps
 from prismap.quality.ranks import auc_log_k, local_quality, q_local, q_nx, r_nx
 from prismap.quality.report import Circularity, MapReport, TargetScore, current_versions
 from prismap.quality.robust import knn_rank_correlation, knn_rank_error
@@ -42,6 +43,7 @@ __all__ = [
     "auc_log_k",
     "chance_error",
     "chance_nrmse",
+    "chance_steps",
     "class_distances",
     "class_overlap",
     "class_separations",
@@ -55,6 +57,7 @@ __all__ = [
     "knn_nrmse",
     "knn_rank_correlation",
     "knn_rank_error",
+    "knn_steps",
     "label_agreement",
     "label_continuity",
     "label_trustworthiness",

@@ -1,4 +1,4 @@
-"""Do the columns that tell the target shape the map? Structural importance alignment, after Aumon et al. (2025).
+"""Do the columns that predict the target shape the map? Structural importance alignment, after Aumon et al. (2025).
 
 A column matters for the target by what permuting it costs the vote of the nearest rows in the data, and for the map by
 what permuting it costs the agreement of neighbours in the data with those on the map,
@@ -46,6 +46,14 @@ def importance_alignment(X: Any, Y: Any, y: Any, *, random_state: Any = 0) -> Es
     ----------
     A. Aumon et al. (2025), Random forest autoencoders for guided representation learning. (They name Kendall's
     correlation of these importances, with several measures of structure; here it is the share of neighbours kept.)
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(60, 6)), np.repeat([0, 1], 30)
+    >>> X[:, 0] += 4 * y
+    >>> -1 <= importance_alignment(X, X[:, :2], y) <= 1
+    True
     """
     X, Y, y, rng = np.asarray(X, dtype=np.float64), np.asarray(Y), np.asarray(y), as_generator(random_state)
     rows = np.flatnonzero(np.isfinite(y) if y.dtype.kind == "f" else y >= 0)
@@ -66,7 +74,21 @@ def importance_alignment(X: Any, Y: Any, y: Any, *, random_state: Any = 0) -> Es
 
 
 def alignment_measure(X: Any, Y: Any, y: Any, *, random_state: Any = 0) -> dict[str, Estimate]:
-    """The alignment as a measure of a report; of several targets that of the first, and none where it is not known."""
+    """`importance_alignment` as a measure of a report, for the first of several targets.
+
+    Parameters
+    ----------
+    X, Y, y, random_state : as for `importance_alignment`
+
+    Returns
+    -------
+    dict : one Estimate by its name, or nothing if it is not known.
+
+    Examples
+    --------
+    >>> alignment_measure(np.zeros((4, 2)), np.zeros((4, 2)), np.array([0, 0, 1, 1]))
+    {}
+    """
     found = importance_alignment(X, Y, y[:, 0] if y.ndim == 2 else y, random_state=random_state)
     return {} if found is None else {ALIGNMENT: found}
 

@@ -45,10 +45,20 @@ def singularity_scores(X: Any, Y: Any, *, perplexity: float = 30, metric: Any = 
         That of the map.
     metric : name, ``"precomputed"`` or a fitted metric object
 
+    Returns
+    -------
+    array (n,)
+
     References
     ----------
     Z. Liu, R. Ma, Y. Zhong (2025), Assessing and improving reliability of neighbor embedding methods: a map-continuity
     perspective, Nature Communications.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> singularity_scores(rng.normal(size=(30, 3)), rng.normal(size=(30, 2)), perplexity=5).shape
+    (30,)
     """
     P, Y = _both(X, Y, perplexity, metric)
     n, dimensions = Y.shape
@@ -76,7 +86,7 @@ def perturbation_scores(
     Parameters
     ----------
     X : (n, d) rows, compared by Euclidean distances
-    Y : (n, 2) positions of the same rows
+    Y : (n, 2) positions of the same rows, at a minimum of the cost: ``TSNE(tol=0)`` does all its iterations
     length : float
         How far a row is moved, in units of X.
     perplexity : float, default=30
@@ -85,9 +95,22 @@ def perturbation_scores(
         Rows that are judged; None: all. Each takes eighteen searches for a minimum.
     random_state : for the sample
 
+    Returns
+    -------
+    scores : array, one per judged row
+    rows : array of the numbers of the judged rows
+
     References
     ----------
     Liu, Ma & Zhong (2025), as for `singularity_scores`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(30, 3)), rng.normal(size=(30, 2))
+    >>> scores, rows = perturbation_scores(X, Y, length=1.0, perplexity=5, n_samples=4)
+    >>> scores.shape, rows.shape
+    ((4,), (4,))
     """
     X = np.asarray(X, dtype=np.float64)
     if not length > 0:

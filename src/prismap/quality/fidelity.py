@@ -26,7 +26,7 @@ class Fidelity:
     certainty : correlation of the certainty, 0 at a boundary whichever the class.
     output : correlation of real output.
     signed_certainty : correlation of the certainty of two classes with a sign, negative on the side of the first, as
-        the decision value of a machine has it (thesis 3.5).
+        the decision value of a machine has it (Schulz 2017, sec. 3.5).
     """
 
     n_rows: int
@@ -121,6 +121,15 @@ def fidelity(
     certainty, certainty_back : the model's certainty r at the same places, for classifiers (optional)
     target : "class" (agreement, and correlation of certainty) or "real" (correlation of output)
     classes : the two classes of a two-class model, in its order: certainty is then compared with its sign, too
+
+    Returns
+    -------
+    Fidelity
+
+    Examples
+    --------
+    >>> fidelity(["a", "b", "b", "a"], ["a", "b", "a", "a"]).agreement
+    0.75
     """
     f, f_back = _pair(prediction, prediction_back, "prediction")
     if target == "real":
@@ -139,13 +148,41 @@ def fidelity(
 
 
 def label_agreement(a: Any, b: Any) -> float:
-    """The share of rows with the same label in both."""
+    """The share of rows with the same label in both.
+
+    Parameters
+    ----------
+    a, b : labels of the same rows
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> label_agreement(["a", "b"], ["a", "a"])
+    0.5
+    """
     a, b = _pair(a, b, "labels")
     return float(np.mean(a == b))
 
 
 def correlation(a: Any, b: Any) -> float:
-    """Pearson correlation (thesis eq. 3.4); NaN where one side does not vary."""
+    """Pearson correlation (Schulz 2017, eq. 3.4); NaN if one side does not vary.
+
+    Parameters
+    ----------
+    a, b : numbers of the same rows
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(correlation([1.0, 2.0, 3.0], [2.0, 4.0, 6.0]), 6)
+    1.0
+    """
     a, b = (np.asarray(side, dtype=np.float64) for side in _pair(a, b, "values"))
     a, b = a - a.mean(), b - b.mean()
     size = np.linalg.norm(a) * np.linalg.norm(b)

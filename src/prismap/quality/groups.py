@@ -36,7 +36,14 @@ N_PERMUTED = 999
 
 @dataclass(frozen=True)
 class Arrangement:
-    """Rank `correlation` of the distances between classes in map and data, over `n_pairs` pairs, and its `p_value`."""
+    """How far the distances between classes in a map agree with those in the data.
+
+    Attributes
+    ----------
+    correlation : Spearman's rank correlation
+    n_pairs : number of pairs of classes
+    p_value : that of Mantel's test
+    """
 
     correlation: float
     n_pairs: int
@@ -53,6 +60,10 @@ def label_trustworthiness(X: Any, Y: Any, y: Any, *, metric: Any = "euclidean") 
     y : classes; unlabelled rows (-1 beside other codes, None, NaN) are left out
     metric : name, ``"precomputed"`` or a fitted metric object
 
+    Returns
+    -------
+    float
+
     Examples
     --------
     >>> X = [[0.0], [0.1], [1.0], [1.1]]
@@ -64,13 +75,47 @@ def label_trustworthiness(X: Any, Y: Any, y: Any, *, metric: Any = "euclidean") 
 
 
 def label_continuity(X: Any, Y: Any, y: Any, *, metric: Any = "euclidean") -> float:
-    """1 if no pair of classes is more separate in the map than in the data. Parameters as `label_trustworthiness`."""
+    """1 if no pair of classes is more separate in the map than in the data; lower if the map separates classes.
+
+    Parameters
+    ----------
+    X : rows, distances (with ``metric="precomputed"``), or None for the fitted rows of a metric object
+    Y : (n, n_components) positions of the same rows
+    y : classes; unlabelled rows (-1 beside other codes, None, NaN) are left out
+    metric : name, ``"precomputed"`` or a fitted metric object
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> X = [[0.0], [0.1], [1.0], [1.1]]
+    >>> label_continuity(X, X, ["a", "a", "b", "b"])
+    1.0
+    """
     in_data, in_map = _both(X, Y, y, metric)
     return float(1.0 - np.maximum(in_map - in_data, 0.0).mean())
 
 
 def class_separations(X: Any, y: Any, *, metric: Any = "euclidean") -> np.ndarray:
-    """Distance consistency of each pair of classes, (C, C), from -1 to 1; NaN on the diagonal."""
+    """Distance consistency of each pair of classes: the share of rows nearer to their own centre, 0 at chance.
+
+    Parameters
+    ----------
+    X : rows, distances (with ``metric="precomputed"``), or None for the fitted rows of a metric object
+    y : classes; unlabelled rows (-1 beside other codes, None, NaN) are left out
+    metric : name, ``"precomputed"`` or a fitted metric object
+
+    Returns
+    -------
+    array (C, C) : values from -1 to 1, and NaN on the diagonal.
+
+    Examples
+    --------
+    >>> float(class_separations([[0.0], [0.1], [1.0], [1.1]], ["a", "a", "b", "b"])[0, 1])
+    1.0
+    """
     codes, n_classes = _codes(y, X)
     squares = squares_to_classes(X, codes, n_classes, metric)
     within = _class_means(squares, codes, n_classes).diagonal()
@@ -87,7 +132,23 @@ def class_separations(X: Any, y: Any, *, metric: Any = "euclidean") -> np.ndarra
 
 
 def class_distances(X: Any, y: Any, *, metric: Any = "euclidean") -> np.ndarray:
-    """Distances between the centres of the classes, (C, C). Parameters as `label_trustworthiness`."""
+    """Distances between the centres of the classes.
+
+    Parameters
+    ----------
+    X : rows, distances (with ``metric="precomputed"``), or None for the fitted rows of a metric object
+    y : classes; unlabelled rows (-1 beside other codes, None, NaN) are left out
+    metric : name, ``"precomputed"`` or a fitted metric object
+
+    Returns
+    -------
+    array (C, C)
+
+    Examples
+    --------
+    >>> float(class_distances([[0.0], [0.2], [1.0], [1.2]], ["a", "a", "b", "b"])[0, 1].round(6))
+    1.0
+    """
     codes, n_classes = _codes(y, X)
     means = _class_means(squares_to_classes(X, codes, n_classes, metric), codes, n_classes)
     within = means.diagonal()
@@ -99,7 +160,24 @@ def arrangement(X: Any, Y: Any, y: Any, *, metric: Any = "euclidean", random_sta
     """How far the distances between classes in the map agree with those in the data; None below four classes.
 
     The p-value is that of Mantel's test: the share of permutations of the classes that agree as well.
-    Parameters as `label_trustworthiness`.
+
+    Parameters
+    ----------
+    X : rows, distances (with ``metric="precomputed"``), or None for the fitted rows of a metric object
+    Y : (n, n_components) positions of the same rows
+    y : classes; unlabelled rows (-1 beside other codes, None, NaN) are left out
+    metric : name, ``"precomputed"`` or a fitted metric object
+    random_state : for the permutations
+
+    Returns
+    -------
+    Arrangement or None : the rank correlation, the number of pairs of classes, and the p-value.
+
+    Examples
+    --------
+    >>> X = [[0.0], [1.0], [3.0], [7.0]]
+    >>> arrangement(X, X, ["a", "b", "c", "d"]).n_pairs
+    6
     """
     A, B = class_distances(X, y, metric=metric), class_distances(Y, y)
     n_classes = len(A)

@@ -23,6 +23,17 @@ NEIGHBORS = 10
 def rare_classes(codes: np.ndarray, fewest: int = FEWEST_PER_CLASS) -> np.ndarray:
     """Codes of the classes with some judged rows, but fewer than `fewest`.
 
+    Parameters
+    ----------
+    codes : whole numbers of the classes of the judged rows, -1 for none
+    fewest : int, default=5
+
+    Returns
+    -------
+    array of codes
+
+    Examples
+    --------
     >>> rare_classes(np.array([0, 0, 0, 0, 0, 2, 2, -1]))
     array([2])
     """
@@ -51,6 +62,18 @@ def map_measures(
     neighborhoods : False leaves the trustworthiness out, which takes distances to all rows
     n_samples : rows that are judged at most; None: as many as are worth it
     random_state : for the sample of many rows
+
+    Returns
+    -------
+    measures : dict of Estimates by name
+    arrangement : Arrangement or None
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(40, 3))
+    >>> measures, _ = map_measures(X, X[:, :2], np.repeat([0, 1], 20))
+    >>> sorted(measures)
+    ['label-continuity', 'label-trustworthiness', 'trustworthiness']
     """
     n = len(Y)
     found: dict[str, Estimate] = {}

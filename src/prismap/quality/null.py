@@ -22,7 +22,14 @@ N_VOTES = 20_000
 
 @dataclass(frozen=True)
 class NullResult:
-    """A figure under permuted targets: its values, their mean and spread (standard deviation), and the chance level."""
+    """A figure under permuted targets.
+
+    Attributes
+    ----------
+    values : one per permutation
+    chance : the level that unrelated targets should have
+    mean, spread : mean and standard deviation of the values
+    """
 
     values: tuple[float, ...]
     chance: float
@@ -67,6 +74,10 @@ def permuted_null(
         `chance_nrmse` (of five) for real targets
     random_state : for the permutations
 
+    Returns
+    -------
+    NullResult : the scores, with their mean, and the chance level.
+
     Examples
     --------
     >>> y = np.array([0, 0, 1, 1])
@@ -103,9 +114,20 @@ def is_real(y: Any) -> bool:
 def chance_error(y: Any, n_neighbors: int = 1, *, judged: Any = None) -> float:
     """The k-NN error of labels that have nothing to do with the rows, p_c being the class shares.
 
-    One neighbour: 1 - sum_c p_c^2. More: drawn, N_VOTES times, as a vote of k independent labels (draws share the win).
-    `judged` is a mask of the rows whose error counts; all vote.
+    For one neighbour it is 1 - sum_c p_c^2. For more, votes of k independent labels are simulated (ties share the win).
 
+    Parameters
+    ----------
+    y : classes; unlabelled rows do not count
+    n_neighbors : int, default=1
+    judged : mask of the rows whose error counts; all vote. None counts all
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
     >>> chance_error(["a", "b", "a", "b"])
     0.5
     """
@@ -122,8 +144,18 @@ def chance_error(y: Any, n_neighbors: int = 1, *, judged: Any = None) -> float:
 def chance_nrmse(n_neighbors: int = 5) -> float:
     """The nRMSE of targets that have nothing to do with the rows, for k equal weights: sqrt(1 + 1/k).
 
-    Weights by distance are less even, so the figure itself lies a little above.
+    Weights by distance are less even, so the error itself lies a little above.
 
+    Parameters
+    ----------
+    n_neighbors : int, default=5
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
     >>> round(chance_nrmse(5), 3)
     1.095
     """

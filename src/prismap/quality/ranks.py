@@ -78,28 +78,103 @@ def r_nx(
     X: Any, Y: Any, *, n_neighbors: Any = None, metric: Any = "euclidean", n_samples: int | None = None,
     random_state: Any = None,
 ) -> Any:  # fmt: skip
-    """R_NX(k): Q_NX(k) rescaled so that a random map has 0 and a perfect one 1; k = 1 .. n-2. Parameters as `q_nx`."""
+    """R_NX(k): Q_NX(k) rescaled so that a random map has 0 and a perfect one 1, for k = 1 .. n-2.
+
+    Parameters
+    ----------
+    X : rows, distances (with ``metric="precomputed"``), or None for the fitted rows of a metric object
+    Y : (n, n_components) positions of the same rows; Euclidean
+    n_neighbors : None for all k, one k, or several
+    metric : name, ``"precomputed"`` or a fitted metric object
+    n_samples : rows whose neighbourhoods are judged, as for `q_nx`
+    random_state : for the sample
+
+    Returns
+    -------
+    RankCurve, or an Estimate (a float with a spread) when `n_neighbors` is one number.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(60, 5))
+    >>> float(r_nx(X, X[:, ::-1], n_neighbors=10))
+    1.0
+    """
     return _at(X, Y, "r_nx", n_neighbors, metric, n_samples, random_state)
 
 
 def auc_log_k(
     X: Any, Y: Any, *, metric: Any = "euclidean", n_samples: int | None = None, random_state: Any = None
 ) -> Estimate:
-    """The area under R_NX with k on a logarithmic scale: one number, near neighbours weigh most. An Estimate."""
+    """The area under R_NX with k on a logarithmic scale: one number, in which near neighbours weigh most.
+
+    Parameters
+    ----------
+    X : rows, distances (with ``metric="precomputed"``), or None for the fitted rows of a metric object
+    Y : (n, n_components) positions of the same rows; Euclidean
+    metric : name, ``"precomputed"`` or a fitted metric object
+    n_samples : rows whose neighbourhoods are judged, as for `q_nx`
+    random_state : for the sample
+
+    Returns
+    -------
+    Estimate : 0 for a random map, 1 for a perfect one, with its standard error as ``spread``.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> round(float(auc_log_k(X, X)), 6)
+    1.0
+    """
     return r_nx(X, Y, metric=metric, n_samples=n_samples, random_state=random_state).auc_log_k
 
 
 def q_local(
     X: Any, Y: Any, *, metric: Any = "euclidean", n_samples: int | None = None, random_state: Any = None
 ) -> Estimate:
-    """The mean of Q_NX(k) up to the k where it exceeds chance most (the largest LCMC). An Estimate."""
+    """The mean of Q_NX(k) up to the k where it exceeds chance most (the largest LCMC).
+
+    Parameters
+    ----------
+    X : rows, distances (with ``metric="precomputed"``), or None for the fitted rows of a metric object
+    Y : (n, n_components) positions of the same rows; Euclidean
+    metric : name, ``"precomputed"`` or a fitted metric object
+    n_samples : rows whose neighbourhoods are judged, as for `q_nx`
+    random_state : for the sample
+
+    Returns
+    -------
+    Estimate : a share from 0 to 1, with its standard error as ``spread``.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> float(q_local(X, X))
+    1.0
+    """
     return q_nx(X, Y, metric=metric, n_samples=n_samples, random_state=random_state).q_local
 
 
 def local_quality(X: Any, Y: Any, *, n_neighbors: int = 10, metric: Any = "euclidean") -> np.ndarray:
     """The share of each row's `n_neighbors` nearest neighbours in X that it keeps in Y, shape (n,); its mean is Q_NX.
 
-    For colouring a map by how far each point can be trusted. All rows are judged, whatever their number.
+    Use it to colour a map by how well each point keeps its neighbours. All rows are judged, whatever their number.
+
+    Parameters
+    ----------
+    X : rows, distances (with ``metric="precomputed"``), or None for the fitted rows of a metric object
+    Y : (n, n_components) positions of the same rows; Euclidean
+    n_neighbors : int, default=10
+    metric : name, ``"precomputed"`` or a fitted metric object
+
+    Returns
+    -------
+    array (n,) : shares from 0 to 1.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(30, 2))
+    >>> float(local_quality(X, X).min())
+    1.0
     """
     x, y = _two_sides(X, Y, metric)
     (k,) = _check_sizes([n_neighbors], x.n_rows - 1)

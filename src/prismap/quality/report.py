@@ -18,10 +18,10 @@ from prismap.quality.groups import Arrangement
 from prismap.quality.null import NullResult
 from prismap.quality.supervised import Overlap
 from prismap.quality.trust import Trust, TrustRule
-from prismap.quality.verdict import overstates, target_shows, verdict
+from prismap.quality.verdict import is_share, overstates, target_shows, verdict
 
 FORMAT = 1
-TARGETS = ("class", "real", "none")
+TARGETS = ("class", "ordered", "real", "several", "none")
 DEPTHS = ("method", "coordinates")
 
 
@@ -29,7 +29,11 @@ DEPTHS = ("method", "coordinates")
 class Circularity:
     """Labels made by clustering: how well they separate, and how well those of data without structure do.
 
-    Separations are mean silhouette widths, at most 1, judged `where`: in the "map" or in the "data".
+    Attributes
+    ----------
+    separation : mean silhouette width of the labels, at most 1
+    null : the same for clusters of data whose columns were permuted independently
+    where : "map" or "data", where it is judged
     """
 
     separation: float
@@ -44,9 +48,18 @@ class Circularity:
 
 @dataclass(frozen=True)
 class TargetScore:
-    """One error of the map with all it must be compared to. `permuted*`: everything refitted with permuted targets.
+    """One error of the map, with all that it must be compared with.
 
-    `value`, `unsupervised` and `permuted` are judged in the same way; the `*in_sample` ones among the fitted rows.
+    Attributes
+    ----------
+    name : what it is called, such as "10-NN error"
+    value : the error of the map on the judged rows
+    chance : what a neighbour picked at random would give
+    in_sample : the error among the fitted rows
+    unsupervised : that of an unsupervised map, judged like `value`
+    permuted : that of maps of permuted targets, judged like `value`
+    permuted_in_sample : the same among their fitted rows
+    of : which of several targets it is about; None for all of them
     """
 
     name: str
@@ -56,12 +69,13 @@ class TargetScore:
     unsupervised: Estimate | None = None
     permuted: NullResult | None = None
     permuted_in_sample: NullResult | None = None
+    of: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionaries for JSON."""
         parts = ("value", "in_sample", "unsupervised", "permuted", "permuted_in_sample")
         stored = {name: None if (part := getattr(self, name)) is None else part.to_dict() for name in parts}
-        return {"name": self.name, "chance": float(self.chance), **stored}
+        return {"name": self.name, "chance": float(self.chance), "of": self.of, **stored}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> TargetScore:
@@ -71,7 +85,7 @@ class TargetScore:
         parts: dict[str, Any] = {
             name: kind.from_dict(stored[name]) if stored.get(name) else None for name, kind in kinds.items()
         }
-        return cls(name=stored["name"], chance=stored["chance"], **parts)
+        return cls(name=stored["name"], chance=stored["chance"], of=stored.get("of"), **parts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,11 +94,12 @@ class MapReport:
 
     Attributes
     ----------
-    target : "class", "real" or "none"
+    target : "class", "ordered", "real", "several" or "none"
     n_fitted, n_judged : rows the map was fitted to, and rows the scores come from
     judged : "held-out rows", "cross-validation" or "in-sample"
     scores : errors of the map, the one the verdict rests on first; empty without a target. Classes: the error of 10
-        neighbours, or that of one where most classes are small. Real targets: the error of the ranks
+        neighbours, or that of one where most classes are small. Ordered classes: the steps that neighbours are off.
+        Real targets: the error of the ranks. Several targets: the mean error over chance, then those of each target
     structure : R_NX curves by what they compare, map against data metric first
     measures : further figures by name: trustworthiness, label-trustworthiness, steadiness over seeds, ...
     overlaps : pairs of classes that are mixed in the map, most mixed first; None if not asked
@@ -103,6 +118,7 @@ class MapReport:
     notes, warnings : what else a reader should know
     supervision_curve : what "supervision" was chosen from, if it was: dictionaries of posterior, supervision, score
         (share of rows that their ten nearest predict correctly, or nRMSE), standard_error, and whether it was taken
+    target_weights : how much each of several targets counts in the metric, by name
     medoids : of objects that are no vectors, the most typical of each class and cluster: dictionaries of what it is the
         medoid of, its row, the number of rows of the group, and its text
 
@@ -137,6 +153,7 @@ class MapReport:
     warnings: tuple[str, ...] = ()
     supervision_curve: tuple[dict[str, Any], ...] | None = None
     medoids: tuple[dict[str, Any], ...] = ()
+    target_weights: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.target not in TARGETS:
@@ -195,6 +212,7 @@ class MapReport:
             "warnings": list(self.warnings),
             "supervision_curve": None if self.supervision_curve is None else [dict(c) for c in self.supervision_curve],
             "medoids": [dict(one) for one in self.medoids],
+            "target_weights": {name: float(weight) for name, weight in self.target_weights.items()},
         }
 
     @classmethod
@@ -223,6 +241,7 @@ class MapReport:
             warnings=tuple(stored["warnings"]),
             supervision_curve=None if (curve := stored.get("supervision_curve")) is None else tuple(curve),
             medoids=tuple(stored.get("medoids", ())),
+            target_weights=dict(stored.get("target_weights", {})),
         )
 
     def __repr__(self) -> str:
@@ -238,7 +257,17 @@ class MapReport:
 
 
 def current_versions() -> dict[str, str]:
-    """Versions of prismap, Python and the packages that numbers depend on."""
+    """Versions of prismap, Python and the packages that numbers depend on.
+
+    Returns
+    -------
+    dict of str
+
+    Examples
+    --------
+    >>> sorted(current_versions())[:2]
+    ['numpy', 'openTSNE']
+    """
     packages = {name: importlib.metadata.version(name) for name in ("numpy", "scipy", "scikit-learn", "openTSNE")}
     return {"prismap": __version__, "python": platform.python_version(), **packages}
 
@@ -256,7 +285,7 @@ def _tables(report: MapReport) -> list[list[list[str]]]:
     if report.scores:
         head = ["", "map", "fitted rows", "unsupervised", "permuted", "permuted, fitted", "chance"]
         rows = [
-            [score.name, *(_cell(report, part) for part in _parts(score)), _cell(report, score.chance)]
+            [score.name, *(_cell(part, shares=is_share(report, score)) for part in (*_parts(score), score.chance))]
             for score in report.scores
         ]
         tables.append(_without_empty_columns([head, *rows]))
@@ -277,7 +306,7 @@ def _tables(report: MapReport) -> list[list[list[str]]]:
 
 
 def _tried(report: MapReport) -> list[list[str]]:
-    """The shares of supervision that were tried: how well ten neighbours tell the target, and what is kept for it."""
+    """The supervision that was tried: how well ten neighbours predict the target, and what is kept for it."""
     told = "predicted" if report.target == "class" else "nRMSE"
     rows = [["supervision tried", told, "on a quick map", "neighbours kept", ""]]
     for one in report.supervision_curve or ():
@@ -285,8 +314,8 @@ def _tried(report: MapReport) -> list[list[str]]:
         rows.append(
             [
                 share if one["posterior"] == "none" else f"{share}, {one['posterior']}",
-                _cell(report, one["score"]),
-                _cell(report, one.get("map_score")),
+                _cell(one["score"], shares=report.target == "class"),
+                _cell(one.get("map_score"), shares=report.target == "class"),
                 "" if kept is None else f"{100 * kept:.0f} %",
                 "taken" if one["taken"] else "",
             ]
@@ -323,11 +352,11 @@ def _parts(score: TargetScore) -> tuple[Any, ...]:
     return score.value, score.in_sample, score.unsupervised, score.permuted, score.permuted_in_sample
 
 
-def _cell(report: MapReport, part: Any) -> str:
+def _cell(part: Any, *, shares: bool) -> str:
     if part is None:
         return ""
     value, spread = (part.mean if isinstance(part, NullResult) else float(part)), getattr(part, "spread", float("nan"))
-    scale, digits, unit = (100, 1, " %") if report.target == "class" else (1, 3, "")
+    scale, digits, unit = (100, 1, " %") if shares else (1, 3, "")
     text = f"{scale * value:.{digits}f}"
     return text + (f" +- {scale * spread:.{digits}f}" if spread == spread else "") + unit
 

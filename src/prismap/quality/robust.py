@@ -22,10 +22,24 @@ from prismap.quality.supervised import knn_nrmse, neighbor_means, real_values
 def knn_rank_error(
     Y: Any, y: Any, *, n_neighbors: int = 5, Y_fit: Any = None, y_fit: Any = None, metric: Any = "euclidean"
 ) -> Estimate:
-    """`knn_nrmse` of the ranks of a target instead of its values; an Estimate.
+    """`knn_nrmse` of the ranks of a target instead of its values.
 
-    1 is as good as the median, unrelated targets give sqrt(1 + 1/k) or more. A few extreme values cannot change it, and
-    no increasing transform of y does. Parameters as `knn_error`.
+    1 is as good as the median, and unrelated targets give sqrt(1 + 1/k) or more. A few extreme values cannot change it
+    much, and no increasing transform of y does.
+
+    Parameters
+    ----------
+    Y : positions (n, n_components), distances (with ``metric="precomputed"``), or None for the fitted rows of a metric
+        object
+    y : numbers, the target of those rows; NaN where unknown
+    n_neighbors : int, default=5
+        How many neighbours are averaged.
+    Y_fit, y_fit : positions and targets of the rows that predict; without them, the other rows of Y
+    metric : name, ``"precomputed"`` or a fitted metric object, default="euclidean"
+
+    Returns
+    -------
+    Estimate : the error, with its standard error as ``spread``.
 
     Examples
     --------
@@ -41,10 +55,30 @@ def knn_rank_error(
 def knn_rank_correlation(
     Y: Any, y: Any, *, n_neighbors: int = 5, Y_fit: Any = None, y_fit: Any = None, metric: Any = "euclidean"
 ) -> Estimate:
-    """Rank correlation of a target with what the nearest neighbours in the map say; an Estimate.
+    """Rank correlation of a target with what the nearest neighbours in the map predict.
 
     Neighbours are averaged by rank, so that an extreme one among them does no harm. The spread is Bonett and Wright's
-    (2000), from Fisher's z. Parameters as `knn_error`.
+    (2000), from Fisher's z.
+
+    Parameters
+    ----------
+    Y : positions (n, n_components), distances (with ``metric="precomputed"``), or None for the fitted rows of a metric
+        object
+    y : numbers, the target of those rows; NaN where unknown
+    n_neighbors : int, default=5
+        How many neighbours are averaged.
+    Y_fit, y_fit : positions and targets of the rows that predict; without them, the other rows of Y
+    metric : name, ``"precomputed"`` or a fitted metric object, default="euclidean"
+
+    Returns
+    -------
+    Estimate : the correlation from -1 to 1, with its standard error as ``spread``.
+
+    Examples
+    --------
+    >>> y = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    >>> bool(knn_rank_correlation([[value] for value in y], y, n_neighbors=2) > 0.8)
+    True
     """
     ranks, ranks_fit = rank_shares(y, y_fit)
     _, said = neighbor_means(Y, ranks, n_neighbors=n_neighbors, Y_fit=Y_fit, y_fit=ranks_fit, metric=metric)

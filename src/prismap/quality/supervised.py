@@ -42,24 +42,62 @@ def knn_error(
     n_samples : judge so many rows, drawn at random, instead of all
     random_state : for that sample
 
+    Returns
+    -------
+    Estimate : the error, with its standard error as ``spread``.
+
     Examples
     --------
     >>> float(knn_error([[0.0], [0.1], [1.0], [1.1]], ["a", "a", "b", "b"]))
     0.0
     """
+    votes, codes = class_votes(
+        Y, y, n_neighbors=n_neighbors, Y_fit=Y_fit, y_fit=y_fit, metric=metric, judged=judged, n_samples=n_samples,
+        random_state=random_state,
+    )  # fmt: skip
+    return Estimate.over_rows(1.0 - _won(votes, codes))
+
+
+def class_votes(
+    Y: Any, y: Any, *, n_neighbors: int, Y_fit: Any = None, y_fit: Any = None, metric: Any = "euclidean",
+    judged: Any = None, n_samples: int | None = None, random_state: Any = None,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Votes of the nearest rows for each class (n_judged, n_classes), and the codes of the judged rows."""
     people, codes, codes_fit, classes = _class_votes(Y, y, Y_fit, y_fit, metric, judged, n_samples, random_state)
     seats, _ = nearest_votes(Y, people, n_neighbors, Y_fit=Y_fit, metric=metric)
-    return Estimate.over_rows(1.0 - _won(_by_class(seats, codes_fit[people.voters], len(classes)), codes[people.rows]))
+    return _by_class(seats, codes_fit[people.voters], len(classes)), codes[people.rows]
 
 
 def knn_nrmse(
     Y: Any, y: Any, *, n_neighbors: int = 5, Y_fit: Any = None, y_fit: Any = None, metric: Any = "euclidean",
     n_samples: int | None = None, random_state: Any = None,
 ) -> Estimate:  # fmt: skip
-    """Error of nearest-neighbour regression in units of the target's standard deviation; an Estimate.
+    """Error of nearest-neighbour regression in units of the target's standard deviation.
 
-    1 is as good as the mean of y; unrelated targets give sqrt(1 + 1/k) or more. Parameters as `knn_error`. Where
-    neighbours lie at distance 0, they alone are averaged.
+    1 is as good as the mean of y, and unrelated targets give sqrt(1 + 1/k) or more. Neighbours are weighted by
+    1/distance. If some lie at distance 0, they alone are averaged.
+
+    Parameters
+    ----------
+    Y : positions (n, n_components), distances (with ``metric="precomputed"``), or None for the fitted rows of a metric
+        object
+    y : numbers, the target of those rows; NaN where unknown
+    n_neighbors : int, default=5
+        How many neighbours are averaged.
+    Y_fit, y_fit : positions and targets of the rows that predict; without them, the other rows of Y
+    metric : name, ``"precomputed"`` or a fitted metric object, default="euclidean"
+    n_samples : judge so many rows, drawn at random, instead of all
+    random_state : for that sample
+
+    Returns
+    -------
+    Estimate : the error, with its standard error as ``spread``.
+
+    Examples
+    --------
+    >>> y = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    >>> bool(knn_nrmse([[value] for value in y], y, n_neighbors=2) < 0.5)
+    True
     """
     known, predicted = neighbor_means(
         Y, y, n_neighbors=n_neighbors, Y_fit=Y_fit, y_fit=y_fit, metric=metric, n_samples=n_samples,
@@ -89,7 +127,13 @@ def neighbor_means(
 
 @dataclass(frozen=True)
 class Overlap:
-    """`share` of the neighbours of rows of class `of` belong to class `into`."""
+    """Two classes that are mixed in a map.
+
+    Attributes
+    ----------
+    of, into : names of the classes
+    share : share of the neighbours of rows of class `of` that belong to class `into`
+    """
 
     of: str
     into: str
@@ -102,8 +146,34 @@ def class_overlap(
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Which classes are mixed in the map: shares (C, C) of each class among the neighbours of each, and the classes.
 
-    Entry (a, b) is the mean share of class b among the `n_neighbors` nearest neighbours of rows of class a; rows sum to
-    one, NaN for classes without judged rows. `overlapping_pairs` reads it. Parameters as `knn_error`.
+    Parameters
+    ----------
+    Y : positions (n, n_components), distances (with ``metric="precomputed"``), or None for the fitted rows of a metric
+        object
+    y : classes of those rows
+    n_neighbors : int, default=10
+    Y_fit, y_fit : positions and classes of the rows that vote; without them, the other rows of Y
+    metric : name, ``"precomputed"`` or a fitted metric object
+    judged : mask of the rows of Y that are judged; the others only vote. None judges all
+    n_samples : judge so many rows, drawn at random, instead of all
+    random_state : for that sample
+
+    Returns
+    -------
+    shares : array (C, C)
+        Entry (a, b) is the mean share of class b among the neighbours of rows of class a. Each row of the array adds up
+        to one, and is NaN for a class without judged rows.
+    classes : array (C,)
+
+    See Also
+    --------
+    overlapping_pairs : The pairs worth naming.
+
+    Examples
+    --------
+    >>> shares, classes = class_overlap([[0.0], [0.1], [1.0], [1.1]], ["a", "a", "b", "b"], n_neighbors=1)
+    >>> shares.tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
     """
     people, codes, codes_fit, classes = _class_votes(Y, y, Y_fit, y_fit, metric, judged, n_samples, random_state)
     most = len(people.voters) - people.own
@@ -116,7 +186,23 @@ def class_overlap(
 
 
 def overlapping_pairs(shares: np.ndarray, classes: Any, *, at_least: float = 0.1) -> tuple[Overlap, ...]:
-    """Pairs with a share of at least `at_least`, most mixed first; each pair once, in its stronger direction."""
+    """Pairs of classes that overlap in a map, most mixed first; each pair once, in its stronger direction.
+
+    Parameters
+    ----------
+    shares, classes : as `class_overlap` returns them
+    at_least : float, default=0.1
+        The least share of one class among the neighbours of the other.
+
+    Returns
+    -------
+    tuple of Overlap
+
+    Examples
+    --------
+    >>> overlapping_pairs(np.array([[0.8, 0.2], [0.0, 1.0]]), ["a", "b"])[0].into
+    'b'
+    """
     pairs = []
     for a in range(len(classes)):
         for b in range(a):

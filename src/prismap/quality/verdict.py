@@ -14,7 +14,7 @@ several verdicts are read together, see `bar`):
   standard errors.
 - *May the arrangement of the groups be read?* By the rank correlation of the distances between classes in map and data
   (`READABLE`), where permuted classes agree as well in less than one of twenty cases.
-- *Do the columns that tell the target shape the map?* By the rank correlation of the two importances, if it differs
+- *Do the columns that predict the target shape the map?* By the rank correlation of the two importances, if it differs
   from 0 by more than `HELPFUL` of the standard deviations that unrelated ones have.
 - *Which rows can be trusted?* How many have neighbours that are more likely wrong than right, by the rule of
   `prismap.quality.trust`, where the target shows.
@@ -51,6 +51,8 @@ KEPT = ((0.6, "very well"), (0.4, "well"), (0.2, "in part"), (0.1, "poorly"), (-
 #: Pairs of classes, and rare classes, that are named.
 MOST_PAIRS = 3
 MOST_RARE = 5
+#: Targets that are named.
+MOST_NAMED = 8
 #: Rank correlation of distances between classes from here on, and how far their arrangement may then be read.
 READABLE = ((0.8, "may be read"), (0.5, "may be read only roughly"), (-np.inf, "should not be read"))
 CIRCULAR = 0.75
@@ -63,7 +65,7 @@ def verdict(report: MapReport) -> str:
     sentences = []
     if report.scores:
         score = report.scores[0]
-        sentences += [_shows(report, score), *_overstated(report, score)]
+        sentences += [_shows(report, score), *_each(report), *_overstated(report, score)]
         sentences += [*_chosen(report)] if _left_out(report) else [*_helped(report, score), *_chosen(report)]
         sentences += _mixed(report) if target_shows(report, score) else []
     sentences += [
@@ -113,6 +115,36 @@ def _shows(report: MapReport, score: TargetScore) -> str:
     return f"{_target_words(report)} show {strength} in these data: {found}"
 
 
+def _each(report: MapReport) -> list[str]:
+    """Which of several targets show, and how much each counts in the map."""
+    first = {score.of: score for score in reversed(report.scores) if score.of is not None}
+    shown = [name for name in first if target_shows(report, first[name])][::-1]
+    hidden = [name for name in first if name not in shown][::-1]
+    sentences = []
+    if shown and hidden:
+        sentences.append(
+            f"Of the targets {_named(shown)} {_do(shown, 'show')}, {_named(hidden)} {_do(hidden, 'do')} not."
+        )
+    counting = {str(name): weight for name, weight in report.target_weights.items() if weight > 0}
+    if counting:
+        weights = ", ".join(f"{name} {weight:.2f}" for name, weight in counting.items())
+        others = [str(name) for name in report.target_weights if name not in counting]
+        left_out = f"; {_named(others)} {_do(others, 'do')} not count" if others else ""
+        sentences.append(f"They count by how well the features predict them: {weights}{left_out}.")
+    return sentences
+
+
+def _named(names: list[str]) -> str:
+    """a, b and c; of many the first ones."""
+    names = names if len(names) <= MOST_NAMED else [*names[:MOST_NAMED], f"{len(names) - MOST_NAMED} more"]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _do(names: list[str], verb: str) -> str:
+    """The verb for one or several."""
+    return verb if len(names) > 1 else {"do": "does"}.get(verb, f"{verb}s")
+
+
 def _overstated(report: MapReport, score: TargetScore) -> list[str]:
     sentences = []
     null = _invents(report) if report.depth == "method" else None
@@ -137,7 +169,8 @@ def _overstated(report: MapReport, score: TargetScore) -> list[str]:
 def _invents(report: MapReport) -> NullResult | None:
     """The permuted figure that is farthest below chance, if one is far below; one neighbour often shows it first."""
     found = []
-    for score in (one for one in report.scores if one.chance > 0):  # a correlation is no error
+    # A correlation is no error; of several targets all are asked together, or one of many would be low by chance.
+    for score in (one for one in report.scores if one.chance > 0 and one.of is None):
         for null, n in ((score.permuted_in_sample, report.n_fitted), (score.permuted, report.n_judged)):
             if null is None or null.mean >= INVENTED * null.chance:
                 continue
@@ -288,9 +321,18 @@ def _reference(report: MapReport, score: TargetScore) -> tuple[float, str]:
 
 
 def _noise(report: MapReport, score: TargetScore, null: NullResult | None, n_rows: int) -> float:
-    """Standard error of one figure at chance: binomial for classes, about chance / sqrt(2 n) for real targets."""
+    """Standard error of one figure at chance: binomial for classes, about chance / sqrt(2 n) for real targets.
+
+    Of several targets together, the mean of theirs.
+    """
     n, chance = max(n_rows, 1), score.chance
-    sampling = np.sqrt(chance * (1.0 - chance) / n) if report.target == "class" else chance / np.sqrt(2.0 * n)
+    if is_share(report, score):
+        sampling = np.sqrt(chance * (1.0 - chance) / n)
+    elif report.target == "several" and score.of is None:  # errors over chance, of targets that may hang together
+        each = {one.of: one for one in reversed(report.scores) if one.of is not None}.values()
+        sampling = np.mean([_noise(report, one, None, n) / one.chance for one in each])
+    else:
+        sampling = chance / np.sqrt(2.0 * n)
     return float(max(sampling, _finite(null.spread) if null else 0.0))
 
 
@@ -303,12 +345,22 @@ def _finite(value: float) -> float:
 
 
 def _target_words(report: MapReport) -> str:
-    return "The labels" if report.target == "class" else "The target values"
+    words = {"class": "The labels", "ordered": "The ordered classes", "several": "The targets"}
+    return words.get(report.target, "The target values")
+
+
+def is_share(report: MapReport, score: TargetScore) -> bool:
+    """Whether an error is a share of the rows: of wrong classes."""
+    return report.target == "class" or (report.target in ("ordered", "several") and "NN error" in score.name)
 
 
 def _error_words(report: MapReport, score: TargetScore) -> str:
     """What the error means."""
     error = _figure(report, score.value)
+    if report.target == "several":
+        return f"the error of guessing a row's targets from its neighbours in the map, over that by chance, is {error}"
+    if report.target == "ordered":
+        return f"guessing a row's class from its neighbours in the map misses by {error} classes on average"
     if "rank error" in score.name:
         order = next((one for one in report.scores if one.name == "rank correlation"), None)
         beside = "" if order is None else f" (rank correlation {_figure(report, order.value)})"

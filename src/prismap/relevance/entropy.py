@@ -40,6 +40,17 @@ def conditional_entropy(X, y, n_neighbors=3):
     `class_information`. Columns, and real targets, are brought to unit variance. As a criterion of `RelevanceBounds`
     the differences are conditional mutual information.
 
+    Parameters
+    ----------
+    X : (n, d) rows
+    y : classes or numbers
+    n_neighbors : int, default=3
+        Neighbours of the estimators.
+
+    Returns
+    -------
+    float
+
     Examples
     --------
     >>> x = np.linspace(-1, 1, 200)
@@ -104,7 +115,7 @@ def is_real(y):
 
 
 def recursive_independence_test(X, y, *, alpha=0.05):
-    """Which features are related to the target, directly or through others (Nilsson et al. 2007, RIT; thesis 4.3.1).
+    """Which features are related to the target, directly or through others (Nilsson et al. 2007, RIT).
 
     First come the features that depend on the target, then, round by round, all that depend on a feature of the round
     before. Each is tested by ranks: Spearman's correlation between numbers, Kruskal and Wallis's test of a feature

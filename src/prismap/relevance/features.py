@@ -271,13 +271,52 @@ def corrected_threshold(null, n_features):
 
 
 def relevance_curve(model, X, Y, n_neighbors, *, subset=None):
-    """The relevances for several neighbourhood sizes, shape (len(n_neighbors), n_features); `model` stays as it is."""
+    """The relevances of features for several neighbourhood sizes.
+
+    Parameters
+    ----------
+    model : FeatureRelevance
+        Its settings; it is cloned and stays as it is.
+    X, Y : rows, and their positions on the map
+    n_neighbors : sizes
+    subset : rows whose neighbourhoods are judged, default=None
+
+    Returns
+    -------
+    array (len(n_neighbors), n_features)
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(40, 3))
+    >>> relevance_curve(FeatureRelevance(random_state=0), X, X[:, :2], [5, 10]).shape
+    (2, 3)
+    """
     each = (clone(model).set_params(n_neighbors=int(k), n_permuted=0) for k in n_neighbors)
     return np.array([one.fit(X, Y, subset=subset).relevance_ for one in each])
 
 
 def relevance_by_group(model, X, Y, groups):
-    """The groups and, for each, a model fitted to the neighbourhoods of its rows: what arranges each cluster."""
+    """What arranges each group: a model per group, fitted to the neighbourhoods of its rows.
+
+    Parameters
+    ----------
+    model : FeatureRelevance
+        Its settings; it is cloned and stays as it is.
+    X, Y : rows, and their positions on the map
+    groups : a label per row, such as clusters or classes
+
+    Returns
+    -------
+    names : array of the groups
+    models : list of fitted FeatureRelevance, in the same order
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(40, 3))
+    >>> names, models = relevance_by_group(FeatureRelevance(random_state=0), X, X[:, :2], ["a", "b"] * 20)
+    >>> len(models)
+    2
+    """
     groups = np.asarray(groups)
     names = np.unique(groups)
     return names, [clone(model).fit(X, Y, subset=groups == name) for name in names]

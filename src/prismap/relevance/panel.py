@@ -16,10 +16,29 @@ def relevance_panel(
 ) -> dict[str, Any]:
     """Which features drive the map and, with `subset` or `groups`, which drive those points.
 
-    Returns a dict with "method", "n_neighbors", "map" and, where asked for, "subset" and "groups" (name -> the same).
-    Each part holds "threshold" and "features", the `top` most relevant: "name", "relevance", and "relevant", whether
-    it is above every permuted feature. `model` is a `FeatureRelevance`; None for the forward one, which takes a moment
-    only. Groups of fewer than five rows are left out.
+    Parameters
+    ----------
+    X, Y : rows, and their positions on the map
+    names : names of the features, default=None
+    groups : a label per row, default=None
+        Groups of fewer than five rows are left out.
+    subset : rows whose neighbourhoods are judged, default=None
+    model : FeatureRelevance, default=None
+        None takes the "forward" one, which is quick.
+    top : int, default=10
+        How many features are listed.
+
+    Returns
+    -------
+    dict : "method", "n_neighbors", "map" and, if asked for, "subset" and "groups" (name -> the same). Each part holds
+        "threshold" and "features", the `top` most relevant with "name", "relevance", and "relevant", whether a feature
+        is above every permuted one.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(40, 3))
+    >>> [one["name"] for one in relevance_panel(X, X[:, :2], names=["a", "b", "c"], top=1)["map"]["features"]]
+    ['a']
     """
     model = FeatureRelevance(random_state=0) if model is None else clone(model)
     model.fit(X, Y)

@@ -170,7 +170,7 @@ class Tally:
     """What was noticed, added up over the batches."""
 
     def __init__(self, model):
-        known = getattr(model, "classes_", None)
+        known = model.shown_classes() if hasattr(model, "shown_classes") else getattr(model, "classes_", None)
         self.known = None if known is None else {str(value) for value in known}
         self.rows = self.far = 0
         self.filled: Counter[str] = Counter()
@@ -237,19 +237,21 @@ def _batches(part: Part, encoding, kind, n_rows) -> Iterator[tuple[Any, Any, Any
         for table in read_batches(part.source, names, encoding.roles, kind=kind, n_rows=n_rows):
             kept = table.columns.items() if part.keep_columns else ()
             values = {name: one.values() if isinstance(one, TextColumn) else one for name, one in kept}
-            yield table, table.ids, table.target, values
+            yield table, table.ids, table.target, values | {f"target_{name}": one for name, one in table.also.items()}
         return
     record_batches = (
         _parquet_part(part, encoding, n_rows)
         if reader == "parquet"
         else arrow_batches(part.source, names, encoding.roles, n_rows)
     )
-    labels = (encoding.ids, encoding.target)
+    labels = (encoding.ids, encoding.target, *encoding.also)
     for batch in record_batches:
         # Labels keep the type the file gives them: one batch must not decide it for the others.
-        ids, target = (batch.column(name) if name in batch.schema.names else None for name in labels)
+        ids, target, *_ = (batch.column(name) if name in batch.schema.names else None for name in labels)
         others = [name for name in batch.schema.names if name not in labels] if part.keep_columns else []
-        yield table_from_arrow(batch, encoding.roles), ids, target, {name: batch.column(name) for name in others}
+        also = {f"target_{name}": batch.column(name) for name in encoding.also if name in batch.schema.names}
+        values = {name: batch.column(name) for name in others} | also
+        yield table_from_arrow(batch, encoding.roles), ids, target, values
 
 
 def _parquet_part(part: Part, encoding, n_rows) -> Iterator[Any]:

@@ -62,6 +62,8 @@ class TableEncoding:
     ids: str | None = None
     text_target: bool = False
     standardize: bool = True
+    also: tuple[str, ...] = ()
+    """Further targets, of which `target` is the first."""
 
     @property
     def feature_names(self) -> list[str]:
@@ -80,7 +82,7 @@ class TableEncoding:
         if self.text_target and self.target is not None:
             text.append(self.target)
         matrix = matrix_named_by(self.columns[0].name) if self.columns else None
-        return Roles(self.target, self.ids, text=tuple(text), required=False, matrix=matrix)
+        return Roles(self.target, self.ids, text=tuple(text), required=False, matrix=matrix, also=self.also)
 
     def apply(self, batch: Any) -> Encoded:
         """The rows of a `Table`, or of a data frame, as numbers; columns are found by name."""
@@ -141,9 +143,12 @@ class TableEncoding:
                 for key, value in options.items()
             ):
                 raise ValueError("columns or options are not as they should be")
+            also = tuple(about.get("also", ()))  # files of the first versions have one target
+            if not all(isinstance(name, str) for name in also):
+                raise ValueError("its targets have no names")
         except (KeyError, TypeError, ValueError) as error:
             raise FileFormatError(f"the encoding of the columns stored with the map is damaged: {error!r}.") from error
-        return cls(columns, **options)
+        return cls(columns, **options, also=also)
 
 
 def encoding_of(model: Any) -> TableEncoding:

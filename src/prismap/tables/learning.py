@@ -55,7 +55,7 @@ def learn_encoding(
         refuse_missing(counts, table.n_rows)
     learnt = _learn_columns(columns, dates, standardize, impute)
     text_target = table.target is not None and table.target.dtype.kind == "O"
-    encoding = TableEncoding(learnt, roles.target, roles.ids, text_target, standardize)
+    encoding = TableEncoding(learnt, roles.target, roles.ids, text_target, standardize, roles.also)
     return encoding, (*notes, *_describe(encoding, columns, counts))
 
 

@@ -25,7 +25,7 @@ def numpy_table(path: Path, arrays: dict[str, NDArray[Any]], roles: Roles, kind:
     if roles.target is None and "y" in arrays and "y" not in columns:
         roles = replace(roles, target="y")
         notes = ["the target is the array y of the file"]
-    for name in (roles.target, roles.ids):
+    for name in (roles.target, *roles.also, roles.ids):
         if name is not None and name in arrays:
             if name in columns:
                 raise InputError(f"{path}: {name!r} is an array and also the name of a feature. Rename one of them.")
@@ -118,5 +118,6 @@ def rows_of(table: Table, rows: slice) -> Table:
         columns={name: column[rows] for name, column in table.columns.items() if isinstance(column, np.ndarray)},
         n_rows=len(range(table.n_rows)[rows]),
         target=None if table.target is None else table.target[rows],
+        also={name: values[rows] for name, values in table.also.items()},
         ids=None if table.ids is None else table.ids[rows],
     )

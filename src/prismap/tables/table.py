@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,8 @@ class Table:
     """What the file says it holds (npz files may): vectors, similarity or dissimilarity."""
     show: tuple[str, ...] = ()
     """Columns that came along to be shown, not used."""
+    also: dict[str, NDArray[Any]] = field(default_factory=dict)
+    """Further targets by name, which `target` is the first of."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Roles:
 
     Columns in `show` are kept and not used for the map; those in `use` are used whatever they look like. Names that a
     file does not have are refused when `required`, and passed over otherwise. `matrix` names the features of a file
-    that holds several matrices, such as cells with a representation ``X_pca``.
+    that holds several matrices, such as cells with a representation ``X_pca``. `also` are further targets.
     """
 
     target: str | None = None
@@ -68,10 +70,15 @@ class Roles:
     show: tuple[str, ...] = ()
     use: tuple[str, ...] = ()
     matrix: str | None = None
+    also: tuple[str, ...] = ()
 
     def is_label(self, name: str) -> bool:
-        """Whether a column is the target or the ids."""
-        return name in (self.target, self.ids)
+        """Whether a column is a target or the ids."""
+        return name in (self.target, self.ids) or name in self.also
+
+    def is_target(self, name: str) -> bool:
+        """Whether a column is a target."""
+        return name == self.target or name in self.also
 
     def may_be_vectors(self, name: str) -> bool:
         """Whether a column that holds vectors is to be taken apart: it is a feature, and nobody calls it by name."""
@@ -80,7 +87,8 @@ class Roles:
 
 def make_table(columns: Mapping[str, Column], n_rows: int, roles: Roles, notes: Iterable[str] = ()) -> Table:
     """Set the target, the ids and the dropped columns apart."""
-    named = [("target", roles.target), ("id", roles.ids), *(("drop", name) for name in roles.drop)]
+    targets = [("target", name) for name in (roles.target, *roles.also)]
+    named = [*targets, ("id", roles.ids), *(("drop", name) for name in roles.drop)]
     kept = [*(("show", name) for name in roles.show), *(("use", name) for name in roles.use)]
     for option, name in [*named, *kept]:
         if roles.required and name is not None and name not in columns:
@@ -92,6 +100,7 @@ def make_table(columns: Mapping[str, Column], n_rows: int, roles: Roles, notes: 
         _label_values(columns.get(roles.target or "")),
         _label_values(columns.get(roles.ids or "")),
         tuple(notes),
+        also={name: np.asanyarray(_label_values(columns[name])) for name in roles.also if name in columns},
     )
 
 

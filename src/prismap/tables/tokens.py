@@ -89,7 +89,7 @@ def _decide(source: Source, keep: Collection[str], roles: Roles) -> tuple[dict[s
     """How to read each column, the number of rows, and notes on labels that stay text though they are numbers."""
     wanted = set(keep)
     scans = {
-        name: _LabelScan(source.decimal_comma) if name == roles.target else _Scan(source.decimal_comma)
+        name: _LabelScan(source.decimal_comma) if roles.is_target(name) else _Scan(source.decimal_comma)
         for name in source.names
         if name in wanted and name != roles.ids and name not in roles.text
     }

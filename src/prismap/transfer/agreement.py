@@ -20,7 +20,21 @@ def agreement(A, B):
 
     For a row of A the expected share of B among its k nearest rows in both clouds is m / (n + m - 1), and likewise for
     B (Schilling 1986); k is a tenth of all rows, 100 at most. The figure is the mean over both clouds, each with the
-    same weight, at most 1; clouds drawn from one distribution score about 1, clouds apart 0.
+    same weight, at most 1. Clouds drawn from one distribution score about 1, and clouds apart 0.
+
+    Parameters
+    ----------
+    A, B : (n, d) and (m, d) positions
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> A = np.random.default_rng(0).normal(size=(50, 2))
+    >>> agreement(A, A + 100)
+    0.0
     """
     n, m = len(A), len(B)
     k = int(np.clip(NEIGHBORHOOD * (n + m), 2, 100))

@@ -142,6 +142,7 @@ class SharedEmbedding(BaseEstimator):
         self.perplexity = perplexity
         self.random_state = random_state
 
+    @on_one_thread
     def fit(self, X, Z=None, y=None, *, pairs=None, y_target=None):
         """Match the target rows Z to the source rows X.
 
@@ -180,7 +181,7 @@ class SharedEmbedding(BaseEstimator):
             spread=spread,
             rng=rng,
         )
-        self.starts_ = on_one_thread(lambda: search.run(search.starts(first, self.n_init)))()
+        self.starts_ = search.run(search.starts(first, self.n_init))
         self._keep(self.starts_[0])
         return self
 

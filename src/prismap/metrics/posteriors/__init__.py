@@ -14,6 +14,7 @@
 `GaussianProcess`       a Gaussian process for each real target, along the whole segment
 `RowProcess`            the same at the rows, for skewed targets and extreme values, too ("auto" unless
                         segments are looked into)
+`SeveralTargets`        a posterior for each of several columns, at the rows: classes, ordered ones, quantities
 ======================  ==========================================================================================
 """
 
@@ -21,6 +22,7 @@ from prismap.metrics.posteriors.base import Context, Posterior
 from prismap.metrics.posteriors.choice import POSTERIORS, Best, PredictedLabels, posterior_of
 from prismap.metrics.posteriors.excess import LocalParzen
 from prismap.metrics.posteriors.gradients import FunctionModel
+from prismap.metrics.posteriors.joint import SeveralTargets
 from prismap.metrics.posteriors.machine import LeastSquaresMachine
 from prismap.metrics.posteriors.model import ClassModel, RealModel
 from prismap.metrics.posteriors.model_segments import SegmentModel
@@ -45,6 +47,7 @@ __all__ = [
     "RealModel",
     "RowProcess",
     "SegmentModel",
+    "SeveralTargets",
     "TangentModel",
     "Trees",
     "posterior_of",

@@ -275,6 +275,13 @@ class GaussianProcess(Posterior):
         Variances of signal and noise, where beta is given.
     n_support : int or None, default=None
         Support rows; None takes 1000 to 300, by the number of rows.
+
+    Examples
+    --------
+    >>> from prismap.metrics import FisherMetric
+    >>> X = np.linspace(0, 1, 40)[:, None]
+    >>> FisherMetric(posterior=GaussianProcess(1.0), perplexity=10).fit(X, X[:, 0] ** 2).pairwise().shape
+    (40, 40)
     """
 
     name, targets = "gp", ("real",)
@@ -381,7 +388,7 @@ class GaussianProcess(Posterior):
         return means, variances
 
     def tensor_factor(self, rows, support):
-        """``grad m / sqrt(v)`` and ``grad v / (sqrt(2) v)`` of each target, (n, 2 x targets, D); thesis eq. 2.40."""
+        """``grad m / sqrt(v)`` and ``grad v / (sqrt(2) v)`` per target, (n, 2 targets, D): Schulz 2017, eq. 2.40."""
         X = self.data.rows_[rows.index] if rows.index is not None else self.data.centred(rows.new)
         X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
         factors = np.empty((len(rows), 2 * len(self.processes), X.shape[1]))

@@ -1,0 +1,105 @@
+"""openTSNE's gradient descent, exaggerated and then not, with a look at the map every 25 steps.
+
+A look ends a phase that has settled, calls the user's callback, and keeps the state of the run, from which another run
+goes on to the same positions, to the last bit.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from openTSNE.affinity import PrecomputedAffinities
+from openTSNE.tsne import TSNEEmbedding
+
+from prismap.embeddings._interrupt import InterruptBetweenSteps
+from prismap.embeddings._settling import STEPS_BETWEEN_LOOKS, Settling
+
+#: Iterations between two calls of the user's callback.
+STEPS_BETWEEN_CALLBACKS = 2 * STEPS_BETWEEN_LOOKS
+#: What an engine wants to know beside positions and affinities.
+_ENGINE = {
+    "dof": 1, "bh_params": {"theta": 0.5},
+    "fft_params": {"n_interpolation_points": 3, "min_num_intervals": 50, "ints_in_interval": 1},
+}  # fmt: skip
+
+
+class TSNERun(NamedTuple):
+    """Positions, KL(P || Q), iterations done and why they ended."""
+
+    embedding: np.ndarray
+    kl_divergence: float
+    n_iter: int
+    stop_reason: str
+
+
+class Descent:
+    """A run from positions `start` on joint affinities P, whose matrix it takes over; `kept` is its `Checkpoint`.
+
+    Attributes
+    ----------
+    phase, steps, done : 0 while exaggerated, then 1; iterations done in this phase, and in all.
+    """
+
+    def __init__(self, P, start, *, engine, n_jobs=1, kept=None):
+        self.engine, self.kept = engine, kept
+        self.phase, self.steps, self.done = 0, 0, 0
+        state = None if kept is None else kept.load()
+        if state is not None:
+            self.phase, self.steps, self.done = (int(value) for value in state["counts"])
+            start = state["positions"]
+        self.embedding = TSNEEmbedding(start, PrecomputedAffinities(P, normalize=False), n_jobs=n_jobs)
+        self.P = self.embedding.affinities.P
+        if state is not None:
+            self.embedding.optimizer.update, self.embedding.optimizer.gains = state["update"], state["gains"]
+
+    def run(self, *, exaggeration, n_iter, tol=0.0, learning_rate="auto", callback=None):
+        """Descend for n_iter // 2 steps with exaggeration and n_iter without; both end if the map has settled."""
+        phases, reason = [(n_iter // 2, exaggeration), (n_iter, 1.0)], "max_iter"
+        with InterruptBetweenSteps() as interrupt:
+            engine = interrupt.between(self.engine)
+            for number, (steps, factor) in enumerate(phases):
+                # Also where a kept state has passed this phase: by rounding, multiplied and divided is not untouched.
+                self.P.data *= factor
+                if number == self.phase and reason != "callback":
+                    rate = len(self.embedding) / factor if learning_rate == "auto" else learning_rate
+                    reason = self._descend(steps, engine, rate, factor, tol, callback)
+                    self.phase, self.steps = number + 1, 0
+                self.P.data /= factor
+        if self.kept is not None:
+            self.kept.clear()
+        # One thread: positions do not depend on the number of threads, but the engine's sum of the error does.
+        return TSNERun(np.array(self.embedding), self._error(1.0), self.done, reason)
+
+    def _descend(self, steps, engine, rate, factor, tol, callback):
+        """The rest of a phase of so many steps, and why it ended."""
+        settling = Settling(len(self.embedding), tol, neighbors=factor == 1)
+        if self.steps:
+            settling.is_settled(self.embedding)  # the look after which the state was kept
+        while self.steps < steps:
+            some = min(STEPS_BETWEEN_LOOKS, steps - self.steps)
+            self.embedding.optimize(
+                some, inplace=True, propagate_exception=True, momentum=0.8, max_step_norm=5, learning_rate=rate,
+                negative_gradient_method=engine,
+            )  # fmt: skip
+            self.steps, self.done = self.steps + some, self.done + some
+            asked = callback is not None and self.steps % STEPS_BETWEEN_CALLBACKS == 0
+            if asked and callback(self.done, self._error(factor), np.array(self.embedding)):
+                return "callback"
+            if some == STEPS_BETWEEN_LOOKS and settling.is_settled(self.embedding):
+                return "converged"
+            if self.kept is not None and self.kept.is_due():
+                self._keep()
+        return "max_iter"
+
+    def _keep(self):
+        optimizer = self.embedding.optimizer
+        self.kept.save(
+            counts=np.array([self.phase, self.steps, self.done]), positions=np.array(self.embedding),
+            update=optimizer.update, gains=optimizer.gains,
+        )  # fmt: skip
+
+    def _error(self, factor):
+        """KL(P || Q) at the positions, P being multiplied by the factor."""
+        value, _ = self.engine(self.embedding, self.P, should_eval_error=True, n_jobs=1, **_ENGINE)
+        return float(value / factor - np.log(factor))

@@ -1,0 +1,361 @@
+"""Several targets at once: the product of their posteriors, whose Fisher tensor is the sum of their tensors.
+
+If targets are independent given the row, ``log p(y_1, ..., y_k | x)`` is a sum, the mixed terms of its Fisher tensor
+vanish, and with a weight for each target
+
+    J(x) = sum_t w_t (u / u_t) J_t(x),    d^2 = sum_t w_t (u / u_t) d_t^2,    sum_t w_t = 1.
+
+Here u_t is the mean of d_t^2 over pairs of rows and ``u = sum_t w_t u_t``, so that each target makes up its weight of
+the mean squared distance, and one target alone has its own metric: a quantity with little noise has far longer
+distances than classes can have, and would hide them. Each posterior is known at the rows: classes have arcs between the
+square roots of their probabilities, quantities Fisher and Rao's distance between their Gaussians. Ordered classes
+c = 1..C are the C - 1 questions whether y is above c, which one class posterior answers together,
+
+    d_t^2 = 1 / (C - 1) sum_c arc^2(P(y > c | x), P(y > c | x')),
+
+so that a distance grows with the number of thresholds that lie between two rows. Weights are the share of what is not
+known of a target beforehand that its posterior tells, out of fold; 0 if it tells nothing beyond chance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from prismap.exceptions import InputError
+from prismap.metrics.posteriors.base import Posterior
+from prismap.metrics.posteriors.lssvm import log_loss
+from prismap.metrics.posteriors.machine import LeastSquaresMachine
+from prismap.metrics.posteriors.process import fisher_rao
+from prismap.metrics.posteriors.row_process import RowProcess
+from prismap.metrics.posteriors.trees import GROWN, Trees, fit_trees
+from prismap.metrics.segments import arc
+from prismap.metrics.several import class_codes
+
+#: A target is known if its posterior is better than chance by so many standard errors of the paired differences.
+SIGNIFICANT = 2.5
+#: Trees are tried up to so many rows, if a small forest is no worse than the least-squares machine.
+MOST_TREE_ROWS = 5000
+#: Rows whose pairs show how long distances are.
+LENGTH_ROWS = 300
+#: The least probability that counts in a log-loss.
+LEAST_CHANCE = 1e-12
+#: Posteriors of a column of classes by name.
+OF_CLASSES: dict[str, Any] = {"lssvm": LeastSquaresMachine, "trees": Trees}
+
+
+# --- pure functions on arrays -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Term:
+    """Columns of a state that make one summand of the squared length: roots of probabilities, or two moments."""
+
+    columns: slice
+    weight: float
+    is_moments: bool
+
+
+def joint_lengths(one, two, terms, gaps):
+    """``sqrt(sum_t w_t d_t^2)`` between states over their last axis; `gaps` are the squared gaps between roots."""
+    total: Any = 0.0
+    for term in terms:
+        a, b = one[..., term.columns], two[..., term.columns]
+        length = fisher_rao(a[..., 0], a[..., 1], b[..., 0], b[..., 1]) if term.is_moments else arc(gaps(a, b))
+        total = total + term.weight * np.square(length)
+    return np.sqrt(total)
+
+
+def gaps_by_element(one, two):
+    """``||r - r'||^2`` over the last axis, element by element: the same bits in any company."""
+    return sum(np.square(one[..., c] - two[..., c]) for c in range(one.shape[-1]))
+
+
+def gaps_by_product(one, two):
+    """The same of all pairs of (n, 1, C) and (1, m, C) roots of length 1, by one product: ``2 - 2 r.r'``."""
+    return np.maximum(2 - 2 * (one[:, 0] @ two[0].T), 0)
+
+
+def threshold_roots(roots):
+    """Square roots of ``P(y > c)`` and ``P(y <= c)`` (n, 2 (C - 1)), threshold by threshold, from those of classes."""
+    above = np.minimum(np.cumsum(np.square(roots)[:, :0:-1], axis=1)[:, ::-1], 1.0)
+    return np.sqrt(np.stack([above, 1 - above], axis=2)).reshape(len(roots), -1)
+
+
+def told_share(found, chance):
+    """(share, known): how much of the losses `chance` of rows the losses `found` leave out, and if beyond chance."""
+    gap = chance - found
+    error = gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.inf
+    return float(max(1 - found.mean() / chance.mean(), 0.0)), bool(gap.mean() > SIGNIFICANT * error)
+
+
+def weights_of(given, shares, known):
+    """Weights of targets that sum to 1: by evidence, equal, or as they are given."""
+    if isinstance(given, str) and given == "evidence":
+        wanted = np.where(known, shares, 0.0) if np.any(known) else np.ones(len(shares))
+    elif isinstance(given, str) and given == "equal":
+        wanted = np.ones(len(shares))
+    else:
+        wanted = np.asarray(given, dtype=np.float64) if not isinstance(given, str) else np.empty(0)
+        if wanted.shape != (len(shares),) or not np.isfinite(wanted).all() or wanted.min() < 0 or not wanted.any():
+            raise InputError(
+                f"weights must be 'evidence', 'equal' or {len(shares)} numbers that are not negative and not all 0, "
+                f"one per target; got {given!r}."
+            )
+    return wanted / wanted.sum()
+
+
+# --- all targets, rows and pairs --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class JointRows:
+    """What is known of all targets at rows (n, columns); fold is -1 throughout: honest rows need no pairing."""
+
+    state: np.ndarray
+    fold: np.ndarray
+
+    def __len__(self):
+        return len(self.fold)
+
+    @classmethod
+    def of(cls, parts):
+        """Rows from what is known of each target."""
+        state = np.concatenate(parts, axis=1)
+        return cls(state, np.full(len(state), -1, dtype=np.intp))
+
+    def take(self, index):
+        """Some of the rows."""
+        return JointRows(self.state[index], self.fold[index])
+
+
+@dataclass(frozen=True)
+class JointBlock:
+    """Lengths between two sets of rows, tile by tile."""
+
+    state_a: np.ndarray
+    state_b: np.ndarray
+    terms: tuple[Term, ...]
+
+    def sub_lengths(self, a, b):
+        """The one sub-segment's length for the pairs of two slices."""
+        yield joint_lengths(self.state_a[a][:, None], self.state_b[b][None], self.terms, gaps_by_product)
+
+
+class SeveralTargets(Posterior):
+    """A posterior for each of several targets, at the rows: classes, ordered classes and quantities.
+
+    Columns of classes get the better of a least-squares machine and trees, by out-of-fold log-loss, and quantities a
+    Gaussian process.
+
+    Parameters
+    ----------
+    weights : "evidence", "equal" or array (n_targets,), default="evidence"
+        How much each target counts. By evidence: the share of its entropy, or variance, that is told out of fold, and 0
+        if that is not beyond chance; equal, if none is.
+    classes : {"auto", "lssvm", "trees"}, default="auto"
+        The posterior of classes.
+    n_support : int or None, default=None
+        Rows that are learnt from; None takes all rows with a target up to 4000.
+
+    Attributes
+    ----------
+    weights_, told_ : arrays (n_targets,)
+        The weights, which sum to 1, and the share of each target's entropy or variance that is told out of fold.
+    known_ : array of bool (n_targets,)
+        Which targets are told beyond chance.
+    units_ : array (n_targets,)
+        The mean squared length that each target's own metric has over pairs of rows.
+
+    See Also
+    --------
+    prismap.metrics.FisherMetric : The metric that it is for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from prismap.metrics import FisherMetric, SeveralTargets
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.normal(size=(120, 3))
+    >>> Y = np.column_stack([X[:, 0] > 0, X[:, 1] > 0, rng.integers(0, 2, 120)])
+    >>> metric = FisherMetric("class", posterior=SeveralTargets(), supervision=0.8, random_state=0).fit(X, Y)
+    >>> metric.posterior_.known_.tolist()
+    [True, True, False]
+    """
+
+    name, targets, at_rows = "several", ("several",), True
+
+    def __init__(self, weights="evidence", *, classes="auto", n_support=None):
+        self.weights = weights
+        self.classes = classes
+        self.n_support = n_support
+
+    def fit(self, context):
+        """Fit a posterior to each target, and weigh them."""
+        self.posteriors = [self._fit_one(column_context(context, t)) for t in range(len(context.target))]
+        evidence = [self._evidence(context, t) for t in range(len(context.target))]
+        self.told_, self.known_ = (np.array(part) for part in zip(*evidence, strict=True))
+        self.weights_ = weights_of(self.weights, self.told_, self.known_)
+        self.units_ = np.array([mean_square(one) for one in self._blocks(context)])
+        return self._hold(context)
+
+    def _blocks(self, context):
+        """The pairs of a sample of rows, for each target by itself."""
+        rows = np.unique(np.linspace(0, len(context.support) - 1, LENGTH_ROWS).astype(np.intp))
+        for kind, one in zip(context.target, self.posteriors, strict=True):
+            part = one.rows.take(context.support[rows])
+            state = state_columns(kind, part)
+            yield JointBlock(state, state, terms_of([kind], [part], [1.0]))
+
+    def _fit_one(self, context):
+        if context.target == "real":
+            return RowProcess().fit(context)
+        if self.classes != "auto":
+            return OF_CLASSES[self.classes]().fit(context)
+        machine, support = LeastSquaresMachine().fit(context), context.support
+        if context.data.is_matrix or context.data.n_rows_ > MOST_TREE_ROWS:
+            return machine
+        codes, seed = context.values[support], int(context.rng.integers(2**31))
+        loss = log_loss(machine.fitted_probabilities[support], codes)
+        small = fit_trees(context.data.raw(support), codes, len(context.classes), seed, n_trees=GROWN)[1]
+        if log_loss(small, codes) > loss:
+            return machine
+        trees = Trees().fit(context)
+        return trees if log_loss(trees.fitted_probabilities[support], codes) < loss else machine
+
+    def _evidence(self, context, t):
+        """The share of a target that is told out of fold, and whether that is beyond chance."""
+        values, one = context.values[context.support, t], self.posteriors[t]
+        if context.target[t] == "real":
+            g = one.warps[0](values)
+            return told_share(np.square(g - one.rows.state[context.support, 0, 0]), np.square(g - g.mean()))
+        codes = values.astype(np.intp)
+        P = one.fitted_probabilities[context.support]
+        found = -np.log(np.maximum(P[np.arange(len(codes)), codes], LEAST_CHANCE))
+        return told_share(found, -np.log(np.bincount(codes)[codes] / len(codes)))
+
+    def _hold(self, context):
+        self.kinds = context.target
+        self.rule, self.order = context.rule_at_rows(self.name), np.arange(context.data.n_rows_)
+        self.rows = JointRows.of(self._columns([one.rows for one in self.posteriors]))
+        unit = float(self.weights_ @ self.units_)
+        scaled = self.weights_ * np.divide(unit, self.units_, out=np.ones(len(self.units_)), where=self.units_ > 0)
+        self.terms = terms_of(self.kinds, [one.rows for one in self.posteriors], scaled)
+        by = ", ".join(
+            f"{kind} by {one.name}, weight {weight:.2f}"
+            for kind, one, weight in zip(self.kinds, self.posteriors, self.weights_, strict=True)
+        )
+        self.judged = f"at the rows ({by}), {context.judged}"
+        return self
+
+    def _columns(self, parts):
+        """The columns of a state that each target has, from the rows of its posterior."""
+        return [state_columns(kind, part) for kind, part in zip(self.kinds, parts, strict=True)]
+
+    def new(self, rows, self_similarity=None):
+        """State of new rows."""
+        return JointRows.of(self._columns([one.new(rows, self_similarity) for one in self.posteriors]))
+
+    def fitted_states(self):
+        """What is known of the fitted rows (n, columns)."""
+        return self.rows.state
+
+    def new_states(self, rows):
+        """The same of new rows that are to be placed: the same bits in any company."""
+        parts = [
+            one.new_states(rows)[:, 0] if kind == "real" else with_thresholds(kind, one.new_roots(rows))
+            for kind, one in zip(self.kinds, self.posteriors, strict=True)
+        ]
+        return np.concatenate(parts, axis=1)
+
+    def pair_lengths(self, one, two):
+        """Distances between states of rows, over the last axis."""
+        return joint_lengths(one, two, self.terms, gaps_by_element)
+
+    def block(self, A, B):
+        """The pairs of two sets of rows."""
+        return JointBlock(A.state, B.state, self.terms)
+
+    def probabilities_of(self, t, rows=None):
+        """Class probabilities of target t at new rows; None: of the fitted rows, out of fold."""
+        one = self.posteriors[t]
+        return one.probabilities(one.rows if rows is None else one.new(rows))
+
+    def moments_of(self, t, rows=None):
+        """Means and variances (n, 1) of target t, a quantity, in the same way."""
+        one = self.posteriors[t]
+        return one.moments(one.rows if rows is None else one.new(rows))
+
+    def state(self):
+        """The weights, and the arrays of each target's posterior under its number."""
+        own = {
+            "joint_weights": self.weights_, "joint_told": self.told_, "joint_known": self.known_.astype(np.float64),
+            "joint_units": self.units_,
+        }  # fmt: skip
+        for t, one in enumerate(self.posteriors):
+            own |= {f"part{t}_{name}": value for name, value in one.state().items()}
+        return own
+
+    def restore(self, context, state):
+        """From the arrays of `state`."""
+        numbers = [state[f"joint_{name}"] for name in ("weights", "told", "known", "units")]
+        if any(one.shape != (len(context.target),) or one.min() < 0 for one in numbers) or not numbers[0].any():
+            raise ValueError("its weights do not go with its targets")
+        self.weights_, self.told_, known, self.units_ = numbers
+        self.known_ = known > 0
+        self.posteriors = []
+        for t, kind in enumerate(context.target):
+            prefix = f"part{t}_"
+            own = {name[len(prefix) :]: value for name, value in state.items() if name.startswith(prefix)}
+            made = RowProcess() if kind == "real" else Trees() if "trees_value" in own else LeastSquaresMachine()
+            self.posteriors.append(made.restore(column_context(context, t), own))
+        return self._hold(context)
+
+
+def mean_square(block):
+    """Mean squared length over all pairs of a block."""
+    return float(np.mean(np.square(next(block.sub_lengths(slice(None), slice(None))))))
+
+
+def column_context(context, t):
+    """What the posterior of one target may know."""
+    values, kind = context.values[:, t], context.target[t]
+    if kind == "real":
+        return replace(context, target="real", values=values[:, None], classes=np.empty(0))
+    return replace(context, target="class", values=class_codes(values), classes=context.classes[t])
+
+
+def state_columns(kind, part):
+    """The columns of a state from the rows of a target's posterior."""
+    return part.state[:, 0] if kind == "real" else with_thresholds(kind, part.root)
+
+
+def with_thresholds(kind, roots):
+    """Square roots of probabilities: of classes, or of being above and below each threshold."""
+    return threshold_roots(roots) if kind == "ordered" else roots
+
+
+def terms_of(kinds, parts, weights):
+    """The summands of the squared length: those of ordered classes share their weight."""
+    terms, start = [], 0
+    for kind, part, weight in zip(kinds, parts, weights, strict=True):
+        width = state_columns(kind, part.take(slice(0, 1))).shape[1]
+        step = 2 if kind == "ordered" else width
+        for first in range(start, start + width, step):
+            terms.append(Term(slice(first, first + step), float(weight) * step / width, kind == "real"))
+        start += width
+    return tuple(term for term in terms if term.weight > 0)
+
+
+def posterior_of_several(given):
+    """The unfitted posterior of several targets that a user asks for by name or by an object."""
+    if isinstance(given, SeveralTargets):
+        return SeveralTargets(**given.get_params(deep=False))
+    if isinstance(given, str) and given in ("auto", *OF_CLASSES):
+        return SeveralTargets(classes=given)
+    raise InputError(
+        "several targets, and ordered ones, take posterior='auto', 'lssvm', 'trees' or SeveralTargets(...); got "
+        f"{given!r}."
+    )
