@@ -36,7 +36,7 @@ class Made:
                 placed = np.asarray(self.transform(new), dtype=np.float64)
                 if placed.shape == (len(new), self.positions.shape[1]) and np.isfinite(placed).all():
                     return placed, True
-            except (AttributeError, NotImplementedError, RuntimeError, TypeError, ValueError):
+            except Exception:
                 pass  # some libraries have a transform that works for some of their settings only
         return VoteMap(metric=metric).fit(rows, self.positions).transform(new), False
 
@@ -61,7 +61,7 @@ class EstimatorMaker:
         positions = getattr(self.estimator, "embedding_", None)
         if positions is None or np.ndim(positions) != 2 or len(positions) != len(X):
             return None
-        return Made(np.asarray(positions, dtype=np.float64), getattr(self.estimator, "transform", None))
+        return Made(np.asarray(positions, dtype=np.float64), projection_of(self.estimator, X))
 
     def make(self, X: Any, y: Any = None, seed: int | None = None, *, reseed: bool = False) -> Made:
         """A map of rows X by a clone; `seed` where none was set, or in any case with `reseed`."""
@@ -72,13 +72,13 @@ class EstimatorMaker:
             model.set_params(**seeds)
         arguments = (X, y) if self.takes_target and y is not None else (X,)
         if hasattr(model, "fit_transform"):
-            return Made(as_positions(model.fit_transform(*arguments), X, self.name), getattr(model, "transform", None))
+            return Made(as_positions(model.fit_transform(*arguments), X, self.name), projection_of(model, X))
         fitted = model.fit(*arguments)
         if isinstance(fitted, np.ndarray) and fitted.ndim == 2:  # openTSNE: an array that projects
-            return Made(as_positions(fitted, X, self.name), getattr(fitted, "transform", None))
+            return Made(as_positions(fitted, X, self.name), projection_of(fitted, X))
         positions = getattr(model, "embedding_", None)
         positions = model.transform(X) if positions is None and hasattr(model, "transform") else positions
-        return Made(as_positions(positions, X, self.name), getattr(model, "transform", None))
+        return Made(as_positions(positions, X, self.name), projection_of(model, X))
 
 
 class FunctionMaker:
@@ -147,6 +147,14 @@ def as_positions(found: Any, X: Any, name: str) -> np.ndarray:
     if bad:
         raise InputError(f"{name} returned NaN or infinite positions for {bad} of {len(Y)} rows.")
     return Y
+
+
+def projection_of(model: Any, X: Any) -> Callable[[Any], Any] | None:
+    """How a fitted object projects, if it does; PaCMAP wants the fitted rows again, as `basis`."""
+    transform = getattr(model, "transform", None)
+    if transform is None or all(parameter.name != "basis" for parameter in _parameters(transform)):
+        return transform
+    return lambda new: transform(new, basis=X)
 
 
 def _copy(estimator: Any) -> Any:
