@@ -148,7 +148,7 @@ def refuse_tables(X: Any) -> None:
     ]
     if text:
         raise InputError(
-            f"X has columns that are no numbers: {_shorten(text)}. PrisMap.from_table(df, target=...) encodes text, "
+            f"X has columns that are not numbers: {_shorten(text)}. PrisMap.from_table(df, target=...) encodes text, "
             "categories and dates by itself; or encode them first, for instance with "
             "sklearn.preprocessing.OneHotEncoder, or drop them."
         )

@@ -142,7 +142,7 @@ def test_frames_keep_names_and_refuse_others(iris):
         m.transform(pd.DataFrame(X[:3, ::-1], columns=names[::-1]))
     with pytest.raises(InputError, match=r"unseen at fit time(.|\n)*- e(.|\n)*\+e"):
         m.transform(pd.DataFrame(X[:3], columns=["a", "b", "c", "e"]))
-    with pytest.raises(InputError, match="no numbers: kind"):
+    with pytest.raises(InputError, match="not numbers: kind"):
         PrisMap().fit(pd.DataFrame({"a": X[:, 0], "kind": ["red", "blue", "red"] * 50}), y)
 
 

@@ -37,7 +37,15 @@ FASTA, JSON = (".fasta", ".fa", ".faa", ".fna", ".ffn"), (".jsonl", ".ndjson")
 
 @dataclass(frozen=True)
 class Things:
-    """Objects of a file, their names, and their labels, None where a line has none (or for all)."""
+    """Objects of a file.
+
+    Attributes
+    ----------
+    objects : list
+    names : list of str
+    labels : list or None
+        None where an object has no label, or for all of them.
+    """
 
     objects: list[Any]
     names: list[str]

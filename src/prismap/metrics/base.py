@@ -107,7 +107,20 @@ class Seen:
 
 
 class NamedMetric(Metric):
-    """A metric that scikit-learn knows by name, on vectors."""
+    """A metric that scikit-learn knows by name, on vectors.
+
+    Parameters
+    ----------
+    name : str, default="euclidean"
+        One of `sklearn.metrics.pairwise_distances`.
+    n_jobs : int, default=None
+        Threads.
+
+    Examples
+    --------
+    >>> NamedMetric("cosine").fit([[1.0, 0.0], [0.0, 2.0]]).pairwise().tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
 
     def __init__(self, name="euclidean", *, n_jobs=None):
         self.name = name
@@ -137,7 +150,13 @@ class NamedMetric(Metric):
 
 
 class PrecomputedMetric(Metric):
-    """Distances that are known already: square at fit, (n_new, n_fitted) for new rows."""
+    """Distances that are known already: square at fit, (n_new, n_fitted) for new rows.
+
+    Examples
+    --------
+    >>> PrecomputedMetric().fit([[0.0, 2.0], [2.0, 0.0]]).pairwise().tolist()
+    [[0.0, 2.0], [2.0, 0.0]]
+    """
 
     def fit(self, X, y=None):
         """Keep the matrix of distances between the fitted rows."""

@@ -185,7 +185,13 @@ def symmetric_distances(D2):
 
 
 class VectorMetric(DataMetric):
-    """Euclidean distances of vectors, dense or sparse. Centred, so that large offsets cost no digits."""
+    """Euclidean distances of vectors, dense or sparse. Centred, so that large offsets cost no digits.
+
+    Examples
+    --------
+    >>> VectorMetric().fit([[0.0, 0.0], [3.0, 4.0]]).pairwise().tolist()
+    [[0.0, 5.0], [5.0, 0.0]]
+    """
 
     def read(self, estimator, X, *, reset=True):
         """Rows X, checked."""
@@ -244,6 +250,11 @@ class CosineMetric(VectorMetric):
     It orders pairs as the cosine distance does, and is a Euclidean metric, as the Fisher metric needs. Every row is
     scaled to length 1 when it is read; what is made of the map (a model as posterior, `inverse_transform`) sees rows of
     this length.
+
+    Examples
+    --------
+    >>> CosineMetric().fit([[1.0, 0.0], [0.0, 2.0]]).pairwise().round(3).tolist()
+    [[0.0, 1.414], [1.414, 0.0]]
     """
 
     def read(self, estimator, X, *, reset=True):
@@ -337,6 +348,11 @@ class SimilarityMetric(MatrixMetric):
     ----------
     repair : {"clip", "flip", "shift", "none"}, default="clip"
         What is done about negative eigenvalues of the similarity matrix; see `repair_similarity`.
+
+    Examples
+    --------
+    >>> SimilarityMetric().fit([[1.0, 0.0], [0.0, 1.0]]).pairwise().round(3).tolist()
+    [[0.0, 1.414], [1.414, 0.0]]
     """
 
     kind = "similarity"
@@ -409,7 +425,13 @@ class SimilarityMetric(MatrixMetric):
 
 
 class DissimilarityMetric(MatrixMetric):
-    """Dissimilarities as they are."""
+    """Dissimilarities as they are.
+
+    Examples
+    --------
+    >>> DissimilarityMetric().fit([[0.0, 2.0], [2.0, 0.0]]).pairwise().tolist()
+    [[0.0, 2.0], [2.0, 0.0]]
+    """
 
     kind = "dissimilarity"
 

@@ -138,7 +138,22 @@ class MapClusters:
 
 
 def one_gaussian(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Rows drawn from one Gaussian with the mean and the covariance of X: as many, and no clusters."""
+    """Rows drawn from one Gaussian with the mean and the covariance of X: as many, and no clusters.
+
+    Parameters
+    ----------
+    X : (n, d) rows
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    array (n, d)
+
+    Examples
+    --------
+    >>> one_gaussian(np.zeros((5, 2)), np.random.default_rng(0)).shape
+    (5, 2)
+    """
     centre = X.mean(axis=0)
     return centre + rng.normal(size=(len(X), len(X))) @ (X - centre) / np.sqrt(len(X))
 
@@ -156,6 +171,16 @@ def judge_clusters(
     null : positions of a map of one Gaussian (`one_gaussian`), made in the same way; None if there is none
     names : the class of each row in words, None for rows without; None without classes
     random_state : for the sample of many rows
+
+    Returns
+    -------
+    MapClusters
+
+    Examples
+    --------
+    >>> Y = np.random.default_rng(0).normal(size=(60, 2)) + 20 * (np.arange(60) < 20)[:, None]
+    >>> len(judge_clusters(Y).found)
+    2
     """
     Y = np.asarray(Y, dtype=np.float64)
     rows = some_rows(len(Y), random_state)

@@ -11,6 +11,12 @@ import numpy as np
 class Estimate(float):
     """A float that also knows its `spread`, the standard error over the rows it was averaged over.
 
+    Attributes
+    ----------
+    spread : float, NaN where it is not known
+
+    Examples
+    --------
     >>> error = Estimate(0.25, spread=0.05)
     >>> error < 0.3, error.spread, str(error)
     (True, 0.05, '0.250 +- 0.050')

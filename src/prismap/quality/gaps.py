@@ -46,6 +46,10 @@ def find_clusters(Y: Any, *, least_gap: float = LEAST_GAP, random_state: Any = 0
     random_state : int, RandomState instance or None, default=0
         For the sample of more than 1,500 rows; the others go with the nearest one of it.
 
+    Returns
+    -------
+    array (n,) of whole numbers
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)

@@ -36,7 +36,14 @@ N_PERMUTED = 999
 
 @dataclass(frozen=True)
 class Arrangement:
-    """Rank `correlation` of the distances between classes in map and data, over `n_pairs` pairs, and its `p_value`."""
+    """How far the distances between classes in a map agree with those in the data.
+
+    Attributes
+    ----------
+    correlation : Spearman's rank correlation
+    n_pairs : number of pairs of classes
+    p_value : that of Mantel's test
+    """
 
     correlation: float
     n_pairs: int

@@ -22,7 +22,14 @@ N_VOTES = 20_000
 
 @dataclass(frozen=True)
 class NullResult:
-    """A figure under permuted targets: its values, their mean and spread (standard deviation), and the chance level."""
+    """A figure under permuted targets.
+
+    Attributes
+    ----------
+    values : one per permutation
+    chance : the level that unrelated targets should have
+    mean, spread : mean and standard deviation of the values
+    """
 
     values: tuple[float, ...]
     chance: float

@@ -27,6 +27,10 @@ def knn_steps(
         step
     n_neighbors : k
 
+    Returns
+    -------
+    Estimate : the mean number of steps, with its standard error as ``spread``.
+
     Examples
     --------
     >>> float(knn_steps([[0.0], [0.1], [1.0], [1.1]], [1, 1, 3, 3], n_neighbors=1))
@@ -39,6 +43,20 @@ def knn_steps(
 
 
 def chance_steps(y: Any) -> float:
-    """The smallest error that guesses without neighbours have: that of the median of all known classes."""
+    """The smallest error that guesses without neighbours have: that of the median of all known classes.
+
+    Parameters
+    ----------
+    y : ordered classes as numbers
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> chance_steps([1, 2, 3])
+    0.6666666666666666
+    """
     codes = np.unique(np.asarray(y), return_inverse=True)[1]
     return float(np.abs(codes - np.median(codes)).mean())

@@ -29,7 +29,11 @@ DEPTHS = ("method", "coordinates")
 class Circularity:
     """Labels made by clustering: how well they separate, and how well those of data without structure do.
 
-    Separations are mean silhouette widths, at most 1, judged `where`: in the "map" or in the "data".
+    Attributes
+    ----------
+    separation : mean silhouette width of the labels, at most 1
+    null : the same for clusters of data whose columns were permuted independently
+    where : "map" or "data", where it is judged
     """
 
     separation: float
@@ -44,10 +48,18 @@ class Circularity:
 
 @dataclass(frozen=True)
 class TargetScore:
-    """One error of the map with all it must be compared to. `permuted*`: everything refitted with permuted targets.
+    """One error of the map, with all that it must be compared with.
 
-    `value`, `unsupervised` and `permuted` are judged in the same way; the `*in_sample` ones among the fitted rows. `of`
-    names the one of several targets that it is about; None for all of them.
+    Attributes
+    ----------
+    name : what it is called, such as "10-NN error"
+    value : the error of the map on the judged rows
+    chance : what a neighbour picked at random would give
+    in_sample : the error among the fitted rows
+    unsupervised : that of an unsupervised map, judged like `value`
+    permuted : that of maps of permuted targets, judged like `value`
+    permuted_in_sample : the same among their fitted rows
+    of : which of several targets it is about; None for all of them
     """
 
     name: str

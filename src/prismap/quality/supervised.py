@@ -127,7 +127,13 @@ def neighbor_means(
 
 @dataclass(frozen=True)
 class Overlap:
-    """`share` of the neighbours of rows of class `of` belong to class `into`."""
+    """Two classes that are mixed in a map.
+
+    Attributes
+    ----------
+    of, into : names of the classes
+    share : share of the neighbours of rows of class `of` that belong to class `into`
+    """
 
     of: str
     into: str

@@ -20,7 +20,8 @@ def relevance_panel(
     ----------
     X, Y : rows, and their positions on the map
     names : names of the features, default=None
-    groups : a label per row, default=None. Groups of fewer than five rows are left out.
+    groups : a label per row, default=None
+        Groups of fewer than five rows are left out.
     subset : rows whose neighbourhoods are judged, default=None
     model : FeatureRelevance, default=None
         None takes the "forward" one, which is quick.

@@ -74,6 +74,15 @@ class PredictedLabels(Choice):
     Parameters
     ----------
     model : a classifier (``predict`` is enough) or a regressor, fitted or not.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import LinearSVC
+    >>> from prismap.metrics import FisherMetric
+    >>> X, y = load_iris(return_X_y=True)
+    >>> FisherMetric(posterior=PredictedLabels(LinearSVC()), random_state=0).fit(X, y).pairwise().shape
+    (150, 150)
     """
 
     targets = ("class", "real")

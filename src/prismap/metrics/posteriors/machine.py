@@ -20,6 +20,14 @@ class LeastSquaresMachine(RowPosterior):
     n_support : int or None, default=None
         Support rows. None takes all labelled rows up to 4000; where there are more, the machine stands on 2000
         landmarks and is fitted to all of them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from prismap.metrics import FisherMetric
+    >>> metric = FisherMetric(posterior=LeastSquaresMachine(), supervision=0.8, random_state=0)
+    >>> metric.fit(*load_iris(return_X_y=True)).pairwise().shape
+    (150, 150)
     """
 
     name = "lssvm"

@@ -275,6 +275,13 @@ class GaussianProcess(Posterior):
         Variances of signal and noise, where beta is given.
     n_support : int or None, default=None
         Support rows; None takes 1000 to 300, by the number of rows.
+
+    Examples
+    --------
+    >>> from prismap.metrics import FisherMetric
+    >>> X = np.linspace(0, 1, 40)[:, None]
+    >>> FisherMetric(posterior=GaussianProcess(1.0), perplexity=10).fit(X, X[:, 0] ** 2).pairwise().shape
+    (40, 40)
     """
 
     name, targets = "gp", ("real",)

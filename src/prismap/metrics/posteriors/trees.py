@@ -167,6 +167,14 @@ class Trees(RowPosterior):
     ----------
     n_support : int or None, default=None
         Rows that the forest is fitted to; None takes all labelled rows up to 4000.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from prismap.metrics import FisherMetric
+    >>> X, y = load_iris(return_X_y=True)
+    >>> FisherMetric(posterior=Trees(), supervision=0.8, perplexity=10, random_state=0).fit(X, y).pairwise().shape
+    (150, 150)
     """
 
     name = "trees"
