@@ -14,7 +14,8 @@ three kinds. Each stands beside the same map of targets that were permuted befor
   targets show what they are worth.
 
 **What differs.** The thesis' sphere is not published, so ours is drawn anew (500 points, a polynomial of second degree
-in the first two dimensions, no noise). Features are standardised.
+in the first two dimensions, no noise). Features are standardised. The figures are older than the process that draws in
+extreme targets, which is now the posterior of the honest rows.
 """
 
 from __future__ import annotations
