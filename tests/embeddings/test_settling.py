@@ -40,34 +40,32 @@ def test_moved_neighbours_by_sets(Y):
 
 
 @pytest.mark.parametrize("n_rows", [2, 3, 40, 1000])
-@pytest.mark.parametrize("neighbors", [True, False])
-def test_the_first_look_tells_nothing_and_no_tolerance_is_never_met(n_rows, neighbors):
+def test_the_first_look_tells_nothing_and_no_tolerance_is_never_met(n_rows):
     Y = np.random.default_rng(0).normal(size=(n_rows, 2))
-    settling, never = (Settling(n_rows, tol, neighbors=neighbors) for tol in (0.01, 0.0))
+    settling, never = (Settling(n_rows, tol) for tol in (0.01, 0.0))
     assert len(settling.rows) == min(n_rows, N_LOOKED_AT)
     assert [settling.is_settled(Y) for _ in range(2)] == [False, True]
     assert [never.is_settled(Y) for _ in range(2)] == [False, False]
 
 
 def test_neighbours_may_move_where_the_arrangement_does_not(Y):
-    """Two far clusters in each of which the rows change places: only `neighbors` sees it."""
+    """Two far clusters, in one of which the rows change places."""
     Y = 0.01 * Y + np.where(np.arange(40) < 20, 0, 100)[:, None]
     shuffled = np.concatenate([np.random.default_rng(2).permutation(20), np.arange(20, 40)])
-    for neighbors in (True, False):
-        settling = Settling(40, 0.01, neighbors=neighbors)
-        settling.is_settled(Y)
-        assert settling.is_settled(Y[shuffled]) is not neighbors
+    assert np.linalg.norm(arrangement(Y[shuffled]) - arrangement(Y)) < 0.01
+    settling = Settling(40, 0.01)
+    assert [settling.is_settled(Z) for Z in (Y, Y[shuffled], Y[shuffled])] == [False, False, True]
 
 
 @pytest.mark.parametrize("n_rows", [120, 400])
 def test_a_settled_map_is_as_good_as_the_map_of_all_iterations(n_rows):
-    """On both engines: fewer than half of the iterations, and as many neighbours kept."""
+    """On both engines: fewer iterations, all of the exaggerated ones among them, and as many neighbours kept."""
     X, _ = make_blobs(n_rows, 5, centers=4, cluster_std=1.5, random_state=3)
     short, long = (TSNE(perplexity=15, tol=tol, random_state=0).fit(X) for tol in (0.03, 0))
     assert (long.n_iter_, long.stop_reason_) == (750, "max_iter")
     assert short.stop_reason_ == "converged"
     assert short.n_iter_ % 25 == 0
-    assert short.n_iter_ < 375
+    assert 250 < short.n_iter_ < 500
     own, *near = (neighborhoods(Y, np.arange(n_rows)) for Y in (X, short.embedding_, long.embedding_))
     assert share_moved(own, near[0]) == pytest.approx(share_moved(own, near[1]), abs=0.02)
     assert short.kl_divergence_ < long.kl_divergence_ + 0.1

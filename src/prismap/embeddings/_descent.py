@@ -1,6 +1,6 @@
 """openTSNE's gradient descent, exaggerated and then not, with a look at the map every 25 steps.
 
-A look ends a phase that has settled, calls the user's callback, and keeps the state of the run, from which another run
+A look ends the second phase if the map has settled, calls the user's callback, and keeps the state of the run, from which another run
 goes on to the same positions, to the last bit.
 """
 
@@ -54,7 +54,11 @@ class Descent:
             self.embedding.optimizer.update, self.embedding.optimizer.gains = state["update"], state["gains"]
 
     def run(self, *, exaggeration, n_iter, tol=0.0, learning_rate="auto", callback=None):
-        """Descend for n_iter // 2 steps with exaggeration and n_iter without; both end if the map has settled."""
+        """Descend for n_iter // 2 steps with exaggeration and n_iter without, or until the map has settled.
+
+        The first phase is not cut short: it pulls together what belongs together, and goes on doing so while positions
+        hardly change. Ended early, it leaves surfaces torn.
+        """
         phases, reason = [(n_iter // 2, exaggeration), (n_iter, 1.0)], "max_iter"
         with InterruptBetweenSteps() as interrupt:
             engine = interrupt.between(self.engine)
@@ -73,7 +77,7 @@ class Descent:
 
     def _descend(self, steps, engine, rate, factor, tol, callback):
         """The rest of a phase of so many steps, and why it ended."""
-        settling = Settling(len(self.embedding), tol, neighbors=factor == 1)
+        settling = Settling(len(self.embedding), tol if factor == 1 else 0.0)
         if self.steps:
             settling.is_settled(self.embedding)  # the look after which the state was kept
         while self.steps < steps:

@@ -35,21 +35,20 @@ def share_moved(before, after):
 class Settling:
     """Looks at a map every now and then and tells whether it has settled up to `tol`.
 
-    It has if the arrangement of `N_LOOKED_AT` rows changed by less than `tol` since the last look, and, with
-    `neighbors`, if a smaller share of their nearest neighbours did. (While exaggerated, clusters are so dense that the
-    neighbours in them are a matter of chance.) The first look tells nothing, and with ``tol=0`` none does.
+    It has if the arrangement of `N_LOOKED_AT` rows changed by less than `tol` since the last look, and a smaller share
+    of their nearest neighbours did. The first look tells nothing, and with ``tol=0`` none does.
     """
 
-    def __init__(self, n_rows, tol, *, neighbors):
+    def __init__(self, n_rows, tol):
         self.rows = np.unique(np.linspace(0, n_rows - 1, min(N_LOOKED_AT, n_rows)).astype(np.intp))
-        self.tol, self.neighbors, self._last = tol, neighbors, None
+        self.tol, self._last = tol, None
 
     def is_settled(self, Y):
         """Look at positions Y."""
         if not self.tol:
             return False
         Y, last = np.asarray(Y), self._last
-        self._last = arrangement(Y[self.rows]), neighborhoods(Y, self.rows) if self.neighbors else None
+        self._last = arrangement(Y[self.rows]), neighborhoods(Y, self.rows)
         if last is None or np.linalg.norm(last[0] - self._last[0]) >= self.tol:
             return False
-        return not self.neighbors or share_moved(last[1], self._last[1]) < self.tol
+        return share_moved(last[1], self._last[1]) < self.tol

@@ -46,13 +46,13 @@ class TSNE(Embedding):
         affinities) for everything else. They are shrunk to a standard deviation of 1e-4, and a little noise separates
         duplicates.
     early_exaggeration : float or "auto", default="auto"
-        Factor on P during the first iterations, ``n_iter // 2`` at most. "auto" is 12.
+        Factor on P during the first ``n_iter // 2`` iterations. "auto" is 12.
     n_iter : int, default=500
         Largest number of iterations after those with exaggeration, which come on top.
     tol : float, default=0.03
         The iterations end when the embedding has settled: of 300 samples a smaller share than this of the ten nearest
         neighbours has changed in 25 iterations, and their distances from each other, apart from the scale, have
-        changed by less. Those with exaggeration end by the distances alone. 0 does all iterations.
+        changed by less. Those with exaggeration are all done. 0 does all iterations.
     learning_rate : float or "auto", default="auto"
         "auto" is n divided by the exaggeration in force.
     neighbors : {"auto", "exact", "partition", "vptree"} or (distances, indices), default="auto"
