@@ -43,7 +43,7 @@ QUICK = Effort("quick", 60, 60, 1, 1, 300, 40, 1000, 300, False, False)
 #: Up to so many rows maps are quickly made, and vary more.
 FEW_ROWS = 600
 #: A full verdict takes about so many times as long as the fit, on a map of 1,500 rows or more.
-FULL_SHARE = 2.0
+FULL_SHARE = 2.5
 
 
 def effort_of(budget: str | float, fit_seconds: float) -> Effort:
