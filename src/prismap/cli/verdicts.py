@@ -19,7 +19,8 @@ from prismap.cli.folder import PAGE, PICTURE, folder_aside
 from prismap.exceptions import InputError
 from prismap.explorer import write_html
 from prismap.page_data import Layer, PageData, Target
-from prismap.tables import Roles, Table, label_texts, learn_encoding, read_table
+from prismap.tables import Roles, Table, label_texts, learn_encoding, read_table, reader_of
+from prismap.tables.table import describe_names
 
 VERDICTS, WORDS = "verdicts.json", "verdicts.txt"
 #: A line per row: without and with pyarrow.
@@ -49,9 +50,12 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--id", dest="ids", metavar="COL", help="column that names the rows")
     parser.add_argument("--drop", type=options.names, default=(), metavar="COLS", help="columns to leave out: a,b,c")
     parser.add_argument(
-        "--standardize", action=argparse.BooleanOptionalAction, default=True,
-        help="bring every column to mean 0 and variance 1 (default)",
+        "--standardize", action=argparse.BooleanOptionalAction,
+        help="bring every column to mean 0 and variance 1 (default, except for cells)",
     )  # fmt: skip
+    parser.add_argument(
+        "--rep", metavar="KEY", help="for h5ad files: the entry of obsm, or the layer, to use as data (default: X)"
+    )
     parser.add_argument("--impute", choices=("median",), help="fill missing values (default: refuse them)")
     parser.add_argument(
         "--task", choices=("auto", "class", "real"), default="auto", help="what the target is (default: auto)"
@@ -63,15 +67,21 @@ def read_rows(
     args: argparse.Namespace, console: Console, apart: Sequence[str] = ()
 ) -> tuple[Table, NDArray[np.float64]]:
     """The table, and its features as numbers; columns `apart` are no features."""
-    roles = Roles(args.target, args.ids, args.drop, show=tuple(apart))
+    cells = reader_of(args.data) == "cells"
+    if args.rep is not None and not cells:
+        raise InputError(f"--rep is for h5ad files; {args.data} has one matrix.")
+    roles = Roles(args.target, args.ids, args.drop, show=tuple(apart), matrix=args.rep)
     with console.stage(f"reading {args.data}"):
-        table = read_table(args.data, Roles(args.target, args.ids, args.drop))
+        table = read_table(args.data, replace(roles, show=()))
     for note in table.notes:
         console.note(note)
     missing = [name for name in apart if name not in table.columns]
     if missing:
-        raise InputError(f"there is no column {missing[0]!r} for --x or --y; there are {', '.join(table.columns)}.")
-    encoding, notes = learn_encoding(table, roles=roles, standardize=args.standardize, impute=args.impute)
+        raise InputError(
+            f"there is no column {missing[0]!r} for --x or --y; {describe_names(missing[0], table.columns)}."
+        )
+    standardize = not cells if args.standardize is None else args.standardize
+    encoding, notes = learn_encoding(table, roles=roles, standardize=standardize, impute=args.impute)
     for note in notes:
         console.note(note)
     return table, encoding.apply(table).X

@@ -67,6 +67,13 @@ def cell_batches(path: Path, roles: Roles, n_rows: int) -> Iterator[Table]:
         yield cells_table(cells, roles, slice(start, start + n_rows))
 
 
+def coordinates_of(cells: Any, key: str) -> NDArray[np.float64]:
+    """An entry of `obsm`, such as the positions of the cells on a map, as rows by columns."""
+    if key not in cells.obsm:
+        raise InputError(f"the cells have no obsm {key!r}; obsm holds {quoted(cells.obsm.keys()) or 'nothing'}.")
+    return _dense(cells.obsm[key]).astype(np.float64)
+
+
 def matrix_named_by(column: str) -> str | None:
     """The matrix that a feature's name speaks of; None for a gene of X.
 
