@@ -8,6 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from prismap import judge
+from prismap.exceptions import InputError
 
 anndata = pytest.importorskip("anndata")
 
@@ -50,6 +51,11 @@ def test_coordinates_in_obsm_are_judged_as_in_python(run, cells, file, tmp_path)
     alone = judge(cells.obsm["X_pca"], cells.obsm["X_umap"], cells.obs["cell_type"]).to_dict()
     assert stored["X_umap"]["scores"] == alone["scores"]
     assert stored["X_umap"]["structure"] == alone["structure"]  # representations keep their scales
+
+
+def test_python_takes_the_entries_and_not_the_object(cells):
+    with pytest.raises(InputError, match=r"Pass entries of it: judge\(adata.obsm\['X_pca'\]"):
+        judge(cells, cells.obsm["X_umap"], cells.obs["cell_type"])
 
 
 def test_columns_of_obs_may_be_coordinates_too(run, cells, tmp_path):

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from prismap.cli import options
 from prismap.cli.console import Console
 from prismap.cli.folder import check_folder
-from prismap.cli.verdicts import JudgedMap, add_table_options, read_rows, read_together, write_verdicts
+from prismap.cli.verdicts import JudgedMap, add_table_options, checked_target, read_rows, read_together, write_verdicts
 from prismap.exceptions import InputError
 from prismap.tables import Table, TextColumn, read_obsm, reader_of
+from prismap.tables.encoding import is_number
 
 
 def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
@@ -50,13 +51,16 @@ def run(args: argparse.Namespace, console: Console) -> None:
     found = {f"{x}, {y}": columns(table, x, y) for x, y in zip(args.x, args.y, strict=True)}
     if args.obsm:
         found |= {key: plane(key, values, console) for key, values in read_obsm(args.data, args.obsm).items()}
+    kind, _, _ = checked_target(table, X, args)
+    if args.clustered and kind != "class":
+        raise InputError("--clustered is for classes that a clustering made, and --target names none.")
     from prismap.judging import judge
 
     maps = []
     for name, positions in found.items():
         with console.stage(f"judging {name}"):
             report = judge(
-                X, positions, table.target, target=args.task, random_state=args.seed,
+                X, positions, table.target, target=args.target_kind, random_state=args.seed,
                 labels_from="clustering" if args.clustered else None,
             )  # fmt: skip
         maps.append(JudgedMap(name, positions, report))
@@ -67,6 +71,12 @@ def check_names(args: argparse.Namespace) -> None:
     """Whether the options name maps, before a large file is read."""
     if len(args.x) != len(args.y):
         raise InputError(f"--x names {len(args.x)} columns and --y {len(args.y)}: each map needs one of each.")
+    for x, y in zip(args.x, args.y, strict=True):
+        if x == y:
+            raise InputError(f"--x and --y both name {x!r}: a map needs two columns.")
+    labels = [name for name in (*args.x, *args.y) if name in (args.target, args.ids, *args.drop)]
+    if labels:
+        raise InputError(f"--x or --y names {labels[0]!r}, and so does --target, --id or --drop: name it once.")
     cells = reader_of(args.data) == "cells"
     if not args.x and not args.obsm:
         raise InputError(
@@ -82,8 +92,12 @@ def check_names(args: argparse.Namespace) -> None:
 def columns(table: Table, x: str, y: str) -> NDArray[np.float64]:
     """Two columns as positions."""
     for name in (x, y):
-        if isinstance(table.columns[name], TextColumn):
-            raise InputError(f"the column {name!r} holds text; --x and --y name columns of coordinates.")
+        column = table.columns[name]
+        if isinstance(column, TextColumn):
+            word = next((level for level in column.levels if not is_number(level)), column.levels[0])
+            raise InputError(
+                f"the column {name!r} holds text, such as {word!r}; --x and --y name columns of coordinates."
+            )
         refuse_missing(f"the column {name!r}", np.asarray(table.columns[name], dtype=np.float64)[:, None])
     return refuse_one_place(
         f"{x!r} and {y!r}", np.column_stack([np.asarray(table.columns[name], dtype=np.float64) for name in (x, y)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -58,8 +59,10 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--impute", choices=("median",), help="fill missing values (default: refuse them)")
     parser.add_argument(
-        "--task", choices=("auto", "class", "real"), default="auto", help="what the target is (default: auto)"
-    )
+        "--target-kind", choices=("auto", "class", "real", "none"), default="auto",
+        help="what the target is; none ignores it (default: auto)",
+    )  # fmt: skip
+    options.refuse_old(parser, {"--task": "--target-kind"})
     parser.add_argument("--seed", type=options.seed, default=0, metavar="N", help="random seed (default: 0)")
 
 
@@ -81,6 +84,10 @@ def read_rows(
             f"there is no column {missing[0]!r} for --x or --y; {describe_names(missing[0], table.columns)}."
         )
     standardize = not cells if args.standardize is None else args.standardize
+    if set(table.columns) <= {*apart, *table.show}:
+        raise InputError(
+            f"{args.data} has no columns besides coordinates and labels; a map is judged against its data."
+        )
     encoding, notes = learn_encoding(table, roles=roles, standardize=standardize, impute=args.impute)
     for note in notes:
         console.note(note)
@@ -169,13 +176,23 @@ def page_of_maps(
     )  # fmt: skip
 
 
+def checked_target(table: Table, X: NDArray[np.float64], args: argparse.Namespace) -> tuple[str, Any, Any]:
+    """The target as `judge` takes it; a refusal names its column."""
+    from prismap.judging.inputs import as_target
+
+    try:
+        return as_target(table.target, table.n_rows, args.target_kind, X)
+    except InputError as error:
+        raise InputError(
+            re.sub(r"\by\b", lambda _: f"the target {args.target or 'y'!r}", str(error), count=1)
+        ) from error
+
+
 def target_of(table: Table, X: NDArray[np.float64], args: argparse.Namespace) -> Target:
     """The target in the page's terms."""
-    from prismap.judging.any_map import as_target
-
-    if table.target is None:
+    kind, values, classes = checked_target(table, X, args)
+    if kind == "none":
         return Target()
-    kind, values, classes = as_target(table.target, table.n_rows, args.task, X)
     if kind == "real":
         return Target(kind="real", name=args.target, values=values)
     return Target(kind="class", name=args.target, classes=[str(name) for name in classes], codes=values)
