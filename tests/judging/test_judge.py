@@ -286,7 +286,10 @@ def test_rows_that_are_named_must_match(flowers):
         judge(PCA(2), data, labels[::-1])
     expected = judge(X, X[:, :2], y).scores
     assert judge(data, Y[::-1].loc[data.index], labels).scores == expected
-    assert judge(data, Y.reset_index(drop=True), labels).scores == expected  # numbers of rows name nothing
+    data.index = np.arange(240)[::-1]  # drawn in another order, and a map of it that is merely numbered
+    assert judge(data, Y.reset_index(drop=True), y).scores == expected
+    data.index = pd.MultiIndex.from_product([range(24), range(10)])
+    assert judge(data, Y, y).scores == expected
 
 
 def test_duplicated_coordinates_are_said(flowers):

@@ -112,7 +112,8 @@ def refuse_other_rows(*named: tuple[str, Any]) -> None:
     indexed = [(name, index) for name, values in named if (index := _row_names(values)) is not None]
     for name, index in indexed[1:]:
         first, expected = indexed[0]
-        if len(index) != len(expected) or index.equals(expected) or not index.isin(expected).any():
+        comparable = len(index) == len(expected) and index.nlevels == expected.nlevels
+        if not comparable or index.equals(expected) or not index.isin(expected).any():
             continue
         raise InputError(
             f"{first} and {name} have the same number of rows, but by their index not the same rows in the same order. "
