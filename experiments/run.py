@@ -21,7 +21,7 @@ from experiments import ledger
 
 NAMES = (
     "honesty", "supervised", "methods", "posteriors", "mappings", "lattices", "segments", "objects",
-    "field", "verdicts", "relevance_notions", "relevance_pictures", "parametric", "prototypes",
+    "field", "verdicts", "trust", "relevance_notions", "relevance_pictures", "parametric", "prototypes",
     "deepview",
     "table_a", "table_b", "table_c", "table_d", "table_e", "table_f", "table_g", "table_h",
 )  # fmt: skip

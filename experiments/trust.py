@@ -1,0 +1,122 @@
+"""Whether the trust in single rows is what it says: `PrisMap.trust` on rows that neither the map nor the rule has seen.
+
+A map of 1,000 rows (fewer where there are not so many) and its full report, from whose held-out rows the rule of trust
+is learnt; then up to 1,000 other rows. *Wrong*: their ten nearest fitted rows on the map say another class, or miss a
+number by more than half its standard deviation. *Calibration*: mean difference, in points, of the trust and the share
+of rows that are right, over ten groups of equal size, and what *chance* alone would make of it if every trust were
+exactly right (groups are small). *Worst tenth*: share of the wrong rows that the least trusted
+tenth holds, and the *most* it can hold, which is less than all where more than a tenth is wrong. *Report / fit*:
+processor time of the whole report, of which trust is a small part. Rows that are far from the fitted ones have no trust
+and do not count. *Permuted*: the same with labels shuffled before the fit, judged by the shuffled ones. Means of two
+splits.
+
+**Goals.** Calibration at most 3 points, at least 40 % of the errors in the worst tenth (or the most there can be).
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+
+import numpy as np
+from sklearn.datasets import load_diabetes, load_digits, load_wine, make_friedman1
+from sklearn.neighbors import NearestNeighbors
+
+from experiments.common import load, split_rows
+from experiments.ledger import main
+from prismap import PrisMap
+from prismap.exceptions import PrismapWarning
+from prismap.map.trust import TOLERANCE
+from prismap.quality.trust import calibration_error, worst_tenth
+
+STORED = ("usps9298", "phoneme_lvqpak", "letter")
+N_NEIGHBORS, N_SPLITS = 10, 2
+#: Fitted rows, and others at most.
+N_ROWS = 1000
+
+
+def friedman(**_):
+    """A number that five of ten columns make, with noise."""
+    return make_friedman1(2 * N_ROWS, noise=1.0, random_state=0)
+
+
+BUNDLED = {"digits": load_digits, "wine": load_wine, "diabetes": load_diabetes, "friedman1": friedman}
+NUMBERS = ("diabetes", "friedman1")
+
+
+def part(name):
+    """The part of one set."""
+
+    def run(options):
+        warnings.simplefilter("ignore", PrismapWarning)
+        found = [judged(name, options, seed) for seed in range(1 if options.quick else N_SPLITS)]
+        for target, rows in zip(("true", "permuted"), zip(*found, strict=True), strict=True):
+            yield {"set": name, "target": target, **mean_row(rows)}
+
+    return run
+
+
+def judged(name, options, seed):
+    """Figures of one split, with the true target and with a permuted one."""
+    if name in BUNDLED:
+        X, y = BUNDLED[name](return_X_y=True)
+    else:
+        X, y = (load(options.data, name)[key] for key in ("X", "y"))
+    n = min(150 if options.quick else N_ROWS, 2 * len(X) // 3)
+    X, y, X_new, y_new = split_rows(X, y, n, n, seed)
+    kind = "real" if name in NUMBERS else "class"
+    order = np.random.default_rng(seed).permutation(len(X) + len(X_new))
+    shuffled = np.concatenate([y, y_new])[order]
+    return [
+        figures(kind, X, one, X_new, two, n_permutations)
+        for one, two, n_permutations in ((y, y_new, None), (shuffled[: len(X)], shuffled[len(X) :], 1))
+    ]
+
+
+def figures(kind, X, y, X_new, y_new, n_permutations):
+    """The rule's figures on rows that it has not seen."""
+    begin = time.process_time()
+    model = PrisMap(target=kind, random_state=0).fit(X, y)
+    fitted = time.process_time()
+    model.report(**({} if n_permutations is None else {"n_permutations": n_permutations}))
+    done = time.process_time()
+    Y = model.transform(X_new)
+    trust = model.trust(X_new)
+    near = NearestNeighbors(n_neighbors=N_NEIGHBORS).fit(model.embedding_).kneighbors(Y, return_distance=False)
+    if kind == "real":
+        right = np.abs(y[near].mean(axis=1) - y_new) <= TOLERANCE * y.std()
+    else:
+        classes, codes = np.unique(y, return_inverse=True)
+        votes = (codes[near][:, :, None] == np.arange(len(classes))).sum(axis=1)
+        right = classes[votes.argmax(axis=1)] == y_new
+    known = np.isfinite(trust)
+    trust, right = trust[known], right[known].astype(np.float64)
+    wrong = 1 - right.mean()
+    return {
+        "wrong, %": 100 * wrong, "calibration": 100 * calibration_error(trust, right),
+        "by chance": 100 * error_by_chance(trust),
+        "worst tenth, %": 100 * worst_tenth(trust, right), "most, %": 100 * min(1.0, 0.1 / max(wrong, 1e-9)),
+        "report / fit": (done - fitted) / (fitted - begin), "rows": len(trust),
+    }  # fmt: skip
+
+
+def error_by_chance(trust, n_draws=200):
+    """Mean calibration error of rows that are right with just the chance their trust gives them."""
+    draws = np.random.default_rng(0).random((n_draws, len(trust))) < trust
+    return float(np.mean([calibration_error(trust, draw) for draw in draws]))
+
+
+def mean_row(rows):
+    """Means over the splits, rounded as a page shows them."""
+    digits = {"calibration": 1, "by chance": 1, "report / fit": 1}
+    means = {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
+    return {name: round(value, digits[name]) if name in digits else round(value) for name, value in means.items()}
+
+
+PARTS = {name: part(name) for name in (*BUNDLED, *STORED)}
+WITHOUT_DATA = tuple(BUNDLED)
+READING = ""
+
+if __name__ == "__main__":
+    main(sys.modules[__name__])
