@@ -89,6 +89,18 @@ def test_refusals_name_what_there_is(refused, cells, file, flowers, tmp_path):
     assert "no column 'type' for target" in refused("judge", file, "--obsm", "X_umap", "--target", "type", *out[2:])
 
 
+def test_cells_without_x_need_a_representation(run, refused, cells, tmp_path):
+    bare = anndata.AnnData(obs=cells.obs, obsm=dict(cells.obsm))
+    bare.obsm["X_umap"] = pd.DataFrame(cells.obsm["X_umap"], index=cells.obs_names, columns=["u", "v"])
+    bare.write_h5ad(tmp_path / "bare.h5ad")
+    words = ("--obsm", "X_umap", "--target", "cell_type", "-o", tmp_path / "out")
+    assert "the cells have no X; obsm holds 'X_no', 'X_pca', 'X_umap'" in refused(
+        "judge", tmp_path / "bare.h5ad", *words
+    )
+    code, _, err = run("judge", tmp_path / "bare.h5ad", *words, "--rep", "X_pca")
+    assert code == 0, err
+
+
 def test_coordinates_that_are_no_map_are_refused(refused, cells, tmp_path):
     mine = cells.copy()
     mine.obsm["holes"] = np.where(np.arange(45)[:, None] < 4, np.nan, cells.obsm["X_umap"])
