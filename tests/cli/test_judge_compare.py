@@ -60,7 +60,35 @@ def test_judge_refuses_what_it_cannot_read(refused, coordinates, tmp_path):
     assert "--x names 2 columns and --y 1" in refused("judge", coordinates, "--x", "no_1,umap_1", "--y", "no_2", *out)
     assert "'soil' holds text" in refused("judge", coordinates, "--x", "soil", "--y", "no_2", *out)
     holes = write_flowers(tmp_path / "holes.csv", u=["", *["1.5"] * 89], v=[f"{j}" for j in range(90)])
-    assert "'u' has no coordinate in 1 of 90 rows" in refused("judge", holes, "--x", "u", "--y", "v", *out)
+    assert "'u' has no coordinate in 1 of 90 rows: leave" in refused("judge", holes, "--x", "u", "--y", "v", *out)
+    point = write_flowers(tmp_path / "point.csv", u=["1"] * 90, v=["2"] * 90)
+    assert "'u' and 'v' put all 90 rows in one place" in refused("judge", point, "--x", "u", "--y", "v", *out)
+    word = write_flowers(tmp_path / "word.csv", u=["here", *["1.5"] * 89], v=[f"{j}" for j in range(90)])
+    assert "'u' holds text, such as 'here'" in refused("judge", word, "--x", "u", "--y", "v", *out)
+
+
+def test_judge_refuses_targets_by_the_name_of_their_column(refused, coordinates, tmp_path):
+    words = ("--x", "umap_1", "--y", "umap_2", "-o", tmp_path / "out")
+    one = write_flowers(tmp_path / "one.csv", kind=["a"] * 90, umap_1=[f"{j}" for j in range(90)], umap_2=["1"] * 90)
+    err = refused("judge", one, *words, "--target", "kind")
+    assert "the target 'kind' holds one class (a) only" in err
+    assert "Use --target-kind none" in err
+    assert "no column 'knd' for target; did you mean 'kind'" in refused("judge", one, *words, "--target", "knd")
+    assert "--clustered is for classes" in refused("judge", coordinates, *words, "--clustered", "--id", "key")
+    text = refused("judge", coordinates, *words, "--target", "species", "--target-kind", "real")
+    assert "--target-kind real needs numbers in the target 'species'" in text
+    assert "--task is called --target-kind now" in refused("judge", coordinates, *words, "--task", "real")
+    assert "names 'umap_1', and so does --target" in refused("judge", coordinates, *words, "--target", "umap_1")
+
+
+def test_judge_refuses_maps_without_coordinates_or_data(refused, coordinates, tmp_path):
+    out = ("--target", "species", "-o", tmp_path / "out")
+    assert "no coordinates are named: --x and --y" in refused("judge", coordinates, *out)
+    assert "--x and --y both name 'no_1'" in refused("judge", coordinates, "--x", "no_1", "--y", "no_1", *out)
+    bare = tmp_path / "bare.csv"
+    bare.write_text("u,v,species\n" + "".join(f"{j},{j * j},{'ab'[j % 2]}\n" for j in range(20)))
+    err = refused("judge", bare, "--x", "u", "--y", "v", *out)
+    assert "no columns besides coordinates and labels" in err
 
 
 def test_methods_are_compared(run, flowers, tmp_path, monkeypatch):

@@ -4,7 +4,9 @@ import json
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
@@ -229,6 +231,16 @@ def test_the_arrangement_of_groups_is_said(flowers):
         (lambda X, y: (X, X[:, 0], y), "rows by columns"),
         (lambda X, y: (X, X[:, :2], np.zeros(240, dtype=int)), "one class (0) only"),
         (lambda X, y: (np.where(X > 5, np.nan, X), X[:, :2], y), "NaN"),
+        (lambda X, y: (X[:, 0], X[:, :2], y), "X must hold rows of features; got an array of shape (240,)"),
+        (lambda X, y: (X.astype(str) + "m", X[:, :2], y), "X must hold numbers; text was found"),
+        (lambda X, y: (np.ones((240, 3)), X[:, :2], y), "the same values in all 240 rows"),
+        (lambda X, y: (X[:4], X[:4, :2], y[:4]), "X has 4 rows; at least 5"),
+        (lambda X, y: (sp.csr_matrix(X), X[:, :2], y), "X is sparse"),
+        (lambda X, y: ("umap", X, y), "a method that makes maps, or a PrisMap first; got 'umap'"),
+        (lambda X, y: (X, np.full((240, 2), "here"), y), "coordinates as numbers, rows by columns; got text"),
+        (lambda X, y: (X, X[:, :2] + 1j, y), "coordinates as numbers"),
+        (lambda X, y: (X, np.ma.masked_greater(X[:, :2], 5), y), "Y holds NaN or infinite values in"),
+        (lambda X, y: (X, X[:, :2], np.full((240, 2), "a")), "y has 2 columns, and not of numbers"),
         (lambda X, y: (PCA, X, y), "give it an object: PCA()"),
         (lambda X, y: (PCA(2), None, y), "judge(method, X, y)"),
         (lambda X, y: (X,), "judge(X, Y, y)"),
@@ -243,6 +255,41 @@ def test_bad_input_gets_one_clear_line(flowers, arguments, words):
         judge(*arguments(*flowers))
     assert words in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"target": "klass"}, "target must be one of auto, class, real, none; got 'klass'"),
+        ({"budget": "fast"}, "budget must be 'full', 'quick'"),
+    ],
+)
+def test_unknown_words_are_refused_for_coordinates_too(flowers, words, message):
+    X, y = flowers
+    with pytest.raises(InputError, match=message):
+        judge(X, X[:, :2], y, **words)
+
+
+def test_a_target_can_be_ignored(flowers):
+    X, y = flowers
+    assert judge(X, X[:, :2], y, target="none").target == "none"
+
+
+def test_rows_that_are_named_must_match(flowers):
+    X, y = flowers
+    names = [f"row{i}" for i in range(240)]
+    data, labels = pd.DataFrame(X, index=names), pd.Series(y, index=names)
+    Y = pd.DataFrame(X[:, :2], index=names)
+    with pytest.raises(InputError, match=r"by their index not the same rows in the same order. Use Y.loc\[X.index\]"):
+        judge(data, Y[::-1], labels)
+    with pytest.raises(InputError, match=r"Use y.loc\[X.index\]"):
+        judge(PCA(2), data, labels[::-1])
+    expected = judge(X, X[:, :2], y).scores
+    assert judge(data, Y[::-1].loc[data.index], labels).scores == expected
+    data.index = np.arange(240)[::-1]  # drawn in another order, and a map of it that is merely numbered
+    assert judge(data, Y.reset_index(drop=True), y).scores == expected
+    data.index = pd.MultiIndex.from_product([range(24), range(10)])
+    assert judge(Y, data.iloc[:, :2], y).scores == expected
 
 
 def test_duplicated_coordinates_are_said(flowers):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from prismap.cli import options
 from prismap.cli.console import Console
 from prismap.cli.folder import check_folder
-from prismap.cli.verdicts import JudgedMap, add_table_options, read_rows, read_together, write_verdicts
+from prismap.cli.verdicts import JudgedMap, add_table_options, checked_target, read_rows, read_together, write_verdicts
 from prismap.exceptions import InputError
 
 
@@ -96,10 +96,11 @@ def run(args: argparse.Namespace, console: Console) -> None:
     table, X = read_rows(args, console)
     if table.target is None:
         raise InputError("prismap compare needs a target: --target names its column.")
+    kind, y, classes = checked_target(table, X, args)
+    if kind == "none":
+        raise InputError("prismap compare needs a target; --target-kind none ignores it.")
     from prismap.judging import judge_and_map
-    from prismap.judging.any_map import as_target
 
-    kind, y, classes = as_target(table.target, table.n_rows, args.task, X)
     maps = []
     for name in chosen:
         if name == "lda" and kind != "class":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +20,8 @@ from prismap.cli.folder import PAGE, PICTURE, folder_aside
 from prismap.exceptions import InputError
 from prismap.explorer import write_html
 from prismap.page_data import Layer, PageData, Target
-from prismap.tables import Roles, Table, label_texts, learn_encoding, read_table
+from prismap.tables import Roles, Table, label_texts, learn_encoding, read_table, reader_of
+from prismap.tables.table import describe_names
 
 VERDICTS, WORDS = "verdicts.json", "verdicts.txt"
 #: A line per row: without and with pyarrow.
@@ -49,13 +51,18 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--id", dest="ids", metavar="COL", help="column that names the rows")
     parser.add_argument("--drop", type=options.names, default=(), metavar="COLS", help="columns to leave out: a,b,c")
     parser.add_argument(
-        "--standardize", action=argparse.BooleanOptionalAction, default=True,
-        help="bring every column to mean 0 and variance 1 (default)",
+        "--standardize", action=argparse.BooleanOptionalAction,
+        help="bring every column to mean 0 and variance 1 (default, except for cells)",
     )  # fmt: skip
+    parser.add_argument(
+        "--rep", metavar="KEY", help="for h5ad files: the entry of obsm, or the layer, to use as data (default: X)"
+    )
     parser.add_argument("--impute", choices=("median",), help="fill missing values (default: refuse them)")
     parser.add_argument(
-        "--task", choices=("auto", "class", "real"), default="auto", help="what the target is (default: auto)"
-    )
+        "--target-kind", choices=("auto", "class", "real", "none"), default="auto",
+        help="what the target is; none ignores it (default: auto)",
+    )  # fmt: skip
+    options.refuse_old(parser, {"--task": "--target-kind"})
     parser.add_argument("--seed", type=options.seed, default=0, metavar="N", help="random seed (default: 0)")
 
 
@@ -63,15 +70,25 @@ def read_rows(
     args: argparse.Namespace, console: Console, apart: Sequence[str] = ()
 ) -> tuple[Table, NDArray[np.float64]]:
     """The table, and its features as numbers; columns `apart` are no features."""
-    roles = Roles(args.target, args.ids, args.drop, show=tuple(apart))
+    cells = reader_of(args.data) == "cells"
+    if args.rep is not None and not cells:
+        raise InputError(f"--rep is for h5ad files; {args.data} has one matrix.")
+    roles = Roles(args.target, args.ids, args.drop, show=tuple(apart), matrix=args.rep)
     with console.stage(f"reading {args.data}"):
-        table = read_table(args.data, Roles(args.target, args.ids, args.drop))
+        table = read_table(args.data, replace(roles, show=()))
     for note in table.notes:
         console.note(note)
     missing = [name for name in apart if name not in table.columns]
     if missing:
-        raise InputError(f"there is no column {missing[0]!r} for --x or --y; there are {', '.join(table.columns)}.")
-    encoding, notes = learn_encoding(table, roles=roles, standardize=args.standardize, impute=args.impute)
+        raise InputError(
+            f"there is no column {missing[0]!r} for --x or --y; {describe_names(missing[0], table.columns)}."
+        )
+    standardize = not cells if args.standardize is None else args.standardize
+    if set(table.columns) <= {*apart, *table.show}:
+        raise InputError(
+            f"{args.data} has no columns besides coordinates and labels; a map is judged against its data."
+        )
+    encoding, notes = learn_encoding(table, roles=roles, standardize=standardize, impute=args.impute)
     for note in notes:
         console.note(note)
     return table, encoding.apply(table).X
@@ -159,13 +176,23 @@ def page_of_maps(
     )  # fmt: skip
 
 
+def checked_target(table: Table, X: NDArray[np.float64], args: argparse.Namespace) -> tuple[str, Any, Any]:
+    """The target as `judge` takes it; a refusal names its column."""
+    from prismap.judging.inputs import as_target
+
+    try:
+        return as_target(table.target, table.n_rows, args.target_kind, X)
+    except InputError as error:
+        raise InputError(
+            re.sub(r"\by\b", lambda _: f"the target {args.target or 'y'!r}", str(error), count=1)
+        ) from error
+
+
 def target_of(table: Table, X: NDArray[np.float64], args: argparse.Namespace) -> Target:
     """The target in the page's terms."""
-    from prismap.judging.any_map import as_target
-
-    if table.target is None:
+    kind, values, classes = checked_target(table, X, args)
+    if kind == "none":
         return Target()
-    kind, values, classes = as_target(table.target, table.n_rows, args.task, X)
     if kind == "real":
         return Target(kind="real", name=args.target, values=values)
     return Target(kind="class", name=args.target, classes=[str(name) for name in classes], codes=values)

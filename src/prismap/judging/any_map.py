@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.utils import check_array
 
 from prismap._random import as_generator, as_seed
-from prismap._validation import check_target_length, encode_classes, explain_bad_values, missing_mask, refuse_tables
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.judging.circular import circularity, clusterer_of
+from prismap.judging.inputs import as_coordinates, as_rows, as_target, refuse_other_rows
 from prismap.judging.makers import maker_of, makes_maps
 from prismap.judging.refits import Refits, refit
 from prismap.judging.trust import trust_of
 from prismap.map import PrisMap
+from prismap.map.effort import effort_of
 from prismap.map.scores import Judged, map_overlaps, score_cases
 from prismap.map.twins import permute_known
-from prismap.metrics.target import known_targets, resolve_target
+from prismap.metrics.target import known_targets
 from prismap.quality import (
     Estimate,
     MapClusters,
@@ -67,10 +67,12 @@ def judge(
     ----------
     subject : array, estimator, function or PrisMap
     X : array of shape (n, d)
-        The data; after an array as first argument, the (n, 2) coordinates.
+        The data; after an array as first argument, the (n, 2) coordinates. Frames whose rows have names must have
+        them in the same order.
     y : array of shape (n,) or None, default=None
         The target; unlabelled rows are -1 beside other codes, None or NaN. None judges structure alone.
-    target : {"auto", "class", "real"}, default="auto"
+    target : {"auto", "class", "real", "none"}, default="auto"
+        What y is; "none" ignores it.
     supervised : bool, default=True
         Whether the method is given the target, if it takes one. With False y only judges its map.
     metric : str, default="euclidean"
@@ -156,6 +158,8 @@ def judge_and_map(
             "judge needs the data beside the method: judge(method, X, y)." if method is not None
             else "judge needs the coordinates beside the data: judge(X, Y, y)."
         )  # fmt: skip
+    effort_of("full" if budget is None else budget, 0.0)  # refuses what is no budget
+    refuse_other_rows(*((("X", X),) if method is not None else (("X", subject), ("Y", X))), ("y", y))
     rows = as_rows(X if method is not None else subject)
     kind, codes, classes = as_target(y, len(rows), target, rows if metric != "precomputed" else None)
     if method is None:
@@ -286,51 +290,3 @@ def remarks_on(Y: np.ndarray, made: Refits | None) -> tuple[tuple[str, ...], tup
     return notes, (
         f"{shared} of {len(Y)} rows lie exactly where another row does; rows at one place share their votes.",
     )
-
-
-def as_rows(X: Any) -> Any:
-    """The data as a finite array of rows."""
-    refuse_tables(X)
-    try:
-        return check_array(X, dtype=np.float64, input_name="X", ensure_min_samples=5)
-    except (TypeError, ValueError) as error:
-        raise InputError(explain_bad_values(X, str(error))) from error
-
-
-def as_coordinates(Y: Any, n_rows: int) -> np.ndarray:
-    """Coordinates of the same rows: finite, and not all in one place."""
-    try:
-        Y = np.asarray(Y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"Y must hold coordinates, rows by columns; got {type(Y).__name__}.") from error
-    if Y.ndim != 2 or not Y.shape[1]:
-        raise InputError(f"Y must hold coordinates, rows by columns; got an array of shape {Y.shape}.")
-    if len(Y) != n_rows:
-        raise InputError(f"X has {n_rows} rows and Y has {len(Y)}: they must be the same rows in the same order.")
-    bad = int((~np.isfinite(Y)).any(axis=1).sum())
-    if bad:
-        raise InputError(
-            f"Y holds NaN or infinite values in {bad} of {n_rows} rows: leave these rows out of X, Y and y."
-        )
-    if (np.ptp(Y, axis=0) == 0).all():
-        raise InputError(f"Y puts all {n_rows} rows in one place: that is no map.")
-    return Y
-
-
-def as_target(y: Any, n_rows: int, target: str, rows: Any) -> tuple[str, Any, Any]:
-    """("class", codes, classes), ("real", values, None) or ("none", None, None)."""
-    if y is None:
-        return "none", None, None
-    if np.ndim(y) == 1 and len(y) != n_rows:
-        raise InputError(f"y has {len(y)} entries for {n_rows} rows: they must be equal in number.")
-    kind, values = resolve_target(y, n_rows, target, X=rows)
-    if kind == "real":
-        return kind, values, None
-    known = values[~missing_mask(values)]
-    if len(found := set(known.tolist())) < 2:
-        what = f"one class ({next(iter(found))!s}) only" if found else "no label"
-        raise InputError(f"y holds {what}, so there is nothing to tell apart: leave y out to judge structure alone.")
-    classes, codes = encode_classes(check_target_length(values, n_rows), n_rows)
-    if int(known_targets(codes).sum()) < 10:
-        raise InputError(f"y labels {int(known_targets(codes).sum())} rows; at least 10 are needed to judge by.")
-    return kind, codes, classes

@@ -4,7 +4,7 @@ from prismap.tables.cells import NAMES, is_cells, open_cells
 from prismap.tables.encoding import ColumnEncoding, Encoded, TableEncoding, encoding_of
 from prismap.tables.frames import is_frame, table_from_frame
 from prismap.tables.learning import learn_encoding
-from prismap.tables.reading import ENDINGS, arrow_batches, read_batches, read_table, reader_of
+from prismap.tables.reading import ENDINGS, arrow_batches, read_batches, read_obsm, read_table, reader_of
 from prismap.tables.table import Roles, Table, TextColumn, label_texts, missing_count, table_from_arrow
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "missing_count",
     "open_cells",
     "read_batches",
+    "read_obsm",
     "read_table",
     "reader_of",
     "table_from_arrow",

@@ -67,6 +67,13 @@ def cell_batches(path: Path, roles: Roles, n_rows: int) -> Iterator[Table]:
         yield cells_table(cells, roles, slice(start, start + n_rows))
 
 
+def coordinates_of(cells: Any, key: str) -> NDArray[np.float64]:
+    """An entry of `obsm`, such as the positions of the cells on a map, as rows by columns."""
+    if key not in cells.obsm:
+        raise InputError(f"the cells have no obsm {key!r}; obsm holds {quoted(cells.obsm.keys()) or 'nothing'}.")
+    return _dense(cells.obsm[key]).astype(np.float64)
+
+
 def matrix_named_by(column: str) -> str | None:
     """The matrix that a feature's name speaks of; None for a gene of X.
 
@@ -80,7 +87,7 @@ def _matrix(cells: Any, key: str | None) -> tuple[list[str], Any]:
     """The names of the features and their values."""
     genes = [str(name) for name in cells.var_names]
     if key is None or (key not in cells.obsm and key not in cells.layers and _is_part_of_a_gene(key, genes)):
-        return genes, cells.X
+        return genes, _main_matrix(cells)
     if key in cells.layers:
         return [f"{key}:{gene}" for gene in genes], cells.layers[key]
     if key not in cells.obsm:
@@ -90,6 +97,20 @@ def _matrix(cells: Any, key: str | None) -> tuple[list[str], Any]:
         )
     values = cells.obsm[key]
     return [f"{key}:{place + 1}" for place in range(values.shape[1])], values
+
+
+def _main_matrix(cells: Any) -> Any:
+    """X, which an object of representations alone does not have; a backed one raises KeyError then."""
+    try:
+        X = cells.X
+    except KeyError:
+        X = None
+    if X is None:
+        raise InputError(
+            f"the cells have no X; obsm holds {quoted(cells.obsm.keys()) or 'nothing'}: choose one, such as "
+            "use_rep='X_pca' (--rep X_pca)."
+        )
+    return X
 
 
 def _is_part_of_a_gene(key: str, genes: list[str]) -> bool:

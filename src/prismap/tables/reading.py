@@ -8,10 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from prismap._blocks import require_memory
 from prismap._optional import import_extra
 from prismap.exceptions import FileFormatError, InputError, MissingExtraError
-from prismap.tables.cells import cell_batches, cells_table, open_cells
+from prismap.tables.cells import cell_batches, cells_table, coordinates_of, open_cells
 from prismap.tables.delimited import delimited_source
 from prismap.tables.numpy_files import load_numpy, numpy_table, rows_of
 from prismap.tables.records import json_source, sheet_source
@@ -53,6 +56,14 @@ def read_table(path: str | Path, roles: Roles | None = None, *, kind: str | None
     if not table.n_rows:
         raise InputError(f"{path} has column names and no rows.")
     return table
+
+
+def read_obsm(path: str | Path, keys: Collection[str]) -> dict[str, NDArray[np.float64]]:
+    """Entries of `obsm` of an h5ad file, rows by columns."""
+    path, _ = _known_file(path)
+    with _reading(path):
+        cells = open_cells(path)
+        return {key: coordinates_of(cells, key) for key in keys}
 
 
 def read_batches(
