@@ -1,7 +1,7 @@
 """openTSNE's gradient descent, exaggerated and then not, with a look at the map every 25 steps.
 
-A look ends the second phase if the map has settled, calls the user's callback, and keeps the state of the run, from which another run
-goes on to the same positions, to the last bit.
+A look ends the second phase if the map has settled, calls the user's callback, and keeps the state of the run, from
+which another run goes on to the same positions, to the last bit.
 """
 
 from __future__ import annotations
