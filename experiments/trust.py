@@ -120,9 +120,9 @@ READING = """
 Classes: both goals are met on all five sets, as far as wine's 60 rows can tell. Calibration is 0.3 to 2.7 points, where
 chance alone makes 0.4 to 3.5, and the least trusted tenth holds 42 to 100 % of the errors. Numbers: the trust is about
 as well calibrated as the rows can show, but it hardly tells which rows are wrong: on diabetes, whose target is mostly
-noise, the worst tenth holds a tenth of the errors, and on friedman1 a third. With permuted labels trust is as low as the share of
-rows that are right, and tells nothing, as it should. The report takes 5 to 8 times as long as the fit at these sizes;
-1.5 times were wanted for trust, which adds to the report only what 1,000 rows cost a logistic regression.
+noise, the worst tenth holds a tenth of the errors, and on friedman1 a third. With permuted labels trust is as low as
+the share of rows that are right, and tells nothing, as it should. The report takes 5 to 8 times as long as the fit at
+these sizes; 1.5 times were wanted for trust, of which a report without it would take most as well.
 """
 
 if __name__ == "__main__":
