@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from sklearn import config_context
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -35,6 +37,18 @@ def test_real_targets_by_r2(rows):
     m = PrisMap(**OPTIONS, supervision=0.0).fit(X[30:], y[30:])
     near = KNeighborsRegressor(10, weights="distance").fit(m.embedding_, y[30:])
     assert m.score(X[:30], y[:30]) == pytest.approx(near.score(m.transform(X[:30]), y[:30]), abs=1e-9)
+
+
+def test_what_fit_takes_beside_rows_is_routed_through_a_pipeline(rows):
+    X, y = rows
+    seen = []
+    with config_context(enable_metadata_routing=True):
+        m = PrisMap(random_state=0, perplexity=8, supervision=0.8).set_fit_request(callback=True)
+        flow = make_pipeline(StandardScaler(), m)
+        flow.fit(X, y, callback=lambda iteration, *_: seen.append(iteration))
+        assert seen[:2] == [50, 100]
+        with pytest.raises(UnsetMetadataPassedError, match="checkpoint"):  # which was not requested
+            flow.fit(X, y, checkpoint="folder")
 
 
 def test_grid_search_works_alone_and_in_a_pipeline(rows):
