@@ -4,7 +4,8 @@ DeepView (Schulz, Hinder & Hammer 2020, *DeepView: visualizing classification bo
 scatter plots using discriminative dimensionality reduction*) is UMAP of distances that a network's outputs define, with
 an inverse from the plane to the data. The package of that name on PyPI is another project, so the comparison uses a
 reading of the paper: the square root of the Jensen-Shannon divergence between the outputs, summed over five parts of
-the straight line between two samples, plus a share of the Euclidean distance, both scaled to a largest value of 1. The
+the straight line between two samples, plus a share of the Euclidean distance, both scaled to a largest value of 1. (The
+five parts, the scaling and the usual share of 0.65 are those of public code; we did not find them in the paper.) The
 paper's inverse is a UMAP in the other direction. Here every map gets the same two inverses, so that the maps are
 compared and not the inverses: means of near samples, which `ModelView` uses, and kernels (Schulz 2017, eq. 3.2).
 
