@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import uvicorn
-from playwright.sync_api import expect
+from playwright.sync_api import Error, expect
 
 from prismap.explorer import write_html
 
@@ -110,6 +110,10 @@ def keep(tab):
 
     def save(name):
         ARTIFACTS.mkdir(exist_ok=True)
-        tab.screenshot(path=ARTIFACTS / f"{name}.png")
+        try:
+            tab.screenshot(path=ARTIFACTS / f"{name}.png")
+        except Error:  # on a busy machine Chromium now and then has no frame to give
+            tab.wait_for_timeout(1000)
+            tab.screenshot(path=ARTIFACTS / f"{name}.png")
 
     return save

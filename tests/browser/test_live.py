@@ -124,6 +124,19 @@ def test_columns_are_fetched_once_and_when_they_are_needed(open_app, data, tab, 
     keep("live-first-view")
 
 
+def test_a_card_gets_its_values_when_they_come(open_app, data, tab):
+    held = []
+    tab.route("**/columns/**", lambda route: held.append(route))
+    page = open_app(data)
+    page.mouse.move(*on_screen(page, data.layers[0].positions[0], data))
+    expect(page.locator(".pm-card")).to_be_visible()
+    expect(page.locator(".pm-card .pm-values")).to_have_count(0)
+    for route in held:
+        route.continue_()
+    expect(page.locator(".pm-card .pm-values")).to_be_visible()
+    tab.unroute("**/columns/**")
+
+
 def test_selected_rows_are_exported_by_the_server(open_app, data):
     page = open_app(data)
     lasso(page, on_screen(page, CENTRES[0], data), 0.25)

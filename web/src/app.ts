@@ -433,9 +433,10 @@ export class App {
         if (part.every((column) => column.loaded)) continue;
         const coming = live.columns(first, part.length);
         part.forEach((column, i) => column.expect(coming.then((found) => found[i])));
-        await coming;
+        await Promise.all(part.map((column) => column.load())); // only then have they arrived at their handles
       }
       this.renderPanels();
+      this.maps().forEach((map) => map.refreshCard());
     } catch {
       // Shown as missing values; asking for one by name says what is wrong.
     }

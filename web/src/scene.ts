@@ -207,6 +207,12 @@ export class Scene {
     this.paintOverlay();
   }
 
+  /** Show the values that have come since the card was drawn. */
+  refreshCard(): void {
+    const row = this.hovered ?? this.row;
+    if (row !== null && !this.card.element.hidden) this.showCard(row);
+  }
+
   moveCursor(row: number): void {
     this.row = row;
     const [x, y] = this.placeOf(this.layer.x[row], this.layer.y[row]);
