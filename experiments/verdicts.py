@@ -32,9 +32,10 @@ over-state, and none of 120 of t-SNE (fewer than 3 in 100). Weak cases are there
 of four: the rule is strict.
 
 On pulled maps the target is said not to show even where the structure is strong, and rightly: new rows do not go to the
-place of their class, so that the map tells nothing about them. Linear discriminant analysis leaves out a column that
-does not vary inside the classes, so that a leaked one is not on its map; and where it is said to over-state, rows that
-were fitted look better than others by more than chance.
+place of their class, so that the map tells nothing about them. A leaked
+column is never said to show on maps of linear discriminant analysis, probably because scikit-learn's drops a column
+that does not vary inside the classes. Where such a map is said to over-state, its fitted rows look better than others
+by more than chance.
 """
 GAPS = {"none": 0.0, "weak": 1.0, "strong": 4.0, "leaked": 4.0, "permuted": 4.0}
 #: Rows and classes: few rows, two of medium size, many rows, many classes.
