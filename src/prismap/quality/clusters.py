@@ -26,7 +26,7 @@ THERE = 0.75
 PART = 0.2
 NEIGHBORS = 10
 COUNTS = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five"}
-#: MapClusters that are named.
+#: Clusters that are named.
 MOST_NAMED = 3
 
 

@@ -1,6 +1,6 @@
 """Gaps of a map, and the clusters between them.
 
-Rows are joined from the nearest on (single linkage), at the distance that DBSCAN uses,
+Rows are joined from the nearest on (single linkage), at the distance that HDBSCAN uses,
 
     d(a, b) = max(core_a, core_b, |a - b|),    core_a = the distance of a to its fifth nearest place,
 
