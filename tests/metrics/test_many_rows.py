@@ -12,10 +12,11 @@ from prismap.exceptions import InputError
 from prismap.map.cells import nearest_of
 from prismap.metrics import FisherMetric
 from prismap.metrics.geometry import VectorMetric
-from prismap.metrics.posteriors import base, nystroem
+from prismap.metrics.posteriors import base, excess, nystroem
 from prismap.metrics.posteriors.local import class_shares, local_probabilities, probabilities_of_new
 from prismap.metrics.posteriors.lssvm import log_loss, softmax, solve
 from prismap.metrics.posteriors.nystroem import fit_on_all_rows, normal_equations, solve_normal
+from prismap.neighbors import kneighbors
 
 X, CLASSES = make_blobs(400, 4, centers=3, cluster_std=3.0, random_state=0)
 
@@ -105,6 +106,31 @@ def test_a_metric_beyond_its_support_sees_every_label(monkeypatch, posterior):
     np.testing.assert_allclose(metric.pairwise(), metric.pairwise().T)
     again = FisherMetric(**metric.get_params()).restore(X, CLASSES, metric.state())
     np.testing.assert_array_equal(again.pairwise(X[:5] + 0.1), metric.pairwise(X[:5] + 0.1))
+
+
+@pytest.mark.parametrize("supervision", [0.8, 1.0])
+def test_the_ends_alone_are_never_longer_and_find_the_neighbours(monkeypatch, supervision):
+    monkeypatch.setattr(base, "MOST_SUPPORT", 100)
+    metric = FisherMetric(posterior="parzen", supervision=supervision, random_state=0).fit(X, CLASSES)
+    less = metric.cheaper()
+    D, L = metric.pairwise(), less.pairwise()
+    assert (L <= D * (1 + 1e-6)).all()
+    assert (L < 0.9 * D).any()
+    assert less.cheaper() is less
+    found, exact = kneighbors(None, 10, metric=metric, method="partition", random_state=0), metric.kneighbors(None, 10)
+    assert np.mean(found.distances <= exact[0] * (1 + 1e-4) + 1e-6) > 0.94
+    assert found.recall > 0.94
+
+
+def test_rows_outside_the_small_support_leave_out_no_fold_of_it(monkeypatch):
+    monkeypatch.setattr(base, "MOST_SUPPORT", 100)
+    monkeypatch.setattr(excess, "PATH_SUPPORT", 60)
+    metric = FisherMetric(posterior="parzen", supervision=1.0, random_state=0).fit(X, CLASSES)
+    posterior = metric.posterior_
+    folds = np.empty(len(X), dtype=int)
+    folds[posterior.order] = posterior.rows.fold
+    assert (folds[posterior.support] >= 0).all()
+    assert (np.delete(folds, posterior.support) == -1).all()
 
 
 def check_nearest_rows(model, new):
