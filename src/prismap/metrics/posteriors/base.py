@@ -122,6 +122,11 @@ class Posterior(BaseEstimator, ABC):
     rows: Any
     judged: str
 
+    @property
+    def any_share(self):
+        """Whether segments are measured alike whatever the share of the target in the metric."""
+        return self.at_rows
+
     def most_support(self, n_rows, target):
         """Support rows where no number is given."""
         return MOST_SUPPORT

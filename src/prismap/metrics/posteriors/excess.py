@@ -68,6 +68,7 @@ class LocalParzen(Posterior):
     """The Parzen posterior of more rows than a support holds; the rows are sorted by fold."""
 
     name = "parzen"
+    any_share = True
 
     def fit(self, context):
         """Judge every row by its nearest labelled rows, and draw the small support."""
