@@ -56,7 +56,22 @@ from prismap.metrics import FisherMetric, SimilarityMetric, comparison_weights
 from prismap.metrics.posteriors import Parzen
 from prismap.quality import chance_error
 
-READING = ""
+READING = """
+Where the permuted baseline chooses the support, as the paper says, the Fisher metric has the paper's errors: 9.0 % on
+aural sonar (paper 8), 5.5 on voting (5) and 10.9 on the Java programs (11), with 41 to 47 % for permuted labels.
+Protein has 4.7 %, clipped (paper 0.9, unclipped). The rule takes 20 to 41 % of the rows. What it gains over
+cross-fitting (17.0, 7.1 and 15.6 %) is still in-sample: the label of a row that is support is in the density that
+judges it. For the kernel discriminant the rule asks for so large a ridge that on three of four sets its last value,
+1,000, is taken, and protein stays below chance even so.
+
+Pictures of machines of similarities agree with them on 88 to 98 % of the rows that were left out, and those of permuted
+labels on little more than the share of the larger class. A relevance matrix per prototype finds which feature decides
+in which region, where a single matrix names one of the two, and is better on usps as well (95.9 for 89.0 %).
+
+Weights of comparisons of words by the costs of t-SNE and NeRV prefer the edit distance, beyond what its shape alone
+gets, and the map shows the groups without an error. The stress prefers lengths, which fit into a plane whatever they
+mean. On the ball the Fisher metric lowers the error of new rows from 13.3 to 8.7 %.
+"""
 MATRICES = ("sim_aural_sonar", "sim_protein213", "sim_voting", "dis_java_sorting_trees")
 #: Estimates of the density: support, and whether it is cross-fitted.
 ESTIMATES = {"all rows, in-sample": (None, False), "by the baseline": ("baseline", False), "cross-fitted": (None, True)}
