@@ -61,8 +61,8 @@ Where the permuted baseline chooses the support, as the paper says, the Fisher m
 aural sonar (paper 8), 5.5 on voting (5) and 10.9 on the Java programs (11), with 41 to 47 % for permuted labels.
 Protein has 4.7 %, clipped (paper 0.9, unclipped). The rule takes 20 to 41 % of the rows. What it gains over
 cross-fitting (17.0, 7.1 and 15.6 %) is still in-sample: the label of a row that is support is in the density that
-judges it. For the kernel discriminant the rule asks for so large a ridge that on three of four sets its last value,
-1,000, is taken, and protein stays below chance even so.
+judges it. For the kernel discriminant the rule takes large ridges, and its errors with permuted labels are the paper's:
+37, 47, 43 and 45 % for 39, 51, 45 and 49. With true labels they are 11.0, 3.8, 3.6 and 22.7 % for 15, 1.4, 4 and 14.
 
 Pictures of machines of similarities agree with them on 88 to 98 % of the rows that were left out, and those of permuted
 labels on little more than the share of the larger class. A relevance matrix per prototype finds which feature decides
