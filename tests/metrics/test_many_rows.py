@@ -56,6 +56,19 @@ def test_no_row_is_judged_by_its_own_label(monkeypatch):
     assert softmax(machine.scores(Q)).shape == (400, 3)
 
 
+def test_rows_beyond_those_it_is_fitted_on_are_predicted(monkeypatch):
+    monkeypatch.setattr(nystroem, "N_LANDMARKS", 60)
+    monkeypatch.setattr(nystroem, "MOST_FITTED", 200)
+    machine, P = fit_on_all_rows(VectorMetric().over(X), CLASSES, 3, np.random.default_rng(0))
+    Q = squared(X - X.mean(axis=0), (X - X.mean(axis=0))[machine.landmarks])
+    by_all = np.isclose(P, machine.probabilities(Q), atol=1e-8).all(axis=1)
+    assert by_all.sum() >= 200
+    assert log_loss(P, CLASSES) < 0.6
+    noise = np.random.default_rng(0).permutation(CLASSES)
+    _, honest = fit_on_all_rows(VectorMetric().over(X), noise, 3, np.random.default_rng(0))
+    assert abs((honest.argmax(axis=1) == noise).mean() - 1 / 3) < 0.08
+
+
 def test_local_probabilities_equal_a_loop_over_neighbours():
     geometry = VectorMetric().over(X)
     P = local_probabilities(geometry, CLASSES, 3, 10, np.random.default_rng(0), cross_fit=False)
