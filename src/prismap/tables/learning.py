@@ -93,7 +93,7 @@ def _usable(table: Table, roles: Roles, max_levels: int) -> tuple[dict[str, Colu
     if doubtful:
         each = "; ".join(f"{name!r} but for {words}" for name, words in list(doubtful.items())[:8])
         raise InputError(
-            f"{len(doubtful)} columns hold numbers with words among them: {each}. Empty these to have them taken as "
+            f"Some columns hold numbers with words among them: {each}. Empty these to have them taken as "
             f"missing, or leave the columns out of the map with show={list(doubtful)}."
         )
     return columns, notes
