@@ -184,10 +184,12 @@ def arrangement(X: Any, Y: Any, y: Any, *, metric: Any = "euclidean", random_sta
     upper = np.triu_indices(n_classes, 1)
     if len(upper[0]) < FEWEST_PAIRS:
         return None
-    rng, ranks = as_generator(random_state), _centred_ranks(A[upper])
-    found = _agreement(ranks, B[upper])
+    rng, ranks, in_map = as_generator(random_state), _centred_ranks(A[upper]), np.zeros_like(B)
+    in_map[upper] = _centred_ranks(B[upper])  # permuting the classes permutes the ranks
+    in_map += in_map.T
+    found = float(ranks @ in_map[upper])
     orders = (rng.permutation(n_classes) for _ in range(N_PERMUTED))
-    as_good = sum(_agreement(ranks, B[np.ix_(order, order)][upper]) >= found - 1e-12 for order in orders)
+    as_good = sum(ranks @ in_map[order[upper[0]], order[upper[1]]] >= found - 1e-12 for order in orders)
     return Arrangement(found, len(upper[0]), (1 + as_good) / (1 + N_PERMUTED))
 
 
@@ -223,7 +225,3 @@ def _centred_ranks(values):
     ranks = rankdata(values)
     ranks -= ranks.mean()
     return ranks / max(np.sqrt(ranks @ ranks), np.finfo(float).tiny)
-
-
-def _agreement(ranks, values):
-    return float(ranks @ _centred_ranks(values))
