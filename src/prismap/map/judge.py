@@ -165,7 +165,8 @@ def judge_target(model, effort, n_permutations, callback):
         found["overlaps"] = map_overlaps(on_map, model.classes_)
         found["rare"] = tuple(str(name) for name in model.classes_[rare_classes(judged_targets(on_map))])
     runs = (*others, *((case.kept, case.fitted_positions) for case in on_map if case.kept is not None))
-    return found, Twins(plain, *permuted[0], tuple(on_map), runs, nulls)
+    one, target, rows = permuted[0]
+    return found, Twins(plain, one, target, rows, tuple(on_map), runs, nulls)
 
 
 def wrong_inside(model):
