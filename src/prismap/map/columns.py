@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from prismap.relevance.map_groups import explained_islands, map_islands
+from prismap.relevance.map_groups import Island, explained_islands, map_islands
 from prismap.relevance.single_columns import leaking_columns, screened_columns, target_groups, telling_columns
 
 #: Spreads that differ by more than this factor decide what a map shows.
@@ -55,12 +55,14 @@ def column_notes(model: Any) -> list[str]:
         return []
     columns = named_columns(model, rows)
     by_cluster = screened_columns(columns, island_labels(model), MOST_COLUMNS)
+    islands = explained_islands(model.embedding_, by_cluster, seed=model.seed_)[:MOST_ISLANDS]
     notes, telling, judged = [], None, {"seed": model.seed_, "n_columns": len(columns)}
     if y is not None and y.ndim == 1:
         by_target = screened_columns(columns, target_groups(y, model.target_), MOST_COLUMNS)
         notes += [str(leak) for leak in leaking_columns(by_target, y, model.target_, **judged)[:MOST_LEAKS]]
-        telling = telling_columns(by_cluster, y, model.target_, **judged)
-    return [*notes, *island_notes(model, by_cluster, y, telling)]
+        named = {name: by_cluster[name] for island in islands for name in list(island.columns)[:MOST_NAMED]}
+        telling = telling_columns(named, y, model.target_, **judged)
+    return [*notes, *island_notes(model, islands, y, telling)]
 
 
 def island_labels(model: Any) -> NDArray[np.intp]:
@@ -71,10 +73,10 @@ def island_labels(model: Any) -> NDArray[np.intp]:
     return labels
 
 
-def island_notes(model: Any, columns: dict[str, NDArray], y: NDArray | None, telling: dict[str, bool] | None) -> list:
+def island_notes(model: Any, islands: list[Island], y: NDArray | None, telling: dict[str, bool] | None) -> list[str]:
     """A sentence for the clusters that follow the same columns."""
     same: dict[str, list[str]] = {}
-    for island in explained_islands(model.embedding_, columns, seed=model.seed_)[:MOST_ISLANDS]:
+    for island in islands:
         if island.columns:
             members = usual_class(y[island.rows], model.classes_) if y is not None and model.target_ == "class" else ""
             same.setdefault(follows(island, telling), []).append(f"{percent(island.share)}{members}")

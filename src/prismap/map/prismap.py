@@ -621,7 +621,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         n_permutations : int or None, default=None
-            Maps of permuted targets. None: three up to 600 rows, else two; one if it is to be quick.
+            Maps of permuted targets. None: two, or one if it is to be quick.
         budget : {"full", "quick"}, float or None, default=None
             "full" takes up to twice as long as `fit` (four times below 1,500 rows), "quick" about half as long, with
             fewer rows judged. A number of seconds is full if that is expected to suffice, else quick. None is the
