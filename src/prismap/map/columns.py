@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from prismap.metrics.missing import mean_filled
 from prismap.relevance.map_groups import Island, explained_islands, map_islands
 from prismap.relevance.single_columns import leaking_columns, screened_columns, target_groups, telling_columns
 
@@ -24,6 +25,7 @@ def uneven_spreads(rows: Any, names: Any = None) -> str | None:
     """A warning with its repair if columns differ in spread by more than a factor of ten; None if all is well."""
     if sp.issparse(rows) or rows.shape[1] < 2:
         return None
+    rows = mean_filled(rows)
     spread = rows.std(axis=0, dtype=np.float64)
     low, high = rows.min(axis=0), rows.max(axis=0)
     measured = np.flatnonzero((spread > 0) & ~((rows == low) | (rows == high)).all(axis=0))  # yes / no has no unit
@@ -53,7 +55,7 @@ def column_notes(model: Any) -> list[str]:
     rows, y = model.fitted_rows(), model.fitted_target()
     if model.parts_.data.is_matrix or sp.issparse(rows):
         return []
-    columns = named_columns(model, rows)
+    columns = named_columns(model, mean_filled(rows))
     by_cluster = screened_columns(columns, island_labels(model), MOST_COLUMNS)
     islands = explained_islands(model.embedding_, by_cluster, seed=model.seed_)[:MOST_ISLANDS]
     notes, telling, judged = [], None, {"seed": model.seed_, "n_columns": len(columns)}

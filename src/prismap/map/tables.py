@@ -49,7 +49,9 @@ def prepare(
     if len(set(names)) < len(names):
         raise InputError(f"a target is named twice: {quoted([str(name) for name in names])}.")
     if data in COLUMNS:
-        encoding, notes = learn_encoding(table, roles=roles, standardize=standardize, impute=impute)
+        encoding, notes = learn_encoding(
+            table, roles=roles, standardize=standardize, impute=impute, keep_missing=data == "vectors"
+        )
     else:
         encoding, notes = _encode_matrix(table, roles, data), ()
     X = encoding.apply(table).X
