@@ -358,13 +358,15 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     @on_one_thread  # of linear algebra: another number of threads would be another map, by rounding
     def _make(self, data, callback, progress, checkpoint=None):
         """A map is a metric, an embedding, a mapping; the verdict is `report`."""
-        rows, y = data.cut(self.rows_, self.fit_rows_), self.fitted_target()
-        n_rows, settings = rows.shape[0], {"perplexity": self.perplexity, "seed": self.seed_}
+        n_rows, settings = len(self.fit_rows_), {"perplexity": self.perplexity, "seed": self.seed_}
         require_memory(
             fit_bytes(n_rows, self.perplexity), f"A map of {n_rows} fitted rows",
             "Set a smaller fit_rows: the other rows are placed on the map.",
         )  # fmt: skip
         large, laps = n_rows > DENSE_ROWS, [perf_counter()]
+        # A large map of all given samples does not copy them.
+        rows = self.rows_ if large and n_rows == self.rows_.shape[0] else data.cut(self.rows_, self.fit_rows_)
+        y = self.fitted_target()
 
         progress.stage(f"measuring the distances of {n_rows} rows")
         data = data.over(rows)
@@ -494,9 +496,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             far = np.zeros(len(Y), dtype=bool)
             Y[self.fit_rows_] = self.embedding_
             others = np.setdiff1d(np.arange(len(Y)), self.fit_rows_)
-            if len(others):
-                Y[others], distance = self.parts_.place(self.entries(self.rows_[others]))
-                far[others] = distance > self.parts_.far_threshold
+            Y[others], distance = self.parts_.place_some(self.rows_, others, self.entry_columns_)
+            far[others] = distance > self.parts_.far_threshold
             self._placed = Y, far
         return self._placed
 
