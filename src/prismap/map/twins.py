@@ -125,8 +125,9 @@ def place_on_plain(model, params, plain, y, kept, out):
 
 
 def has_columns(parts):
-    """Whether the data have columns that can be permuted."""
-    return not parts.data.is_matrix and not sp.issparse(parts.rows) and len(parts.positions) <= DENSE_ROWS
+    """Whether the data have columns that can be permuted, or drawn from a Gaussian."""
+    vectors = not parts.data.is_matrix and not sp.issparse(parts.rows) and parts.data.is_complete
+    return vectors and len(parts.positions) <= DENSE_ROWS
 
 
 def fit_null(model, effort):

@@ -184,12 +184,13 @@ def arrangement(X: Any, Y: Any, y: Any, *, metric: Any = "euclidean", random_sta
     upper = np.triu_indices(n_classes, 1)
     if len(upper[0]) < FEWEST_PAIRS:
         return None
-    rng, ranks, in_map = as_generator(random_state), _centred_ranks(A[upper]), np.zeros_like(B)
-    in_map[upper] = _centred_ranks(B[upper])  # permuting the classes permutes the ranks
-    in_map += in_map.T
-    found = float(ranks @ in_map[upper])
+    rng, ranks = as_generator(random_state), _centred_ranks(A[upper])
+    others = np.zeros_like(B)  # another order of the classes exchanges the ranks of B, so they are found only once
+    others[upper] = _centred_ranks(B[upper])
+    others += others.T
+    found = float(ranks @ others[upper])
     orders = (rng.permutation(n_classes) for _ in range(N_PERMUTED))
-    as_good = sum(ranks @ in_map[order[upper[0]], order[upper[1]]] >= found - 1e-12 for order in orders)
+    as_good = sum(ranks @ others[order[upper[0]], order[upper[1]]] >= found - 1e-12 for order in orders)
     return Arrangement(found, len(upper[0]), (1 + as_good) / (1 + N_PERMUTED))
 
 
