@@ -629,8 +629,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             Maps of permuted targets. None: two, or one if it is to be quick.
         budget : {"full", "quick"}, float or None, default=None
             "full" takes one to two and a half times as long as `fit`, "quick" half to two thirds as long (as long below
-            300 rows), with fewer rows judged. A number of seconds is full if that is expected to suffice, else quick. None is the
-            report that there is, or a full one; "full" after "quick" judges anew.
+            300 rows), with fewer rows judged. A number of seconds is full if that is expected to suffice, else quick.
+            None is the report that there is, or a full one; "full" after "quick" judges anew.
         callback : callable or None, default=None
             ``callback(done, all)`` counts the maps that are made for comparison.
         repairs : bool, default=False
