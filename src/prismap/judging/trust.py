@@ -13,7 +13,18 @@ from typing import Any
 import numpy as np
 
 from prismap.judging.refits import Refits
-from prismap.map.trust import MOST_ROWS, NEIGHBORS, TOLERANCE, Evidence, counts_of, n_kept, nearest_rows, places, stays
+from prismap.map.trust import (
+    MOST_ROWS,
+    NEIGHBORS,
+    TOLERANCE,
+    Evidence,
+    counts_of,
+    n_kept,
+    nearest_rows,
+    places,
+    scatter,
+    stays,
+)
 from prismap.metrics.several import shown_column
 from prismap.metrics.target import known_targets
 from prismap.quality import Trust, local_quality
@@ -108,5 +119,5 @@ def parts_of(rows: Any, Y: np.ndarray, made: Refits | None, metric: Any) -> dict
     if made is not None and made.plain is not None:
         found["plain"] = local_quality(Y, made.plain.positions, n_neighbors=k)
     if made is not None and made.runs:
-        found["stays"] = stays(Y, made.runs)
+        found |= {"stays": stays(Y, made.runs), "scatter": scatter(Y, made.runs)}
     return found

@@ -44,8 +44,8 @@ FULL = Effort("full", 400, 2, 300, 0.02, 300, 5000, 1.0, None, 3, 300)
 QUICK = Effort("quick", None, 1, 300, 0.05, 40, 1000, 0.5, 300, 0, 0)
 #: A map of so many rows is made of all of them.
 FEW_KEPT = 500
-#: A full verdict takes about so many times as long as the fit.
-FULL_SHARE = 2.0
+#: A full verdict takes about so many times as long as the fit at most.
+FULL_SHARE = 2.5
 
 
 def effort_of(budget: str | float, fit_seconds: float) -> Effort:

@@ -628,9 +628,9 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         n_permutations : int or None, default=None
             Maps of permuted targets. None: two, or one if it is to be quick.
         budget : {"full", "quick"}, float or None, default=None
-            "full" takes up to twice as long as `fit` (four times below 1,500 rows), "quick" about half as long, with
-            fewer rows judged. A number of seconds is full if that is expected to suffice, else quick. None is the
-            report that there is, or a full one; "full" after "quick" judges anew.
+            "full" takes one to two and a half times as long as `fit`, "quick" half to two thirds as long (as long below
+            300 rows), with fewer rows judged. A number of seconds is full if that is expected to suffice, else quick.
+            None is the report that there is, or a full one; "full" after "quick" judges anew.
         callback : callable or None, default=None
             ``callback(done, all)`` counts the maps that are made for comparison.
         repairs : bool, default=False
