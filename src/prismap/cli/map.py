@@ -30,10 +30,10 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     """Add the sub-command."""
     parser = subparsers.add_parser(
         "map", parents=[common], help="make a map of a data file",
-        description="Make a map of FILE (csv, tsv, jsonl, xlsx, parquet, arrow, npz, npy, h5ad) and write a "
-        "folder with the map, its report, page and model.",
+        description="Make a map of FILE (csv, tsv, jsonl, xlsx, parquet, arrow, npz, npy, h5ad, or a folder of parquet "
+        "files) and write a folder with the map, its report, page and model.",
     )  # fmt: skip
-    parser.add_argument("file", type=Path, metavar="FILE", help="file with one row per sample")
+    parser.add_argument("file", type=Path, metavar="FILE", help="file with one row per sample, or a folder of parquet")
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="OUT", help="folder to write")
     parser.add_argument("--force", action="store_true", help="replace the map that OUT holds")
     add_data_options(parser)
@@ -69,7 +69,7 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     columns.add_argument(
         "--rep", metavar="KEY", help="for h5ad files: the entry of obsm, or the layer, to use (default: X)"
     )
-    columns.add_argument("--impute", choices=("median",), help="fill missing values (default: refuse them)")
+    columns.add_argument("--impute", choices=("median",), help="fill missing values (default: leave them out)")
     columns.add_argument(
         "--images", type=options.shape, metavar="HxW",
         help="rows are grey images of H x W pixels, which the page shows (HxWx3: in colour)",

@@ -50,10 +50,11 @@ def trust_of(
 def by_neighborhoods(rows: Any, Y: np.ndarray, made: Refits | None, metric: Any) -> Trust | None:
     """Without a target: how much of a row's neighbourhood is kept, against a map of one Gaussian by the same method."""
     parts = parts_of(rows, Y, made, metric)
-    if made is None or made.gaussian is None or "kept" not in parts:
+    if made is None or not made.nulls or "kept" not in parts:
         return None
-    (drawn, null), k = made.gaussian, n_kept(Y)
-    rule = null_trust(local_quality(drawn, null.positions, n_neighbors=k, metric=metric), k)
+    k = n_kept(Y)
+    kept = [local_quality(drawn, null.positions, n_neighbors=k, metric=metric) for drawn, null in made.nulls]
+    rule = null_trust(np.concatenate(kept), k)
     return with_low(rule.chances(parts["kept"]), parts, rule)
 
 

@@ -55,6 +55,7 @@ from prismap.mappings import InverseMap
 from prismap.mappings.base import Mapping
 from prismap.metrics import FisherMetric, Metric, fit_metric
 from prismap.metrics.geometry import DATA, DESCRIBED, DataMetric, data_metric
+from prismap.metrics.missing import mean_filled, present_in, require_complete
 from prismap.metrics.posteriors.models import bind_model, is_model
 from prismap.metrics.several import is_several, resolve_columns, shown_column, shown_kind
 from prismap.metrics.support import shares
@@ -221,7 +222,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         ----------
         X : array, sparse matrix or data frame (n, n_features), or square matrix (n, n)
             Samples, or with ``data="similarity"`` or ``"dissimilarity"`` the matrix between them. Of a Dask array or
-            data frame a sample of `fit_rows` samples is drawn in one pass, and `sampled_rows_` tells which.
+            data frame a sample of `fit_rows` samples is drawn in one pass, and `sampled_rows_` tells which. Values of
+            dense vectors may be missing (NaN): a distance then goes over the columns that both samples have.
         y : array (n,) or (n, n_targets), data frame, or mapping from names to columns, default=None
             The target, or several. Unlabelled samples (-1 beside other codes, None, NaN) are mapped like all others.
         callback : callable, default=None
@@ -282,7 +284,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         show, use, drop : names of columns not to use for the map, to use though they look like ids, dates or free
             text, and to leave out.
         standardize : whether each column, a category as a whole, is brought to variance 1.
-        impute : None refuses missing values; "median" fills them, categories with the most frequent level.
+        impute : None leaves missing values as they are (see `fit`); "median" fills them, categories with the most
+            frequent level. Infinite values are refused, or filled alike.
         target_kind : "auto", "class", "ordered", "real" or "none", or a list with a kind for each target.
         callback, verbose : as in `fit`.
         **options : parameters of `PrisMap`.
@@ -355,13 +358,15 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     @on_one_thread  # of linear algebra: another number of threads would be another map, by rounding
     def _make(self, data, callback, progress, checkpoint=None):
         """A map is a metric, an embedding, a mapping; the verdict is `report`."""
-        rows, y = data.cut(self.rows_, self.fit_rows_), self.fitted_target()
-        n_rows, settings = rows.shape[0], {"perplexity": self.perplexity, "seed": self.seed_}
+        n_rows, settings = len(self.fit_rows_), {"perplexity": self.perplexity, "seed": self.seed_}
         require_memory(
             fit_bytes(n_rows, self.perplexity), f"A map of {n_rows} fitted rows",
             "Set a smaller fit_rows: the other rows are placed on the map.",
         )  # fmt: skip
         large, laps = n_rows > DENSE_ROWS, [perf_counter()]
+        # A large map of all given samples does not copy them.
+        rows = self.rows_ if large and n_rows == self.rows_.shape[0] else data.cut(self.rows_, self.fit_rows_)
+        y = self.fitted_target()
 
         progress.stage(f"measuring the distances of {n_rows} rows")
         data = data.over(rows)
@@ -491,9 +496,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             far = np.zeros(len(Y), dtype=bool)
             Y[self.fit_rows_] = self.embedding_
             others = np.setdiff1d(np.arange(len(Y)), self.fit_rows_)
-            if len(others):
-                Y[others], distance = self.parts_.place(self.entries(self.rows_[others]))
-                far[others] = distance > self.parts_.far_threshold
+            Y[others], distance = self.parts_.place_some(self.rows_, others, self.entry_columns_)
+            far[others] = distance > self.parts_.far_threshold
             self._placed = Y, far
         return self._placed
 
@@ -606,6 +610,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "seed_")
         if self.parts_.data.is_matrix:
             raise InputError("inverse_transform needs data='vectors': matrix data has no rows to give back.")
+        require_complete(self.parts_.data, "inverse_transform")
         if getattr(self.parts_.embedding, "codebook_", None) is not None:
             return self.parts_.embedding.inverse_transform(Y)
         if self._inverse is None:
@@ -621,7 +626,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         n_permutations : int or None, default=None
-            Maps of permuted targets. None: three up to 600 rows, else two; one if it is to be quick.
+            Maps of permuted targets. None: two, or one if it is to be quick.
         budget : {"full", "quick"}, float or None, default=None
             "full" takes up to twice as long as `fit` (four times below 1,500 rows), "quick" about half as long, with
             fewer rows judged. A number of seconds is full if that is expected to suffice, else quick. None is the
@@ -725,7 +730,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         data = data_metric(self.data)
         tags.input_tags.sparse = not data.is_matrix
-        tags.input_tags.pairwise = get_tags(data).input_tags.pairwise
+        own = get_tags(data).input_tags
+        tags.input_tags.pairwise, tags.input_tags.allow_nan = own.pairwise, own.allow_nan
         tags.target_tags.required = False
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
@@ -768,10 +774,20 @@ def sample_rows(codes, most, rng):
 
 
 def warn_of_columns(rows, names):
-    """Say that columns are constant or differ much in spread; the latter is returned for the report."""
+    """Say that values are missing, and that columns are constant or differ much in spread.
+
+    The first and the last are returned for the report.
+    """
     if sp.issparse(rows):
         return ()
-    constant = np.flatnonzero(np.ptp(rows, axis=0) == 0)
+    notes = []
+    if (present := present_in(rows)) is not None:
+        notes.append(
+            f"{1 - present.mean():.1%} of the values are missing, in {int((~present.all(axis=0)).sum())} of "
+            f"{rows.shape[1]} columns. They are left out: distances go over the columns that both rows have, scaled up."
+        )
+        warnings.warn(notes[0], PrismapWarning, stacklevel=3)
+    constant = np.flatnonzero(np.ptp(mean_filled(rows), axis=0) == 0)
     if len(constant):
         labels = [str(names[j]) if names is not None else f"column {j}" for j in constant]
         shown = ", ".join(labels[:8]) + (f" and {len(labels) - 8} more" if len(labels) > 8 else "")
@@ -780,8 +796,7 @@ def warn_of_columns(rows, names):
             PrismapWarning,
             stacklevel=3,
         )
-    uneven = uneven_spreads(rows, names)
-    if uneven is None:
-        return ()
-    warnings.warn(uneven, PrismapWarning, stacklevel=4)
-    return (uneven,)
+    if (uneven := uneven_spreads(rows, names)) is not None:
+        notes.append(uneven)
+        warnings.warn(uneven, PrismapWarning, stacklevel=4)
+    return tuple(notes)

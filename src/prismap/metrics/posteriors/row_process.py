@@ -360,6 +360,6 @@ def process_words(regressions):
 
 def dense_rows(data, index):
     """Vectors whose columns may have scales of their own; None where there are none."""
-    if data.is_matrix or sp.issparse(data.rows_):
+    if data.is_matrix or sp.issparse(data.rows_) or not data.is_complete:
         return None
     return data.rows_[index].astype(np.float64)
