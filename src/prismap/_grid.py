@@ -36,10 +36,14 @@ PAIRS = 65536
 
 @dataclass(frozen=True)
 class GridRows:
-    """Rows on a grid: their digits, lowest first, each an array of whole numbers, and their squared norms."""
+    """Rows on a grid: their digits, lowest first, each an array of whole numbers, and their squared norms.
+
+    `present` marks the values that are not missing; None where none is, and missing ones are 0.
+    """
 
     digits: tuple[Array, ...]
     norms: Array
+    present: Array = None
 
     def __len__(self) -> int:
         return len(self.norms)
@@ -51,7 +55,8 @@ class GridRows:
 
     def take(self, index: Array) -> GridRows:
         """Some of the rows."""
-        return GridRows(tuple(digit[index] for digit in self.digits), self.norms[index])
+        present = None if self.present is None else self.present[index]
+        return GridRows(tuple(digit[index] for digit in self.digits), self.norms[index], present)
 
 
 class Grid:
@@ -75,8 +80,8 @@ class Grid:
         largest = max(float(abs(rows).max()), typical)
         return cls(float(np.clip(ROOM * largest / grid.base, coarse * FINEST, coarse)), n_columns)
 
-    def lay(self, rows: Array) -> GridRows:
-        """The rows on the grid."""
+    def lay(self, rows: Array, present: Array = None) -> GridRows:
+        """The rows on the grid, and which of their values are present (None: all)."""
         sparse = sp.issparse(rows)
         numbers = np.asarray(rows.data if sparse else rows, dtype=np.float64) / self.step
         reach = self.base**MOST_DIGITS / 4
@@ -91,21 +96,29 @@ class Grid:
         digits.append(numbers)
         if sparse:
             digits = [sp.csr_array((digit, rows.indices, rows.indptr), shape=rows.shape) for digit in digits]
-        return GridRows(tuple(digits), self._weighted(digits, digits, rowwise_product))
+        return GridRows(tuple(digits), self._weighted(digits, digits, rowwise_product), present)
 
     def squared(self, A: GridRows, B: GridRows) -> Array:
-        """Squared distances of all pairs, (n_A, n_B), in the units of the rows."""
-        if len(A.digits) + len(B.digits) == 2 and not sp.issparse(A.digits[0]):
+        """Squared distances of all pairs, (n_A, n_B), in the units of the rows: sums over the columns both have."""
+        whole = A.present is None and B.present is None
+        if whole and len(A.digits) + len(B.digits) == 2 and not sp.issparse(A.digits[0]):
             D2 = np.hstack([A.digits[0], A.norms[:, None], np.ones((len(A), 1))]) @ B.lifted.T
             D2 *= self.step**2
             return D2
         D2 = self._weighted(A.digits, B.digits, all_products)
         D2 *= -2
-        D2 += A.norms[:, None] + B.norms[None, :]
+        D2 += self._squares_met(A, B) + self._squares_met(B, A).T
         if len(A.digits) + len(B.digits) > 2:
             self._measure_again(A, B, D2)
         D2 *= self.step**2
         return D2
+
+    def _squares_met(self, A: GridRows, B: GridRows) -> Array:
+        """``sum_j a_j^2 [b_j is present]`` of all pairs: the norms of A, where nothing of B is missing."""
+        if B.present is None:
+            return A.norms[:, None]
+        met = B.present.astype(np.float64).T
+        return self._weighted(A.digits, A.digits, lambda a, b: (a * b) @ met)
 
     def _weighted(self, A: Any, B: Any, product: Any) -> Array:
         """``sum_pq base^(p + q) product(a_p, b_q)``, summed alike for norms, inner products and their mirror images."""
@@ -135,7 +148,10 @@ class Grid:
         i, j = np.nonzero(CANCELLED * (A.norms[:, None] + B.norms[None, :]) >= D2)
         for start in range(0, len(i), PAIRS):
             pairs = slice(start, start + PAIRS)
-            gap = as_numbers(A.take(i[pairs]), self.base) - as_numbers(B.take(j[pairs]), self.base)
+            some, others = A.take(i[pairs]), B.take(j[pairs])
+            gap = as_numbers(some, self.base) - as_numbers(others, self.base)
+            for present in (some.present, others.present):
+                gap = gap if present is None else gap * present
             D2[i[pairs], j[pairs]] = np.einsum("ij,ij->i", gap, gap)
 
 

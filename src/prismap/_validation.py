@@ -79,9 +79,11 @@ def check_rows(
     sparse: bool = False,
     dtype: Any = (np.float64, np.float32),
     min_rows: int = 1,
+    missing: bool = False,
 ) -> Any:
     """Rows as a finite float array (or CSR when `sparse`), with scikit-learn's bookkeeping of columns on `estimator`.
 
+    `missing` allows NaN in dense rows.
     float32 and float64 stay as they are, float16 becomes float32 and everything else float64.
     """
     refuse_tables(X)
@@ -92,6 +94,7 @@ def check_rows(
         rows = validate_data(
             estimator, X, reset=reset, dtype=list(dtype) if isinstance(dtype, tuple) else dtype,
             accept_sparse="csr" if sparse else False, ensure_min_samples=min_rows,
+            ensure_all_finite="allow-nan" if missing and not sp.issparse(X) else True,
         )  # fmt: skip
     except ValueError as error:
         raise InputError(explain_bad_values(X, str(error))) from error
@@ -104,7 +107,7 @@ def check_magnitude(rows: Any, name: str, *, smallest: float = 0.0, largest: flo
     New rows may be as small as they like: the fitted ones set the scale.
     """
     values = rows.data if sp.issparse(rows) else rows
-    found = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+    found = float(max(np.fmax.reduce(values, None, initial=0.0), -np.fmin.reduce(values, None, initial=0.0)))
     if found > largest or 0 < found < smallest:
         raise InputError(
             f"the values of {name} reach up to {found:.3g} in magnitude: squared distances between such rows are "
@@ -201,14 +204,14 @@ def explain_bad_values(X: Any, message: str) -> str:
         return message
     if values.ndim != 2:
         return message
-    bad = ~np.isfinite(values)
+    bad = np.isinf(values) if "NaN" not in message else ~np.isfinite(values)
     names = (
         [str(name) for name in X.columns] if hasattr(X, "columns") else [f"column {j}" for j in range(values.shape[1])]
     )
     where = [f"{names[j]} ({int(count)})" for j, count in enumerate(bad.sum(axis=0)) if count]
-    first = message.split("\n")[0]
+    first, kind = message.split("\n")[0], "missing or infinite" if "NaN" in message else "infinite"
     return (
-        f"{first} {int(bad.sum())} missing or infinite values in {int(bad.any(axis=1).sum())} rows, by column: "
+        f"{first} {int(bad.sum())} {kind} values in {int(bad.any(axis=1).sum())} rows, by column: "
         f"{_shorten(where)}. Drop those rows or fill them, for instance with sklearn.impute.SimpleImputer."
     )
 

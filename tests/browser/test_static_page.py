@@ -47,6 +47,29 @@ def test_first_view_shows_map_verdict_figures_and_curves(laptop, show, keep):
     keep("static-first-view")
 
 
+def test_the_supervision_that_was_tried_is_drawn_and_the_one_taken_marked(show, keep):
+    data = three_groups()
+    keys = ("posterior", "supervision", "score", "map_score", "neighbors_kept", "taken")
+    tried = [
+        ("none", 0.0, 0.81, 0.78, 1.0, False), ("lssvm", 0.8, 0.93, 0.92, 0.7, True),
+        ("lssvm", 0.95, 0.94, 0.93, 0.5, False), ("lssvm", 0.99, 0.94, None, 0.3, False),
+        ("trees", 0.8, 0.85, None, 0.6, False),
+    ]  # fmt: skip
+    curve = [dict(zip(keys, values, strict=True)) for values in tried]
+    page = show(three_groups(report={**data.report, "supervision_curve": curve}))
+    chart = page.get_by_role("img", name="How much the target counts.")
+    expect(chart).to_have_accessible_name(
+        re.compile("0.8 with lssvm: predicted 93 %, on a quick map 92 %, neighbours kept 70 %, taken")
+    )
+    expect(chart.locator("path")).to_have_count(4)
+    expect(chart.locator("circle")).to_have_count(3)
+    expect(chart.locator(".pm-taken")).to_have_count(1)
+    taken = chart.get_by_text("taken").get_attribute("x")
+    assert float(taken) == float(chart.get_by_text("0.8", exact=True).get_attribute("x"))
+    chart.scroll_into_view_if_needed()
+    keep("static-supervision")
+
+
 def test_hover_tells_a_rows_values(show, keep):
     data = three_groups()
     page = show(data)

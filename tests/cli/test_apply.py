@@ -103,7 +103,7 @@ def test_batches_change_nothing(place, tmp_path, monkeypatch):
     assert "20 rows placed" in said
     for said in (err, err_pieces):
         assert "note: 5 missing values of 'soil' were filled as at the fit\n" in said
-        assert "note: 5 rows have a level of 'soil' that the map has not seen" in said
+        assert "note: column 'soil' has levels in 5 of the rows that the map has not seen" in said
 
 
 def test_rows_without_ids_are_numbered_through(place, tmp_path, monkeypatch):
@@ -192,12 +192,15 @@ def test_files_with_other_columns_are_refused(refused, model, tmp_path, changes,
     assert message in refused("apply", model, path, "-o", tmp_path / "out.parquet")
 
 
-def test_missing_values_are_refused_unless_the_map_fills_them(refused, run, tmp_path):
+def test_missing_values_are_left_out_and_infinite_ones_refused(refused, run, tmp_path):
     np.save(tmp_path / "d.npy", np.random.default_rng(0).normal(size=(30, 3)))
     assert run("map", tmp_path / "d.npy", "--perplexity", "8", "--quiet", "-o", tmp_path / "out")[0] == 0
+    np.save(tmp_path / "new.npy", np.array([[1, np.nan, 2], [1, 2, 3]]))
+    code, _, said = run("apply", tmp_path / "out", tmp_path / "new.npy", "-o", tmp_path / "left.parquet")
+    assert (code, "filled" in said) == (0, False)
     np.save(tmp_path / "new.npy", np.array([[1, np.nan, 2], [1, 2, np.inf]]))
     message = refused("apply", tmp_path / "out", tmp_path / "new.npy", "-o", tmp_path / "new.parquet")
-    assert "missing or infinite values in 2 columns, of 2 rows: 'x1' 1, 'x2' 1" in message
+    assert "infinite values in 1 columns, of 2 rows: 'x2' 1" in message
 
 
 def test_a_fault_late_in_the_file_leaves_nothing(refused, model, tmp_path, monkeypatch):

@@ -62,6 +62,8 @@ USES = {
     "real error": lambda X: [float(knn_nrmse(X, np.arange(len(X)) ** 0.5))],
 }
 use = st.sampled_from(sorted(USES))
+#: Uses that leave missing values out.
+TAKE_MISSING = ("map of classes", "map of a quantity", "map without a target", "auto metric", "parzen tangent metric")
 
 
 def served(use, X):
@@ -157,7 +159,10 @@ def test_few_rows_and_columns_are_served_or_refused(seed, use, n_rows, n_feature
 def test_values_that_are_none_are_counted_and_named(use, bad, row, dtype):
     X = rows_of(0)
     X[row, 1] = bad
-    with pytest.raises(InputError, match=r"1 missing or infinite values in 1 rows, by column: column 1 \(1\)"):
+    if np.isnan(bad) and use in TAKE_MISSING:
+        assert all(np.isfinite(found).all() for found in USES[use](X.astype(dtype)))
+        return
+    with pytest.raises(InputError, match=r"1 (missing or )?infinite values in 1 rows, by column: column 1 \(1\)"):
         USES[use](X.astype(dtype))
 
 

@@ -219,7 +219,7 @@ def test_bad_input_is_named(iris):
     X, y = iris
     bad = X.copy()
     bad[3, 1] = np.inf
-    with pytest.raises(InputError, match=r"1 missing or infinite values in 1 rows, by column: column 1 \(1\)"):
+    with pytest.raises(InputError, match=r"1 infinite values in 1 rows, by column: column 1 \(1\)"):
         PrisMap().fit(bad, y)
     with pytest.raises(InputError, match="only one class"):
         PrisMap().fit(X, np.ones(150))

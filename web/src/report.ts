@@ -1,6 +1,7 @@
 /** The report in a form the panel can show: the verdict, errors side by side, curves, and how the map was made. */
 
 import { format, percent } from "./stats";
+import type { Tried } from "./supervision";
 import type { Curve } from "./types";
 
 export interface ReportView {
@@ -8,6 +9,8 @@ export interface ReportView {
   level: "good" | "warn" | "neutral";
   figures: Figure[];
   curves: Curve[];
+  tried: Tried[];
+  real: boolean;
   overlaps: { of: string; into: string; share: string }[];
   remarks: string[];
   details: [string, string][];
@@ -27,10 +30,10 @@ const PARTS: [key: string, label: string][] = [
   ["permuted_in_sample", "permuted, fitted"],
   ["chance", "chance"],
 ];
-const SHOWN_APART = new Set(["format", "verdict", "target_shows", "overstates", "scores", "structure", "overlaps", "notes", "warnings"]);
+const SHOWN_APART = new Set(["format", "verdict", "target_shows", "overstates", "scores", "structure", "overlaps", "notes", "warnings", "supervision_curve"]);
 
 export function readReport(report: Record<string, unknown> | null): ReportView {
-  const view: ReportView = { verdict: [], level: "neutral", figures: [], curves: [], overlaps: [], remarks: [], details: [] };
+  const view: ReportView = { verdict: [], level: "neutral", figures: [], curves: [], tried: [], real: false, overlaps: [], remarks: [], details: [] };
   if (!report) return view;
   view.verdict = sentences(report.verdict).flatMap((line) => line.split(/(?<=[.!?]) (?=\p{Lu})/u));
   if (report.overstates === true) view.level = "warn";
@@ -38,6 +41,8 @@ export function readReport(report: Record<string, unknown> | null): ReportView {
   const shown = report.target === "class" ? percent : format;
   view.figures = records(report.scores).map((score) => figure(score, shown));
   view.curves = Object.entries(isRecord(report.structure) ? report.structure : {}).flatMap(([label, curve]) => readCurve(label, curve));
+  view.tried = records(report.supervision_curve).flatMap(readTried);
+  view.real = report.target !== "class";
   view.overlaps = records(report.overlaps).map((pair) => ({ of: String(pair.of), into: String(pair.into), share: percent(Number(pair.share)) }));
   view.remarks = [...sentences(report.warnings), ...sentences(report.notes)];
   for (const [key, value] of Object.entries(report)) if (!SHOWN_APART.has(key)) list(key, value, view.details);
@@ -60,6 +65,12 @@ function readCurve(label: string, curve: unknown): Curve[] {
   if (!isRecord(curve) || !Array.isArray(curve.k) || !Array.isArray(curve.value)) return [];
   const r = Float32Array.from(curve.value, (value) => (typeof value === "number" ? value : NaN));
   return [{ label, k: Float32Array.from(curve.k as number[]), r }];
+}
+
+function readTried(one: Record<string, unknown>): Tried[] {
+  if (typeof one.supervision !== "number" || typeof one.score !== "number") return [];
+  const number = (value: unknown) => (typeof value === "number" ? value : null);
+  return [{ posterior: String(one.posterior), share: one.supervision, score: one.score, inMap: number(one.map_score), kept: number(one.neighbors_kept), taken: one.taken === true }];
 }
 
 function list(key: string, value: unknown, details: [string, string][]): void {

@@ -3,6 +3,7 @@
 import { curveChart } from "./curves";
 import { Changed, h, replace } from "./dom";
 import { type Figure, type ReportView, readReport } from "./report";
+import { supervisionChart } from "./supervision";
 import type { Page } from "./types";
 
 export class VerdictPanel {
@@ -47,6 +48,14 @@ export class VerdictPanel {
           h("h3", {}, "Neighbourhoods kept (R_NX)"),
           curveChart(curves, dark),
           h("p", { class: "pm-note" }, "0 is a random placement, 1 keeps every neighbourhood. The number is the area over a logarithmic k."),
+        ),
+      view.tried.length > 1 &&
+        h(
+          "section",
+          {},
+          h("h3", {}, "How much the target counts"),
+          supervisionChart(view.tried, view.real, dark),
+          h("p", { class: "pm-note" }, "Judged out of fold, before the map was made. Dots are quick maps, which decide: the smallest share is taken that is as good as the best."),
         ),
       overlaps(view),
       view.figures.length > 1 &&

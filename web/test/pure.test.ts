@@ -11,6 +11,7 @@ import { parseComparison, neededColumns, search } from "../src/query";
 import { readReport } from "../src/report";
 import { rowsCsv } from "../src/selection";
 import { classMix, differences, format, percent, shortest } from "../src/stats";
+import { branches, describe as inWords } from "../src/supervision";
 import { makeLayer } from "../src/decode";
 import { examplePage } from "./make";
 
@@ -213,6 +214,18 @@ describe("report", () => {
   it("warns where the map over-states, and stays calm where the target does not show", () => {
     expect(readReport({ ...report, overstates: true }).level).toBe("warn");
     expect(readReport({ ...report, target_shows: false }).level).toBe("neutral");
+  });
+  it("reads the supervision that was tried, a branch for each posterior", () => {
+    const one = { posterior: "lssvm", supervision: 0.8, score: 0.9, map_score: null, neighbors_kept: 0.5, taken: true };
+    const curve = [one, { ...one, posterior: "none", supervision: 0, neighbors_kept: 1, taken: false }, { posterior: "trees" }];
+    const view = readReport({ ...report, supervision_curve: curve });
+    expect(view.tried).toHaveLength(2);
+    expect(view.details.flat()).not.toContain("Supervision curve");
+    expect(branches(view.tried)).toEqual([{ posterior: "lssvm", points: [view.tried[1], view.tried[0]] }]);
+    expect(inWords(view.tried, view.real)).toBe(
+      "How much the target counts. 0.8 with lssvm: predicted 90 %, neighbours kept 50 %, taken; 0: predicted 90 %, neighbours kept 100 %",
+    );
+    expect(inWords([{ ...view.tried[0], inMap: 0.25 }], true)).toContain("nRMSE 0.9, on a quick map 0.25");
   });
   it("has an answer for no report", () => {
     expect(readReport(null).verdict).toEqual([]);

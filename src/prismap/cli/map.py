@@ -69,7 +69,7 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     columns.add_argument(
         "--rep", metavar="KEY", help="for h5ad files: the entry of obsm, or the layer, to use (default: X)"
     )
-    columns.add_argument("--impute", choices=("median",), help="fill missing values (default: refuse them)")
+    columns.add_argument("--impute", choices=("median",), help="fill missing values (default: leave them out)")
     columns.add_argument(
         "--images", type=options.shape, metavar="HxW",
         help="rows are grey images of H x W pixels, which the page shows (HxWx3: in colour)",

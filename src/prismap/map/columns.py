@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from prismap._blocks import row_blocks
-from prismap.relevance.map_groups import explained_islands, map_islands
+from prismap.metrics.missing import mean_filled
+from prismap.relevance.map_groups import Island, explained_islands, map_islands
 from prismap.relevance.single_columns import leaking_columns, screened_columns, target_groups, telling_columns
 
 #: Spreads that differ by more than this factor decide what a map shows.
@@ -27,7 +28,7 @@ def uneven_spreads(rows: Any, names: Any = None) -> str | None:
     """A warning with its repair if columns differ in spread by more than a factor of ten; None if all is well."""
     if sp.issparse(rows) or rows.shape[1] < 2:
         return None
-    spread, two_valued = column_spreads(rows)
+    spread, two_valued = column_spreads(mean_filled(rows))
     measured = np.flatnonzero((spread > 0) & ~two_valued)  # yes / no has no unit
     if len(measured) < 2:
         return None
@@ -66,14 +67,16 @@ def column_notes(model: Any) -> list[str]:
     rows, y = model.fitted_rows(), model.fitted_target()
     if model.parts_.data.is_matrix or sp.issparse(rows):
         return []
-    columns = named_columns(model, rows)
+    columns = named_columns(model, mean_filled(rows))
     by_cluster = screened_columns(columns, island_labels(model), MOST_COLUMNS)
+    islands = explained_islands(model.embedding_, by_cluster, seed=model.seed_)[:MOST_ISLANDS]
     notes, telling, judged = [], None, {"seed": model.seed_, "n_columns": len(columns)}
     if y is not None and y.ndim == 1:
         by_target = screened_columns(columns, target_groups(y, model.target_), MOST_COLUMNS)
         notes += [str(leak) for leak in leaking_columns(by_target, y, model.target_, **judged)[:MOST_LEAKS]]
-        telling = telling_columns(by_cluster, y, model.target_, **judged)
-    return [*notes, *island_notes(model, by_cluster, y, telling)]
+        named = {name: by_cluster[name] for island in islands for name in list(island.columns)[:MOST_NAMED]}
+        telling = telling_columns(named, y, model.target_, **judged)
+    return [*notes, *island_notes(model, islands, y, telling)]
 
 
 def island_labels(model: Any) -> NDArray[np.intp]:
@@ -84,10 +87,10 @@ def island_labels(model: Any) -> NDArray[np.intp]:
     return labels
 
 
-def island_notes(model: Any, columns: dict[str, NDArray], y: NDArray | None, telling: dict[str, bool] | None) -> list:
+def island_notes(model: Any, islands: list[Island], y: NDArray | None, telling: dict[str, bool] | None) -> list[str]:
     """A sentence for the clusters that follow the same columns."""
     same: dict[str, list[str]] = {}
-    for island in explained_islands(model.embedding_, columns, seed=model.seed_)[:MOST_ISLANDS]:
+    for island in islands:
         if island.columns:
             members = usual_class(y[island.rows], model.classes_) if y is not None and model.target_ == "class" else ""
             same.setdefault(follows(island, telling), []).append(f"{percent(island.share)}{members}")

@@ -62,13 +62,12 @@ class Drift:
 def drift_of(parts, target, batches) -> Drift:
     """Compare new rows, batches of them as the parts take them, with the fitted ones; one batch is held at a time."""
     kind = target if isinstance(parts.metric, FisherMetric) and target in ("class", "real") else "none"
-    n_new, n_far, total = 0, 0, None
+    n_new, n_far, total = 0, 0, np.zeros(())
     for rows in batches:
         n_new += rows.shape[0]
         n_far += int((parts.place(rows)[1] > parts.far_threshold).sum())
         if kind != "none":
-            batch_total = posterior_sum(parts.metric, rows)
-            total = batch_total if total is None else total + batch_total
+            total = total + posterior_sum(parts.metric, rows)
     if not n_new:
         raise InputError("drift needs rows to compare with the fitted ones; there is none.")
     far, expected = n_far / n_new, 1 - FAR_QUANTILE

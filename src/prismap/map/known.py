@@ -29,6 +29,8 @@ class KnownRows:
         if not len(found):
             return found, fitted
         other = rows[found] != self.rows[fitted]
+        if not sp.issparse(rows):
+            other &= ~(np.isnan(rows[found]) & np.isnan(self.rows[fitted]))  # a value that is missing in both
         same = np.asarray(other.sum(axis=1)).ravel() == 0
         return found[same], fitted[same]
 
@@ -41,8 +43,10 @@ class KnownRows:
 
     @staticmethod
     def _bits(values):
-        """The bits of numbers as whole numbers; those of zero are zero, whatever its sign."""
-        return (values.astype(np.float64) + 0.0).view(np.uint64)
+        """The bits of numbers as whole numbers; those of zero are zero whatever its sign, those of NaN always alike."""
+        numbers = values.astype(np.float64) + 0.0
+        numbers[np.isnan(numbers)] = np.nan
+        return numbers.view(np.uint64)
 
 
 class KnownObjects:

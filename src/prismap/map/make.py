@@ -18,6 +18,7 @@ from prismap.mappings.base import Mapping
 from prismap.mappings.costs import MAP_COSTS
 from prismap.mappings.placement import PLACEMENT_COSTS
 from prismap.metrics.base import PrecomputedMetric
+from prismap.metrics.missing import mean_filled
 from prismap.neighbors import Neighbors, kneighbors
 
 #: Methods by the name `PrisMap` and the command line take.
@@ -33,8 +34,8 @@ MAPPINGS = {
 }  # fmt: skip
 #: The cost that places new rows on maps of a method, for the mappings that minimise one.
 COSTS = {
-    "TSNE": "tsne", "NeRV": "nerv", "MDS": "mds", "ElasticMDS": "elastic", "Isomap": "isomap", "LLE": "lle",
-    "MVU": "mvu",
+    "TSNE": "tsne", "ShortTSNE": "tsne", "NeRV": "nerv", "MDS": "mds", "ElasticMDS": "elastic", "Isomap": "isomap",
+    "LLE": "lle", "MVU": "mvu",
 }  # fmt: skip
 #: Iterations of an embedding by name.
 N_ITER = 500
@@ -110,10 +111,10 @@ def embed(embedding, rows, data, metric, D, *, target=None, by_distances=False):
 
     `by_distances` asks for D all the same: an embedding that places new rows itself must know them by distances.
     """
-    if metric is data and not data.is_matrix and not by_distances:
+    if metric is data and not data.is_matrix and data.is_complete and not by_distances:
         return embedding.set_params(metric="euclidean").fit(rows, target)
     embedding = embedding.set_params(metric=PrecomputedMetric.of(D)).fit(D, target)
-    if not data.is_matrix and hasattr(embedding, "keep_points"):
+    if not data.is_matrix and data.is_complete and hasattr(embedding, "keep_points"):
         embedding.keep_points(rows)
     return embedding
 
@@ -135,7 +136,8 @@ def embed_many(embedding, rows, data, metric, *, perplexity, seed):
     if data.is_matrix:
         embedding = embedding.set_params(metric=data, neighbors=found).fit(data.rows_)
     else:
-        embedding = embedding.set_params(metric="euclidean", neighbors=found).fit(rows)
+        # What is missing counts in the neighbours as it should; the start looks at the rows for their main directions.
+        embedding = embedding.set_params(metric="euclidean", neighbors=found).fit(mean_filled(rows))
     if kept is not None:
         kept.clear()
     return embedding

@@ -55,6 +55,7 @@ from prismap.mappings import InverseMap
 from prismap.mappings.base import Mapping
 from prismap.metrics import FisherMetric, Metric, fit_metric
 from prismap.metrics.geometry import DATA, DESCRIBED, DataMetric, data_metric
+from prismap.metrics.missing import mean_filled, present_in, require_complete
 from prismap.metrics.posteriors.models import bind_model, is_model
 from prismap.metrics.several import is_several, resolve_columns, shown_column, shown_kind
 from prismap.metrics.support import shares
@@ -221,7 +222,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         ----------
         X : array, sparse matrix or data frame (n, n_features), or square matrix (n, n)
             Samples, or with ``data="similarity"`` or ``"dissimilarity"`` the matrix between them. Of a Dask array or
-            data frame a sample of `fit_rows` samples is drawn in one pass, and `sampled_rows_` tells which.
+            data frame a sample of `fit_rows` samples is drawn in one pass, and `sampled_rows_` tells which. Values of
+            dense vectors may be missing (NaN): a distance then goes over the columns that both samples have.
         y : array (n,) or (n, n_targets), data frame, or mapping from names to columns, default=None
             The target, or several. Unlabelled samples (-1 beside other codes, None, NaN) are mapped like all others.
         callback : callable, default=None
@@ -282,7 +284,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         show, use, drop : names of columns not to use for the map, to use though they look like ids, dates or free
             text, and to leave out.
         standardize : whether each column, a category as a whole, is brought to variance 1.
-        impute : None refuses missing values; "median" fills them, categories with the most frequent level.
+        impute : None leaves missing values as they are (see `fit`); "median" fills them, categories with the most
+            frequent level. Infinite values are refused, or filled alike.
         target_kind : "auto", "class", "ordered", "real" or "none", or a list with a kind for each target.
         callback, verbose : as in `fit`.
         **options : parameters of `PrisMap`.
@@ -611,6 +614,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "seed_")
         if self.parts_.data.is_matrix:
             raise InputError("inverse_transform needs data='vectors': matrix data has no rows to give back.")
+        require_complete(self.parts_.data, "inverse_transform")
         if getattr(self.parts_.embedding, "codebook_", None) is not None:
             return self.parts_.embedding.inverse_transform(Y)
         if self._inverse is None:
@@ -626,11 +630,11 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         n_permutations : int or None, default=None
-            Maps of permuted targets. None: three up to 600 rows, else two; one if it is to be quick.
+            Maps of permuted targets. None: two, or one if it is to be quick.
         budget : {"full", "quick"}, float or None, default=None
-            "full" takes up to twice as long as `fit` (four times below 1,500 rows), "quick" about half as long, with
-            fewer rows judged. A number of seconds is full if that is expected to suffice, else quick. None is the
-            report that there is, or a full one; "full" after "quick" judges anew.
+            "full" takes one to two and a half times as long as `fit`, "quick" half to two thirds as long (as long below
+            300 rows), with fewer rows judged. A number of seconds is full if that is expected to suffice, else quick.
+            None is the report that there is, or a full one; "full" after "quick" judges anew.
         callback : callable or None, default=None
             ``callback(done, all)`` counts the maps that are made for comparison.
         repairs : bool, default=False
@@ -730,7 +734,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         data = data_metric(self.data)
         tags.input_tags.sparse = not data.is_matrix
-        tags.input_tags.pairwise = get_tags(data).input_tags.pairwise
+        own = get_tags(data).input_tags
+        tags.input_tags.pairwise, tags.input_tags.allow_nan = own.pairwise, own.allow_nan
         tags.target_tags.required = False
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
@@ -773,10 +778,20 @@ def sample_rows(codes, most, rng):
 
 
 def warn_of_columns(rows, names):
-    """Say that columns are constant or differ much in spread; the latter is returned for the report."""
+    """Say that values are missing, and that columns are constant or differ much in spread.
+
+    The first and the last are returned for the report.
+    """
     if sp.issparse(rows):
         return ()
-    constant = np.flatnonzero(np.ptp(rows, axis=0) == 0)
+    notes = []
+    if (present := present_in(rows)) is not None:
+        notes.append(
+            f"{1 - present.mean():.1%} of the values are missing, in {int((~present.all(axis=0)).sum())} of "
+            f"{rows.shape[1]} columns. They are left out: distances go over the columns that both rows have, scaled up."
+        )
+        warnings.warn(notes[0], PrismapWarning, stacklevel=3)
+    constant = np.flatnonzero(np.ptp(mean_filled(rows), axis=0) == 0)
     if len(constant):
         labels = [str(names[j]) if names is not None else f"column {j}" for j in constant]
         shown = ", ".join(labels[:8]) + (f" and {len(labels) - 8} more" if len(labels) > 8 else "")
@@ -785,8 +800,7 @@ def warn_of_columns(rows, names):
             PrismapWarning,
             stacklevel=3,
         )
-    uneven = uneven_spreads(rows, names)
-    if uneven is None:
-        return ()
-    warnings.warn(uneven, PrismapWarning, stacklevel=4)
-    return (uneven,)
+    if (uneven := uneven_spreads(rows, names)) is not None:
+        notes.append(uneven)
+        warnings.warn(uneven, PrismapWarning, stacklevel=4)
+    return tuple(notes)

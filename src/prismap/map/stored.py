@@ -26,6 +26,8 @@ INDICES = {
 WHOLE = (
     "metric/segments", "metric/trees_feature", "metric/trees_children", "metric/trees_roots", "metric/process_sizes",
 )  # fmt: skip
+#: Arrays of which values may be missing.
+MAY_MISS = ("target", "rows")
 #: The parts of sparse rows, which `check_sparse` knows.
 SPARSE = ("rows/data", "rows/indices", "rows/indptr", "rows/shape")
 SCALARS = (
@@ -116,7 +118,7 @@ def load_bytes(header, arrays):
 
 
 def _check_values(name, array):
-    """Numbers where there must be some, all of them finite but those of a target, which may be missing."""
+    """Numbers where there must be some, all of them finite but those of a target or of rows, which may be missing."""
     if name in SPARSE:
         return
     if name == "objects":
@@ -135,7 +137,7 @@ def _check_values(name, array):
         kind in "iuf" and name.split("/")[0] not in ("classes", "target") and array.dtype.itemsize < 4
     ):
         raise ValueError(f"{name} holds {array.dtype} values")
-    if kind == "f" and not (np.isfinite(array) | (np.isnan(array) & (name == "target"))).all():
+    if kind == "f" and not (np.isfinite(array) | (np.isnan(array) & (name in MAY_MISS))).all():
         raise ValueError(f"{name} holds values that are not finite")
 
 

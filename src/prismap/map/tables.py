@@ -49,7 +49,9 @@ def prepare(
     if len(set(names)) < len(names):
         raise InputError(f"a target is named twice: {quoted([str(name) for name in names])}.")
     if data in COLUMNS:
-        encoding, notes = learn_encoding(table, roles=roles, standardize=standardize, impute=impute)
+        encoding, notes = learn_encoding(
+            table, roles=roles, standardize=standardize, impute=impute, keep_missing=data == "vectors"
+        )
     else:
         encoding, notes = _encode_matrix(table, roles, data), ()
     X = encoding.apply(table).X
@@ -164,7 +166,8 @@ def encoded(encoding: TableEncoding | None, X: Any) -> Any:
     found = encoding.apply(X)
     for name, number in found.unknown.items():
         warnings.warn(
-            f"{number} rows have a level of {name!r} that the map has not seen; they count as none of its levels.",
+            f"column {name!r} has levels in {number} of the rows that the map has not seen; they count as none of "
+            "its own.",
             PrismapWarning,
             stacklevel=5,
         )

@@ -13,6 +13,7 @@ from scipy.spatial.distance import cdist
 
 from prismap._grid import Grid, as_numbers
 from prismap.metrics.base import Anchors, Seen
+from prismap.metrics.missing import scaled_up
 from prismap.metrics.segments import arc, blend
 
 #: Numbers that are looked at, at most, to find the typical distance between neighbours.
@@ -38,16 +39,17 @@ class VectorAnchors(Anchors):
         typical = typical_neighbor_distance(geometry)
         self.dtype = np.dtype(np.float32 if SINGLE_RANGE[0] < typical < SINGLE_RANGE[1] else np.float64)
         self.grid = Grid.under(geometry.rows_, typical)
-        self.rows = self.grid.lay(geometry.rows_[anchors])
+        present = None if geometry.present is None else geometry.present[anchors]
+        self.rows = self.grid.lay(geometry.rows_[anchors], present)
 
     @cached_property
     def all_rows(self):
         """All fitted rows on the grid."""
-        return self.grid.lay(self.metric.rows_)
+        return self.grid.lay(self.metric.rows_, self.metric.present)
 
     def see(self, rows, own=None):
         """Look at a block of rows."""
-        return SeenVectors(self, self.grid.lay(self.metric.centred(rows)))
+        return SeenVectors(self, self.grid.lay(self.metric.centred(rows), self.metric.present_of(rows)))
 
     def of_fitted(self, index):
         """The same of fitted rows."""
@@ -63,7 +65,16 @@ class SeenVectors(Seen):
     @cached_property
     def squared(self):
         """Squared distances to the anchors."""
-        return self.anchors.grid.squared(self.rows, self.anchors.rows).astype(self.anchors.dtype)
+        A, B = self.rows, self.anchors.rows
+        D2 = self.anchors.grid.squared(A, B)
+        if not self.is_complete:
+            D2 = self._scaled_up(D2, common_columns(A, B))
+        return D2.astype(self.anchors.dtype)
+
+    @property
+    def is_complete(self):
+        """Whether no value is missing, here or in the anchors."""
+        return self.rows.present is None and self.anchors.rows.present is None
 
     @property
     def distances(self):
@@ -72,8 +83,16 @@ class SeenVectors(Seen):
 
     def squared_among(self, candidates):
         """Squared distances of each row to its candidates."""
-        D2 = squared_pairs(self.anchors.grid, self.rows, self.anchors.all_rows, candidates)
+        A, B = self.rows, self.anchors.all_rows
+        D2 = squared_pairs(self.anchors.grid, A, B, candidates)
+        if A.present is not None or B.present is not None:
+            D2 = self._scaled_up(D2, common_present(A, B, candidates).sum(axis=2))
         return D2.astype(self.anchors.dtype)
+
+    def _scaled_up(self, sums, counts):
+        """Sums over the columns that pairs have in common, in units of all columns."""
+        metric = self.anchors.metric
+        return scaled_up(sums, counts, metric.n_features_in_, metric.average_square)
 
     def among(self, candidates):
         """Distances of each row to its candidates."""
@@ -92,6 +111,8 @@ class MatrixAnchors(Anchors):
 
 class SeenEntries(Seen):
     """A block of rows of entries."""
+
+    is_complete = True
 
     def __init__(self, anchors, squared):
         super().__init__(np.sqrt(squared))
@@ -207,16 +228,32 @@ def unit_grid(n_columns):
 
 def squared_pairs(grid, A, B, candidates):
     """Squared distances (n, c) of each row of A to its own rows of B, both on the grid."""
-    if len(A.digits) + len(B.digits) == 2:  # whole numbers: their inner products are exact
+    whole = len(A.digits) + len(B.digits) == 2
+    if whole and A.present is None and B.present is None:  # whole numbers: their inner products are exact
         D2 = np.einsum("icd,id->ic", B.digits[0][candidates], A.digits[0])
         D2 *= -2
         D2 += A.norms[:, None]
         D2 += B.norms[candidates]
     else:
         gap = as_numbers(B, grid.base)[candidates] - as_numbers(A, grid.base)[:, None]
+        if A.present is not None or B.present is not None:
+            gap = np.where(common_present(A, B, candidates), gap, 0.0)
         D2 = np.einsum("icd,icd->ic", gap, gap)
     D2 *= grid.step**2
     return D2
+
+
+def common_columns(A, B):
+    """How many columns each pair of rows has in common."""
+    M, N = (np.ones(rows.digits[0].shape) if rows.present is None else rows.present * 1.0 for rows in (A, B))
+    return M @ N.T
+
+
+def common_present(A, B, candidates):
+    """Which columns each row of A and each of its own rows of B have in common, (n, c, D)."""
+    M = np.True_ if A.present is None else A.present[:, None]
+    N = np.True_ if B.present is None else B.present[candidates]
+    return np.broadcast_to(M & N, (*candidates.shape, A.digits[0].shape[1]))
 
 
 def typical_neighbor_distance(geometry):

@@ -7,6 +7,7 @@ not matter for the target cost nothing, directions that do cost much.
 
 from __future__ import annotations
 
+from copy import copy
 from numbers import Integral, Real
 from typing import Any
 
@@ -29,6 +30,7 @@ from prismap.metrics.base import Metric
 from prismap.metrics.baseline import support_by_baseline
 from prismap.metrics.geometry import DATA, DataMetric, FittedIndex, data_metric
 from prismap.metrics.graph import SegmentGraph
+from prismap.metrics.missing import require_complete
 from prismap.metrics.posteriors.base import MOST_SUPPORT, Context
 from prismap.metrics.posteriors.choice import is_cross_fitted, posterior_of
 from prismap.metrics.posteriors.joint import posterior_of_several
@@ -284,6 +286,16 @@ class FisherMetric(Metric):
         """Distances between fitted rows by their indices, cross-fitted."""
         return self.distances_to(FittedIndex(np.asarray(a)), FittedIndex(np.asarray(b)))
 
+    def cheaper(self):
+        """The metric of a posterior that costs less, if there is one whose lengths are never longer."""
+        posterior = self._posterior()
+        less = None if posterior is None or self._graph is not None else posterior.cheaper()
+        if less is posterior or less is None:
+            return self
+        other = copy(self)
+        other.posterior_ = less
+        return other._end()
+
     def kneighbors(self, A=None, n_neighbors=90):
         """Nearest fitted rows of A: (distances, indices), nearest first; exact, in blocks.
 
@@ -432,6 +444,7 @@ class FisherMetric(Metric):
             )
         if self._is_matrix():
             raise InputError("the tensor has no coordinates for similarity or dissimilarity data; use pairwise.")
+        require_complete(self.data_, "the tensor")
         key, order = self._sorted_side(self._new_rows(A))
         support = self.data_.rows_[self.support_]
         support = support.toarray() if sp.issparse(support) else support
@@ -505,7 +518,8 @@ class FisherMetric(Metric):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = not self._is_matrix()
-        tags.input_tags.pairwise = get_tags(data_metric(self.data)).input_tags.pairwise
+        own = get_tags(data_metric(self.data)).input_tags
+        tags.input_tags.pairwise, tags.input_tags.allow_nan = own.pairwise, own.allow_nan
         tags.target_tags.required = self.supervision > 0
         return tags
 

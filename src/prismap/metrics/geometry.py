@@ -33,6 +33,7 @@ from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics.anchors import FittedIndex, MatrixAnchors, VectorAnchors
 from prismap.metrics.base import Metric
 from prismap.metrics.entries import EntryRows
+from prismap.metrics.missing import average_square, column_means, present_in, refuse_empty_rows, squared_over_present
 from prismap.metrics.symmetry import symmetrized
 
 #: What is done about negative eigenvalues.
@@ -127,6 +128,11 @@ class DataMetric(Metric):
     #: Anchors of a large map, at most.
     most_anchors = 4000
 
+    @property
+    def is_complete(self):
+        """Whether every value of the fitted rows is there."""
+        return True
+
     @abstractmethod
     def read(self, estimator, X, *, reset=True):
         """Rows X, checked once, with scikit-learn's bookkeeping of columns on `estimator`."""
@@ -138,6 +144,10 @@ class DataMetric(Metric):
     @abstractmethod
     def squared_to(self, A, columns, self_similarity=None):
         """Squared distances of rows A (new, or a `FittedIndex`) to the fitted rows `columns`."""
+
+    def filled(self):
+        """The same rows, new ones too, with something in place of missing values."""
+        return self
 
     def cut(self, rows, index):
         """Some of the rows, each still complete."""
@@ -187,33 +197,68 @@ def symmetric_distances(D2):
 class VectorMetric(DataMetric):
     """Euclidean distances of vectors, dense or sparse. Centred, so that large offsets cost no digits.
 
+    Missing values (NaN) of dense vectors are left out: a distance goes over the columns that both rows have, scaled up
+    to all columns (`prismap.metrics.missing`).
+
     Examples
     --------
     >>> VectorMetric().fit([[0.0, 0.0], [3.0, 4.0]]).pairwise().tolist()
     [[0.0, 5.0], [5.0, 0.0]]
+    >>> VectorMetric().fit([[0.0, 0.0], [3.0, float("nan")]]).pairwise().round(3).tolist()
+    [[0.0, 4.243], [4.243, 0.0]]
     """
+
+    #: Whether values may be missing.
+    takes_missing = True
 
     def read(self, estimator, X, *, reset=True):
         """Rows X, checked."""
-        return check_rows(estimator, X, reset=reset, sparse=True, min_rows=2 if reset else 1)
+        rows = check_rows(
+            estimator, X, reset=reset, sparse=True, min_rows=2 if reset else 1, missing=self.takes_missing
+        )
+        refuse_empty_rows(rows)
+        return rows
 
     def over(self, rows):
         """The fitted metric of checked rows."""
-        self.center = None if sp.issparse(rows) else rows.mean(axis=0, dtype=np.float64).astype(rows.dtype)
+        self.present = self.present_of(rows)
+        self.center = None if sp.issparse(rows) else column_means(rows, self.present).astype(rows.dtype)
         self.rows_ = self.centred(rows)
         self.n_rows_, self.n_features_in_ = rows.shape
         self.squared_norms = row_norms(self.rows_, squared=True)
         self.dtype = rows.dtype
+        self.average_square = average_square(self.rows_, self.present)  # that of a pair without a common column
         return self
 
+    def present_of(self, rows):
+        """Which values of rows are present; None where all are."""
+        return present_in(rows)
+
+    def filled(self):
+        """The same rows with the mean of a column in place of a missing value: for what learns from coordinates."""
+        if sp.issparse(self.rows_) or not self.takes_missing:
+            return self
+        other = FilledMetric()
+        other.__dict__ |= {**self.__dict__, "present": None}
+        return other
+
     def centred(self, rows):
-        """New rows as the fitted ones are kept."""
-        return rows if self.center is None else np.ascontiguousarray(rows - self.center)
+        """New rows as the fitted ones are kept: 0 where a value is missing."""
+        if self.center is None:
+            return rows
+        kept, present = np.ascontiguousarray(rows - self.center), present_in(rows)
+        return kept if present is None else np.where(present, kept, kept.dtype.type(0))
 
     def raw(self, index=slice(None)):
         """Fitted rows as they were given."""
         kept = self.rows_[index]
-        return kept if self.center is None else kept + self.center
+        kept = kept if self.center is None else kept + self.center
+        return kept if self.present is None else np.where(self.present[index], kept, kept.dtype.type(np.nan))
+
+    @property
+    def is_complete(self):
+        """Whether every value of the fitted rows is there."""
+        return self.present is None
 
     def to_anchors(self, anchors):
         """What measures the distances of new rows to some of the fitted ones."""
@@ -224,24 +269,42 @@ class VectorMetric(DataMetric):
 
         New rows are measured in double precision: their distances must not depend on their company.
         """
-        rows, norms = self._side(A)
-        others, other_norms = self.rows_[columns], self.squared_norms[columns]
+        rows, norms, present = self._side(A)
+        others, other_norms, other_present = self._side(FittedIndex(columns))
         if rows.dtype != others.dtype:
             others = others.astype(rows.dtype)
             other_norms = row_norms(others, squared=True)
+        if present is not None or other_present is not None:
+            return squared_over_present(rows, present, others, other_present, self.average_square)
         return squared_distances(rows, norms, others, other_norms)
 
     def squared_between(self, A, B):
         """Squared distances between two sets of new rows."""
-        return squared_distances(*self._side(A), *self._side(B))
+        (rows, norms, present), (others, other_norms, other_present) = self._side(A), self._side(B)
+        if present is not None or other_present is not None:
+            return squared_over_present(rows, present, others, other_present, self.average_square)
+        return squared_distances(rows, norms, others, other_norms)
 
     def _side(self, A):
-        if A is None:
-            return self.rows_, self.squared_norms
-        if isinstance(A, FittedIndex):
-            return self.rows_[A.index], self.squared_norms[A.index]
+        """Centred rows, their squared norms and what is present of them: new ones, or fitted ones by their index."""
+        if A is None or isinstance(A, FittedIndex):
+            index = slice(None) if A is None else A.index
+            return self.rows_[index], self.squared_norms[index], None if self.present is None else self.present[index]
         rows = self.centred(A).astype(np.float64)
-        return rows, row_norms(rows, squared=True)
+        return rows, row_norms(rows, squared=True), self.present_of(A)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.takes_missing
+        return tags
+
+
+class FilledMetric(VectorMetric):
+    """Euclidean distances of vectors with the mean of a column in place of a missing value (`VectorMetric.filled`)."""
+
+    def present_of(self, rows):
+        """All values: means are there where others are missing."""
+        return None
 
 
 class CosineMetric(VectorMetric):
@@ -249,13 +312,15 @@ class CosineMetric(VectorMetric):
 
     It orders pairs as the cosine distance does, and is a Euclidean metric, as the Fisher metric needs. Every row is
     scaled to length 1 when it is read; what is made of the map (a model as posterior, `inverse_transform`) sees rows of
-    this length.
+    this length. A row of which values are missing has no length, and is refused.
 
     Examples
     --------
     >>> CosineMetric().fit([[1.0, 0.0], [0.0, 2.0]]).pairwise().round(3).tolist()
     [[0.0, 1.414], [1.414, 0.0]]
     """
+
+    takes_missing = False
 
     def read(self, estimator, X, *, reset=True):
         """Rows X, checked and scaled to length 1."""

@@ -13,6 +13,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
+from prismap.metrics.missing import mean_filled
+
 #: Rows that are looked at, and operations that may be spent on them.
 MOST_ROWS, MOST_OPERATIONS = 1000, 10**10
 NEIGHBORS = 5
@@ -61,7 +63,7 @@ def _neighbors(X: Any, rows: NDArray[np.intp], data: str) -> NDArray[np.intp]:
     """The nearest of `rows` to each of them, by their number within `rows`."""
     n_neighbors = min(NEIGHBORS, len(rows) - 1)
     if data == "vectors":
-        part = X[rows] if sp.issparse(X) else np.asarray(X)[rows].astype(np.float64)
+        part = X[rows] if sp.issparse(X) else mean_filled(np.asarray(X)[rows].astype(np.float64))
         if not sp.issparse(part):
             spread = part.std(axis=0)
             part = part / np.where(spread > 0, spread, 1.0)

@@ -50,7 +50,7 @@ def live_compute(model: Any, page: PageData) -> ModelCompute:
         return Y, names, np.bincount(own, weights=shares, minlength=len(names))
 
     compute = ModelCompute(model, page, relevance=local_relevance, reembed=reembed, about=about)
-    if not model.parts_.data.is_matrix and not model.parts_.is_large:
+    if has_coordinates(model):
         compute.shape = shape
     if has_tensor(model):
         compute.target_relevance = target_relevance
@@ -66,7 +66,13 @@ def local_relevance(X, Y, rows):
 def has_tensor(model):
     """Whether it can be told which features change the target: with a target, of vectors, on no large map."""
     fisher = isinstance(model.metric_, FisherMetric) and model.target_ in ("class", "real")
-    return fisher and not model.parts_.data.is_matrix and not model.parts_.is_large
+    return fisher and has_coordinates(model)
+
+
+def has_coordinates(model):
+    """Whether the map is of vectors, all of whose values are there, and no large one."""
+    data = model.parts_.data
+    return not data.is_matrix and data.is_complete and not model.parts_.is_large
 
 
 def changes_target(model, rows):

@@ -3,7 +3,8 @@
 Numeric columns stay one feature, dates become days since 1970, and a text column with few levels becomes one feature
 per level (1 where it holds). With `standardize` every column is centred and divided so that its variance is 1; a text
 column counts as one column here, so its features share the divisor sqrt(sum_l p_l (1 - p_l)), with p_l the share of
-level l. Missing values are refused, or filled with the median (numbers, dates) or the most frequent level (text).
+level l. Missing values are refused, kept as NaN (of a text column in all of its features), or filled with the median
+(numbers, dates) or the most frequent level (text).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from prismap.exceptions import FileFormatError, InputError
 from prismap.tables.cells import matrix_named_by
 from prismap.tables.dates import FORMATS, days_of
 from prismap.tables.frames import table_from_frame
-from prismap.tables.table import Column, Roles, Table, TextColumn, missing_count, nearest, quoted
+from prismap.tables.table import Column, Roles, Table, TextColumn, infinite_count, missing_count, nearest, quoted
 
 #: Types of columns whose features are kept in single precision.
 SINGLE = {np.dtype(np.float16), np.dtype(np.float32)}
@@ -70,6 +71,8 @@ class TableEncoding:
     standardize: bool = True
     also: tuple[str, ...] = ()
     """Further targets, of which `target` is the first."""
+    keep_missing: bool = False
+    """Whether values that no column has a filling for are NaN; they are refused otherwise."""
 
     @property
     def feature_names(self) -> list[str]:
@@ -108,7 +111,7 @@ class TableEncoding:
             start += len(column.center)
             if n_unknown:
                 unknown[column.name] = n_unknown
-            if n_filled := missing_count(values):
+            if column.fill is not None and (n_filled := missing_count(values)):
                 filled[column.name] = n_filled
         return Encoded(X, filled, unknown)
 
@@ -126,10 +129,9 @@ class TableEncoding:
         )
 
     def _refuse_missing_values(self, table: Table) -> None:
-        counts = {
-            column.name: missing_count(table.columns[column.name]) for column in self.columns if column.fill is None
-        }
-        refuse_missing(counts, table.n_rows)
+        count = infinite_count if self.keep_missing else missing_count
+        counts = {column.name: count(table.columns[column.name]) for column in self.columns if column.fill is None}
+        refuse_missing(counts, table.n_rows, kept=self.keep_missing)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON stores it."""
@@ -145,8 +147,9 @@ class TableEncoding:
         try:
             columns = tuple(_checked_column(**column) for column in about["columns"])
             options = {key: about[key] for key in ("target", "ids", "text_target", "standardize")}
+            options["keep_missing"] = about.get("keep_missing", False)  # not in files of the first versions
             if len({column.name for column in columns}) < len(columns) or not all(
-                isinstance(value, bool if key in ("text_target", "standardize") else (str, type(None)))
+                isinstance(value, (str, type(None)) if key in ("target", "ids") else bool)
                 for key, value in options.items()
             ):
                 raise ValueError("columns or options are not as they should be")
@@ -171,17 +174,17 @@ def encoding_of(model: Any) -> TableEncoding:
     if names is None:
         names = [f"x{place}" for place in range(model.n_features_in_)]
     columns = tuple(ColumnEncoding(str(name), None, None, (0.0,), 1.0) for name in names)
-    return TableEncoding(columns, standardize=False)
+    return TableEncoding(columns, standardize=False, keep_missing=model.data == "vectors")
 
 
-def refuse_missing(counts: dict[str, int], n_rows: int) -> None:
-    """Missing and infinite values are refused with their number in each column."""
+def refuse_missing(counts: dict[str, int], n_rows: int, *, kept: bool = False) -> None:
+    """Missing and infinite values are refused with their number in each column; infinite ones only, if `kept`."""
     counts = {name: count for name, count in counts.items() if count}
     if counts:
         each = ", ".join(f"{name!r} {count}" for name, count in list(counts.items())[:8])
         more = f" and {len(counts) - 8} more columns" if len(counts) > 8 else ""
         raise InputError(
-            f"missing or infinite values in {len(counts)} columns, of {n_rows} rows: {each}{more}. "
+            f"{'' if kept else 'missing or '}infinite values in {len(counts)} columns, of {n_rows} rows: {each}{more}. "
             "Fill them before, leave the columns out (drop=...), or fit with impute='median'."
         )
 
@@ -194,7 +197,10 @@ def _precision(columns: tuple[ColumnEncoding, ...], values: list[Column]) -> typ
 
 
 def features_of(column: ColumnEncoding, values: Column) -> tuple[NDArray[np.float64], int]:
-    """The features of a column before standardisation, missing values filled, and how many had an unknown level."""
+    """The features of a column before standardisation, and how many had an unknown level.
+
+    Missing values are filled, or NaN without a filling.
+    """
     if column.levels is None:
         if isinstance(values, TextColumn):
             if column.date is None and values.levels and all(map(is_number, values.levels)):
@@ -218,10 +224,12 @@ def features_of(column: ColumnEncoding, values: Column) -> tuple[NDArray[np.floa
     codes = known[values.codes]
     if column.fill is not None:
         codes[values.codes < 0] = place[str(column.fill)]
+    missing = (values.codes < 0) & (codes < 0)
     block = np.zeros((len(codes), len(column.levels)))
     rows = np.flatnonzero(codes >= 0)
     block[rows, codes[rows]] = 1.0
-    return block, len(codes) - len(rows)
+    block[missing] = np.nan
+    return block, len(codes) - len(rows) - int(missing.sum())
 
 
 def is_number(token: str) -> bool:

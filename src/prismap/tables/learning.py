@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from prismap.exceptions import InputError
 from prismap.tables.dates import date_format, days_of
 from prismap.tables.encoding import ColumnEncoding, TableEncoding, features_of, is_number, refuse_missing
-from prismap.tables.table import Column, Roles, Table, TextColumn, missing_count, quoted
+from prismap.tables.table import Column, Roles, Table, TextColumn, infinite_count, missing_count, quoted
 
 #: Text columns with more levels are taken for names or free text.
 MAX_LEVELS = 30
@@ -34,9 +34,11 @@ def learn_encoding(
     standardize: bool = True,
     impute: str | None = None,
     max_levels: int = MAX_LEVELS,
+    keep_missing: bool = False,
 ) -> tuple[TableEncoding, tuple[str, ...]]:
     """The encoding of the columns of a table, and notes on what was done to them.
 
+    Missing values are filled as `impute` says. Without it they stay missing with `keep_missing`, and are refused else.
     Columns named in ``roles.show`` are not used, those in ``roles.use`` are, whatever they look like.
     """
     if impute not in (None, "median"):
@@ -51,11 +53,15 @@ def learn_encoding(
         if isinstance(column, TextColumn) and name not in roles.use and (written := date_format(column))
     }
     counts = {name: missing_count(column) for name, column in columns.items()}
-    if impute is None:
+    if impute is None and not keep_missing:
         refuse_missing(counts, table.n_rows)
+    elif impute is None:
+        refuse_missing({name: infinite_count(column) for name, column in columns.items()}, table.n_rows, kept=True)
     learnt = _learn_columns(columns, dates, standardize, impute)
     text_target = table.target is not None and table.target.dtype.kind == "O"
-    encoding = TableEncoding(learnt, roles.target, roles.ids, text_target, standardize, roles.also)
+    encoding = TableEncoding(
+        learnt, roles.target, roles.ids, text_target, standardize, roles.also, keep_missing and impute is None
+    )
     return encoding, (*notes, *_describe(encoding, columns, counts))
 
 
@@ -93,7 +99,7 @@ def _usable(table: Table, roles: Roles, max_levels: int) -> tuple[dict[str, Colu
     if doubtful:
         each = "; ".join(f"{name!r} but for {words}" for name, words in list(doubtful.items())[:8])
         raise InputError(
-            f"{len(doubtful)} columns hold numbers with words among them: {each}. Empty these to have them taken as "
+            f"Some columns hold numbers with words among them: {each}. Empty these to have them taken as "
             f"missing, or leave the columns out of the map with show={list(doubtful)}."
         )
     return columns, notes
@@ -165,12 +171,16 @@ def _learn_numbers(
         block = np.where(finite, block, fill)
     if not standardize:
         return fill, np.zeros(block.shape[1]), np.ones(block.shape[1])
+    missing = np.isnan(block)
+    block = np.where(missing, 0.0, block)
+    known = ~missing | missing.all(axis=0)  # an empty column is one of zeros
     largest = np.abs(block).max(axis=0, initial=0.0)
     largest[largest == 0] = 1.0  # squares of what is left do not overflow
     scaled = block / largest
-    spread = largest * scaled.std(axis=0)
-    spread[(spread == 0) | (block == block[:1]).all(axis=0)] = 1.0
-    return fill, largest * scaled.mean(axis=0), spread
+    spread = largest * scaled.std(axis=0, where=known)
+    first = block[known.argmax(axis=0), np.arange(block.shape[1])]
+    spread[(spread == 0) | ((block == first) | ~known).all(axis=0)] = 1.0
+    return fill, largest * scaled.mean(axis=0, where=known), spread
 
 
 def _learn_text(name: str, column: TextColumn, standardize: bool, impute: str | None) -> ColumnEncoding:
@@ -182,6 +192,9 @@ def _learn_text(name: str, column: TextColumn, standardize: bool, impute: str | 
     if not standardize:
         return learnt
     block, _ = features_of(learnt, column)
+    block = block[~np.isnan(block).any(axis=1)] if block.size else block
+    if not len(block):
+        return learnt
     spread = float(np.sqrt(block.var(axis=0).sum()))
     return ColumnEncoding(name, column.levels, fill, tuple(block.mean(axis=0).tolist()), spread or 1.0)
 
@@ -206,7 +219,11 @@ def _describe(encoding: TableEncoding, columns: dict[str, Column], counts: dict[
     filled = {name: count for name, count in counts.items() if count}
     if filled:
         shown = ", ".join(f"{name!r} {count}" for name, count in list(filled.items())[:8])
-        notes.append(f"missing values were filled with the median (text: the most frequent level): {shown}")
+        notes.append(
+            f"missing values stay missing (impute='median' fills them): {shown}"
+            if encoding.keep_missing
+            else f"missing values were filled with the median (text: the most frequent level): {shown}"
+        )
     constant = [name for name, values in columns.items() if _is_constant(values)]
     if constant:
         notes.append(f"constant or empty columns tell nothing and were kept: {quoted(constant)}")

@@ -163,6 +163,13 @@ def missing_count(column: Column) -> int:
 # Tokens and text
 
 
+def infinite_count(column: Column) -> int:
+    """How many values are infinite."""
+    if isinstance(column, TextColumn) or column.dtype.kind != "f":
+        return 0
+    return int(np.isinf(column).sum())
+
+
 def is_missing(token: str) -> bool:
     """Whether a token of a text file stands for no value."""
     return token.strip().lower() in MISSING

@@ -320,7 +320,7 @@ class GaussianProcess(Posterior):
         folds = context.support_folds if context.cross_fit else np.zeros(len(y), dtype=np.intp)
         self.processes = [Process(Q, column, folds, *values) for values, column in zip(self.hyper, y.T, strict=True)]
         # Only then is a point on a segment sure to be at no negative squared distance from the support.
-        self.euclidean = isinstance(self.data, VectorMetric) or (
+        self.euclidean = (isinstance(self.data, VectorMetric) and self.data.is_complete) or (
             isinstance(self.data, SimilarityMetric) and self.data.repair != "none"
         )
         profile = self._profiles(FittedIndex(self.order))

@@ -37,7 +37,7 @@ class Forest:
     Attributes
     ----------
     feature, threshold : of each node; a row goes left if its value is not above the threshold.
-    children : (nodes, 2), left and right; a leaf is its own child.
+    children : (nodes, 3), left, right and where a missing value goes; a leaf is its own child.
     value : (nodes, classes), shares of the classes.
     roots : the first node of each tree.
     temperature : exponent that calibrates the mean share of the trees.
@@ -74,8 +74,9 @@ class Forest:
         row = np.arange(len(X))[:, None]
         node = np.broadcast_to(self.roots, (len(X), len(self.roots)))
         while True:
-            right = X[row, self.feature[node]] > self.threshold[node]
-            below = self.children[node, right.astype(np.intp)]
+            value = X[row, self.feature[node]]
+            way = (value > self.threshold[node]) + 2 * np.isnan(value)
+            below = self.children[node, way.astype(np.intp)]
             if np.array_equal(below, node):
                 return node
             node = below
@@ -96,12 +97,7 @@ class Forest:
         feature = np.concatenate([np.maximum(tree.feature, 0) for tree in trees])
         leaf = np.concatenate([tree.children_left < 0 for tree in trees])
         threshold = np.where(leaf, 0.0, np.concatenate([tree.threshold for tree in trees]))
-        children = np.concatenate(
-            [
-                np.stack([tree.children_left, tree.children_right], axis=1) + root
-                for tree, root in zip(trees, roots, strict=True)
-            ]
-        )
+        children = np.concatenate([ways_of(tree) + root for tree, root in zip(trees, roots, strict=True)])
         children[leaf] = np.flatnonzero(leaf)[:, None]
         value = np.zeros((len(feature), n_classes))
         value[:, classes] = np.concatenate([tree.value[:, 0] for tree in trees])
@@ -116,15 +112,23 @@ class Forest:
     def from_arrays(cls, arrays):
         """The inverse of `arrays`; nodes must lead downwards, or rows of a damaged file would walk for ever."""
         children = arrays["children"]
+        if children.ndim == 2 and children.shape[1] == 2:  # a file of the first versions: they knew no missing values
+            children = np.column_stack([children, children[:, 0]])
         n_nodes, own = len(children), np.arange(len(children))[:, None]
         leaf = (children == own).all(axis=1)
         down = ((children > own) & (children < n_nodes)).all(axis=1)
         shapes = {arrays[name].shape for name in ("feature", "threshold")}
-        if children.shape != (n_nodes, 2) or shapes != {(n_nodes,)} or len(arrays["value"]) != n_nodes:
+        if children.shape != (n_nodes, 3) or shapes != {(n_nodes,)} or len(arrays["value"]) != n_nodes:
             raise ValueError("the arrays of its trees do not belong together")
         if not (leaf | down).all() or arrays["roots"].min() < 0 or arrays["roots"].max() >= n_nodes:
             raise ValueError("the nodes of its trees lead nowhere")
-        return cls(**{**arrays, "temperature": float(arrays["temperature"])})
+        return cls(**{**arrays, "children": children, "temperature": float(arrays["temperature"])})
+
+
+def ways_of(tree):
+    """Children (nodes, 3) of a fitted tree of scikit-learn: left, right, and where a missing value goes."""
+    left, right = tree.children_left, tree.children_right
+    return np.stack([left, right, np.where(tree.missing_go_to_left, left, right)], axis=1)
 
 
 def log_shares(shares, n_trees):
@@ -161,7 +165,7 @@ def fit_trees(X, codes, n_classes, seed, *, n_trees=N_TREES, cross_fit=True):
 
 
 class Trees(RowPosterior):
-    """A forest on the support rows, judged out of bag; vectors only.
+    """A forest on the support rows, judged out of bag; vectors only. Missing values are taken as they are.
 
     Parameters
     ----------
