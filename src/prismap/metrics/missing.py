@@ -52,7 +52,8 @@ def average_square(rows: Any, present: Any) -> float:
     if sp.issparse(rows):
         return float(2 * rows.multiply(rows).sum() / rows.shape[0])
     counts = len(rows) if present is None else np.maximum(present.sum(axis=0), 1)
-    return float(2 * (np.square(rows, dtype=np.float64).sum(axis=0) / counts).sum())
+    squares = np.einsum("ij,ij->j", rows, rows, dtype=np.float64)  # without a copy in double precision
+    return float(2 * (squares / counts).sum())
 
 
 def squared_over_present(A: Any, present_a: Any, B: Any, present_b: Any, average: float) -> Any:
