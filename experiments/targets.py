@@ -28,6 +28,14 @@ from prismap.metrics import FisherMetric
 from prismap.quality import knn_nrmse, r_nx
 
 READING = """
+The error in the map is at most 1.10 times that of its process on all nine sets, which was the aim (friedman1 and the
+elevation of forests have 1.10; two are below 1, because ten neighbours also see what the process does not). It is below
+that of PLS and SIR on eight of nine, in most cases by far. **The exception is elevation**: 0.517, PLS 0.500, SIR 0.495.
+There the process itself is not much better than a line (0.471; PLS as a regression 0.497), and the plane costs more
+than that: ten neighbours under the metric, before there is a map, have 0.49 to 0.50. Shuffled targets were left out of
+all 27 maps. The price is structure: where few directions tell the target, the map keeps little of the others.
+
+Auto-mpg was wanted too and is not among the stored sets; diabetes and tecator stand in its place.
 """
 N_SPLITS, N_FIT, N_TEST, N_COMPONENTS, MOST_COLUMNS = 3, 400, 500, 30, 64
 #: Fitted rows of sets that have few.
@@ -73,7 +81,6 @@ SETS = {
     "faces, tilt": partial(stored, name="isomap_faces_32", column=2), "covertype, elevation": elevation,
     "tecator, fat": partial(stored, name="tecator"),
 }  # fmt: skip
-WITHOUT_DATA = ("friedman1", "diabetes")
 
 
 def problem(name, options, seed):
@@ -126,19 +133,25 @@ def split_figures(name, options, seed):
     }  # fmt: skip
 
 
-def rows_of(name, options):
-    """One row: means of the splits."""
+def rows_of(names, options):
+    """A row per set: means of the splits."""
     warnings.simplefilter("ignore")
-    found = [split_figures(name, options, seed) for seed in range(1 if options.quick else N_SPLITS)]
-    ratio = [one["map"] / one["process"] for one in found]
-    row = {"set": name, "map": "", "process": "", "over process": spread(ratio, 2)}
-    for key in found[0]:
-        values = [one[key] for one in found]
-        row[key] = "; ".join(f"{v:g}" for v in values) if key.startswith("share") else f"{np.mean(values):.3f}"
-    yield row
+    for name in names:
+        found = [split_figures(name, options, seed) for seed in range(1 if options.quick else N_SPLITS)]
+        ratio = [one["map"] / one["process"] for one in found]
+        row = {"set": name, "map": "", "process": "", "over process": spread(ratio, 2)}
+        for key in found[0]:
+            values = [one[key] for one in found]
+            row[key] = "; ".join(f"{v:g}" for v in values) if key.startswith("share") else f"{np.mean(values):.3f}"
+        yield row
 
 
-PARTS = {name: partial(rows_of, name) for name in SETS}
+WITHOUT_DATA = ("generated and bundled",)
+BUNDLED = ("friedman1", "diabetes")
+PARTS = {
+    "generated and bundled": partial(rows_of, BUNDLED),
+    "stored": partial(rows_of, [name for name in SETS if name not in BUNDLED]),
+}
 
 if __name__ == "__main__":
     main(sys.modules[__name__])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.ensemble import ExtraTreesClassifier
-from sklearn.metrics.pairwise import nan_euclidean_distances
+from sklearn.metrics.pairwise import euclidean_distances, nan_euclidean_distances
 
 from prismap.exceptions import InputError
 from prismap.map.known import KnownRows
@@ -86,6 +86,22 @@ def test_raw_rows_and_fillings():
     empty = X.copy()
     empty[:, 2] = np.nan
     assert (mean_filled(empty)[:, 2] == 0).all()
+
+
+def test_filled_rows_have_means_in_place_of_gaps():
+    X, new = gappy(20), gappy(6, seed=1)
+    metric = VectorMetric().over(X)
+    filled, means = metric.filled(), np.nanmean(X, axis=0)
+    wanted = euclidean_distances(np.where(np.isnan(new), means, new), mean_filled(X))
+    assert filled.is_complete
+    assert not metric.is_complete
+    assert np.allclose(filled.pairwise(new), wanted, rtol=0, atol=1e-12)
+    assert np.allclose(filled.raw(), mean_filled(X))
+    assert np.allclose(filled.to_anchors(np.arange(20)).see(new).distances, wanted, rtol=1e-4)
+    machine = FisherMetric("class", posterior="lssvm", supervision=0.8, perplexity=5, random_state=0)
+    found = machine.fit(X, np.arange(20) % 2).class_probabilities(new)
+    same = machine.fit(mean_filled(X), np.arange(20) % 2).class_probabilities(np.where(np.isnan(new), means, new))
+    assert np.allclose(found, same)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3])

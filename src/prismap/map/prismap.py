@@ -561,9 +561,13 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self._place(X)[1] > self.parts_.far_threshold
 
     def drift(self, X):
-        """Compare samples X with the fitted ones: a `Drift`, whose text says whether to refit."""
+        """Compare samples X with the fitted ones: a `Drift`, whose text says whether to refit.
+
+        X may be an iterator of batches, of which one is held at a time.
+        """
         check_is_fitted(self, "seed_")
-        return drift_of(self.parts_, self.target_, self.entries(self._read(X)))
+        batches = X if is_stream(X) else (X,)
+        return drift_of(self.parts_, self.target_, (self.entries(self._read(batch)) for batch in batches))
 
     def partial_refit(self, X, y=None, *, most=500):
         """Add at most `most` of the rows X that lie where the map has none; all that is on the map stays in place.

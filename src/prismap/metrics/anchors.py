@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 
 from prismap._grid import Grid, as_numbers
 from prismap.metrics.base import Anchors, Seen
-from prismap.metrics.missing import present_in, scaled_up
+from prismap.metrics.missing import scaled_up
 from prismap.metrics.segments import arc, blend
 
 #: Numbers that are looked at, at most, to find the typical distance between neighbours.
@@ -49,7 +49,7 @@ class VectorAnchors(Anchors):
 
     def see(self, rows, own=None):
         """Look at a block of rows."""
-        return SeenVectors(self, self.grid.lay(self.metric.centred(rows), present_in(rows)))
+        return SeenVectors(self, self.grid.lay(self.metric.centred(rows), self.metric.present_of(rows)))
 
     def of_fitted(self, index):
         """The same of fitted rows."""
@@ -67,9 +67,14 @@ class SeenVectors(Seen):
         """Squared distances to the anchors."""
         A, B = self.rows, self.anchors.rows
         D2 = self.anchors.grid.squared(A, B)
-        if A.present is not None or B.present is not None:
+        if not self.is_complete:
             D2 = self._scaled_up(D2, common_columns(A, B))
         return D2.astype(self.anchors.dtype)
+
+    @property
+    def is_complete(self):
+        """Whether no value is missing, here or in the anchors."""
+        return self.rows.present is None and self.anchors.rows.present is None
 
     @property
     def distances(self):
@@ -106,6 +111,8 @@ class MatrixAnchors(Anchors):
 
 class SeenEntries(Seen):
     """A block of rows of entries."""
+
+    is_complete = True
 
     def __init__(self, anchors, squared):
         super().__init__(np.sqrt(squared))

@@ -145,6 +145,10 @@ class DataMetric(Metric):
     def squared_to(self, A, columns, self_similarity=None):
         """Squared distances of rows A (new, or a `FittedIndex`) to the fitted rows `columns`."""
 
+    def filled(self):
+        """The same rows, new ones too, with something in place of missing values."""
+        return self
+
     def cut(self, rows, index):
         """Some of the rows, each still complete."""
         return rows[index]
@@ -217,7 +221,7 @@ class VectorMetric(DataMetric):
 
     def over(self, rows):
         """The fitted metric of checked rows."""
-        self.present = present_in(rows)
+        self.present = self.present_of(rows)
         self.center = None if sp.issparse(rows) else column_means(rows, self.present).astype(rows.dtype)
         self.rows_ = self.centred(rows)
         self.n_rows_, self.n_features_in_ = rows.shape
@@ -225,6 +229,18 @@ class VectorMetric(DataMetric):
         self.dtype = rows.dtype
         self.average_square = average_square(self.rows_, self.present)  # that of a pair without a common column
         return self
+
+    def present_of(self, rows):
+        """Which values of rows are present; None where all are."""
+        return present_in(rows)
+
+    def filled(self):
+        """The same rows with the mean of a column in place of a missing value: for what learns from coordinates."""
+        if sp.issparse(self.rows_) or not self.takes_missing:
+            return self
+        other = FilledMetric()
+        other.__dict__ |= {**self.__dict__, "present": None}
+        return other
 
     def centred(self, rows):
         """New rows as the fitted ones are kept: 0 where a value is missing."""
@@ -275,12 +291,20 @@ class VectorMetric(DataMetric):
             index = slice(None) if A is None else A.index
             return self.rows_[index], self.squared_norms[index], None if self.present is None else self.present[index]
         rows = self.centred(A).astype(np.float64)
-        return rows, row_norms(rows, squared=True), present_in(A)
+        return rows, row_norms(rows, squared=True), self.present_of(A)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.takes_missing
         return tags
+
+
+class FilledMetric(VectorMetric):
+    """Euclidean distances of vectors with the mean of a column in place of a missing value (`VectorMetric.filled`)."""
+
+    def present_of(self, rows):
+        """All values: means are there where others are missing."""
+        return None
 
 
 class CosineMetric(VectorMetric):

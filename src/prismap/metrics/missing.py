@@ -6,8 +6,8 @@ With P the columns that are present in both of x and z, and D columns in all,
 
 (Dixon 1979; scikit-learn's ``nan_euclidean_distances``): what is missing differs as much as what is there. Two rows
 without a common column are as far apart as rows are on average, ``2 sum_j var(x_j)``. These distances need not keep the
-triangle inequality, and kernels of them need not be positive definite: what is made of them treats the rows as it
-treats those of a matrix of dissimilarities.
+triangle inequality, and kernels of them need not be positive definite. So models that learn (the least-squares machine,
+the process) see the mean of a column in place of what is missing (`VectorMetric.filled`), and trees see NaN.
 
 Rows are kept with 0, the mean of a centred column, in place of what is missing, beside a mask of what is present. Where
 nothing is missing the mask is None, and nothing is paid for it.

@@ -37,8 +37,8 @@ class LeastSquaresMachine(RowPosterior):
 
     def fit(self, context):
         """Fit the machine, and judge every fitted row by the machine that never saw its fold."""
-        data, codes, support, n_classes = context.data, context.values, context.support, len(context.classes)
         self._take(context)
+        data, codes, support, n_classes = self.data, context.values, context.support, len(context.classes)
         if self.n_support is None and np.count_nonzero(codes >= 0) > len(support):
             self.machine, P = fit_on_all_rows(data, codes, n_classes, context.rng, cross_fit=context.cross_fit)
             return self.hold(context, P)
@@ -47,7 +47,8 @@ class LeastSquaresMachine(RowPosterior):
         return self.hold_support(context, of_support)
 
     def _take(self, context):
-        self.data, self.judged = context.data, context.judged
+        # A machine learns what to make of a filling; kernels of distances over common columns are worse.
+        self.data, self.judged = context.data.filled(), context.judged
 
     def predict(self, rows, self_similarity=None):
         """Class probabilities of new rows, or of fitted ones by their index."""
@@ -56,7 +57,7 @@ class LeastSquaresMachine(RowPosterior):
 
     def new_roots(self, rows, own=None):
         """Square roots of the class probabilities of new rows, by the squared distances that place them."""
-        if own is None or not np.array_equal(own.anchors.anchors, self.machine.landmarks):
+        if own is None or not own.is_complete or not np.array_equal(own.anchors.anchors, self.machine.landmarks):
             own = self.landmarks.see(rows)
         return np.sqrt(self.machine.probabilities(own.squared).astype(np.float64))
 

@@ -124,7 +124,7 @@ class ScaledRows:
     def __init__(self, data, scales):
         self.data, self.scales = data, scales
         if len(scales) > 1:
-            self.data = VectorMetric().over(data.raw().astype(np.float64) * np.sqrt(scales))
+            self.data = VectorMetric().over(data.raw().astype(np.float64) * np.sqrt(scales)).filled()
 
     @property
     def factor(self):
@@ -223,8 +223,9 @@ class RowProcess(Posterior):
         if len(seen) > EVIDENCE_ROWS:
             seen = np.sort(context.rng.choice(seen, EVIDENCE_ROWS, replace=False))
         seen = support[seen]
-        Q = np.maximum(context.data.squared_to(FittedIndex(seen), seen), 0).astype(np.float64)
-        X = dense_rows(context.data, seen)
+        data = context.data.filled()
+        Q = np.maximum(data.squared_to(FittedIndex(seen), seen), 0).astype(np.float64)
+        X = dense_rows(data, seen)
         found = [find_kernel(Q, column, X) for column in context.values[seen].T]
         self._take(context, [kernel for _, kernel in found])
         self.pivots = [self._pivots(context, t, kernel) for t, (_, kernel) in enumerate(found)]
@@ -233,8 +234,8 @@ class RowProcess(Posterior):
         return self._hold(context, np.stack([state for _, state in learnt], axis=1))
 
     def _take(self, context, kernels):
-        self.data = context.data
-        self.fields = [ScaledRows(context.data, kernel.scales) for kernel in kernels]
+        self.data = context.data.filled()
+        self.fields = [ScaledRows(self.data, kernel.scales) for kernel in kernels]
 
     def _pivots(self, context, t, kernel):
         """Fitted rows that carry the process of a target."""
@@ -360,6 +361,6 @@ def process_words(regressions):
 
 def dense_rows(data, index):
     """Vectors whose columns may have scales of their own; None where there are none."""
-    if data.is_matrix or sp.issparse(data.rows_) or not data.is_complete:
+    if data.is_matrix or sp.issparse(data.rows_):
         return None
     return data.rows_[index].astype(np.float64)
