@@ -24,16 +24,16 @@ SIDE = 15
 
 MINISOM = """
 from minisom import MiniSom
-start = time.time()
+start = time.process_time()
 som = MiniSom(side, side, X.shape[1], sigma=side / 2, learning_rate=0.5, random_seed=0)
 som.pca_weights_init(X); som.train_batch(X, 40 * len(X))
-out = {"codebook": som.get_weights().reshape(side * side, -1), "seconds": np.array(time.time() - start)}
+out = {"codebook": som.get_weights().reshape(side * side, -1), "seconds": np.array(time.process_time() - start)}
 """
 UGTM = """
 import ugtm
-start = time.time()
+start = time.process_time()
 gtm = ugtm.runGTM(X, k=int(side), m=int(side) // 2, s=1.0, regul=0.1, niter=200)
-out = {"codebook": gtm.matY.T, "Y": gtm.matMeans, "seconds": np.array(time.time() - start)}
+out = {"codebook": gtm.matY.T, "Y": gtm.matMeans, "seconds": np.array(time.process_time() - start)}
 """
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from experiments.common import processor_seconds
 from prismap import PrisMap, __version__
 
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
@@ -65,11 +65,11 @@ def do_part(script, part, options):
     """Make the rows of one part, show them as they come and keep them; seconds of the processor, peers included."""
     if options.out:  # parts put their pictures there, too
         (options.out / "rows").mkdir(parents=True, exist_ok=True)
-    rows, start = [], sum(os.times()[:4])
+    rows, start = [], processor_seconds()
     for row in script.PARTS[part](options):
         rows.append(row)
         print("  ".join(f"{key}={cell(value)}" for key, value in row.items()), flush=True)
-    seconds = sum(os.times()[:4]) - start
+    seconds = processor_seconds() - start
     if options.out:
         kept = {"rows": rows, "seconds": round(seconds), "quick": options.quick, "version": __version__}
         kept["commit"] = commit()

@@ -26,10 +26,9 @@ from prismap.quality import knn_error
 READING = """
 Where objects form groups, distances to pivots tell them apart, and evaluations of 1 % of n^2 find nearly all neighbours
 of 20,000 strings. Strings without groups have neighbours that are hardly nearer than any other string: the recall
-falls, and the result says so. Seconds were taken on a machine with other work and can be several times those of an idle
-one. Maps: classes help new graphs (11.9 % against 18.3 % without them; permuted classes give chance). The matrices of
-table A, looked up by a function, give the bits of the matrix path in all seven; their errors here are in-sample, and
-the figures of new rows and of permuted labels are those of table A.
+falls, and the result says so. Maps: classes help new graphs (11.9 % against 18.3 % without them; permuted classes give
+chance). The matrices of table A, looked up by a function, give the bits of the matrix path in all seven; their errors
+here are in-sample, and the figures of new rows and of permuted labels are those of table A.
 """
 SETTINGS = ((100, 100, 1), (100, 100, 2))
 

@@ -22,7 +22,7 @@ from experiments import ledger
 NAMES = (
     "honesty", "supervised", "methods", "posteriors", "mappings", "lattices", "segments", "objects",
     "field", "targets", "missing", "verdicts", "trust", "relevance_notions", "relevance_pictures", "parametric",
-    "prototypes", "deepview",
+    "prototypes", "deepview", "variants",
     "table_a", "table_b", "table_c", "table_d", "table_e", "table_f", "table_g", "table_h",
 )  # fmt: skip
 #: Linear algebra of several processes gets in its own way with a thread a core in each of them.
@@ -34,8 +34,9 @@ says its protocol, its splits and what differs. Figures that we do not reach are
 [a page of their own](results/not_reached.md), with the reason.
 
 `make experiments DATA=FOLDER` makes everything again; `FOLDER` holds the benchmark sets as npz files. Each part runs on
-one core. Seconds of parts are those of the processor, and in the rows of older runs those of the clock. Speed against
-peers is measured separately (`make bench`): [ratios](results/speed.md), [large maps](results/large.md).
+one core. Seconds are those of the processor, peers included; in the rows of older runs, of the clock. Speed against
+peers is measured separately (`make bench`): [ratios](results/speed.md), [large maps](results/large.md),
+[reports](results/reports.md).
 
 The pages were not made by one run. Each says at its end which commit measured its parts, as far as this was kept, and
 which defaults its maps have. Those of `PrisMap` were `supervision=0.8, mapping="fisher"`, and now both are chosen by

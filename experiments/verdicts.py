@@ -81,8 +81,8 @@ METHODS = {
     "pulled": Pulled,
     "coordinates (PCA)": None,
 }
-#: These take seconds to judge, and get four cases of each size; the others get eight.
-SLOW = ("t-SNE", "UMAP with labels", "prismap")
+#: Cases of each size; of methods that take seconds to judge there are fewer.
+N_CASES = {"t-SNE": 4, "UMAP with labels": 1, "prismap": 2}
 
 
 def case(truth, n_rows, n_classes, seed):
@@ -106,7 +106,7 @@ def judged_by(name):
 
     def part(options):
         warnings.simplefilter("ignore")
-        make, n_seeds = METHODS[name], 1 if options.quick else 4 if name in SLOW else 8
+        make, n_seeds = METHODS[name], 1 if options.quick else N_CASES.get(name, 8)
         for truth in GAPS:
             found = []
             for (n_rows, n_classes), seed in itertools.product(SIZES, range(n_seeds)):

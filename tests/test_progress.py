@@ -49,6 +49,19 @@ def test_the_time_left_follows_from_the_time_taken(terminal, monkeypatch):
     assert "110" not in terminal.getvalue()
 
 
+def test_a_search_before_the_first_iterations_does_not_count(terminal, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("prismap._progress.time.perf_counter", lambda: now[0])
+    with Progress("map") as progress:
+        progress.stage("embedding")
+        follow = progress.watching(None, 750)
+        for iteration, at in ((50, 1000.0), (150, 1010.0), (250, 1020.0)):
+            now[0] = at
+            follow(iteration, 0.0, None)
+    assert "iteration 150 of 750, 60 s left" in terminal.getvalue()
+    assert "iteration 250 of 750, 50 s left" in terminal.getvalue()
+
+
 @pytest.mark.parametrize("verbose", [0, None])
 def test_short_work_and_quiet_work_say_nothing(terminal, verbose):
     PrisMap(perplexity=5, random_state=0).fit(X, verbose=verbose)

@@ -117,7 +117,7 @@ def test_text_with_many_values_is_shown_and_not_used():
 def test_columns_of_numbers_with_words_among_them_are_refused_with_the_words():
     rows = table_of(age=[*map(str, range(-10, 68)), "unknown", "old"], width=range(80))
     with pytest.raises(
-        InputError, match="1 columns hold numbers with words .*'age' but for 'old', 'unknown'.*show=\\['age'\\]"
+        InputError, match="Some columns hold numbers with words .*'age' but for 'old', 'unknown'.*show=\\['age'\\]"
     ):
         learn_encoding(rows)
     assert learn_encoding(rows, roles=Roles(show=("age",)))[0].feature_names == ["width"]

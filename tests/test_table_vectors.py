@@ -62,6 +62,8 @@ def test_each_entry_of_a_vector_becomes_a_column(table, kind, tmp_path):
         found = table_from_frame(made, Roles("label"))
     for name in ("embedding", "lists"):
         entries = np.column_stack([found.columns[f"{name}:{place}"] for place in (1, 2, 3, 4)])
+        # As they are stored; the numbers of Python's lists have double precision.
+        assert entries.dtype == (np.float64 if name == "lists" else np.float32)
         np.testing.assert_array_equal(entries, E.astype(np.float64))
     assert isinstance(found.columns["ragged"], TextColumn)
     assert isinstance(found.columns["words"], TextColumn)
@@ -72,7 +74,7 @@ def test_a_map_of_embeddings_takes_later_files(table, tmp_path):
     drop = ("lists", "ragged", "words")
     options = {"data": "cosine", "random_state": 0, "perplexity": 8, "method": "mds"}
     m = PrisMap.from_table(table, "label", drop=drop, standardize=False, **options)
-    plain = PrisMap(**options, target="class").fit(E.astype(np.float64), table["label"].to_numpy(zero_copy_only=False))
+    plain = PrisMap(**options, target="class").fit(E, table["label"].to_numpy(zero_copy_only=False))
     np.testing.assert_array_equal(m.embedding_, plain.embedding_)
     m.save(tmp_path / "m.prismap")
     pq.write_table(table, tmp_path / "later.parquet")

@@ -7,6 +7,8 @@ refinement follow: a group is measured against the rows that its members' lists 
 neighbours of their neighbours. A round costs n times a constant; rounds go on until the recall, estimated on a sample
 of rows whose exact neighbours are computed, is reached.
 
+Where a cheaper metric is known whose distances are never longer, it finds the candidates, and only they are measured.
+
 Everything is blocks of matrix products; no row is ever looked at alone. The same seed gives the same neighbours for any
 number of threads: the groups of a round share no row, and each is one thread's work.
 """
@@ -26,13 +28,19 @@ GROUP_FACTOR, FEWEST_IN_GROUP = 6, 256
 OUTSIDE_FACTOR = 3
 #: Pivots drawn at a time, and how often rows are halved by them.
 N_PIVOTS, N_HALVINGS = 48, 4
+#: Rows whose candidates by a cheaper metric are measured together at most, and how much of the recall that may cost.
+MEASURED_TOGETHER, CLOSE = 128, 0.02
+#: Share by which a distance may be wrong in single precision.
+ROUNDING = 1e-3
 #: Rows whose exact neighbours say how good the others are.
 SAMPLE_ROWS = 200
 #: Rounds at most; what recall they reached is in the result.
 MOST_ROUNDS = 12
 
 
-def partition_neighbors(between, n_rows, n_neighbors, *, recall=0.97, random_state=None, n_jobs=None, callback=None):
+def partition_neighbors(
+    between, n_rows, n_neighbors, *, recall=0.97, random_state=None, n_jobs=None, callback=None, at_least=None
+):
     """Neighbours of all rows among each other, approximately.
 
     Parameters
@@ -43,12 +51,20 @@ def partition_neighbors(between, n_rows, n_neighbors, *, recall=0.97, random_sta
     random_state : seed.
     n_jobs : threads.
     callback : ``callback(round, recall)`` after each round; True stops.
+    at_least : the same as `between` for distances that are never longer and cost less. If the nearest rows by them do
+        not hold the share `recall` of the neighbours, all is done by `between`.
 
     Returns
     -------
     Neighbors, with the recall reached and the number of distances computed.
     """
     rng = as_generator(random_state)
+    if at_least is not None:
+        options = {"recall": recall, "random_state": rng, "n_jobs": n_jobs, "callback": callback}
+        candidates = partition_neighbors(at_least, n_rows, n_neighbors, **options)
+        found = measured_candidates(between, at_least, candidates, n_neighbors, rng, n_jobs)
+        if found.recall >= recall - CLOSE:
+            return found
     size = max(FEWEST_IN_GROUP, GROUP_FACTOR * n_neighbors)
     lists = NeighborLists(between, n_rows, n_neighbors)
     sample = np.sort(rng.choice(n_rows, min(SAMPLE_ROWS, n_rows), replace=False))
@@ -72,6 +88,37 @@ def partition_neighbors(between, n_rows, n_neighbors, *, recall=0.97, random_sta
     return Neighbors(
         distances, indices, method="partition", recall=reached, n_distances=int(lists.n_distances), n_rounds=rounds
     )
+
+
+def measured_candidates(between, at_least, candidates, n_neighbors, rng, n_jobs=None):
+    """The nearest of the candidates, measured group by group of rows that are near each other.
+
+    A row is measured against the candidates of its whole group, so that more than its own can be its neighbours.
+    """
+    n_rows = len(candidates.indices)
+    distances = np.empty((n_rows, n_neighbors), dtype=np.float32)
+    indices = np.empty((n_rows, n_neighbors), dtype=np.intp)
+    n_distances = [candidates.n_distances]
+
+    def measure(rows):
+        columns = np.unique(candidates.indices[rows])
+        D = np.array(between(rows, columns), dtype=np.float32)
+        own = np.searchsorted(columns, rows)
+        there = columns[np.minimum(own, len(columns) - 1)] == rows
+        D[np.flatnonzero(there), own[there]] = np.inf
+        distances[rows], best = smallest(D, n_neighbors)
+        indices[rows] = columns[best]
+        return D.size
+
+    with pool_of_threads(n_jobs) as pool:
+        groups = random_groups(at_least, np.arange(n_rows), MEASURED_TOGETHER, rng, n_distances.append)
+        n_distances += pool.map(measure, groups)
+    sample = np.sort(rng.choice(n_rows, min(SAMPLE_ROWS, n_rows), replace=False))
+    reached = recall_of(indices[sample], exact_below(between, at_least, sample, distances[sample], n_rows))
+    return Neighbors(
+        distances, indices, method="partition", recall=reached, n_distances=int(sum(n_distances)),
+        n_rounds=candidates.n_rounds,
+    )  # fmt: skip
 
 
 class NeighborLists:
@@ -185,6 +232,19 @@ def exact_of_sample(between, sample, n_rows, n_neighbors):
         D = np.array(between(sample[part], every), dtype=np.float32)
         D[np.arange(len(D)), sample[part]] = np.inf
         indices[part] = smallest(D, n_neighbors)[1]
+    return indices
+
+
+def exact_below(between, at_least, sample, found, n_rows):
+    """The same from the distances of as many rows: only rows that are at least as near by `at_least` can be nearer."""
+    every, k = np.arange(n_rows), found.shape[1]
+    indices = np.empty((len(sample), k), dtype=np.intp)
+    for part in row_blocks(len(sample), 24.0 * n_rows, 64 * 2**20):
+        near = np.asarray(at_least(sample[part], every)) <= found[part].max(axis=1, keepdims=True) * (1 + ROUNDING)
+        for place, (row, columns) in enumerate(zip(sample[part], map(np.flatnonzero, near), strict=True), part.start):
+            columns = columns[columns != row]
+            D = np.asarray(between(np.array([row]), columns), dtype=np.float32)
+            indices[place] = columns[smallest(D, k)[1][0]]
     return indices
 
 

@@ -65,8 +65,15 @@ class Progress:
         if self._screen is None:
             return callback
 
+        begun: list[tuple[int, float]] = []  # what went before the first call, a search for neighbours, does not count
+
         def follow(iteration: int, error: float, positions: Any) -> Any:
-            self.at(iteration, total, f"embedding, iteration {iteration} of {total}")
+            now = time.perf_counter()
+            if not begun:
+                begun.append((iteration, now))
+            first, begin = begun[0]
+            left = time_left((iteration - first) / max(total - first, 1), now - begin)
+            self._draw(f"embedding, iteration {iteration} of {total}{left}", min(1.0, iteration / total))
             return callback is not None and callback(iteration, error, positions)
 
         return follow

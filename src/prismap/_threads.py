@@ -84,5 +84,8 @@ def parallel_map(work: Callable[[Job], R], jobs: Iterable[Job], n_jobs: int | No
     >>> parallel_map(lambda job: job + 1, [1, 2, 3], n_jobs=2)
     [2, 3, 4]
     """
+    if n_threads(n_jobs) == 1:
+        with thread_pools().limit(limits=1, user_api="blas"):
+            return [work(job) for job in jobs]
     with pool_of_threads(n_jobs) as pool:
         return list(pool.map(work, jobs))

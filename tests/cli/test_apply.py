@@ -103,7 +103,7 @@ def test_batches_change_nothing(place, tmp_path, monkeypatch):
     assert "20 rows placed" in said
     for said in (err, err_pieces):
         assert "note: 5 missing values of 'soil' were filled as at the fit\n" in said
-        assert "note: 5 rows have a level of 'soil' that the map has not seen" in said
+        assert "note: column 'soil' has levels in 5 of the rows that the map has not seen" in said
 
 
 def test_rows_without_ids_are_numbered_through(place, tmp_path, monkeypatch):

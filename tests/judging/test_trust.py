@@ -56,7 +56,7 @@ def test_rows_of_any_map_get_a_calibrated_trust(mixed, subject):
     truth = np.stack([(y[neighbors(Y)] == c).sum(axis=1) for c in range(3)], axis=1).argmax(axis=1) == y
     assert abs(trust.value.mean() - truth.mean()) < 0.03
     assert trust.value[y == 2].min() > 0.95 > trust.value[y < 2].mean()
-    parts = {"vote", "told", "kept"} if subject == "coordinates" else {"vote", "told", "kept", "stays"}
+    parts = {"vote", "told", "kept"} if subject == "coordinates" else {"vote", "told", "kept", "stays", "scatter"}
     assert set(trust.parts) == parts
     assert "more likely wrong about them than right" in report.verdict
     stored = MapReport.from_dict(json.loads(json.dumps(report.to_dict())))

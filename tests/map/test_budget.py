@@ -10,6 +10,7 @@ from sklearn.decomposition import PCA
 from prismap import PrisMap, judge
 from prismap.exceptions import InputError
 from prismap.map.effort import FULL, QUICK, effort_of
+from prismap.map.twins import fit_twin, judged_folds, n_folds, place_fold, place_on_plain, share_of, twins_of
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def test_a_quick_report_judges_a_fifth_and_a_full_one_replaces_it(model):
     assert counted(model, budget="quick") == (quick, [])
     first = model.trust_
     full, seen = counted(model, budget="full")
-    assert seen[-1] == (15, 15)  # without a target, three permuted, five folds with and without it, one Gaussian
+    assert seen == [(turn, 9) for turn in range(1, 10)]  # without a target, two permuted, five folds, one Gaussian
     assert (full.budget, full.n_judged) == ("full", 240)
     assert model.trust_ is not first
     assert counted(model, budget="quick") == (full, [])
@@ -50,6 +51,45 @@ def test_the_maps_of_permuted_targets_leave_the_judged_rows_out(model):
     out = np.setdiff1d(np.arange(240), twins.permuted_rows)
     assert any(np.array_equal(np.setdiff1d(np.arange(240), case.kept), out) for case in twins.judged)
     assert len(twins.permuted_target) == 192
+
+
+def test_a_permuted_target_that_is_left_out_makes_no_map_of_its_own():
+    X, y = make_blobs(80, 3, centers=2, cluster_std=4.0, random_state=0)
+    model = PrisMap(perplexity=8, random_state=0).fit(X, y)
+    report = model.report(n_permutations=1)
+    twins = model.twins_
+    np.testing.assert_array_equal(twins.permuted.positions, twins.unsupervised.positions[twins.permuted_rows])
+    assert share_of(twins.permuted) == 0
+    assert len(report.clusters.null_gaps) == FULL.nulls
+    fixed = PrisMap(perplexity=8, supervision=0.8, random_state=0).fit(X, y)
+    fixed.report(n_permutations=1)
+    twins = fixed.twins_
+    assert not np.array_equal(twins.permuted.positions, twins.unsupervised.positions[twins.permuted_rows])
+    assert share_of(twins.permuted) == 0.8
+
+
+def test_no_label_of_a_judged_row_reaches_the_map_that_it_is_judged_on():
+    X, y = make_blobs(80, 3, centers=2, cluster_std=3.0, random_state=0)
+    model = PrisMap(perplexity=8, random_state=0).fit(X, y)
+    params, without = twins_of(model)
+    [(kept, out), *_] = judged_folds(y, "class", np.random.default_rng(0))
+    plain = fit_twin(model, without, None, np.arange(80))
+    other = y.copy()
+    other[out] = 1 - y[out]
+    for place in (
+        lambda target: place_fold(model, params, target, kept, out, True, plain),
+        lambda target: place_on_plain(model, without, plain, target, kept, out),
+    ):
+        first, second = place(y), place(other)
+        np.testing.assert_array_equal(first.positions, second.positions)
+        np.testing.assert_array_equal(first.fitted_positions, second.fitted_positions)
+
+
+def test_as_many_fifths_are_judged_as_the_figures_take():
+    assert [n_folds(n, FULL) for n in (60, 300, 400, 700, 1400, 1500)] == [5, 5, 4, 3, 2, 1]
+    assert [n_folds(n, FULL, 0.02) for n in (60, 300, 700, 1500)] == [5, 2, 2, 1]
+    assert [n_folds(n, FULL, 0.2) for n in (60, 300, 700, 1500)] == [5, 5, 3, 1]
+    assert [n_folds(n, QUICK, 0.2) for n in (60, 200)] == [4, 1]
 
 
 def test_seconds_buy_a_full_report_or_a_quick_one():

@@ -36,6 +36,7 @@ def a_map(**options):
 
 def test_a_large_map_goes_on(tmp_path, large, monkeypatch):
     whole = a_map().fit(X, y)
+    assert np.shares_memory(whole.parts_.rows, X)  # not copied
     with pytest.raises(Killed):
         a_map().fit(X, y, callback=kill, checkpoint=tmp_path / "kept")
     monkeypatch.setattr(make, "kneighbors", None)

@@ -4,12 +4,13 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.spatial import procrustes
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 
 from prismap import PrisMap
-from prismap.map.trust import evidence
+from prismap.map.trust import evidence, scatter
 
 
 def quietly(model, X, y=None):
@@ -52,7 +53,8 @@ def test_trust_says_how_often_neighbours_are_right(judged):
     assert 0 < np.nanmin(trust.value) <= np.nanmax(trust.value) < 1
     assert trust.rule.n_judged == 300
     missing = {name: np.isnan(part).sum() for name, part in trust.parts.items()}
-    assert missing == {"vote": 0, "told": 0, "kept": 300, "plain": 300, "stays": 350}  # a fifth of 250 was left out
+    left_out = 350  # a fifth of 250
+    assert missing == {"vote": 0, "told": 0, "kept": 300, "plain": 300, "stays": left_out, "scatter": left_out}
     others = np.setdiff1d(np.arange(550), model.fit_rows_)
     np.testing.assert_array_equal(trust.value[others], model.trust(X[others]))
     np.testing.assert_array_equal(np.isnan(trust.value[others]), model.is_far(X[others]))
@@ -142,3 +144,17 @@ def test_a_report_lists_rare_classes_and_names_no_overlap_with_them(judged):
     assert "odd" not in {name for pair in report.overlaps for name in (pair.of, pair.into)}
     assert {score.name for score in report.scores} == {"10-NN error", "1-NN error"}
     assert {"trustworthiness", "label-trustworthiness", "label-continuity"} <= set(report.measures)
+
+
+def test_scatter_is_what_the_best_rotation_and_scale_leave():
+    rng = np.random.default_rng(0)
+    Y, turn = rng.normal(size=(40, 2)), np.linalg.qr(rng.normal(size=(2, 2)))[0]
+    some = np.arange(0, 40, 2)
+    same = scatter(Y, [(np.arange(40), 3 * Y @ turn + 7), (some, -0.1 * Y[some])])
+    np.testing.assert_allclose(same, 0, atol=1e-12)
+    noisy = Y + 0.3 * rng.normal(size=Y.shape)
+    found = scatter(Y, [(np.arange(40), noisy)])
+    assert np.square(found).mean() == pytest.approx(procrustes(Y, noisy)[2])  # scipy's, of maps with unit spread
+    alone = scatter(Y, [(some, noisy[some])])
+    assert np.isnan(alone[1::2]).all()
+    assert np.isfinite(alone[::2]).all()

@@ -6,7 +6,8 @@ import pytest
 from prismap._affinities import pair_affinities
 from prismap._costs import tsne_cost
 from prismap._spacing import typical_spacing
-from prismap.map.quick import descent_slope, quick_maps, stacked_affinities, walked_start
+from prismap.embeddings import TSNE
+from prismap.map.quick import MOST_ROWS, Known, ShortTSNE, descent_slope, quick_maps, stacked_affinities, walked_start
 from prismap.map.trials import is_majority, nearest_rows
 
 
@@ -62,3 +63,22 @@ def test_classes_that_lie_apart_lie_apart_on_a_quick_map_whose_spacing_is_one():
 
 def test_rows_that_are_all_one_point_have_a_map():
     assert np.isfinite(quick_maps(np.zeros((2, 12, 12)), 3, np.random.default_rng(0))).all()
+
+
+def test_a_short_map_is_a_quick_one_of_few_rows_and_a_short_t_sne_of_many(stack):
+    D = np.sqrt(stack[0])
+    found = ShortTSNE(perplexity=8, metric="precomputed", random_state=0).fit_transform(D)
+    np.testing.assert_array_equal(found, quick_maps(np.square(D)[None], 8, np.random.default_rng(0))[0])
+    X = np.random.default_rng(0).normal(size=(MOST_ROWS + 1, 3))
+    short = ShortTSNE(perplexity=5, random_state=0).fit(X)
+    assert short.n_iter_ == 60
+    np.testing.assert_array_equal(short.embedding_, TSNE(perplexity=5, n_iter=40, random_state=0).fit_transform(X))
+
+
+def test_known_positions_are_taken_for_the_metric_of_the_data_alone(stack):
+    known, D = np.random.default_rng(0).normal(size=(30, 2)), np.sqrt(stack[0])
+    X = np.random.default_rng(1).normal(size=(30, 3))
+    short = ShortTSNE(perplexity=8, known=known, random_state=0)
+    np.testing.assert_array_equal(short.fit_transform(X), known)
+    assert not np.array_equal(short.set_params(metric="precomputed").fit_transform(D), known)
+    np.testing.assert_array_equal(Known(known, metric="precomputed").fit_transform(D), known)

@@ -148,7 +148,7 @@ def test_what_a_table_must_be_is_said(made):
         PrisMap.from_table(messy(), "species", impute="median", target_kind="classes")
     with pytest.raises(InputError, match="lacks 1 of the .* columns of the map: -'size'"):
         made.transform(messy().drop(columns="size"))
-    with pytest.warns(PrismapWarning, match="1 rows have a level of 'soil' that the map has not seen"):
+    with pytest.warns(PrismapWarning, match="column 'soil' has levels in 1 of the rows that the map has not seen"):
         made.transform(messy().assign(soil=["peat"] + ["sand"] * 59))
     with pytest.raises(InputError, match="from_table takes columns of features"):
         PrisMap.from_table(messy(), "species", impute="median", data="similarity")

@@ -59,9 +59,17 @@ def test_no_row_falls_between_islands(islands):
 def test_steps_never_go_up():
     rng = np.random.default_rng(2)
     D2, Y = np.sort(rng.uniform(size=(50, 7)), axis=1), rng.normal(size=(50, 7, 2))
-    weights = vote_weights(D2)
-    best = vote_cost(Y, Y, weights, 0.8).min(axis=1)
-    assert (vote_cost(vote(D2, Y, 0.8)[:, None], Y, weights, 0.8)[:, 0] <= best + 1e-12).all()
+    weights, voters = vote_weights(D2).T, Y.transpose(1, 2, 0)
+    best = np.min([vote_cost(place, voters, weights, 0.8) for place in voters], axis=0)
+    assert (vote_cost(vote(D2, Y, 0.8).T, voters, weights, 0.8) <= best + 1e-12).all()
+
+
+def test_a_row_has_the_same_bits_alone_and_in_company():
+    rng = np.random.default_rng(4)
+    D2, Y = np.sort(rng.uniform(size=(40, 12)), axis=1), rng.normal(size=(40, 12, 2))
+    together = vote(D2, Y, 0.8)
+    for row in range(len(D2)):
+        np.testing.assert_array_equal(vote(D2[[row]], Y[[row]], 0.8)[0], together[row])
 
 
 def test_one_voter_decides_alone_and_voters_of_one_mind_agree(islands):

@@ -12,10 +12,11 @@ from prismap.exceptions import InputError
 from prismap.map.cells import nearest_of
 from prismap.metrics import FisherMetric
 from prismap.metrics.geometry import VectorMetric
-from prismap.metrics.posteriors import base, nystroem
+from prismap.metrics.posteriors import base, excess, nystroem
 from prismap.metrics.posteriors.local import class_shares, local_probabilities, probabilities_of_new
 from prismap.metrics.posteriors.lssvm import log_loss, softmax, solve
 from prismap.metrics.posteriors.nystroem import fit_on_all_rows, normal_equations, solve_normal
+from prismap.neighbors import kneighbors
 
 X, CLASSES = make_blobs(400, 4, centers=3, cluster_std=3.0, random_state=0)
 
@@ -53,6 +54,19 @@ def test_no_row_is_judged_by_its_own_label(monkeypatch):
     _, in_sample = fit_on_all_rows(VectorMetric().over(X), CLASSES, 3, np.random.default_rng(0), cross_fit=False)
     np.testing.assert_allclose(in_sample, machine.probabilities(Q), atol=0.05)
     assert softmax(machine.scores(Q)).shape == (400, 3)
+
+
+def test_rows_beyond_those_it_is_fitted_on_are_predicted(monkeypatch):
+    monkeypatch.setattr(nystroem, "N_LANDMARKS", 60)
+    monkeypatch.setattr(nystroem, "MOST_FITTED", 200)
+    machine, P = fit_on_all_rows(VectorMetric().over(X), CLASSES, 3, np.random.default_rng(0))
+    Q = squared(X - X.mean(axis=0), (X - X.mean(axis=0))[machine.landmarks])
+    by_all = np.isclose(P, machine.probabilities(Q), atol=1e-8).all(axis=1)
+    assert by_all.sum() >= 200
+    assert log_loss(P, CLASSES) < 0.6
+    noise = np.random.default_rng(0).permutation(CLASSES)
+    _, honest = fit_on_all_rows(VectorMetric().over(X), noise, 3, np.random.default_rng(0))
+    assert abs((honest.argmax(axis=1) == noise).mean() - 1 / 3) < 0.08
 
 
 def test_local_probabilities_equal_a_loop_over_neighbours():
@@ -105,6 +119,31 @@ def test_a_metric_beyond_its_support_sees_every_label(monkeypatch, posterior):
     np.testing.assert_allclose(metric.pairwise(), metric.pairwise().T)
     again = FisherMetric(**metric.get_params()).restore(X, CLASSES, metric.state())
     np.testing.assert_array_equal(again.pairwise(X[:5] + 0.1), metric.pairwise(X[:5] + 0.1))
+
+
+@pytest.mark.parametrize("supervision", [0.8, 1.0])
+def test_the_ends_alone_are_never_longer_and_find_the_neighbours(monkeypatch, supervision):
+    monkeypatch.setattr(base, "MOST_SUPPORT", 100)
+    metric = FisherMetric(posterior="parzen", supervision=supervision, random_state=0).fit(X, CLASSES)
+    less = metric.cheaper()
+    D, L = metric.pairwise(), less.pairwise()
+    assert (L <= D * (1 + 1e-6)).all()
+    assert (L < 0.9 * D).any()
+    assert less.cheaper() is less
+    found, exact = kneighbors(None, 10, metric=metric, method="partition", random_state=0), metric.kneighbors(None, 10)
+    assert np.mean(found.distances <= exact[0] * (1 + 1e-4) + 1e-6) > 0.94
+    assert found.recall > 0.94
+
+
+def test_rows_outside_the_small_support_leave_out_no_fold_of_it(monkeypatch):
+    monkeypatch.setattr(base, "MOST_SUPPORT", 100)
+    monkeypatch.setattr(excess, "PATH_SUPPORT", 60)
+    metric = FisherMetric(posterior="parzen", supervision=1.0, random_state=0).fit(X, CLASSES)
+    posterior = metric.posterior_
+    folds = np.empty(len(X), dtype=int)
+    folds[posterior.order] = posterior.rows.fold
+    assert (folds[posterior.support] >= 0).all()
+    assert (np.delete(folds, posterior.support) == -1).all()
 
 
 def check_nearest_rows(model, new):

@@ -66,6 +66,32 @@ def test_same_seed_same_neighbours_at_any_number_of_threads(n_jobs):
     np.testing.assert_array_equal(one.distances, two.distances)
 
 
+def test_a_cheaper_metric_finds_the_candidates_and_they_are_measured(exact):
+    measured = []
+
+    def counting(a, b):
+        measured.append(len(a) * len(b))
+        return euclidean(a, b)
+
+    def shorter(a, b):  # the last column counts for half
+        return np.sqrt((((X[a][:, None] - X[b][None]) * [1, 1, 1, 1, 1, 1, 1, 0.5]) ** 2).sum(axis=2))
+
+    found = partition_neighbors(counting, len(X), 20, random_state=0, at_least=shorter)
+    shares = [len(np.intersect1d(a, b)) / 20 for a, b in zip(found.indices, exact.indices, strict=True)]
+    assert found.recall == pytest.approx(np.mean(shares), abs=0.02)
+    assert np.mean(shares) > 0.93
+    assert not (found.indices == np.arange(len(X))[:, None]).any()
+    np.testing.assert_allclose(found.distances, np.linalg.norm(X[:, None] - X[found.indices], axis=2), rtol=1e-4)
+    assert sum(measured) < 0.3 * len(X) ** 2
+
+
+def test_where_the_cheaper_metric_knows_nothing_all_is_measured(exact):
+    found = partition_neighbors(euclidean, len(X), 20, random_state=0, at_least=lambda a, b: np.zeros((len(a), len(b))))
+    shares = [len(np.intersect1d(a, b)) / 20 for a, b in zip(found.indices, exact.indices, strict=True)]
+    assert np.mean(shares) > 0.95
+    assert found.recall == pytest.approx(np.mean(shares), abs=0.02)
+
+
 def test_groups_are_a_partition_of_near_rows():
     groups = random_groups(euclidean, np.arange(len(X)), 200, np.random.default_rng(0), lambda n: None)
     assert sorted(np.concatenate(groups).tolist()) == list(range(len(X)))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
-from scipy.stats import spearmanr
+from scipy.stats import rankdata, spearmanr
 from sklearn.manifold import trustworthiness as sklearn_trustworthiness
 
 from prismap.exceptions import InputError
@@ -106,6 +106,10 @@ def test_an_arrangement_is_the_rank_correlation_of_class_distances(grouped, rng)
     assert same.correlation == pytest.approx(1.0)
     assert same.p_value < 0.05
     assert arrangement(X[y < 3], Y[y < 3], y[y < 3]) is None  # three pairs say nothing
+    draws, A, B = np.random.default_rng(0), class_distances(X, y)[upper], class_distances(Y, y)
+    orders = [draws.permutation(5) for _ in range(999)]
+    shuffled = [np.corrcoef(rankdata(A), rankdata(B[np.ix_(order, order)][upper]))[0, 1] for order in orders]
+    assert found.p_value == (1 + np.sum(np.array(shuffled) >= wanted - 1e-9)) / 1000
 
 
 def test_shuffled_arrangements_are_rarely_significant(rng):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from prismap.relevance.map_groups import drawn_in, explained_islands, map_islands
+from prismap.relevance.map_groups import drawn_in, explained_islands, map_islands, narrowness
 
 
 @pytest.fixture
@@ -65,4 +65,15 @@ def test_a_column_with_a_few_extreme_values_makes_no_island(rng):
     for rows in explained_islands(Y, {"site": np.eye(2)[codes], "price": price, "flag": (codes == 0) * 1.0}):
         assert set(rows.columns) == {"site", "flag"}
     rare = (np.arange(300) < 3).astype(float)
-    assert (drawn_in(rare[:, None], np.arange(300))[:, 0] == rare).all()
+    assert (drawn_in(rare[:, None])[:, 0] == rare).all()
+
+
+def test_narrowness_is_one_less_the_share_of_the_variance_inside(rng):
+    X = rng.normal(size=(60, 5)) * [1.0, 100.0, 1e-3, 1.0, 0.0]
+    X -= X.mean(axis=0)
+    groups, first = np.stack([rng.choice(60, 12, replace=False) for _ in range(4)]), np.array([0, 1, 3, 4])
+    inside = np.stack([np.add.reduceat(X[rows].var(axis=0), first) for rows in groups])[:, :3]
+    expected = 1 - inside / np.add.reduceat(X.var(axis=0), first)[:3]
+    found = narrowness(X, groups, first)
+    np.testing.assert_allclose(found[:, :3], expected, rtol=1e-9, atol=1e-9)
+    assert (found[:, 3] == 0).all()

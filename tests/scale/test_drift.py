@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from prismap.exceptions import InputError
 from prismap.map import PrisMap
 from prismap.map.drift import class_shift, real_shift
 from scale.conftest import make_rows
@@ -45,12 +46,30 @@ def test_real_targets_and_none():
     assert "posterior" not in str(none)
 
 
+def test_batches_are_looked_at_one_by_one(model):
+    X, _ = make_rows(90, 5)
+    asked = []
+
+    def batches():
+        for start in (0, 40, 50):
+            asked.append(start)
+            yield X[start : [40, 50, 90][len(asked) - 1]]
+
+    streamed, whole = model.drift(batches()), model.drift(X)
+    assert asked == [0, 40, 50]
+    assert (streamed.n_rows, streamed.far_share) == (90, whole.far_share)
+    assert streamed.shift == pytest.approx(whole.shift, rel=1e-9)
+    assert streamed.shift_noise == whole.shift_noise
+    with pytest.raises(InputError, match="there is none"):
+        model.drift(iter([]))
+
+
 def test_shifts_and_their_noise_by_hand():
-    fitted, new = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[0.75, 0.25]])
-    shift, _ = class_shift(fitted, new)
+    fitted = np.array([[1.0, 0.0], [0.0, 1.0]])
+    shift, _ = class_shift(fitted, np.array([0.75, 0.25]), 1)
     assert shift == pytest.approx(0.25)
-    assert real_shift(np.array([[0.0], [2.0]]), np.array([[3.0]]))[0] == pytest.approx(2.0)
+    assert real_shift(np.array([[0.0], [2.0]]), np.array([3.0]), 1)[0] == pytest.approx(2.0)
     rng = np.random.default_rng(0)
     draws = [rng.dirichlet([1, 2, 3], size=(2, 200)) for _ in range(200)]
-    found = np.array([class_shift(*draw) for draw in draws])
+    found = np.array([class_shift(fitted, new.mean(axis=0), len(new)) for fitted, new in draws])
     assert found[:, 0].mean() == pytest.approx(found[:, 1].mean(), rel=0.1)

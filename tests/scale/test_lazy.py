@@ -5,6 +5,7 @@ import pytest
 
 from prismap.exceptions import InputError
 from prismap.map import PrisMap, lazy
+from prismap.scale import map_file, map_frame
 from scale.conftest import make_rows
 
 da = pytest.importorskip("dask.array")
@@ -57,6 +58,29 @@ def test_dask_frames_are_fitted_and_placed_by_name():
         fitted.transform(rows.rename(columns={"a": "z"})).compute(scheduler="sync")
     with pytest.raises(InputError, match="lengths of X's parts are unknown"):
         PrisMap().fit(rows, y)
+
+
+def test_a_frame_that_is_there_gets_what_a_file_gets(tmp_path):
+    X, y = make_rows(90, 0)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(word=np.array(["u", "v", "w"])[y])
+    model = PrisMap.from_table(frame[:60], "word", perplexity=8, random_state=0)
+    model.save(tmp_path / "m.prismap")
+    later = frame[60:].set_index(np.arange(30) + 1000).assign(other="not needed")
+    later.to_parquet(tmp_path / "later.parquet", index=False)
+    map_file(tmp_path / "later.parquet", tmp_path / "out.parquet", model)
+    expected = pd.read_parquet(tmp_path / "out.parquet").set_index(later.index)
+    placed = map_frame(later, tmp_path / "m.prismap")
+    pd.testing.assert_frame_equal(placed, expected[list(placed.columns)], check_dtype=False)
+    assert {"x", "y", "far", "distance", "neighbor_class", "neighbor_share"} <= set(placed.columns)
+
+    parts = dd.from_pandas(later, npartitions=3)
+    lazily = map_frame(parts, model)
+    assert (lazily.npartitions, lazily.divisions) == (parts.npartitions, parts.divisions)
+    pd.testing.assert_frame_equal(lazily.compute(scheduler="sync"), placed)
+    nothing = map_frame(parts[parts["a"] > 1e9], model).compute(scheduler="sync")
+    assert (len(nothing), list(nothing.columns)) == (0, list(placed.columns))
+    with pytest.raises(InputError, match="lacks 1 of the 4 columns"):
+        map_frame(later.rename(columns={"a": "z"}), model)
 
 
 @pytest.mark.parametrize("chunks", [50, 137])

@@ -175,7 +175,8 @@ def _say(console: Console, results: list[Mapped]) -> None:
         console.note(f"{number} missing values of {name!r} were filled as at the fit")
     for name, number in sums["unknown"].items():
         console.note(
-            f"{number} rows have a level of {name!r} that the map has not seen; they count as none of its levels"
+            f"column {name!r} has levels in {number} of the rows that the map has not seen; they count as none of "
+            "its own"
         )
     strangers = sorted({name for result in results for name in result.new_classes})
     if strangers:

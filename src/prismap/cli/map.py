@@ -30,10 +30,10 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     """Add the sub-command."""
     parser = subparsers.add_parser(
         "map", parents=[common], help="make a map of a data file",
-        description="Make a map of FILE (csv, tsv, jsonl, xlsx, parquet, arrow, npz, npy, h5ad) and write a "
-        "folder with the map, its report, page and model.",
+        description="Make a map of FILE (csv, tsv, jsonl, xlsx, parquet, arrow, npz, npy, h5ad, or a folder of parquet "
+        "files) and write a folder with the map, its report, page and model.",
     )  # fmt: skip
-    parser.add_argument("file", type=Path, metavar="FILE", help="file with one row per sample")
+    parser.add_argument("file", type=Path, metavar="FILE", help="file with one row per sample, or a folder of parquet")
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="OUT", help="folder to write")
     parser.add_argument("--force", action="store_true", help="replace the map that OUT holds")
     add_data_options(parser)

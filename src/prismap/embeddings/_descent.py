@@ -12,11 +12,14 @@ import numpy as np
 from openTSNE.affinity import PrecomputedAffinities
 from openTSNE.tsne import TSNEEmbedding
 
+from prismap.embeddings._curve import curve_order, permuted
 from prismap.embeddings._interrupt import InterruptBetweenSteps
 from prismap.embeddings._settling import STEPS_BETWEEN_LOOKS, Settling
 
 #: Iterations between two calls of the user's callback.
 STEPS_BETWEEN_CALLBACKS = 2 * STEPS_BETWEEN_LOOKS
+#: From so many rows on their order in memory matters.
+SORTED_ROWS = 20_000
 #: What an engine wants to know beside positions and affinities.
 _ENGINE = {
     "dof": 1, "bh_params": {"theta": 0.5},
@@ -39,19 +42,41 @@ class Descent:
     Attributes
     ----------
     phase, steps, done : 0 while exaggerated, then 1; iterations done in this phase, and in all.
+    order : the rows in the order in which embedding and P hold them.
     """
 
     def __init__(self, P, start, *, engine, n_jobs=1, kept=None):
         self.engine, self.kept = engine, kept
         self.phase, self.steps, self.done = 0, 0, 0
+        self.order = np.arange(len(start))
         state = None if kept is None else kept.load()
         if state is not None:
             self.phase, self.steps, self.done = (int(value) for value in state["counts"])
             start = state["positions"]
+            if "order" in state:
+                self.order = state["order"]
+                P = permuted(P, self.order)
         self.embedding = TSNEEmbedding(start, PrecomputedAffinities(P, normalize=False), n_jobs=n_jobs)
         self.P = self.embedding.affinities.P
         if state is not None:
             self.embedding.optimizer.update, self.embedding.optimizer.gains = state["update"], state["gains"]
+        elif len(start) >= SORTED_ROWS:
+            self._sort()
+
+    def positions(self):
+        """The positions so far, in the order in which the rows were given."""
+        Y = np.empty(self.embedding.shape)
+        Y[self.order] = self.embedding
+        return Y
+
+    def _sort(self):
+        """Sort the rows along the map as it is now."""
+        order, optimizer = curve_order(np.asarray(self.embedding)), self.embedding.optimizer
+        self.order = self.order[order]
+        self.embedding[:] = np.asarray(self.embedding)[order]
+        self.P = self.embedding.affinities.P = permuted(self.P, order)
+        if optimizer.gains is not None:
+            optimizer.update, optimizer.gains = optimizer.update[order], optimizer.gains[order]
 
     def run(self, *, exaggeration, n_iter, tol=0.0, learning_rate="auto", callback=None):
         """Descend for n_iter // 2 steps with exaggeration and n_iter without, or until the map has settled.
@@ -73,13 +98,13 @@ class Descent:
         if self.kept is not None:
             self.kept.clear()
         # One thread: positions do not depend on the number of threads, but the engine's sum of the error does.
-        return TSNERun(np.array(self.embedding), self._error(1.0), self.done, reason)
+        return TSNERun(self.positions(), self._error(1.0), self.done, reason)
 
     def _descend(self, steps, engine, rate, factor, tol, callback):
         """The rest of a phase of so many steps, and why it ended."""
         settling = Settling(len(self.embedding), tol if factor == 1 else 0.0)
         if self.steps:
-            settling.is_settled(self.embedding)  # the look after which the state was kept
+            settling.is_settled(self.positions())  # the look after which the state was kept
         while self.steps < steps:
             some = min(STEPS_BETWEEN_LOOKS, steps - self.steps)
             self.embedding.optimize(
@@ -88,10 +113,12 @@ class Descent:
             )  # fmt: skip
             self.steps, self.done = self.steps + some, self.done + some
             asked = callback is not None and self.steps % STEPS_BETWEEN_CALLBACKS == 0
-            if asked and callback(self.done, self._error(factor), np.array(self.embedding)):
+            if asked and callback(self.done, self._error(factor), self.positions()):
                 return "callback"
-            if some == STEPS_BETWEEN_LOOKS and settling.is_settled(self.embedding):
+            if some == STEPS_BETWEEN_LOOKS and settling.is_settled(self.positions()):
                 return "converged"
+            if len(self.order) >= SORTED_ROWS and is_power_of_two(self.done / STEPS_BETWEEN_LOOKS):
+                self._sort()
             if self.kept is not None and self.kept.is_due():
                 self._keep()
         return "max_iter"
@@ -100,10 +127,15 @@ class Descent:
         optimizer = self.embedding.optimizer
         self.kept.save(
             counts=np.array([self.phase, self.steps, self.done]), positions=np.array(self.embedding),
-            update=optimizer.update, gains=optimizer.gains,
+            update=optimizer.update, gains=optimizer.gains, order=self.order,
         )  # fmt: skip
 
     def _error(self, factor):
         """KL(P || Q) at the positions, P being multiplied by the factor."""
         value, _ = self.engine(self.embedding, self.P, should_eval_error=True, n_jobs=1, **_ENGINE)
         return float(value / factor - np.log(factor))
+
+
+def is_power_of_two(number):
+    """Whether a map that has changed so often is to be sorted again: ever more seldom, as it changes less and less."""
+    return number >= 1 and float(np.log2(number)).is_integer()

@@ -115,7 +115,10 @@ class ModelCompute:
         notes = [
             f"{count} missing values of {name!r} were filled as at the fit" for name, count in encoded.filled.items()
         ]
-        notes += [f"{count} rows have an unseen level of {name!r}" for name, count in encoded.unknown.items()]
+        notes += [
+            f"column {name!r} has levels in {count} of the rows that the map has not seen"
+            for name, count in encoded.unknown.items()
+        ]
         ids = label_texts(table.ids)
         found = (*self._model.place(encoded.X), {}) if self._about is None else self._about(encoded.X)
         values = {name: one.values() if isinstance(one, TextColumn) else one for name, one in table.columns.items()}

@@ -81,7 +81,7 @@ def judge(
         How y was made from the data, if it was: such labels are judged too well. The clustering is repeated on data
         with independently permuted columns, and the report says how much of the separation that explains.
     n_permutations : int or None, default=None
-        Maps of permuted targets. None: three up to 600 rows, else two; one if it is to be quick.
+        Maps of permuted targets. None: two, or one if it is to be quick.
     budget : {"full", "quick"}, float or None, default=None
         "quick" runs a method three to five times and judges a fifth of the rows. A number of seconds is "full" if that
         is expected to suffice after the first run, else "quick". Coordinates cost the same. None is "full".
@@ -101,8 +101,9 @@ def judge(
 
     Notes
     -----
-    A method is run about eight times if it uses the target (seventeen times below 1,500 rows, where five folds are
-    judged), and four to eight times if not; with ``budget="quick"`` five times or three.
+    A method is run eight to eighteen times if it uses the target, the more often the fewer rows there are and the more
+    it projects itself, and six to eleven times if not; with ``budget="quick"`` four times or three. Three of these runs
+    are of 300 rows at most.
 
     Examples
     --------
@@ -275,8 +276,8 @@ def steadiness(Y: np.ndarray, made: Refits | None) -> dict[str, Estimate]:
 def clusters_of(Y: np.ndarray, made: Refits | None, kind: str, codes: Any, classes: Any, seed: int) -> MapClusters:
     """The clusters of the map, in the runs there were and against the map of one Gaussian."""
     names = [None if code < 0 else str(classes[code]) for code in codes] if kind == "class" else None
-    null = None if made is None or made.gaussian is None else made.gaussian[1].positions
-    return judge_clusters(Y, () if made is None else made.runs, null=null, names=names, random_state=seed)
+    runs, nulls = ((), ()) if made is None else (made.runs, [null.positions for _, null in made.nulls])
+    return judge_clusters(Y, runs, nulls=nulls, names=names, random_state=seed)
 
 
 def remarks_on(Y: np.ndarray, made: Refits | None) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -14,9 +14,9 @@ import numpy as np
 from prismap._random import as_generator
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.judging.makers import EstimatorMaker, FunctionMaker, Made
-from prismap.map.effort import FEW_ROWS, FULL, FULL_SHARE, effort_of
+from prismap.map.effort import FULL, FULL_SHARE, effort_of
 from prismap.map.scores import Judged
-from prismap.map.twins import judged_folds, permute_known, permuted_part, without_refit
+from prismap.map.twins import judged_folds, permute_known, permuted_part
 from prismap.quality import one_gaussian
 
 
@@ -26,13 +26,13 @@ class Refits:
 
     `cases` are the judged rows on the map, on the one without a target (None if there is none) and on those of permuted
     targets, one for each fold if `folded`; `permuted` are (map, permuted target, rows); `again` is the map of another
-    seed, `gaussian` rows of one Gaussian and their map with a permuted target.
+    seed, `nulls` are (rows, map) of one Gaussian and a permuted target each.
     """
 
     map: Made
     plain: Made | None
     again: Made | None
-    gaussian: tuple[np.ndarray, Made] | None
+    nulls: list[tuple[np.ndarray, Made]]
     permuted: list[tuple[Made, np.ndarray, np.ndarray]]
     cases: tuple[Any, Any, Any]
     folded: bool
@@ -63,12 +63,12 @@ def refit(
         if whole is None:
             whole = fresh = method.make(rows, target, seed)
         plain = without_target(method, rows, target, seed, limits)
-        # These were two runs, and a full verdict takes seventeen at most.
-        effort = effort_of(budget, 8.0 / FULL_SHARE * (perf_counter() - start))
+        # These were two runs, and a full verdict takes eighteen at most.
+        effort = effort_of(budget, 9.0 / FULL_SHARE * (perf_counter() - start))
         again = method.make(rows, target, seed + 1, reseed=True) if effort is FULL else None
-        gaussian = of_one_gaussian(method, rows, target, seed) if effort is FULL else None
+        nulls = of_one_gaussian(method, rows, target, seed, effort)
     if target is None:
-        return Refits(whole, None, again, gaussian, [], ([], None, []), False, effort.name, (), ())
+        return Refits(whole, None, again, nulls, [], ([], None, []), False, effort.name, (), ())
     supervised = method.takes_target
     if supervised and plain is not None:  # t-SNE and principal components take a target, and ignore it
         with quiet():
@@ -77,10 +77,10 @@ def refit(
     if not supervised:
         plain = None
         said.notes.append(f"The target does not change the map of {method.name}: permuted targets were judged on it.")
-    many = effort.permutations if len(rows) > FEW_ROWS else effort.few_permutations
-    turns = range(n_permutations or many)
-    folds = judged_folds(y, kind, rng, effort.fewest_in_one_fold)
-    again_plain = plain is not None and effort.plain_again
+    turns = range(n_permutations or effort.permutations)
+    folds = judged_folds(y, kind, rng, effort)
+    # No target had a part in it: only rows that it projects itself must not have been on it.
+    again_plain = plain is not None and plain.transform is not None and effort is FULL
     done, total = 0, (len(turns) if supervised else 0) + len(folds) * (2 if again_plain else 1)
     permuted: list[tuple[Made, np.ndarray, np.ndarray]] = []
     cases: tuple[list[Judged], ...] = ([], [], [])
@@ -97,7 +97,7 @@ def refit(
                 cases[1].append(project(method.make(rows[kept], None, seed), rows, y, kept, out, metric, said))
                 done = count(callback, done + 1, total)
             elif plain is not None:
-                cases[1].append(without_refit(plain, y, kept, out))
+                cases[1].append(project(Made(plain.positions[kept]), rows, y, kept, out, metric))
         for turn in turns:
             kept, out = folds[turn % len(folds)]
             shuffled, part = permuted_part(y, rng, kept if supervised else None)
@@ -111,7 +111,7 @@ def refit(
     compared = (cases[0], cases[1] if plain is not None else None, cases[2])
     folded = not supervised or len(folds) > 1
     return Refits(
-        whole, plain, again, gaussian, permuted, compared, folded, effort.name, tuple(said.notes), tuple(limits)
+        whole, plain, again, nulls, permuted, compared, folded, effort.name, tuple(said.notes), tuple(limits)
     )  # fmt: skip
 
 
@@ -131,21 +131,25 @@ def without_target(method, rows, target, seed, limits) -> Made | None:
         return None
 
 
-def of_one_gaussian(method, rows, target, seed) -> tuple[np.ndarray, Made] | None:
-    """What the method makes of one Gaussian and a permuted target."""
-    rng = as_generator(seed + 2)
-    part = np.sort(rng.permutation(len(rows))[: FULL.permuted_rows])
-    drawn = one_gaussian(rows[part], rng)
-    try:
-        return drawn, method.make(drawn, None if target is None else permute_known(target[part], rng), seed)
-    except Exception:  # a method of somebody else's may refuse such data; the report does without
-        return None
+def of_one_gaussian(method, rows, target, seed, effort) -> list[tuple[np.ndarray, Made]]:
+    """What the method makes of rows of one Gaussian and a permuted target, a few times."""
+    rng, found = as_generator(seed + 2), []
+    for _ in range(effort.nulls):
+        part = np.sort(rng.permutation(len(rows))[: effort.null_rows])
+        drawn = one_gaussian(rows[part], rng)
+        shuffled = None if target is None else permute_known(target[part], rng)
+        try:
+            found.append((drawn, method.make(drawn, shuffled, seed)))
+        except Exception:  # a method of somebody else's may refuse such data; the report does without
+            return found
+    return found
 
 
-def project(made: Made, rows, y, kept, out, metric, said: Said) -> Judged:
+def project(made: Made, rows, y, kept, out, metric, said: Said | None = None) -> Judged:
     """The rows `out` on a map of the rows `kept`."""
     Y, own = made.place(rows[kept], rows[out], metric)
-    said.projected(own)
+    if said is not None:
+        said.projected(own)
     return Judged(Y, y[out], made.positions, y[kept], kept, out=out)
 
 

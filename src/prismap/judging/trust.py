@@ -13,7 +13,18 @@ from typing import Any
 import numpy as np
 
 from prismap.judging.refits import Refits
-from prismap.map.trust import MOST_ROWS, NEIGHBORS, TOLERANCE, Evidence, counts_of, n_kept, nearest_rows, places, stays
+from prismap.map.trust import (
+    MOST_ROWS,
+    NEIGHBORS,
+    TOLERANCE,
+    Evidence,
+    counts_of,
+    n_kept,
+    nearest_rows,
+    places,
+    scatter,
+    stays,
+)
 from prismap.metrics.several import shown_column
 from prismap.metrics.target import known_targets
 from prismap.quality import Trust, local_quality
@@ -50,10 +61,11 @@ def trust_of(
 def by_neighborhoods(rows: Any, Y: np.ndarray, made: Refits | None, metric: Any) -> Trust | None:
     """Without a target: how much of a row's neighbourhood is kept, against a map of one Gaussian by the same method."""
     parts = parts_of(rows, Y, made, metric)
-    if made is None or made.gaussian is None or "kept" not in parts:
+    if made is None or not made.nulls or "kept" not in parts:
         return None
-    (drawn, null), k = made.gaussian, n_kept(Y)
-    rule = null_trust(local_quality(drawn, null.positions, n_neighbors=k, metric=metric), k)
+    k = n_kept(Y)
+    kept = [local_quality(drawn, null.positions, n_neighbors=k, metric=metric) for drawn, null in made.nulls]
+    rule = null_trust(np.concatenate(kept), k)
     return with_low(rule.chances(parts["kept"]), parts, rule)
 
 
@@ -107,5 +119,5 @@ def parts_of(rows: Any, Y: np.ndarray, made: Refits | None, metric: Any) -> dict
     if made is not None and made.plain is not None:
         found["plain"] = local_quality(Y, made.plain.positions, n_neighbors=k)
     if made is not None and made.runs:
-        found["stays"] = stays(Y, made.runs)
+        found |= {"stays": stays(Y, made.runs), "scatter": scatter(Y, made.runs)}
     return found

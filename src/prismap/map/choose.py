@@ -261,10 +261,12 @@ def is_rowwise(metric):
 
 
 def with_share(metric, path, share, data, y):
-    """The fitted metric with another share; fitted anew where the share decides how segments are cut."""
-    if is_rowwise(metric) and path == metric.path:
+    """The fitted metric with another share; where the share decides how segments are cut, its posterior anew."""
+    if metric.posterior_.any_share and path == metric.path:
         return metric.set_params(supervision=share)
-    return changed(metric, path=path, supervision=share).fit_on(data, y)
+    chosen = isinstance(metric.posterior, str) and metric.target_ == "class"  # and need not be chosen once more
+    posterior = metric.posterior_.name if chosen else metric.posterior
+    return changed(metric, path=path, supervision=share, posterior=posterior).fit_on(data, y)
 
 
 def squared_arcs(metric, rows):

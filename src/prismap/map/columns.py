@@ -8,8 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from prismap._blocks import row_blocks
 from prismap.metrics.missing import mean_filled
-from prismap.relevance.map_groups import explained_islands, map_islands
+from prismap.relevance.map_groups import Island, explained_islands, map_islands
 from prismap.relevance.single_columns import leaking_columns, screened_columns, target_groups, telling_columns
 
 #: Spreads that differ by more than this factor decide what a map shows.
@@ -17,6 +18,8 @@ UNEQUAL_SPREADS = 10.0
 #: Up to so many columns, the widest is compared with the narrowest; of more, with the median: of many pixels, words or
 #: wavelengths some hardly vary, though all have one unit.
 FEW_COLUMNS = 10
+#: Bytes that the spreads of columns may take meanwhile.
+SPREAD_BYTES = 32 * 2**20
 #: Columns that are looked at closely, and how many findings are said.
 MOST_COLUMNS, MOST_LEAKS, MOST_ISLANDS, MOST_NAMED = 200, 3, 8, 3
 
@@ -25,10 +28,8 @@ def uneven_spreads(rows: Any, names: Any = None) -> str | None:
     """A warning with its repair if columns differ in spread by more than a factor of ten; None if all is well."""
     if sp.issparse(rows) or rows.shape[1] < 2:
         return None
-    rows = mean_filled(rows)
-    spread = rows.std(axis=0, dtype=np.float64)
-    low, high = rows.min(axis=0), rows.max(axis=0)
-    measured = np.flatnonzero((spread > 0) & ~((rows == low) | (rows == high)).all(axis=0))  # yes / no has no unit
+    spread, two_valued = column_spreads(mean_filled(rows))
+    measured = np.flatnonzero((spread > 0) & ~two_valued)  # yes / no has no unit
     if len(measured) < 2:
         return None
     order = measured[np.argsort(spread[measured], kind="stable")]
@@ -47,6 +48,17 @@ def uneven_spreads(rows: Any, names: Any = None) -> str | None:
     )
 
 
+def column_spreads(rows: NDArray) -> tuple[NDArray, NDArray]:
+    """Standard deviations of the columns, and which of them have two values at most; a block of rows at a time."""
+    mean, low, high = rows.mean(axis=0, dtype=np.float64), rows.min(axis=0), rows.max(axis=0)
+    squares, two_valued = np.zeros(len(mean)), np.ones(len(mean), dtype=bool)
+    for block in row_blocks(len(rows), 24.0 * len(mean), budget=SPREAD_BYTES):
+        part = rows[block]
+        squares += np.square(part - mean).sum(axis=0)
+        two_valued &= ((part == low) | (part == high)).all(axis=0)
+    return np.sqrt(squares / len(rows)), two_valued
+
+
 def column_notes(model: Any) -> list[str]:
     """Columns that alone give the target away, and clusters with the columns that set them apart.
 
@@ -57,12 +69,14 @@ def column_notes(model: Any) -> list[str]:
         return []
     columns = named_columns(model, mean_filled(rows))
     by_cluster = screened_columns(columns, island_labels(model), MOST_COLUMNS)
+    islands = explained_islands(model.embedding_, by_cluster, seed=model.seed_)[:MOST_ISLANDS]
     notes, telling, judged = [], None, {"seed": model.seed_, "n_columns": len(columns)}
     if y is not None and y.ndim == 1:
         by_target = screened_columns(columns, target_groups(y, model.target_), MOST_COLUMNS)
         notes += [str(leak) for leak in leaking_columns(by_target, y, model.target_, **judged)[:MOST_LEAKS]]
-        telling = telling_columns(by_cluster, y, model.target_, **judged)
-    return [*notes, *island_notes(model, by_cluster, y, telling)]
+        named = {name: by_cluster[name] for island in islands for name in list(island.columns)[:MOST_NAMED]}
+        telling = telling_columns(named, y, model.target_, **judged)
+    return [*notes, *island_notes(model, islands, y, telling)]
 
 
 def island_labels(model: Any) -> NDArray[np.intp]:
@@ -73,10 +87,10 @@ def island_labels(model: Any) -> NDArray[np.intp]:
     return labels
 
 
-def island_notes(model: Any, columns: dict[str, NDArray], y: NDArray | None, telling: dict[str, bool] | None) -> list:
+def island_notes(model: Any, islands: list[Island], y: NDArray | None, telling: dict[str, bool] | None) -> list[str]:
     """A sentence for the clusters that follow the same columns."""
     same: dict[str, list[str]] = {}
-    for island in explained_islands(model.embedding_, columns, seed=model.seed_)[:MOST_ISLANDS]:
+    for island in islands:
         if island.columns:
             members = usual_class(y[island.rows], model.classes_) if y is not None and model.target_ == "class" else ""
             same.setdefault(follows(island, telling), []).append(f"{percent(island.share)}{members}")

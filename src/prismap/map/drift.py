@@ -8,6 +8,7 @@ import numpy as np
 
 from prismap._blocks import row_blocks
 from prismap._spacing import FAR_QUANTILE
+from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
 
 #: Far rows call for action from so many times the expected share on; the mean posterior from these moves on.
@@ -58,48 +59,55 @@ class Drift:
         return f"{words}: no need to refit."
 
 
-def drift_of(parts, target, rows) -> Drift:
-    """Compare new rows, as the parts take them, with the fitted ones."""
-    n_new, n_fitted = rows.shape[0], len(parts.nearest)
-    far = float((parts.place(rows)[1] > parts.far_threshold).mean())
-    expected = 1 - FAR_QUANTILE
-    # The threshold is itself a quantile of n_fitted distances.
-    noise = float(np.sqrt(expected * (1 - expected) * (1 / n_new + 1 / n_fitted)))
+def drift_of(parts, target, batches) -> Drift:
+    """Compare new rows, batches of them as the parts take them, with the fitted ones; one batch is held at a time."""
+    kind = target if isinstance(parts.metric, FisherMetric) and target in ("class", "real") else "none"
+    n_new, n_far, total = 0, 0, np.zeros(())
+    for rows in batches:
+        n_new += rows.shape[0]
+        n_far += int((parts.place(rows)[1] > parts.far_threshold).sum())
+        if kind != "none":
+            total = total + posterior_sum(parts.metric, rows)
+    if not n_new:
+        raise InputError("drift needs rows to compare with the fitted ones; there is none.")
+    far, expected = n_far / n_new, 1 - FAR_QUANTILE
+    # The threshold is itself a quantile of so many distances.
+    noise = float(np.sqrt(expected * (1 - expected) * (1 / n_new + 1 / len(parts.nearest))))
     new_region = far >= FAR_FACTOR * expected and far > expected + STANDARD_ERRORS * noise
     shift = by_chance = None
     moved = False
-    kind = target if isinstance(parts.metric, FisherMetric) else "none"
     if kind == "class":
-        shift, by_chance = class_shift(parts.metric.class_probabilities(), posterior_of(parts.metric, rows))
+        shift, by_chance = class_shift(parts.metric.class_probabilities(), total / n_new, n_new)
         moved = shift > CLASS_MOVE + STANDARD_ERRORS * by_chance
     elif kind == "real":
-        shift, by_chance = real_shift(parts.metric.target_moments()[0], posterior_of(parts.metric, rows))
+        shift, by_chance = real_shift(parts.metric.target_moments()[0], total / n_new, n_new)
         moved = shift > REAL_MOVE + STANDARD_ERRORS * by_chance
     return Drift(n_new, far, expected, noise, shift, by_chance, new_region, moved)
 
 
-def posterior_of(metric, rows):
-    """Class probabilities of new rows, or their means of real targets, a block at a time."""
-    blocks = row_blocks(rows.shape[0], 64.0 * metric.n_rows_)
-    if metric.target_ == "real":
-        return np.concatenate([metric.target_moments(rows[block])[0] for block in blocks])
-    return np.concatenate([metric.class_probabilities(rows[block]) for block in blocks])
+def posterior_sum(metric, rows):
+    """Class probabilities of new rows, or their means of real targets, added up over the rows, a block at a time."""
+    real = metric.target_ == "real"
+    return sum(
+        (metric.target_moments(rows[block])[0] if real else metric.class_probabilities(rows[block])).sum(axis=0)
+        for block in row_blocks(rows.shape[0], 64.0 * metric.n_rows_)
+    )
 
 
-def class_shift(fitted, new):
+def class_shift(fitted, mean, n_new):
     """Total variation between mean class probabilities, and its mean if nothing has changed.
 
     The difference of two means of independent rows is about normal with ``s_c^2 = v_c (1/n + 1/m)``, and
     ``E |z| = s sqrt(2/pi)``.
     """
-    shift = 0.5 * np.abs(fitted.mean(axis=0) - new.mean(axis=0)).sum()
-    errors = np.sqrt(fitted.var(axis=0) * (1 / len(fitted) + 1 / len(new)))
+    shift = 0.5 * np.abs(fitted.mean(axis=0) - mean).sum()
+    errors = np.sqrt(fitted.var(axis=0) * (1 / len(fitted) + 1 / n_new))
     return float(shift), float(0.5 * np.sqrt(2 / np.pi) * errors.sum())
 
 
-def real_shift(fitted, new):
+def real_shift(fitted, mean, n_new):
     """Largest difference of means over the targets in standard deviations, and its standard error."""
     spread = fitted.std(axis=0)
     spread = np.where(spread > 0, spread, 1.0)
-    shift = np.abs(fitted.mean(axis=0) - new.mean(axis=0)) / spread
-    return float(shift.max()), float(np.sqrt(1 / len(fitted) + 1 / len(new)))
+    shift = np.abs(fitted.mean(axis=0) - mean) / spread
+    return float(shift.max()), float(np.sqrt(1 / len(fitted) + 1 / n_new))

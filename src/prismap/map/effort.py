@@ -10,39 +10,41 @@ from prismap.exceptions import InputError
 
 @dataclass(frozen=True)
 class Effort:
-    """What a budget pays for. (Errors of neighbours settle within 50 iterations, rank curves within 400.)
+    """What a budget pays for. (Errors of neighbours settle within 50 iterations of t-SNE, rank curves within 400.)
 
     Attributes
     ----------
     name : of the budget, for the report
-    n_iter, plain_iter : iterations of t-SNE for maps that errors are taken of, and for the map without a target
-    permutations, few_permutations : maps of permuted targets above and up to `FEW_ROWS` rows
+    plain_iter : iterations of t-SNE for the map without a target; None: a short one, as for all others
+    permutations : maps of permuted targets
     permuted_rows : rows that they have at most
-    fewest_in_one_fold : a fifth of the rows is judged from here on; below, all five fifths are
+    precision : standard error of a share of judged rows that is good enough
+    judged_rows : rows that are enough in any case. As many fifths of all rows are judged as either takes
     held_out : rows outside the map that are judged at most
+    kept_share : of all rows that a map without the judged ones has at most, and no fewer than `FEW_KEPT`
     structure_rows : rows whose neighbourhoods are judged; None: as many as are worth it
-    plain_again : whether the map without a target is made again without the judged rows, as the others are
-    clusters : whether a map of one Gaussian is made, and one of four fifths of the rows if no other is there
+    nulls, null_rows : maps of one Gaussian each, and rows that they have at most; of four fifths of the rows one more
+        map is made if there is any of these, and no other run
     """
 
     name: str
-    n_iter: int
-    plain_iter: int
+    plain_iter: int | None
     permutations: int
-    few_permutations: int
     permuted_rows: int
-    fewest_in_one_fold: int
+    precision: float
+    judged_rows: int
     held_out: int
+    kept_share: float
     structure_rows: int | None
-    plain_again: bool
-    clusters: bool
+    nulls: int
+    null_rows: int
 
 
-FULL = Effort("full", 100, 400, 2, 3, 1000, 300, 5000, None, True, True)
-QUICK = Effort("quick", 60, 60, 1, 1, 300, 40, 1000, 300, False, False)
-#: Up to so many rows maps are quickly made, and vary more.
-FEW_ROWS = 600
-#: A full verdict takes about so many times as long as the fit, on a map of 1,500 rows or more.
+FULL = Effort("full", 400, 2, 300, 0.02, 300, 5000, 1.0, None, 3, 300)
+QUICK = Effort("quick", None, 1, 300, 0.05, 40, 1000, 0.5, 300, 0, 0)
+#: A map of so many rows is made of all of them.
+FEW_KEPT = 500
+#: A full verdict takes about so many times as long as the fit at most.
 FULL_SHARE = 2.5
 
 

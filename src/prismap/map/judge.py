@@ -12,16 +12,17 @@ from prismap._random import as_generator
 from prismap.exceptions import InputError
 from prismap.map.choose import compared_with_own
 from prismap.map.columns import column_notes
-from prismap.map.effort import FEW_ROWS, effort_of
+from prismap.map.effort import effort_of
 from prismap.map.parts import DENSE_ROWS
 from prismap.map.scores import judged_targets, map_overlaps
 from prismap.map.several import judged_scores, target_kind, target_weights
-from prismap.map.trust import learnt_rule, rule_of_null
+from prismap.map.trust import are_right, evidence, learnt_rule, rule_of_null
 from prismap.map.twins import (
     Twins,
     another_run,
-    fit_gaussian,
+    counting,
     fit_null,
+    fit_nulls,
     fit_twin,
     has_columns,
     held_out_cases,
@@ -30,9 +31,10 @@ from prismap.map.twins import (
     permuted_cases,
     permuted_part,
     place_fold,
+    place_on_plain,
     run_side_by_side,
+    share_of,
     twins_of,
-    without_refit,
 )
 from prismap.mappings import KernelMap
 from prismap.metrics import FisherMetric, SimilarityMetric
@@ -85,10 +87,10 @@ def judge_with(model, effort, *, n_permutations=None, callback=None, by_target=T
     if model.target_ == "none" and has_columns(parts):
         jobs: list[tuple[Any, ...]] = [(fit_null, model, effort)]
         quick = twins_of(model, effort)[0]
-        jobs += [(fit_gaussian, model, quick, effort), (another_run, model, quick)] if effort.clusters else []
+        jobs += [(fit_nulls, model, quick, effort), (another_run, model, quick)] if effort.nulls else []
         null, *more = run_side_by_side(jobs, callback)
         found["trust"] = rule_of_null(model, null)
-        twins = Twins(parts, runs=tuple(more[1:]), gaussian=more[0]) if more else twins
+        twins = Twins(parts, runs=tuple(more[1:]), nulls=more[0]) if more else twins
     elif model.target_ != "none" and not by_target:
         every = np.arange(parts.data.n_rows_)
         twins = Twins(*run_side_by_side([(fit_twin, model, twins_of(model, effort)[1], None, every)], callback))
@@ -121,33 +123,36 @@ def judge_target(model, effort, n_permutations, callback):
     what among others.
     """
     y, data, rng = model.fitted_target(), model.parts_.data, as_generator(model.seed_ + 1)
-    many = effort.permutations if data.n_rows_ > FEW_ROWS else effort.few_permutations
-    turns = range(n_permutations or many)
+    turns = range(n_permutations or effort.permutations)
     held_out = held_out_rows(model, rng, effort.held_out)
-    folds = [] if len(held_out) >= FEWEST_HELD_OUT else judged_folds(y, model.target_, rng, effort.fewest_in_one_fold)
+    folds: list[Any] = []
+    if len(held_out) < FEWEST_HELD_OUT:
+        folds = judged_folds(y, model.target_, rng, effort, wrong_inside(model))
     shuffles = [
         permuted_part(y, rng, folds[turn % len(folds)][0] if folds else None, effort.permuted_rows) for turn in turns
     ]
-    quick, plain, quick_plain = twins_of(model, effort)
-    jobs: list[tuple[Any, ...]] = [(fit_twin, model, plain, None, np.arange(data.n_rows_))]
-    jobs += [(fit_twin, model, quick, target, rows) for target, rows in shuffles]
-    jobs += [(place_fold, model, quick, y, kept, out, True) for kept, out in folds]
-    if effort.plain_again:
-        jobs += [(place_fold, model, quick_plain, y, kept, out) for kept, out in folds]
-    with_null = effort.clusters and has_columns(model.parts_)
-    last: list[tuple[Any, ...]] = [(fit_gaussian, model, quick, effort)] if with_null else []
-    last += [(another_run, model, quick)] if effort.clusters and not folds else []
-    done = run_side_by_side(jobs + last, callback)
-    done, runs = done[: len(jobs)], done[len(jobs) :]
-    gaussian = runs.pop(0) if with_null else None
-    permuted = [(one, *shuffle) for one, shuffle in zip(done[1:], shuffles, strict=False)]
+    quick, without = twins_of(model, effort)
+    first: list[tuple[Any, ...]] = [(fit_twin, model, without, None, np.arange(data.n_rows_))]
+    first += [(another_run, model, quick)] if effort.nulls and not folds else []
+    with_nulls = effort.nulls > 0 and has_columns(model.parts_)
+    callback = counting(callback, len(first) + len(turns) + len(folds) + with_nulls)
+    plain, *others = run_side_by_side(first, callback)
+    jobs: list[tuple[Any, ...]] = [(fit_twin, model, quick, target, rows, plain) for target, rows in shuffles]
+    jobs += [(place_fold, model, quick, y, kept, out, True, plain) for kept, out in folds]
+    done = run_side_by_side(jobs, callback)
+    permuted = [(one, *shuffle) for one, shuffle in zip(done, shuffles, strict=False)]
+    nulls: tuple[np.ndarray, ...] = ()
+    if with_nulls:
+        [nulls] = run_side_by_side(
+            [(fit_nulls, model, quick, effort, [share_of(one) for one, *_ in permuted])], callback
+        )
     if folds:
-        on_map = done[1 + len(turns) :][: len(folds)]
-        on_plain = done[1 + len(turns) + len(folds) :] or [without_refit(done[0], y, *fold) for fold in folds]
+        on_map = done[len(turns) :]
+        on_plain = [place_on_plain(model, without, plain, y, *fold) for fold in folds]
         outs = [folds[turn % len(folds)][1] for turn in turns]
         on_permuted = permuted_cases(model, permuted, [(model.fitted_rows()[out], out) for out in outs], y, rng)
     else:
-        on_map, on_plain = held_out_cases(model, held_out, done[0])
+        on_map, on_plain = held_out_cases(model, held_out, plain)
         rows = model.entries(model.rows_[held_out])
         on_permuted = permuted_cases(model, permuted, [(rows, held_out)] * len(turns), model.y_, rng)
     cases = (on_map, on_plain, on_permuted)
@@ -159,9 +164,16 @@ def judge_target(model, effort, n_permutations, callback):
     if model.target_ == "class":
         found["overlaps"] = map_overlaps(on_map, model.classes_)
         found["rare"] = tuple(str(name) for name in model.classes_[rare_classes(judged_targets(on_map))])
-    first, target, rows = permuted[0]
-    runs += [(case.kept, case.fitted_positions) for case in on_map if case.kept is not None]
-    return found, Twins(done[0], first, target, rows, tuple(on_map), tuple(runs), gaussian)
+    runs = (*others, *((case.kept, case.fitted_positions) for case in on_map if case.kept is not None))
+    one, target, rows = permuted[0]
+    return found, Twins(plain, one, target, rows, tuple(on_map), runs, nulls)
+
+
+def wrong_inside(model):
+    """The share of fitted rows whose neighbours on the map are wrong about them."""
+    seen = evidence(model, model.embedding_)
+    known = known_targets(shown_column(model.fitted_target(), model.target_))
+    return 1.0 - float(are_right(model, seen.said, model.fitted_target())[known].mean())
 
 
 def clusters_of(model, twins):
@@ -169,8 +181,7 @@ def clusters_of(model, twins):
     parts, y, names = model.parts_, model.fitted_target(), None
     if model.target_ == "class":
         names = [None if code < 0 else str(model.classes_[code]) for code in y]
-    null = None if twins.gaussian is None else twins.gaussian.positions
-    return judge_clusters(parts.positions, twins.runs, null=null, names=names, random_state=parts.seed)
+    return judge_clusters(parts.positions, twins.runs, nulls=twins.nulls, names=names, random_state=parts.seed)
 
 
 def structure_curves(parts, unsupervised, n_samples=None):

@@ -34,8 +34,8 @@ MAPPINGS = {
 }  # fmt: skip
 #: The cost that places new rows on maps of a method, for the mappings that minimise one.
 COSTS = {
-    "TSNE": "tsne", "NeRV": "nerv", "MDS": "mds", "ElasticMDS": "elastic", "Isomap": "isomap", "LLE": "lle",
-    "MVU": "mvu",
+    "TSNE": "tsne", "ShortTSNE": "tsne", "NeRV": "nerv", "MDS": "mds", "ElasticMDS": "elastic", "Isomap": "isomap",
+    "LLE": "lle", "MVU": "mvu",
 }  # fmt: skip
 #: Iterations of an embedding by name.
 N_ITER = 500

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -89,6 +90,17 @@ class MapParts:
         if lost:  # only numbers that no fit gives lead here: a damaged or forged file
             raise InputError(f"the map gives {lost} of {len(Y)} rows no finite position: its file is damaged.")
         return Y, nearest / self.typical_distance
+
+    def place_some(self, rows, index, columns):
+        """`place` of the rows `index` among others, of which no more than a block at a time is copied.
+
+        `columns` are the fitted ones, for matrix data.
+        """
+        Y, nearest = np.empty((len(index), self.positions.shape[1])), np.empty(len(index))
+        n_numbers = rows.nnz / rows.shape[0] if sp.issparse(rows) else math.prod(rows.shape[1:])
+        for block in row_blocks(len(index), 16.0 * n_numbers):
+            Y[block], nearest[block] = self.place(self.data.entries(rows[index[block]], columns))
+        return Y, nearest
 
     @cached_property
     def known(self):

@@ -358,13 +358,15 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     @on_one_thread  # of linear algebra: another number of threads would be another map, by rounding
     def _make(self, data, callback, progress, checkpoint=None):
         """A map is a metric, an embedding, a mapping; the verdict is `report`."""
-        rows, y = data.cut(self.rows_, self.fit_rows_), self.fitted_target()
-        n_rows, settings = rows.shape[0], {"perplexity": self.perplexity, "seed": self.seed_}
+        n_rows, settings = len(self.fit_rows_), {"perplexity": self.perplexity, "seed": self.seed_}
         require_memory(
             fit_bytes(n_rows, self.perplexity), f"A map of {n_rows} fitted rows",
             "Set a smaller fit_rows: the other rows are placed on the map.",
         )  # fmt: skip
         large, laps = n_rows > DENSE_ROWS, [perf_counter()]
+        # A large map of all given samples does not copy them.
+        rows = self.rows_ if large and n_rows == self.rows_.shape[0] else data.cut(self.rows_, self.fit_rows_)
+        y = self.fitted_target()
 
         progress.stage(f"measuring the distances of {n_rows} rows")
         data = data.over(rows)
@@ -494,9 +496,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             far = np.zeros(len(Y), dtype=bool)
             Y[self.fit_rows_] = self.embedding_
             others = np.setdiff1d(np.arange(len(Y)), self.fit_rows_)
-            if len(others):
-                Y[others], distance = self.parts_.place(self.entries(self.rows_[others]))
-                far[others] = distance > self.parts_.far_threshold
+            Y[others], distance = self.parts_.place_some(self.rows_, others, self.entry_columns_)
+            far[others] = distance > self.parts_.far_threshold
             self._placed = Y, far
         return self._placed
 
@@ -560,9 +561,13 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self._place(X)[1] > self.parts_.far_threshold
 
     def drift(self, X):
-        """Compare samples X with the fitted ones: a `Drift`, whose text says whether to refit."""
+        """Compare samples X with the fitted ones: a `Drift`, whose text says whether to refit.
+
+        X may be an iterator of batches, of which one is held at a time.
+        """
         check_is_fitted(self, "seed_")
-        return drift_of(self.parts_, self.target_, self.entries(self._read(X)))
+        batches = X if is_stream(X) else (X,)
+        return drift_of(self.parts_, self.target_, (self.entries(self._read(batch)) for batch in batches))
 
     def partial_refit(self, X, y=None, *, most=500):
         """Add at most `most` of the rows X that lie where the map has none; all that is on the map stays in place.
@@ -625,11 +630,11 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         n_permutations : int or None, default=None
-            Maps of permuted targets. None: three up to 600 rows, else two; one if it is to be quick.
+            Maps of permuted targets. None: two, or one if it is to be quick.
         budget : {"full", "quick"}, float or None, default=None
-            "full" takes up to twice as long as `fit` (four times below 1,500 rows), "quick" about half as long, with
-            fewer rows judged. A number of seconds is full if that is expected to suffice, else quick. None is the
-            report that there is, or a full one; "full" after "quick" judges anew.
+            "full" takes one to two and a half times as long as `fit`, "quick" half to two thirds as long (as long below
+            300 rows), with fewer rows judged. A number of seconds is full if that is expected to suffice, else quick.
+            None is the report that there is, or a full one; "full" after "quick" judges anew.
         callback : callable or None, default=None
             ``callback(done, all)`` counts the maps that are made for comparison.
         repairs : bool, default=False

@@ -1,16 +1,19 @@
 """Quick maps: a short t-SNE of many small sets of rows at once, to see what two dimensions would keep of a metric.
 
 For a few hundred rows and a few dozen iterations, most of the time of a descent goes into calls, not into numbers. Here
-one iteration moves all maps, stacked (m, n, n). Pure functions on arrays.
+one iteration moves all maps, stacked (m, n, n). Pure functions on arrays; then embeddings for maps that nobody looks
+at, only their neighbours are counted.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from prismap._affinities import calibrate
+from prismap._affinities import calibrate, lower_perplexity
 from prismap._spacing import typical_spacing
 from prismap._threads import on_one_thread
+from prismap.embeddings import TSNE
+from prismap.embeddings.base import Embedding, EmbeddingResult, all_distances
 
 #: Iterations, first exaggerated and then plain, and the factor on the affinities of the first.
 EARLY_STEPS, STEPS, EXAGGERATION = 25, 50, 12.0
@@ -18,6 +21,8 @@ EARLY_STEPS, STEPS, EXAGGERATION = 25, 50, 12.0
 MOMENTUM, LONGEST_STEP, WALK_STEPS = 0.8, 5.0, 20
 #: Neighbours that the spacing of a map is the distance to.
 SPACING_NEIGHBORS = 10
+#: Rows up to which the quick map of one set is faster than t-SNE, and the iterations of t-SNE above.
+MOST_ROWS, SHORT_ITER = 600, 40
 
 
 def stacked_affinities(D2, perplexity):
@@ -87,3 +92,54 @@ def descent_slope(Y, P, factor):
     F *= W
     pulls = F @ np.concatenate([Y, ones], axis=2)
     return pulls[:, :, 2:] * Y - pulls[:, :, :2]
+
+
+# --- embeddings of maps that are compared -----------------------------------------------------------------------------
+
+
+class ShortTSNE(TSNE):
+    """A t-SNE that ends as soon as the errors of neighbours have settled, long before the picture has.
+
+    Parameters
+    ----------
+    perplexity : float, default=30
+    metric : name or metric object, default="euclidean"
+    known : array (n, 2) or None, default=None
+        Positions that the rows have on a map of the data's own metric, which is then not made again. Distances of
+        another metric (``metric="precomputed"``, or an object) make a map of their own.
+    random_state : int or None, default=None
+    """
+
+    def __init__(self, *, perplexity=30, metric="euclidean", known=None, random_state=None):
+        super().__init__(perplexity=perplexity, metric=metric, n_iter=SHORT_ITER, random_state=random_state)
+        self.known = known
+
+    def _embed(self, metric, n_rows, rng):
+        if self.known is not None and isinstance(self.metric, str) and self.metric == "euclidean":
+            return EmbeddingResult(np.asarray(self.known), float("nan"), 0, "known")
+        if n_rows > MOST_ROWS:
+            return super()._embed(metric, n_rows, rng)
+        perplexity = lower_perplexity(self.perplexity, n_rows)
+        D = all_distances(metric, n_rows, method="t-SNE", n_matrices=6)
+        Y = quick_maps(np.square(D)[None], perplexity, rng)[0].astype(np.float64)
+        return EmbeddingResult(Y, float("nan"), EARLY_STEPS + STEPS, "max_iter")
+
+
+class Known(Embedding):
+    """Positions that are known, as an embedding.
+
+    Parameters
+    ----------
+    positions : array (n, 2)
+    metric : name or metric object, default="euclidean"
+    """
+
+    def __init__(self, positions, metric="euclidean"):
+        self.positions = positions
+        self.metric = metric
+
+    def _check_parameters(self):
+        """They are those of a map that was made."""
+
+    def _embed(self, metric, n_rows, rng):
+        return EmbeddingResult(np.asarray(self.positions), float("nan"), 0, "known")

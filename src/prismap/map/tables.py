@@ -166,7 +166,8 @@ def encoded(encoding: TableEncoding | None, X: Any) -> Any:
     found = encoding.apply(X)
     for name, number in found.unknown.items():
         warnings.warn(
-            f"{number} rows have a level of {name!r} that the map has not seen; they count as none of its levels.",
+            f"column {name!r} has levels in {number} of the rows that the map has not seen; they count as none of "
+            "its own.",
             PrismapWarning,
             stacklevel=5,
         )

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import orthogonal_procrustes
 from scipy.stats import norm
 from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import NearestNeighbors
@@ -213,7 +214,7 @@ def parts_of_fitted(model, n_rows, kept=True):
     if twins is not None and model.target_ != "none":
         found["plain"] = local_quality(Y, twins.unsupervised.positions, n_neighbors=k)
     if twins is not None and twins.runs:
-        found["stays"] = stays(Y, twins.runs)
+        found |= {"stays": stays(Y, twins.runs), "scatter": scatter(Y, twins.runs)}
     return {name: spread_out(part, model.fit_rows_, n_rows) for name, part in found.items()}
 
 
@@ -225,6 +226,24 @@ def stays(Y, runs):
         times[here] += 1
     with np.errstate(invalid="ignore"):
         return total / times
+
+
+def scatter(Y, runs):
+    """How far from its place each row lies in other runs, (which, where): root mean square over its runs.
+
+    Each run is brought onto the map first, by the shift, rotation, reflection and scale that leave the least squared
+    distance (orthogonal Procrustes analysis, Gower 1975). 1 is the root mean square distance of rows from the centre.
+    """
+    total, times = np.zeros(len(Y)), np.zeros(len(Y))
+    unit = np.square(Y - Y.mean(axis=0)).sum(axis=1).mean()
+    for here, positions in runs:
+        goal, found = (part - part.mean(axis=0) for part in (Y[here], np.asarray(positions)))
+        rotation, overlap = orthogonal_procrustes(found, goal)
+        aligned = found @ rotation * (overlap / (np.square(found).sum() or 1.0))
+        total[here] += np.square(aligned - goal).sum(axis=1)
+        times[here] += 1
+    with np.errstate(invalid="ignore"):
+        return np.sqrt(total / times / (unit or 1.0))
 
 
 def spread_out(part, fitted, n_rows):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from itertools import count
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,12 +14,14 @@ from prismap._random import as_generator
 from prismap._threads import pool_of_threads
 from prismap._validation import changed
 from prismap.exceptions import PrismapWarning
-from prismap.map.effort import FULL
+from prismap.map.effort import FEW_KEPT, FULL
 from prismap.map.make import MAPPINGS, make_embedding, needs_target
 from prismap.map.parts import DENSE_ROWS, MapParts
+from prismap.map.quick import Known, ShortTSNE
 from prismap.map.scores import Judged
 from prismap.map.trust import are_right, evidence
 from prismap.mappings import KernelMap
+from prismap.metrics import FisherMetric
 from prismap.metrics.several import shown_column, shown_kind
 from prismap.metrics.target import known_targets
 from prismap.quality import one_gaussian
@@ -36,12 +39,12 @@ class Twins:
     """The judged rows on the map, or on maps of the others."""
     runs: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
     """Other maps of the same target: which of the fitted rows they have, and where."""
-    gaussian: MapParts | None = None
-    """A map of one Gaussian, and of a permuted target if there is one."""
+    nulls: tuple[np.ndarray, ...] = ()
+    """Positions on maps of one Gaussian each, and of a permuted target if there is one."""
 
 
 def twins_of(model, effort=FULL):
-    """The map made again in fewer iterations, without a target, and both: as parameters that change.
+    """The map made again in a short time, and without a target: as parameters that change.
 
     No twin searches for the smoothness of its kernels anew. Without a target a map is often torn, and kernels place new
     rows badly on such a map; by votes it is judged at its best.
@@ -61,24 +64,43 @@ def twins_of(model, effort=FULL):
         plain["mapping"] = "vote"
     if needs_target(model.method):
         plain["method"] = "tsne"
-    settings = {"perplexity": model.perplexity, "seed": model.seed_}
-    named = plain.get("method", model.method)
     return (
-        {**same, "method": make_embedding(model.method, n_iter=effort.n_iter, **settings)},
-        {**plain, "method": make_embedding(named, n_iter=effort.plain_iter, **settings)},
-        {**plain, "method": make_embedding(named, n_iter=effort.n_iter, **settings)},
+        {**same, "method": twin_method(model, model.method, None)},
+        {**plain, "method": twin_method(model, plain.get("method", model.method), effort.plain_iter)},
     )
 
 
-def fit_twin(model, params, target, rows):
-    """The parts of a twin that is fitted to some of the model's fitted rows."""
-    return changed(model, **params).fit(model.parts_.data.cut(model.fitted_rows(), rows), target).parts_
+def twin_method(model, method, n_iter):
+    """The embedding of a twin: t-SNE by name in so many iterations, or a short one; any other as it is."""
+    settings = {"perplexity": model.perplexity, "seed": model.seed_}
+    if isinstance(method, str) and method == "tsne" and n_iter is None:
+        return ShortTSNE(perplexity=model.perplexity, random_state=model.seed_)
+    return make_embedding(method, **settings, **({} if n_iter is None else {"n_iter": n_iter}))
 
 
-def place_fold(model, params, y, kept, out, trusted=False):
+def fit_twin(model, params, target, rows, plain=None):
+    """The parts of a twin that is fitted to some of the model's fitted rows; `plain` as in `with_known`."""
+    return (
+        changed(model, **with_known(params, plain, rows))
+        .fit(model.parts_.data.cut(model.fitted_rows(), rows), target)
+        .parts_
+    )
+
+
+def with_known(params, plain, rows):
+    """The parameters of a twin that takes these rows' positions from the map without a target, `plain`.
+
+    It does so where the evidence leaves its target out: what would be made then is that map.
+    """
+    if plain is None or not isinstance(params["method"], ShortTSNE):
+        return params
+    return {**params, "method": changed(params["method"], known=plain.positions[rows])}
+
+
+def place_fold(model, params, y, kept, out, trusted=False, plain=None):
     """Rows `out` on a twin of the rows `kept`; with `trusted` also what shows how far each of them can be trusted."""
     data, rows = model.parts_.data, model.fitted_rows()
-    twin = changed(model, **params).fit(data.cut(rows, kept), y[kept])
+    twin = changed(model, **with_known(params, plain, kept)).fit(data.cut(rows, kept), y[kept])
     new = data.entries(rows[out], kept)
     found = Judged(twin.parts_.place(new)[0], y[out], twin.embedding_, y[kept], kept)
     if not trusted:
@@ -91,9 +113,15 @@ def place_fold(model, params, y, kept, out, trusted=False):
     return replace(found, evidence=seen, right=are_right(twin, seen.said, truth))
 
 
-def without_refit(plain, y, kept, out):
-    """Judged rows where the map without a target has them: it has not seen their target either."""
-    return Judged(plain.positions[out], y[out], plain.positions[kept], y[kept])
+def place_on_plain(model, params, plain, y, kept, out):
+    """Rows `out` on the map without a target as if they had not been on it: by votes of the rows `kept`, as they lie.
+
+    No target had a part in that map, so that it need not be made again without these rows, unless their own projection
+    is another one than votes.
+    """
+    if params.get("mapping", model.mapping) == "vote":
+        params = {**params, "method": Known(plain.positions[kept])}
+    return place_fold(model, params, y, kept, out)
 
 
 def has_columns(parts):
@@ -109,12 +137,26 @@ def fit_null(model, effort):
     return changed(model, **twins_of(model, effort)[1]).fit(nothing).parts_
 
 
-def fit_gaussian(model, params, effort):
-    """The parts of a map like this one, of one Gaussian and of a permuted target if there is one."""
-    rng, y, rows = as_generator(model.seed_ + 4), model.fitted_target(), np.arange(model.parts_.data.n_rows_)
-    part = np.sort(rng.permutation(rows)[: effort.permuted_rows])
-    shuffled = None if y is None else permute_known(y[part], rng)
-    return changed(model, **params).fit(one_gaussian(model.fitted_rows()[part], rng), shuffled).parts_
+def fit_nulls(model, params, effort, shares=()):
+    """Positions on maps like this one, each of one Gaussian and of a permuted target if there is one.
+
+    shares : how much permuted targets of the data themselves count, by the evidence, on the maps that were made of
+        them. This target is as meaningless, and gets the share of one of these.
+    """
+    rng, y, found = as_generator(model.seed_ + 4), model.fitted_target(), []
+    for turn in range(effort.nulls):
+        part = np.sort(rng.permutation(model.parts_.data.n_rows_)[: effort.null_rows])
+        shuffled = None if y is None else permute_known(y[part], rng)
+        if len(shares) and not needs_target(model.method):
+            params = {**params, "supervision": shares[turn % len(shares)]}
+        twin = changed(model, **params).fit(one_gaussian(model.fitted_rows()[part], rng), shuffled)
+        found.append(twin.embedding_)
+    return tuple(found)
+
+
+def share_of(parts):
+    """How much the target counts on a map."""
+    return float(parts.metric.supervision) if isinstance(parts.metric, FisherMetric) else 0.0
 
 
 def another_run(model, params):
@@ -123,6 +165,12 @@ def another_run(model, params):
     kept = kept_rows(n_rows, rng.permutation(n_rows)[: n_rows // 5], rng)
     y = model.fitted_target()
     return kept, fit_twin(model, params, None if y is None else y[kept], kept).positions
+
+
+def counting(callback, total):
+    """A callback for several rounds of `run_side_by_side`, which counts on to `total`."""
+    done = count(1)
+    return None if callback is None else lambda *_: callback(next(done), total)
 
 
 def run_side_by_side(jobs, callback=None):
@@ -189,19 +237,36 @@ def permuted_cases(model, permuted, judged, y, rng):
     return cases
 
 
-def judged_folds(y, target, rng, fewest_in_one=FULL.fewest_in_one_fold):
-    """(kept, judged) rows: a fifth of the labelled rows is judged if that is many, each of the five otherwise."""
+def judged_folds(y, target, rng, effort=FULL, wrong=0.5):
+    """(kept, judged) rows: of five fifths of the labelled rows as many as the figures take.
+
+    wrong : about the share of rows that neighbours are wrong about. It is told by the fitted rows, so that no judged
+        row has a say in how many there will be.
+    """
     known = np.flatnonzero(known_targets(y))
     kind = StratifiedKFold if target == "class" and min_class(y[known]) >= 5 else KFold
     split = kind(5, shuffle=True, random_state=int(rng.integers(2**31))).split(known, y[known])
-    folds = [(kept_rows(len(y), known[out], rng), known[out]) for _, out in split]
-    return folds[:1] if len(known) / 5 >= fewest_in_one else folds
+    most = min(DENSE_ROWS, max(FEW_KEPT, int(effort.kept_share * len(y))))
+    folds = [(kept_rows(len(y), known[out], rng, most), known[out]) for _, out in split]
+    return folds[: n_folds(len(known), effort, wrong)]
 
 
-def kept_rows(n_rows, out, rng):
-    """All rows but `out`; of a large map a draw that is fitted in a fraction of the time, and errs on the safe side."""
+def n_folds(n_known, effort, wrong=0.5):
+    """How many fifths of the rows are judged: two, unless one is enough or a share is not precise enough by then.
+
+    >>> n_folds(1500, FULL), n_folds(700, FULL), n_folds(700, FULL, 0.05), n_folds(100, FULL, 0.05)
+    (1, 3, 2, 5)
+    """
+    wrong = (wrong * n_known + 1) / (n_known + 2)  # none seen is not none at all
+    wanted = min(effort.judged_rows, wrong * (1 - wrong) / effort.precision**2)
+    fewest = 1 if n_known / 5 >= effort.judged_rows else 2
+    return int(np.clip(np.ceil(5 * wanted / n_known), fewest, 5))
+
+
+def kept_rows(n_rows, out, rng, most=DENSE_ROWS):
+    """All rows but `out`; of many a draw that is fitted in a fraction of the time, and errs on the safe side."""
     kept = np.setdiff1d(np.arange(n_rows), out)
-    return np.sort(rng.choice(kept, DENSE_ROWS, replace=False)) if len(kept) > DENSE_ROWS else kept
+    return np.sort(rng.choice(kept, most, replace=False)) if len(kept) > most else kept
 
 
 def min_class(y):

@@ -62,6 +62,10 @@ class Metric(BaseEstimator, ABC):
             distances[rows], indices[rows] = smallest(D, n_neighbors)
         return distances, indices
 
+    def cheaper(self):
+        """A metric of the same rows whose distances are never longer and cost less to measure; by default this one."""
+        return self
+
     def to_anchors(self, anchors):
         """What measures new rows against some of the fitted ones, block by block: an `Anchors`."""
         return Anchors(self, anchors)

@@ -7,6 +7,7 @@ not matter for the target cost nothing, directions that do cost much.
 
 from __future__ import annotations
 
+from copy import copy
 from numbers import Integral, Real
 from typing import Any
 
@@ -284,6 +285,16 @@ class FisherMetric(Metric):
     def between(self, a, b):
         """Distances between fitted rows by their indices, cross-fitted."""
         return self.distances_to(FittedIndex(np.asarray(a)), FittedIndex(np.asarray(b)))
+
+    def cheaper(self):
+        """The metric of a posterior that costs less, if there is one whose lengths are never longer."""
+        posterior = self._posterior()
+        less = None if posterior is None or self._graph is not None else posterior.cheaper()
+        if less is posterior or less is None:
+            return self
+        other = copy(self)
+        other.posterior_ = less
+        return other._end()
 
     def kneighbors(self, A=None, n_neighbors=90):
         """Nearest fitted rows of A: (distances, indices), nearest first; exact, in blocks.

@@ -73,9 +73,11 @@ def kneighbors(
             metric.between, n_rows, n_neighbors, random_state=random_state, n_jobs=n_jobs
         )
         return Neighbors(distances, indices, method="vptree", recall=told.recall, n_distances=told.n_evaluations)
+    cheaper = metric.cheaper()
     found = partition_neighbors(
-        metric.between, n_rows, n_neighbors, recall=recall, random_state=random_state, n_jobs=n_jobs
-    )
+        metric.between, n_rows, n_neighbors, recall=recall, random_state=random_state, n_jobs=n_jobs,
+        at_least=None if cheaper is metric else cheaper.between,
+    )  # fmt: skip
     logger.info("%r", found)
     return found
 

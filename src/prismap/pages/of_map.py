@@ -84,10 +84,8 @@ def all_positions(model: Any, parts: Any, rows_fitted: Any = None) -> Any:
     Y, far = np.empty((model.rows_.shape[0], parts.positions.shape[1])), np.zeros(model.rows_.shape[0], dtype=bool)
     others = np.setdiff1d(np.arange(len(Y)), fitted)
     Y[fitted] = parts.positions
-    if len(others):
-        rows = model.rows_[others]
-        Y[others], distance = parts.place(model.parts_.data.entries(rows, fitted))
-        far[others] = distance > parts.far_threshold
+    Y[others], distance = parts.place_some(model.rows_, others, fitted)
+    far[others] = distance > parts.far_threshold
     return Y, far
 
 

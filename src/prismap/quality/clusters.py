@@ -1,10 +1,10 @@
 """Clusters of a map: are they there in every run, do they split, and are the gaps between them more than chance makes?
 
 `prismap.quality.gaps` finds them. A method may tear a map more than chance does, so their gaps are held against the
-widest one of its own map of one Gaussian, with the mean and the covariance of the data. In another run a cluster is
-there if a group of that run, of whatever density, has the same rows: by the Jaccard index, as in Hennig (2007), who
-calls 0.75 stable. A row has moved if most of its ten nearest rows are of another cluster in that run, and were not
-before.
+widest one of its own maps of one Gaussian, with the mean and the covariance of the data. These are few, and vary: a gap
+counts if it is above the 95 % prediction limit of the next one (`null_limit`). In another run a cluster is there if a
+group of that run, of whatever density, has the same rows: by the Jaccard index, as in Hennig (2007), who calls 0.75
+stable. A row has moved if most of its ten nearest rows are of another cluster in that run, and were not before.
 """
 
 from __future__ import annotations
@@ -15,11 +15,16 @@ from typing import Any
 
 import numpy as np
 from scipy.spatial import cKDTree
+from scipy.stats import norm
+from scipy.stats import t as student
 
 from prismap.quality.gaps import LEAST_GAP, Joined, grouped, join, some_rows, widest_gap
 
-#: A cluster stands out if its gap is wider than the widest of a map of one Gaussian by this factor: that one varies.
-MARGIN = 1.2
+#: In so many of all maps of one Gaussian no gap is taken for one.
+LEVEL = 0.95
+#: The standard deviation of the logarithm of the widest gap, where a single map of one Gaussian cannot tell. (Measured:
+#: 0.02 to 0.18, for principal components, t-SNE, and rows pulled towards random classes.)
+SPREAD = 0.15
 #: Jaccard index from which on a cluster is said to be there in a run.
 THERE = 0.75
 #: A cluster splits in a run where two of its parts hold this share of it each.
@@ -65,19 +70,19 @@ class MapClusters:
     ----------
     found : the clusters
     n_runs : other runs that they were looked for in
-    null_gap : the widest gap in a map of one Gaussian, made in the same way; NaN where there is none
+    null_gaps : the widest gap in each map of one Gaussian, made in the same way; none where there is no such map
     moved : share of all rows that lie among rows of other clusters in another run; NaN without other runs
     """
 
     found: tuple[Cluster, ...]
     n_runs: int = 0
-    null_gap: float = float("nan")
+    null_gaps: tuple[float, ...] = ()
     moved: float = float("nan")
 
     @property
     def wide_from(self) -> float:
-        """Gaps above this are wider than chance makes them."""
-        return max(LEAST_GAP, MARGIN * self.null_gap) if self.null_gap == self.null_gap else LEAST_GAP
+        """Gaps above this are wider than chance makes them, in 19 of 20 maps."""
+        return max(LEAST_GAP, null_limit(self.null_gaps))
 
     @property
     def unfounded(self) -> tuple[int, ...]:
@@ -97,14 +102,14 @@ class MapClusters:
         return [self._gap_words(), *self._run_words()]
 
     def _gap_words(self) -> str:
-        many, nothing = len(self.found), self.null_gap == self.null_gap
-        if not nothing:
+        many = len(self.found)
+        if not self.null_gaps:
             return f"The map has {many} clusters, with gaps between them that one Gaussian in the plane does not have."
         if not self.unfounded:
-            return f"The map has {many} clusters, with wider gaps between them than a map of one Gaussian has."
+            return f"The map has {many} clusters, with wider gaps between them than maps of one Gaussian have."
         which = f"{len(self.unfounded)} of them" if len(self.unfounded) < many else "them"
         return (
-            f"The map has {many} clusters; the gaps around {which} are no wider than those in a map of one Gaussian, "
+            f"The map has {many} clusters; the gaps around {which} are no wider than those in maps of one Gaussian, "
             "and should not be read."
         )
 
@@ -127,14 +132,17 @@ class MapClusters:
     def to_dict(self) -> dict[str, Any]:
         """Plain values; NaN is None."""
         found = [{**_plain(asdict(one)), "centre": list(one.centre)} for one in self.found]
-        return {**_plain({"n_runs": self.n_runs, "null_gap": self.null_gap, "moved": self.moved}), "found": found}
+        whole = _plain({"n_runs": self.n_runs, "moved": self.moved})
+        return {**whole, "null_gaps": list(self.null_gaps), "found": found}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> MapClusters:
         """The inverse of `to_dict`."""
         kept = {"mostly": str, "centre": lambda values: tuple(float(v) for v in values)}
         found = tuple(Cluster(**{k: _back(v, kept.get(k, float)) for k, v in one.items()}) for one in stored["found"])
-        return cls(found, int(stored["n_runs"]), _back(stored["null_gap"], float), _back(stored["moved"], float))
+        first = stored.get("null_gap")  # what the first version knew: one map
+        gaps = stored.get("null_gaps", () if first is None else (first,))
+        return cls(found, int(stored["n_runs"]), tuple(float(gap) for gap in gaps), _back(stored["moved"], float))
 
 
 def one_gaussian(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -155,11 +163,40 @@ def one_gaussian(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     (5, 2)
     """
     centre = X.mean(axis=0)
-    return centre + rng.normal(size=(len(X), len(X))) @ (X - centre) / np.sqrt(len(X))
+    R = np.linalg.qr(X - centre, mode="r")  # R^T R is n times the covariance
+    return centre + rng.normal(size=(len(X), len(R))) @ R / np.sqrt(len(X))
+
+
+def null_limit(gaps: Sequence[float], level: float = LEVEL) -> float:
+    """The prediction limit of the widest gap in one more map of one Gaussian, from those of k such maps; 0 without any.
+
+    Logarithms of these gaps are near normal: ``exp(m + t_{k-1, level} s sqrt(1 + 1 / k))``, m and s being their mean
+    and standard deviation (Hahn & Meeker 1991, sec. 4.8).
+
+    Parameters
+    ----------
+    gaps : the widest gap of each map
+    level : float, default=0.95
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(null_limit([1.2, 1.3, 1.4]), 2)
+    1.68
+    """
+    if not len(gaps):
+        return 0.0
+    logs = np.log(np.maximum(gaps, 1.0))  # 1 is no gap at all
+    k = len(logs)
+    width = student.ppf(level, k - 1) * logs.std(ddof=1) if k > 1 else norm.ppf(level) * SPREAD
+    return float(np.exp(logs.mean() + width * np.sqrt(1 + 1 / k)))
 
 
 def judge_clusters(
-    Y: Any, runs: Iterable[tuple[np.ndarray, np.ndarray]] = (), *, null: Any = None, names: Any = None,
+    Y: Any, runs: Iterable[tuple[np.ndarray, np.ndarray]] = (), *, nulls: Iterable[Any] = (), names: Any = None,
     random_state: Any = 0,
 ) -> MapClusters:  # fmt: skip
     """The clusters of a map, whether they are there in other runs, and how wide the gaps of one Gaussian are.
@@ -168,7 +205,7 @@ def judge_clusters(
     ----------
     Y : (n, n_components) positions
     runs : other maps of the same rows, or of some of them: (which rows, their positions) each
-    null : positions of a map of one Gaussian (`one_gaussian`), made in the same way; None if there is none
+    nulls : positions of maps of one Gaussian each (`one_gaussian`), made in the same way
     names : the class of each row in words, None for rows without; None without classes
     random_state : for the sample of many rows
 
@@ -185,9 +222,9 @@ def judge_clusters(
     Y = np.asarray(Y, dtype=np.float64)
     rows = some_rows(len(Y), random_state)
     labels, gaps = grouped(join(Y[rows]))
-    null_gap = float("nan") if null is None else widest_gap(null, random_state)
+    null_gaps = tuple(widest_gap(null, random_state) for null in nulls)
     if len(gaps) < 2:
-        return MapClusters((), null_gap=null_gap)
+        return MapClusters((), null_gaps=null_gaps)
     told = [_in_run(Y[rows], labels, *_common(rows, *run), len(gaps)) for run in runs]
     nothing = np.full(len(gaps), np.nan)
     over_runs = [_mean_known([one[part] for one in told]) if told else nothing for part in range(4)]
@@ -199,7 +236,7 @@ def judge_clusters(
         centre = tuple(np.median(Y[own], axis=0).tolist())
         figures = (float(part[j]) for part in over_runs)
         found.append(Cluster(float(sizes[j] / len(rows)), centre, gap, *_commonest(names_here), *figures))
-    return MapClusters(tuple(found), len(told), null_gap, float(over_runs[3] @ sizes / len(rows)))
+    return MapClusters(tuple(found), len(told), null_gaps, float(over_runs[3] @ sizes / len(rows)))
 
 
 # --- the same clusters in another run ---------------------------------------------------------------------------------

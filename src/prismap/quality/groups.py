@@ -185,9 +185,12 @@ def arrangement(X: Any, Y: Any, y: Any, *, metric: Any = "euclidean", random_sta
     if len(upper[0]) < FEWEST_PAIRS:
         return None
     rng, ranks = as_generator(random_state), _centred_ranks(A[upper])
-    found = _agreement(ranks, B[upper])
+    others = np.zeros_like(B)  # another order of the classes exchanges the ranks of B, so they are found only once
+    others[upper] = _centred_ranks(B[upper])
+    others += others.T
+    found = float(ranks @ others[upper])
     orders = (rng.permutation(n_classes) for _ in range(N_PERMUTED))
-    as_good = sum(_agreement(ranks, B[np.ix_(order, order)][upper]) >= found - 1e-12 for order in orders)
+    as_good = sum(ranks @ others[order[upper[0]], order[upper[1]]] >= found - 1e-12 for order in orders)
     return Arrangement(found, len(upper[0]), (1 + as_good) / (1 + N_PERMUTED))
 
 
@@ -223,7 +226,3 @@ def _centred_ranks(values):
     ranks = rankdata(values)
     ranks -= ranks.mean()
     return ranks / max(np.sqrt(ranks @ ranks), np.finfo(float).tiny)
-
-
-def _agreement(ranks, values):
-    return float(ranks @ _centred_ranks(values))

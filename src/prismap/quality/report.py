@@ -330,8 +330,8 @@ def _cluster_rows(clusters: MapClusters) -> list[list[str]]:
         mostly = "" if one.mostly is None else f"{one.mostly} ({one.purity:.0%})"
         over_runs = ["" if part != part else f"{part:.0%}" for part in (one.there, one.splits, one.moved)]
         rows.append([str(j + 1), f"{one.share:.0%}", mostly, f"{one.gap:.1f}", *over_runs])
-    if clusters.null_gap == clusters.null_gap:
-        rows.append(["one Gaussian", "", "", f"{clusters.null_gap:.1f}", "", "", ""])
+    if clusters.null_gaps:
+        rows.append(["one Gaussian", "", "", f"up to {clusters.wide_from:.1f}", "", "", ""])
     return _without_empty_columns(rows)
 
 

@@ -88,11 +88,12 @@ class Trust:
     value : (n,), the chance that a row's neighbours on the map tell the truth about it: that most of the ten have its
         class, or that their mean is within half a standard deviation of its value. Without a target: the share of rows
         of a map of data without structure that keep fewer neighbours. NaN for rows far from all fitted ones
-    parts : what there is to say of each row, each from 0 to 1 and NaN where it is not known. "vote": the share of its
-        ten neighbours on the map that agree; "told": the chance that its features give what they say, out of fold;
-        "kept": the share of its ten neighbours in the metric that it keeps on the map; "stays": the share of those on
-        the map that it keeps on maps without a fifth of the rows; "plain": the share of them that it has on the map
-        without the target, too
+    parts : what there is to say of each row, NaN where it is not known; all but the last are shares. "vote": the share
+        of its ten neighbours on the map that agree; "told": the chance that its features give what they say, out of
+        fold; "kept": the share of its ten neighbours in the metric that it keeps on the map; "stays": the share of
+        those on the map that it keeps on maps without a fifth of the rows; "plain": the share of them that it has on
+        the map without the target, too; "scatter": how far from its place it lies on the maps without a fifth of the
+        rows, each brought onto the map by its best rotation and scale, where 1 is the spread of the map
     rule : `TrustRule`, with what it was learnt from and how well it does
     """
 

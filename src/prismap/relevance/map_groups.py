@@ -54,7 +54,7 @@ def map_islands(Y: NDArray, *, seed: int = 0) -> list[NDArray[np.intp]]:
     n_rows = len(Y)
     if n_rows < 2 * SMALLEST_ROWS:
         return []
-    kept = np.sort(np.random.default_rng(seed).permutation(n_rows)[:MOST_ROWS])
+    kept = sampled(n_rows, seed)
     points = Y[kept]
     spacing = position_spacing(points, NEIGHBORS)
     step = STEP * float(np.median(spacing))
@@ -70,12 +70,30 @@ def map_islands(Y: NDArray, *, seed: int = 0) -> list[NDArray[np.intp]]:
     return sorted(groups, key=len, reverse=True) if len(groups) > 1 else []
 
 
-def drawn_in(block: NDArray, among: NDArray) -> NDArray:
+def sampled(n_rows: int, seed: int) -> NDArray[np.intp]:
+    """The rows that are looked at."""
+    return np.sort(np.random.default_rng(seed).permutation(n_rows)[:MOST_ROWS])
+
+
+def drawn_in(block: NDArray) -> NDArray:
     """A column of numbers (n, 1) without its extremes: a few of them would make it narrow nearly everywhere."""
-    if block.shape[1] > 1 or len(np.unique(block[among])) <= FEW_VALUES:
+    if block.shape[1] > 1 or len(np.unique(block)) <= FEW_VALUES:
         return block
-    low = np.quantile(block[among], TAIL, method="higher")
-    return np.clip(block, low, np.quantile(block[among], 1 - TAIL, method="lower"))
+    low = np.quantile(block, TAIL, method="higher")
+    return np.clip(block, low, np.quantile(block, 1 - TAIL, method="lower"))
+
+
+def narrowness(X: NDArray, groups: NDArray, first: NDArray) -> NDArray:
+    """``1 - var(inside) / var(all)`` of each column inside groups of rows, (m, columns); 0 of columns that do not vary.
+
+    X : (n, k) centred features. groups : (m, rows) numbers of rows. first : the first feature of each column.
+    """
+    member = np.zeros((len(groups), len(X)))
+    np.put_along_axis(member, groups, 1.0 / groups.shape[1], axis=1)
+    inside = np.add.reduceat(member @ np.square(X) - np.square(member @ X), first, axis=1)
+    overall = np.add.reduceat(X.var(axis=0), first)
+    constant = overall == 0
+    return np.where(constant, 0.0, 1.0 - inside / np.where(constant, 1.0, overall))
 
 
 def explained_islands(Y: NDArray, columns: Mapping[str, NDArray], *, seed: int = 0) -> list[Island]:
@@ -84,25 +102,15 @@ def explained_islands(Y: NDArray, columns: Mapping[str, NDArray], *, seed: int =
     if not groups or not columns:
         return []
     names = list(columns)
-    among = np.sort(np.random.default_rng(seed).permutation(len(Y))[:MOST_ROWS])
-    blocks = [np.asarray(columns[name], dtype=np.float64).reshape(len(Y), -1) for name in names]
-    blocks = [drawn_in(block, among) for block in blocks]
-    blocks = [block - block[among].mean(axis=0) for block in blocks]
+    among = sampled(len(Y), seed)
+    blocks = [np.asarray(columns[name], dtype=np.float64).reshape(len(Y), -1)[among] for name in names]
+    blocks = [drawn_in(block) for block in blocks]
     first = np.concatenate([[0], np.cumsum([block.shape[1] for block in blocks])])[:-1]
-    X = np.hstack(blocks)
-    overall = np.add.reduceat(X[among].var(axis=0), first)
-    constant = overall == 0
-    overall[constant] = 1.0
-    rng = np.random.default_rng(seed)
-
-    def narrowness(rows: NDArray) -> NDArray:
-        inside = np.add.reduceat(X[rows].var(axis=0), first)
-        return np.where(constant, 0.0, 1.0 - inside / overall)
-
-    islands = []
+    X = np.hstack([block - block.mean(axis=0) for block in blocks])
+    orders, islands = np.random.default_rng(seed).random((N_RANDOM, len(X))).argsort(axis=1), []
     for rows in groups:
-        null = max(narrowness(rng.choice(among, len(rows), replace=False)).max() for _ in range(N_RANDOM))
-        score = narrowness(rows)
-        order = [j for j in np.argsort(-score, kind="stable") if score[j] > max(null, NARROW)]
+        drawn = orders[:, : len(rows)]
+        score, *null = narrowness(X, np.vstack([np.searchsorted(among, rows), drawn]), first)
+        order = [j for j in np.argsort(-score, kind="stable") if score[j] > max(np.max(null), NARROW)]
         islands.append(Island(rows, {names[j]: float(score[j]) for j in order}, len(rows) / len(among)))
     return islands

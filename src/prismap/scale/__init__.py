@@ -5,13 +5,16 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-_HOME = {"map_file": "files", "map_files": "run", "Mapped": "records", "Progress": "records"}
+_HOME = {
+    "map_file": "files", "map_files": "run", "map_frame": "frames", "Mapped": "records", "Progress": "records"
+}  # fmt: skip
 
-__all__ = ["Mapped", "Progress", "map_file", "map_files"]
+__all__ = ["Mapped", "Progress", "map_file", "map_files", "map_frame"]
 
 
 if TYPE_CHECKING:
     from prismap.scale.files import map_file
+    from prismap.scale.frames import map_frame
     from prismap.scale.records import Mapped, Progress
     from prismap.scale.run import map_files
 else:  # a type checker that saw this would take every name for one of ours

@@ -178,8 +178,11 @@ def private_cluster(distributed: Any, n_workers: int) -> Iterator[Any]:
     """
     import dask
 
-    no_routes: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
-    with dask.config.set(no_routes), ExitStack() as stack:
+    options: dict[str, Any] = {
+        "distributed.scheduler.http.routes": [], "distributed.worker.http.routes": [],
+        "distributed.worker.profile.enabled": False,  # nobody can look at it
+    }  # fmt: skip
+    with dask.config.set(options), ExitStack() as stack:
         cluster = stack.enter_context(
             distributed.LocalCluster(
                 n_workers=0, threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR,

@@ -212,23 +212,35 @@ def _placed(part: Part, model, tally: Tally) -> Iterator[dict[str, Any]]:
         return
     encoding = encoding_of(model)
     n_features = sum(len(column.center) for column in encoding.columns)
-    nameless = copy(model)  # the encoding has found the columns by name, and hands over an array
-    vars(nameless).pop("feature_names_in_", None)
+    nameless = without_names(model)
     for table, ids, target, kept in _batches(part, encoding, model.data, batch_rows(n_features)):
         encoded = encoding.apply(table)
-        Y, far, distance = nameless.place(encoded.X, return_distance=True)
+        found = placed_columns(nameless, encoded.X)
         first = part.start + tally.rows
         rows = np.arange(first, first + table.n_rows)
-        tally.add(far, encoded, table.target)
+        tally.add(found["far"], encoded, table.target)
         columns = {
-            "id": rows if ids is None else ids, "x": Y[:, 0], "y": Y[:, 1], "split": np.full(len(Y), "new"),
-            "far": far, "distance": distance, "row": rows,
+            "id": rows if ids is None else ids, **{name: found.pop(name) for name in ("x", "y")},
+            "split": np.full(len(rows), "new"), **{name: found.pop(name) for name in ("far", "distance")}, "row": rows,
         }  # fmt: skip
-        if model.knows_trust():
-            columns["trust"] = nameless.trust(encoded.X, positions=(Y, far))
+        columns |= {"trust": found.pop("trust")} if "trust" in found else {}
         columns |= {} if target is None else {"target": target}
-        columns |= votes_of(model, Y)
+        columns |= found
         yield columns | {f"{name} (source)" if name in columns else name: values for name, values in kept.items()}
+
+
+def without_names(model):
+    """The same map for arrays, whose columns an encoding has found by name."""
+    nameless = copy(model)
+    vars(nameless).pop("feature_names_in_", None)
+    return nameless
+
+
+def placed_columns(model, X) -> dict[str, Any]:
+    """What is known of rows of features: ``x``, ``y``, ``far``, ``distance``, ``trust``, and what is around them."""
+    Y, far, distance = model.place(X, return_distance=True)
+    trust = {"trust": model.trust(X, positions=(Y, far))} if model.knows_trust() else {}
+    return {"x": Y[:, 0], "y": Y[:, 1], "far": far, "distance": distance, **trust, **votes_of(model, Y)}
 
 
 def _batches(part: Part, encoding, kind, n_rows) -> Iterator[tuple[Any, Any, Any, dict[str, Any]]]:

@@ -21,6 +21,9 @@ from prismap.tables.dates import FORMATS, days_of
 from prismap.tables.frames import table_from_frame
 from prismap.tables.table import Column, Roles, Table, TextColumn, infinite_count, missing_count, nearest, quoted
 
+#: Types of columns whose features are kept in single precision.
+SINGLE = {np.dtype(np.float16), np.dtype(np.float32)}
+
 
 @dataclass(frozen=True)
 class ColumnEncoding:
@@ -44,9 +47,12 @@ class ColumnEncoding:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Rows as numbers, and how many values of each column were filled or had a level unseen at fit."""
+    """Rows as numbers, and how many values of each column were filled or had a level unseen at fit.
 
-    X: NDArray[np.float64]
+    The numbers are in single precision if those of all numeric columns are.
+    """
+
+    X: NDArray[Any]
     filled: dict[str, int] = field(default_factory=dict)
     unknown: dict[str, int] = field(default_factory=dict)
 
@@ -93,19 +99,20 @@ class TableEncoding:
         self._refuse_missing_columns(table)
         self._refuse_missing_values(table)
         filled, unknown = {}, {}
-        X = np.empty((table.n_rows, sum(len(column.center) for column in self.columns)))
+        values_of = [table.columns[column.name] for column in self.columns]
+        n_features = sum(len(column.center) for column in self.columns)
+        X = np.empty((table.n_rows, n_features), dtype=_precision(self.columns, values_of))
         start = 0
-        for column in self.columns:
-            values = table.columns[column.name]
+        for column, values in zip(self.columns, values_of, strict=True):
             block, n_unknown = features_of(column, values)
-            X[:, start : start + len(column.center)] = block
+            block -= column.center
+            block /= column.scale
+            X[:, start : start + len(column.center)] = block  # rounded at the end, if at all
             start += len(column.center)
             if n_unknown:
                 unknown[column.name] = n_unknown
             if column.fill is not None and (n_filled := missing_count(values)):
                 filled[column.name] = n_filled
-        X -= np.concatenate([column.center for column in self.columns])
-        X /= np.repeat([column.scale for column in self.columns], [len(column.center) for column in self.columns])
         return Encoded(X, filled, unknown)
 
     def _refuse_missing_columns(self, table: Table) -> None:
@@ -180,6 +187,13 @@ def refuse_missing(counts: dict[str, int], n_rows: int, *, kept: bool = False) -
             f"{'' if kept else 'missing or '}infinite values in {len(counts)} columns, of {n_rows} rows: {each}{more}. "
             "Fill them before, leave the columns out (drop=...), or fit with impute='median'."
         )
+
+
+def _precision(columns: tuple[ColumnEncoding, ...], values: list[Column]) -> type[np.floating[Any]]:
+    """Single precision if all numbers are given in it; levels have no digits to lose, dates have."""
+    numbers = [one for column, one in zip(columns, values, strict=True) if column.levels is None]
+    single = (isinstance(one, np.ndarray) and one.dtype in SINGLE for one in numbers)
+    return np.float32 if numbers and all(single) else np.float64
 
 
 def features_of(column: ColumnEncoding, values: Column) -> tuple[NDArray[np.float64], int]:

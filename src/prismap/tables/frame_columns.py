@@ -27,15 +27,16 @@ def frame_columns(frame: Any, roles: Roles) -> dict[str, Column]:
     return columns
 
 
-def _vectors(series: Any) -> NDArray[np.float64] | None:
+def _vectors(series: Any) -> NDArray[Any] | None:
     """A column of lists or arrays of numbers, all equally long and none missing, as a matrix; None for any other."""
     if _kind(series) != "O" or not len(series):
         return None
     values = series.to_list()
     if not isinstance(values[0], (list, tuple, np.ndarray)):
         return None
+    kind = getattr(series.dtype, "inner", getattr(values[0], "dtype", None))  # polars, numpy
     try:
-        matrix = np.array(values, dtype=np.float64)
+        matrix = np.array(values, dtype=np.float32 if _is_single(kind) else np.float64)
     except (TypeError, ValueError):  # ragged, missing, or no numbers
         return None
     return matrix if matrix.ndim == 2 and matrix.shape[1] else None
@@ -47,7 +48,7 @@ def _column(series: Any, *, as_text: bool, as_label: bool) -> Column:
     if not as_text and as_label and kind in "iu":
         return _exact(series)
     if not as_text and kind in ("iufb" if not as_label else "iuf"):
-        return _floats(series)
+        return _floats(series, np.float32 if not as_label and _is_single(series.dtype) else np.float64)
     values = [_word(value) for value in (series.to_list() if hasattr(series, "to_list") else list(series))]
     if not as_text and not as_label and str(series.dtype) != "category" and _are_numbers(values):
         return np.array([np.nan if value is None else float(value) for value in values], dtype=np.float64)
@@ -72,12 +73,16 @@ def _kind(series: Any) -> str:
     return kind if kind in "iufb" else "O"
 
 
-def _floats(series: Any) -> NDArray[np.float64]:
+def _is_single(dtype: Any) -> bool:
+    return str(dtype).lower() in ("float16", "float32")
+
+
+def _floats(series: Any, dtype: Any) -> NDArray[Any]:
     if type(series).__module__.startswith("polars"):
-        return np.array([np.nan if value is None else value for value in series.to_list()], dtype=np.float64)
+        return np.array([np.nan if value is None else value for value in series.to_list()], dtype=dtype)
     if str(series.dtype) == "category":
-        return np.asarray(series, dtype=np.float64)
-    return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
+        return np.asarray(series, dtype=dtype)
+    return np.asarray(series.to_numpy(dtype=dtype, na_value=np.nan))
 
 
 def _exact(series: Any) -> NDArray[Any]:

@@ -18,8 +18,8 @@ from prismap.tables.table import Column, Roles, Table, TextColumn, infinite_coun
 
 #: Text columns with more levels are taken for names or free text.
 MAX_LEVELS = 30
-#: Columns whose numbers are learnt at a time.
-BLOCK = 1024
+#: Columns whose numbers are learnt at a time, copies of them that this takes, and bytes that these may take.
+BLOCK, COPIES, BLOCK_BYTES = 1024, 4, 64 * 2**20
 #: A few extreme values rule a column if its spread is so many times that without its outermost values, of so many at
 #: least.
 RULED, TAIL, FEWEST_TO_TELL = 5.0, 0.05, 40
@@ -99,7 +99,7 @@ def _usable(table: Table, roles: Roles, max_levels: int) -> tuple[dict[str, Colu
     if doubtful:
         each = "; ".join(f"{name!r} but for {words}" for name, words in list(doubtful.items())[:8])
         raise InputError(
-            f"{len(doubtful)} columns hold numbers with words among them: {each}. Empty these to have them taken as "
+            f"Some columns hold numbers with words among them: {each}. Empty these to have them taken as "
             f"missing, or leave the columns out of the map with show={list(doubtful)}."
         )
     return columns, notes
@@ -145,8 +145,9 @@ def _learn_columns(
         else:
             learnt[name] = _learn_text(name, column, standardize, impute)
     names = list(numbers)
-    for start in range(0, len(names), BLOCK):
-        part = names[start : start + BLOCK]
+    size = int(np.clip(BLOCK_BYTES // max(8 * COPIES * len(next(iter(columns.values()))), 1), 1, BLOCK))
+    for start in range(0, len(names), size):
+        part = names[start : start + size]
         block = np.column_stack([numbers[name] for name in part]).astype(np.float64)
         fill, center, scale = _learn_numbers(block, standardize, impute)
         for place, name in enumerate(part):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prismap._blocks import require_memory
 from prismap._optional import import_extra
-from prismap.exceptions import FileFormatError, InputError, MissingExtraError
+from prismap.exceptions import InputError
 from prismap.tables.cells import cell_batches, cells_table, coordinates_of, open_cells
 from prismap.tables.delimited import delimited_source
 from prismap.tables.numpy_files import load_numpy, numpy_table, rows_of
+from prismap.tables.parquet import open_parquet, parquet_files, read_parquet, reading
 from prismap.tables.records import json_source, sheet_source
 from prismap.tables.table import Roles, Table, chosen_names, table_from_arrow
 from prismap.tables.tokens import Source, read_by_batches, read_whole
@@ -38,19 +37,46 @@ def reader_of(path: Path) -> str | None:
 
 
 def read_table(path: str | Path, roles: Roles | None = None, *, kind: str | None = None) -> Table:
-    """The whole file. `kind` (vectors, similarity, dissimilarity) chooses the matrix of an npz file."""
-    path, reader = _known_file(path)
+    """The whole file, or all parquet files of a folder. `kind` chooses the matrix of an npz file.
+
+    Parameters
+    ----------
+    path : str or Path
+        A data file, or a folder whose parquet files, in its sub-folders too and in the order of their names, are read
+        as one table. They must have the same columns.
+    roles : `prismap.tables.Roles`, default=None
+        Which columns are the target, the ids, or to be left out.
+    kind : {"vectors", "cosine", "similarity", "dissimilarity"}, default=None
+        Which matrix of an npz file to take.
+
+    Returns
+    -------
+    Table
+        Numbers that are stored in single precision stay so.
+
+    Examples
+    --------
+    >>> PrisMap.from_table(read_table("year/"), "target")  # doctest: +SKIP
+    """
     roles = roles or Roles()
+    if Path(path).is_dir():
+        files = parquet_files(Path(path))
+        if not files:
+            raise InputError(f"{path} is a folder without parquet files; data files end in {', '.join(ENDINGS)}.")
+        return read_parquet(files, roles)
+    path, reader = _known_file(path)
     if reader in _SOURCES:
         table = read_whole(_source(path, reader), roles, path)
     elif reader == "numpy":
         table = _read_numpy(path, roles, kind)
     elif reader == "cells":
-        with _reading(path):
+        with reading(path):
             table = cells_table(open_cells(path), roles)
+    elif reader == "parquet":
+        table = read_parquet([path], roles)
     else:
-        with _reading(path):
-            arrow = _read_parquet(path) if reader == "parquet" else _read_ipc(path)
+        with reading(path):
+            arrow = _read_ipc(path)
             arrow.validate(full=True)  # damaged arrow data would otherwise crash the process later
         table = table_from_arrow(arrow, roles)
     if not table.n_rows:
@@ -61,7 +87,7 @@ def read_table(path: str | Path, roles: Roles | None = None, *, kind: str | None
 def read_obsm(path: str | Path, keys: Collection[str]) -> dict[str, NDArray[np.float64]]:
     """Entries of `obsm` of an h5ad file, rows by columns."""
     path, _ = _known_file(path)
-    with _reading(path):
+    with reading(path):
         cells = open_cells(path)
         return {key: coordinates_of(cells, key) for key in keys}
 
@@ -79,7 +105,7 @@ def read_batches(
         for start in range(0, table.n_rows, n_rows):
             yield rows_of(table, slice(start, start + n_rows))
     elif reader == "cells":
-        with _reading(path):
+        with reading(path):
             yield from cell_batches(path, roles, n_rows)
     else:
         for batch in arrow_batches(path, columns, roles, n_rows):
@@ -89,7 +115,7 @@ def read_batches(
 def arrow_batches(path: Path, columns: Collection[str] | None, roles: Roles, n_rows: int) -> Iterator[Any]:
     """The record batches of a parquet or arrow file, checked."""
     batches = _parquet_batches if reader_of(path) == "parquet" else _ipc_batches
-    with _reading(path):
+    with reading(path):
         for batch in batches(path, columns, roles, n_rows):
             batch.validate(full=True)
             yield batch
@@ -100,7 +126,7 @@ def _source(path: Path, reader: str) -> Source:
 
 
 def _read_numpy(path: Path, roles: Roles, kind: str | None) -> Table:
-    with _reading(path):
+    with reading(path):
         arrays = load_numpy(path)
     return numpy_table(path, arrays, roles, kind)
 
@@ -110,7 +136,7 @@ def _known_file(path: str | Path) -> tuple[Path, str]:
     path = Path(path)
     reader = reader_of(path)
     if path.is_dir():
-        raise InputError(f"{path} is a folder; a data file is needed ({', '.join(ENDINGS)}).")
+        raise InputError(f"{path} is a folder; a data file is needed here ({', '.join(ENDINGS)}).")
     if not path.is_file():
         raise InputError(f"there is no file {path}.")
     if reader is None:
@@ -120,34 +146,11 @@ def _known_file(path: str | Path) -> tuple[Path, str]:
     return path, reader
 
 
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Whatever a parser raises on damaged bytes, said as one kind of error. They raise nearly everything."""
-    try:
-        yield
-    except (InputError, MissingExtraError):
-        raise
-    except Exception as error:
-        what = " ".join(str(error).split()) or type(error).__name__
-        raise FileFormatError(f"{path} cannot be read as {path.suffix.lower()[1:]}: {what[:300]}") from error
-
-
 # Parquet and arrow
 
 
-def _open_parquet(path: Path) -> Any:
-    return import_extra("pyarrow.parquet", extra="io", feature="Reading parquet files").ParquetFile(path)
-
-
-def _read_parquet(path: Path) -> Any:
-    with _open_parquet(path) as file:
-        n_bytes = 24.0 * file.metadata.num_rows * file.metadata.num_columns
-        require_memory(n_bytes, f"Reading {path}", "Use fewer rows or columns.")
-        return file.read()
-
-
 def _parquet_batches(path: Path, columns: Collection[str] | None, roles: Roles, n_rows: int) -> Iterator[Any]:
-    with _open_parquet(path) as file:
+    with open_parquet(path) as file:
         names = chosen_names(file.schema_arrow.names, columns, roles)
         yield from file.iter_batches(batch_size=n_rows, columns=names)
 

@@ -205,17 +205,20 @@ def concatenated(pieces: Sequence[Column]) -> Column:
 
 def table_from_arrow(batch: Any, roles: Roles) -> Table:
     """A pyarrow Table or RecordBatch as a `Table`."""
-    names = batch.schema.names
-    refuse_double_names(names)
+    refuse_double_names(batch.schema.names)
+    return table_from_columns(zip(batch.schema.names, batch.columns, strict=True), batch.num_rows, roles)
+
+
+def table_from_columns(arrays: Iterable[tuple[str, Any]], n_rows: int, roles: Roles) -> Table:
+    """Names and pyarrow arrays as a `Table`; each array may be forgotten before the next one is read."""
     columns: dict[str, Column] = {}
-    for place, name in enumerate(names):
-        column, label = batch.column(place), roles.is_label(name)
-        vectors = vectors_from_arrow(column) if roles.may_be_vectors(name) else None
+    for name, array in arrays:
+        vectors = vectors_from_arrow(array) if roles.may_be_vectors(name) else None
         if vectors is None:
-            columns[name] = column_from_arrow(column, as_text=name in roles.text, as_label=label)
+            columns[name] = column_from_arrow(array, as_text=name in roles.text, as_label=roles.is_label(name))
         else:
             columns |= entries_of(name, vectors)
-    return make_table(columns, batch.num_rows, roles)
+    return make_table(columns, n_rows, roles)
 
 
 def entries_of(name: str, vectors: NDArray[Any]) -> dict[str, Column]:
@@ -227,7 +230,7 @@ def entries_of(name: str, vectors: NDArray[Any]) -> dict[str, Column]:
     return {f"{name}:{place + 1}": values for place, values in enumerate(vectors.T)}
 
 
-def vectors_from_arrow(array: Any) -> NDArray[np.float64] | None:
+def vectors_from_arrow(array: Any) -> NDArray[Any] | None:
     """A column of lists of numbers, all equally long and none missing, as a matrix; None for any other column."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -239,8 +242,17 @@ def vectors_from_arrow(array: Any) -> NDArray[np.float64] | None:
     lengths = pc.unique(pc.list_value_length(array)).to_pylist()
     if len(lengths) != 1 or not lengths[0]:
         return None
-    flat = pc.cast(pc.list_flatten(array), pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return np.asarray(flat).reshape(len(array), lengths[0])
+    return _floats(pc.list_flatten(array)).reshape(len(array), lengths[0])
+
+
+def _floats(array: Any) -> NDArray[Any]:
+    """Numbers with NaN for null; in single precision if they are stored so, or in half of it."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    single = pa.types.is_float32(array.type) or pa.types.is_float16(array.type)
+    cast = pc.cast(array, pa.float32() if single else pa.float64(), safe=False)
+    return np.asarray(cast.to_numpy(zero_copy_only=False))
 
 
 def column_from_arrow(array: Any, *, as_text: bool, as_label: bool = False) -> Column:
@@ -257,7 +269,7 @@ def column_from_arrow(array: Any, *, as_text: bool, as_label: bool = False) -> C
         return _exact_labels(array)
     number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     if not as_text and (number or pa.types.is_null(kind) or (pa.types.is_boolean(kind) and not as_label)):
-        return np.asarray(pc.cast(array, pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+        return _floats(pc.cast(array, pa.float64()) if as_label and pa.types.is_floating(kind) else array)
     try:
         array = pc.cast(array, pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # lists and other nested values

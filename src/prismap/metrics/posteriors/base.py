@@ -122,6 +122,11 @@ class Posterior(BaseEstimator, ABC):
     rows: Any
     judged: str
 
+    @property
+    def any_share(self):
+        """Whether segments are measured alike whatever the share of the target in the metric."""
+        return self.at_rows
+
     def most_support(self, n_rows, target):
         """Support rows where no number is given."""
         return MOST_SUPPORT
@@ -143,6 +148,10 @@ class Posterior(BaseEstimator, ABC):
         other = copy(self)
         other.rule = rule
         return other
+
+    def cheaper(self):
+        """A fitted posterior whose lengths are never longer and cost less to measure; by default this one."""
+        return self
 
     def state(self):
         """Arrays by name that, with the context, make this posterior again."""

@@ -68,6 +68,7 @@ class LocalParzen(Posterior):
     """The Parzen posterior of more rows than a support holds; the rows are sorted by fold."""
 
     name = "parzen"
+    any_share = True
 
     def fit(self, context):
         """Judge every row by its nearest labelled rows, and draw the small support."""
@@ -83,17 +84,22 @@ class LocalParzen(Posterior):
 
     def _hold(self, context, support, P):
         self.context, self.support, self.local = context, support, P
-        self.rule, self.order = SegmentRule(n_segments=1), context.by_fold
-        folds = context.folds[support] if context.cross_fit else None
-        rule = SegmentRule(n_segments=PATH_SEGMENTS)
-        self.along = ParzenDensity(context.values[support], len(context.classes), folds, context.bandwidth, rule)
+        # The small support does not know the labels of other rows, so that they leave out no fold of it.
+        folds = np.full(len(P), -1, dtype=np.intp)
+        if context.cross_fit:
+            folds[support] = context.folds[support]
+        self.rule, self.order = SegmentRule(n_segments=1), np.argsort(folds, kind="stable")
+        self.along = ParzenDensity(
+            context.values[support], len(context.classes), folds[support] if context.cross_fit else None,
+            context.bandwidth, SegmentRule(n_segments=PATH_SEGMENTS),
+        )  # fmt: skip
         self.judged = (
             f"local supports at the rows, {len(support)} support rows and {PATH_SEGMENTS} sub-segments between them, "
             f"{context.judged}"
         )
         Q = context.data.squared_to(FittedIndex(self.order), support)
         ends = RootRows.of(P[self.order], context.data.dtype)
-        self.rows = ExcessRows(ends, self.along.rows(Q, context.folds[self.order]))
+        self.rows = ExcessRows(ends, self.along.rows(Q, folds[self.order]))
         return self
 
     def new(self, rows, self_similarity=None):
@@ -115,6 +121,10 @@ class LocalParzen(Posterior):
     def probabilities(self, rows):
         """Class probabilities of rows."""
         return (rows.ends.root**2).astype(rows.ends.dtype)
+
+    def cheaper(self):
+        """The arcs between end points alone: the excess is never negative."""
+        return LocalEnds().restore(self.context, {"local_probabilities": self.local})
 
     def state(self):
         """The fitted rows' own probabilities and the small support; the rest follows from rows and labels."""

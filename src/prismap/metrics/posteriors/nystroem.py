@@ -6,7 +6,7 @@ against the landmarks and ``L`` the (m, m) ones between landmarks,
     alpha = (K^T K + lambda L)^{-1} K^T T        (subset of regressors; lambda as in `lssvm`).
 
 ``K^T K`` is a sum over rows, so a machine that never saw a fold is the same solution with that fold's part taken away:
-one pass over the rows serves all folds. Time O(n m^2), memory O(folds m^2).
+one pass over the rows serves all folds. Time O(n m^2) up to 200,000 rows and O(n m) beyond, memory O(folds m^2).
 """
 
 from __future__ import annotations
@@ -21,18 +21,23 @@ from prismap.metrics.support import stratified_folds, stratified_support
 #: Landmarks of a machine that is fitted on more rows than the metric has support.
 N_LANDMARKS = 2000
 N_FOLDS = 10
+#: Labelled rows that it is fitted on at most: a hundred for each landmark. Others are predicted by a machine that never
+#: saw them.
+MOST_FITTED = 200_000
 #: Added to the diagonal of the normal equations, in units of its mean: kernels of near landmarks are nearly equal.
 JITTER = 1e-10
 
 
 def fit_on_all_rows(geometry, codes, n_classes, rng, *, cross_fit=True):
-    """A machine with a sample of the labelled rows as landmarks, fitted on all of them: (machine, probabilities).
+    """A machine with a sample of the labelled rows as landmarks, fitted on many of them: (machine, probabilities).
 
     The probabilities (n, C) are those of all rows: each labelled one's by the machine that never saw its fold (of the
     machine itself without `cross_fit`).
     """
-    labelled = np.flatnonzero(codes >= 0)
     landmarks = stratified_support(codes, N_LANDMARKS, rng)
+    labelled = np.flatnonzero(codes >= 0)
+    if len(labelled) > MOST_FITTED:
+        labelled = np.sort(rng.choice(labelled, MOST_FITTED, replace=False))
     L = np.maximum(geometry.squared_to(FittedIndex(landmarks), landmarks), 0).astype(np.float64)
     gamma, ridge = search(L, codes[landmarks], n_classes, np.arange(len(landmarks)) % N_FOLDS, rng)
     folds = np.full(len(codes), -1, dtype=np.intp)
