@@ -1,10 +1,10 @@
 """Which out-of-sample projection? Kernels, votes and direct placement.
 
 One fit per set, plain (t-SNE of the rows) and Fisher (the default with the labels). Each mapping projects the same
-2,000 held-out rows onto the same map; `mapping="auto"` chooses between the first two. 1-NN accuracy in %: *fit to test*, by the nearest fitted row; *inside*, by the
-nearest projected row. *Q_local*: how far projected rows keep their neighbourhoods, in the data's own distances.
-Permuted: labels of both parts shuffled before the fit. Seconds for the 2,000 rows, on one core. Data and sizes as on
-the page [posteriors](posteriors.md).
+2,000 held-out rows onto the same map; `mapping="auto"` chooses between the first two. 1-NN accuracy in %: *fit to
+test*, by the nearest fitted row; *inside*, by the nearest projected row. *Q_local*: how far projected rows keep their
+neighbourhoods, in the data's own distances. Permuted: labels of both parts shuffled before the fit. Seconds for the
+2,000 rows, on one core. Data and sizes as on the page [posteriors](posteriors.md).
 
 *Smoothness*: 20 segments between two held-out rows each, walked in 200 steps; the largest step in the map, and the
 median over the segments of each one's largest, in % of the map's spread (the root mean square distance of its rows from
