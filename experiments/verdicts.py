@@ -82,7 +82,7 @@ METHODS = {
     "coordinates (PCA)": None,
 }
 #: Cases of each size; of methods that take seconds to judge there are fewer.
-N_CASES = {"t-SNE": 4, "UMAP with labels": 1, "prismap": 2}
+N_CASES = {"t-SNE": 4, "UMAP with labels": 1, "prismap": 1}
 
 
 def case(truth, n_rows, n_classes, seed):

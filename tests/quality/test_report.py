@@ -94,6 +94,11 @@ def test_permuted_labels_far_below_chance_raise_the_alarm():
         assert "16.0% where chance gives 90.0%" in found.verdict
     assert not report(score(0.05, permuted=(0.8, 0.82))).overstates  # below chance, but not by much
     assert not report(score(0.05, chance=0.5, permuted=(0.4, 0.42)), n_judged=30).overstates  # few rows prove nothing
+    lucky = score(0.05, chance=0.5, permuted=(0.3,))
+    assert report(lucky, n_judged=60).overstates
+    few = replace(lucky, permuted=replace(lucky.permuted, n_rows=24))  # of 60 judged rows 24 on maps of permuted labels
+    assert not report(few, n_judged=60).overstates
+    assert NullResult.from_dict(few.permuted.to_dict()) == few.permuted
 
 
 def test_what_permuted_labels_reach_counts_for_nothing():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from prismap.map.trust import Evidence
+from prismap.metrics.target import known_targets
 from prismap.quality import (
     Estimate,
     NullResult,
@@ -73,6 +74,11 @@ def joint(target, n_neighbors, placed, rare=()):
     return Estimate(float(np.average([float(part) for part in parts], weights=sizes)), float(spread))
 
 
+def n_counted(placed, rare=()):
+    """How many judged rows count."""
+    return sum(int((~np.isin(p.target, rare)).sum()) if len(rare) else len(p.target) for p in placed)
+
+
 def judged_targets(placed):
     """The targets of all judged rows."""
     return np.concatenate([p.target for p in placed])
@@ -101,9 +107,10 @@ def score_cases(target, positions, y, permuted, cases, *, folded):
     on_map, on_unsupervised, on_permuted = cases
     of_all = judged_targets(on_map)
     rare = rare_classes(of_all) if target == "class" else np.empty(0, dtype=np.intp)
-    n_judged = len(of_all) - int(np.isin(of_all, rare).sum()) if len(rare) else len(of_all)
+    n_judged = n_counted(on_map, rare)
     if not n_judged:
         return (), 0
+    shuffled = [other[known_targets(other)] for _, other, _ in permuted]
     scores = []
     for name, kind, k in kinds_of_error(target, y, rare):
         k = min(k, *(len(p.target) - 1 if p.fitted_target is None else len(p.fitted_target) - 1 for p in on_map))
@@ -116,7 +123,8 @@ def score_cases(target, positions, y, permuted, cases, *, folded):
             name=name, value=joint(kind, k, on_map, rare), chance=chance,
             in_sample=None if positions is None else error_of(kind, k, positions, y, rare=rare),
             unsupervised=None if on_unsupervised is None else joint(kind, k, on_unsupervised, rare),
-            permuted=NullResult(null, chance), permuted_in_sample=NullResult(inside, chance) if inside else None,
+            permuted=NullResult(null, chance, min(n_counted(group, rare) for group in groups)),
+            permuted_in_sample=NullResult(inside, chance, min(map(len, shuffled))) if inside else None,
         )  # fmt: skip
         scores.append(score)
     return tuple(scores), n_judged

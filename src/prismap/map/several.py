@@ -69,7 +69,8 @@ def joint_score(scores):
             return None
         chances = np.array([score.chance for score in scores])
         if isinstance(parts[0], NullResult):
-            return NullResult(tuple((np.array([p.values for p in parts]).T / chances).mean(axis=1).tolist()), 1.0)
+            values = (np.array([p.values for p in parts]).T / chances).mean(axis=1)
+            return NullResult(tuple(values.tolist()), 1.0, parts[0].n_rows)
         # The same rows were judged for every target: their errors are not independent.
         spread = float(np.mean(np.array([part.spread for part in parts]) / chances))
         return Estimate(float(np.mean(np.array([float(part) for part in parts]) / chances)), spread)

@@ -28,11 +28,13 @@ class NullResult:
     ----------
     values : one per permutation
     chance : the level that unrelated targets should have
+    n_rows : rows behind each value, at least; None if that is not known
     mean, spread : mean and standard deviation of the values
     """
 
     values: tuple[float, ...]
     chance: float
+    n_rows: int | None = None
 
     @property
     def mean(self) -> float:
@@ -51,12 +53,13 @@ class NullResult:
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers for JSON; mean and spread are there for readers."""
         spread = self.spread if len(self.values) > 1 else None
-        return {"values": list(self.values), "mean": self.mean, "spread": spread, "chance": self.chance}
+        found = {"values": list(self.values), "mean": self.mean, "spread": spread, "chance": self.chance}
+        return found if self.n_rows is None else {**found, "n_rows": self.n_rows}
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> NullResult:
         """The inverse of `to_dict`."""
-        return cls(tuple(stored["values"]), stored["chance"])
+        return cls(tuple(stored["values"]), stored["chance"], stored.get("n_rows"))
 
 
 def permuted_null(

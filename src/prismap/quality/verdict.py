@@ -174,7 +174,8 @@ def _invents(report: MapReport) -> NullResult | None:
         for null, n in ((score.permuted_in_sample, report.n_fitted), (score.permuted, report.n_judged)):
             if null is None or null.mean >= INVENTED * null.chance:
                 continue
-            if null.chance - null.mean > bar(report) * _noise(report, score, null, n) / np.sqrt(len(null.values)):
+            noise = _noise(report, score, null, null.n_rows or n) / np.sqrt(len(null.values))
+            if null.chance - null.mean > bar(report) * noise:
                 found.append(null)
     return min(found, key=lambda null: null.mean / null.chance, default=None)
 
