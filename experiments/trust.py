@@ -178,8 +178,8 @@ chance alone makes 0.4 to 3.5, and the least trusted tenth holds 42 to 100 % of 
 judged rows on letter and phoneme (two of five folds, as reports judge them now) and from all 1,000 on the other sets,
 and does as well (2.2 and 1.4 points, 42 and 55 %, with all folds on these two). Numbers: the trust is about as well
 calibrated as the rows can show, but it hardly tells which rows are wrong: on diabetes, whose target is mostly noise,
-the worst tenth holds a tenth of the errors, and on friedman1 a third. With permuted labels trust is as low as the share of
-rows that are right, and tells nothing, as it should. With two folds the report takes 1.3 to 1.4 times as long as the
+the worst tenth holds a tenth of the errors, and on friedman1 a third. With permuted labels trust is as low as the share
+of rows that are right, and tells nothing, as it should. With two folds the report takes 1.3 to 1.4 times as long as the
 fit on letter and phoneme, where 1.5 times were wanted for trust, and 2.5 to 3.2 times on diabetes, which judges all
 five; on the other sets the figure is that of the former report.
 
