@@ -22,7 +22,10 @@ from prismap.quality import auc_log_k
 
 READING = """
 Fisher is ahead in every pair, and permuted labels stay at chance with every method. The price is structure of the data
-that does not matter for the digit: the area falls with t-SNE, SOM and GTM, and rises with LLE.
+that does not matter for the digit: the area falls with t-SNE, SOM and GTM, and rises with LLE and kernel PCA. The
+kernel discriminant, which looks for nothing but the classes, has a low error and keeps the least structure of all
+supervised maps. Plain maps whose classes overlap (MDS, Isomap, LLE, MVU) have errors of new rows that differ much from
+those of their own rows, and that of MVU changed from 52 to 34 % with a small change of the map.
 """
 N_FIT, N_TEST, SEED = 1500, 2000, 0
 NAMES = {"tsne": "t-SNE", "nerv": "NeRV", "mds": "MDS", "elastic": "elastic MDS", "isomap": "Isomap", "lle": "LLE"}

@@ -55,6 +55,26 @@ def test_new_regions_are_added_and_old_positions_kept(options, tmp_path):
     assert loaded.partial_refit(new).added_rows_.shape[0] < 10
 
 
+@pytest.mark.parametrize("options", [{"supervision": 0.8}, {"target": "none"}])
+def test_a_large_map_is_extended_by_its_landmarks(options, monkeypatch):
+    """No distance to all fitted rows is measured for the new ones, and the old positions stay."""
+    for module in ("parts", "make", "prismap"):
+        monkeypatch.setattr(f"prismap.map.{module}.DENSE_ROWS", 150)
+    monkeypatch.setattr("prismap.map.refit.MOST_PAIRED", 150)
+    monkeypatch.setattr("prismap.map.make.N_LANDMARKS", 60)
+    X, y = make_rows(240, 0)
+    model = PrisMap(perplexity=8, fit_rows=240, random_state=0, **options).fit(X, y)
+    assert len(model.parts_.anchors) < 240
+    before, new = model.embedding_.copy(), far_rows()
+    for metric in (FisherMetric, type(model.parts_.data)):
+        monkeypatch.setattr(metric, "pairwise", None)
+    model.partial_refit(new)
+    np.testing.assert_array_equal(model.embedding_[:240], before)
+    island = model.embedding_[240:]
+    assert cdist(island, before).min() > 2 * typical_spacing(before)
+    assert cdist(model.transform(far_rows(seed=10)), island).min(axis=1).max() < 3 * typical_spacing(before)
+
+
 def test_landmarks_are_taken_farthest_first_and_spread(model):
     new = far_rows(100)
     copy = PrisMap(perplexity=8, random_state=0).fit(*make_rows(90, 0))

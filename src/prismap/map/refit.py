@@ -24,6 +24,7 @@ from prismap.mappings import DirectPlacement, KernelMap, VoteMap
 from prismap.mappings.kernels import kernel_matrix
 from prismap.mappings.solve import interpolate
 from prismap.metrics import FisherMetric
+from prismap.metrics.base import PrecomputedMetric
 from prismap.metrics.geometry import DataMetric
 from prismap.metrics.several import is_several
 
@@ -70,7 +71,7 @@ def extended(parts: MapParts, method, perplexity, old_target, rows, target) -> M
     metric = data if parts.metric is parts.data else extended_metric(parts.metric, data, rows, all_targets)
     added = np.arange(len(parts.positions), all_rows.shape[0])
     anchors = np.concatenate([parts.anchors, added])
-    D = np.asarray((data if parts.placed_by_data else metric).pairwise(rows), dtype=np.float64)[:, anchors]
+    D = new_to_anchors(data if parts.placed_by_data else metric, data, anchors, rows)
     positions = np.vstack([parts.positions, new])
     mapping = extended_mapping(parts.mapping, D, new, positions[anchors])
     apart = data.between(added, anchors).astype(np.float64)
@@ -88,11 +89,34 @@ def new_positions(parts: MapParts, method, perplexity, rows):
     cost = cost_of(method)
     if cost == "tsne" and len(parts.positions) > MOST_PAIRED:
         cost = "nerv"
-    metric = "euclidean" if parts.metric is parts.data else parts.metric
-    placement = DirectPlacement(cost, metric=metric, perplexity=perplexity)
-    medoids = [group[medoid(D[np.ix_(group, group)])] for group in groups]
-    anchors = placement.fit(parts.rows, parts.positions).transform(rows[medoids])
-    return place_islands(anchors, groups, D, parts.positions)
+    medoids = rows[[group[medoid(D[np.ix_(group, group)])] for group in groups]]
+    if parts.is_large:
+        belong = placed_by_anchors(parts, cost, perplexity, medoids)
+    else:
+        metric = "euclidean" if parts.metric is parts.data else parts.metric
+        placement = DirectPlacement(cost, metric=metric, perplexity=perplexity)
+        belong = placement.fit(parts.rows, parts.positions).transform(medoids)
+    return place_islands(belong, groups, D, parts.positions)
+
+
+def placed_by_anchors(parts: MapParts, cost, perplexity, rows):
+    """Where the cost puts new rows on a large map: its anchors stand for all of its rows.
+
+    The costs of large maps do not look at distances between fitted rows, so none are measured.
+    """
+    n_anchors = len(parts.anchors)
+    unknown = PrecomputedMetric.of(np.broadcast_to(0.0, (n_anchors, n_anchors)))
+    placement = DirectPlacement(cost, metric=unknown, perplexity=perplexity)
+    placement.fit(unknown.rows_, parts.positions[parts.anchors])
+    return placement.place(new_to_anchors(parts.metric, parts.data, parts.anchors, rows))
+
+
+def new_to_anchors(metric, data, anchors, rows):
+    """Distances of new rows to some of the fitted ones, as they are measured when rows are placed."""
+    seen = data.to_anchors(anchors).see(rows)
+    if metric is not data:
+        seen = metric.to_anchors(anchors).see(rows, seen)
+    return np.asarray(seen.distances, dtype=np.float64)
 
 
 def cost_of(method):
