@@ -38,9 +38,10 @@ labels show on its maps, and over-state them all the same. A leaked column is ne
 discriminant analysis, probably because scikit-learn's drops a column that does not vary inside the classes. Where such
 a map is said to over-state, its fitted rows look better than others by more than chance.
 
-In a first run with the cheaper report, one of twelve strong maps of prismap was said to over-state: 24 permuted rows
-were taken for 60. A permuted figure knows its rows since then, and the parts of prismap were run again. Those of the
-other methods are older than that report, in which they are judged by as many folds or fewer.
+In a first run with the cheaper report, one of twelve strong maps of prismap was said to over-state, most likely because
+a figure of few permuted rows was held against the noise of all judged ones. It knows its rows since then, and none of
+the twelve is said to over-state any more (six are below). The parts of the other methods are older than that report, in
+which they are judged by as many folds or fewer.
 """
 GAPS = {"none": 0.0, "weak": 1.0, "strong": 4.0, "leaked": 4.0, "permuted": 4.0}
 #: Rows and classes: few rows, two of medium size, many rows, many classes.
