@@ -30,8 +30,7 @@ fitted row (two runs).
 **What differs.** The papers' Java programs and our 64 (public release, unit-cost tree edit distance) are not the same.
 They speak of 226 proteins in four classes where we have 213; the error in the original space is theirs to the digit, so
 the matrix is probably the same. Patrol and Sonatas are not to be had. The thesis runs t-SNE ten times. Cat cortex,
-protein 226 and chicken pieces (made symmetric) have no published figure; they are used as they are. The rows of chicken
-pieces come from an earlier run without the columns of 30 % and without our default.
+protein 226 and chicken pieces (made symmetric) have no published figure; they are used as they are.
 """
 
 from __future__ import annotations
