@@ -310,3 +310,17 @@ def test_new_regions_are_added_to_a_map_of_votes(noise):
     assert np.array_equal(model.transform(far[model.added_rows_]), model.embedding_[150:])
     # Rows are centred anew, which rounds their distances otherwise: the bound that `transform` states.
     np.testing.assert_allclose(model.transform(X + 0.01), before, rtol=0, atol=1e-5 * np.ptp(model.embedding_[:150]))
+
+
+@pytest.mark.parametrize("kind", ["class", "real"])
+def test_a_map_that_leaves_the_target_out_is_judged_as_the_one_without_it(kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 5)) + 8 * np.eye(5)[np.arange(90) % 3]
+    y = rng.integers(3, size=90) if kind == "class" else rng.normal(size=90)
+    model = PrisMap(perplexity=8, random_state=0).fit(X, y)
+    assert model.supervision_ == 0
+    report = model.report(n_permutations=1)
+    for score in report.scores:
+        assert float(score.value) == float(score.unsupervised)
+    assert report.clusters.n_runs == 3
+    assert np.isfinite(model.trust_.value).all()

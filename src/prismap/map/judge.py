@@ -28,6 +28,7 @@ from prismap.map.twins import (
     held_out_cases,
     held_out_rows,
     judged_folds,
+    leaves_target_out,
     permuted_cases,
     permuted_part,
     place_fold,
@@ -52,6 +53,8 @@ from prismap.quality import (
 
 #: Rows given to `fit` but not fitted are enough to judge by from here on; below, the map is refitted in folds.
 FEWEST_HELD_OUT = 200
+#: Runs that show how steady a map is that is not made again in folds.
+OTHER_RUNS = 3
 #: With fewer labelled rows, a map without a fifth of them has too few to vote on that fifth.
 FEWEST_LABELLED = 15
 
@@ -120,7 +123,7 @@ def judge_target(model, effort, n_permutations, callback):
     """What the report says of the target, and the twins that it was compared with.
 
     Each map of a permuted target leaves a fold out, too, so that one map tells what is invented among its own rows and
-    what among others.
+    what among others. A map that leaves the target out is judged as the map without a target that it is.
     """
     y, data, rng = model.fitted_target(), model.parts_.data, as_generator(model.seed_ + 1)
     turns = range(n_permutations or effort.permutations)
@@ -133,12 +136,16 @@ def judge_target(model, effort, n_permutations, callback):
     ]
     quick, without = twins_of(model, effort)
     first: list[tuple[Any, ...]] = [(fit_twin, model, without, None, np.arange(data.n_rows_))]
-    first += [(another_run, model, quick)] if effort.nulls and not folds else []
+    left_out = leaves_target_out(model)
+    if effort.nulls and (left_out or not folds):
+        again = {**without, "method": quick["method"]} if left_out else quick
+        first += [(another_run, model, again, turn) for turn in range(OTHER_RUNS if left_out else 1)]
     with_nulls = effort.nulls > 0 and has_columns(model.parts_)
-    callback = counting(callback, len(first) + len(turns) + len(folds) + with_nulls)
+    callback = counting(callback, len(first) + len(turns) + (0 if left_out else len(folds)) + with_nulls)
     plain, *others = run_side_by_side(first, callback)
     jobs: list[tuple[Any, ...]] = [(fit_twin, model, quick, target, rows, plain) for target, rows in shuffles]
-    jobs += [(place_fold, model, quick, y, kept, out, True, plain) for kept, out in folds]
+    if not left_out:
+        jobs += [(place_fold, model, quick, y, kept, out, True, plain) for kept, out in folds]
     done = run_side_by_side(jobs, callback)
     permuted = [(one, *shuffle) for one, shuffle in zip(done, shuffles, strict=False)]
     nulls: tuple[np.ndarray, ...] = ()
@@ -147,8 +154,8 @@ def judge_target(model, effort, n_permutations, callback):
             [(fit_nulls, model, quick, effort, [share_of(one) for one, *_ in permuted])], callback
         )
     if folds:
-        on_map = done[len(turns) :]
         on_plain = [place_on_plain(model, without, plain, y, *fold) for fold in folds]
+        on_map = on_plain if left_out else done[len(turns) :]
         outs = [folds[turn % len(folds)][1] for turn in turns]
         on_permuted = permuted_cases(model, permuted, [(model.fitted_rows()[out], out) for out in outs], y, rng)
     else:

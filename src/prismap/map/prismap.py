@@ -355,6 +355,11 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.encoding_, self.index_, self.notes_ = encoding, index, (*self.notes_, *notes)
         return self
 
+    def remember_target(self, y):
+        """Know the target of the samples, though the map was made without it."""
+        self.target_, self.y_ = self._check_target(y, len(y))
+        return self
+
     @on_one_thread  # of linear algebra: another number of threads would be another map, by rounding
     def _make(self, data, callback, progress, checkpoint=None):
         """A map is a metric, an embedding, a mapping; the verdict is `report`."""

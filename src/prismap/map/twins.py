@@ -101,8 +101,11 @@ def place_fold(model, params, y, kept, out, trusted=False, plain=None):
     """Rows `out` on a twin of the rows `kept`; with `trusted` also what shows how far each of them can be trusted."""
     data, rows = model.parts_.data, model.fitted_rows()
     twin = changed(model, **with_known(params, plain, kept)).fit(data.cut(rows, kept), y[kept])
+    if trusted and twin.target_ == "none":
+        twin.set_params(target=model.target).remember_target(y[kept])
     new = data.entries(rows[out], kept)
-    found = Judged(twin.parts_.place(new)[0], y[out], twin.embedding_, y[kept], kept)
+    a_run = twin.parts_.story["stop_reason"] != "known"  # positions of a map that is there are no other run
+    found = Judged(twin.parts_.place(new)[0], y[out], twin.embedding_, y[kept], kept if a_run else None)
     if not trusted:
         return found
     seen = evidence(twin, found.positions, new)
@@ -121,7 +124,12 @@ def place_on_plain(model, params, plain, y, kept, out):
     """
     if params.get("mapping", model.mapping) == "vote":
         params = {**params, "method": Known(plain.positions[kept])}
-    return place_fold(model, params, y, kept, out)
+    return place_fold(model, params, y, kept, out, leaves_target_out(model))
+
+
+def leaves_target_out(model):
+    """Whether the map is one without a target, for want of evidence."""
+    return model.parts_.metric is model.parts_.data and not needs_target(model.method)
 
 
 def has_columns(parts):
@@ -159,9 +167,9 @@ def share_of(parts):
     return float(parts.metric.supervision) if isinstance(parts.metric, FisherMetric) else 0.0
 
 
-def another_run(model, params):
-    """(which, where) of a map of four fifths of the fitted rows."""
-    rng, n_rows = as_generator(model.seed_ + 3), model.parts_.data.n_rows_
+def another_run(model, params, turn=0):
+    """(which, where) of a map of four fifths of the fitted rows, others in every turn."""
+    rng, n_rows = as_generator(model.seed_ + 3 + 1000 * turn), model.parts_.data.n_rows_
     kept = kept_rows(n_rows, rng.permutation(n_rows)[: n_rows // 5], rng)
     y = model.fitted_target()
     return kept, fit_twin(model, params, None if y is None else y[kept], kept).positions

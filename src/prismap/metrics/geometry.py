@@ -227,7 +227,8 @@ class VectorMetric(DataMetric):
         self.n_rows_, self.n_features_in_ = rows.shape
         self.squared_norms = row_norms(self.rows_, squared=True)
         self.dtype = rows.dtype
-        self.average_square = average_square(self.rows_, self.present)  # that of a pair without a common column
+        # That of a pair without a common column.
+        self.average_square = average_square(self.rows_, self.squared_norms, self.present)
         return self
 
     def present_of(self, rows):

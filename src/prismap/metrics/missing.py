@@ -28,7 +28,7 @@ PAIRS = 65536
 
 def present_in(rows: Any) -> Any:
     """Which values are present, (n, D); None where all are. Sparse rows have no missing values."""
-    if sp.issparse(rows):
+    if sp.issparse(rows) or not np.isnan(np.sum(rows, dtype=np.float64)):  # no mask is made of rows that need none
         return None
     present = ~np.isnan(rows)
     return None if present.all() else present
@@ -47,12 +47,12 @@ def mean_filled(rows: Any) -> Any:
     return rows if present is None else np.where(present, rows, column_means(rows, present).astype(rows.dtype))
 
 
-def average_square(rows: Any, present: Any) -> float:
+def average_square(rows: Any, squared_norms: Any, present: Any) -> float:
     """``2 sum_j var(x_j)``, the mean squared distance between two rows that are centred."""
-    if sp.issparse(rows):
-        return float(2 * rows.multiply(rows).sum() / rows.shape[0])
-    counts = len(rows) if present is None else np.maximum(present.sum(axis=0), 1)
-    return float(2 * (np.square(rows, dtype=np.float64).sum(axis=0) / counts).sum())
+    if present is None:
+        return float(2 * np.mean(squared_norms, dtype=np.float64))
+    squares = np.einsum("ij,ij->j", rows, rows, dtype=np.float64)
+    return float(2 * (squares / np.maximum(present.sum(axis=0), 1)).sum())
 
 
 def squared_over_present(A: Any, present_a: Any, B: Any, present_b: Any, average: float) -> Any:
