@@ -31,8 +31,8 @@ with 95 % certainty), and all 180 strong ones were on maps that are not pulled. 
 with labels were said to over-state (its six of permuted labels among them), none of 120 of t-SNE (fewer than 3 in 100)
 and none of 30 of prismap (fewer than 1 in 10: these two have one case of each size). Weak cases are there to see what
 is missed, which is three of four and more: the rule is strict. On principal components, the one of the older parts that
-was run again, five of 48 weak cases show now and 12 did before, because fewer rows are judged; and one of 48 maps
-without structure is said to over-state.
+was run again, five of 48 weak cases show now and 12 did before, probably because fewer rows are judged; and one of 48
+maps without structure is said to over-state.
 
 On pulled maps the target is said not to show even where the structure is strong, and rightly: new rows do not go to the
 place of their class, so that the map tells nothing about them. UMAP with labels does project them, so that strong
