@@ -10,8 +10,9 @@ defaults, whose width is cross-validated; beside it the best printed figure of a
 
 The paper repeats a ten-fold cross-validation five times: with 10 % one fold is fitted, with 50 % five and with 90 %
 nine, and the other folds are projected. *5 x 10 folds* is that, *10 folds* one repeat of it, both on raw pixels, as in
-the paper, and so is car (one repeat). henon, and coil and olivetti in 50 principal components, are ten random splits:
-as many runs as one repeat. Five repeats would take half an hour of one core for car and four hours for henon.
+the paper. henon, and coil and olivetti in 50 principal components, are ten random splits: as many runs as one repeat.
+The script takes ten folds for car as well, but the rows below are older and of ten random splits. Five repeats would
+take half an hour of one core for car and four hours for henon.
 
 *olivetti, other embeddings*: kernels trained by the cost of other embeddings, and direct placement for all of them
 (sections 3 and 5 of the paper, which prints no figures for them). 50 principal components, half of the rows fitted,

@@ -175,7 +175,7 @@ WITHOUT_DATA = (*BUNDLED, "what would tell")
 READING = """
 Classes: both goals are met on all five sets, as far as wine's 60 rows can tell. Calibration is 0.3 to 2.7 points, where
 chance alone makes 0.4 to 3.5, and the least trusted tenth holds 42 to 100 % of the errors. The rule was learnt from 400
-judged rows on letter and phoneme (two of five folds, as reports judge them now) and from all 1,000 on the other sets,
+judged rows on letter and phoneme (two of five folds, as reports judge them now) and from all rows on the other sets,
 and does as well (2.2 and 1.4 points, 42 and 55 %, with all folds on these two). Numbers: the trust is about as well
 calibrated as the rows can show, but it hardly tells which rows are wrong: on diabetes, whose target is mostly noise,
 the worst tenth holds a tenth of the errors, and on friedman1 a third. With permuted labels trust is as low as the share

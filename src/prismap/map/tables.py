@@ -125,13 +125,14 @@ def fit_table(
     kinds = [target_kind] if isinstance(target_kind, str) else target_kind
     if not set(kinds) <= {"auto", "class", "ordered", "real", "none"}:
         raise InputError(f"target_kind must be 'auto', 'class', 'ordered', 'real' or 'none'; got {target_kind!r}.")
+    data = make().data
+    if data not in COLUMNS:
+        raise InputError("from_table takes columns of features; give a matrix of pairs to fit(X, y).")
     rows = table_from_frame(table, roles)
-    ready = prepare(rows, roles, target_kind=target_kind, **encoding)
+    ready = prepare(rows, roles, data=data, target_kind=target_kind, **encoding)
     if target_kind in ("auto", "ordered"):
         ready = with_order(ready, table, roles)
     model = make(target=ready.target_kind)
-    if model.data not in COLUMNS:
-        raise InputError("from_table takes columns of features; give a matrix of pairs to fit(X, y).")
     with warnings.catch_warnings():
         # Constant columns are named by the notes.
         warnings.filterwarnings("ignore", message=".* columns are constant", category=PrismapWarning)
