@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -24,6 +23,7 @@ import numpy as np
 from experiments.common import load
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks.large import peak, sampled_recall
 from prismap.quality import knn_error
 
 NOISE, N_HELD_OUT = 0.05, 10_000
@@ -74,14 +74,7 @@ def search(X, y, held, checkpoint):
     start = time.process_time()
     found = kneighbors(metric=metric, method="partition", random_state=0)
     yield {"search": round(time.process_time() - start), "rounds": found.n_rounds, "pairs": repr(found)}
-    sample = np.sort(np.random.default_rng(1).choice(len(X), 1000, replace=False))
-    hits = 0
-    for part in np.array_split(sample, 100):
-        D = np.array(metric.between(part, np.arange(len(X))))
-        D[np.arange(len(part)), part] = np.inf
-        exact = np.argpartition(D, 89, axis=1)[:, :90]
-        hits += sum(len(np.intersect1d(a, b)) for a, b in zip(exact, found.indices[part], strict=True))
-    yield {"recall at 90": round(hits / 90_000, 3)}
+    yield {"recall at 90": round(sampled_recall(metric, found.indices), 3)}
 
 
 def held_out(Y, y, placed, y_held):
@@ -105,11 +98,6 @@ def one(who, n_rows, folder):
     line |= {"CPU": round(time.process_time() - cpu), "clock": round(time.perf_counter() - wall)}
     line |= {"peak GB": round(peak(), 2), "before GB": round(before, 2)} | next(work)
     print(json.dumps(line, default=str), flush=True)
-
-
-def peak():
-    """Largest memory of this process so far, GB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
 def main():
