@@ -154,7 +154,7 @@ def judge_target(model, effort, n_permutations, callback):
             [(fit_nulls, model, quick, effort, [share_of(one) for one, *_ in permuted])], callback
         )
     if folds:
-        on_plain = [place_on_plain(model, without, plain, y, *fold) for fold in folds]
+        on_plain = run_side_by_side([(place_on_plain, model, without, plain, y, *fold) for fold in folds])
         on_map = on_plain if left_out else done[len(turns) :]
         outs = [folds[turn % len(folds)][1] for turn in turns]
         on_permuted = permuted_cases(model, permuted, [(model.fitted_rows()[out], out) for out in outs], y, rng)

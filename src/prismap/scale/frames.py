@@ -41,7 +41,7 @@ def map_frame(frame, model):
     >>> import pandas as pd
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> m = PrisMap(random_state=0).fit(X[::2], y[::2])
+    >>> m = PrisMap(perplexity=10, random_state=0).fit(X[::2], y[::2])
     >>> list(map_frame(X[1::2], m).columns)
     ['x', 'y', 'far', 'distance', 'neighbor_class', 'neighbor_share']
     """

@@ -174,7 +174,7 @@ def encoding_of(model: Any) -> TableEncoding:
     if names is None:
         names = [f"x{place}" for place in range(model.n_features_in_)]
     columns = tuple(ColumnEncoding(str(name), None, None, (0.0,), 1.0) for name in names)
-    return TableEncoding(columns, standardize=False, keep_missing=model.data == "vectors")
+    return TableEncoding(columns, standardize=False, keep_missing=getattr(model, "data", None) == "vectors")
 
 
 def refuse_missing(counts: dict[str, int], n_rows: int, *, kept: bool = False) -> None:
