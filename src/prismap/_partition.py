@@ -236,7 +236,8 @@ def exact_of_sample(between, sample, n_rows, n_neighbors):
 
 
 def exact_below(between, at_least, sample, found, n_rows):
-    """The same from the distances of as many rows: only rows that are at least as near by `at_least` can be nearer."""
+    """The exact neighbours of some rows, from the distances `found` of as many others: where `at_least` is longer than
+    the longest of these, no row can be nearer, and nothing is measured."""
     every, k = np.arange(n_rows), found.shape[1]
     indices = np.empty((len(sample), k), dtype=np.intp)
     for part in row_blocks(len(sample), 24.0 * n_rows, 64 * 2**20):

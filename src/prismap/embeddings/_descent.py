@@ -117,7 +117,7 @@ class Descent:
                 return "callback"
             if some == STEPS_BETWEEN_LOOKS and settling.is_settled(self.positions()):
                 return "converged"
-            if len(self.order) >= SORTED_ROWS and is_power_of_two(self.done / STEPS_BETWEEN_LOOKS):
+            if len(self.order) >= SORTED_ROWS and is_power_of_two(self.done // STEPS_BETWEEN_LOOKS):
                 self._sort()
             if self.kept is not None and self.kept.is_due():
                 self._keep()
@@ -137,5 +137,5 @@ class Descent:
 
 
 def is_power_of_two(number):
-    """Whether a map that has changed so often is to be sorted again: ever more seldom, as it changes less and less."""
-    return number >= 1 and float(np.log2(number)).is_integer()
+    """Whether a whole number is 1, 2, 4, 8, ...: a map is sorted ever more seldom, as it changes less and less."""
+    return number > 0 and number & (number - 1) == 0
