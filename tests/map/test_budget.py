@@ -87,7 +87,7 @@ def test_no_label_of_a_judged_row_reaches_the_map_that_it_is_judged_on():
 
 def test_as_many_fifths_are_judged_as_the_figures_take():
     assert [n_folds(n, FULL) for n in (60, 300, 400, 700, 1400, 1500)] == [5, 5, 4, 3, 2, 1]
-    assert [n_folds(n, FULL, 0.02) for n in (60, 300, 700, 1500)] == [5, 2, 2, 1]
+    assert [n_folds(n, FULL, 0.02) for n in (60, 300, 301, 700, 1500)] == [5, 5, 2, 2, 1]
     assert [n_folds(n, FULL, 0.2) for n in (60, 300, 700, 1500)] == [5, 5, 3, 1]
     assert [n_folds(n, QUICK, 0.2) for n in (60, 200)] == [4, 1]
 
