@@ -54,6 +54,7 @@ def line(name, rows, fit_rows, seed, permuted):
     fitted = {"set": name, "asked": fit_rows, "rows": len(model.fit_rows_), "seed": seed, "permuted": permuted}
     figures = held_out(model.embedding_, y[model.fit_rows_], model.transform(X_held), y_held)
     told = {"stages": model.times_, "supervision": model.supervision_, "notes": model.notes_}
+    told["metric"] = model.metric_.describe()
     return fitted | clock | figures | told | {"iterations": model.parts_.story["n_iter"]}
 
 

@@ -144,9 +144,9 @@ def embed_many(embedding, rows, data, metric, *, perplexity, seed):
     return embedding
 
 
-def embeds_many(embedding):
-    """Whether an embedding needs neighbours only, so that it takes any number of rows."""
-    return isinstance(embedding, embeddings.TSNE)
+def embeds_many(method):
+    """Whether an embedding, by name or as an object, needs neighbours only, so that it takes any number of rows."""
+    return method == "tsne" if isinstance(method, str) else isinstance(method, embeddings.TSNE)
 
 
 def kept_neighbors(kept, search):
@@ -222,8 +222,7 @@ def carries_many(mapping):
 
 def most_fitted(method, mapping, data):
     """Rows that can be fitted with an embedding and a mapping, by name or as objects, at most."""
-    made = getattr(embeddings, METHODS[method])() if isinstance(method, str) else method
-    return min(data.most_rows, math.inf if embeds_many(made) and carries_many(mapping) else DENSE_ROWS)
+    return min(data.most_rows, math.inf if embeds_many(method) and carries_many(mapping) else DENSE_ROWS)
 
 
 def cost_settings(mapping, method):

@@ -45,7 +45,7 @@ from prismap.map.make import (
     usual_iterations,
 )
 from prismap.map.medoids import medoids_of
-from prismap.map.pace import pace_of, time_asked
+from prismap.map.pace import pace_of, time_asked, usual_growth
 from prismap.map.parts import DENSE_ROWS, MapParts, nearest_anchors
 from prismap.map.refit import extended, new_landmarks, target_of
 from prismap.map.repairs import with_repairs
@@ -149,6 +149,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         The target as it was given, whatever use is made of it; `score` compares with it.
     times_ : dict
         Seconds per stage.
+    notes_ : tuple of str
+        What a reader should know about how the map was made. The report has these notes, too.
     seed_ : int
         The seed used.
     encoding_ : `prismap.tables.TableEncoding` or None
@@ -202,6 +204,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     }
 
     classes_: Any
+    notes_: tuple[str, ...]
 
     @moved(
         posterior="metric=FisherMetric(posterior=...)", cross_fit="metric=FisherMetric(cross_fit=...)",
@@ -385,8 +388,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 own._make(copy(data), lambda *_: False, Progress("trial", 0))
             return len(own.fit_rows_)
 
-        most = most_fitted(self.method, self.mapping, data)
-        pace = pace_of(self.fit_rows, len(codes), trial, most=most, perplexity=self.perplexity)
+        known = {"most": most_fitted(self.method, self.mapping, data), "usual": usual_growth(self.method, data)}
+        pace = pace_of(self.fit_rows, len(codes), trial, perplexity=self.perplexity, **known)
         progress.stage(str(pace))
         self.notes_ = (*self.notes_, str(pace))
         return pace.n_rows
