@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+import math
+import re
 import sys
 import threading
 import time
@@ -11,6 +13,11 @@ from typing import Any, Self
 
 #: Work that takes less time than this, in seconds, shows nothing; and how often more is drawn.
 _FIRST, _EVERY = 1.0, 0.2
+
+#: Seconds of the units that a time may be given in, and how such a time looks.
+_UNITS = {1: ("s", "sec", "second", "seconds"), 60: ("min", "minute", "minutes"), 3600: ("h", "hour", "hours")}
+_SECONDS = {unit: seconds for seconds, units in _UNITS.items() for unit in units}
+_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)", re.ASCII)
 
 #: Work that is shown now: what runs inside it, in other threads too, says nothing of its own.
 _shown: list[Progress] = []
@@ -120,6 +127,17 @@ def duration(seconds: float) -> str:
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def seconds_in(text: str) -> float | None:
+    """A time such as "90 s", "10 min" or "1.5 h" in seconds; None if the text is none, or not above 0.
+
+    >>> seconds_in("90 s"), seconds_in("10 min"), seconds_in("1.5 hours"), seconds_in("5000")
+    (90.0, 600.0, 5400.0, None)
+    """
+    found = _TIME.fullmatch(text.strip())
+    seconds = float(found[1]) * _SECONDS.get(found[2], 0) if found else 0.0
+    return seconds if 0 < seconds < math.inf else None
 
 
 class _Terminal:

@@ -15,6 +15,7 @@ from prismap.cli import demo
 from prismap.explorer.folder import load_folder
 from prismap.map import PrisMap
 from prismap.map.make import METHODS
+from prismap.map.pace import Pace
 from prismap.map.parts import MapParts
 from prismap.quality import MapReport
 
@@ -223,6 +224,21 @@ def test_rows_that_are_not_fitted_are_placed_once(quick, flowers, tmp_path, monk
     rows = parquet.read_table(tmp_path / "out" / "map.parquet").to_pydict()
     assert placed == [rows["split"].count("placed")]
     assert placed[0] > 0
+
+
+def test_a_time_takes_the_rows_it_allows_and_says_so_once(quick, flowers, tmp_path, monkeypatch):
+    monkeypatch.setattr("prismap.map.prismap.pace_of", lambda asked, n, *_, **__: Pace(asked, 30, n, 55.0, 2.0))
+    code, out, err = quick(flowers, "--id", "key", "--fit-rows", "10 min")
+    assert code == 0, err
+    assert err.count("note: --fit-rows '10 min' took 30 of ") == 1
+    assert "--fit-rows 30 gives the same map anywhere" in err
+    assert "10 min" not in out  # it has been said
+    folder = load_folder(tmp_path / "out")
+    report = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
+    for notes in (folder.notes, report["notes"]):
+        assert sum("10 min" in note for note in notes) == 1
+    model = PrisMap.load(tmp_path / "out" / "model.prismap")
+    assert (model.fit_rows, len(model.fit_rows_)) == ("10 min", 30)
 
 
 def test_a_quick_map_is_not_judged_and_says_so(run, flowers, tmp_path, monkeypatch):

@@ -23,7 +23,7 @@ def refused_map(refused, tmp_path):
         (["map", "d.csv", "-o", "out", "--perplexity", "0"], "--perplexity: a number from 1 is needed; got '0'"),
         (
             ["map", "d.csv", "-o", "out", "--fit-rows", "many"],
-            "--fit-rows: a whole number from 2 is needed; got 'many'",
+            "--fit-rows: a whole number from 2 or a time such as '10 min' is needed; got 'many'",
         ),
         (["map", "d.csv", "-o", "out", "--supervision", "-1"], "--supervision: auto, max or a number from 0"),
         (["map", "d.csv", "-o", "out", "--seed", "-1"], "--seed: a whole number from 0"),

@@ -129,3 +129,5 @@ def test_targets_divided_otherwise_are_refused_or_redivided():
         lazy.drawn(rows, dd.from_pandas(pd.Series(y), npartitions=2), model)
     with pytest.raises(InputError, match="cannot be sampled by rows"):
         PrisMap(data="similarity").fit(rows)
+    with pytest.raises(InputError, match="fit_rows='10 min' needs rows in memory: of Dask rows one pass draws"):
+        PrisMap(fit_rows="10 min").fit(rows, y)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from prismap._progress import time_left
 from prismap.bundle import write_map, written_aside
-from prismap.cli.console import Console, to_json
+from prismap.cli.console import Console, in_options, to_json
 from prismap.cli.folder import DATA, MODEL, PAGE, PICTURE, REPORT, VIEW, folder_aside, mark_of
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.explorer import write_html
@@ -76,7 +76,7 @@ def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
         console.result(f"{out}: {', '.join(files)}", document)
         return
     # What was said in between is not said twice.
-    judged = replace(judged, notes=tuple(note for note in judged.notes if note not in console.notes))
+    judged = replace(judged, notes=tuple(note for note in judged.notes if in_options(note) not in console.notes))
     if page is not None:
         page = attempt(console, f"no verdict in {PAGE}: making the page", lambda: verdict_page(page, model)) or page
     with console.stage("writing the verdict"), folder_aside(out, replacing=mark) as folder:
@@ -130,7 +130,7 @@ def attempt(console: Console, what: str, work: Callable[[], Any]) -> Any:
 
 def with_notes(page: PageData, console: Console) -> PageData:
     """The page with what was noted on the way to it, each once."""
-    return replace(page, notes=tuple(dict.fromkeys((*page.notes, *console.notes))))
+    return replace(page, notes=tuple(dict.fromkeys((*(in_options(note) for note in page.notes), *console.notes))))
 
 
 def map_page(job: Job, model: Any) -> PageData:
@@ -181,6 +181,8 @@ def fit_map(job: Job, console: Console) -> Any:
             model = prismap_class()(**job.options).fit(job.X, job.y, callback=follow, verbose=0)
         except InvalidParameterError as error:
             raise InputError(str(error)) from error
+    for note in model.notes_:
+        console.note(note)
     return model.remember_table(job.encoding, index=job.ids)
 
 

@@ -99,7 +99,11 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
         choices=MAPPINGS,
         help="projection of new rows (default: auto, the better of fisher and vote on rows that are left out)",
     )
-    fit.add_argument("--fit-rows", type=options.rows, metavar="N", help="rows to embed. The others are projected")
+    fit.add_argument(
+        "--fit-rows", type=options.rows_or_time, metavar="N",
+        help="rows to embed (default: 5000), or a time such as '10 min' for as many as it allows. The others are "
+        "projected",
+    )  # fmt: skip
     fit.add_argument("--quick", action="store_true", help="do not judge the map")
     fit.add_argument(
         "--budget", type=options.budget, metavar="B",

@@ -6,6 +6,8 @@ import argparse
 import math
 from typing import Any
 
+from prismap._progress import seconds_in
+
 
 def refuse_old(parser: argparse.ArgumentParser, names: dict[str, str]) -> None:
     """Options by their former names, refused with the present one and left out of the help."""
@@ -62,6 +64,13 @@ def count(text: str) -> int:
 def rows(text: str) -> int:
     """A number of rows that can make a map."""
     return int(_checked(text, int, lambda number: number >= 2, "a whole number from 2"))
+
+
+def rows_or_time(text: str) -> int | str:
+    """A number of rows that can make a map, or a time."""
+    if seconds_in(text) is not None:
+        return text
+    return int(_checked(text, int, lambda number: number >= 2, "a whole number from 2 or a time such as '10 min'"))
 
 
 def seed(text: str) -> int:

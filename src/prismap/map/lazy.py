@@ -130,6 +130,11 @@ def drawn(X, y, model):
         raise InputError("objects of a Dask bag are placed, not fitted: fit the map to a list of some of them.")
     if data_metric(model.data).is_matrix:
         raise InputError(f"data={model.data!r} is a matrix of all pairs and cannot be sampled by rows; pass an array.")
+    if isinstance(model.fit_rows, str):
+        raise InputError(
+            f"fit_rows={model.fit_rows!r} needs rows in memory: of Dask rows one pass draws the sample, and its size "
+            "must be known before. Set fit_rows=20000, for example."
+        )
     seed = as_seed(model.random_state)
     dask = import_extra("dask", extra="distributed", feature="Fitting Dask rows")
     blocks, targets = delayed_blocks(X, y, dask)

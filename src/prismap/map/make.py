@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 
 import numpy as np
 import scipy.sparse as sp
@@ -121,7 +122,7 @@ def embed(embedding, rows, data, metric, D, *, target=None, by_distances=False):
 
 def embed_many(embedding, rows, data, metric, *, perplexity, seed):
     """t-SNE of more rows than all distances have room for, from approximate neighbours."""
-    if not isinstance(embedding, embeddings.TSNE):
+    if not embeds_many(embedding):
         raise InputError(
             f"method={type(embedding).__name__} needs all distances, and {rows.shape[0]} rows have too many: above "
             f"{DENSE_ROWS} only method='tsne' embeds. Set fit_rows={DENSE_ROWS} or less: the other rows are placed on "
@@ -141,6 +142,11 @@ def embed_many(embedding, rows, data, metric, *, perplexity, seed):
     if kept is not None:
         kept.clear()
     return embedding
+
+
+def embeds_many(method):
+    """Whether an embedding, by name or as an object, needs neighbours only, so that it takes any number of rows."""
+    return method == "tsne" if isinstance(method, str) else isinstance(method, embeddings.TSNE)
 
 
 def kept_neighbors(kept, search):
@@ -200,11 +206,23 @@ def make_mapping(mapping, embedding, *, method, perplexity, seed, large=False):
         if mapping in ("cost", "direct", "parametric"):
             settings |= cost_settings(mapping, method)
         made.set_params(**{name: value for name, value in settings.items() if name in made.get_params()})
-    if large and not (isinstance(made, VoteMap) or (isinstance(made, KernelMap) and made.kernel == "rbf")):
+    if large and not carries_many(made):
         raise InputError(
             f"mapping={mapping!r} needs all distances; on a large map use mapping='fisher', or set fit_rows."
         )
     return made
+
+
+def carries_many(mapping):
+    """Whether a mapping, by name or as an object, can do with landmarks, so that a map may have any number of rows."""
+    if isinstance(mapping, str):
+        return mapping == "auto" or (mapping in MAPPINGS and carries_many(MAPPINGS[mapping]))
+    return isinstance(mapping, VoteMap) or (isinstance(mapping, KernelMap) and mapping.kernel == "rbf")
+
+
+def most_fitted(method, mapping, data):
+    """Rows that can be fitted with an embedding and a mapping, by name or as objects, at most."""
+    return min(data.most_rows, math.inf if embeds_many(method) and carries_many(mapping) else DENSE_ROWS)
 
 
 def cost_settings(mapping, method):

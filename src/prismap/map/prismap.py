@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
@@ -39,10 +40,12 @@ from prismap.map.make import (
     make_embedding,
     make_mapping,
     method_target,
+    most_fitted,
     story_of,
     usual_iterations,
 )
 from prismap.map.medoids import medoids_of
+from prismap.map.pace import pace_of, time_asked, usual_growth
 from prismap.map.parts import DENSE_ROWS, MapParts, nearest_anchors
 from prismap.map.refit import extended, new_landmarks, target_of
 from prismap.map.repairs import with_repairs
@@ -108,8 +111,11 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         direction counts, such as embeddings of texts or images; each is scaled to length 1. ``Objects(compare)`` of
         `prismap.comparisons`: any list of objects, which are compared when that is needed.
         ``SimilarityMetric(repair=...)`` sets what is done about negative eigenvalues of a similarity matrix.
-    fit_rows : int, default=5000
-        At most so many samples, drawn with equal shares of the classes, are embedded. The others are projected.
+    fit_rows : int or str, default=5000
+        At most so many samples, drawn with equal shares of the classes, are embedded. The others are projected. A time
+        such as "90 s", "10 min" or "2 h" embeds as many as this machine fits in about that time, as a few trial fits
+        show. The map then depends on the speed of the machine, and `notes_` has the number that gives the same map
+        anywhere.
     perplexity : float, default=30
         Effective number of neighbours.
     random_state : int, RandomState instance or None, default=None
@@ -143,6 +149,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         The target as it was given, whatever use is made of it; `score` compares with it.
     times_ : dict
         Seconds per stage.
+    notes_ : tuple of str
+        What a reader should know about how the map was made. The report has these notes, too.
     seed_ : int
         The seed used.
     encoding_ : `prismap.tables.TableEncoding` or None
@@ -161,8 +169,9 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     Notes
     -----
     Fitting takes O(fit_rows^2) time and memory up to 10,000 fitted samples. Above, approximate nearest neighbours are
-    searched instead, for t-SNE only. Projecting takes time linear in the number of samples. A sample gets the same
-    position alone and in any batch, and a sample that equals a fitted one gets exactly its position.
+    searched instead, for t-SNE only. The default is a number and not a time, so that a map does not depend on the speed
+    of the machine unless that is asked for. Projecting takes time linear in the number of samples. A sample gets the
+    same position alone and in any batch, and a sample that equals a fitted one gets exactly its position.
 
     Two dimensions lose information, and distances between clusters mean little in a t-SNE map. Look at `report` before
     you interpret a picture.
@@ -189,12 +198,13 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         "supervision": [StrOptions({"auto", "max"}), Interval(Real, 0, 1, closed="both")],
         "target": [StrOptions({"auto", "class", "ordered", "real", "none"}), list, tuple],
         "data": [StrOptions(set(DATA)), DataMetric, *DESCRIBED],
-        "fit_rows": [Interval(Integral, 2, None, closed="left")],
+        "fit_rows": [Interval(Integral, 2, None, closed="left"), str],
         "perplexity": [Interval(Real, 1, None, closed="left")],
         "random_state": ["random_state"],
     }
 
     classes_: Any
+    notes_: tuple[str, ...]
 
     @moved(
         posterior="metric=FisherMetric(posterior=...)", cross_fit="metric=FisherMetric(cross_fit=...)",
@@ -241,6 +251,11 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self._validate_params()
         if checkpoint is not None and self.random_state is None:
             raise InputError("checkpoint needs random_state: without a seed another fit is another map.")
+        if time_asked(self.fit_rows) is not None and checkpoint is not None:
+            raise InputError(
+                f"checkpoint needs a number of samples, and fit_rows={self.fit_rows!r} may be another number when the "
+                "fit goes on. Set fit_rows=20000, for example."
+            )
         self.encoding_, self.index_, self.notes_ = None, row_names(X), ()
         self.target_name_ = None if getattr(y, "name", None) is None else str(y.name)
         self.target_names_: tuple[str, ...] = ()
@@ -255,9 +270,10 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         codes = self.y_ if self.target_ == "class" else np.zeros(n_rows, dtype=np.intp)
         self.seed_ = as_seed(self.random_state)
         self.supervision_, self.supervision_curve_ = (0.0 if self.target_ == "none" else self.supervision), None
-        self.fit_rows_ = self.entry_columns_ = sample_rows(codes, self.fit_rows, as_generator(self.seed_))
         try:
             with Progress("map", verbose) as progress:
+                most = self._rows_in_time(data, codes, progress) if isinstance(self.fit_rows, str) else self.fit_rows
+                self.fit_rows_ = self.entry_columns_ = sample_rows(codes, most, as_generator(self.seed_))
                 self.parts_ = self._make(data, callback, progress, checkpoint)
         except BaseException:  # Ctrl-C too: not fitted, rather than half of a former map and half of this one
             del self.seed_
@@ -359,6 +375,24 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Know the target of the samples, though the map was made without it."""
         self.target_, self.y_ = self._check_target(y, len(y))
         return self
+
+    def _rows_in_time(self, data, codes, progress):
+        """As many rows as are fitted in the time that `fit_rows` is, by trial fits of copies, which leave no trace."""
+
+        def trial(n_rows):
+            own = copy(self)
+            own.fit_rows_ = sample_rows(codes, n_rows, as_generator(self.seed_))
+            progress.stage(f"timing a fit of {len(own.fit_rows_)} rows")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the map itself says what there is to say
+                own._make(copy(data), lambda *_: False, Progress("trial", 0))
+            return len(own.fit_rows_)
+
+        known = {"most": most_fitted(self.method, self.mapping, data), "usual": usual_growth(self.method, data)}
+        pace = pace_of(self.fit_rows, len(codes), trial, perplexity=self.perplexity, **known)
+        progress.stage(str(pace))
+        self.notes_ = (*self.notes_, str(pace))
+        return pace.n_rows
 
     @on_one_thread  # of linear algebra: another number of threads would be another map, by rounding
     def _make(self, data, callback, progress, checkpoint=None):

@@ -11,6 +11,7 @@ from prismap._blocks import require_memory
 from prismap.bundle import read_bundle, write_bundle
 from prismap.exceptions import FileFormatError, InputError
 from prismap.map.make import OwnPlacement, make_mapping
+from prismap.map.pace import time_asked
 from prismap.map.parts import DENSE_ROWS, MapParts
 from prismap.map.specs import from_spec, objects_spec, to_spec
 from prismap.map.stored import check_stored, has_kernels, load_bytes, sparse_shape
@@ -137,6 +138,7 @@ def between_rows(model, rows):
 def _restore(cls, header, arrays, compare):
     model = cls(**{name: from_spec(value, name, compare) for name, value in current_params(header["params"]).items()})
     model._validate_params()
+    time_asked(model.fit_rows)
     model.n_features_in_ = header["n_features"]
     if "feature_names" in arrays:
         model.feature_names_in_ = arrays["feature_names"].astype(object)

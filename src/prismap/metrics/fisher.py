@@ -532,8 +532,7 @@ class FisherMetric(Metric):
 
 def unsort(D, order_rows, order_columns):
     """Undo the sorting of rows and columns of a matrix (None: they were not sorted)."""
-    if order_rows is not None:
-        D = D[np.argsort(order_rows)]
-    if order_columns is not None:
-        D = D[:, np.argsort(order_columns)]
+    for axis, order in enumerate((order_rows, order_columns)):
+        if order is not None:
+            D = np.take(D, np.argsort(order), axis=axis)  # which, unlike D[:, order], leaves rows in one piece
     return D

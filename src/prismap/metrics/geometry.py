@@ -16,6 +16,7 @@ dissimilarity  ``delta(x,x_l)^2``                          its dissimilarities t
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
@@ -125,8 +126,8 @@ class DataMetric(Metric):
 
     #: Its name, and whether rows come as entries of a matrix against the fitted rows.
     kind, is_matrix = "vectors", False
-    #: Anchors of a large map, at most.
-    most_anchors = 4000
+    #: Anchors of a large map, and rows that can be fitted at all, at most.
+    most_anchors, most_rows = 4000, math.inf
 
     @property
     def is_complete(self):

@@ -397,6 +397,8 @@ class ObjectSimilarity(ObjectData, SimilarityMetric):
         compared with themselves, too.
     """
 
+    most_rows = MOST_IN_MATRIX
+
     def __init__(self, how, repair="clip"):
         self.how = how
         self.repair = repair

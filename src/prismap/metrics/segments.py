@@ -156,9 +156,8 @@ def tangent_node(t, n_segments, *, symmetric):
     return 0.5 if 2 * t + 1 == n_segments else (t + 1) / n_segments
 
 
-def root_masses(W):
-    """Square roots of the class shares of masses (C, n_A, n_B), in place."""
-    total = W.sum(axis=0)
+def root_masses(W, total):
+    """Square roots of the class shares of masses (C, n_A, n_B) with this sum over the classes, in place."""
     np.sqrt(W, out=W)
     np.sqrt(total, out=total)
     W /= total
@@ -167,11 +166,12 @@ def root_masses(W):
 
 def squared_gap(root, other):
     """``||sqrt p - sqrt p'||^2`` over the leading (class) axis; differences first, so small gaps keep their digits."""
-    gap = np.zeros(np.broadcast_shapes(root.shape[1:], other.shape[1:]), dtype=root.dtype)
+    gap = root[0] - other[0]
+    gap *= gap
     step = np.empty_like(gap)
-    for one, two in zip(root, other, strict=True):
+    for one, two in zip(root[1:], other[1:], strict=True):
         np.subtract(one, two, out=step)
-        np.multiply(step, step, out=step)
+        step *= step
         gap += step
     return gap
 

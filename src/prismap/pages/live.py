@@ -111,6 +111,7 @@ def embed_again(model, supervision, fitted, start, progress, cancel):
         init=start[fitted], perplexity=model.perplexity, early_exaggeration=1.0, n_iter=N_ITER, random_state=model.seed_
     )
     changed = {"method": method, "supervision": supervision, "target": model.target_, "random_state": model.seed_}
+    changed["fit_rows"] = len(start[fitted])  # those of the map, though `fit_rows` may be a time
     again = PrisMap(**{**model.get_params(deep=False), **changed})
     Y[fitted] = again.fit(model.fitted_rows(), model.fitted_target(), callback=follow).embedding_
     return Y

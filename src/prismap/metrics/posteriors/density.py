@@ -125,8 +125,10 @@ class ParzenDensity:
 
     def root_posterior(self, rows, fold_a, fold_b):
         """Square roots of the class posteriors at the rows themselves, (n, C), without the support of two folds."""
-        folds = np.arange(self.n_folds)
-        masses = rows.cells[:, :, (folds != fold_a) & (folds != fold_b)].sum(axis=2)
+        masses = np.zeros(rows.cells.shape[:2], dtype=rows.cells.dtype)
+        for fold in range(self.n_folds):  # few sums of whole arrays, not many of a few numbers each
+            if fold not in (fold_a, fold_b):
+                masses += rows.cells[:, :, fold]
         total = masses.sum(axis=1, keepdims=True)
         # A row whose near support all lies in the left-out folds: once more, scaled to what is left.
         far = np.flatnonzero(total[:, 0] < SMALLEST_MASS[masses.dtype])
@@ -194,21 +196,22 @@ class ParzenBlock:
         """Square roots of the posteriors at both ends and the nodes between."""
         yield self.root_a[:, a, None]
         for t in range(len(self.nodes)):
-            yield root_masses(self._masses(t, a, b))
+            yield root_masses(*self._masses(t, a, b))
         yield self.root_b[:, None, b]
 
     def _exponents(self, a, b):
         return gather(self.rows_a.exponent[a], self.ranges), gather(self.rows_b.exponent[b], self.ranges)
 
     def _masses(self, t, a, b):
-        """Class masses W (C, n_a, n_b) at node t; only their ratios have a meaning.
+        """Class masses W (C, n_a, n_b) at node t and their sums; only their ratios have a meaning.
 
         Pairs whose masses underflow are redone: a whole tile in float64 if there are many, single pairs in log space.
         """
         W = class_products(self.factors_a[t][a], self.factors_b[t][b], self.starts)
-        lost = W.sum(axis=0) < SMALLEST_MASS[W.dtype]
-        if not lost.any():
-            return W
+        total = W.sum(axis=0)
+        if total.min() >= SMALLEST_MASS[W.dtype]:
+            return W, total
+        lost = total < SMALLEST_MASS[W.dtype]
         node, (A, B) = self.nodes[t], self._exponents(a, b)
         if W.dtype == np.float32 and lost.mean() > WHOLE_TILE_SHARE:
             wide = class_products(
@@ -220,7 +223,7 @@ class ParzenBlock:
             W = (wide / np.where(lost, 1.0, total)).astype(np.float32)
         for i, j in pair_chunks(lost, A.shape[1]):
             W[:, i, j] = log_space_weights(A[i], B[j], node, self.starts)[1].T
-        return W
+        return W, W.sum(axis=0)
 
     def _masses_and_moments(self, t, a, b):
         """Class masses and first moments ``M_c = sum_l w_l u_l`` of ``u_l = (q_l(x') - q_l(x)) / 2 sigma^2``.
