@@ -114,10 +114,13 @@ class MapParts:
 
     @cached_property
     def map_anchors(self):
-        """New rows measured by the metric that places them; None where that is the data's own."""
+        """New rows measured by the metric that places them; None where that is the data's own.
+
+        A large map takes the cheaper one that finds neighbours, too, if there is one.
+        """
         if self.placed_by_data or self.metric is self.data:
             return None
-        return self.metric.to_anchors(self.anchors)
+        return (self.metric.cheaper() if self.is_large else self.metric).to_anchors(self.anchors)
 
     @cached_property
     def cells(self):
