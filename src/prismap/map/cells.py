@@ -10,10 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from prismap._blocks import row_blocks
+from prismap._search import concatenated
 from prismap._spacing import position_spacing
 
-#: Cells that a row looks into, and fitted rows that decide where it goes.
-N_PROBED, N_DECIDING = 24, 5
+#: Cells that a row looks into at most, how many rows in them are enough, and cells that it looks into in any case.
+N_PROBED, ENOUGH_ROWS, FEWEST_PROBED = 24, 500, 8
+#: Fitted rows that decide where it goes.
+N_DECIDING = 5
 #: Rows beside each other on the map: within the typical distance to so many neighbours.
 BESIDE_NEIGHBORS = 10
 #: Rows of the map that tell the typical distance.
@@ -56,17 +59,17 @@ class Cells:
         return mean, np.where(real, own.among(candidates), np.inf).min(axis=1)
 
     def _candidates(self, D):
-        """Fitted rows in the nearest cells (n, most), and which entries are real: cells differ in size."""
+        """Fitted rows in the nearest cells (n, most), and which entries are real: rows look at unequal numbers."""
         probed = np.argpartition(D, min(N_PROBED, D.shape[1]) - 1, axis=1)[:, :N_PROBED]
-        starts, sizes = self.edges[probed], self.edges[probed + 1] - self.edges[probed]
-        ends = sizes.cumsum(axis=1)
-        slots = np.arange(int(ends[:, -1].max()))
-        which = (slots[None, :, None] >= ends[:, None, :]).sum(axis=2)
-        real = which < probed.shape[1]
-        which = np.minimum(which, probed.shape[1] - 1)
-        before = np.take_along_axis(ends - sizes, which, axis=1)
-        place = np.take_along_axis(starts, which, axis=1) + slots - before
-        return self.members[np.where(real, place, 0)], real
+        probed = np.take_along_axis(probed, np.argsort(np.take_along_axis(D, probed, axis=1), axis=1), axis=1)
+        sizes = self.edges[probed + 1] - self.edges[probed]
+        before = sizes.cumsum(axis=1) - sizes
+        sizes[:, FEWEST_PROBED:][before[:, FEWEST_PROBED:] >= ENOUGH_ROWS] = 0
+        totals = sizes.sum(axis=1)
+        real = np.arange(totals.max()) < totals[:, None]
+        places = np.zeros(real.shape, dtype=np.intp)
+        places[real] = concatenated(self.edges[probed], sizes)
+        return self.members[places], real
 
 
 def nearest_of(D2, candidates):

@@ -5,12 +5,15 @@ What a block of rows needs more than once, its place on the grid and its class p
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
+from prismap._blocks import row_blocks
 from prismap._grid import Grid, as_numbers
 from prismap.metrics.base import Anchors, Seen
 from prismap.metrics.missing import scaled_up
@@ -18,6 +21,8 @@ from prismap.metrics.segments import arc, blend
 
 #: Numbers that are looked at, at most, to find the typical distance between neighbours.
 SAMPLE_WORK = 2e8
+#: Bytes of the rows that some rows are compared with one by one: they stay in a core's cache.
+GATHERED_BYTES = 2**20
 #: Typical distances for which the squares of all distances on the grid are numbers in single precision.
 SINGLE_RANGE = (1e-12, 1e4)
 
@@ -45,7 +50,7 @@ class VectorAnchors(Anchors):
     @cached_property
     def all_rows(self):
         """All fitted rows on the grid."""
-        return self.grid.lay(self.metric.rows_, self.metric.present)
+        return SingleRows.of(self.grid, self.grid.lay(self.metric.rows_, self.metric.present))
 
     def see(self, rows, own=None):
         """Look at a block of rows."""
@@ -53,7 +58,8 @@ class VectorAnchors(Anchors):
 
     def of_fitted(self, index):
         """The same of fitted rows."""
-        return SeenVectors(self, self.all_rows.take(index))
+        present = None if self.metric.present is None else self.metric.present[index]
+        return SeenVectors(self, self.grid.lay(self.metric.rows_[index], present))
 
 
 class SeenVectors(Seen):
@@ -61,6 +67,7 @@ class SeenVectors(Seen):
 
     def __init__(self, anchors, rows):
         self.anchors, self.rows = anchors, rows
+        self._asked = (None, None)
 
     @cached_property
     def squared(self):
@@ -82,7 +89,12 @@ class SeenVectors(Seen):
         return np.sqrt(self.squared)
 
     def squared_among(self, candidates):
-        """Squared distances of each row to its candidates."""
+        """Squared distances of each row to its candidates. Those asked for last are kept: the map's metric asks first."""
+        if self._asked[0] is not candidates:
+            self._asked = candidates, self._measured(candidates)
+        return self._asked[1]
+
+    def _measured(self, candidates):
         A, B = self.rows, self.anchors.all_rows
         D2 = squared_pairs(self.anchors.grid, A, B, candidates)
         if A.present is not None or B.present is not None:
@@ -144,7 +156,7 @@ class RowwiseAnchors(Anchors):
     @cached_property
     def all_roots(self):
         """The square roots of all fitted rows' probabilities."""
-        return self.grid.lay(self.metric.posterior_.fitted_roots())
+        return SingleRows.of(self.grid, self.grid.lay(self.metric.posterior_.fitted_roots()))
 
     def see(self, rows, own=None):
         """Look at a block of rows."""
@@ -152,7 +164,7 @@ class RowwiseAnchors(Anchors):
 
     def of_fitted(self, index, own):
         """The same of fitted rows, each with its own honest posterior."""
-        return SeenRowwise(self, self.all_roots.take(index), own)
+        return SeenRowwise(self, self.grid.lay(self.metric.posterior_.fitted_roots()[index]), own)
 
 
 class SeenRowwise(Seen):
@@ -226,21 +238,42 @@ def unit_grid(n_columns):
     return Grid(1 / Grid(1.0, n_columns).base, n_columns)
 
 
+@dataclass(frozen=True)
+class SingleRows:
+    """Rows on a grid as one number per value, to be compared one by one; `norms` where they are of one digit."""
+
+    numbers: Any
+    norms: Any
+    present: Any
+
+    @classmethod
+    def of(cls, grid, rows):
+        """From `GridRows`."""
+        return cls(as_numbers(rows, grid.base), rows.norms if len(rows.digits) == 1 else None, rows.present)
+
+
 def squared_pairs(grid, A, B, candidates):
-    """Squared distances (n, c) of each row of A to its own rows of B, both on the grid."""
-    whole = len(A.digits) + len(B.digits) == 2
-    if whole and A.present is None and B.present is None:  # whole numbers: their inner products are exact
-        D2 = np.einsum("icd,id->ic", B.digits[0][candidates], A.digits[0])
+    """Squared distances (n, c) of each row of A, `GridRows`, to its own `SingleRows` of B; few of A at a time."""
+    D2 = np.empty(candidates.shape)
+    for block in row_blocks(len(A), 8.0 * candidates.shape[1] * B.numbers.shape[1], GATHERED_BYTES):
+        D2[block] = squared_to_own(grid, A.take(block), B, candidates[block])
+    D2 *= grid.step**2
+    return D2
+
+
+def squared_to_own(grid, A, B, candidates):
+    """The same in steps of the grid."""
+    others = B.numbers[candidates]
+    if len(A.digits) == 1 and B.norms is not None and A.present is None and B.present is None:
+        D2 = np.einsum("icd,id->ic", others, A.digits[0])  # of whole numbers: exact
         D2 *= -2
         D2 += A.norms[:, None]
         D2 += B.norms[candidates]
-    else:
-        gap = as_numbers(B, grid.base)[candidates] - as_numbers(A, grid.base)[:, None]
-        if A.present is not None or B.present is not None:
-            gap = np.where(common_present(A, B, candidates), gap, 0.0)
-        D2 = np.einsum("icd,icd->ic", gap, gap)
-    D2 *= grid.step**2
-    return D2
+        return D2
+    others -= as_numbers(A, grid.base)[:, None]
+    if A.present is not None or B.present is not None:
+        others = np.where(common_present(A, B, candidates), others, 0.0)
+    return np.einsum("icd,icd->ic", others, others)
 
 
 def common_columns(A, B):
@@ -253,7 +286,7 @@ def common_present(A, B, candidates):
     """Which columns each row of A and each of its own rows of B have in common, (n, c, D)."""
     M = np.True_ if A.present is None else A.present[:, None]
     N = np.True_ if B.present is None else B.present[candidates]
-    return np.broadcast_to(M & N, (*candidates.shape, A.digits[0].shape[1]))
+    return np.broadcast_to(M & N, (*candidates.shape, B.numbers.shape[1]))
 
 
 def typical_neighbor_distance(geometry):

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from prismap._blocks import WORKING_BYTES, row_blocks
 from prismap._grid import Grid, GridRows, rowwise_product
-from prismap._search import smallest
+from prismap._search import concatenated, smallest
 from prismap.metrics.anchors import FittedIndex, typical_neighbor_distance
 
 #: Rows up to which a pass over all of them is made.
@@ -213,12 +213,6 @@ class CellSearch:
         """The rows of a cell."""
         part = slice(self.edges[cell], self.edges[cell + 1])
         return GridRows((self.numbers[part].astype(np.float64),), self.norms[part])
-
-
-def concatenated(starts, sizes):
-    """``[start, ..., start + size - 1]`` of every start and size, one after another."""
-    sizes = sizes.ravel()
-    return np.arange(sizes.sum()) + np.repeat(starts.ravel() - sizes.cumsum() + sizes, sizes)
 
 
 def smallest_by_place(D, n_smallest):
