@@ -150,7 +150,7 @@ def check_nearest_rows(model, new):
     """The rows that decide are the nearest of all fitted ones, when all cells are looked into."""
     parts = model.parts_
     seen = parts.map_anchors.see(new, parts.data_anchors.see(new))
-    candidates, real = parts.cells._candidates(seen.distances)
+    candidates, real = parts.cells._in_cells(seen.distances)
     found = nearest_of(np.where(real, seen.among(candidates) ** 2, np.inf), candidates)
     exact = np.sort(model.metric_.pairwise(new), axis=1)[:, :5]
     np.testing.assert_allclose(np.sqrt(found[0]), exact, atol=1e-3)  # single precision

@@ -8,10 +8,11 @@ import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 from threadpoolctl import threadpool_limits
 
-from prismap.metrics import nearest
+from prismap.metrics import vector_search
 from prismap.metrics.geometry import CosineMetric, FittedIndex, SimilarityMetric, VectorMetric
-from prismap.metrics.nearest import PassedNearest, SearchedNearest, nearest_among, smallest_by_place
+from prismap.metrics.nearest import PassedNearest, SearchedNearest, nearest_among
 from prismap.metrics.posteriors.local import LabelledRows
+from prismap.metrics.vector_search import smallest_by_place
 
 ROWS, CLASSES = make_blobs(9000, 6, centers=30, cluster_std=1.5, random_state=0)
 CLASSES = CLASSES % 4
@@ -40,12 +41,12 @@ def test_nearly_all_of_the_nearest_rows_are_found_and_measured_right(searched):
 
 
 def test_far_fewer_rows_are_compared_than_there_are(searched):
-    _, sizes = searched.cells._probed(searched._lay(searched.data.centred(NEW)), K)
-    assert sizes.sum(axis=1).mean() + searched.cells.n_cells < len(ROWS) / 4
+    _, sizes = searched.search.cells._probed(searched.search.lay(searched.data.centred(NEW)), K)
+    assert sizes.sum(axis=1).mean() + searched.search.cells.n_cells < len(ROWS) / 4
 
 
 def test_every_cell_holds_the_rows_whose_landmark_it_is(searched):
-    cells = searched.cells
+    cells = searched.search.cells
     assert sorted(cells.members) == list(range(len(ROWS)))
     landmarks = cells.landmarks.rows.digits[0]
     for cell in (0, 17, cells.n_cells - 1):
@@ -55,15 +56,15 @@ def test_every_cell_holds_the_rows_whose_landmark_it_is(searched):
 
 
 def test_landmarks_of_landmarks_find_the_same(searched, monkeypatch):
-    monkeypatch.setattr(nearest, "MOST_COMPARED", 150)
-    deep = SearchedNearest(searched.data, searched.columns)
-    assert deep.cells.landmarks.n_cells > 0
+    monkeypatch.setattr(vector_search, "MOST_COMPARED", 150)
+    deep = nearest_among(searched.data, searched.columns)
+    assert deep.search.cells.landmarks.n_cells > 0
     exact = PassedNearest(searched.data, searched.columns).find(NEW, K)[1]
     assert recall(deep.find(NEW, K)[1], exact) > 0.95
-    laid = searched._lay(searched.data.rows_)
-    own = deep.cells.landmarks.nearest(laid)
-    D2 = np.square(laid.digits[0][:200, None] - deep.cells.landmarks.numbers[None]).sum(axis=2)
-    exact = deep.cells.landmarks.members[D2.argmin(axis=1)]
+    laid = searched.search.lay(searched.data.rows_)
+    own = deep.search.cells.landmarks.nearest(laid)
+    D2 = np.square(laid.digits[0][:200, None] - deep.search.cells.landmarks.numbers[None]).sum(axis=2)
+    exact = deep.search.cells.landmarks.members[D2.argmin(axis=1)]
     assert np.mean(own[:200] == exact) > 0.97
 
 
@@ -80,7 +81,7 @@ def test_a_row_finds_the_same_alone_and_in_company(searched):
 
 def test_a_row_far_out_changes_nothing_for_others_and_finds_the_nearest(searched):
     far = np.vstack([NEW[:5], np.full((1, 6), 1e9)])
-    squared, near = searched.find(far, K)
+    squared, _ = searched.find(far, K)
     np.testing.assert_array_equal(squared[:5], searched.find(NEW[:5], K)[0])
     assert np.isfinite(squared[5]).all()
 
@@ -88,8 +89,8 @@ def test_a_row_far_out_changes_nothing_for_others_and_finds_the_nearest(searched
 def test_equal_rows_share_a_cell_and_are_all_found():
     rows = np.repeat(ROWS[:40], 200, axis=0)
     found = nearest_among(VectorMetric().over(rows), np.arange(len(rows)))
-    assert found.cells.n_cells <= 40
-    squared, near = found.find(rows[::200] + 1e-3, 90)
+    assert found.search.cells.n_cells <= 40
+    _, near = found.find(rows[::200] + 1e-3, 90)
     np.testing.assert_array_equal(near // 200, np.repeat(np.arange(40)[:, None], 90, axis=1))
     np.testing.assert_array_equal(near % 200, np.broadcast_to(np.arange(90), near.shape))  # ties by place
 
@@ -116,9 +117,10 @@ def test_few_rows_and_rows_without_a_grid_are_passed():
 def test_new_rows_with_missing_values_are_passed(searched):
     holed = NEW[:4].copy()
     holed[2, 1] = np.nan
-    squared, near = searched.find(holed, K)
+    _, near = searched.find(holed, K)
     slow = PassedNearest(searched.data, searched.columns).find(holed, K)
-    np.testing.assert_array_equal(near, slow[1])
+    np.testing.assert_array_equal(near[2], slow[1][2])
+    np.testing.assert_array_equal(near[[0, 1, 3]], searched.find(NEW[[0, 1, 3]], K)[1])
 
 
 def test_the_smallest_entries_of_equal_ones_are_the_first():

@@ -101,7 +101,7 @@ def load_bytes(header, arrays):
     bounds of what was measured, for every posterior, mapping and kind of data (tests/hardening/test_forging.py).
     """
     n = len(arrays["positions"])
-    # Local supports of many rows are searched, and no profile of the fitted rows is made until their distances are asked.
+    # Local supports are searched, and no profile of the fitted rows is made until their distances are asked for.
     support = 0 if "metric/local_probabilities" in arrays else len(arrays.get("metric/support", ()))
     values = sum(array.size for array in arrays.values())
     columns = int(header["n_features"])

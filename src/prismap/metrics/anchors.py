@@ -18,6 +18,7 @@ from prismap._grid import Grid, as_numbers
 from prismap.metrics.base import Anchors, Seen
 from prismap.metrics.missing import scaled_up
 from prismap.metrics.segments import arc, blend
+from prismap.metrics.vector_search import vector_search
 
 #: Numbers that are looked at, at most, to find the typical distance between neighbours.
 SAMPLE_WORK = 2e8
@@ -41,7 +42,7 @@ class VectorAnchors(Anchors):
 
     def __init__(self, geometry, anchors):
         super().__init__(geometry, anchors)
-        typical = typical_neighbor_distance(geometry)
+        typical = typical_neighbor_distance(geometry.rows_)
         self.dtype = np.dtype(np.float32 if SINGLE_RANGE[0] < typical < SINGLE_RANGE[1] else np.float64)
         self.grid = Grid.under(geometry.rows_, typical)
         present = None if geometry.present is None else geometry.present[anchors]
@@ -51,6 +52,14 @@ class VectorAnchors(Anchors):
     def all_rows(self):
         """All fitted rows on the grid."""
         return SingleRows.of(self.grid, self.grid.lay(self.metric.rows_, self.metric.present))
+
+    @cached_property
+    def search(self):
+        """All fitted rows, to be searched; None where values are missing, or no grid holds them."""
+        rows = self.metric.rows_
+        if sp.issparse(rows) or self.metric.present is not None:
+            return None
+        return vector_search(lambda block: rows[block], len(rows), typical_neighbor_distance(rows))
 
     def see(self, rows, own=None):
         """Look at a block of rows."""
@@ -88,8 +97,15 @@ class SeenVectors(Seen):
         """Distances to the anchors."""
         return np.sqrt(self.squared)
 
+    @property
+    def coordinates(self):
+        """What is searched; None where values are missing."""
+        if self.rows.present is not None:
+            return None
+        return as_numbers(self.rows, self.anchors.grid.base) * self.anchors.grid.step
+
     def squared_among(self, candidates):
-        """Squared distances of each row to its candidates. Those asked for last are kept: the map's metric asks first."""
+        """Squared distances of each row to its candidates. Those asked for last are kept: two metrics ask."""
         if self._asked[0] is not candidates:
             self._asked = candidates, self._measured(candidates)
         return self._asked[1]
@@ -142,7 +158,8 @@ class FisherAnchors(Anchors):
 class RowwiseAnchors(Anchors):
     """The Fisher metric of a posterior that is known at the rows: arcs between square roots of probabilities.
 
-    With supervision w the squared distance is ``w arc^2 + (1 - w) ||x - x'||^2 / sigma^2``.
+    With supervision w the squared distance is ``w arc^2 + (1 - w) ||x - x'||^2 / sigma^2``. An arc is at most a ninth
+    longer than the straight line ``2 ||r - r'||``, so that rows ``[2 sqrt(w) r, sqrt(1 - w) x / sigma]`` are searched.
     """
 
     threaded = False
@@ -157,6 +174,22 @@ class RowwiseAnchors(Anchors):
     def all_roots(self):
         """The square roots of all fitted rows' probabilities."""
         return SingleRows.of(self.grid, self.grid.lay(self.metric.posterior_.fitted_roots()))
+
+    @cached_property
+    def search(self):
+        """The coordinates of all fitted rows, to be searched; None where the data's own metric has none."""
+        data, roots = self.metric.data_, self.metric.posterior_.fitted_roots()
+        if data.is_matrix or sp.issparse(data.rows_) or not data.is_complete:
+            return None
+        sample = spread_sample(data.rows_)
+        typical = typical_neighbor_distance(self.coordinates_of(roots[sample], data.rows_[sample]))
+        return vector_search(lambda block: self.coordinates_of(roots[block], data.rows_[block]), len(roots), typical)
+
+    def coordinates_of(self, roots, rows):
+        """What is searched, of rows by the square roots of their probabilities and the data's own coordinates."""
+        share = self.metric.supervision
+        own = np.sqrt(1 - share) / self.metric.bandwidth_
+        return np.hstack([2 * np.sqrt(share) * roots, own * rows.astype(np.float64)])
 
     def see(self, rows, own=None):
         """Look at a block of rows."""
@@ -178,6 +211,14 @@ class SeenRowwise(Seen):
         """Distances to the anchors."""
         gap = self.anchors.grid.squared(self.roots, self.anchors.roots).astype(np.float32)
         return self._blended(gap, self.own.squared)
+
+    @property
+    def coordinates(self):
+        """What is searched; None where values are missing."""
+        own = self.own.coordinates
+        if own is None:
+            return None
+        return self.anchors.coordinates_of(self.roots.digits[0] * self.anchors.grid.step, own)
 
     def among(self, candidates):
         """Distances of each row to its candidates."""
@@ -289,12 +330,9 @@ def common_present(A, B, candidates):
     return np.broadcast_to(M & N, (*candidates.shape, B.numbers.shape[1]))
 
 
-def typical_neighbor_distance(geometry):
+def typical_neighbor_distance(all_rows):
     """Median distance of a row to its nearest other one, on a sample of the rows; only its magnitude counts."""
-    n_rows, n_columns = geometry.rows_.shape
-    most = int(np.clip(np.sqrt(SAMPLE_WORK / n_columns), 64, 512))
-    sample = np.unique(np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.intp))
-    rows = geometry.rows_[sample].astype(np.float64)
+    rows = all_rows[spread_sample(all_rows)].astype(np.float64)
     if sp.issparse(rows):
         products = (rows @ rows.T).toarray()
         norms = np.diag(products)
@@ -304,3 +342,10 @@ def typical_neighbor_distance(geometry):
     nearest = np.min(D2, axis=1, where=D2 > 0, initial=np.inf)
     nearest = np.sqrt(nearest[np.isfinite(nearest)])
     return float(np.median(nearest)) if len(nearest) else float(abs(rows).max()) or 1.0
+
+
+def spread_sample(rows):
+    """Indices of some rows, as far apart in number as they can be."""
+    n_rows, n_columns = rows.shape
+    most = int(np.clip(np.sqrt(SAMPLE_WORK / n_columns), 64, 512))
+    return np.unique(np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.intp))

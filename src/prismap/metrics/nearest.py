@@ -1,51 +1,27 @@
-"""The nearest of some fitted rows, for new ones: by a pass over all of them, or through the cells of landmarks.
-
-Where there are many vectors, every 32nd of them, drawn at random, is a *landmark*, and each row belongs to the cell of
-its nearest landmark. A new row looks for its nearest landmarks, and for its nearest rows in their cells. Where there
-are many landmarks, they are looked for in the same way. So a new row is compared with a few thousand others, however
-many there are.
-
-Rows lie on a grid of whole numbers (`prismap._grid`), where distances are exact, and equally near rows are told apart
-by their place. So neither the cells nor what is found in them depend on the processor, on the number of threads, or on
-the company of a row, and cells that are made again from the same rows are the same.
-"""
+"""The nearest of some fitted rows, for new ones: by a pass over all of them, or by `prismap.metrics.vector_search`."""
 
 from __future__ import annotations
-
-from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 
 from prismap._blocks import WORKING_BYTES, row_blocks
-from prismap._grid import Grid, GridRows, rowwise_product
-from prismap._search import concatenated, smallest
+from prismap._search import smallest
 from prismap.metrics.anchors import FittedIndex, typical_neighbor_distance
-
-#: Rows up to which a pass over all of them is made.
-MOST_COMPARED = 4000
-#: Rows of a cell on average.
-CELL_ROWS = 32
-#: Cells that are looked into, in units of those that the wanted rows would fill, and at least.
-PROBED_FACTOR, FEWEST_PROBED = 16, 8
-#: The step of the grid at least and at most, as a share of the typical distance between neighbours on a sample; of the
-#: most over the root of the number of columns. Where it is not the most, there is so much room for new rows.
-FINEST, COARSEST, ROOM = 2.0**-30, 2.0**-8, 4.0
-#: Share of the rows that may lie outside the grid.
-MOST_OUTSIDE = 1e-3
-#: Bytes of the distances of a block of rows to landmarks.
-BLOCK_BYTES = 2**24
-#: Rows that are led to their landmarks together.
-LED_TOGETHER = 50_000
+from prismap.metrics.vector_search import vector_search
 
 
 def nearest_among(data, columns):
-    """What finds the nearest of the fitted rows `columns` of the data's own metric."""
-    if len(columns) > MOST_COMPARED and not data.is_matrix and data.is_complete and not sp.issparse(data.rows_):
-        search = SearchedNearest(data, columns)
-        if search.holds(data.rows_):
-            return search
-    return PassedNearest(data, columns)
+    """What finds the nearest of the fitted rows `columns` of the data's own metric.
+
+    Many vectors are searched; few, and those of which values are missing, sparse ones and matrices are passed.
+    """
+    if data.is_matrix or not data.is_complete or sp.issparse(data.rows_):
+        return PassedNearest(data, columns)
+    search = vector_search(
+        lambda block: data.rows_[columns[block]], len(columns), typical_neighbor_distance(data.rows_)
+    )
+    return PassedNearest(data, columns) if search is None else SearchedNearest(data, columns, search)
 
 
 class PassedNearest:
@@ -66,65 +42,32 @@ class PassedNearest:
 
 
 class SearchedNearest:
-    """The nearest of many fitted vectors, none of whose values is missing, through cells.
+    """The nearest of many fitted vectors by a `VectorSearch`. What it found is measured in double precision."""
 
-    The grid serves the search alone, and may be coarse. What was found is measured in double precision.
-    """
-
-    def __init__(self, data, columns):
-        self.data, self.columns = data, columns
-        n_columns, typical = data.rows_.shape[1], typical_neighbor_distance(data)
-        finest = ROOM * float(abs(data.rows_).max()) / Grid(1.0, n_columns).base
-        self.grid = Grid(np.clip(finest, FINEST * typical, COARSEST * typical / np.sqrt(n_columns)), n_columns)
-
-    def holds(self, rows):
-        """Whether nearly all rows lie on the grid."""
-        reach = self.grid.base * self.grid.step
-        outside = sum(int((np.abs(rows[block]).max(axis=1) > reach).sum()) for block in blocks_of(rows))
-        return outside <= MOST_OUTSIDE * len(rows)
-
-    @cached_property
-    def cells(self):
-        """The rows by their landmarks, made at first use."""
-        # A digit has 25 bits at most: half of the memory of double precision, and no other number.
-        numbers = np.empty((len(self.columns), self.data.rows_.shape[1]), dtype=np.int32)
-        norms = np.empty(len(numbers))
-        for block in blocks_of(numbers):
-            laid = self._lay(self.data.rows_[self.columns[block]])
-            numbers[block], norms[block] = laid.digits[0], laid.norms
-        return CellSearch(self.grid, GridRows((numbers,), norms))
+    def __init__(self, data, columns, search):
+        self.data, self.columns, self.search = data, columns, search
 
     def find(self, rows, n_neighbors, self_similarity=None):
         """Squared distances of rows, new ones or a `FittedIndex`, and which of the `columns`, nearest first."""
-        if not isinstance(rows, FittedIndex) and self.data.present_of(rows) is not None:
-            return PassedNearest(self.data, self.columns).find(rows, n_neighbors)
-        n_rows = number_of(rows)
-        squared, near = np.empty((n_rows, n_neighbors)), np.empty((n_rows, n_neighbors), dtype=np.intp)
-        for block in row_blocks(n_rows, 8.0 * MOST_COMPARED, BLOCK_BYTES):
-            part = part_of(rows, block)
-            seen = self.data.rows_[part.index] if isinstance(part, FittedIndex) else self.data.centred(part)
-            found = self.cells.find(self._lay(seen), n_neighbors)
-            squared[block], near[block] = self._measured(seen.astype(np.float64), found)
+        if isinstance(rows, FittedIndex):
+            return self._measured(self.data.rows_[rows.index], n_neighbors)
+        missing = self.data.present_of(rows)
+        if missing is None:
+            return self._measured(self.data.centred(rows), n_neighbors)
+        holed = ~missing.all(axis=1)
+        squared, near = np.empty((len(rows), n_neighbors)), np.empty((len(rows), n_neighbors), dtype=np.intp)
+        squared[holed], near[holed] = PassedNearest(self.data, self.columns).find(rows[holed], n_neighbors)
+        if not holed.all():
+            squared[~holed], near[~holed] = self.find(rows[~holed], n_neighbors)
         return squared, near
 
-    def _lay(self, rows):
-        """Rows as whole numbers of one digit. The few that lie outside the grid are drawn to its edge."""
-        numbers = np.rint(rows.astype(np.float64) / self.grid.step)
-        numbers = np.clip(numbers, -self.grid.base, self.grid.base)
-        return GridRows((numbers,), rowwise_product(numbers, numbers))
-
-    def _measured(self, rows, near):
-        """Squared distances of rows to those that were found for each, and these, nearest first."""
+    def _measured(self, rows, n_neighbors):
+        near = self.search.find(rows, n_neighbors)
         squared = np.empty(near.shape)
-        for i, (row, found) in enumerate(zip(rows, self.columns[near], strict=True)):
+        for i, (row, found) in enumerate(zip(rows.astype(np.float64), self.columns[near], strict=True)):
             squared[i] = np.square(self.data.rows_[found] - row).sum(axis=1)
         order = np.argsort(squared, axis=1, kind="stable")
         return np.take_along_axis(squared, order, axis=1), np.take_along_axis(near, order, axis=1)
-
-
-def blocks_of(rows):
-    """Slices of rows that are laid on the grid together."""
-    return row_blocks(len(rows), 1.0, LED_TOGETHER)
 
 
 def number_of(rows):
@@ -135,94 +78,3 @@ def number_of(rows):
 def part_of(rows, block):
     """Some of the rows, new ones or a `FittedIndex`."""
     return FittedIndex(rows.index[block]) if isinstance(rows, FittedIndex) else rows[block]
-
-
-class CellSearch:
-    """Rows of one digit on a grid, by their nearest landmarks; few rows by themselves.
-
-    Parameters
-    ----------
-    grid : the `Grid`.
-    rows : `GridRows`.
-    """
-
-    def __init__(self, grid, rows):
-        self.grid, self.n_cells = grid, len(rows) // CELL_ROWS if len(rows) > MOST_COMPARED else 0
-        if not self.n_cells:
-            self.rows = GridRows((rows.digits[0].astype(np.float64),), rows.norms)
-            return
-        drawn = np.sort(np.random.default_rng(0).choice(len(rows), self.n_cells, replace=False))
-        leads = CellSearch(grid, rows.take(drawn))
-        cell = np.concatenate([leads.nearest(rows.take(block)) for block in blocks_of(rows)])
-        used, cell = np.unique(cell, return_inverse=True)  # of equal landmarks one has all rows
-        self.n_cells = len(used)
-        self.landmarks = leads if self.n_cells == len(drawn) else CellSearch(grid, rows.take(drawn[used]))
-        self.members = np.argsort(cell, kind="stable")
-        self.edges = np.searchsorted(cell[self.members], np.arange(self.n_cells + 1))
-        self.numbers, self.norms = rows.digits[0][self.members], rows.norms[self.members]
-
-    def find(self, rows, n_neighbors):
-        """Which of the rows here are nearest, (n, k) by place; of equally near ones the first."""
-        if not self.n_cells:
-            return smallest_by_place(self.squared_to_all(rows), n_neighbors)
-        return self._in_cells(rows, n_neighbors)
-
-    def squared_to_all(self, rows):
-        """Squared distances to all rows here, where they are few."""
-        return self.grid.squared(rows, self.rows)
-
-    def _probed(self, rows, n_neighbors):
-        """The cells that rows look into, and how many rows each has."""
-        n_probed = max(FEWEST_PROBED, -(-PROBED_FACTOR * n_neighbors // CELL_ROWS))
-        probed = self.landmarks.find(rows, min(n_probed, self.n_cells))
-        return probed, self.edges[probed + 1] - self.edges[probed]
-
-    def _in_cells(self, rows, n_neighbors):
-        """The nearest rows in the probed cells, for each row by itself: few rows look into the same cells."""
-        probed, sizes = self._probed(rows, n_neighbors)
-        candidates = np.split(concatenated(self.edges[probed], sizes), sizes.sum(axis=1).cumsum()[:-1])
-        near = np.empty((len(rows), n_neighbors), dtype=np.intp)
-        for i, (number, places) in enumerate(zip(rows.digits[0], candidates, strict=True)):
-            if len(places) < n_neighbors:  # small cells only
-                places = np.arange(len(self.members))
-            D2 = self.numbers[places].astype(np.float64) @ (-2 * number)
-            D2 += self.norms[places]
-            near[i] = self.members[places[smallest_by_place(D2[None], n_neighbors)[0]]]
-        return np.sort(near, axis=1)
-
-    def nearest(self, rows):
-        """The nearest row here of many rows, of equally near ones the first: those that share a cell together."""
-        best, found = np.full(len(rows), np.inf), np.zeros(len(rows), dtype=np.intp)
-        if not self.n_cells:
-            for block in row_blocks(len(rows), 8.0 * len(self.rows), BLOCK_BYTES):
-                found[block] = self.squared_to_all(rows.take(block)).argmin(axis=1)
-            return found
-        probed, _ = self._probed(rows, 1)
-        asking = np.argsort(probed, axis=None, kind="stable")
-        starts = np.searchsorted(probed.ravel()[asking], np.arange(self.n_cells + 1))
-        for cell in np.flatnonzero(np.diff(starts)):
-            some, part = asking[starts[cell] : starts[cell + 1]] // probed.shape[1], self._cell(cell)
-            D2 = self.grid.squared(rows.take(some), part)
-            nearest = D2.argmin(axis=1)
-            D2, nearest = D2[np.arange(len(some)), nearest], self.members[self.edges[cell] + nearest]
-            better = (D2 < best[some]) | ((D2 == best[some]) & (nearest < found[some]))
-            best[some[better]], found[some[better]] = D2[better], nearest[better]
-        return found
-
-    def _cell(self, cell):
-        """The rows of a cell."""
-        part = slice(self.edges[cell], self.edges[cell + 1])
-        return GridRows((self.numbers[part].astype(np.float64),), self.norms[part])
-
-
-def smallest_by_place(D, n_smallest):
-    """The columns of the smallest entries of each row, ascending; of equal entries the first, on every processor."""
-    if n_smallest >= D.shape[1]:
-        return np.broadcast_to(np.arange(D.shape[1]), D.shape)
-    limit = np.partition(D, n_smallest - 1, axis=1)[:, n_smallest - 1 : n_smallest]
-    chosen = limit >= D
-    surplus = np.flatnonzero(chosen.sum(axis=1) > n_smallest)
-    for row in surplus:
-        equal = np.flatnonzero(D[row] == limit[row])
-        chosen[row, equal[n_smallest - chosen[row].sum() :]] = False
-    return np.nonzero(chosen)[1].reshape(len(D), n_smallest)

@@ -6,8 +6,8 @@ support, its nearest labelled rows outside its fold, with Gaussian weights of th
     p(c | x) = sum_{l near x, c_l = c} w_l(x),    w_l(x) ~ exp(-||x - x_l||^2 / 2 sigma(x)^2).
 
 All labels are seen, for the price of one neighbour search in the data's own geometry. New rows find their local support
-by `prismap.metrics.nearest`, without a pass over all labelled rows where these are many vectors. What lies between two rows is not
-looked at (one sub-segment, see `prismap.metrics.posteriors.rowwise`).
+by `prismap.metrics.nearest`, without a pass over all labelled rows where these are many vectors. What lies between two
+rows is not looked at (one sub-segment, see `prismap.metrics.posteriors.rowwise`).
 """
 
 from __future__ import annotations
