@@ -157,6 +157,8 @@ class Grid:
 
 def as_numbers(rows: GridRows, base: float) -> Array:
     """The rows as single numbers again, in steps of the grid."""
+    if len(rows.digits) == 1:
+        return rows.digits[0]
     total = rows.digits[-1]
     for digit in rows.digits[-2::-1]:
         total = total * base + digit

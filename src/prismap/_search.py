@@ -86,6 +86,16 @@ def side_by_side(D, row, column, counts, least):
     return values, columns
 
 
+def concatenated(starts, sizes):
+    """``start, ..., start + size - 1`` of every start and size, one after another.
+
+    >>> concatenated(np.array([5, 0, 9]), np.array([2, 0, 3])).tolist()
+    [5, 6, 9, 10, 11]
+    """
+    starts, sizes = np.ravel(starts), np.ravel(sizes)
+    return np.arange(sizes.sum()) + np.repeat(starts - sizes.cumsum() + sizes, sizes)
+
+
 def check_n_neighbors(n_neighbors: int, n_fitted: int, *, own: bool) -> int:
     """A number of neighbours that exists: at most the fitted rows, less the row itself when it is one of them."""
     most = n_fitted - 1 if own else n_fitted

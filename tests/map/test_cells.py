@@ -27,6 +27,8 @@ def line():
 class Landmarks:
     """Rows seen from the landmarks, by the plain formula."""
 
+    search = None
+
     def __init__(self, rows, landmarks):
         self.rows, self.landmarks, self.anchors = rows, landmarks, np.arange(len(landmarks))
 
@@ -77,7 +79,7 @@ def test_equals_the_slow_twin_where_cells_differ_in_size(line):
 
 def test_filling_up_counts_for_nothing(line):
     # The filling is a true row, that of the first cell: beside it, a row alone and one in large company must agree.
-    first = line.rows[line.cells.members[0]][None] + 0.01
+    first = line.rows[line.cells.members[0][0]][None] + 0.01
     company = np.vstack([first, line.landmarks[-1:]])
     alone, among = placed(line, first)[0], placed(line, company)[0]
     np.testing.assert_allclose(among[0], alone[0], rtol=1e-12)

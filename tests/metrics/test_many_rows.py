@@ -13,7 +13,7 @@ from prismap.map.cells import nearest_of
 from prismap.metrics import FisherMetric
 from prismap.metrics.geometry import VectorMetric
 from prismap.metrics.posteriors import base, excess, nystroem
-from prismap.metrics.posteriors.local import class_shares, local_probabilities, probabilities_of_new
+from prismap.metrics.posteriors.local import LabelledRows, class_shares, local_probabilities
 from prismap.metrics.posteriors.lssvm import log_loss, softmax, solve
 from prismap.metrics.posteriors.nystroem import fit_on_all_rows, normal_equations, solve_normal
 from prismap.neighbors import kneighbors
@@ -103,7 +103,7 @@ def test_local_probabilities_of_noise_are_at_chance_and_unlabelled_rows_get_thei
     assert abs((P.argmax(axis=1) == noise).mean() - 1 / 3) < 0.08
     codes = np.where(np.arange(400) % 4 == 0, -1, CLASSES)
     P = local_probabilities(geometry, codes, 3, 10, np.random.default_rng(0))
-    new = probabilities_of_new(geometry, X[::4], 100, codes, 3, 10)
+    new = LabelledRows(geometry, codes, 3, 10).judge(X[::4])
     np.testing.assert_allclose(P[::4], new, atol=1e-6)
     assert (P[::4].argmax(axis=1) == CLASSES[::4]).mean() > 0.7
 
@@ -150,7 +150,7 @@ def check_nearest_rows(model, new):
     """The rows that decide are the nearest of all fitted ones, when all cells are looked into."""
     parts = model.parts_
     seen = parts.map_anchors.see(new, parts.data_anchors.see(new))
-    candidates, real = parts.cells._candidates(seen.distances)
+    candidates, real = parts.cells._in_cells(seen.distances)
     found = nearest_of(np.where(real, seen.among(candidates) ** 2, np.inf), candidates)
     exact = np.sort(model.metric_.pairwise(new), axis=1)[:, :5]
     np.testing.assert_allclose(np.sqrt(found[0]), exact, atol=1e-3)  # single precision

@@ -1,19 +1,28 @@
 """The last step of placing on a large map: from landmarks to the fitted rows themselves.
 
-A large map has more islands than its landmarks show, and a smooth map between landmarks falls between them. So the
-fitted rows are kept by their nearest landmark; a new row looks into the cells of its nearest landmarks, finds its
-nearest fitted rows there, and goes to the weighted mean of those that the map shows beside the very nearest one.
+A large map has more islands than its landmarks show, and a smooth map between landmarks falls between them. So a new
+row finds its nearest fitted rows, and goes to the weighted mean of those that the map shows beside the very nearest
+one. Where the metric has coordinates, these rows are searched (`prismap.metrics.vector_search`), at a cost that hardly
+grows with the map. Where it has none, fitted rows are kept by their nearest landmark, and a new row looks into the
+cells of its nearest landmarks.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from prismap._blocks import row_blocks
+from prismap._search import concatenated
 from prismap._spacing import position_spacing
 
-#: Cells that a row looks into, and fitted rows that decide where it goes.
-N_PROBED, N_DECIDING = 24, 5
+#: Fitted rows that a search gives, to be measured.
+N_CANDIDATES = 48
+#: Cells that a row looks into at most, how many rows in them are enough, and cells that it looks into in any case.
+N_PROBED, ENOUGH_ROWS, FEWEST_PROBED = 24, 500, 8
+#: Fitted rows that decide where it goes.
+N_DECIDING = 5
 #: Rows beside each other on the map: within the typical distance to so many neighbours.
 BESIDE_NEIGHBORS = 10
 #: Rows of the map that tell the typical distance.
@@ -32,20 +41,30 @@ class Cells:
     """
 
     def __init__(self, own, metric, positions, seed):
-        self.positions = positions
-        n_landmarks = len(own.anchors)
-        cell = np.empty(len(positions), dtype=np.intp)
-        for block in row_blocks(len(positions), 64.0 * n_landmarks):
-            seen = own.of_fitted(block)
-            seen = seen if metric is None else metric.of_fitted(block, seen)
-            cell[block] = seen.distances.argmin(axis=1)
-        self.members = np.argsort(cell, kind="stable")
-        self.edges = np.searchsorted(cell[self.members], np.arange(n_landmarks + 1))
+        self.own, self.metric, self.positions = own, metric, positions
+        self.search = own.search if metric is None else metric.search
         self.radius = spacing(positions, seed)
+
+    @cached_property
+    def members(self):
+        """The fitted rows, one cell after another, and where the cells start."""
+        n_landmarks = len(self.own.anchors)
+        cell = np.empty(len(self.positions), dtype=np.intp)
+        for block in row_blocks(len(self.positions), 64.0 * n_landmarks):
+            seen = self.own.of_fitted(block)
+            seen = seen if self.metric is None else self.metric.of_fitted(block, seen)
+            cell[block] = seen.distances.argmin(axis=1)
+        members = np.argsort(cell, kind="stable")
+        return members, np.searchsorted(cell[members], np.arange(n_landmarks + 1))
 
     def place(self, seen, own):
         """Positions of rows seen by the map's metric and by the data's own, and their distances to the nearest row."""
-        candidates, real = self._candidates(seen.distances)
+        coordinates = None if self.search is None else seen.coordinates
+        if coordinates is None:
+            candidates, real = self._in_cells(seen.distances)
+        else:
+            candidates = self.search.find(coordinates, N_CANDIDATES)
+            real = np.True_
         D2 = np.where(real, seen.among(candidates) ** 2, np.inf)
         squared, near = nearest_of(D2, candidates)
         Y = self.positions[near]
@@ -55,18 +74,19 @@ class Cells:
         mean = np.einsum("ij,ijk->ik", weights, Y) / weights.sum(axis=1, keepdims=True)
         return mean, np.where(real, own.among(candidates), np.inf).min(axis=1)
 
-    def _candidates(self, D):
-        """Fitted rows in the nearest cells (n, most), and which entries are real: cells differ in size."""
+    def _in_cells(self, D):
+        """Fitted rows in the nearest cells (n, most), and which entries are real: rows look at unequal numbers."""
         probed = np.argpartition(D, min(N_PROBED, D.shape[1]) - 1, axis=1)[:, :N_PROBED]
-        starts, sizes = self.edges[probed], self.edges[probed + 1] - self.edges[probed]
-        ends = sizes.cumsum(axis=1)
-        slots = np.arange(int(ends[:, -1].max()))
-        which = (slots[None, :, None] >= ends[:, None, :]).sum(axis=2)
-        real = which < probed.shape[1]
-        which = np.minimum(which, probed.shape[1] - 1)
-        before = np.take_along_axis(ends - sizes, which, axis=1)
-        place = np.take_along_axis(starts, which, axis=1) + slots - before
-        return self.members[np.where(real, place, 0)], real
+        probed = np.take_along_axis(probed, np.argsort(np.take_along_axis(D, probed, axis=1), axis=1), axis=1)
+        members, edges = self.members
+        sizes = edges[probed + 1] - edges[probed]
+        before = sizes.cumsum(axis=1) - sizes
+        sizes[:, FEWEST_PROBED:][before[:, FEWEST_PROBED:] >= ENOUGH_ROWS] = 0
+        totals = sizes.sum(axis=1)
+        real = np.arange(totals.max()) < totals[:, None]
+        places = np.zeros(real.shape, dtype=np.intp)
+        places[real] = concatenated(edges[probed], sizes)
+        return members[places], real
 
 
 def nearest_of(D2, candidates):

@@ -272,7 +272,7 @@ def smoothness(D, Y, ridge, seed):
 
 def large_mapping(rows, metric, anchors):
     """The mapping of a large map by name: kernels, unless the nearest fitted rows decide alone (`map.cells`)."""
-    return "vote" if not sp.issparse(rows) and metric.to_anchors(anchors).searchable else "fisher"
+    return "vote" if not sp.issparse(rows) and metric.placing().to_anchors(anchors).searchable else "fisher"
 
 
 def large_anchors(n_rows, seed, most):

@@ -19,6 +19,7 @@ from prismap.map.known import KnownObjects, KnownRows
 from prismap.mappings.base import Mapping
 from prismap.metrics import Metric
 from prismap.metrics.geometry import DataMetric
+from prismap.metrics.missing import present_in
 from prismap.metrics.objects import ObjectRows
 
 #: Up to so many rows all distances are computed; beyond, neighbours are searched and landmarks carry the mapping.
@@ -66,6 +67,11 @@ class MapParts:
         are those to the nearest fitted row in the data's own metric, in units of the typical such distance.
         """
         Y, nearest = np.empty((rows.shape[0], self.positions.shape[1])), np.empty(rows.shape[0])
+        holed = rows_with_holes(rows) if self.cells is not None else None
+        if holed is not None and 0 < holed.sum() < len(holed):  # they find their candidates in other ways
+            for some in (holed, ~holed):
+                Y[some], nearest[some] = self.place(rows[some])
+            return Y, nearest
 
         # Made here once, and not by every thread.
         by_data, by_map, cells, known = self.data_anchors, self.map_anchors, self.cells, self.known
@@ -114,10 +120,13 @@ class MapParts:
 
     @cached_property
     def map_anchors(self):
-        """New rows measured by the metric that places them; None where that is the data's own."""
+        """New rows measured by the metric that places them; None where that is the data's own.
+
+        A large map may have one that costs less.
+        """
         if self.placed_by_data or self.metric is self.data:
             return None
-        return self.metric.to_anchors(self.anchors)
+        return (self.metric.placing() if self.is_large else self.metric).to_anchors(self.anchors)
 
     @cached_property
     def cells(self):
@@ -141,6 +150,12 @@ class MapParts:
     def far_threshold(self):
         """99 % of the fitted rows are nearer than this to another one, in units of the typical distance."""
         return far_threshold(self.nearest)
+
+
+def rows_with_holes(rows):
+    """Which of some vectors miss values; None if none does."""
+    present = present_in(rows)
+    return None if present is None else ~present.all(axis=1)
 
 
 def nearest_anchors(data, anchors):

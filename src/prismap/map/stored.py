@@ -101,11 +101,14 @@ def load_bytes(header, arrays):
     bounds of what was measured, for every posterior, mapping and kind of data (tests/hardening/test_forging.py).
     """
     n = len(arrays["positions"])
-    support = len(arrays.get("metric/support", ()))
+    # Local supports are searched, and no profile of the fitted rows is made until their distances are asked for.
+    support = 0 if "metric/local_probabilities" in arrays else len(arrays.get("metric/support", ()))
     values = sum(array.size for array in arrays.values())
     columns = int(header["n_features"])
     text = sum(array.nbytes for array in arrays.values() if array.dtype.kind == "U")
-    needed = 8.0 * (4 * values + 8 * columns) + 2 * text + 12_000.0 * n
+    # A large map holds its rows on two grids, to be searched; blocks of distances do not grow with it.
+    copies = 4 if n <= DENSE_ROWS else 12
+    needed = 8.0 * (copies * values + 8 * columns) + 2 * text + 12_000.0 * min(n, DENSE_ROWS)
     n_targets = len(arrays.get("metric/process", ()))
     needed += 8.0 * support * (6 * n + 6 * support * n_targets)
     if not has_kernels(arrays) or "rows" not in arrays:

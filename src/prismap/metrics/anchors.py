@@ -5,19 +5,25 @@ What a block of rows needs more than once, its place on the grid and its class p
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
+from prismap._blocks import row_blocks
 from prismap._grid import Grid, as_numbers
 from prismap.metrics.base import Anchors, Seen
 from prismap.metrics.missing import scaled_up
 from prismap.metrics.segments import arc, blend
+from prismap.metrics.vector_search import vector_search
 
 #: Numbers that are looked at, at most, to find the typical distance between neighbours.
 SAMPLE_WORK = 2e8
+#: Bytes of the rows that some rows are compared with one by one: they stay in a core's cache.
+GATHERED_BYTES = 2**20
 #: Typical distances for which the squares of all distances on the grid are numbers in single precision.
 SINGLE_RANGE = (1e-12, 1e4)
 
@@ -36,7 +42,7 @@ class VectorAnchors(Anchors):
 
     def __init__(self, geometry, anchors):
         super().__init__(geometry, anchors)
-        typical = typical_neighbor_distance(geometry)
+        typical = typical_neighbor_distance(geometry.rows_)
         self.dtype = np.dtype(np.float32 if SINGLE_RANGE[0] < typical < SINGLE_RANGE[1] else np.float64)
         self.grid = Grid.under(geometry.rows_, typical)
         present = None if geometry.present is None else geometry.present[anchors]
@@ -45,7 +51,15 @@ class VectorAnchors(Anchors):
     @cached_property
     def all_rows(self):
         """All fitted rows on the grid."""
-        return self.grid.lay(self.metric.rows_, self.metric.present)
+        return SingleRows.of(self.grid, self.grid.lay(self.metric.rows_, self.metric.present))
+
+    @cached_property
+    def search(self):
+        """All fitted rows, to be searched; None where values are missing, or no grid holds them."""
+        rows = self.metric.rows_
+        if sp.issparse(rows) or self.metric.present is not None:
+            return None
+        return vector_search(lambda block: rows[block], len(rows), typical_neighbor_distance(rows))
 
     def see(self, rows, own=None):
         """Look at a block of rows."""
@@ -53,7 +67,8 @@ class VectorAnchors(Anchors):
 
     def of_fitted(self, index):
         """The same of fitted rows."""
-        return SeenVectors(self, self.all_rows.take(index))
+        present = None if self.metric.present is None else self.metric.present[index]
+        return SeenVectors(self, self.grid.lay(self.metric.rows_[index], present))
 
 
 class SeenVectors(Seen):
@@ -61,6 +76,7 @@ class SeenVectors(Seen):
 
     def __init__(self, anchors, rows):
         self.anchors, self.rows = anchors, rows
+        self._asked = (None, None)
 
     @cached_property
     def squared(self):
@@ -81,8 +97,20 @@ class SeenVectors(Seen):
         """Distances to the anchors."""
         return np.sqrt(self.squared)
 
+    @property
+    def coordinates(self):
+        """What is searched; None where values are missing."""
+        if self.rows.present is not None:
+            return None
+        return as_numbers(self.rows, self.anchors.grid.base) * self.anchors.grid.step
+
     def squared_among(self, candidates):
-        """Squared distances of each row to its candidates."""
+        """Squared distances of each row to its candidates. Those asked for last are kept: two metrics ask."""
+        if self._asked[0] is not candidates:
+            self._asked = candidates, self._measured(candidates)
+        return self._asked[1]
+
+    def _measured(self, candidates):
         A, B = self.rows, self.anchors.all_rows
         D2 = squared_pairs(self.anchors.grid, A, B, candidates)
         if A.present is not None or B.present is not None:
@@ -130,7 +158,8 @@ class FisherAnchors(Anchors):
 class RowwiseAnchors(Anchors):
     """The Fisher metric of a posterior that is known at the rows: arcs between square roots of probabilities.
 
-    With supervision w the squared distance is ``w arc^2 + (1 - w) ||x - x'||^2 / sigma^2``.
+    With supervision w the squared distance is ``w arc^2 + (1 - w) ||x - x'||^2 / sigma^2``. An arc is at most a ninth
+    longer than the straight line ``2 ||r - r'||``, so that rows ``[2 sqrt(w) r, sqrt(1 - w) x / sigma]`` are searched.
     """
 
     threaded = False
@@ -144,7 +173,23 @@ class RowwiseAnchors(Anchors):
     @cached_property
     def all_roots(self):
         """The square roots of all fitted rows' probabilities."""
-        return self.grid.lay(self.metric.posterior_.fitted_roots())
+        return SingleRows.of(self.grid, self.grid.lay(self.metric.posterior_.fitted_roots()))
+
+    @cached_property
+    def search(self):
+        """The coordinates of all fitted rows, to be searched; None where the data's own metric has none."""
+        data, roots = self.metric.data_, self.metric.posterior_.fitted_roots()
+        if data.is_matrix or sp.issparse(data.rows_) or not data.is_complete:
+            return None
+        sample = spread_sample(data.rows_)
+        typical = typical_neighbor_distance(self.coordinates_of(roots[sample], data.rows_[sample]))
+        return vector_search(lambda block: self.coordinates_of(roots[block], data.rows_[block]), len(roots), typical)
+
+    def coordinates_of(self, roots, rows):
+        """What is searched, of rows by the square roots of their probabilities and the data's own coordinates."""
+        share = self.metric.supervision
+        own = np.sqrt(1 - share) / self.metric.bandwidth_
+        return np.hstack([2 * np.sqrt(share) * roots, own * rows.astype(np.float64)])
 
     def see(self, rows, own=None):
         """Look at a block of rows."""
@@ -152,7 +197,7 @@ class RowwiseAnchors(Anchors):
 
     def of_fitted(self, index, own):
         """The same of fitted rows, each with its own honest posterior."""
-        return SeenRowwise(self, self.all_roots.take(index), own)
+        return SeenRowwise(self, self.grid.lay(self.metric.posterior_.fitted_roots()[index]), own)
 
 
 class SeenRowwise(Seen):
@@ -166,6 +211,14 @@ class SeenRowwise(Seen):
         """Distances to the anchors."""
         gap = self.anchors.grid.squared(self.roots, self.anchors.roots).astype(np.float32)
         return self._blended(gap, self.own.squared)
+
+    @property
+    def coordinates(self):
+        """What is searched; None where values are missing."""
+        own = self.own.coordinates
+        if own is None:
+            return None
+        return self.anchors.coordinates_of(self.roots.digits[0] * self.anchors.grid.step, own)
 
     def among(self, candidates):
         """Distances of each row to its candidates."""
@@ -226,21 +279,42 @@ def unit_grid(n_columns):
     return Grid(1 / Grid(1.0, n_columns).base, n_columns)
 
 
+@dataclass(frozen=True)
+class SingleRows:
+    """Rows on a grid as one number per value, to be compared one by one; `norms` where they are of one digit."""
+
+    numbers: Any
+    norms: Any
+    present: Any
+
+    @classmethod
+    def of(cls, grid, rows):
+        """From `GridRows`."""
+        return cls(as_numbers(rows, grid.base), rows.norms if len(rows.digits) == 1 else None, rows.present)
+
+
 def squared_pairs(grid, A, B, candidates):
-    """Squared distances (n, c) of each row of A to its own rows of B, both on the grid."""
-    whole = len(A.digits) + len(B.digits) == 2
-    if whole and A.present is None and B.present is None:  # whole numbers: their inner products are exact
-        D2 = np.einsum("icd,id->ic", B.digits[0][candidates], A.digits[0])
+    """Squared distances (n, c) of each row of A, `GridRows`, to its own `SingleRows` of B; few of A at a time."""
+    D2 = np.empty(candidates.shape)
+    for block in row_blocks(len(A), 8.0 * candidates.shape[1] * B.numbers.shape[1], GATHERED_BYTES):
+        D2[block] = squared_to_own(grid, A.take(block), B, candidates[block])
+    D2 *= grid.step**2
+    return D2
+
+
+def squared_to_own(grid, A, B, candidates):
+    """The same in steps of the grid."""
+    others = B.numbers[candidates]
+    if len(A.digits) == 1 and B.norms is not None and A.present is None and B.present is None:
+        D2 = np.einsum("icd,id->ic", others, A.digits[0])  # of whole numbers: exact
         D2 *= -2
         D2 += A.norms[:, None]
         D2 += B.norms[candidates]
-    else:
-        gap = as_numbers(B, grid.base)[candidates] - as_numbers(A, grid.base)[:, None]
-        if A.present is not None or B.present is not None:
-            gap = np.where(common_present(A, B, candidates), gap, 0.0)
-        D2 = np.einsum("icd,icd->ic", gap, gap)
-    D2 *= grid.step**2
-    return D2
+        return D2
+    others -= as_numbers(A, grid.base)[:, None]
+    if A.present is not None or B.present is not None:
+        others = np.where(common_present(A, B, candidates), others, 0.0)
+    return np.einsum("icd,icd->ic", others, others)
 
 
 def common_columns(A, B):
@@ -253,15 +327,12 @@ def common_present(A, B, candidates):
     """Which columns each row of A and each of its own rows of B have in common, (n, c, D)."""
     M = np.True_ if A.present is None else A.present[:, None]
     N = np.True_ if B.present is None else B.present[candidates]
-    return np.broadcast_to(M & N, (*candidates.shape, A.digits[0].shape[1]))
+    return np.broadcast_to(M & N, (*candidates.shape, B.numbers.shape[1]))
 
 
-def typical_neighbor_distance(geometry):
+def typical_neighbor_distance(all_rows):
     """Median distance of a row to its nearest other one, on a sample of the rows; only its magnitude counts."""
-    n_rows, n_columns = geometry.rows_.shape
-    most = int(np.clip(np.sqrt(SAMPLE_WORK / n_columns), 64, 512))
-    sample = np.unique(np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.intp))
-    rows = geometry.rows_[sample].astype(np.float64)
+    rows = all_rows[spread_sample(all_rows)].astype(np.float64)
     if sp.issparse(rows):
         products = (rows @ rows.T).toarray()
         norms = np.diag(products)
@@ -271,3 +342,10 @@ def typical_neighbor_distance(geometry):
     nearest = np.min(D2, axis=1, where=D2 > 0, initial=np.inf)
     nearest = np.sqrt(nearest[np.isfinite(nearest)])
     return float(np.median(nearest)) if len(nearest) else float(abs(rows).max()) or 1.0
+
+
+def spread_sample(rows):
+    """Indices of some rows, as far apart in number as they can be."""
+    n_rows, n_columns = rows.shape
+    most = int(np.clip(np.sqrt(SAMPLE_WORK / n_columns), 64, 512))
+    return np.unique(np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.intp))

@@ -66,6 +66,10 @@ class Metric(BaseEstimator, ABC):
         """A metric of the same rows whose distances are never longer and cost less to measure; by default this one."""
         return self
 
+    def placing(self):
+        """The metric by which a large map places new rows; by default this one."""
+        return self
+
     def to_anchors(self, anchors):
         """What measures new rows against some of the fitted ones, block by block: an `Anchors`."""
         return Anchors(self, anchors)
@@ -88,6 +92,8 @@ class Anchors:
 
     #: Whether `Seen.among` can be asked: distances to single fitted rows without a pass over all of them.
     searchable = False
+    #: All fitted rows by coordinates whose distances are nearly those of the metric, as a `VectorSearch`; None without.
+    search: Any = None
     #: Whether the metric has threads of its own, or none that may run side by side.
     threaded = True
 
@@ -100,7 +106,9 @@ class Anchors:
 
 
 class Seen:
-    """A block of new rows as seen from the anchors: `distances` (n, anchors)."""
+    """A block of new rows as seen from the anchors: `distances` (n, anchors), and `coordinates` for a search."""
+
+    coordinates: Any = None
 
     def __init__(self, distances):
         self.distances = distances

@@ -13,13 +13,14 @@ between them stay apart whatever the number of rows.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from prismap.metrics.geometry import FittedIndex
 from prismap.metrics.posteriors.base import Posterior
 from prismap.metrics.posteriors.density import ParzenBlock, ParzenDensity, ParzenRows, arc_between
-from prismap.metrics.posteriors.local import local_probabilities, probabilities_of_new
+from prismap.metrics.posteriors.local import LabelledRows, local_probabilities
 from prismap.metrics.posteriors.rowwise import RootBlock, RootRows, RowPosterior
 from prismap.metrics.segments import SegmentRule
 from prismap.metrics.support import stratified_support
@@ -97,16 +98,21 @@ class LocalParzen(Posterior):
             f"local supports at the rows, {len(support)} support rows and {PATH_SEGMENTS} sub-segments between them, "
             f"{context.judged}"
         )
-        Q = context.data.squared_to(FittedIndex(self.order), support)
-        ends = RootRows.of(P[self.order], context.data.dtype)
-        self.rows = ExcessRows(ends, self.along.rows(Q, folds[self.order]))
+        self.labelled, self.folds = labelled_rows(context), folds
         return self
+
+    @cached_property
+    def rows(self):
+        """State of the fitted rows, made at first use: a map that is loaded to place new rows does not need it."""
+        Q = self.context.data.squared_to(FittedIndex(self.order), self.support)
+        ends = RootRows.of(self.local[self.order], self.context.data.dtype)
+        return ExcessRows(ends, self.along.rows(Q, self.folds[self.order]))
 
     def new(self, rows, self_similarity=None):
         """State of new rows."""
         data = self.context.data
         Q = data.squared_to(rows, self.support, self_similarity)
-        P = predict_locally(self.context, rows, self_similarity)
+        P = self.labelled.judge(rows, self_similarity)
         return ExcessRows(RootRows.of(P, data.dtype), self.along.rows(Q))
 
     def block(self, A, B):
@@ -124,7 +130,9 @@ class LocalParzen(Posterior):
 
     def cheaper(self):
         """The arcs between end points alone: the excess is never negative."""
-        return LocalEnds().restore(self.context, {"local_probabilities": self.local})
+        ends = LocalEnds().restore(self.context, {"local_probabilities": self.local})
+        ends.labelled = self.labelled  # whose cells are made once
+        return ends
 
     def state(self):
         """The fitted rows' own probabilities and the small support; the rest follows from rows and labels."""
@@ -148,22 +156,19 @@ class LocalEnds(RowPosterior):
 
     def restore(self, context, state):
         """From the arrays of `state`."""
-        self.context = context
+        self.labelled = labelled_rows(context)
         self.judged = f"local supports at the rows only, {context.judged}"
         return self.hold(context, state["local_probabilities"])
 
     def predict(self, rows, self_similarity=None):
         """Class probabilities of new rows by their nearest labelled ones."""
-        return predict_locally(self.context, rows, self_similarity)
+        return self.labelled.judge(rows, self_similarity)
 
     def state(self):
         """The fitted rows' own probabilities."""
         return {"local_probabilities": self.fitted_probabilities}
 
 
-def predict_locally(context, rows, self_similarity=None):
-    """From new rows to class probabilities by their nearest labelled rows."""
-    n_classes = len(context.classes)
-    return probabilities_of_new(
-        context.data, rows, rows.shape[0], context.values, n_classes, context.perplexity, self_similarity
-    )
+def labelled_rows(context):
+    """The labelled rows of a context."""
+    return LabelledRows(context.data, context.values, len(context.classes), context.perplexity)

@@ -5,8 +5,9 @@ support, its nearest labelled rows outside its fold, with Gaussian weights of th
 
     p(c | x) = sum_{l near x, c_l = c} w_l(x),    w_l(x) ~ exp(-||x - x_l||^2 / 2 sigma(x)^2).
 
-All labels are seen, for the price of one neighbour search in the data's own geometry; what lies between two rows is not
-looked at (one sub-segment, see `prismap.metrics.posteriors.rowwise`).
+All labels are seen, for the price of one neighbour search in the data's own geometry. New rows find their local support
+by `prismap.metrics.nearest`, without a pass over all labelled rows where these are many vectors. What lies between two
+rows is not looked at (one sub-segment, see `prismap.metrics.posteriors.rowwise`).
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from __future__ import annotations
 import numpy as np
 
 from prismap._affinities import bandwidths
-from prismap._blocks import WORKING_BYTES, row_blocks
+from prismap._blocks import row_blocks
 from prismap._partition import partition_neighbors
-from prismap._search import smallest
 from prismap.metrics.geometry import FittedIndex
+from prismap.metrics.nearest import nearest_among, number_of, part_of
 from prismap.metrics.support import stratified_folds
 
 #: Neighbours in units of the perplexity, and how many folds share them out.
@@ -39,21 +40,36 @@ def local_probabilities(geometry, codes, n_classes, perplexity, rng, *, cross_fi
     P = np.empty((geometry.n_rows_, n_classes))
     P[labelled] = class_shares(D2, codes[labelled][found.indices], n_classes, perplexity)
     others = np.flatnonzero(codes < 0)
-    P[others] = probabilities_of_new(geometry, FittedIndex(others), len(others), codes, n_classes, perplexity)
+    if len(others):
+        P[others] = LabelledRows(geometry, codes, n_classes, perplexity).judge(FittedIndex(others))
     return P
 
 
-def probabilities_of_new(geometry, rows, n_rows, codes, n_classes, perplexity, self_similarity=None):
-    """Class probabilities of rows that have no label, by their nearest labelled ones."""
-    labelled = np.flatnonzero(codes >= 0)
-    k = min(int(NEIGHBORS_FACTOR * perplexity), len(labelled))
-    P = np.empty((n_rows, n_classes))
-    for block in row_blocks(n_rows, 24.0 * len(labelled), WORKING_BYTES):
-        part = FittedIndex(rows.index[block]) if isinstance(rows, FittedIndex) else rows[block]
-        own = None if self_similarity is None else self_similarity[block]
-        D2, near = smallest(np.maximum(geometry.squared_to(part, labelled, own), 0), k)
-        P[block] = class_shares(D2.astype(np.float64), codes[labelled][near], n_classes, perplexity)
-    return P
+class LabelledRows:
+    """The labelled rows, and how the nearest of them judge rows that have no label.
+
+    Parameters
+    ----------
+    geometry : the metric of the data's own distances.
+    codes : class codes of its rows, -1 where there is no label.
+    n_classes, perplexity : number of classes, and of neighbours that judge.
+    """
+
+    def __init__(self, geometry, codes, n_classes, perplexity):
+        labelled = np.flatnonzero(codes >= 0)
+        self.codes, self.nearest = codes[labelled], nearest_among(geometry, labelled)
+        self.n_classes, self.perplexity = n_classes, perplexity
+        self.n_neighbors = min(int(NEIGHBORS_FACTOR * perplexity), len(labelled))
+
+    def judge(self, rows, self_similarity=None):
+        """Class probabilities of rows, new ones or a `FittedIndex`."""
+        n_rows = number_of(rows)
+        P = np.empty((n_rows, self.n_classes))
+        for block in row_blocks(n_rows, 64.0 * self.n_neighbors):
+            own = None if self_similarity is None else self_similarity[block]
+            D2, near = self.nearest.find(part_of(rows, block), self.n_neighbors, own)
+            P[block] = class_shares(D2, self.codes[near], self.n_classes, self.perplexity)
+        return P
 
 
 def class_shares(D2, codes, n_classes, perplexity):
