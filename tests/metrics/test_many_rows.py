@@ -13,7 +13,7 @@ from prismap.map.cells import nearest_of
 from prismap.metrics import FisherMetric
 from prismap.metrics.geometry import VectorMetric
 from prismap.metrics.posteriors import base, excess, nystroem
-from prismap.metrics.posteriors.local import LabelledRows, class_shares, local_probabilities
+from prismap.metrics.posteriors.local import LabelledRows, best_perplexity, class_shares, local_probabilities
 from prismap.metrics.posteriors.lssvm import log_loss, softmax, solve
 from prismap.metrics.posteriors.nystroem import fit_on_all_rows, normal_equations, solve_normal
 from prismap.neighbors import kneighbors
@@ -71,16 +71,56 @@ def test_rows_beyond_those_it_is_fitted_on_are_predicted(monkeypatch):
 
 def test_local_probabilities_equal_a_loop_over_neighbours():
     geometry = VectorMetric().over(X)
-    P = local_probabilities(geometry, CLASSES, 3, 10, np.random.default_rng(0), cross_fit=False)
+    P, judging = local_probabilities(geometry, CLASSES, 3, 10, np.random.default_rng(0), cross_fit=False)
     D2 = squared(X, X)
     np.fill_diagonal(D2, np.inf)
     for i in (0, 57, 311):
         near = np.argsort(D2[i])[:30]
-        expected = class_shares(D2[i, near][None], CLASSES[near][None], 3, 10)[0]
+        expected = class_shares(D2[i, near][None], CLASSES[near][None], 3, judging)[0]
         np.testing.assert_allclose(P[i], expected, atol=1e-4)
-        weights = np.exp(-(D2[i, near] - D2[i, near].min()) / (2 * width_of(D2[i, near], 10) ** 2))
+        weights = np.exp(-(D2[i, near] - D2[i, near].min()) / (2 * width_of(D2[i, near], judging) ** 2))
         slow = [weights[CLASSES[near] == c].sum() / weights.sum() for c in range(3)]
         np.testing.assert_allclose(expected, slow, atol=1e-4)
+
+
+def test_the_perplexity_of_the_judges_has_the_lowest_loss_out_of_fold():
+    """Stripes that are finer than the map's perplexity want few judges; labels of chance want all there are."""
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(0, 10, size=(600, 1))
+    stripes, noise = np.floor(2 * rows[:, 0]).astype(int) % 2, rng.integers(0, 2, size=600)
+    D2 = squared(rows, rows)
+    np.fill_diagonal(D2, np.inf)
+    order = np.argsort(D2, axis=1)[:, :90]
+    near2 = np.take_along_axis(D2, order, axis=1)
+    for codes, expected in ((stripes, 10), (noise, 30)):
+        losses = {
+            judges: np.mean([
+                -np.log(max(class_shares(near2[i : i + 1], codes[order[i : i + 1]], 2, judges)[0, codes[i]], 1e-12))
+                for i in range(600)
+            ])
+            for judges in (30, 15, 10, 5)
+        }  # fmt: skip
+        assert min(losses, key=losses.get) == expected
+        assert best_perplexity(near2, codes[order], codes, 2, 30, rng) == pytest.approx(expected)
+    assert best_perplexity(near2, stripes[order], stripes, 2, 3, rng) == 3  # 1.5 would judge by one row alone
+
+
+def test_the_perplexity_of_the_judges_is_kept(monkeypatch):
+    monkeypatch.setattr(base, "MOST_SUPPORT", 100)
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(0, 10, size=(600, 2))
+    y = np.floor(2 * rows[:, 0]).astype(int) % 2
+    metric = FisherMetric(posterior="parzen", supervision=0.8, random_state=0).fit(rows, y)
+    new = rng.uniform(0, 10, size=(7, 2))
+    state = metric.state()
+    assert state["local_perplexity"] < 30
+    assert f"perplexity {state['local_perplexity']:g}" in metric.describe()
+    again = FisherMetric(**metric.get_params()).restore(rows, y, state)
+    np.testing.assert_array_equal(again.class_probabilities(new), metric.class_probabilities(new))
+    np.testing.assert_array_equal(metric.cheaper().class_probabilities(new), metric.class_probabilities(new))
+    former = {name: value for name, value in state.items() if name != "local_perplexity"}
+    former = FisherMetric(**metric.get_params()).restore(rows, y, former)
+    assert former.posterior_.labelled.judging == 30
 
 
 def width_of(d2, perplexity):
@@ -99,11 +139,12 @@ def width_of(d2, perplexity):
 def test_local_probabilities_of_noise_are_at_chance_and_unlabelled_rows_get_theirs():
     geometry = VectorMetric().over(X)
     noise = np.random.default_rng(1).permutation(CLASSES)
-    P = local_probabilities(geometry, noise, 3, 10, np.random.default_rng(0))
+    P, judging = local_probabilities(geometry, noise, 3, 10, np.random.default_rng(0))
+    assert judging == 10
     assert abs((P.argmax(axis=1) == noise).mean() - 1 / 3) < 0.08
     codes = np.where(np.arange(400) % 4 == 0, -1, CLASSES)
-    P = local_probabilities(geometry, codes, 3, 10, np.random.default_rng(0))
-    new = LabelledRows(geometry, codes, 3, 10).judge(X[::4])
+    P, judging = local_probabilities(geometry, codes, 3, 10, np.random.default_rng(0))
+    new = LabelledRows(geometry, codes, 3, 10, judging).judge(X[::4])
     np.testing.assert_allclose(P[::4], new, atol=1e-6)
     assert (P[::4].argmax(axis=1) == CLASSES[::4]).mean() > 0.7
 
@@ -188,10 +229,10 @@ def test_a_large_map_is_made_from_neighbours_and_landmarks(monkeypatch, tmp_path
 def test_no_row_of_the_own_fold_is_asked(monkeypatch):
     folds = np.arange(400) % 4
     monkeypatch.setattr("prismap.metrics.posteriors.local.stratified_folds", lambda codes, n_folds, rng: folds)
-    P = local_probabilities(VectorMetric().over(X), CLASSES, 3, 10, np.random.default_rng(0))
+    P, judging = local_probabilities(VectorMetric().over(X), CLASSES, 3, 10, np.random.default_rng(0))
     D2 = squared(X, X)
     np.fill_diagonal(D2, np.inf)
     for i in (3, 118, 260):
         near = np.argsort(D2[i])[:30]
         near = near[folds[near] != folds[i]]
-        np.testing.assert_allclose(P[i], class_shares(D2[i, near][None], CLASSES[near][None], 3, 10)[0], atol=1e-4)
+        np.testing.assert_allclose(P[i], class_shares(D2[i, near][None], CLASSES[near][None], 3, judging)[0], atol=1e-4)

@@ -33,6 +33,7 @@ SPARSE = ("rows/data", "rows/indices", "rows/indptr", "rows/shape")
 SCALARS = (
     "mapping/scale",
     "metric/bandwidth",
+    "metric/local_perplexity",
     "metric/machine_gamma",
     "metric/machine_temperature",
     "metric/trees_temperature",

@@ -77,13 +77,13 @@ class LocalParzen(Posterior):
         among = np.full(len(context.values), -1, dtype=np.intp)
         among[context.support] = context.values[context.support]
         support = stratified_support(among, PATH_SUPPORT, context.rng)
-        P = local_probabilities(
+        P, judging = local_probabilities(
             context.data, context.values, len(context.classes), context.perplexity, context.rng,
             cross_fit=context.cross_fit,
         )  # fmt: skip
-        return self._hold(context, support, P)
+        return self._hold(context, support, P, judging)
 
-    def _hold(self, context, support, P):
+    def _hold(self, context, support, P, judging):
         self.context, self.support, self.local = context, support, P
         # The small support does not know the labels of other rows, so that they leave out no fold of it.
         folds = np.full(len(P), -1, dtype=np.intp)
@@ -95,10 +95,10 @@ class LocalParzen(Posterior):
             context.bandwidth, SegmentRule(n_segments=PATH_SEGMENTS),
         )  # fmt: skip
         self.judged = (
-            f"local supports at the rows, {len(support)} support rows and {PATH_SEGMENTS} sub-segments between them, "
-            f"{context.judged}"
+            f"local supports of perplexity {judging:g} at the rows, {len(support)} support rows and {PATH_SEGMENTS} "
+            f"sub-segments between them, {context.judged}"
         )
-        self.labelled, self.folds = labelled_rows(context), folds
+        self.labelled, self.folds = labelled_rows(context, judging), folds
         return self
 
     @cached_property
@@ -130,19 +130,24 @@ class LocalParzen(Posterior):
 
     def cheaper(self):
         """The arcs between end points alone: the excess is never negative."""
-        ends = LocalEnds().restore(self.context, {"local_probabilities": self.local})
+        ends = LocalEnds().restore(self.context, self.state())
         ends.labelled = self.labelled  # whose cells are made once
         return ends
 
     def state(self):
-        """The fitted rows' own probabilities and the small support; the rest follows from rows and labels."""
-        return {"local_probabilities": self.local, "path_support": self.support}
+        """The fitted rows' own probabilities, their perplexity and the small support; rows and labels tell the rest."""
+        return {
+            "local_probabilities": self.local, "local_perplexity": np.array(self.labelled.judging),
+            "path_support": self.support,
+        }  # fmt: skip
 
     def restore(self, context, state):
         """From the arrays of `state`; files of the first version looked at the rows only."""
         if "path_support" not in state:
             return LocalEnds().restore(context, state)
-        return self._hold(context, state["path_support"], state["local_probabilities"])
+        return self._hold(
+            context, state["path_support"], state["local_probabilities"], judging_perplexity(context, state)
+        )
 
 
 class LocalEnds(RowPosterior):
@@ -156,7 +161,7 @@ class LocalEnds(RowPosterior):
 
     def restore(self, context, state):
         """From the arrays of `state`."""
-        self.labelled = labelled_rows(context)
+        self.labelled = labelled_rows(context, judging_perplexity(context, state))
         self.judged = f"local supports at the rows only, {context.judged}"
         return self.hold(context, state["local_probabilities"])
 
@@ -165,10 +170,17 @@ class LocalEnds(RowPosterior):
         return self.labelled.judge(rows, self_similarity)
 
     def state(self):
-        """The fitted rows' own probabilities."""
-        return {"local_probabilities": self.fitted_probabilities}
+        """The fitted rows' own probabilities, and their perplexity."""
+        return {
+            "local_probabilities": self.fitted_probabilities, "local_perplexity": np.array(self.labelled.judging),
+        }  # fmt: skip
 
 
-def labelled_rows(context):
-    """The labelled rows of a context."""
-    return LabelledRows(context.data, context.values, len(context.classes), context.perplexity)
+def labelled_rows(context, judging):
+    """The labelled rows of a context, with the perplexity that they judge with."""
+    return LabelledRows(context.data, context.values, len(context.classes), context.perplexity, judging)
+
+
+def judging_perplexity(context, state):
+    """The perplexity in a `state`; in files of former versions it was that of the map."""
+    return float(state.get("local_perplexity", context.perplexity))
