@@ -10,7 +10,9 @@ import resource
 import time
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from statistics import median
 from typing import Any
 
@@ -84,8 +86,22 @@ def core_seconds() -> float:
 
 
 def peak_gb() -> float:
-    """The most memory that this process ever held, GB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+    """The most memory that this process ever held, GB; `ru_maxrss` would count what its parent held, too."""
+    with open("/proc/self/status", encoding="ascii") as lines:
+        return next(int(line.split()[1]) * 1024 / 1e9 for line in lines if line.startswith("VmHWM:"))
+
+
+def on_its_own(work: Callable[..., Any], *args: Any) -> Any:
+    """What a function returns in a new process, whose memory is then its own."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(work, *args).result()
+
+
+def clocked(work: Callable[[], Any]) -> tuple[Any, float]:
+    """Result and core seconds."""
+    before = core_seconds()
+    result = work()
+    return result, core_seconds() - before
 
 
 CLOCKS = {"wall": time.perf_counter, "cpu": core_seconds}

@@ -3,19 +3,20 @@
 Every part is a process of its own, one after another: bench modules (`fit` or `bench_fit`) on the page "speed", and
 parts of benchmarks/large.py on the page "large". With --out each part keeps its rows, and both pages are written from
 all rows that are there, so that one part can be measured again without the others. --resume leaves out parts whose
-rows are there. A part that fails is named and the others go on.
+rows are there with their commit. A part that fails is named and the others go on.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import os
 import subprocess
 import sys
 
 from experiments import ledger
-from experiments.run import ONE_THREAD, is_done
+from experiments.run import ONE_THREAD
 
 PAGES = ("speed", "large")
 
@@ -38,6 +39,13 @@ def run_part(script, part, args):
     return subprocess.run(command, check=False, env=os.environ | threads).returncode
 
 
+def is_measured(script, part, args):
+    """Whether rows of the same size are there that say which code they are of; older ones are measured again."""
+    path = ledger.rows_path(script, part, args.out)
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return bool(kept.get("commit")) and kept["quick"] == args.quick
+
+
 def write_pages(out):
     """Both pages from the rows that are there: the goals on one of them look at the rows of both."""
     for name in PAGES:
@@ -55,7 +63,7 @@ def main():
     script = importlib.import_module(f"benchmarks.{args.page}")
     parts = [part_named(script, name) for name in args.parts] or ledger.feasible(script, args.data)
     if args.resume and args.out:
-        parts = [part for part in parts if not is_done(script, part, args)]
+        parts = [part for part in parts if not is_measured(script, part, args)]
     failed = [part for part in parts if run_part(script, part, args)]
     if args.out:
         write_pages(args.out)
