@@ -27,10 +27,10 @@ PARTS = {
     "settling": settling,
     "threads": threads,
     "files": files,
-    "files of 20 million": files_of_20_million,
+    "files-of-20-million": files_of_20_million,
     "machines": machines,
     "drift": drift,
-    "drift of 100 million": drift_of_100_million,
+    "drift-of-100-million": drift_of_100_million,
     "refit": refit,
     "reading": reading,
 }
