@@ -45,7 +45,7 @@ class Comparison:
             "what": self.name,
             "theirs / ours": f"{self.ratio:.3g} ({'one pair' if single else f'{self.low:.3g} .. {self.high:.3g}'})",
             "goal": self.outcome,
-            "our seconds": f"{self.ours_seconds:.2g}{' CPU' if self.clock == 'cpu' else ''}",
+            "our seconds": f"{self.ours_seconds:.2g}{'' if self.clock == 'wall' else ' CPU'}",
             "peak MiB": "" if self.peak_bytes is None else f"{self.peak_bytes / 2**20:.0f}",
             "answer": {True: "same", False: "OTHER", None: ""}[self.equal],
             "note": self.note,
@@ -60,7 +60,8 @@ def compare(
     """Run both sides `repeat` times in turn. `scale` multiplies their time when they do only a part of the work.
 
     `goal` is the least theirs / ours that is wanted. `clock`: "cpu" for the seconds that cores worked for this process
-    and for those that it started, or "wall". `peak=False` saves the further run of ours that measures its memory.
+    and for those that it started, "own" for this process alone, or "wall". `peak=False` saves the further run of ours
+    that measures its memory.
     """
     equal = None if check is None else bool(check(ours(), theirs()))
     mine, others = [], []
@@ -104,7 +105,7 @@ def clocked(work: Callable[[], Any]) -> tuple[Any, float]:
     return result, core_seconds() - before
 
 
-CLOCKS = {"wall": time.perf_counter, "cpu": core_seconds}
+CLOCKS = {"wall": time.perf_counter, "cpu": core_seconds, "own": time.process_time}
 
 
 def seconds(work: Callable[[], Any], clock: str = "cpu") -> float:

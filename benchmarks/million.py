@@ -33,7 +33,7 @@ from benchmarks.harness import clocked, peak_gb
 from benchmarks.maps import sampled_recall
 from prismap.quality import knn_error
 
-NOISE, N_HELD_OUT = 0.05, 10_000
+N_ROWS, NOISE, N_HELD_OUT = 1_000_000, 0.05, 10_000
 #: openTSNE's iterations, and how often it tells how far it is.
 N_ITER, EVERY = 750, 50
 
@@ -152,11 +152,11 @@ def keep(folder, who, n_rows, line):
     line_path(folder, who, n_rows).write_text(text + "\n", encoding="utf-8")
 
 
-def run_lines(data_folder, folder, sizes, who, *, threads=1, most=0):
-    """Every line in a process of its own; the rows are written for at least `most` of them."""
+def run_lines(data_folder, folder, sizes, who, threads=1):
+    """Every line in a process of its own."""
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "held.npz").exists():
-        write_rows(data_folder, folder, max([most, *sizes]))
+        write_rows(data_folder, folder, max(sizes))
     env = os.environ | {name: str(threads) for name in ONE_THREAD}
     for n_rows in sizes:
         for name in who:
@@ -166,15 +166,14 @@ def run_lines(data_folder, folder, sizes, who, *, threads=1, most=0):
 
 
 def million(options):
-    """The lines that the folder of long runs has, and those that it has not, measured now."""
-    sizes = (12_000,) if options.quick else (60_000, 1_000_000)
+    """The lines of the folder of long runs as they are; where it has none, all are measured."""
+    sizes, who = (12_000,) if options.quick else (60_000, N_ROWS), ("prismap", "openTSNE", "permuted")
     with tempfile.TemporaryDirectory() as passing:
         folder = options.folder or Path(passing)
-        for n_rows in sizes:
-            for who in ("prismap", "openTSNE", "permuted"):
-                path = line_path(folder, who, n_rows)
-                if not path.exists():
-                    run_lines(options.data, folder, [n_rows], [who], most=max(sizes))
+        if not any(folder.glob("line-*.json")):
+            run_lines(options.data, folder, sizes, who)
+        for path in (line_path(folder, name, n_rows) for n_rows in sizes for name in who):
+            if path.exists():
                 yield as_row(json.loads(path.read_text(encoding="utf-8")))
 
 
@@ -199,7 +198,7 @@ def main():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", required=True)
-    parser.add_argument("--rows", type=int, nargs="+", default=[60_000, 1_000_000])
+    parser.add_argument("--rows", type=int, nargs="+", default=[60_000, N_ROWS])
     parser.add_argument("--who", choices=list(WORK), nargs="+", default=list(WORK))
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="where rows, checkpoints and lines lie (without it, removed)")
@@ -208,7 +207,7 @@ def main():
     if args.one:
         return one(args.who[0], args.rows[0], args.folder)
     with tempfile.TemporaryDirectory() as passing:
-        run_lines(args.data, args.folder or Path(passing), args.rows, args.who, threads=args.threads)
+        run_lines(args.data, args.folder or Path(passing), args.rows, args.who, args.threads)
     return None
 
 
