@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 from benchmarks.files import files, files_of_20_million, machines
-from benchmarks.goals import estimate, goals_table
+from benchmarks.goals import estimate, goals_table, measured_on
 from benchmarks.maps import growth, map_of_mnist, neighbours, settling, threads
 from benchmarks.million import million
 from benchmarks.reading import reading
@@ -39,7 +39,7 @@ WITHOUT_DATA = tuple(part for part in PARTS if part not in ("million", "neighbou
 
 def summary(out):
     """All goals with their figures, and what these say of a billion rows."""
-    return "\n\n".join(filter(None, ["## Goals", goals_table(out), estimate(out)]))
+    return "\n\n".join(filter(None, [measured_on(out, "large"), "## Goals", goals_table(out), estimate(out)]))
 
 
 READING = """

@@ -100,7 +100,7 @@ def write_page(script, out):
     for part, kept in found.items():
         blocks += [f"## {part}", markdown(kept["rows"])]
     blocks += [f"![{path.stem.replace('_', ' ')}]({path.name})" for path in sorted(out.glob(f"{name}*.png"))]
-    seconds = ", ".join(f"{part} {kept['seconds']}" for part, kept in found.items())
+    seconds = ", ".join(f"{part} {kept['seconds']}" for part, kept in found.items() if "seconds" in kept)
     version = ", ".join(sorted({kept["version"] for kept in found.values()}))
     command = getattr(script, "COMMAND", f"python -m experiments.{name} --data FOLDER")
     blocks.append(f"`{command}`, prismap {version}; seconds of each part: {seconds}.")
