@@ -5,14 +5,21 @@ BIN := $(VENV)/bin
 DATA ?=
 PEERS ?=
 RESUME ?=
+PARTS ?=
+FOLDER ?=
+# What both pages of benchmarks take.
+MEASURE = $(BIN)/python -m benchmarks.run $(PARTS) $(if $(DATA),--data $(DATA)) $(if $(RESUME),--resume) \
+	$(if $(FOLDER),--folder $(FOLDER)) $(if $(PEERS),--peers $(PEERS)) --out docs/results
 
-.PHONY: demo test lint format bench experiments docs pictures release-check lowest portable fuzz soak web clean help
+.PHONY: demo test lint format bench large experiments docs pictures release-check lowest portable fuzz soak web clean help
 
 help:
 	@echo "make demo         fit, report and draw the digits demo into demo/"
 	@echo "make test         run the test suite"
 	@echo "make lint         ruff and mypy"
-	@echo "make bench        ratios against peers and limits (benchmarks/)"
+	@echo "make bench        ratios against peers and limits (docs/results/speed.md); DATA, RESUME=1, PARTS=\"fit metrics\""
+	@echo "make large        large maps and files, all goals (docs/results/large.md; hours); DATA, RESUME=1, PARTS=drift,"
+	@echo "                  FOLDER=where large files may lie"
 	@echo "make experiments  the papers' tables (hours); DATA=folder of the data sets, PEERS=python with umap-learn and others, RESUME=1"
 	@echo "make docs         the documentation, into docs/_build/html"
 	@echo "make pictures     the README's pictures anew, from the gallery"
@@ -54,7 +61,10 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 bench: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.run $(if $(DATA),--data $(DATA)) --page docs/results/speed.md
+	$(MEASURE) --page speed
+
+large: $(VENV)/.dev
+	$(MEASURE) --page large
 
 experiments: $(VENV)/.dev
 	$(BIN)/python -m experiments.run $(if $(DATA),--data $(DATA)) $(if $(PEERS),--peers $(PEERS)) $(if $(RESUME),--resume)

@@ -27,6 +27,6 @@ def cases(data_folder=None):
                 "ours": lambda model=model, budget=budget: copy.copy(model).report(budget=budget),
                 "theirs": lambda n=n_rows: PrisMap(random_state=0).fit(X[:n], y[:n]),
                 "goal": goal,
-                "clock": "cpu",
-                "repeat": 3,
+                "repeat": 2,
+                "peak": False,
             }

@@ -1,18 +1,17 @@
-"""Memory of a fit as a share of the data: a memory-mapped npy file and a folder of parquet files.
+"""A part of the large page: memory of a fit as a share of the data, of a memory-mapped npy file and of parquet files.
 
-``python -m benchmarks.reading FOLDER [--rows N]`` writes N generated rows of 64 columns in single precision to FOLDER,
-reads and maps them in processes of their own, and removes them. The peak is that of the process: all its memory, or
-only its own (anonymous) memory, since pages of a mapped file are given up when others need them. What an import of
-prismap holds is taken off.
+Generated rows of 64 columns in single precision are written, read and mapped in processes of their own, and removed.
+The peak is that of the process: all its memory, or only its own (anonymous) memory, since pages of a mapped file are
+given up when others need them. What an import of prismap holds is taken off.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -75,7 +74,7 @@ def write_data(folder: Path, n_rows: int) -> int:
     y = rng.integers(N_CLASSES, size=n_rows)
     X = rng.standard_normal((n_rows, N_COLUMNS), dtype=np.float32)
     X += 2 * rng.standard_normal((N_CLASSES, N_COLUMNS), dtype=np.float32)[y]
-    (folder / "parts").mkdir(parents=True)
+    (folder / "parts").mkdir()
     np.save(folder / "X.npy", X)
     np.save(folder / "y.npy", y)
     for number, rows in enumerate(np.array_split(np.arange(n_rows), N_FILES)):
@@ -84,28 +83,22 @@ def write_data(folder: Path, n_rows: int) -> int:
     return X.nbytes
 
 
-def main() -> None:
+def reading(options):
     """Write, measure each way in a process of its own, remove."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--rows", type=int, default=300_000)
-    parser.add_argument("--fit-rows", type=int, default=1000)
-    args = parser.parse_args()
-    folder = args.folder / "bench_reading"
+    n_rows, fit_rows = (20_000, 200) if options.quick else (300_000, 1000)
+    folder = Path(tempfile.mkdtemp(dir=options.folder))
     try:
-        n_bytes = write_data(folder, args.rows)
-        print(f"{args.rows:,} rows x {N_COLUMNS}, float32: {n_bytes / 2**20:.0f} MiB", flush=True)
+        n_bytes = write_data(folder, n_rows)
         for name, work in WORK.items():
-            command = [sys.executable, "-c", WATCHED.replace("WORK", work), str(folder), str(args.fit_rows)]
+            command = [sys.executable, "-c", WATCHED.replace("WORK", work), str(folder), str(fit_rows)]
             ended = subprocess.run(command, capture_output=True, text=True, check=False)
             if ended.returncode:
                 raise SystemExit(f"{name}: {ended.stderr}")
             found = json.loads(ended.stdout.splitlines()[-1])
-            own, whole = found["own"] / n_bytes, found["all"] / n_bytes
-            print(f"{name}: own memory {own:.2f} x the data, all {whole:.2f} x; {found['cpu']:.0f} CPU s", flush=True)
+            yield {
+                "what": name, "rows": n_rows, "data MiB": round(n_bytes / 2**20),
+                "own memory x the data": f"{found['own'] / n_bytes:.2f}",
+                "all memory x the data": f"{found['all'] / n_bytes:.2f}", "CPU s": round(found["cpu"]),
+            }  # fmt: skip
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-if __name__ == "__main__":
-    main()

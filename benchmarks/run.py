@@ -1,65 +1,76 @@
-"""`python -m benchmarks.run [NAME ...] [--data FOLDER] [--repeat N] [--page FILE]`: run the bench modules by name."""
+"""The pages of speed: `python -m benchmarks.run [PART ...] [--page speed|large] [--data FOLDER] [--out FOLDER] ...`.
+
+Every part is a process of its own, one after another: bench modules (`fit` or `bench_fit`) on the page "speed", and
+parts of benchmarks/large.py on the page "large". With --out each part keeps its rows, and both pages are written from
+all rows that are there, so that one part can be measured again without the others. --resume leaves out parts whose
+rows are there with their commit. A part that fails is named and the others go on.
+"""
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import os
-import pkgutil
-import platform
-from pathlib import Path
+import subprocess
+import sys
 
-from experiments.ledger import markdown
+from experiments import ledger
+from experiments.run import ONE_THREAD
 
-import benchmarks
-from benchmarks.harness import run_cases
-
-PAGE = """# Speed: ratios against peers and limits
-
-Both sides in turn in one process, ratio of the medians (range of the single pairs): theirs / ours, so above 1 we are
-faster, and against "its products alone" 1 is the limit. Equal answers are checked where both sides give one. Peak:
-memory of Python and numpy that our side held. A goal is the least ratio that is wanted. "CPU": seconds of the process
-instead of the clock's. Large maps and files: [large](large.md).
-"""
+PAGES = ("speed", "large")
 
 
-def bench_names() -> list[str]:
-    """Modules called bench_*."""
-    return sorted(m.name for m in pkgutil.iter_modules(benchmarks.__path__) if m.name.startswith("bench_"))
+def part_named(script, name):
+    """A part of a page by its name; bench modules also without what all their names begin with."""
+    found = [part for part in (name, f"bench_{name}") if part in script.PARTS]
+    if not found:
+        raise SystemExit(f"{name!r} is no part of the page; there are {', '.join(script.PARTS)}.")
+    return found[0]
 
 
-def main() -> None:
-    """Run what was asked for and print ratios."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help=f"among {', '.join(bench_names())}; all by default")
-    parser.add_argument("--data", help="folder of the data sets, for the cases that want one")
-    parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--page", type=Path, help="also write the figures to this Markdown file")
+def run_part(script, part, args):
+    """One part as a process that shows its rows as they come; its exit code."""
+    command = [sys.executable, "-m", script.__name__, "--parts", part]
+    for option in ("data", "out", "peers", "folder"):
+        command += [f"--{option}", str(given)] if (given := getattr(args, option)) else []
+    command += ["--quick"] if args.quick else []
+    threads = {} if part in script.THREADED else ONE_THREAD
+    return subprocess.run(command, check=False, env=os.environ | threads).returncode
+
+
+def is_measured(script, part, args):
+    """Whether rows of the same size are there that say which code they are of; older ones are measured again."""
+    path = ledger.rows_path(script, part, args.out)
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return bool(kept.get("commit")) and kept["quick"] == args.quick
+
+
+def write_pages(out):
+    """Both pages from the rows that are there: the goals on one of them look at the rows of both."""
+    for name in PAGES:
+        ledger.write_page(importlib.import_module(f"benchmarks.{name}"), out)
+
+
+def main():
+    """The command line; exit code 1 if a part failed."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("parts", nargs="*", help="some of the parts (all)")
+    parser.add_argument("--page", choices=PAGES, default="speed", help="the page they belong to (%(default)s)")
+    parser.add_argument("--resume", action="store_true", help="leave out parts whose rows are there")
+    ledger.add_options(parser)
     args = parser.parse_args()
-    names = [name if name.startswith("bench_") else f"bench_{name}" for name in args.names] or bench_names()
-    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    blocks = [PAGE.strip()]
-    print(machine, flush=True)
-    for name in names:
-        print(f"\n{name}", flush=True)
-        cases = importlib.import_module(f"benchmarks.{name}").cases(args.data)
-        rows = [as_row(one) for one in run_cases(cases, args.repeat)]
-        blocks += [f"## {name}", markdown(rows)] if rows else []
-    if args.page:
-        blocks.append(f"`python -m benchmarks.run --data FOLDER` on {machine}.")
-        args.page.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
-
-
-def as_row(found):
-    """A comparison as a row of the page."""
-    return {
-        "what": found.name, "theirs / ours": f"{found.ratio:.3g} ({found.low:.3g} .. {found.high:.3g})",
-        "goal": found.outcome,
-        "our seconds": f"{found.ours_seconds:.2g}{' CPU' if found.clock == 'cpu' else ''}",
-        "peak MiB": f"{found.peak_bytes / 2**20:.0f}",
-        "answer": "same" if found.equal else "OTHER", "note": found.note,
-    }  # fmt: skip
+    script = importlib.import_module(f"benchmarks.{args.page}")
+    parts = [part_named(script, name) for name in args.parts] or ledger.feasible(script, args.data)
+    if args.resume and args.out:
+        parts = [part for part in parts if not is_measured(script, part, args)]
+    failed = [part for part in parts if run_part(script, part, args)]
+    if args.out:
+        write_pages(args.out)
+    if failed:
+        print(f"failed: {', '.join(failed)}", flush=True)
+    return int(bool(failed))
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

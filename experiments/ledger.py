@@ -3,13 +3,16 @@
 A script has `PARTS`, functions by name from `Options` to rows (dicts), the names of those that need no data set in
 `WITHOUT_DATA`, if any, and `READING`, what we see in the figures. Its docstring opens the page, and it ends with
 ``main(sys.modules[__name__])``. Parts can be run one by one, side by side or again: each leaves a file of rows, and
-pictures called `SCRIPT*.png` beside the page.
+pictures called `SCRIPT*.png` beside the page. A script may also have `summary`, from the folder of the page to a text
+that stands before the tables, and `COMMAND`, how the page is made.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import platform
 import re
 import subprocess
 from dataclasses import dataclass
@@ -26,12 +29,16 @@ EARLIER = "before rows were kept with their commit"
 
 @dataclass(frozen=True)
 class Options:
-    """What a part is told: folder of the data sets, whether small sizes do, Python of the peers, folder of pictures."""
+    """What a part is told: folder of the data sets, whether small sizes do, Python of the peers, folder of pictures.
+
+    `folder` is where large files and what long runs leave may lie; without it, in a passing folder.
+    """
 
     data: str | None = None
     quick: bool = False
     peers: str | None = None
     out: Path | None = None
+    folder: Path | None = None
 
 
 def main(script):
@@ -42,7 +49,7 @@ def main(script):
     parser.add_argument("--parts", nargs="+", choices=list(script.PARTS), help="some of the parts (all)")
     args = parser.parse_args()
     for part in args.parts or feasible(script, args.data):
-        seconds = do_part(script, part, Options(args.data, args.quick, args.peers, args.out))
+        seconds = do_part(script, part, Options(args.data, args.quick, args.peers, args.out, args.folder))
         print(f"{name}, {part}: {seconds:.0f} s", flush=True)
         if args.out:
             write_page(script, args.out)
@@ -54,6 +61,7 @@ def add_options(parser):
     parser.add_argument("--quick", action="store_true", help="smaller sizes, fewer runs")
     parser.add_argument("--peers", help="Python of an environment with umap-learn, openTSNE, minisom and ugtm")
     parser.add_argument("--out", type=Path, help="folder for the page, its rows and its pictures")
+    parser.add_argument("--folder", type=Path, help="where large files may lie and what long runs leave is found")
 
 
 def feasible(script, data):
@@ -65,14 +73,14 @@ def do_part(script, part, options):
     """Make the rows of one part, show them as they come and keep them; seconds of the processor, peers included."""
     if options.out:  # parts put their pictures there, too
         (options.out / "rows").mkdir(parents=True, exist_ok=True)
-    rows, start = [], processor_seconds()
+    rows, start, code = [], processor_seconds(), commit()  # of the code that begins: it may go on while a part runs
     for row in script.PARTS[part](options):
         rows.append(row)
         print("  ".join(f"{key}={cell(value)}" for key, value in row.items()), flush=True)
     seconds = processor_seconds() - start
     if options.out:
         kept = {"rows": rows, "seconds": round(seconds), "quick": options.quick, "version": __version__}
-        kept["commit"] = commit()
+        kept |= {"commit": code, "machine": machine()}
         kept["defaults"] = {name: getattr(PrisMap(), name) for name in FORMER_DEFAULTS}
         path = rows_path(script, part, options.out)
         path.write_text(json.dumps(kept, indent=1, default=lambda value: value.item()) + "\n", encoding="utf-8")
@@ -86,13 +94,16 @@ def write_page(script, out):
     name, blocks = script_name(script), [f"# {title(script)}", explanation(script)]
     if any(kept["quick"] for kept in found.values()):
         blocks.append("**Small sizes: a trial of the script.**")
+    if found and hasattr(script, "summary"):
+        blocks.append(script.summary(out))
     blocks.append(getattr(script, "READING", "").strip())
     for part, kept in found.items():
         blocks += [f"## {part}", markdown(kept["rows"])]
     blocks += [f"![{path.stem.replace('_', ' ')}]({path.name})" for path in sorted(out.glob(f"{name}*.png"))]
-    seconds = ", ".join(f"{part} {kept['seconds']}" for part, kept in found.items())
+    seconds = ", ".join(f"{part} {kept['seconds']}" for part, kept in found.items() if "seconds" in kept)
     version = ", ".join(sorted({kept["version"] for kept in found.values()}))
-    blocks.append(f"`python -m experiments.{name} --data FOLDER`, prismap {version}; seconds of each part: {seconds}.")
+    command = getattr(script, "COMMAND", f"python -m experiments.{name} --data FOLDER")
+    blocks.append(f"`{command}`, prismap {version}; seconds of each part: {seconds}.")
     blocks += runs_of(found, default_maps=hasattr(script, "PrisMap")) if found else []
     if missing := [part for part in script.PARTS if part not in found]:
         blocks.append(f"Not done: {', '.join(missing)}.")
@@ -137,6 +148,11 @@ def commit():
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return ""
+
+
+def machine():
+    """What the rows were measured on, as far as a ratio may depend on it."""
+    return f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
 
 
 def rows_path(script, part, out):

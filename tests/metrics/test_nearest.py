@@ -131,9 +131,9 @@ def test_the_smallest_entries_of_equal_ones_are_the_first():
 
 def test_the_posterior_of_new_and_unlabelled_rows_is_that_of_a_pass_over_all():
     codes = np.where(np.arange(9000) % 5 == 0, -1, CLASSES)
-    judge = LabelledRows(VectorMetric().over(ROWS), codes, 4, 20)
+    judge = LabelledRows(VectorMetric().over(ROWS), codes, 4, 20, 20)
     assert isinstance(judge.nearest, SearchedNearest)
-    slow = LabelledRows(judge.nearest.data, codes, 4, 20)
+    slow = LabelledRows(judge.nearest.data, codes, 4, 20, 20)
     slow.nearest = PassedNearest(judge.nearest.data, judge.nearest.columns)
     others = FittedIndex(np.flatnonzero(codes < 0))
     for rows in (NEW, others):

@@ -6,6 +6,8 @@ import pytest
 from prismap.exceptions import InputError
 from prismap.map import PrisMap
 from prismap.map.drift import class_shift, real_shift
+from prismap.mappings import VoteMap
+from prismap.metrics import FisherMetric
 from scale.conftest import make_rows
 
 
@@ -44,6 +46,36 @@ def test_real_targets_and_none():
     none = PrisMap(perplexity=8, random_state=0).fit(X).drift(X)
     assert (none.shift, none.moved, none.far_share) == (None, False, 0.0)
     assert "posterior" not in str(none)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"supervision": 0.8}, {"metric": FisherMetric(posterior="parzen")}, {"metric": FisherMetric(posterior="trees")},
+        {"supervision": 0.8, "mapping": VoteMap(metric="data")}, {"supervision": 0},
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:.*values are missing")
+@pytest.mark.parametrize("case", ["complete", "missing values", "a large map"])
+def test_distances_and_posteriors_are_those_of_placing_and_of_the_metric(options, case, monkeypatch):
+    if case == "a large map":
+        for module in ("parts", "make", "prismap"):
+            monkeypatch.setattr(f"prismap.map.{module}.DENSE_ROWS", 100)
+        monkeypatch.setattr("prismap.map.make.N_LANDMARKS", 60)
+    X, y = make_rows(120, 0)
+    new = np.vstack([make_rows(300, 5)[0], X[:20], X[:3] + 30])
+    if case == "missing values":
+        X[::7, 0] = new[::9, 2] = np.nan
+    model = PrisMap(perplexity=8, random_state=0, **options).fit(X, y)
+    found, (Y, distances) = model.drift(new), model.parts_.place(new)
+    assert np.array_equal(model.parts_.distances(new)[0], distances)
+    assert found.far_share == np.mean(distances > model.parts_.far_threshold)
+    assert np.isfinite(Y).all()
+    if found.shift is not None:
+        mean = model.metric_.class_probabilities(new).mean(axis=0, dtype=np.float64)
+        fitted = model.metric_.class_probabilities().mean(axis=0, dtype=np.float64)
+        assert found.shift == pytest.approx(0.5 * np.abs(mean - fitted).sum(), rel=1e-5, abs=1e-7)
 
 
 def test_batches_are_looked_at_one_by_one(model):

@@ -63,11 +63,14 @@ def drift_of(parts, target, batches) -> Drift:
     """Compare new rows, batches of them as the parts take them, with the fitted ones; one batch is held at a time."""
     kind = target if isinstance(parts.metric, FisherMetric) and target in ("class", "real") else "none"
     n_new, n_far, total = 0, 0, np.zeros(())
+    # Where the posterior is known at the rows, it looks at the same blocks, which are still in a core's cache.
+    beside = kind == "class" and parts.metric.posterior_.at_rows
     for rows in batches:
         n_new += rows.shape[0]
-        n_far += int((parts.place(rows)[1] > parts.far_threshold).sum())
+        distances, in_blocks = parts.distances(rows, probability_sum(parts.metric) if beside else None)
+        n_far += int((distances > parts.far_threshold).sum())
         if kind != "none":
-            total = total + posterior_sum(parts.metric, rows)
+            total = total + (in_blocks if beside else posterior_sum(parts.metric, rows))
     if not n_new:
         raise InputError("drift needs rows to compare with the fitted ones; there is none.")
     far, expected = n_far / n_new, 1 - FAR_QUANTILE
@@ -83,6 +86,15 @@ def drift_of(parts, target, batches) -> Drift:
         shift, by_chance = real_shift(parts.metric.target_moments()[0], total / n_new, n_new)
         moved = shift > REAL_MOVE + STANDARD_ERRORS * by_chance
     return Drift(n_new, far, expected, noise, shift, by_chance, new_region, moved)
+
+
+def probability_sum(metric):
+    """Class probabilities of a block of rows that the data's own metric has seen, added up over its rows."""
+
+    def of_block(block, part, own):
+        return (metric.posterior_.new_roots(part, own) ** 2).sum(axis=0)
+
+    return of_block
 
 
 def posterior_sum(metric, rows):

@@ -72,13 +72,9 @@ class MapParts:
             for some in (holed, ~holed):
                 Y[some], nearest[some] = self.place(rows[some])
             return Y, nearest
+        by_map, cells, known = self.map_anchors, self.cells, self.known  # made here once, and not by every thread
 
-        # Made here once, and not by every thread.
-        by_data, by_map, cells, known = self.data_anchors, self.map_anchors, self.cells, self.known
-
-        def place_block(block):
-            part = rows[block]
-            own = by_data.see(part)
+        def place_block(block, part, own):
             seen = own if by_map is None else by_map.see(part, own)
             if cells is not None:
                 Y[block], nearest[block] = cells.place(seen, own)
@@ -88,14 +84,41 @@ class MapParts:
             found, fitted = known.find(part)
             Y[block][found], nearest[block][found] = self.positions[fitted], 0.0
 
-        size = int(np.clip(BLOCK_BYTES / 8 // len(self.anchors), 64, 1024))
-        blocks = [slice(start, min(start + size, len(Y))) for start in range(0, len(Y), size)]
-        # A metric that has threads of its own gets one block after another.
-        parallel_map(place_block, blocks, 1 if by_map is not None and by_map.threaded else None)
+        self.look(rows, place_block)
         lost = int((~np.isfinite(Y)).any(axis=1).sum())
         if lost:  # only numbers that no fit gives lead here: a damaged or forged file
             raise InputError(f"the map gives {lost} of {len(Y)} rows no finite position: its file is damaged.")
         return Y, nearest / self.typical_distance
+
+    def distances(self, rows, look=None):
+        """The distances to the data that `place` gives, without positions; `look` as in `MapParts.look`, and its sum.
+
+        On a large map the nearest row is found by way of the positions' candidates, so there both are computed.
+        """
+        if self.cells is not None:
+            return self.place(rows)[1], sum(self.look(rows, look)) if look else 0
+        nearest, known = np.empty(rows.shape[0]), self.known
+
+        def measure(block, part, own):
+            nearest[block] = np.sqrt(own.squared.min(axis=1))
+            nearest[block][known.find(part)[0]] = 0.0
+            return look(block, part, own) if look else 0
+
+        total = sum(self.look(rows, measure))
+        return nearest / self.typical_distance, total
+
+    def look(self, rows, work):
+        """``work(block, part, own)`` of every block of rows: slice, rows, and how the data's own metric sees them."""
+        by_data, by_map = self.data_anchors, self.map_anchors
+        size = int(np.clip(BLOCK_BYTES / 8 // len(self.anchors), 64, 1024))
+        blocks = [slice(start, min(start + size, rows.shape[0])) for start in range(0, rows.shape[0], size)]
+
+        def on_block(block):
+            part = rows[block]
+            return work(block, part, by_data.see(part))
+
+        # A metric that has threads of its own gets one block after another.
+        return parallel_map(on_block, blocks, 1 if by_map is not None and by_map.threaded else None)
 
     def place_some(self, rows, index, columns):
         """`place` of the rows `index` among others, of which no more than a block at a time is copied.
