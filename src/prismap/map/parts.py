@@ -90,6 +90,8 @@ class MapParts:
 
         size = int(np.clip(BLOCK_BYTES / 8 // len(self.anchors), 64, 1024))
         blocks = [slice(start, min(start + size, len(Y))) for start in range(0, len(Y), size)]
+        if cells is not None and len(blocks) > 1:
+            place_block(slice(0, 1))  # what is made at first use is made here, too
         # A metric that has threads of its own gets one block after another.
         parallel_map(place_block, blocks, 1 if by_map is not None and by_map.threaded else None)
         lost = int((~np.isfinite(Y)).any(axis=1).sum())
@@ -130,7 +132,7 @@ class MapParts:
 
     @cached_property
     def cells(self):
-        """The fitted rows of a large map by their landmarks, where distances to single rows are cheap; else None."""
+        """What finds the nearest fitted rows on a large map, where distances to single rows are cheap; else None."""
         by = self.data_anchors if self.map_anchors is None else self.map_anchors
         if not self.is_large or not by.searchable or sp.issparse(self.rows):
             return None
