@@ -32,6 +32,10 @@ class Neighbors(tuple):
         self.method, self.recall, self.n_distances, self.n_rounds = method, recall, n_distances, n_rounds
         return self
 
+    def __getnewargs_ex__(self):
+        """What makes it again, for pickle."""
+        return tuple(self), {name: getattr(self, name) for name in ("method", "recall", "n_distances", "n_rounds")}
+
     distances = property(lambda self: self[0])
     indices = property(lambda self: self[1])
 

@@ -214,7 +214,7 @@ def test_a_large_map_is_made_from_neighbours_and_landmarks(monkeypatch, tmp_path
     )
     check_nearest_rows(model, new)
     report = model.report(n_permutations=1, budget="quick")
-    assert any("landmarks" in note for note in report.notes)
+    assert any("placed by their nearest fitted rows" in note for note in report.notes)
     assert float(report.scores[0].value) < 0.45
     for mapping in ("fisher", "vote"):  # cells let the nearest rows decide, whatever the name
         named = PrisMap(random_state=0, perplexity=10, mapping=mapping).fit(X, CLASSES)

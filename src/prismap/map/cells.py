@@ -30,7 +30,7 @@ SPACING_ROWS = 1000
 
 
 class Cells:
-    """The fitted rows by their nearest landmark.
+    """The nearest fitted rows of new ones, and where they send these.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Cells:
 
     @cached_property
     def members(self):
-        """The fitted rows, one cell after another, and where the cells start."""
+        """The fitted rows, one cell of a landmark after another, and where the cells start; made at first use."""
         n_landmarks = len(self.own.anchors)
         cell = np.empty(len(self.positions), dtype=np.intp)
         for block in row_blocks(len(self.positions), 64.0 * n_landmarks):

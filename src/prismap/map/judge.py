@@ -242,9 +242,11 @@ def notes_of(model):
         mass, method = parts.data.repaired_.negative_mass, parts.data.repair
         notes.append(f"{100 * mass:.1f} % of the similarity's mass was negative; repair: {method}.")
     if parts.is_large:
+        placed = f"{len(parts.anchors)} landmarks" if parts.cells is None else "their nearest fitted rows"
         notes.append(
-            f"Large map: neighbours by {parts.story.get('neighbors')}; new rows are placed by {len(parts.anchors)} "
-            f"landmarks; structure is judged on a sample of rows, and refits for judging take {DENSE_ROWS} rows."
+            f"Large map: neighbours by {parts.story.get('neighbors')}; new rows are placed by {placed}; structure is "
+            f"judged on a sample of rows. Maps that are refitted for judging take {DENSE_ROWS} rows, the one without a "
+            "target all."
         )
     if isinstance(parts.metric, FisherMetric) and not parts.metric.cross_fit:
         notes.append("cross_fit=False: rows were judged with their own labels in the density, as published.")

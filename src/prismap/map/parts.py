@@ -84,6 +84,8 @@ class MapParts:
             found, fitted = known.find(part)
             Y[block][found], nearest[block][found] = self.positions[fitted], 0.0
 
+        if cells is not None and len(Y) > 1:  # what is made at first use is made here, too
+            place_block(slice(0, 1), rows[:1], self.data_anchors.see(rows[:1]))
         self.look(rows, place_block)
         lost = int((~np.isfinite(Y)).any(axis=1).sum())
         if lost:  # only numbers that no fit gives lead here: a damaged or forged file
@@ -153,7 +155,7 @@ class MapParts:
 
     @cached_property
     def cells(self):
-        """The fitted rows of a large map by their landmarks, where distances to single rows are cheap; else None."""
+        """What finds the nearest fitted rows on a large map, where distances to single rows are cheap; else None."""
         by = self.data_anchors if self.map_anchors is None else self.map_anchors
         if not self.is_large or not by.searchable or sp.issparse(self.rows):
             return None

@@ -6,7 +6,8 @@ What a block of rows needs more than once, its place on the grid and its class p
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from operator import getitem
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ class VectorAnchors(Anchors):
         rows = self.metric.rows_
         if sp.issparse(rows) or self.metric.present is not None:
             return None
-        return vector_search(lambda block: rows[block], len(rows), typical_neighbor_distance(rows))
+        return vector_search(partial(getitem, rows), len(rows), typical_neighbor_distance(rows))
 
     def see(self, rows, own=None):
         """Look at a block of rows."""
@@ -178,12 +179,15 @@ class RowwiseAnchors(Anchors):
     @cached_property
     def search(self):
         """The coordinates of all fitted rows, to be searched; None where the data's own metric has none."""
-        data, roots = self.metric.data_, self.metric.posterior_.fitted_roots()
+        data = self.metric.data_
         if data.is_matrix or sp.issparse(data.rows_) or not data.is_complete:
             return None
-        sample = spread_sample(data.rows_)
-        typical = typical_neighbor_distance(self.coordinates_of(roots[sample], data.rows_[sample]))
-        return vector_search(lambda block: self.coordinates_of(roots[block], data.rows_[block]), len(roots), typical)
+        typical = typical_neighbor_distance(self.fitted_coordinates(spread_sample(data.rows_)))
+        return vector_search(self.fitted_coordinates, data.n_rows_, typical)
+
+    def fitted_coordinates(self, index):
+        """What is searched, of some of the fitted rows."""
+        return self.coordinates_of(self.metric.posterior_.fitted_roots()[index], self.metric.data_.rows_[index])
 
     def coordinates_of(self, roots, rows):
         """What is searched, of rows by the square roots of their probabilities and the data's own coordinates."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -18,10 +20,14 @@ def nearest_among(data, columns):
     """
     if data.is_matrix or not data.is_complete or sp.issparse(data.rows_):
         return PassedNearest(data, columns)
-    search = vector_search(
-        lambda block: data.rows_[columns[block]], len(columns), typical_neighbor_distance(data.rows_)
-    )
+    rows_at = partial(rows_among, data.rows_, columns)
+    search = vector_search(rows_at, len(columns), typical_neighbor_distance(data.rows_))
     return PassedNearest(data, columns) if search is None else SearchedNearest(data, columns, search)
+
+
+def rows_among(rows, columns, block):
+    """Some of the rows `columns`. A function of its own, so that a map can be pickled."""
+    return rows[columns[block]]
 
 
 class PassedNearest:

@@ -33,7 +33,7 @@ MOST_OUTSIDE = 1e-3
 #: Bytes of the distances of a block of rows to landmarks.
 BLOCK_BYTES = 2**24
 #: Rows that are led to their landmarks together.
-LED_TOGETHER = 50_000
+LED_TOGETHER = 20_000
 
 
 class VectorSearch:
@@ -117,13 +117,12 @@ class CellSearch:
 
     def find(self, rows, n_neighbors):
         """Which of the rows here are nearest, (n, k) by place; of equally near ones the first."""
-        if not self.n_cells:
-            return smallest_by_place(self.squared_to_all(rows), n_neighbors)
-        return self._in_cells(rows, n_neighbors)
-
-    def squared_to_all(self, rows):
-        """Squared distances to all rows here, where they are few."""
-        return self.grid.squared(rows, self.rows)
+        if self.n_cells:
+            return self._in_cells(rows, n_neighbors)
+        near = np.empty((len(rows), n_neighbors), dtype=np.intp)
+        for block in row_blocks(len(rows), 8.0 * len(self.rows), BLOCK_BYTES):
+            near[block] = smallest_by_place(self.grid.squared(rows.take(block), self.rows), n_neighbors)
+        return near
 
     def _probed(self, rows, n_neighbors):
         """The cells that rows look into, and how many rows each has."""
@@ -149,7 +148,7 @@ class CellSearch:
         best, found = np.full(len(rows), np.inf), np.zeros(len(rows), dtype=np.intp)
         if not self.n_cells:
             for block in row_blocks(len(rows), 8.0 * len(self.rows), BLOCK_BYTES):
-                found[block] = self.squared_to_all(rows.take(block)).argmin(axis=1)
+                found[block] = self.grid.squared(rows.take(block), self.rows).argmin(axis=1)
             return found
         probed, _ = self._probed(rows, 1)
         asking = np.argsort(probed, axis=None, kind="stable")
