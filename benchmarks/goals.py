@@ -15,6 +15,8 @@ from pathlib import Path
 import numpy as np
 from experiments.ledger import file_name, markdown
 
+from prismap.map.make import METHODS
+
 N_MILLION = 1_000_000
 NOT_MEASURED = ("not measured", None)
 
@@ -107,13 +109,18 @@ def against_peer(part, most, **wanted):
     return goal
 
 
-def at_most(module, most, words=""):
-    """Ratios ours / theirs of a bench module; None where there is no goal."""
+def at_most(module, most, words="", n_cases=1):
+    """Ratios ours / theirs of a bench module; `most` is None where there is no goal. Open if cases are missing."""
 
     def goal(rows):
         found = {name: 1 / ratio for name, ratio in rows.ratios(module, words).items()}
         figure = "; ".join(f"{short(name)}: {ratio:.2f}" for name, ratio in found.items())
-        return (figure, "no goal") if found and most is None else told(figure, found, lambda ratio: ratio <= most)
+        if found and most is None:
+            return figure, "no goal"
+        figure, met = told(figure, found, lambda ratio: ratio <= most)
+        if met and len(found) < n_cases:
+            return f"{len(found)} of {n_cases} measured: {figure}", None
+        return figure, met
 
     return goal
 
@@ -227,7 +234,7 @@ GOALS = (
     Goal("60,000 rows of mnist in at most 1.3 x", against_peer("mnist", 1.3), "large mnist"),
     Goal(
         "2,000, 5,000 and 9,000 rows of mnist in at most 1.2 x openTSNE's CPU time",
-        at_most("fit", 1.2, "PrisMap.fit"), "bench fit",
+        at_most("fit", 1.2, "PrisMap.fit", 6), "bench fit",
     ),
     Goal(
         "all-pairs cross-fitted distances in at most 2.0 x their products alone",
@@ -245,8 +252,8 @@ GOALS = (
     Goal("drift of 100 million rows in constant memory", constant_memory, "large drift-of-100-million"),
     Goal("partial_refit of 1,000 rows on a map of 100,000 in seconds (10)", refit_in_seconds, "large refit"),
     Goal(
-        "every method beside 4 processes in at most 2 x its CPU time without them", at_most("busy", 2.0),
-        "bench busy",
+        "every method beside 4 processes in at most 2 x its CPU time without them",
+        at_most("busy", 2.0, n_cases=len(METHODS)), "bench busy",
     ),
     Goal("the same seed gives the same map at 1 and 2 threads", same_bits, "large threads"),
 )  # fmt: skip

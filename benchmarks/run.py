@@ -40,10 +40,10 @@ def run_part(script, part, args):
 
 
 def is_measured(script, part, args):
-    """Whether rows of the same size are there that say which code they are of; older ones are measured again."""
+    """Whether rows of a whole run of this size are there that say which code they are of; others are measured again."""
     path = ledger.rows_path(script, part, args.out)
     kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return bool(kept.get("commit")) and kept["quick"] == args.quick
+    return bool(kept.get("commit")) and "seconds" in kept and kept["quick"] == args.quick
 
 
 def write_pages(out):
