@@ -50,10 +50,10 @@ themselves, and permuted labels stay at chance. Projecting 10,000 rows takes a f
 worse than prismap by 4 (mnist) to 19 (letter) points. Without a target our kernels lose to `mapping="vote"`
 ([mappings](mappings.md)).
 
-As published, the width "every pair" spoils the projection (56 % on usps, 42 on letter and 60 on mnist for the paper's
+As published, the width "every pair" spoils the projection (55 % on usps, 42 on letter and 60 on mnist for the paper's
 84.8, 80.1 and 85.8). "Every row" comes within 2 to 5 points of the paper. With a cross-validated width Algorithm 2 has
-the paper's figures or more (87.7 for 87.4 on usps, 82.4 for 80.4 on letter, 88.5 for 86.3 on mnist), and Algorithm 1
-stays 1 to 5 points below. The in-sample metric of Algorithm 2 shows permuted labels on its training rows (66 % on usps
+the paper's figures or more (87.6 for 87.4 on usps, 82.4 for 80.4 on letter, 88.5 for 86.3 on mnist), and Algorithm 1
+stays 1 to 5 points below. The in-sample metric of Algorithm 2 shows permuted labels on its training rows (67 % on usps
 and 77 % on mnist, where chance is 10), and nothing of them on new rows.
 """
 #: Accuracies of the paper on training and test rows.
