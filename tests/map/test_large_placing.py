@@ -10,7 +10,7 @@ from sklearn.datasets import make_blobs
 
 from prismap import PrisMap
 from prismap.embeddings import TSNE
-from prismap.map import judge, make, parts, prismap, store, stored, twins
+from prismap.map import cells, judge, make, parts, prismap, store, stored, twins
 from prismap.metrics import FisherMetric, vector_search
 from prismap.metrics.nearest import PassedNearest, SearchedNearest
 from prismap.metrics.posteriors import base
@@ -48,10 +48,16 @@ def test_a_row_gets_the_same_bits_alone_and_in_any_company(model):
     np.testing.assert_array_equal(model.transform(np.asfortranarray(NEW[::-1]))[::-1], together)
     company = np.vstack([NEW[:20], np.full((1, 5), 1e7)])
     np.testing.assert_array_equal(model.transform(company)[:20], together[:20])
+
+
+def test_rows_with_missing_values_change_nothing_for_others(model, monkeypatch):
     holed = np.where(np.arange(5) == 2, np.nan, NEW[20:25])
-    mixed = model.transform(np.vstack([NEW[:20], holed]))
-    np.testing.assert_array_equal(mixed[:20], together[:20])
-    np.testing.assert_array_equal(mixed[20:], model.transform(holed))
+    by_landmarks, in_cells = [], cells.Cells._in_cells
+    monkeypatch.setattr(cells.Cells, "_in_cells", lambda self, D: by_landmarks.append(len(D)) or in_cells(self, D))
+    mixed = model.transform(np.vstack([NEW[:10], holed, NEW[10:20]]))
+    assert by_landmarks == [5]  # the others are searched
+    np.testing.assert_array_equal(np.delete(mixed, np.arange(10, 15), axis=0), model.transform(NEW[:20]))
+    np.testing.assert_array_equal(mixed[10:15], model.transform(holed))
     distances = model.distance_to_data(np.vstack([NEW[:20], holed]))
     np.testing.assert_array_equal(distances[:20], model.distance_to_data(NEW[:20]))
 
