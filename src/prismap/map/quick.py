@@ -107,11 +107,15 @@ class ShortTSNE(TSNE):
     known : array (n, 2) or None, default=None
         Positions that the rows have on a map of the data's own metric, which is then not made again. Distances of
         another metric (``metric="precomputed"``, or an object) make a map of their own.
+    neighbors : str or pair of arrays, default="auto"
+        As in `TSNE`, for more rows than all distances have room for.
     random_state : int or None, default=None
     """
 
-    def __init__(self, *, perplexity=30, metric="euclidean", known=None, random_state=None):
-        super().__init__(perplexity=perplexity, metric=metric, n_iter=SHORT_ITER, random_state=random_state)
+    def __init__(self, *, perplexity=30, metric="euclidean", known=None, neighbors="auto", random_state=None):
+        super().__init__(
+            perplexity=perplexity, metric=metric, n_iter=SHORT_ITER, neighbors=neighbors, random_state=random_state
+        )
         self.known = known
 
     def _embed(self, metric, n_rows, rng):

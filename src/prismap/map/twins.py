@@ -205,8 +205,7 @@ def run_side_by_side(jobs, callback=None):
 def permuted_part(y, rng, rows=None, most=FULL.permuted_rows):
     """A permuted target of at most `most` of the rows: (target, indices)."""
     rows = np.arange(len(y)) if rows is None else rows
-    if len(rows) > most:
-        rows = np.sort(rng.choice(rows, most, replace=False))
+    rows = drawn_of(rows, most, rng)
     return permute_known(y[rows], rng), rows
 
 
@@ -220,8 +219,7 @@ def permute_known(y, rng):
 
 def held_out_rows(model, rng, most=FULL.held_out):
     """Labelled rows that were given to `fit` and not fitted, at most `most`."""
-    others = np.setdiff1d(np.flatnonzero(known_targets(model.y_)), model.fit_rows_)
-    return np.sort(rng.choice(others, most, replace=False)) if len(others) > most else others
+    return drawn_of(np.setdiff1d(np.flatnonzero(known_targets(model.y_)), model.fit_rows_), most, rng)
 
 
 def held_out_cases(model, held_out, unsupervised):
@@ -256,7 +254,8 @@ def judged_folds(y, target, rng, effort=FULL, wrong=0.5):
     split = kind(5, shuffle=True, random_state=int(rng.integers(2**31))).split(known, y[known])
     most = min(DENSE_ROWS, max(FEW_KEPT, int(effort.kept_share * len(y))))
     folds = [(kept_rows(len(y), known[out], rng, most), known[out]) for _, out in split]
-    return folds[: n_folds(len(known), effort, wrong)]
+    folds = folds[: n_folds(len(known), effort, wrong)]
+    return [(kept, drawn_of(out, effort.held_out, rng)) for kept, out in folds]
 
 
 def n_folds(n_known, effort, wrong=0.5):
@@ -278,8 +277,12 @@ def n_folds(n_known, effort, wrong=0.5):
 
 def kept_rows(n_rows, out, rng, most=DENSE_ROWS):
     """All rows but `out`; of many a draw that is fitted in a fraction of the time, and errs on the safe side."""
-    kept = np.setdiff1d(np.arange(n_rows), out)
-    return np.sort(rng.choice(kept, most, replace=False)) if len(kept) > most else kept
+    return drawn_of(np.setdiff1d(np.arange(n_rows), out), most, rng)
+
+
+def drawn_of(rows, most, rng):
+    """The rows, or a draw of so many of them, in their order."""
+    return np.sort(rng.choice(rows, most, replace=False)) if len(rows) > most else rows
 
 
 def min_class(y):
