@@ -102,8 +102,10 @@ def load_bytes(header, arrays):
     bounds of what was measured, for every posterior, mapping and kind of data (tests/hardening/test_forging.py).
     """
     n = len(arrays["positions"])
-    # Local supports are searched, and no profile of the fitted rows is made until their distances are asked for.
-    support = 0 if "metric/local_probabilities" in arrays else len(arrays.get("metric/support", ()))
+    local, share = "metric/local_probabilities" in arrays, header.get("supervision")
+    support = len(arrays.get("metric/path_support" if local else "metric/support", ()))
+    if local and n > DENSE_ROWS and isinstance(share, float) and share < 1:
+        support = 0  # new rows are searched for, and no profile of the fitted ones is made (`FisherMetric.placing`)
     values = sum(array.size for array in arrays.values())
     columns = int(header["n_features"])
     text = sum(array.nbytes for array in arrays.values() if array.dtype.kind == "U")
