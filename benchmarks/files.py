@@ -21,6 +21,7 @@ import time
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
+import distributed
 import numpy as np
 import psutil
 import pyarrow as pa
@@ -30,6 +31,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.harness import clocked, core_seconds
 from prismap.map import PrisMap
 from prismap.scale import map_files
+from prismap.scale.engines import private_cluster
 
 N_COLUMNS, N_CLASSES, ROW_GROUP, FILE_ROWS = 32, 8, 125_000, 2_500_000
 
@@ -218,6 +220,16 @@ def files_of_20_million(options):
 def machines(options):
     """A cluster of workers that know of each other by an address only."""
     return mapped((50_000,) if options.quick else (200_000,), ("local", "workers"), folder=options.folder)
+
+
+def waiting(options):
+    """What a Dask cluster of two workers takes while it does nothing."""
+    for pause in (0, 5) if options.quick else (0, 30):
+        begin, before = time.perf_counter(), core_seconds()
+        with private_cluster(distributed, 2):
+            time.sleep(pause)
+        used, clock = core_seconds() - before, time.perf_counter() - begin
+        yield {"cluster that waits, s": pause, "core s": f"{used:.2f}", "clock s": round(clock, 1)}
 
 
 def main():

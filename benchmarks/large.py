@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks.files import files, files_of_20_million, machines
+from benchmarks.files import files, files_of_20_million, machines, waiting
 from benchmarks.goals import estimate, goals_table, measured_on
 from benchmarks.maps import growth, map_of_mnist, neighbours, settling, threads
 from benchmarks.million import million
@@ -29,6 +29,7 @@ PARTS = {
     "files": files,
     "files-of-20-million": files_of_20_million,
     "machines": machines,
+    "waiting": waiting,
     "drift": drift,
     "drift-of-100-million": drift_of_100_million,
     "refit": refit,

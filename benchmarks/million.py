@@ -87,6 +87,8 @@ def fit_peer(X, y, held, folder):
     start, done = time.process_time(), []
 
     def tell(*_):
+        if sum(done) == N_ITER:  # now it is held-out rows that are placed
+            return
         done.append(EVERY)
         progress = {"iterations": sum(done), "CPU": round(time.process_time() - start), "peak GB": peak()}
         print(f"openTSNE: {progress}", file=sys.stderr, flush=True)
