@@ -39,8 +39,10 @@ class Rows:
         return [row for row in rows if all(row.get(name) == value for name, value in wanted.items())]
 
     def commits(self, page, part):
-        """The code that measured a part, or its single rows where they say it."""
+        """The code that measured a part, or its single rows where they say it; of a long part, else its short twin."""
         kept = self.kept(page, part)
+        if not kept["rows"] and "-of-" in part:
+            kept = self.kept(page, part.partition("-of-")[0])
         found = [row["commit"] for row in kept["rows"] if "commit" in row] or [kept.get("commit") or "earlier"]
         return ", ".join(dict.fromkeys(found)) if kept["rows"] else ""
 
