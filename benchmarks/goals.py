@@ -295,7 +295,7 @@ def estimate(out):
     hours = 1e9 / rate / 3600
     return (
         f"**A billion rows on 100 machines: an estimate, not a measurement.** At {rate:,.0f} rows per core second a "
-        f"billion rows take {hours:.1f} core hours, and {60 * hours / 200:.0f} minutes on 100 machines of two such "
+        f"billion rows take {hours:.1f} core hours, and {60 * hours / 200:.1f} minutes on 100 machines of two such "
         "cores, in 4,000 parts of 250,000 rows, 20 per core, so that an uneven end costs a twentieth at most. Start-up "
         "adds about ten seconds per process. The input has 128 GB and the output about 50 GB: 1.8 GB per machine, a "
         "further quarter of a minute where the common disk gives each machine 120 MB per second, and the bottleneck "

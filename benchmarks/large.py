@@ -52,7 +52,8 @@ READING = """
   included (before, about 41 minutes with neighbours of an earlier run). Peaks that were read in units of 1,024,000
   bytes are converted to GB. A stopped run of openTSNE is a lower bound of its time. Its engine takes longer per
   iteration where rows lie in the order in which they came: sorted along the map, the attractive forces of a million
-  rows took 0.66 instead of 5.74 s (measured before rows were kept with their commit).
+  rows took 0.66 instead of 5.74 s (measured before rows were kept with their commit). Each row says which commit
+  measured it. The commit at the end of the page is the one that collected these rows.
 - **The share of the target** is chosen by ten neighbours, on quick maps of 600 rows, where the data's own metric
   looks worse than it is among 60,000. So 10-NN can be better than t-SNE's while 1-NN is worse.
 - **mnist** is in 50 principal components of the training rows. The row of prismap was measured while the rule that
