@@ -14,8 +14,8 @@ three kinds. Each stands beside the same map of targets that were permuted befor
   targets show what they are worth.
 
 **What differs.** The thesis' sphere is not published, so ours is drawn anew (500 points, a polynomial of second degree
-in the first two dimensions, no noise). Features are standardised. The figures are older than the process that draws in
-extreme targets, which is now the posterior of the honest rows.
+in the first two dimensions, no noise). Features are standardised. The posterior of the honest rows is our default for
+numbers, a process that draws in extreme targets.
 """
 
 from __future__ import annotations
@@ -42,6 +42,10 @@ READING = """
 The as-published rows judge each row by a process that saw its target. With permuted targets, which nothing can predict,
 the over-fitted process still "predicts" them, and this is what figures below the honest ones are made of. Nearest
 neighbours in an honest map can hardly do better than sqrt(1 + 1/5) times the process's own out-of-fold error.
+
+On the sphere, whose target has no noise, honest maps are better than the thesis (0.013 to 0.020 for 0.099). On housing
+a supervision of 0.8 gives 0.336, where t-SNE has 0.452, and on diabetes no honest map is much better than t-SNE (0.786
+for 0.813). Permuted targets give 1.10 and more in all honest maps.
 """
 
 
