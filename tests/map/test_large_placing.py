@@ -10,7 +10,7 @@ from sklearn.datasets import make_blobs
 
 from prismap import PrisMap
 from prismap.embeddings import TSNE
-from prismap.map import cells, judge, make, parts, prismap, store, stored, twins
+from prismap.map import cells, make, parts, prismap, store, stored, twins
 from prismap.metrics import FisherMetric, vector_search
 from prismap.metrics.nearest import PassedNearest, SearchedNearest
 from prismap.metrics.posteriors import base
@@ -23,7 +23,7 @@ FITTED, NEW = X[:1300], X[1300:]
 @pytest.fixture(scope="module")
 def model():
     with pytest.MonkeyPatch.context() as patch:
-        for module in (judge, make, parts, prismap, store, stored, twins):
+        for module in (make, parts, prismap, store, stored, twins):
             patch.setattr(module, "DENSE_ROWS", 400)
         patch.setattr(make, "N_LANDMARKS", 100)
         patch.setattr(base, "MOST_SUPPORT", 200)

@@ -31,9 +31,9 @@ class WeightedMetric(Metric):
 @pytest.fixture
 def small_is_large(monkeypatch):
     """200 rows are a large map, carried by 80 landmarks."""
-    from prismap.map import judge, make, parts, prismap, store, twins
+    from prismap.map import make, parts, prismap, store, twins
 
-    for module in (judge, make, parts, prismap, store, twins):
+    for module in (make, parts, prismap, store, twins):
         monkeypatch.setattr(module, "DENSE_ROWS", 200)
     monkeypatch.setattr(make, "N_LANDMARKS", 80)
 

@@ -198,10 +198,10 @@ def check_nearest_rows(model, new):
 
 
 def test_a_large_map_is_made_from_neighbours_and_landmarks(monkeypatch, tmp_path):
-    from prismap.map import cells, judge, make, parts, prismap, store, stored, twins
+    from prismap.map import cells, make, parts, prismap, store, stored, twins
 
     monkeypatch.setattr(cells, "N_PROBED", 80)
-    for module in (judge, make, parts, prismap, store, stored, twins):
+    for module in (make, parts, prismap, store, stored, twins):
         monkeypatch.setattr(module, "DENSE_ROWS", 200)
     monkeypatch.setattr(make, "N_LANDMARKS", 80)
     model = PrisMap(TSNE(n_iter=100, perplexity=10), random_state=0, perplexity=10).fit(X, CLASSES)
@@ -218,7 +218,7 @@ def test_a_large_map_is_made_from_neighbours_and_landmarks(monkeypatch, tmp_path
     assert float(report.scores[0].value) < 0.45
     for mapping in ("fisher", "vote"):  # cells let the nearest rows decide, whatever the name
         named = PrisMap(random_state=0, perplexity=10, mapping=mapping).fit(X, CLASSES)
-        assert "by cross-validation on 80 rows" in named.report(n_permutations=1, budget="quick").verdict
+        assert "on 80 rows, by cross-validation with maps of 200 rows" in named.report(budget="quick").verdict
         named.save(tmp_path / "m.prismap")
         np.testing.assert_array_equal(PrisMap.load(tmp_path / "m.prismap").transform(new), named.transform(new))
     with pytest.raises(InputError, match="mapping='direct' needs all distances"):

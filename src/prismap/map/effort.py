@@ -44,6 +44,9 @@ FULL = Effort("full", 400, 2, 300, 0.02, 300, 5000, 1.0, None, 3, 300)
 QUICK = Effort("quick", None, 1, 300, 0.05, 40, 1000, 0.5, 300, 0, 0)
 #: A map of so many rows is made of all of them.
 FEW_KEPT = 500
+#: A map that is made again without the judged rows has so many rows at most, as a map has by default. (All pairs of
+#: 10,000 rows took 4 GB under the metric along segments, and two such maps are made at once.)
+MOST_KEPT = 5000
 #: A full verdict takes about so many times as long as the fit at most.
 FULL_SHARE = 2.5
 

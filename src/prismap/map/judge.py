@@ -12,8 +12,7 @@ from prismap._random import as_generator
 from prismap.exceptions import InputError
 from prismap.map.choose import compared_with_own
 from prismap.map.columns import column_notes
-from prismap.map.effort import effort_of
-from prismap.map.parts import DENSE_ROWS
+from prismap.map.effort import MOST_KEPT, effort_of
 from prismap.map.scores import judged_targets, map_overlaps
 from prismap.map.several import judged_scores, target_kind, target_weights
 from prismap.map.trust import are_right, evidence, learnt_rule, rule_of_null
@@ -163,9 +162,13 @@ def judge_target(model, effort, n_permutations, callback):
         rows = model.entries(model.rows_[held_out])
         on_permuted = permuted_cases(model, permuted, [(rows, held_out)] * len(turns), model.y_, rng)
     cases = (on_map, on_plain, on_permuted)
-    scores, n_judged = judged_scores(model, y, permuted, cases, folded=len(folds) > 1)
+    small_maps = bool(folds) and model.parts_.is_large
+    scores, n_judged = judged_scores(model, y, permuted, cases, folded=len(folds) > 1, small_maps=small_maps)
+    how = "cross-validation" if folds else "held-out rows"
+    if small_maps:
+        how = f"by cross-validation with maps of {len(folds[0][0])} rows"
     found = {
-        "scores": scores, "n_judged": n_judged, "judged": "cross-validation" if folds else "held-out rows",
+        "scores": scores, "n_judged": n_judged, "judged": how,
         "trust": learnt_rule(model, on_map),
     }  # fmt: skip
     if model.target_ == "class":
@@ -245,8 +248,9 @@ def notes_of(model):
         placed = f"{len(parts.anchors)} landmarks" if parts.cells is None else "their nearest fitted rows"
         notes.append(
             f"Large map: neighbours by {parts.story.get('neighbors')}; new rows are placed by {placed}; structure is "
-            f"judged on a sample of rows. Maps that are refitted for judging take {DENSE_ROWS} rows, the one without a "
-            "target all."
+            f"judged on a sample of rows. Maps that are refitted for judging take {MOST_KEPT} rows, the one without a "
+            "target all. Among more rows there are nearer ones to tell by: the map itself is likely to err less than "
+            "they do."
         )
     if isinstance(parts.metric, FisherMetric) and not parts.metric.cross_fit:
         notes.append("cross_fit=False: rows were judged with their own labels in the density, as published.")

@@ -67,7 +67,8 @@ class MapParts:
         are those to the nearest fitted row in the data's own metric, in units of the typical such distance.
         """
         Y, nearest = np.empty((rows.shape[0], self.positions.shape[1])), np.empty(rows.shape[0])
-        holed = rows_with_holes(rows) if self.cells is not None else None
+        by_vectors = self.cells is not None and not self.data.is_matrix and not isinstance(rows, ObjectRows)
+        holed = rows_with_holes(rows) if by_vectors else None
         if holed is not None and 0 < holed.sum() < len(holed):  # they find their candidates in other ways
             for some in (holed, ~holed):
                 Y[some], nearest[some] = self.place(rows[some])
@@ -84,7 +85,7 @@ class MapParts:
             found, fitted = known.find(part)
             Y[block][found], nearest[block][found] = self.positions[fitted], 0.0
 
-        if cells is not None and len(Y) > 1:  # what is made at first use is made here, too
+        if cells is not None and len(self._blocks(len(Y))) > 1:  # what is made at first use is made here, too
             place_block(slice(0, 1), rows[:1], self.data_anchors.see(rows[:1]))
         self.look(rows, place_block)
         lost = int((~np.isfinite(Y)).any(axis=1).sum())
@@ -112,15 +113,19 @@ class MapParts:
     def look(self, rows, work):
         """``work(block, part, own)`` of every block of rows: slice, rows, and how the data's own metric sees them."""
         by_data, by_map = self.data_anchors, self.map_anchors
-        size = int(np.clip(BLOCK_BYTES / 8 // len(self.anchors), 64, 1024))
-        blocks = [slice(start, min(start + size, rows.shape[0])) for start in range(0, rows.shape[0], size)]
 
         def on_block(block):
             part = rows[block]
             return work(block, part, by_data.see(part))
 
         # A metric that has threads of its own gets one block after another.
-        return parallel_map(on_block, blocks, 1 if by_map is not None and by_map.threaded else None)
+        threads = 1 if by_map is not None and by_map.threaded else None
+        return parallel_map(on_block, self._blocks(rows.shape[0]), threads)
+
+    def _blocks(self, n_rows):
+        """Slices of rows that are looked at together."""
+        size = int(np.clip(BLOCK_BYTES / 8 // len(self.anchors), 64, 1024))
+        return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
     def place_some(self, rows, index, columns):
         """`place` of the rows `index` among others, of which no more than a block at a time is copied.

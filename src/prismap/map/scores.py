@@ -98,11 +98,12 @@ def kinds_of_error(target, y, rare):
     return kinds if len(common) and np.median(sizes[common]) >= MANY_PER_CLASS else kinds[::-1]
 
 
-def score_cases(target, positions, y, permuted, cases, *, folded):
+def score_cases(target, positions, y, permuted, cases, *, folded, small_maps=False):
     """The scores of the report, and how many rows they were judged on.
 
     `positions` are those of the fitted rows, None where these are the judged rows themselves; the cases of an
-    unsupervised map are None where there is none. No figure rests on rows of rare classes.
+    unsupervised map are None where there is none. No figure rests on rows of rare classes. With `small_maps`, rows were
+    judged on maps of far fewer rows than the map has: the error among fitted rows is then of these maps, too.
     """
     on_map, on_unsupervised, on_permuted = cases
     of_all = judged_targets(on_map)
@@ -111,6 +112,9 @@ def score_cases(target, positions, y, permuted, cases, *, folded):
     if not n_judged:
         return (), 0
     shuffled = [other[known_targets(other)] for _, other, _ in permuted]
+    among_fitted = [Judged(positions, y)]
+    if small_maps:
+        among_fitted = [Judged(p.fitted_positions, p.fitted_target) for p in on_map]
     scores = []
     for name, kind, k in kinds_of_error(target, y, rare):
         k = min(k, *(len(p.target) - 1 if p.fitted_target is None else len(p.fitted_target) - 1 for p in on_map))
@@ -121,7 +125,7 @@ def score_cases(target, positions, y, permuted, cases, *, folded):
         inside = tuple(float(error_of(kind, k, one.positions, other, rare=rare)) for one, other, _ in permuted)
         score = TargetScore(
             name=name, value=joint(kind, k, on_map, rare), chance=chance,
-            in_sample=None if positions is None else error_of(kind, k, positions, y, rare=rare),
+            in_sample=None if positions is None else joint(kind, k, among_fitted, rare),
             unsupervised=None if on_unsupervised is None else joint(kind, k, on_unsupervised, rare),
             permuted=NullResult(null, chance, min(n_counted(group, rare) for group in groups)),
             permuted_in_sample=NullResult(inside, chance, min(map(len, shuffled))) if inside else None,

@@ -35,16 +35,16 @@ def target_weights(model):
     return dict(zip(model.target_names_, model.metric_.posterior_.weights_.tolist(), strict=True))
 
 
-def judged_scores(model, y, permuted, cases, *, folded):
+def judged_scores(model, y, permuted, cases, **options):
     """The scores of the report and how many rows they rest on, as `score_cases`; of several targets all and each."""
     positions, kinds = model.embedding_, model.target_
     if not is_several(kinds):
-        return score_cases(kinds, positions, y, permuted, cases, folded=folded)
+        return score_cases(kinds, positions, y, permuted, cases, **options)
     each, n_judged = [], 0
     for t, name in enumerate(model.target_names_):
         of_column = [None if part is None else [column_case(case, kinds, t) for case in part] for part in cases]
         shuffled = [(one, column_of(target, kinds, t), rows) for one, target, rows in permuted]
-        scores, n = score_cases(kinds[t], positions, column_of(y, kinds, t), shuffled, of_column, folded=folded)
+        scores, n = score_cases(kinds[t], positions, column_of(y, kinds, t), shuffled, of_column, **options)
         n_judged = max(n_judged, n)
         if scores:
             each.append(

@@ -14,7 +14,7 @@ from prismap._random import as_generator
 from prismap._threads import pool_of_threads
 from prismap._validation import changed
 from prismap.exceptions import PrismapWarning
-from prismap.map.effort import FEW_KEPT, FULL
+from prismap.map.effort import FEW_KEPT, FULL, MOST_KEPT
 from prismap.map.make import MAPPINGS, make_embedding, needs_target
 from prismap.map.parts import DENSE_ROWS, MapParts
 from prismap.map.quick import Known, ShortTSNE
@@ -252,7 +252,7 @@ def judged_folds(y, target, rng, effort=FULL, wrong=0.5):
     known = np.flatnonzero(known_targets(y))
     kind = StratifiedKFold if target == "class" and min_class(y[known]) >= 5 else KFold
     split = kind(5, shuffle=True, random_state=int(rng.integers(2**31))).split(known, y[known])
-    most = min(DENSE_ROWS, max(FEW_KEPT, int(effort.kept_share * len(y))))
+    most = min(DENSE_ROWS, MOST_KEPT, max(FEW_KEPT, int(effort.kept_share * len(y))))
     folds = [(kept_rows(len(y), known[out], rng, most), known[out]) for _, out in split]
     folds = folds[: n_folds(len(known), effort, wrong)]
     return [(kept, drawn_of(out, effort.held_out, rng)) for kept, out in folds]
@@ -275,7 +275,7 @@ def n_folds(n_known, effort, wrong=0.5):
     return int(np.clip(np.ceil(5 * wanted / n_known), fewest, 5))
 
 
-def kept_rows(n_rows, out, rng, most=DENSE_ROWS):
+def kept_rows(n_rows, out, rng, most=MOST_KEPT):
     """All rows but `out`; of many a draw that is fitted in a fraction of the time, and errs on the safe side."""
     return drawn_of(np.setdiff1d(np.arange(n_rows), out), most, rng)
 

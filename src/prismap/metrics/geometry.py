@@ -75,7 +75,8 @@ class SimilarityRepair:
         """
         if self.vectors is None or self.values is None:
             return rows, None
-        coordinates = (rows @ self.vectors) / np.sqrt(np.abs(self.values))
+        # Some processors add up products in another order where rows lie otherwise in memory.
+        coordinates = (np.ascontiguousarray(rows) @ self.vectors) / np.sqrt(np.abs(self.values))
         if self.method == "flip":
             coordinates = coordinates * np.sign(self.values)
         basis = self.vectors * np.sqrt(np.abs(self.values))

@@ -19,6 +19,8 @@ from prismap.exceptions import InputError
 
 #: Up to so many columns, differences are cheaper than a matrix product, and exact.
 FEW_COLUMNS = 8
+#: Up to so many fitted rows of a metric object, all their distances are computed at once.
+FEW_FITTED = 10_000
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ def distance_rows(
         )
     if not isinstance(metric, str):
         check_is_fitted(metric)
+        if X is None and getattr(metric, "n_rows_", 0) > FEW_FITTED and hasattr(metric, "between"):
+            return _from_between(metric, shuffle)
         if X is None:
             return _from_matrix(metric.pairwise(), shuffle)
     A = _finite(X, name)
@@ -100,6 +104,15 @@ def _from_matrix(D, shuffle: bool) -> DistanceRows:
         return rounded(chosen)
 
     return DistanceRows(D.shape[0], D.shape[1], block)
+
+
+def _from_between(metric, shuffle: bool) -> DistanceRows:
+    order = shuffled(metric.n_rows_) if shuffle else np.arange(metric.n_rows_)
+
+    def block(rows):
+        return rounded(np.array(metric.between(order[rows], order), dtype=np.float64))
+
+    return DistanceRows(len(order), len(order), block)
 
 
 def _from_metric(A, metric, to_fitted: bool) -> DistanceRows:

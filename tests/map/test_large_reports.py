@@ -1,0 +1,64 @@
+"""The verdict of a large map comes from samples: no matrix of all pairs, and no comparison of maps of unequal size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+from prismap import PrisMap
+from prismap.map.scores import Judged, score_cases
+from prismap.metrics import FisherMetric
+from prismap.metrics.geometry import VectorMetric
+from prismap.quality import distances, knn_error, r_nx
+
+X, Y_TRUE = make_blobs(500, 4, centers=4, cluster_std=4.0, random_state=0)
+
+
+@pytest.mark.parametrize("supervision", [0.0, 0.8])
+def test_curves_of_many_fitted_rows_need_no_matrix_of_all_pairs(monkeypatch, supervision):
+    metric = FisherMetric(supervision=supervision, random_state=0).fit(X, Y_TRUE)
+    at_once = r_nx(None, X[:, :2], metric=metric, n_samples=60, random_state=0)
+    monkeypatch.setattr(distances, "FEW_FITTED", 100)
+    monkeypatch.setattr(FisherMetric, "pairwise", None)
+    monkeypatch.setattr(VectorMetric, "pairwise", None)
+    in_blocks = r_nx(None, X[:, :2], metric=metric, n_samples=60, random_state=0)
+    np.testing.assert_allclose(np.asarray(in_blocks), np.asarray(at_once), atol=1e-3)  # ties in single precision
+
+
+@pytest.fixture(scope="module")
+def large():
+    """A map of more rows than all distances have room for, as it is judged."""
+    from prismap.map import make, parts, prismap, store, stored, twins
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (make, parts, prismap, store, stored, twins):
+            patch.setattr(module, "DENSE_ROWS", 300)
+        patch.setattr(make, "N_LANDMARKS", 80)
+        patch.setattr(twins, "MOST_KEPT", 150)
+        patch.setattr(distances, "FEW_FITTED", 300)
+        model = PrisMap(random_state=0, perplexity=10).fit(X, Y_TRUE)
+        yield model, model.report()
+
+
+def test_errors_inside_and_outside_are_of_maps_of_one_size(large):
+    model, report = large
+    judged = model.twins_.judged
+    assert [len(case.fitted_positions) for case in judged] == [150] * len(judged)
+    inside = np.mean([knn_error(case.fitted_positions, case.fitted_target, n_neighbors=10) for case in judged])
+    score = report.scores[0]
+    assert score.name == "10-NN error"
+    assert float(score.in_sample) == pytest.approx(float(inside))
+    assert float(score.in_sample) != pytest.approx(float(knn_error(model.embedding_, Y_TRUE, n_neighbors=10)))
+    assert "by cross-validation with maps of 150 rows" in report.verdict
+
+
+def test_a_map_that_was_judged_as_a_whole_has_its_own_error_inside():
+    rng = np.random.default_rng(0)
+    positions, y = rng.normal(size=(60, 2)), rng.integers(0, 2, size=60)
+    judged = [Judged(rng.normal(size=(20, 2)), y[:20], positions[20:40], y[20:40])]
+    options = {"permuted": [], "cases": (judged, None, judged), "folded": True}
+    whole, _ = score_cases("class", positions, y, **options)
+    small, _ = score_cases("class", positions, y, **options, small_maps=True)
+    assert float(whole[0].in_sample) == pytest.approx(float(knn_error(positions, y, n_neighbors=10)))
+    assert float(small[0].in_sample) == pytest.approx(float(knn_error(positions[20:40], y[20:40], n_neighbors=10)))
