@@ -41,14 +41,15 @@ def test_new_regions_are_added_and_old_positions_kept(options, tmp_path):
     assert np.median(np.linalg.norm(model.transform(old) - placed, axis=1)) < 1e-3 * spread
     assert model.is_far(far_rows(seed=10)).mean() < 0.2
     np.testing.assert_array_equal(model.transform(new[model.added_rows_ - 50][:1]), model.embedding_[90:91])
-    # How smooth the kernels are is chosen by evidence, which rounding can turn: smooth ones pass by their landmarks, but
-    # not as far as landmarks are apart.
+    # How smooth the kernels are is chosen by evidence, which rounding can turn. Smooth ones pass by their landmarks,
+    # but not as far as these are apart.
     near = model.transform(new[model.added_rows_ - 50] + 1e-4)
     assert np.linalg.norm(near - model.embedding_[90:], axis=1).max() < typical_spacing(model.embedding_[90:])
     # The new cluster stays together and apart from the old rows.
     island = model.embedding_[90:][model.added_rows_ >= 50]
     assert cdist(island, before).min() > 2 * typical_spacing(before)
-    assert cdist(model.transform(far_rows(seed=10)), island).min(axis=1).max() < 3 * typical_spacing(before)
+    others = model.transform(far_rows(seed=10))
+    assert (cdist(others, island).min(axis=1) < 0.5 * cdist(others, before).min(axis=1)).all()
     assert not model.drift(far_rows(seed=11)).new_region
     # A file holds all of it.
     model.save(tmp_path / "m.prismap")
