@@ -31,7 +31,7 @@ ROWS = {
 }  # fmt: skip
 READING = """
 "auto" takes the support vector machine on all sets. Its map stays within two points of the ceiling, except on fashion
-(8.5): where classes overlap, the nearest neighbour errs up to twice as often as the best classifier.
+(5.5): where classes overlap, the nearest neighbour errs up to twice as often as the best classifier.
 """
 MOST_TEST = 5000
 
