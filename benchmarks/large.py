@@ -38,7 +38,7 @@ PARTS = {
 WITHOUT_DATA = tuple(part for part in PARTS if part not in ("million", "neighbours", "growth", "mnist", "settling"))
 
 
-def summary(out):
+def page_summary(out):
     """All goals with their figures, and what these say of a billion rows."""
     return "\n\n".join(filter(None, [measured_on(out, "large"), "## Goals", goals_table(out), estimate(out)]))
 

@@ -22,7 +22,7 @@ COMMAND = "make bench DATA=FOLDER"
 THREADED = ("bench_busy",)
 
 
-def summary(out):
+def page_summary(out):
     """Where it was measured."""
     return measured_on(out, "speed")
 

@@ -3,8 +3,8 @@
 A script has `PARTS`, functions by name from `Options` to rows (dicts), the names of those that need no data set in
 `WITHOUT_DATA`, if any, and `READING`, what we see in the figures. Its docstring opens the page, and it ends with
 ``main(sys.modules[__name__])``. Parts can be run one by one, side by side or again: each leaves a file of rows, and
-pictures called `SCRIPT*.png` beside the page. A script may also have `summary`, from the folder of the page to a text
-that stands before the tables, and `COMMAND`, how the page is made.
+pictures called `SCRIPT*.png` beside the page. A script may also have `page_summary`, from the folder of the page to a
+text that stands before the tables, and `COMMAND`, how the page is made.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def write_page(script, out):
     name, blocks = script_name(script), [f"# {title(script)}", explanation(script)]
     if any(kept["quick"] for kept in found.values()):
         blocks.append("**Small sizes: a trial of the script.**")
-    if found and hasattr(script, "summary"):
-        blocks.append(script.summary(out))
+    if found and hasattr(script, "page_summary"):
+        blocks.append(script.page_summary(out))
     blocks.append(getattr(script, "READING", "").strip())
     for part, kept in found.items():
         blocks += [f"## {part}", markdown(kept["rows"])]

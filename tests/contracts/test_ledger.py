@@ -1,6 +1,7 @@
 """The ledger of experiments: rows of parts become pages, parts can be left out, resumed and fail alone."""
 
 import json
+import shutil
 import sys
 from types import SimpleNamespace
 
@@ -133,3 +134,15 @@ def test_committed_rows_are_those_of_the_committed_pages():
         page = (ledger.RESULTS / f"{path.name.split('.')[0]}.md").read_text(encoding="utf-8")
         assert ledger.markdown(kept["rows"]) in page, path.name
         assert not kept["quick"], path.name
+
+
+def test_the_committed_pages_and_their_list_are_what_the_scripts_write(tmp_path):
+    """Also that every page can be written: its text, its rows, and what else a script adds."""
+    out = tmp_path / "results"
+    shutil.copytree(ledger.RESULTS, out, ignore=lambda folder, names: [name for name in names if name.endswith(".md")])
+    run.write_index(out)
+    written = {path.name for path in out.glob("*.md")}
+    assert len(written) == len(run.NAMES)
+    for path in [tmp_path / "results.md", *(out / name for name in written)]:
+        committed = ledger.RESULTS.parent / path.relative_to(tmp_path)
+        assert path.read_text(encoding="utf-8") == committed.read_text(encoding="utf-8"), path.name
