@@ -19,7 +19,7 @@ import numpy as np
 from experiments.common import load
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.large import mnist
+from benchmarks.maps import mnist
 from benchmarks.million import held_out
 from prismap import PrisMap
 

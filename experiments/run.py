@@ -35,8 +35,8 @@ says its protocol, its splits and what differs. Figures that we do not reach are
 
 `make experiments DATA=FOLDER` makes everything again; `FOLDER` holds the benchmark sets as npz files. Each part runs on
 one core. Seconds are those of the processor, peers included; in the rows of older runs, of the clock. Speed against
-peers is measured separately (`make bench`): [ratios](results/speed.md), [large maps](results/large.md),
-[reports](results/reports.md).
+peers is measured separately: [ratios](results/speed.md) by `make bench`, [large maps](results/large.md) by
+`make large`, [reports](results/reports.md).
 
 The pages were not made by one run. Each says at its end which commit measured its parts, as far as this was kept, and
 which defaults its maps have. Those of `PrisMap` were `supervision=0.8, mapping="fisher"`, and now both are chosen by
