@@ -138,7 +138,7 @@ def between_rows(model, rows):
 def _restore(cls, header, arrays, compare):
     model = cls(**{name: from_spec(value, name, compare) for name, value in current_params(header["params"]).items()})
     model._validate_params()
-    time_asked(model.fit_rows)
+    time_asked(model.fit_rows)  # refuses text that is no time
     model.n_features_in_ = header["n_features"]
     if "feature_names" in arrays:
         model.feature_names_in_ = arrays["feature_names"].astype(object)

@@ -27,8 +27,8 @@ from prismap.metrics.support import stratified_folds
 
 #: Neighbours in units of the perplexity, and how many folds share them out.
 NEIGHBORS_FACTOR, N_FOLDS = 3, 10
-#: Perplexities that are tried, in units of the map's own, and at least; rows that tell which is best.
-TRIED, FEWEST_JUDGING, TELLING_ROWS = (1, 1 / 2, 1 / 3, 1 / 6), 2.0, 5000
+#: Perplexities that are tried beside the map's own, in units of it, and at least; rows that tell which is best.
+SMALLER, FEWEST_JUDGING, TELLING_ROWS = (1 / 2, 1 / 3, 1 / 6), 2.0, 5000
 
 
 def local_probabilities(geometry, codes, n_classes, perplexity, rng, *, cross_fit=True):
@@ -57,7 +57,8 @@ def best_perplexity(D2, near, codes, n_classes, perplexity, rng):
     """The perplexity of the lowest log-loss, on some rows with these codes whose nearest have the codes `near`."""
     rows = rng.permutation(len(codes))[:TELLING_ROWS]
     D2, near, codes = D2[rows], near[rows], codes[rows]
-    tried = [float(perplexity), *(perplexity * share for share in TRIED[1:] if perplexity * share >= FEWEST_JUDGING)]
+    smaller = (perplexity * share for share in SMALLER)
+    tried = [float(perplexity), *(one for one in smaller if one >= FEWEST_JUDGING)]
     return tried[int(np.argmin([log_loss(class_shares(D2, near, n_classes, one), codes) for one in tried]))]
 
 
