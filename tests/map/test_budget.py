@@ -9,7 +9,7 @@ from sklearn.decomposition import PCA
 
 from prismap import PrisMap, judge
 from prismap.exceptions import InputError
-from prismap.map.effort import FULL, QUICK, effort_of
+from prismap.map.effort import FULL, MOST_KEPT, QUICK, effort_of
 from prismap.map.twins import fit_twin, judged_folds, n_folds, place_fold, place_on_plain, share_of, twins_of
 
 
@@ -90,6 +90,15 @@ def test_as_many_fifths_are_judged_as_the_figures_take():
     assert [n_folds(n, FULL, 0.02) for n in (60, 300, 301, 700, 1500)] == [5, 5, 2, 2, 1]
     assert [n_folds(n, FULL, 0.2) for n in (60, 300, 700, 1500)] == [5, 5, 3, 1]
     assert [n_folds(n, QUICK, 0.2) for n in (60, 200)] == [4, 1]
+
+
+def test_of_a_large_fold_a_draw_is_judged_by_a_map_of_few_rows():
+    y = np.arange(60_000) % 3
+    for effort in (FULL, QUICK):
+        ((kept, out),) = judged_folds(y, "class", np.random.default_rng(0), effort)
+        assert len(out) == effort.held_out < 12_000
+        assert len(kept) == MOST_KEPT
+        assert not np.intersect1d(kept, out).size
 
 
 def test_seconds_buy_a_full_report_or_a_quick_one():
