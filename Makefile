@@ -40,6 +40,11 @@ $(VENV)/.dev: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
 	@touch $@ $(VENV)/.user
 
+# UMAP is judged by the experiments, and imported by nothing else.
+$(VENV)/.umap: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[umap]"
+	@touch $@
+
 $(VENV)/.docs: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
@@ -66,7 +71,7 @@ bench: $(VENV)/.dev
 large: $(VENV)/.dev
 	$(MEASURE) --page large
 
-experiments: $(VENV)/.dev
+experiments: $(VENV)/.umap
 	$(BIN)/python -m experiments.run $(if $(DATA),--data $(DATA)) $(if $(PEERS),--peers $(PEERS)) $(if $(RESUME),--resume)
 
 # Warnings are errors. Examples that did not change are not run again.

@@ -143,11 +143,21 @@ def call(settings):
 
 def commit():
     """The commit of the code, empty where there is no repository."""
-    command = ["git", "-C", str(RESULTS), "rev-parse", "--short", "HEAD"]
+    return (git("rev-parse", "--short", "HEAD") or "").strip()
+
+
+def is_unchanged_since(earlier):
+    """Whether the library is what it was at a commit; of a commit that was not kept or is not known it is not."""
+    return bool(earlier) and git("diff", "--quiet", earlier, "--", "src") is not None
+
+
+def git(*words):
+    """What git prints about the project, None where it fails."""
+    command = ["git", "-C", str(RESULTS.parents[1]), *words]
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
-        return ""
+        return None
 
 
 def machine():

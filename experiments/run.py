@@ -1,9 +1,10 @@
 """All experiments into the ledger: `python -m experiments.run --data FOLDER [--quick] [--only NAME ...] [--resume]`.
 
 Every part of every experiment is a process of its own with one thread of linear algebra, as many at once as there are
-cores. Pages go to `docs/results/`, the list of them to `docs/results.md`. A part that fails is named and the others go
-on; --resume leaves out those whose rows are there. Without --data only the parts run that need no data set. All of it
-takes hours, as the list of pages says; with --quick and the data sets it is a trial of every part in about an hour.
+cores, those that took longest before first. Pages go to `docs/results/`, the list of them to `docs/results.md`. A part
+that fails is named and the others go on; --resume leaves out those whose rows the present library has measured.
+Without --data only the parts run that need no data set. All of it takes hours, as the list of pages says; with --quick
+and the data sets it is a trial of every part in about half an hour.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import math
 import os
 import subprocess
 import sys
@@ -57,10 +59,16 @@ def run_part(script, part, args):
     return done.returncode, time.perf_counter() - start, done.stderr[-2000:]
 
 
+def earlier(script, part, out):
+    """What an earlier run kept of a part, empty if there was none."""
+    path = ledger.rows_path(script, part, out)
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
 def is_done(script, part, args):
-    """Whether an earlier run of the same size left the rows of a part."""
-    path = ledger.rows_path(script, part, args.out)
-    return path.exists() and json.loads(path.read_text(encoding="utf-8"))["quick"] == args.quick
+    """Whether an earlier run of the same size left the rows of a part, and the library has not changed since."""
+    kept = earlier(script, part, args.out)
+    return kept.get("quick") == args.quick and ledger.is_unchanged_since(kept.get("commit"))
 
 
 def write_index(out):
@@ -84,12 +92,14 @@ def main():
     ledger.add_options(parser)
     parser.set_defaults(out=ledger.RESULTS)
     parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES, help="some of the experiments (all)")
-    parser.add_argument("--resume", action="store_true", help="leave out parts whose rows are there")
+    parser.add_argument("--resume", action="store_true", help="leave out parts measured by the library as it is")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="parts at once (%(default)s)")
     args = parser.parse_args()
     scripts = [importlib.import_module(f"experiments.{name}") for name in args.only]
     work = [(script, part) for script in scripts for part in ledger.feasible(script, args.data)]
     work = [one for one in work if not (args.resume and is_done(*one, args))]
+    # No long part is left for the end; one that was never measured may be long.
+    work.sort(key=lambda one: earlier(*one, args.out).get("seconds", math.inf), reverse=True)
     failed = []
     with ThreadPoolExecutor(args.jobs) as pool:
         running = {pool.submit(run_part, script, part, args): (script, part) for script, part in work}

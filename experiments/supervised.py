@@ -3,8 +3,8 @@
 Maps fitted on 600 to 2,000 rows (30 principal components where there are more features), with at most 2,000 held-out
 rows projected onto them. Means and standard deviations of three splits. 1-NN accuracy in %: *placed rows* are the
 held-out ones, by the nearest fitted row; *inside*, among the fitted rows, is what a coloured map shows. *Permuted*: the
-labels were shuffled before the fit, so that there is nothing to show. prismap has supervision 0.8 and a kernel map, the
-defaults when this was measured. The others have their defaults (NCA 50 iterations). New rows of t-SNE go through
+labels were shuffled before the fit, so that there is nothing to show. All have their defaults (NCA 50 iterations), and
+prismap also has a row with the former ones, a supervision of 0.8 and a kernel map. New rows of t-SNE go through
 openTSNE's `transform`. Supervised UMAP needs `--peers`. Seconds are those of fit and projection, for true and permuted
 labels.
 """
@@ -21,7 +21,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
 from experiments.common import accuracy, run_peer, spread, timed
-from experiments.ledger import main
+from experiments.ledger import FORMER_DEFAULTS, main
 from experiments.posteriors import problem
 from prismap import PrisMap
 
@@ -67,7 +67,8 @@ def chance(y):
 
 def methods(peers):
     """Functions from (X, y, X_test) to positions of both."""
-    found = {"prismap": our_map, "t-SNE (no labels)": plain, "LDA, then t-SNE": discriminant, "NCA": components}
+    found = {"prismap": our_map, "prismap, supervision 0.8": partial(our_map, **FORMER_DEFAULTS)}
+    found |= {"t-SNE (no labels)": plain, "LDA, then t-SNE": discriminant, "NCA": components}
     if peers:
         found["supervised UMAP"] = partial(umap, peers)
     return found
@@ -79,9 +80,9 @@ def umap(peers, X, y, new, seed):
     return found["Y"], found["Z"]
 
 
-def our_map(X, y, new, seed):
-    """prismap as it comes."""
-    model = PrisMap(supervision=0.8, mapping="fisher", random_state=seed).fit(X, y)
+def our_map(X, y, new, seed, **options):
+    """prismap as it comes, or with options."""
+    model = PrisMap(random_state=seed, **options).fit(X, y)
     return model.embedding_, model.transform(new)
 
 

@@ -103,11 +103,45 @@ def test_a_failing_part_is_named_and_leaves_no_rows(squares, tmp_path, monkeypat
     assert r"FOLDER \| 100" in (out / "experiments_squares.md").read_text(encoding="utf-8")
 
 
-def test_resume_leaves_out_what_is_done_in_the_same_size(squares, tmp_path):
+def test_resume_leaves_out_what_this_library_has_measured_in_the_same_size(squares, tmp_path, monkeypatch):
     ledger.do_part(squares, "small", ledger.Options(out=tmp_path))
+    monkeypatch.setattr(ledger, "is_unchanged_since", lambda commit: commit == ledger.commit())
     assert run.is_done(squares, "small", SimpleNamespace(out=tmp_path, quick=False))
     assert not run.is_done(squares, "small", SimpleNamespace(out=tmp_path, quick=True))
     assert not run.is_done(squares, "broken", SimpleNamespace(out=tmp_path, quick=False))
+    monkeypatch.setattr(ledger, "is_unchanged_since", lambda commit: False)
+    assert not run.is_done(squares, "small", SimpleNamespace(out=tmp_path, quick=False))
+
+
+def test_the_library_changes_with_its_own_files_only(tmp_path, monkeypatch):
+    monkeypatch.setattr(ledger, "RESULTS", tmp_path / "docs" / "results")
+    for name in ("src", "docs"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text("one", encoding="utf-8")
+    assert not ledger.is_unchanged_since("abc1234")  # no repository at all
+    author = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    for words in (("init", "-q"), ("add", "."), (*author, "commit", "-q", "-m", "first")):
+        assert ledger.git(*words) is not None
+    first = ledger.commit()
+    assert ledger.is_unchanged_since(first)
+    (tmp_path / "docs" / "file").write_text("two", encoding="utf-8")
+    assert ledger.is_unchanged_since(first)
+    (tmp_path / "src" / "file").write_text("two", encoding="utf-8")
+    assert not ledger.is_unchanged_since(first)
+    assert not ledger.is_unchanged_since("abc1234")
+    assert not ledger.is_unchanged_since(None)
+
+
+def test_what_was_never_measured_or_took_longest_comes_first(squares, tmp_path, monkeypatch):
+    for seconds, part in ((1, "small"), (9, "large, with data")):
+        path = ledger.rows_path(squares, part, tmp_path)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps({"seconds": seconds}), encoding="utf-8")
+    order = []
+    monkeypatch.setattr(run, "run_part", lambda script, part, args: order.append(part) or (0, 0.0, ""))
+    monkeypatch.setattr(run, "write_index", lambda out: None)
+    assert run_all(monkeypatch, "--jobs", "1", "--data", "FOLDER", "--out", str(tmp_path)) == 0
+    assert order == ["broken", "large, with data", "small"]
 
 
 def test_without_data_only_the_parts_that_need_none(squares):
