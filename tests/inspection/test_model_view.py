@@ -26,6 +26,7 @@ from prismap.inspection import ModelView
 from prismap.inspection.held_out import cross_validate
 from prismap.inspection.responses import Responder
 from prismap.learners import RSLVQ
+from reference.model_reference import signed_certainty_reference
 
 X, CODES = make_blobs(90, 5, centers=3, cluster_std=1.5, random_state=3)
 Y = np.array(["ash", "birch", "cedar"])[CODES]
@@ -240,6 +241,6 @@ def test_two_classes_are_compared_with_the_sign_of_the_decision(model):
     responder = Responder(model, X, two)
     _, behind, _ = cross_validate(PCA(2), responder, X, X, two, responder(X), n_folds=3)
     values = model.decision_function if isinstance(model, SVC) else lambda rows: 2 * model.predict_proba(rows)[:, 1] - 1
-    assert found.signed_certainty == pytest.approx(np.corrcoef(values(X), values(behind))[0, 1])
+    assert found.signed_certainty == pytest.approx(signed_certainty_reference(values(X), values(behind)))
     assert found.spread["signed_certainty"] < 0.2
     assert ModelView.from_estimator(SVC().fit(X, Y), X, Y, map=PCA(2)).cross_validate(2).signed_certainty is None

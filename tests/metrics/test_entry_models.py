@@ -17,6 +17,7 @@ from prismap.comparisons import Objects
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric, PredictedLabels
 from prismap.metrics.posteriors.entry_model import EntryModel, innermost
+from reference.model_reference import out_of_fold_reference
 
 OPTIONS = {"perplexity": 8, "random_state": 0}
 X, Y = (part[::3] for part in load_iris(return_X_y=True))
@@ -51,17 +52,6 @@ def gap(a, b):
     return float(np.linalg.norm(np.subtract(a, b)))
 
 
-def out_of_fold(metric, model, matrix, pairwise):
-    """Each row's probabilities by the clone that never saw its fold."""
-    P = np.empty((len(matrix), 3))
-    for fold in np.unique(metric.folds_):
-        train, test = np.flatnonzero(metric.folds_ != fold), np.flatnonzero(metric.folds_ == fold)
-        columns = train if pairwise else np.arange(len(matrix))
-        one = clone(model).fit(matrix[np.ix_(train, columns)], Y[FIT][train])
-        P[test] = one.predict_proba(matrix[np.ix_(test, columns)])
-    return P
-
-
 @pytest.mark.parametrize(
     ("model", "kind", "whole", "pairwise"),
     [(MACHINE, "similarity", K, True), (NEIGHBORS, "dissimilarity", D, True),
@@ -72,7 +62,8 @@ def test_a_model_of_a_matrix_judges_the_rows_it_never_saw(model, kind, whole, pa
     matrix, entries = whole[np.ix_(FIT, FIT)], whole[np.ix_(NEW, FIT)]
     metric = FisherMetric(data=kind, posterior=model, **OPTIONS).fit(matrix, Y[FIT])
     found = metric.class_probabilities()
-    np.testing.assert_allclose(found, out_of_fold(metric, model, matrix, pairwise), atol=1e-12)
+    expected = out_of_fold_reference(model, matrix, Y[FIT], metric.folds_, pairwise=pairwise)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
     new = clone(model).fit(matrix, Y[FIT]).predict_proba(entries)
     np.testing.assert_allclose(metric.class_probabilities(entries), new, atol=1e-12)
     if pairwise:  # any other model would be given the objects
@@ -109,11 +100,7 @@ def test_a_regressor_of_a_matrix_and_predicted_labels():
     kernel = KernelRidge(kernel="precomputed", alpha=0.1)
     metric = FisherMetric(data="similarity", posterior=kernel, **OPTIONS).fit(K, X[:, 2])
     mean, _ = metric.target_moments()
-    expected = np.empty(50)
-    for fold in np.unique(metric.folds_):
-        train, test = np.flatnonzero(metric.folds_ != fold), np.flatnonzero(metric.folds_ == fold)
-        one = clone(kernel).fit(K[np.ix_(train, train)], X[train, 2])
-        expected[test] = one.predict(K[np.ix_(test, train)])
+    expected = out_of_fold_reference(kernel, K, X[:, 2], metric.folds_, pairwise=True, ask="predict")
     np.testing.assert_allclose(mean[:, 0], expected, atol=1e-12)
     told = FisherMetric(data="dissimilarity", posterior=PredictedLabels(NEIGHBORS), **OPTIONS).fit(D, Y)
     assert "KNeighborsClassifier predicts" in told.describe()

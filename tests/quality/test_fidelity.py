@@ -4,6 +4,7 @@ from scipy.stats import pearsonr
 
 from prismap.exceptions import InputError
 from prismap.quality import correlation, fidelity, label_agreement
+from reference.model_reference import signed_certainty_reference
 
 
 def test_classifier_fidelity_is_agreement_and_correlation_of_certainty():
@@ -26,7 +27,7 @@ def test_two_classes_have_a_signed_certainty():
     labels, labels_back = (np.where(one > 0, "b", "a") for one in (value, back))
     sure = {"certainty": np.abs(value), "certainty_back": np.abs(back)}
     found = fidelity(labels, labels_back, classes=["a", "b"], **sure)
-    assert found.signed_certainty == pytest.approx(pearsonr(value, back)[0], abs=1e-12)
+    assert found.signed_certainty == pytest.approx(signed_certainty_reference(value, back), abs=1e-12)
     assert found.certainty == pytest.approx(pearsonr(abs(value), abs(back))[0], abs=1e-12)
     assert f", with its sign {found.signed_certainty:.2f} (60 rows)" in str(found)
     assert fidelity(labels, labels_back, **sure).signed_certainty is None

@@ -1,6 +1,7 @@
-"""A model's own Fisher metric from its probabilities alone: central differences and explicit tensors."""
+"""What models say, by plain loops: their own Fisher metric from probabilities alone, and rows that they never saw."""
 
 import numpy as np
+from sklearn.base import clone
 
 
 def log_gradient_reference(model, x, step=1e-5):
@@ -30,3 +31,25 @@ def tangent_reference(model, x, z, T, *, symmetric, w=1.0, sigma=1.0):
         J = w * tensor_reference(model, x + node * step) + (1 - w) * np.eye(len(x)) / sigma**2
         total += np.sqrt(step @ J @ step)
     return total
+
+
+def out_of_fold_reference(model, matrix, y, folds, *, pairwise, ask="predict_proba"):
+    """What a clone that never saw a row's fold says of it, from the entries of a matrix.
+
+    pairwise : whether the model takes entries against its own training rows only, as a kernel machine does (Schulz et
+    al. 2017, sec. 6); otherwise the entries against all rows are its features.
+    """
+    told = {}
+    for fold in np.unique(folds):
+        train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        columns = train if pairwise else np.arange(len(matrix))
+        one = clone(model).fit(matrix[np.ix_(train, columns)], y[train])
+        told |= dict(zip(test, getattr(one, ask)(matrix[np.ix_(test, columns)]), strict=True))
+    return np.array([told[row] for row in range(len(matrix))])
+
+
+def signed_certainty_reference(value, value_back):
+    """Correlation of a machine's decision values on rows and on their places in its picture (thesis eq. 3.4, 3.5)."""
+    mean, mean_back = sum(value) / len(value), sum(value_back) / len(value_back)
+    pairs = [(a - mean, b - mean_back) for a, b in zip(value, value_back, strict=True)]
+    return sum(a * b for a, b in pairs) / (sum(a * a for a, _ in pairs) * sum(b * b for _, b in pairs)) ** 0.5
