@@ -7,9 +7,11 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from prismap import PrisMap
 from prismap._random import as_generator
+from prismap.map import choose
 from prismap.map.choose import (
     GRID,
     MAPPING_FOLDS,
+    candidates,
     choose_mapping,
     compared_with_own,
     knows_target,
@@ -23,6 +25,8 @@ from prismap.map.trials import is_majority, kept_share, nearest_rows, paired_gap
 from prismap.mappings import KernelMap, VoteMap
 from prismap.metrics import FisherMetric
 from prismap.metrics.base import PrecomputedMetric
+from prismap.metrics.geometry import data_metric
+from prismap.metrics.posteriors import base, trees
 
 
 @pytest.fixture(scope="module")
@@ -148,6 +152,25 @@ def test_trees_are_tried_where_a_class_has_one_row_and_not_where_little_is_left(
     assert trees_are_worth_it(X, lonely, 1.0, 0)
     entropy = -float((np.bincount(y) / 200 * np.log(np.bincount(y) / 200)).sum())
     assert not trees_are_worth_it(X, y, 0.09 * entropy, 0)
+
+
+def test_trees_are_tried_on_more_rows_than_other_posteriors_look_at_and_see_them_all(monkeypatch, signs):
+    X, y = signs
+    monkeypatch.setattr(base, "MOST_SUPPORT", 100)
+    y = np.where(np.arange(200) % 50 == 7, -1, y)
+    found = candidates(FisherMetric(random_state=0), data_metric("vectors").over(X), y, 0)
+    assert found[1].posterior_.name == "trees"
+    assert [len(metric.support_) for metric in found] == [100, 196]
+    assert np.array_equal(found[1].support_, np.flatnonzero(y >= 0))
+
+
+def test_a_forest_sees_so_many_rows_at_most(monkeypatch, signs):
+    X, y = signs
+    monkeypatch.setattr(trees, "MOST_TREE_ROWS", 120)
+    metric = FisherMetric(posterior="trees", random_state=0).fit(X, y)
+    assert len(metric.support_) == 120
+    assert metric.class_probabilities().shape == (200, 4)
+    assert len(FisherMetric(posterior=trees.Trees(n_support=150), random_state=0).fit(X, y).support_) == 150
 
 
 def test_a_posterior_must_know_the_target(signs, noise):
@@ -279,6 +302,15 @@ def test_without_a_target_votes_are_taken():
     assert isinstance(
         PrisMap(supervision="auto", mapping="auto", perplexity=10, random_state=0).fit(X).parts_.mapping, VoteMap
     )
+
+
+def test_kernels_are_not_tried_on_many_rows(monkeypatch):
+    angle = np.linspace(0, 5, 120)
+    Y = np.column_stack([np.cos(angle), np.sin(angle)])  # as smooth as kernels like it
+    D = np.abs(angle[:, None] - angle[None])
+    assert isinstance(choose_mapping(D, Y, angle, 0), KernelMap)
+    monkeypatch.setattr(choose, "MOST_KERNEL_ROWS", 119)
+    assert isinstance(choose_mapping(D, Y, angle, 0), VoteMap)
 
 
 def test_the_mapping_that_loses_less_is_taken(signs, signs_map):

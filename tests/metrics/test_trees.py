@@ -107,6 +107,27 @@ def test_damaged_trees_are_refused(signs, name, value):
         FisherMetric(posterior="trees").restore(X, y, state)
 
 
+def test_leaves_are_found_one_row_and_one_tree_at_a_time(signs):
+    """The slow twin: down every tree by hand, missing values included."""
+    X, y = signs
+    X = np.where(np.random.default_rng(5).random(X.shape) < 0.1, np.nan, X).astype(np.float32)
+    forest, _ = fit_trees(X, y, 4, 0, n_trees=GROWN)
+    for i, found in enumerate(forest.leaves(X[:20])):
+        for root, leaf in zip(forest.roots, found, strict=True):
+            node = root
+            while (forest.children[node] != node).any():
+                value = X[i, forest.feature[node]]
+                node = forest.children[node, 2 if np.isnan(value) else int(value > forest.threshold[node])]
+            assert leaf == node
+
+
+def test_what_judged_the_rows_is_said(signs):
+    X, y = signs
+    assert FisherMetric(posterior="trees", random_state=0).fit(X, y).describe() == "trees, each row judged out of bag"
+    within = FisherMetric(posterior="trees", cross_fit=False, random_state=0).fit(X, y)
+    assert within.describe() == "trees, in-sample"
+
+
 def test_a_matrix_has_no_features():
     D = np.abs(np.subtract.outer(np.arange(100.0), np.arange(100.0)))
     with pytest.raises(InputError, match="data='vectors'"):

@@ -32,7 +32,7 @@ from prismap.mappings import KernelMap, VoteMap
 from prismap.metrics.base import PrecomputedMetric
 from prismap.metrics.posteriors.lssvm import log_loss
 from prismap.metrics.posteriors.process import target_bins
-from prismap.metrics.posteriors.trees import GROWN, fit_trees
+from prismap.metrics.posteriors.trees import GROWN, MOST_TREE_ROWS, fit_trees
 from prismap.metrics.support import stratified_support
 from prismap.metrics.target import known_targets
 
@@ -49,11 +49,12 @@ LEAST_CHANCE = 1e-12
 MOST_ROWS, MOST_ALONG_SEGMENTS = 2000, 500
 #: Rows of quick maps, of two halves; with fewer than the second figure the metric alone has to do.
 QUICK_ROWS, FEWEST_QUICK = 600, 40
-#: Trees are tried up to so many rows, if the log-loss of the other posteriors is more than this share of the target's
-#: entropy, and if a small forest's, out of bag, is near theirs and below that of no knowledge at all.
-MOST_TREE_ROWS, LITTLE_LEFT, NEAR, KNOWING = 5000, 0.1, 1.25, 0.98
-#: Folds that kernels and votes are compared in.
-MAPPING_FOLDS = 3
+#: Trees are tried if the log-loss of the other posteriors is more than this share of the target's entropy, and if a
+#: small forest's, out of bag, is near theirs and below that of no knowledge at all.
+LITTLE_LEFT, NEAR, KNOWING = 0.1, 1.25, 0.98
+#: Folds that kernels and votes are compared in, and the most fitted rows for that. Kernels take time with the cube of
+#: the rows, so a sample has to show which is better, and the sparser it is beside the map, the more it flatters kernels.
+MAPPING_FOLDS, MOST_KERNEL_ROWS = 3, 5000
 
 
 @dataclass(frozen=True)
@@ -230,12 +231,12 @@ def candidates(fisher, data, y, seed):
     # Shortest paths over a graph are judged by its edges.
     trial = changed(fisher, supervision=0.8, path="chord" if fisher.path == "graph" else fisher.path)
     first = trial.fit_on(data, y)
-    known = np.flatnonzero(known_targets(y))
     named = isinstance(fisher.posterior, str) and fisher.posterior == "auto"
-    if not named or first.target_ != "class" or data.is_matrix or data.n_rows_ > MOST_TREE_ROWS:
+    if not named or first.target_ != "class" or data.is_matrix:
         return [first]
     if fisher.path.startswith("tangent") or fisher.n_segments not in ("auto", 1):
         return [first]
+    known = stratified_support(y, MOST_TREE_ROWS, as_generator(seed))
     loss = log_loss(first.class_probabilities()[known], y[known])
     if not trees_are_worth_it(data.raw(known), y[known], loss, seed):
         return [first]
@@ -288,10 +289,10 @@ def judged_rows(y, real, rng, most):
 def choose_mapping(D, Y, y, seed):
     """A `VoteMap` or a `KernelMap`, unfitted: which places rows better that are left out, by what their neighbours say.
 
-    D : distances between the fitted rows at positions Y with target y; without a target votes are taken. The embedding
-    stays as it is; only the mapping is fitted without the rows that it places.
+    D : distances between the fitted rows at positions Y with target y; without a target, and on maps of many rows,
+    votes are taken. The embedding stays as it is; only the mapping is fitted without the rows that it places.
     """
-    if y is None:
+    if y is None or len(D) > MOST_KERNEL_ROWS:
         return VoteMap()
     sample = smoothness_rows(len(D), seed)
     D, Y, y = D[np.ix_(sample, sample)], Y[sample], y[sample]

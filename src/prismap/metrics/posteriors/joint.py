@@ -36,8 +36,6 @@ from prismap.metrics.several import class_codes
 
 #: A target is known if its posterior is better than chance by so many standard errors of the paired differences.
 SIGNIFICANT = 2.5
-#: Trees are tried up to so many rows, if a small forest is no worse than the least-squares machine.
-MOST_TREE_ROWS = 5000
 #: Rows whose pairs show how long distances are.
 LENGTH_ROWS = 300
 #: The least probability that counts in a log-loss.
@@ -215,12 +213,12 @@ class SeveralTargets(Posterior):
         if self.classes != "auto":
             return OF_CLASSES[self.classes]().fit(context)
         machine, support = LeastSquaresMachine().fit(context), context.support
-        if context.data.is_matrix or context.data.n_rows_ > MOST_TREE_ROWS:
+        if context.data.is_matrix:
             return machine
         codes, seed = context.values[support], int(context.rng.integers(2**31))
         loss = log_loss(machine.fitted_probabilities[support], codes)
         small = fit_trees(context.data.raw(support), codes, len(context.classes), seed, n_trees=GROWN)[1]
-        if log_loss(small, codes) > loss:
+        if log_loss(small, codes) > loss:  # trees are tried only if a small forest is no worse
             return machine
         trees = Trees().fit(context)
         return trees if log_loss(trees.fitted_probabilities[support], codes) < loss else machine

@@ -28,6 +28,8 @@ MOST_FEATURES = 100
 LEAST_LEAF = 2
 #: Rows that go down all trees at once.
 BLOCK_ROWS = 2048
+#: Rows that a forest is fitted to, at most: more know more, and its nodes, about a quarter of that per tree, are kept.
+MOST_TREE_ROWS = 100_000
 
 
 @dataclass(frozen=True)
@@ -70,16 +72,19 @@ class Forest:
         return shares / heard
 
     def leaves(self, X):
-        """The leaf of each row in each tree."""
-        row = np.arange(len(X))[:, None]
-        node = np.broadcast_to(self.roots, (len(X), len(self.roots)))
-        while True:
-            value = X[row, self.feature[node]]
-            way = (value > self.threshold[node]) + 2 * np.isnan(value)
-            below = self.children[node, way.astype(np.intp)]
-            if np.array_equal(below, node):
-                return node
-            node = below
+        """The leaf of each row in each tree; pairs of a row and a tree that have reached theirs are left behind."""
+        (n_rows, n_columns), n_trees = X.shape, len(self.roots)
+        values, children = np.ravel(X), np.ravel(self.children)
+        leaf = np.empty(n_rows * n_trees, dtype=np.int32)
+        pair, node = np.arange(len(leaf)), np.tile(self.roots, n_rows)
+        start = np.repeat(np.arange(n_rows) * n_columns, n_trees)  # of the row among all values
+        while len(pair):
+            value = values[start + self.feature[node]]
+            below = children[3 * node + (value > self.threshold[node]) + 2 * np.isnan(value)]
+            on = below != node
+            leaf[pair[~on]] = node[~on]
+            pair, node, start = pair[on], below[on], start[on]
+        return leaf.reshape(n_rows, n_trees)
 
     def probabilities(self, X):
         """Calibrated class probabilities of rows X."""
@@ -102,7 +107,7 @@ class Forest:
         value = np.zeros((len(feature), n_classes))
         value[:, classes] = np.concatenate([tree.value[:, 0] for tree in trees])
         value /= value.sum(axis=1, keepdims=True)
-        return cls(feature.astype(np.intp), threshold, children.astype(np.intp), value, roots)
+        return cls(feature.astype(np.int32), threshold, children.astype(np.int32), value, roots.astype(np.int32))
 
     def arrays(self):
         """What a file holds."""
@@ -122,7 +127,9 @@ class Forest:
             raise ValueError("the arrays of its trees do not belong together")
         if not (leaf | down).all() or arrays["roots"].min() < 0 or arrays["roots"].max() >= n_nodes:
             raise ValueError("the nodes of its trees lead nowhere")
-        return cls(**{**arrays, "children": children, "temperature": float(arrays["temperature"])})
+        whole = {"feature": arrays["feature"], "children": children, "roots": arrays["roots"]}
+        whole = {name: np.asarray(value, dtype=np.int32) for name, value in whole.items()}
+        return cls(**{**arrays, **whole, "temperature": float(arrays["temperature"])})
 
 
 def ways_of(tree):
@@ -164,13 +171,18 @@ def fit_trees(X, codes, n_classes, seed, *, n_trees=N_TREES, cross_fit=True):
     return whole, softmax(whole.temperature * scores) if cross_fit else whole.probabilities(X)
 
 
+def how_judged(context):
+    """How the fitted rows were judged, in words: by trees that never saw them, not in the folds of other posteriors."""
+    return "each row judged out of bag" if context.cross_fit else context.judged
+
+
 class Trees(RowPosterior):
     """A forest on the support rows, judged out of bag; vectors only. Missing values are taken as they are.
 
     Parameters
     ----------
     n_support : int or None, default=None
-        Rows that the forest is fitted to; None takes all labelled rows up to 4000.
+        Rows that the forest is fitted to; None takes all labelled rows up to 100,000.
 
     Examples
     --------
@@ -186,6 +198,10 @@ class Trees(RowPosterior):
     def __init__(self, n_support=None):
         self.n_support = n_support
 
+    def most_support(self, n_rows, target):
+        """Many: the time of a forest grows little faster than its rows, and the time of new rows with its depth."""
+        return MOST_TREE_ROWS
+
     def fit(self, context):
         """Fit the forests."""
         if context.data.is_matrix:
@@ -193,7 +209,7 @@ class Trees(RowPosterior):
         data, support, n_classes = context.data, context.support, len(context.classes)
         seed = int(context.rng.integers(2**31))
         X, codes = data.raw(support), context.values[support]
-        self.data, self.judged = data, context.judged
+        self.data, self.judged = data, how_judged(context)
         self.forest, of_support = fit_trees(X, codes, n_classes, seed, cross_fit=context.cross_fit)
         return self.hold_support(context, of_support)
 
@@ -212,5 +228,5 @@ class Trees(RowPosterior):
         self.forest = Forest.from_arrays(arrays)
         if self.forest.feature.min() < 0 or self.forest.feature.max() >= context.data.n_features_in_:
             raise ValueError("its trees look at features that its rows do not have")
-        self.data, self.judged = context.data, context.judged
+        self.data, self.judged = context.data, how_judged(context)
         return self.hold(context, state["probabilities"])
