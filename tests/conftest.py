@@ -1,13 +1,20 @@
-"""Two workers share two cores: matrix products of a test run keep to one thread each, or they wait for one another."""
+"""Two workers share two cores: matrix products of a test run keep to one thread each, or they wait for one another.
+
+A shell starts its background jobs, ``make test &`` say, so that they ignore interrupts, and so would the processes that
+tests interrupt.
+"""
 
 import os
+import signal
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 
 def pytest_configure(config):
-    """What was imported before this file is told as well."""
+    """What was imported before this file is told as well; interrupts count again."""
     from threadpoolctl import threadpool_limits
 
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.add_cleanup(threadpool_limits(1).restore_original_limits)
