@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from prismap._blocks import row_blocks
+from prismap._brief import Brief
 from prismap._random import as_generator
 from prismap.exceptions import InputError
 
@@ -23,8 +24,8 @@ CHECKED_OBJECTS = 200
 WORKING = 8_000_000
 
 
-@dataclass(frozen=True)
-class PivotNeighbors:
+@dataclass(frozen=True, repr=False)
+class PivotNeighbors(Brief):
     """Neighbours, nearest first, and what they cost.
 
     Attributes

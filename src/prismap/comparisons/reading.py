@@ -22,6 +22,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from prismap._brief import Brief
 from prismap.exceptions import FileFormatError, InputError
 
 #: Keys of JSON lines, and the comparison that takes what they hold.
@@ -35,8 +36,8 @@ KINDS = {
 FASTA, JSON = (".fasta", ".fa", ".faa", ".fna", ".ffn"), (".jsonl", ".ndjson")
 
 
-@dataclass(frozen=True)
-class Things:
+@dataclass(frozen=True, repr=False)
+class Things(Brief):
     """Objects of a file.
 
     Attributes

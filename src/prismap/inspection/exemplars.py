@@ -9,12 +9,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
+from prismap._brief import Brief
+
 #: Attributes of fitted models that hold rows, by what they are called in a picture.
 ROWS = {"prototypes_": "prototype", "centroids_": "prototype", "support_vectors_": "support vector"}
 
 
-@dataclass(frozen=True)
-class Exemplars:
+@dataclass(frozen=True, repr=False)
+class Exemplars(Brief):
     """Rows inside a model: what they are, where they lie (rows or positions), and their labels (None: unknown)."""
 
     name: str

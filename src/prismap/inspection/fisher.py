@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
 
 from prismap._blocks import require_memory
+from prismap._brief import Brief
 from prismap._optional import import_extra
 from prismap._validation import is_fitted
 from prismap.exceptions import InputError
@@ -26,8 +27,8 @@ MOST_NAMED = 20
 STRAIGHT, SHORTEST = "#1b7837", "#c51b8a"
 
 
-@dataclass(frozen=True)
-class FisherPath:
+@dataclass(frozen=True, repr=False)
+class FisherPath(Brief):
     """Two ways between two fitted rows: the straight one, and the shortest over the other rows.
 
     Parameters
@@ -45,8 +46,8 @@ class FisherPath:
     shortest_length: float
 
 
-@dataclass
-class FisherDisplay:
+@dataclass(repr=False)
+class FisherDisplay(Brief):
     """The Fisher metric of a plane: what is known about the target there, and how far it is from place to place.
 
     An ellipse holds the places that are equally far from its centre under the tensor: narrow across a border between

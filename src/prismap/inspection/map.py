@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from prismap._brief import Brief
 from prismap._optional import import_extra
 from prismap._validation import check_target_length
 from prismap.exceptions import InputError
@@ -20,8 +21,8 @@ MOST_ENTRIES = 40
 GRID = 28
 
 
-@dataclass
-class MapDisplay:
+@dataclass(repr=False)
+class MapDisplay(Brief):
     """Positions and their target, drawn by `plot`; holds arrays only.
 
     Parameters

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 
+from prismap._brief import Brief
 from prismap._validation import check_rows, check_target_length, is_fitted
 from prismap.exceptions import InputError
 from prismap.inspection.exemplars import Exemplars, exemplars_of
@@ -37,8 +38,8 @@ N_FOLDS = 5
 FEWEST_ROWS = 10
 
 
-@dataclass(frozen=True, eq=False)
-class ModelView:
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelView(Brief):
     """A picture of a model: its answers on a grid of the plane, and the rows, as read-only arrays.
 
     A map places the rows, an inverse map finds the row that belongs to each place of a grid, and the model is asked

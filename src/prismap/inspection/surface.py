@@ -14,6 +14,7 @@ from scipy.spatial import cKDTree
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
+from prismap._brief import Brief
 from prismap.exceptions import InputError
 from prismap.inspection.kernel_inverse import kernel_inverse
 from prismap.inspection.local_surface import LocalSurface
@@ -31,8 +32,8 @@ SMALL_REGION = 0.01
 N_BANDS = 5
 
 
-@dataclass(frozen=True)
-class Grid:
+@dataclass(frozen=True, repr=False)
+class Grid(Brief):
     """A picture of a model: its answers at places of the plane, line 0 at the lowest y. Arrays are read-only.
 
     Parameters

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from prismap._brief import Brief
 from prismap._optional import import_extra
 from prismap._validation import check_target_length
 from prismap.exceptions import InputError
@@ -15,8 +16,8 @@ from prismap.inspection.paint import class_palette
 _COLOURS = {"source": "#0072B2", "target": "#D55E00"}
 
 
-@dataclass
-class TransferDisplay:
+@dataclass(repr=False)
+class TransferDisplay(Brief):
     """Positions of source and target in the shared space; holds arrays only.
 
     Parameters

@@ -53,7 +53,7 @@ QUICK_ROWS, FEWEST_QUICK = 600, 40
 #: small forest's, out of bag, is near theirs and below that of no knowledge at all.
 LITTLE_LEFT, NEAR, KNOWING = 0.1, 1.25, 0.98
 #: Folds that kernels and votes are compared in, and the most fitted rows for that. Kernels take time with the cube of
-#: the rows, so a sample has to show which is better, and the sparser it is beside the map, the more it flatters kernels.
+#: the rows, so a sample has to show which is better, and a sample much sparser than the map flatters kernels.
 MAPPING_FOLDS, MOST_KERNEL_ROWS = 3, 5000
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from prismap._blocks import row_blocks
+from prismap._brief import Brief
 from prismap._spacing import far_threshold, typical_distance
 from prismap._threads import parallel_map
 from prismap.exceptions import InputError
@@ -28,8 +29,8 @@ DENSE_ROWS = 10_000
 BLOCK_BYTES = 2**21
 
 
-@dataclass(frozen=True)
-class MapParts:
+@dataclass(frozen=True, repr=False)
+class MapParts(Brief):
     """What is saved, judged and served. `prismap.map.PrisMap` makes it, and it knows nothing of how.
 
     Attributes

@@ -16,13 +16,14 @@ from scipy.optimize import nnls
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
+from prismap._brief import Brief
 from prismap._random import as_generator
 from prismap._validation import check_similarity, encode_classes
 from prismap.exceptions import InputError
 
 
-@dataclass(frozen=True)
-class ClassMixture:
+@dataclass(frozen=True, repr=False)
+class ClassMixture(Brief):
     """The mixture that separates classes, and how well, out of fold.
 
     Attributes

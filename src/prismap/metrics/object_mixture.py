@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from prismap._brief import Brief
 from prismap._random import as_generator
 from prismap.comparisons import ComparisonMatrix, Objects
 from prismap.exceptions import InputError
@@ -22,8 +23,8 @@ from prismap.metrics.class_mixture import ClassMixture, mixture_for_classes
 from prismap.metrics.mixture import MixtureMetric
 
 
-@dataclass(frozen=True)
-class ComparisonWeights:
+@dataclass(frozen=True, repr=False)
+class ComparisonWeights(Brief):
     """Weights of comparisons for a map.
 
     Attributes

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from prismap._brief import Brief
+
 
 class Estimate(float):
     """A float that also knows its `spread`, the standard error over the rows it was averaged over.
@@ -54,8 +56,8 @@ class Estimate(float):
         return cls(*(float("nan") if stored[name] is None else stored[name] for name in ("value", "spread")))
 
 
-@dataclass(frozen=True, eq=False)
-class RankCurve:
+@dataclass(frozen=True, eq=False, repr=False)
+class RankCurve(Brief):
     """Neighbourhood preservation over the neighbourhood size k, with the two numbers that sum it up.
 
     Attributes

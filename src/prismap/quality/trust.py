@@ -25,6 +25,8 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 
+from prismap._brief import Brief
+
 #: `told` closer to 0 or 1 than this is taken for this: posteriors are no better founded.
 LEAST_TOLD = 0.001
 N_FOLDS = 5
@@ -79,8 +81,8 @@ class TrustRule:
         return cls(kind=stored["kind"], weights=weights, n_judged=int(stored["n_judged"]), **known)
 
 
-@dataclass(frozen=True)
-class Trust:
+@dataclass(frozen=True, repr=False)
+class Trust(Brief):
     """How far the rows given to `fit` can be trusted.
 
     Attributes

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from prismap._brief import Brief
 from prismap.exceptions import FileFormatError, InputError
 from prismap.tables.cells import matrix_named_by
 from prismap.tables.dates import FORMATS, days_of
@@ -45,8 +46,8 @@ class ColumnEncoding:
         return [self.name] if self.levels is None else [f"{self.name}={level}" for level in self.levels]
 
 
-@dataclass(frozen=True)
-class Encoded:
+@dataclass(frozen=True, repr=False)
+class Encoded(Brief):
     """Rows as numbers, and how many values of each column were filled or had a level unseen at fit.
 
     The numbers are in single precision if those of all numeric columns are.

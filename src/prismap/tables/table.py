@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from prismap._brief import Brief
 from prismap.exceptions import InputError
 
 #: What stands for "no value" in text files, in any case.
 MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "?"})
 
 
-@dataclass(frozen=True)
-class TextColumn:
+@dataclass(frozen=True, repr=False)
+class TextColumn(Brief):
     """Text as codes into its sorted levels; -1 marks a missing value."""
 
     codes: NDArray[np.intp]
@@ -36,8 +37,8 @@ class TextColumn:
 Column = NDArray[Any] | TextColumn
 
 
-@dataclass(frozen=True)
-class Table:
+@dataclass(frozen=True, repr=False)
+class Table(Brief):
     """Rows of a file: columns of features by name, the target (None where unlabelled), ids, and what was noticed."""
 
     columns: dict[str, Column]
