@@ -227,7 +227,7 @@ def test_rows_that_are_not_fitted_are_placed_once(quick, flowers, tmp_path, monk
 
 
 def test_a_time_takes_the_rows_it_allows_and_says_so_once(quick, flowers, tmp_path, monkeypatch):
-    monkeypatch.setattr("prismap.map.prismap.pace_of", lambda asked, n, *_, **__: Pace(asked, 30, n, 55.0, 2.0))
+    monkeypatch.setattr("prismap.map.fitting.pace_of", lambda asked, n, *_, **__: Pace(asked, 30, n, 55.0, 2.0))
     code, out, err = quick(flowers, "--id", "key", "--fit-rows", "10 min")
     assert code == 0, err
     assert err.count("note: --fit-rows '10 min' took 30 of ") == 1

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
+from large_maps import count_as_large
 from prismap import PrisMap, _checkpoint
 from prismap.exceptions import InputError
 from prismap.map import make
@@ -19,9 +20,7 @@ class Killed(Exception):
 @pytest.fixture
 def large(monkeypatch):
     """Maps of more than 300 rows are large, and the state is written at every look."""
-    for module in ("parts", "make", "prismap"):
-        monkeypatch.setattr(f"prismap.map.{module}.DENSE_ROWS", 300)
-    monkeypatch.setattr(make, "N_LANDMARKS", 100)
+    count_as_large(monkeypatch, 300, n_landmarks=100)
     monkeypatch.setattr(_checkpoint, "SECONDS_BETWEEN", 0.0)
 
 

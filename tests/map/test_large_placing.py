@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
+from large_maps import count_as_large
 from prismap import PrisMap
 from prismap.embeddings import TSNE
-from prismap.map import cells, make, parts, prismap, store, stored, twins
+from prismap.map import cells
 from prismap.metrics import FisherMetric, vector_search
 from prismap.metrics.nearest import PassedNearest, SearchedNearest
 from prismap.metrics.posteriors import base
@@ -23,9 +24,7 @@ FITTED, NEW = X[:1300], X[1300:]
 @pytest.fixture(scope="module")
 def model():
     with pytest.MonkeyPatch.context() as patch:
-        for module in (make, parts, prismap, store, stored, twins):
-            patch.setattr(module, "DENSE_ROWS", 400)
-        patch.setattr(make, "N_LANDMARKS", 100)
+        count_as_large(patch, 400, n_landmarks=100)
         patch.setattr(base, "MOST_SUPPORT", 200)
         patch.setattr(vector_search, "MOST_COMPARED", 150)
         metric = FisherMetric(posterior="parzen", perplexity=10)

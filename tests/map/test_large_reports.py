@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
+from large_maps import count_as_large
 from prismap import PrisMap
 from prismap.map.scores import Judged, score_cases
 from prismap.metrics import FisherMetric
@@ -29,12 +30,10 @@ def test_curves_of_many_fitted_rows_need_no_matrix_of_all_pairs(monkeypatch, sup
 @pytest.fixture(scope="module")
 def large():
     """A map of more rows than all distances have room for, as it is judged."""
-    from prismap.map import make, parts, prismap, store, stored, twins
+    from prismap.map import twins
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (make, parts, prismap, store, stored, twins):
-            patch.setattr(module, "DENSE_ROWS", 300)
-        patch.setattr(make, "N_LANDMARKS", 80)
+        count_as_large(patch, 300, n_landmarks=80)
         patch.setattr(twins, "MOST_KEPT", 150)
         patch.setattr(distances, "FEW_FITTED", 300)
         model = PrisMap(random_state=0, perplexity=10).fit(X, Y_TRUE)

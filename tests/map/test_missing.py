@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
+from large_maps import count_as_large
 from prismap import PrisMap
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.map import make, parts
 from prismap.tables import TableEncoding
 
 QUICK = {"method": "mds", "perplexity": 8, "supervision": 0.8, "random_state": 0}
@@ -52,10 +52,7 @@ def test_a_complete_map_places_rows_that_lack_values(flowers):
 @pytest.mark.filterwarnings("ignore::prismap.exceptions.PrismapWarning")
 def test_a_large_map_is_made_of_neighbours_over_common_columns(flowers, monkeypatch):
     X, y = flowers
-    for module in (make, parts):
-        monkeypatch.setattr(module, "DENSE_ROWS", 50)
-    monkeypatch.setattr("prismap.map.prismap.DENSE_ROWS", 50)
-    monkeypatch.setattr(make, "N_LANDMARKS", 30)
+    count_as_large(monkeypatch, 50, n_landmarks=30)
     model = PrisMap(perplexity=8, supervision=0.8, random_state=0).fit(X, y)
     assert model.parts_.is_large
     assert model.score(X + 0.01, y) > 0.9

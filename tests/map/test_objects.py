@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from large_maps import count_as_large
 from prismap import PrisMap
 from prismap.bundle import read_bundle, write_bundle
 from prismap.comparisons import Objects, get_comparison
 from prismap.exceptions import FileFormatError, InputError
-from prismap.map import make, parts, prismap, store, stored
 from prismap.metrics import DissimilarityMetric, FisherMetric, ObjectDissimilarity, ObjectSimilarity, SimilarityMetric
 from prismap.metrics import objects as objects_room
 from prismap.metrics.anchors import FittedIndex
@@ -246,8 +246,7 @@ def gap(a, b):
 def test_many_objects_are_searched_by_pivots_and_placed_by_landmarks(monkeypatch, tmp_path):
     rng = np.random.default_rng(0)
     monkeypatch.setattr(search, "PARTITION_ROWS", 100)
-    for room in (parts, prismap, make, store, stored):
-        monkeypatch.setattr(room, "DENSE_ROWS", 200)
+    count_as_large(monkeypatch, 200)
     monkeypatch.setattr(objects_room, "MOST_IN_MATRIX", 100)
     monkeypatch.setattr(objects_room.ObjectData, "most_anchors", 60)
     values = np.concatenate([rng.normal(k * 20, 1, size=40) for k in range(10)])

@@ -263,7 +263,7 @@ def slow(monkeypatch):
         assert [trial(40), trial(80)] == [40, 80]
         return Pace(asked, 120, n_given, 55.0, 2.0)
 
-    monkeypatch.setattr("prismap.map.prismap.pace_of", of)
+    monkeypatch.setattr("prismap.map.fitting.pace_of", of)
 
 
 def a_map(fit_rows, **options):
@@ -365,7 +365,7 @@ def test_a_trial_that_is_stopped_leaves_nothing_fitted(monkeypatch):
     def stopped(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("prismap.map.prismap.pace_of", stopped)
+    monkeypatch.setattr("prismap.map.fitting.pace_of", stopped)
     model = a_map("1 min")
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
@@ -376,6 +376,6 @@ def test_a_live_map_is_embedded_again_without_a_trial(slow, monkeypatch):
     model = a_map("1 min", supervision=0.8).fit(X, y)
     page = page_of(model, judge=False)
     compute, start = live_compute(model, page), np.asarray(page.layers[0].positions, dtype=np.float32)
-    monkeypatch.setattr("prismap.map.prismap.pace_of", None)
+    monkeypatch.setattr("prismap.map.fitting.pace_of", None)
     Y = compute.reembed(0.5, start=start, progress=lambda *_: None, cancel=lambda: True)
     assert np.isfinite(Y[model.fit_rows_]).all()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
+from large_maps import count_as_large
 from prismap import PrisMap
 from prismap.embeddings import TSNE
 from prismap.metrics import Metric
@@ -31,11 +32,7 @@ class WeightedMetric(Metric):
 @pytest.fixture
 def small_is_large(monkeypatch):
     """200 rows are a large map, carried by 80 landmarks."""
-    from prismap.map import make, parts, prismap, store, twins
-
-    for module in (make, parts, prismap, store, twins):
-        monkeypatch.setattr(module, "DENSE_ROWS", 200)
-    monkeypatch.setattr(make, "N_LANDMARKS", 80)
+    count_as_large(monkeypatch, 200, n_landmarks=80)
 
 
 def test_what_the_base_class_adds_agrees_with_pairwise():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
+from large_maps import count_as_large
 from prismap import PrisMap
 from prismap.embeddings import TSNE
 from prismap.exceptions import InputError
@@ -198,12 +199,8 @@ def check_nearest_rows(model, new):
 
 
 def test_a_large_map_is_made_from_neighbours_and_landmarks(monkeypatch, tmp_path):
-    from prismap.map import cells, make, parts, prismap, store, stored, twins
-
-    monkeypatch.setattr(cells, "N_PROBED", 80)
-    for module in (make, parts, prismap, store, stored, twins):
-        monkeypatch.setattr(module, "DENSE_ROWS", 200)
-    monkeypatch.setattr(make, "N_LANDMARKS", 80)
+    monkeypatch.setattr("prismap.map.cells.N_PROBED", 80)
+    count_as_large(monkeypatch, 200, n_landmarks=80)
     model = PrisMap(TSNE(n_iter=100, perplexity=10), random_state=0, perplexity=10).fit(X, CLASSES)
     assert model.embedding_.shape == (400, 2)
     assert len(model.parts_.anchors) <= 80

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from large_maps import count_as_large
 from prismap.exceptions import InputError
 from prismap.map import PrisMap
 from prismap.map.drift import class_shift, real_shift
@@ -60,9 +61,7 @@ def test_real_targets_and_none():
 @pytest.mark.parametrize("case", ["complete", "missing values", "a large map"])
 def test_distances_and_posteriors_are_those_of_placing_and_of_the_metric(options, case, monkeypatch):
     if case == "a large map":
-        for module in ("parts", "make", "prismap"):
-            monkeypatch.setattr(f"prismap.map.{module}.DENSE_ROWS", 100)
-        monkeypatch.setattr("prismap.map.make.N_LANDMARKS", 60)
+        count_as_large(monkeypatch, 100, n_landmarks=60)
     X, y = make_rows(120, 0)
     new = np.vstack([make_rows(300, 5)[0], X[:20], X[:3] + 30])
     if case == "missing values":

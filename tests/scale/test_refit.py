@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
+from large_maps import count_as_large
 from prismap._spacing import typical_spacing
 from prismap.exceptions import InputError
 from prismap.map import PrisMap
@@ -61,10 +62,8 @@ def test_new_regions_are_added_and_old_positions_kept(options, tmp_path):
 @pytest.mark.parametrize("options", [{"supervision": 0.8}, {"target": "none"}])
 def test_a_large_map_is_extended_by_its_landmarks(options, monkeypatch):
     """No distance to all fitted rows is measured for the new ones, and the old positions stay."""
-    for module in ("parts", "make", "prismap"):
-        monkeypatch.setattr(f"prismap.map.{module}.DENSE_ROWS", 150)
+    count_as_large(monkeypatch, 150, n_landmarks=60)
     monkeypatch.setattr("prismap.map.refit.MOST_PAIRED", 150)
-    monkeypatch.setattr("prismap.map.make.N_LANDMARKS", 60)
     X, y = make_rows(240, 0)
     model = PrisMap(perplexity=8, fit_rows=240, random_state=0, **options).fit(X, y)
     assert len(model.parts_.anchors) < 240

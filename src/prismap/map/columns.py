@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from prismap._blocks import row_blocks
-from prismap.metrics.missing import mean_filled
+from prismap.exceptions import PrismapWarning
+from prismap.metrics.missing import mean_filled, present_in
 from prismap.relevance.map_groups import Island, explained_islands, map_islands
 from prismap.relevance.single_columns import leaking_columns, screened_columns, target_groups, telling_columns
 
@@ -140,3 +142,32 @@ def follows(island: Any, telling: dict[str, bool] | None) -> str:
         return f"{words}, which alone {'tells' if len(names) == 1 else 'tell'} nothing about the target."
     say = "says" if len(silent) == 1 else "say"
     return f"{words}; of these {', '.join(map(repr, silent))} alone {say} nothing about the target."
+
+
+def warn_of_columns(rows, names):
+    """Say that values are missing, and that columns are constant or differ much in spread.
+
+    The first and the last are returned for the report.
+    """
+    if sp.issparse(rows):
+        return ()
+    notes = []
+    if (present := present_in(rows)) is not None:
+        notes.append(
+            f"{1 - present.mean():.1%} of the values are missing, in {int((~present.all(axis=0)).sum())} of "
+            f"{rows.shape[1]} columns. They are left out: distances go over the columns that both rows have, scaled up."
+        )
+        warnings.warn(notes[0], PrismapWarning, stacklevel=3)
+    constant = np.flatnonzero(np.ptp(mean_filled(rows), axis=0) == 0)
+    if len(constant):
+        labels = [str(names[j]) if names is not None else f"column {j}" for j in constant]
+        shown = ", ".join(labels[:8]) + (f" and {len(labels) - 8} more" if len(labels) > 8 else "")
+        warnings.warn(
+            f"{len(constant)} of {rows.shape[1]} columns are constant and carry no information (kept): {shown}.",
+            PrismapWarning,
+            stacklevel=3,
+        )
+    if (uneven := uneven_spreads(rows, names)) is not None:
+        notes.append(uneven)
+        warnings.warn(uneven, PrismapWarning, stacklevel=4)
+    return tuple(notes)

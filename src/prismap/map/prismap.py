@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-from copy import copy
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -17,56 +14,34 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from prismap._blocks import require_memory
 from prismap._progress import Progress
 from prismap._random import as_generator, as_seed
-from prismap._threads import on_one_thread
 from prismap._validation import changed, encode_classes, moved
-from prismap.exceptions import InputError, PrismapWarning
-from prismap.map.choose import choose, choose_mapping
-from prismap.map.columns import uneven_spreads
+from prismap.exceptions import InputError
+from prismap.map.columns import warn_of_columns
 from prismap.map.drift import drift_of
+from prismap.map.fitting import like_rows, make_parts, rows_in_time, sample_rows
 from prismap.map.judge import judge
 from prismap.map.lazy import drawn, is_lazy, is_stream, placed_later
-from prismap.map.make import (
-    MAPPINGS,
-    METHODS,
-    embed,
-    embed_many,
-    fit_bytes,
-    fit_mapping,
-    large_anchors,
-    large_mapping,
-    make_embedding,
-    make_mapping,
-    method_target,
-    most_fitted,
-    story_of,
-    usual_iterations,
-)
+from prismap.map.make import MAPPINGS, METHODS
 from prismap.map.medoids import medoids_of
-from prismap.map.pace import pace_of, time_asked, usual_growth
-from prismap.map.parts import DENSE_ROWS, MapParts, nearest_anchors
+from prismap.map.pace import time_asked
+from prismap.map.parts import DENSE_ROWS
 from prismap.map.refit import extended, new_landmarks, target_of
 from prismap.map.repairs import with_repairs
 from prismap.map.score import held_out_score
-from prismap.map.several import told_target
 from prismap.map.store import load_map, save_map
 from prismap.map.tables import encoded, fit_table, names_in, positions_frame, row_names, story_of_cells, target_in
 from prismap.map.trust import trust_at, trust_of
 from prismap.mappings import InverseMap
 from prismap.mappings.base import Mapping
-from prismap.metrics import FisherMetric, Metric, fit_metric
+from prismap.metrics import FisherMetric, Metric
 from prismap.metrics.geometry import DATA, DESCRIBED, DataMetric, data_metric
-from prismap.metrics.missing import mean_filled, present_in, require_complete
-from prismap.metrics.posteriors.models import bind_model, is_model
+from prismap.metrics.missing import require_complete
+from prismap.metrics.posteriors.models import bind_model
 from prismap.metrics.several import is_several, resolve_columns, shown_column, shown_kind
-from prismap.metrics.support import shares
 from prismap.metrics.target import known_targets, resolve_target
 from prismap.tables import NAMES, Roles
-
-#: How much a model as posterior counts by default.
-MODEL_SHARE = 0.8
 
 
 class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -272,9 +247,9 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.supervision_, self.supervision_curve_ = (0.0 if self.target_ == "none" else self.supervision), None
         try:
             with Progress("map", verbose) as progress:
-                most = self._rows_in_time(data, codes, progress) if isinstance(self.fit_rows, str) else self.fit_rows
+                most = rows_in_time(self, data, codes, progress) if isinstance(self.fit_rows, str) else self.fit_rows
                 self.fit_rows_ = self.entry_columns_ = sample_rows(codes, most, as_generator(self.seed_))
-                self.parts_ = self._make(data, callback, progress, checkpoint)
+                self.parts_ = make_parts(self, data, callback, progress, checkpoint)
         except BaseException:  # Ctrl-C too: not fitted, rather than half of a former map and half of this one
             del self.seed_
             raise
@@ -375,95 +350,6 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Know the target of the samples, though the map was made without it."""
         self.target_, self.y_ = self._check_target(y, len(y))
         return self
-
-    def _rows_in_time(self, data, codes, progress):
-        """As many rows as are fitted in the time that `fit_rows` is, by trial fits of copies, which leave no trace."""
-
-        def trial(n_rows):
-            own = copy(self)
-            own.fit_rows_ = sample_rows(codes, n_rows, as_generator(self.seed_))
-            progress.stage(f"timing a fit of {len(own.fit_rows_)} rows")
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the map itself says what there is to say
-                own._make(copy(data), lambda *_: False, Progress("trial", 0))
-            return len(own.fit_rows_)
-
-        known = {"most": most_fitted(self.method, self.mapping, data), "usual": usual_growth(self.method, data)}
-        pace = pace_of(self.fit_rows, len(codes), trial, perplexity=self.perplexity, **known)
-        progress.stage(str(pace))
-        self.notes_ = (*self.notes_, str(pace))
-        return pace.n_rows
-
-    @on_one_thread  # of linear algebra: another number of threads would be another map, by rounding
-    def _make(self, data, callback, progress, checkpoint=None):
-        """A map is a metric, an embedding, a mapping; the verdict is `report`."""
-        n_rows, settings = len(self.fit_rows_), {"perplexity": self.perplexity, "seed": self.seed_}
-        require_memory(
-            fit_bytes(n_rows, self.perplexity), f"A map of {n_rows} fitted rows",
-            "Set a smaller fit_rows: the other rows are placed on the map.",
-        )  # fmt: skip
-        large, laps = n_rows > DENSE_ROWS, [perf_counter()]
-        # A large map of all given samples does not copy them.
-        rows = self.rows_ if large and n_rows == self.rows_.shape[0] else data.cut(self.rows_, self.fit_rows_)
-        y = self.fitted_target()
-
-        progress.stage(f"measuring the distances of {n_rows} rows")
-        data = data.over(rows)
-        metric = self._fit_metric(data, rows, y)
-        D = None if large else np.asarray(metric.pairwise(), dtype=np.float64)
-        laps.append(perf_counter())
-
-        progress.stage("embedding")
-        watched = progress.watching(callback, usual_iterations(make_embedding(self.method, **settings)))
-        embedding = make_embedding(self.method, callback=watched, checkpoint=checkpoint, **settings)
-        if large:
-            embedding = embed_many(embedding, rows, data, metric, **settings)
-        else:
-            target = method_target(embedding, y, self.target_)
-            embedding = embed(embedding, rows, data, metric, D, target=target, by_distances=self.mapping == "own")
-        # Rounded now if they will be handed out so, that a fitted sample has one position.
-        positions = like_rows(np.asarray(embedding.embedding_, dtype=np.float64), rows).astype(np.float64)
-        laps.append(perf_counter())
-
-        progress.stage("learning where new rows go")
-        anchors = large_anchors(n_rows, self.seed_, data.most_anchors) if large else np.arange(n_rows)
-        mapping = self.mapping
-        if large and mapping in ("auto", "vote"):
-            mapping = large_mapping(rows, metric, anchors)
-        elif mapping == "auto":
-            told = None if metric is data else told_target(metric, y, self.target_)
-            mapping = choose_mapping(D, positions, told, self.seed_)
-        mapping = make_mapping(mapping, embedding, method=self.method, large=large, **settings)
-        placed_by_data = mapping.metric == "data"
-        if D is None or (placed_by_data and metric is not data):
-            D = distances_among(data if placed_by_data else metric, anchors)
-        mapping = fit_mapping(mapping, D, positions[anchors], self.seed_)
-        laps.append(perf_counter())
-
-        times = dict(zip(("metric", "embedding", "mapping"), np.diff(laps).tolist(), strict=True))
-        return MapParts(
-            rows=rows, data=data, metric=metric, positions=positions, mapping=mapping, anchors=anchors,
-            placed_by_data=placed_by_data, nearest=nearest_anchors(data, anchors), seed=self.seed_,
-            embedding=embedding, story=story_of(embedding), times=times,
-        )  # fmt: skip
-
-    def _fit_metric(self, data, rows, y):
-        """The metric of the map: Fisher's, another that was asked for, or the data's own."""
-        metric = self.map_metric()
-        if metric is None:
-            return data
-        if isinstance(metric, FisherMetric) and self.supervision_ == "auto" and is_model(metric.posterior):
-            self.supervision_ = MODEL_SHARE  # a model is given to be seen, whatever the evidence says
-            return changed(metric, supervision=MODEL_SHARE).fit_on(data, y)
-        if isinstance(metric, FisherMetric) and isinstance(self.supervision_, str):
-            chosen = choose(changed(metric, supervision=0.8), data, y, self.supervision_, self.seed_)
-            self.supervision_, self.supervision_curve_ = chosen.supervision, chosen.curve
-            return data if chosen.metric is None else chosen.metric
-        if isinstance(metric, FisherMetric):
-            return metric.fit_on(data, y)
-        if data.is_matrix:
-            raise InputError(f"metric={metric!r} needs data='vectors'; a matrix of distances has its metric already.")
-        return fit_metric(metric, rows, y)
 
     def map_metric(self):
         """The metric that the map is made by, unfitted: None is the data's own.
@@ -780,19 +666,6 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-def like_rows(Y, rows):
-    """Positions in single precision, if the map was made of such rows."""
-    return Y.astype(np.float32) if getattr(rows, "dtype", None) == np.float32 else Y
-
-
-def distances_among(metric, rows):
-    """Distances between some of the fitted rows, exactly symmetric."""
-    D = np.asarray(metric.between(rows, rows), dtype=np.float64)
-    D = (D + D.T) / 2
-    np.fill_diagonal(D, 0)
-    return D
-
-
 def inverse_of(model):
     """The map from positions to rows: weighted by the Fisher tensors of a class target, plain least squares else.
 
@@ -804,42 +677,3 @@ def inverse_of(model):
     if isinstance(model.metric_, FisherMetric) and model.target_ == "class" and len(rows) <= DENSE_ROWS:
         metric = changed(model.metric_, posterior="parzen", supervision=1.0).fit(rows, model.fitted_target())
     return InverseMap(metric).fit(model.embedding_, rows)
-
-
-def sample_rows(codes, most, rng):
-    """Sorted indices of at most `most` rows: all, or a draw with equal shares of the classes and the unlabelled."""
-    if len(codes) <= most:
-        return np.arange(len(codes))
-    groups, members = np.unique(codes, return_inverse=True)
-    wanted = shares(np.bincount(members), max(most, len(groups)))
-    chosen = [rng.choice(np.flatnonzero(members == g), size, replace=False) for g, size in enumerate(wanted)]
-    return np.sort(np.concatenate(chosen))
-
-
-def warn_of_columns(rows, names):
-    """Say that values are missing, and that columns are constant or differ much in spread.
-
-    The first and the last are returned for the report.
-    """
-    if sp.issparse(rows):
-        return ()
-    notes = []
-    if (present := present_in(rows)) is not None:
-        notes.append(
-            f"{1 - present.mean():.1%} of the values are missing, in {int((~present.all(axis=0)).sum())} of "
-            f"{rows.shape[1]} columns. They are left out: distances go over the columns that both rows have, scaled up."
-        )
-        warnings.warn(notes[0], PrismapWarning, stacklevel=3)
-    constant = np.flatnonzero(np.ptp(mean_filled(rows), axis=0) == 0)
-    if len(constant):
-        labels = [str(names[j]) if names is not None else f"column {j}" for j in constant]
-        shown = ", ".join(labels[:8]) + (f" and {len(labels) - 8} more" if len(labels) > 8 else "")
-        warnings.warn(
-            f"{len(constant)} of {rows.shape[1]} columns are constant and carry no information (kept): {shown}.",
-            PrismapWarning,
-            stacklevel=3,
-        )
-    if (uneven := uneven_spreads(rows, names)) is not None:
-        notes.append(uneven)
-        warnings.warn(uneven, PrismapWarning, stacklevel=4)
-    return tuple(notes)

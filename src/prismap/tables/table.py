@@ -18,8 +18,8 @@ from prismap.exceptions import InputError
 MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "?"})
 
 
-@dataclass(frozen=True, repr=False)
-class TextColumn(Brief):
+@dataclass(frozen=True)
+class TextColumn:
     """Text as codes into its sorted levels; -1 marks a missing value."""
 
     codes: NDArray[np.intp]
