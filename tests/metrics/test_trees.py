@@ -96,7 +96,8 @@ def test_the_stored_metric_is_the_same(signs):
     assert np.array_equal(again.pairwise(), metric.pairwise())
 
 
-@pytest.mark.parametrize(("name", "value"), [("children", 10**6), ("feature", 99), ("roots", -1)])
+@pytest.mark.parametrize(("name", "value"), [("children", 10**6), ("feature", 99), ("roots", -1),
+                                              ("classes", 4), ("classes", -1), ("starts", 1)])  # fmt: skip
 def test_damaged_trees_are_refused(signs, name, value):
     X, y = signs
     metric = FisherMetric(posterior="trees", random_state=0).fit(X, y)

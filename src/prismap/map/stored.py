@@ -24,7 +24,8 @@ INDICES = {
 }  # fmt: skip
 #: Other arrays of whole numbers.
 WHOLE = (
-    "metric/segments", "metric/trees_feature", "metric/trees_children", "metric/trees_roots", "metric/process_sizes",
+    "metric/segments", "metric/trees_feature", "metric/trees_children", "metric/trees_roots", "metric/trees_classes",
+    "metric/trees_starts", "metric/process_sizes",
 )  # fmt: skip
 #: Arrays of which values may be missing.
 MAY_MISS = ("target", "rows")
@@ -192,8 +193,11 @@ def _check_shapes(arrays, n, n_components):
     if "metric/probabilities" in arrays:
         n_classes = arrays["metric/probabilities"].shape[-1]
         wanted["metric/probabilities"] = (n, n_classes)
-        if "metric/trees_value" in arrays:
+        if "metric/trees_value" in arrays:  # older files
             wanted["metric/trees_value"] = (len(arrays["metric/trees_children"]), n_classes)
+        elif "metric/trees_starts" in arrays:
+            wanted["metric/trees_starts"] = (len(arrays["metric/trees_children"]) + 1,)
+            wanted["metric/trees_classes"] = arrays["metric/trees_shares"].shape
         else:
             wanted["metric/machine_mean"] = (n_classes,)
             wanted["metric/machine_coefficients"] = (len(arrays["metric/machine_landmarks"]), n_classes)

@@ -60,7 +60,7 @@ class Best(Choice):
 
     def restore(self, context, state):
         """The one whose arrays these are."""
-        if "trees_value" in state:  # chosen by evidence, in the place of the two
+        if "trees_roots" in state:  # chosen by evidence, in the place of the two
             return Trees().restore(context, state)
         return (LeastSquaresMachine() if "probabilities" in state else Parzen()).restore(context, state)
 

@@ -307,7 +307,7 @@ class SeveralTargets(Posterior):
         for t, kind in enumerate(context.target):
             prefix = f"part{t}_"
             own = {name[len(prefix) :]: value for name, value in state.items() if name.startswith(prefix)}
-            made = RowProcess() if kind == "real" else Trees() if "trees_value" in own else LeastSquaresMachine()
+            made = RowProcess() if kind == "real" else Trees() if "trees_roots" in own else LeastSquaresMachine()
             self.posteriors.append(made.restore(column_context(context, t), own))
         return self._hold(context)
 

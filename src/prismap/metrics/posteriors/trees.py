@@ -40,7 +40,7 @@ class Forest:
     ----------
     feature, threshold : of each node; a row goes left if its value is not above the threshold.
     children : (nodes, 3), left, right and where a missing value goes; a leaf is its own child.
-    value : (nodes, classes), shares of the classes.
+    value : (nodes, classes), sparse, shares of the classes in each leaf: a leaf of few rows knows few classes.
     roots : the first node of each tree.
     temperature : exponent that calibrates the mean share of the trees.
     """
@@ -48,7 +48,7 @@ class Forest:
     feature: np.ndarray
     threshold: np.ndarray
     children: np.ndarray
-    value: np.ndarray
+    value: sp.csr_array
     roots: np.ndarray
     temperature: float = 1.0
 
@@ -57,18 +57,19 @@ class Forest:
 
         unless : trees (rows, trees) that have no vote on a row; a row on which none has gets no shares.
         """
-        shares, heard = np.zeros((X.shape[0], self.value.shape[1])), np.full((X.shape[0], 1), len(self.roots))
+        n_trees = len(self.roots)
+        shares, heard = np.zeros((X.shape[0], self.value.shape[1])), np.full((X.shape[0], 1), n_trees)
         if unless is not None:
             heard = np.maximum((~unless).sum(axis=1, keepdims=True), 1)
         for start in range(0, X.shape[0], BLOCK_ROWS):
             block = slice(start, start + BLOCK_ROWS)
             rows = X[block].toarray() if sp.issparse(X) else X[block]
-            # Added up tree by tree: a row gets the same bits in any company.
-            for tree, leaves in enumerate(self.leaves(np.asarray(rows, dtype=np.float32)).T):
-                value = self.value[leaves]
-                if unless is not None:
-                    value[unless[block, tree]] = 0
-                shares[block] += value
+            leaves = self.leaves(np.asarray(rows, dtype=np.float32))
+            told = np.ones(leaves.shape) if unless is None else 1.0 - unless[block]
+            # Leaves are added up in the order of the trees: a row gets the same bits in any company.
+            ends = np.arange(0, leaves.size + 1, n_trees, dtype=np.int32)
+            reached = sp.csr_array((told.ravel(), leaves.ravel(), ends), shape=(len(leaves), len(self.feature)))
+            shares[block] = (reached @ self.value).toarray()
         return shares / heard
 
     def leaves(self, X):
@@ -104,17 +105,16 @@ class Forest:
         threshold = np.where(leaf, 0.0, np.concatenate([tree.threshold for tree in trees]))
         children = np.concatenate([ways_of(tree) + root for tree, root in zip(trees, roots, strict=True)])
         children[leaf] = np.flatnonzero(leaf)[:, None]
-        value = np.zeros((len(feature), n_classes))
-        value[:, classes] = np.concatenate([tree.value[:, 0] for tree in trees])
-        value /= value.sum(axis=1, keepdims=True)
+        value = sp.vstack([leaf_shares(tree, classes, n_classes) for tree in trees], format="csr")
         return cls(feature.astype(np.int32), threshold, children.astype(np.int32), value, roots.astype(np.int32))
 
     def arrays(self):
         """What a file holds."""
-        return {name: np.asarray(value) for name, value in vars(self).items()}
+        own = {name: np.asarray(value) for name, value in vars(self).items() if name != "value"}
+        return own | {"shares": self.value.data, "classes": self.value.indices, "starts": self.value.indptr}
 
     @classmethod
-    def from_arrays(cls, arrays):
+    def from_arrays(cls, arrays, n_classes):
         """The inverse of `arrays`; nodes must lead downwards, or rows of a damaged file would walk for ever."""
         children = arrays["children"]
         if children.ndim == 2 and children.shape[1] == 2:  # a file of the first versions: they knew no missing values
@@ -123,13 +123,38 @@ class Forest:
         leaf = (children == own).all(axis=1)
         down = ((children > own) & (children < n_nodes)).all(axis=1)
         shapes = {arrays[name].shape for name in ("feature", "threshold")}
-        if children.shape != (n_nodes, 3) or shapes != {(n_nodes,)} or len(arrays["value"]) != n_nodes:
+        if children.shape != (n_nodes, 3) or shapes != {(n_nodes,)}:
             raise ValueError("the arrays of its trees do not belong together")
         if not (leaf | down).all() or arrays["roots"].min() < 0 or arrays["roots"].max() >= n_nodes:
             raise ValueError("the nodes of its trees lead nowhere")
         whole = {"feature": arrays["feature"], "children": children, "roots": arrays["roots"]}
         whole = {name: np.asarray(value, dtype=np.int32) for name, value in whole.items()}
-        return cls(**{**arrays, **whole, "temperature": float(arrays["temperature"])})
+        value = stored_shares(arrays, (n_nodes, n_classes))
+        return cls(**whole, threshold=arrays["threshold"], value=value, temperature=float(arrays["temperature"]))
+
+
+def leaf_shares(tree, classes, n_classes):
+    """Shares (nodes, n_classes), sparse, of the classes in the leaves of a fitted tree that knows these classes."""
+    value = np.where(tree.children_left[:, None] < 0, tree.value[:, 0], 0.0)
+    node, known = np.nonzero(value)
+    shares = value[node, known] / value.sum(axis=1)[node]
+    return sp.csr_array((shares, (node, np.asarray(classes)[known])), shape=(len(value), n_classes))
+
+
+def stored_shares(arrays, shape):
+    """The same from a file, whose indices compiled code will trust; older files hold the shares of all nodes."""
+    if "value" in arrays:
+        if arrays["value"].shape != shape:
+            raise ValueError("the arrays of its trees do not belong together")
+        return sp.csr_array(arrays["value"])
+    shares, classes, starts = (arrays[name] for name in ("shares", "classes", "starts"))
+    if starts.shape != (shape[0] + 1,) or shares.ndim != 1 or shares.shape != classes.shape:
+        raise ValueError("the arrays of its trees do not belong together")
+    if starts[0] != 0 or starts[-1] != len(shares) or (np.diff(starts) < 0).any():
+        raise ValueError("the shares of its trees are cut into no leaves")
+    if len(classes) and (classes.min() < 0 or classes.max() >= shape[1]):
+        raise ValueError("its trees know classes that the map does not have")
+    return sp.csr_array((shares, np.asarray(classes, np.int32), np.asarray(starts, np.int32)), shape=shape)
 
 
 def ways_of(tree):
@@ -225,7 +250,7 @@ class Trees(RowPosterior):
     def restore(self, context, state):
         """From the arrays of `state`."""
         arrays = {name[len("trees_") :]: value for name, value in state.items() if name.startswith("trees_")}
-        self.forest = Forest.from_arrays(arrays)
+        self.forest = Forest.from_arrays(arrays, len(context.classes))
         if self.forest.feature.min() < 0 or self.forest.feature.max() >= context.data.n_features_in_:
             raise ValueError("its trees look at features that its rows do not have")
         self.data, self.judged = context.data, how_judged(context)
