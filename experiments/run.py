@@ -4,7 +4,7 @@ Every part of every experiment is a process of its own with one thread of linear
 cores, those that took longest before first. Pages go to `docs/results/`, the list of them to `docs/results.md`. A part
 that fails is named and the others go on; --resume leaves out those whose rows the present library has measured.
 Without --data only the parts run that need no data set. All of it takes hours, as the list of pages says; with --quick
-and the data sets it is a trial of every part in about half an hour.
+and the data sets it is a trial of every part in about an hour.
 """
 
 from __future__ import annotations
