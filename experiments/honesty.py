@@ -26,9 +26,9 @@ from prismap.quality import chance_error, knn_error
 
 READING = """
 With a row's own label in the density, permuted labels seem to be learnt: on digits the error is 20.0 %, where chance is
-90.0 %. Leave-one-out is at chance under the metric, but it leaks in the maps of voting (25.1 where chance is 47.4) and
+90.0 %. Leave-one-out is at chance under the metric, but it leaks in the maps of voting (27.8 where chance is 47.4) and
 of the Java programs (34.7 where chance is 49.6). Folds are within three standard errors of chance under the metric on
-every set. In the map of voting a Parzen density stays a little below chance (42.9 +- 1.2 for 47.4), because labels
+every set. In the map of voting a Parzen density stays a little below chance (43.5 +- 0.8 for 47.4), because labels
 still pull through labelled neighbours.
 """
 SETS = {"sim_voting": "similarity", "sim_aural_sonar": "similarity", "dis_java_sorting_trees": "dissimilarity"}

@@ -36,13 +36,12 @@ says its protocol, its splits and what differs. Figures that we do not reach are
 [a page of their own](results/not_reached.md), with the reason.
 
 `make experiments DATA=FOLDER` makes everything again; `FOLDER` holds the benchmark sets as npz files. Each part runs on
-one core. Seconds are those of the processor, peers included; in the rows of older runs, of the clock. Speed against
-peers is measured separately: [ratios](results/speed.md) by `make bench`, [large maps](results/large.md) by
-`make large`, [reports](results/reports.md).
+one core. Seconds are those of the processor, peers included. Speed against peers is measured separately:
+[ratios](results/speed.md) by `make bench`, [large maps](results/large.md) by `make large`,
+[reports](results/reports.md).
 
-The pages were not made by one run. Each says at its end which commit measured its parts, as far as this was kept, and
-which defaults its maps have. Those of `PrisMap` were `supervision=0.8, mapping="fisher"`, and now both are chosen by
-evidence (`"auto"`). [The field](results/field.md) compares the two.
+The pages were not made by one run. Each says at its end which commit measured its parts, and which defaults its maps
+have. [The field](results/field.md) compares these with the former ones, `supervision=0.8, mapping="fisher"`.
 """
 
 

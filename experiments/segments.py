@@ -27,7 +27,7 @@ READING = """
 Two sub-segments, the former default, are off by 4 to 8 % in the median on real data, and they step over a class on the
 line. The error is not that of a few pairs: no more than a quarter of them are within 2 %. Refining single pairs
 therefore cannot help, and every pair needs more nodes. A sample of pairs finds 6 to 8 sub-segments, with extrapolation,
-and 99 % of all pairs are then within 2 %, for 3 to 6 times the time of two. The goal of 1.5 times is missed, since one
+and 99 % of all pairs are then within 2 %, for 3 to 7 times the time of two. The goal of 1.5 times is missed, since one
 further node for every pair takes 1.7 times already. `n_segments=2` keeps the former lengths and their time.
 
 The two modes are as far apart with 60,000 rows as with 3,900. This holds for supervision 0.8, too,

@@ -47,8 +47,8 @@ READING = """
 Our default is above every entry of the paper and within three points of the support vector machine on the rows
 themselves, and permuted labels stay at chance. Projecting 10,000 rows takes a fraction of a second, where UMAP's
 `transform` takes 17 to 30. UMAP with labels separates its training rows whatever the labels are, and projects new rows
-worse than prismap by 5 (mnist) to 20 (letter) points. Without a target, new rows go where most of their nearest fitted
-rows are, and prismap is 10 to 23 points ahead of UMAP.
+worse than prismap by 5 (mnist) to 20 (letter) points on the sets of the paper. Without a target, new rows go where most
+of their nearest fitted rows are, and prismap is 10 to 23 points ahead of UMAP there.
 
 As published, the width "every pair" spoils the projection (55 % on usps, 42 on letter and 60 on mnist for the paper's
 84.8, 80.1 and 85.8). "Every row" comes within 2 to 5 points of the paper. With a cross-validated width Algorithm 2 has
