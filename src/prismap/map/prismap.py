@@ -68,7 +68,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         nearest fitted samples are. "direct": where the cost of the embedding is lowest (slow), and the closed forms of
         "isomap", "lle" and "mvu". "parametric": a small network trained by the cost of the embedding. "own": by the
         method itself ("som", "gtm", "kpca", "kda"). "auto": "fisher" or "vote", whichever does better on fitted samples
-        that are left out. Or an object of `prismap.mappings`.
+        that are left out; without a target, and above 5,000 fitted samples, "vote". Or an object of `prismap.mappings`.
     supervision : float, "auto" or "max", default="auto"
         How much the target counts, from 0 (the unsupervised map) to 1 (the pure Fisher metric, as published). "auto"
         takes the smallest share (0, 0.8, 0.95 or 0.99) that predicts the target as well as the best one on quick maps,
