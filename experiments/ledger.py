@@ -20,6 +20,7 @@ from pathlib import Path
 
 from experiments.common import processor_seconds
 from prismap import PrisMap, __version__
+from prismap.bundle import written_aside
 
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
 #: What `PrisMap` did by default when rows were measured that do not say it.
@@ -82,8 +83,8 @@ def do_part(script, part, options):
         kept = {"rows": rows, "seconds": round(seconds), "quick": options.quick, "version": __version__}
         kept |= {"commit": code, "machine": machine()}
         kept["defaults"] = {name: getattr(PrisMap(), name) for name in FORMER_DEFAULTS}
-        path = rows_path(script, part, options.out)
-        path.write_text(json.dumps(kept, indent=1, default=lambda value: value.item()) + "\n", encoding="utf-8")
+        text = json.dumps(kept, indent=1, default=lambda value: value.item())
+        write_whole(rows_path(script, part, options.out), text + "\n")
     return seconds
 
 
@@ -108,8 +109,14 @@ def write_page(script, out):
     if missing := [part for part in script.PARTS if part not in found]:
         blocks.append(f"Not done: {', '.join(missing)}.")
     if found:
-        (out / f"{name}.md").write_text("\n\n".join(filter(None, blocks)) + "\n", encoding="utf-8")
+        write_whole(out / f"{name}.md", "\n\n".join(filter(None, blocks)) + "\n")
     return found
+
+
+def write_whole(path, text):
+    """Write a file that parts which run side by side read: they see the former one or the new one, never a piece."""
+    with written_aside(path) as aside:
+        aside.write_text(text, encoding="utf-8")
 
 
 def runs_of(found, *, default_maps):

@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -101,6 +102,24 @@ def test_a_failing_part_is_named_and_leaves_no_rows(squares, tmp_path, monkeypat
     ]  # fmt: skip
     assert "2 of 3" in (tmp_path / "results.md").read_text(encoding="utf-8")
     assert r"FOLDER \| 100" in (out / "experiments_squares.md").read_text(encoding="utf-8")
+
+
+def test_a_page_can_be_written_while_another_part_keeps_its_rows(squares, tmp_path, monkeypatch):
+    monkeypatch.setitem(squares.PARTS, "small", lambda options: ({"n": k} for k in range(2000)))
+    out = tmp_path / "results"
+
+    def measure(n_times):
+        for _ in range(n_times):
+            ledger.do_part(squares, "small", ledger.Options(out=out))
+
+    measure(1)
+    again = threading.Thread(target=measure, args=(10,))
+    again.start()
+    while again.is_alive():
+        assert len(ledger.write_page(squares, out)["small"]["rows"]) == 2000
+    assert sorted(path.name for path in out.rglob("*") if path.is_file()) == [
+        "experiments_squares.md", "experiments_squares.small.json",
+    ]  # fmt: skip
 
 
 def test_resume_leaves_out_what_this_library_has_measured_in_the_same_size(squares, tmp_path, monkeypatch):
