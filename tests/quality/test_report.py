@@ -13,6 +13,7 @@ from prismap.quality import (
     NullResult,
     Overlap,
     TargetScore,
+    TrustRule,
     chance_error,
     class_overlap,
     current_versions,
@@ -148,6 +149,21 @@ def test_overlapping_classes_are_named_when_labels_show():
 def test_how_it_was_judged_is_said():
     assert "by cross-validation on 400 rows" in report(score(), judged="cross-validation").verdict
     assert "which flatters the map" in report(score(), judged="in-sample").verdict
+
+
+@pytest.mark.parametrize(
+    ("share", "low", "told"),
+    [
+        (0.61, 0.02, "2% of the rows have neighbours that are more likely wrong about them than right, and the least "
+         "trusted tenth of the judged rows holds 61% of the wrong ones."),
+        (0.04, 0.0, "No row has neighbours that are more likely wrong about it than right. Trust does not tell which "
+         "rows are wrong: the least trusted tenth of the judged rows holds 4% of them, where chance would give 10%."),
+        (float("nan"), 0.0, "No row has neighbours that are more likely wrong about it than right."),
+    ],
+)  # fmt: skip
+def test_the_verdict_does_not_praise_a_trust_that_finds_no_more_than_chance(share, low, told):
+    rule = TrustRule("class", (0.0, 1.0, 1.0), 100, 0.01, share, low)
+    assert report(score(), trust=rule).verdict.endswith(told)
 
 
 def test_real_targets_speak_of_values():

@@ -289,11 +289,15 @@ def _trusted(report: MapReport) -> list[str]:
             f"{_percent(1 - rule.low)} of the rows keep more of their ten neighbours than 95% of the rows do on a map "
             "of data without structure."
         ]
-    held = f", and the least trusted tenth of the judged rows holds {rule.worst_tenth:.0%} of the wrong ones"
-    held = held if rule.worst_tenth == rule.worst_tenth else ""
-    if rule.low == 0:
-        return [f"No row has neighbours that are more likely wrong about it than right{held}."]
-    return [f"{_percent(rule.low)} of the rows have neighbours that are more likely wrong about them than right{held}."]
+    low, them = ("No row has", "it") if rule.low == 0 else (f"{_percent(rule.low)} of the rows have", "them")
+    told = f"{low} neighbours that are more likely wrong about {them} than right"
+    tenth = "the least trusted tenth of the judged rows holds"
+    if rule.worst_tenth > 0.1:
+        return [f"{told}, and {tenth} {rule.worst_tenth:.0%} of the wrong ones."]
+    if rule.worst_tenth == rule.worst_tenth:  # labels that are wrong at random, say
+        chance = f"{tenth} {rule.worst_tenth:.0%} of them, where chance would give 10%"
+        return [f"{told}.", f"Trust does not tell which rows are wrong: {chance}."]
+    return [f"{told}."]
 
 
 def _percent(share: float) -> str:
