@@ -1,13 +1,15 @@
 """The encoding kept with a map: learnt once, the same on every later file or batch."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from prismap.exceptions import FileFormatError, InputError
 from prismap.tables import Roles, Table, TableEncoding, TextColumn, learn_encoding, table_from_arrow
-from prismap.tables.table import text_column
+from prismap.tables.column import text_column
+from prismap.tables.copies import copied_rows
 
 pa = pytest.importorskip("pyarrow")
 
@@ -49,12 +51,16 @@ def test_large_and_small_numbers_are_standardised():
     np.testing.assert_allclose(np.abs(X), 1)
 
 
-def test_constant_and_empty_columns_are_kept_and_said():
-    rows = table_of(one=[0.1, 0.1, 0.1], empty=[NAN] * 3, word=["a", "a", "a"], free=[1, 2, 3])
-    encoding, notes = learn_encoding(rows, impute="median")
+@pytest.mark.parametrize("impute", [None, "median"])
+def test_constant_columns_are_kept_and_said_and_empty_ones_left_out(impute):
+    rows = table_of(one=[0.1, 0.1, 0.1], empty=[NAN] * 3, word=["a", "a", "a"], silent=[None] * 3, free=[1, 2, 3])
+    encoding, notes = learn_encoding(rows, impute=impute)
+    assert encoding.names == ["one", "word", "free"]
     X = encoding.apply(rows).X
-    np.testing.assert_allclose(X[:, :3], 0, atol=1e-15)
-    assert any("'one', 'empty', 'word'" in note and "kept" in note for note in notes)
+    np.testing.assert_allclose(X[:, :2], 0, atol=1e-15)
+    assert any("'one', 'word'" in note and "kept" in note for note in notes)
+    assert "columns without any value were left out: 'empty', 'silent'" in notes
+    assert learn_encoding(rows, impute="median", roles=Roles(use=("empty",)))[0].names[1] == "empty"
 
 
 def test_integer_and_boolean_columns_need_no_floats():
@@ -218,6 +224,81 @@ def test_missing_dates_are_filled_and_unclear_ones_are_no_dates():
     assert encoding.apply(rows).X[:, 0].tolist() == [18262, 18263, 18264]
     unclear = table_of(day=["1/2/2020", "3/4/2020", "1/2/2020", "3/4/2020"], k=range(4))
     assert learn_encoding(unclear)[0].feature_names == ["day=1/2/2020", "day=3/4/2020", "k"]
+
+
+@pytest.mark.parametrize(
+    ("levels", "numbers"),
+    [
+        (["€1,234.50", "€7", "-€0.5"], [1234.5, 7, -0.5]),
+        (["1.234,50 €", "950 €", "(3 €)"], [1234.5, 950, -3]),
+        (["$1,234", "$12", "$ 7"], [1234, 12, 7]),
+        (["€ 1.234", "€ 950", "€ 12.500"], [1234, 950, 12500]),
+        (["(300)", "5", "7.5"], [-300, 5, 7.5]),
+        (["13%", "7 %", "\u22120.5%"], [13, 7, -0.5]),
+        (["1.234%", "12.345%", "3.000%"], [1.234, 12.345, 3]),
+        (["1,234,567", "12", "7,000"], [1234567, 12, 7000]),
+        (["1,5", "2", "0,125"], [1.5, 2, 0.125]),
+        (["1 234,5", "7", "12\u202f000"], [1234.5, 7, 12000]),
+        (["1'234.50", "1", "2"], [1234.5, 1, 2]),
+        (["USD 1,000", "USD 5", "USD 7"], [1000, 5, 7]),
+    ],
+)
+def test_amounts_become_numbers(levels, numbers):
+    rows = table_of(price=[*levels, None], x=[1.0, 2, 3, 4])
+    encoding, notes = learn_encoding(rows, standardize=False, keep_missing=True)
+    X = encoding.apply(rows).X
+    np.testing.assert_allclose(X[:, 0], [*numbers, NAN])
+    longest = max(sorted(levels), key=len)
+    said = f"column 'price' holds amounts: {longest!r} is used as {numbers[levels.index(longest)]:.15g} "
+    assert any(note.startswith(said) and "use=['price']" in note for note in notes)
+    again = TableEncoding.from_dict(json.loads(json.dumps(encoding.to_dict())))
+    np.testing.assert_array_equal(again.apply(rows).X, X)
+    np.testing.assert_array_equal(again.apply(table_of(price=[2.5], x=[1.0])).X, [[2.5, 1.0]])  # as a number, later
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        ["€5", "$6"], ["5%", "7"], ["A7", "A8"], ["1.2.3", "1.2.4"], ["12:30", "1:15"], ["030 123 456", "1 200"],
+        ["3 months", "6 months"], ["€", "€5"], ["1,2,3", "4,5,6"], ["$5 $", "$6 $"], ["+-5%", "5%"], ["1", "2"],
+        ["1.5", "-3"], ["1.234,5", "1,234.5"],
+    ],
+)  # fmt: skip
+def test_what_only_resembles_amounts_stays_text(levels):
+    encoding, notes = learn_encoding(table_of(price=levels * 3, x=[1.0, 2, 3, 4, 5, 6]))
+    assert encoding.columns[0].levels == tuple(sorted(levels))
+    assert not any("amounts" in note for note in notes)
+
+
+def test_amounts_can_be_categories_and_later_ones_must_be_written_alike():
+    rows = table_of(price=["€5", "€6", "€7"])
+    assert learn_encoding(rows, roles=Roles(use=("price",)))[0].columns[0].levels == ("€5", "€6", "€7")
+    encoding, _ = learn_encoding(rows)
+    with pytest.raises(InputError, match=r"'price' held numbers written like €1,234\.5 when .* '\$9' is none"):
+        encoding.apply(table_of(price=["$9"]))
+
+
+def test_encodings_of_the_first_versions_call_the_way_of_writing_date():
+    about = learn_encoding(table_of(day=["2020-01-31", "2020-02-01"]))[0].to_dict()
+    for column in about["columns"]:
+        column["date"] = column.pop("written")
+    assert TableEncoding.from_dict(about).columns[0].written == "iso"
+
+
+def test_levels_that_differ_in_case_or_blanks_are_said():
+    told = "levels of column 'plan' that differ only in case or blanks are kept apart: 'A' and 'a'; 'Pro' and 'p ro'"
+    assert told in learn_encoding(table_of(plan=["a", "A", "Pro", "p ro", "x"] * 2))[1]
+    assert not any("kept apart" in note for note in learn_encoding(table_of(plan=["a", "b"] * 2))[1])
+
+
+def test_copies_are_counted_where_a_column_tells_rows_apart():
+    size = np.random.default_rng(0).normal(size=40)
+    rows = table_of(size=[*size, size[3], size[3], -0.0, 0.0, NAN, NAN], word=["a", "b"] * 20 + ["b"] * 2 + ["a"] * 4)
+    assert copied_rows(rows) == 4
+    assert copied_rows(replace(rows, ids=np.arange(46))) == 0
+    assert copied_rows(replace(rows, target=np.array(["x", None] * 23, dtype=object))) == 1  # of the pairs, only row 41
+    assert copied_rows(table_of(word=["a", "b"] * 20, other=["c", "d"] * 20)) == 0  # samples of their own
+    assert copied_rows(table_of(size=size)) == 0
 
 
 def test_the_words_are_named_when_numbers_became_text():

@@ -69,3 +69,48 @@ def test_switches_overrule_the_decisions(messy, run, tmp_path):
     assert parquet.read_table(tmp_path / "out" / "map.parquet").column("id").to_pylist() == [
         str(10**18 + row) for row in range(60)
     ]
+
+
+@pytest.fixture
+def shop(tmp_path):
+    """Prices and shares as people write them, levels in two spellings, three copied rows, an empty column."""
+    rng = np.random.default_rng(1)
+    lines = ["name,price,discount,plan,stock,fax"]
+    for row in range(80):
+        price = 900 + 300 * rng.random()
+        plan = ["basic", "Basic", "pro"][row % 3]
+        lines.append(f'n{row},"€{price:,.2f}",{row % 20}%,{plan},{price / 100 + rng.normal():.3f},')
+    path = tmp_path / "shop.csv"
+    path.write_text("\n".join([*lines, *lines[1:4]]), encoding="utf-8")
+    return path
+
+
+def test_amounts_are_numbers_as_columns_and_as_target(shop, run, tmp_path):
+    words = ["--method", "mds", "--perplexity", "8", "-o"]
+    code, out, err = run("map", shop, "--target", "price", *words, tmp_path / "price")
+    assert code == 0, err
+    assert "column 'discount' holds amounts: '10%' is used as 10 (--use discount takes them as categories)" in err
+    assert "the target is taken as a quantity: its values have fractions" in err
+    assert "target: real" in out
+    target = parquet.read_table(tmp_path / "price" / "map.parquet").column("target").to_pylist()
+    assert 900 < min(target) <= max(target) < 1200
+    code, _, err = run("apply", tmp_path / "price", shop, "-o", tmp_path / "again.parquet")
+    assert code == 0, err
+    assert parquet.read_table(tmp_path / "again.parquet").column("target").to_pylist() == target
+    code, _, err = run("map", shop, "--target", "plan", *words, tmp_path / "plan")
+    assert code == 0, err
+    assert "column 'price' holds amounts: '€1," in err
+
+
+def test_a_careful_colleague_speaks_of_copies_spellings_empty_columns_and_names(shop, run, tmp_path):
+    words = ["--method", "mds", "--perplexity", "8", "--quick", "-o"]
+    code, _, err = run("map", shop, "--target", "plan", *words, tmp_path / "out")
+    assert code == 0, err
+    assert "classes of the target that differ only in case or blanks are kept apart: 'Basic' and 'basic'" in err
+    assert "3 rows repeat others in every column" in err
+    assert "columns without any value were left out: 'fax'" in err
+    assert "most classes are one row" not in err
+    code, _, err = run("map", shop, "--target", "name", *words, tmp_path / "names")
+    assert code == 0, err
+    assert err.count("The target has 80 classes for 83 rows: most classes are one row") == 1
+    assert "UserWarning" not in err

@@ -166,6 +166,20 @@ def test_the_verdict_does_not_praise_a_trust_that_finds_no_more_than_chance(shar
     assert report(score(), trust=rule).verdict.endswith(told)
 
 
+@pytest.mark.parametrize(("order", "shows"), [(0.28, True), (0.2, False)])
+def test_a_weak_relation_shows_by_its_order_before_its_error_does(order, shows):
+    score = TargetScore("rank error", Estimate(1.08, 0.04), 1.095, permuted=NullResult((1.16,), 1.095))
+    beside = TargetScore("rank correlation", Estimate(order, 0.05), 0.0, permuted=NullResult((0.03,), 0.0))
+    found = report(score, beside, target="real", n_judged=328)
+    assert found.target_shows == shows
+    assert not report(score, target="real", n_judged=328).target_shows
+    told = (
+        "The target values show faintly in these data: what its neighbours in the map guess of a row's rank and the "
+        "rank itself have a correlation of 0.28, where permuted values would give 0.03 (judged on 328 held-out rows)."
+    )
+    assert found.verdict.startswith(told if shows else "The target values do not show in this map: guessing")
+
+
 def test_real_targets_speak_of_values():
     found = report(
         TargetScore("nRMSE", Estimate(0.6, 0.02), np.sqrt(1.2), permuted=NullResult((1.1, 1.15), np.sqrt(1.2))),

@@ -1,4 +1,7 @@
-"""What a careful colleague says about the columns of a map: scales, copies of the target, clusters that one makes."""
+"""What a careful colleague says about the columns of a map: scales, copies of the target, clusters that one makes.
+
+And about the target, if it is none.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,8 @@ UNEQUAL_SPREADS = 10.0
 FEW_COLUMNS = 10
 #: Bytes that the spreads of columns may take meanwhile.
 SPREAD_BYTES = 32 * 2**20
+#: Labelled rows from which on a class for every second of them is doubtful.
+FEWEST_LABELLED = 20
 #: Columns that are looked at closely, and how many findings are said.
 MOST_COLUMNS, MOST_LEAKS, MOST_ISLANDS, MOST_NAMED = 200, 3, 8, 3
 
@@ -121,11 +126,11 @@ def named_columns(model: Any, rows: NDArray) -> dict[str, NDArray]:
 
 
 def usual_class(codes: NDArray, classes: NDArray) -> str:
-    """The class of most rows of a cluster, in words."""
+    """The class of most rows of a cluster, in words; none if there is no such class."""
     known = codes[codes >= 0]
-    if not len(known):
-        return ""
     counts = np.bincount(known, minlength=len(classes))
+    if 2 * counts.max() <= len(known):
+        return ""
     return f" ({percent(counts.max() / len(known))} {classes[counts.argmax()]})"
 
 
@@ -171,3 +176,16 @@ def warn_of_columns(rows, names):
         notes.append(uneven)
         warnings.warn(uneven, PrismapWarning, stacklevel=4)
     return tuple(notes)
+
+
+def warn_of_names(codes, classes):
+    """Say that a target names the rows rather than their classes; returned for the report."""
+    n_rows = int((codes >= 0).sum())
+    if n_rows < FEWEST_LABELLED or 2 * len(classes) <= n_rows:
+        return ()
+    note = (
+        f"The target has {len(classes)} classes for {n_rows} rows: most classes are one row, which nobody can judge. "
+        "If it names the rows, leave it out. If it holds quantities or dates as text, give them as numbers."
+    )
+    warnings.warn(note, PrismapWarning, stacklevel=3)
+    return (note,)

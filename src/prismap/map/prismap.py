@@ -18,7 +18,7 @@ from prismap._progress import Progress
 from prismap._random import as_generator, as_seed
 from prismap._validation import changed, encode_classes, moved
 from prismap.exceptions import InputError
-from prismap.map.columns import warn_of_columns
+from prismap.map.columns import warn_of_columns, warn_of_names
 from prismap.map.drift import drift_of
 from prismap.map.fitting import like_rows, make_parts, rows_in_time, sample_rows
 from prismap.map.judge import judge
@@ -243,6 +243,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         n_rows = self.rows_.shape[0]
         self.target_, self.y_ = self._check_target(y, n_rows)
         codes = self.y_ if self.target_ == "class" else np.zeros(n_rows, dtype=np.intp)
+        self.notes_ += warn_of_names(codes, self.classes_) if self.target_ == "class" else ()
         self.seed_ = as_seed(self.random_state)
         self.supervision_, self.supervision_curve_ = (0.0 if self.target_ == "none" else self.supervision), None
         try:

@@ -17,6 +17,8 @@ from prismap._optional import import_extra
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics.target import decide_target
 from prismap.tables import Roles, Table, TableEncoding, TextColumn, is_frame, learn_encoding, table_from_frame
+from prismap.tables.copies import copied_rows, describe_copies
+from prismap.tables.learning import describe_alike
 from prismap.tables.table import quoted
 
 #: Kinds of data whose columns are features.
@@ -54,6 +56,8 @@ def prepare(
         )
     else:
         encoding, notes = _encode_matrix(table, roles, data), ()
+    if data in COLUMNS and (n_copies := copied_rows(table)):
+        notes = (*notes, describe_copies(n_copies))
     X = encoding.apply(table).X
     if roles.also and target_kind != "none":
         told = without_some(table)
@@ -88,6 +92,8 @@ def _target(
     if missing.all():
         raise InputError(f"the target column {name!r} is empty.")
     told = [without_target(int(missing.sum()))] if missing.any() else []
+    if table.target.dtype.kind == "O":
+        told += describe_alike("classes of the target", table.target[~missing].tolist())
     if target_kind != "auto":
         return table.target, target_kind, told
     decision = decide_target(table.target, X, data)

@@ -303,7 +303,7 @@ def _common(rows: np.ndarray, index: np.ndarray, positions: Any) -> tuple[np.nda
 
 def _name(cluster: Cluster) -> str:
     """What a cluster is called in words."""
-    rows = f"{cluster.share:.0%} of the rows" + (f", mostly {cluster.mostly}" if cluster.mostly is not None else "")
+    rows = f"{cluster.share:.0%} of the rows" + (f", mostly {cluster.mostly}" if cluster.purity > 0.5 else "")
     return f"one ({rows}; it splits)" if cluster.splits > 0 else f"one ({rows})"
 
 

@@ -325,7 +325,7 @@ def _tried(report: MapReport) -> list[list[str]]:
 
 def _cluster_rows(clusters: MapClusters) -> list[list[str]]:
     """A line per cluster: its rows, its gap, and what becomes of it in other runs."""
-    rows = [["cluster", "rows", "mostly", "gap", "in other runs", "splits", "rows that move"]]
+    rows = [["cluster", "rows", "commonest class", "gap", "in other runs", "splits", "rows that move"]]
     for j, one in enumerate(clusters.found):
         mostly = "" if one.mostly is None else f"{one.mostly} ({one.purity:.0%})"
         over_runs = ["" if part != part else f"{part:.0%}" for part in (one.there, one.splits, one.moved)]

@@ -82,10 +82,36 @@ def verdict(report: MapReport) -> str:
 
 
 def target_shows(report: MapReport, score: TargetScore) -> bool:
-    """Whether the error is below its reference by more than `SIGNIFICANT` standard errors."""
+    """Whether the error is below its reference by more than `SIGNIFICANT` standard errors.
+
+    Or, of a real target, whether guesses and values are in the same order to that degree: with a few neighbours the
+    error of a weak relation is hardly below chance, though its order is beyond doubt.
+    """
+    return _error_shows(report, score) or _order_shows(report, score)
+
+
+def _error_shows(report: MapReport, score: TargetScore) -> bool:
     reference, _ = _reference(report, score)
     noise = np.hypot(_finite(score.value.spread), _noise(report, score, score.permuted, report.n_judged))
     return bool(reference - score.value > bar(report) * noise)
+
+
+def _order_shows(report: MapReport, score: TargetScore) -> bool:
+    order = _order_of(report, score)
+    if order is None:
+        return False
+    chance = max(1.0 / np.sqrt(max(report.n_judged, 1)), _finite(order.permuted.spread) if order.permuted else 0.0)
+    return bool(order.value - _null_order(order) > bar(report) * np.hypot(_finite(order.value.spread), chance))
+
+
+def _order_of(report: MapReport, score: TargetScore) -> TargetScore | None:
+    """The rank correlation of guesses and values that stands beside a rank error."""
+    return next((one for one in report.scores if one.name == "rank correlation" and one.of == score.of), None)
+
+
+def _null_order(order: TargetScore) -> float:
+    """The rank correlation that permuted values have, or chance."""
+    return 0.0 if order.permuted is None else max(order.permuted.mean, 0.0)
 
 
 def bar(report: MapReport) -> float:
@@ -111,6 +137,10 @@ def _shows(report: MapReport, score: TargetScore) -> str:
     found = f"{_error_words(report, score)}, where {whose} would give {_figure(report, reference)} (judged {judged})."
     if not target_shows(report, score):
         return f"{_target_words(report)} do not show in this map: {found}"
+    if (order := _order_of(report, score)) is not None and not _error_shows(report, score):
+        found = "what its neighbours in the map guess of a row's rank and the rank itself have a correlation of"
+        null = f"where permuted values would give {_null_order(order):.2f} (judged {judged})"
+        return f"{_target_words(report)} show faintly in these data: {found} {float(order.value):.2f}, {null}."
     strength = next(word for least, word in STRENGTHS if 1.0 - score.value / reference >= least)
     return f"{_target_words(report)} show {strength} in these data: {found}"
 
@@ -367,7 +397,7 @@ def _error_words(report: MapReport, score: TargetScore) -> str:
     if report.target == "ordered":
         return f"guessing a row's class from its neighbours in the map misses by {error} classes on average"
     if "rank error" in score.name:
-        order = next((one for one in report.scores if one.name == "rank correlation"), None)
+        order = _order_of(report, score)
         beside = "" if order is None else f" (rank correlation {_figure(report, order.value)})"
         return f"guessing a row's rank from its neighbours in the map misses by {error} standard deviations{beside}"
     if report.target == "real":

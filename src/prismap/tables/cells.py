@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from prismap._blocks import require_memory
 from prismap._optional import import_extra
 from prismap.exceptions import InputError
+from prismap.tables.column import Column, text_column
 from prismap.tables.frame_columns import frame_columns
-from prismap.tables.table import Column, Roles, Table, make_table, quoted, text_column
+from prismap.tables.table import Roles, Table, make_table, quoted
 
 #: The column of ids that the names of the cells become.
 NAMES = "obs_names"

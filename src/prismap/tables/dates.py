@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prismap.exceptions import InputError
-from prismap.tables.table import TextColumn
+from prismap.tables.column import TextColumn
 
 #: How dates may be written. With slashes, day and month are told apart by a day above 12.
 FORMATS = ("iso", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y")

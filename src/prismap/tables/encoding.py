@@ -1,10 +1,10 @@
 """From columns to the numbers a map is fitted on, learnt once and repeated on every later file.
 
-Numeric columns stay one feature, dates become days since 1970, and a text column with few levels becomes one feature
-per level (1 where it holds). With `standardize` every column is centred and divided so that its variance is 1; a text
-column counts as one column here, so its features share the divisor sqrt(sum_l p_l (1 - p_l)), with p_l the share of
-level l. Missing values are refused, kept as NaN (of a text column in all of its features), or filled with the median
-(numbers, dates) or the most frequent level (text).
+Numeric columns stay one feature, dates become days since 1970, amounts such as "€1,234.50" numbers, and a text column
+with few levels becomes one feature per level (1 where it holds). With `standardize` every column is centred and divided
+so that its variance is 1; a text column counts as one column here, so its features share the divisor
+sqrt(sum_l p_l (1 - p_l)), with p_l the share of level l. Missing values are refused, kept as NaN (of a text column in
+all of its features), or filled with the median (numbers, dates) or the most frequent level (text).
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from prismap._brief import Brief
 from prismap.exceptions import FileFormatError, InputError
 from prismap.tables.cells import matrix_named_by
-from prismap.tables.dates import FORMATS, days_of
+from prismap.tables.column import Column, TextColumn, infinite_count, missing_count
 from prismap.tables.frames import table_from_frame
-from prismap.tables.table import Column, Roles, Table, TextColumn, infinite_count, missing_count, nearest, quoted
+from prismap.tables.table import Roles, Table, nearest, quoted
+from prismap.tables.written import is_known, numbers_of
 
 #: Types of columns whose features are kept in single precision.
 SINGLE = {np.dtype(np.float16), np.dtype(np.float32)}
@@ -30,7 +31,7 @@ SINGLE = {np.dtype(np.float16), np.dtype(np.float32)}
 class ColumnEncoding:
     """One column of a file: its levels (None for numbers), the value for missing ones, and the standardisation.
 
-    `date` is how dates are written in a column of them, which becomes a number.
+    `written` is how dates or amounts are written in a column of them, which becomes a number.
     """
 
     name: str
@@ -38,7 +39,7 @@ class ColumnEncoding:
     fill: float | str | None
     center: tuple[float, ...]
     scale: float
-    date: str | None = None
+    written: str | None = None
 
     @property
     def feature_names(self) -> list[str]:
@@ -88,7 +89,7 @@ class TableEncoding:
     @property
     def roles(self) -> Roles:
         """How to read a later file: what was text is text again, and target and ids may be absent."""
-        text = [column.name for column in self.columns if column.levels is not None or column.date is not None]
+        text = [column.name for column in self.columns if column.levels is not None or column.written is not None]
         if self.text_target and self.target is not None:
             text.append(self.target)
         matrix = matrix_named_by(self.columns[0].name) if self.columns else None
@@ -137,7 +138,7 @@ class TableEncoding:
     def to_dict(self) -> dict[str, Any]:
         """As JSON stores it."""
         columns = [
-            {name: value for name, value in vars(column).items() if name != "date" or value is not None}
+            {name: value for name, value in vars(column).items() if name != "written" or value is not None}
             for column in self.columns
         ]
         return {**vars(self), "columns": columns}
@@ -204,17 +205,17 @@ def features_of(column: ColumnEncoding, values: Column) -> tuple[NDArray[np.floa
     """
     if column.levels is None:
         if isinstance(values, TextColumn):
-            if column.date is None and values.levels and all(map(is_number, values.levels)):
+            if column.written is None and values.levels and all(map(is_number, values.levels)):
                 # the same numbers, declared a category since
                 numbers = np.array([*map(float, values.levels), np.nan])[values.codes]
                 return features_of(column, numbers)
-            if column.date is None:
+            if column.written is None:
                 words = [level for level in values.levels if not is_number(level)] or values.levels
                 raise InputError(
                     f"column {column.name!r} held numbers when the map was fitted and holds text now, such as "
                     f"{quoted(words, 3)}."
                 )
-            values = days_of(values, column.date, column.name)
+            values = numbers_of(values, column.written, column.name)
         numbers = values.astype(np.float64)
         if column.fill is not None:
             numbers[~np.isfinite(numbers)] = column.fill
@@ -251,9 +252,12 @@ def _numbers_as_text(values: NDArray[Any]) -> TextColumn:
     return TextColumn(codes, tuple(str(int(level) if level == int(level) else level) for level in levels.tolist()))
 
 
-def _checked_column(name: Any, levels: Any, fill: Any, center: Any, scale: Any, date: Any = None) -> ColumnEncoding:
+def _checked_column(
+    name: Any, levels: Any, fill: Any, center: Any, scale: Any, written: Any = None, date: Any = None
+) -> ColumnEncoding:
     """A column from a file's header, if every part of it has the right type."""
     number = (int, float)
+    written = date if written is None else written  # as files of the first versions call it
     good = (
         isinstance(name, str)
         and (levels is None or all(isinstance(level, str) for level in levels))
@@ -263,8 +267,8 @@ def _checked_column(name: Any, levels: Any, fill: Any, center: Any, scale: Any, 
         and isinstance(scale, number)
         and np.isfinite([scale, *center]).all()
         and scale > 0
-        and (date is None or (levels is None and date in FORMATS))
+        and (written is None or (levels is None and isinstance(written, str) and is_known(written)))
     )
     if not good:
         raise ValueError(f"column {name!r}")
-    return ColumnEncoding(name, None if levels is None else tuple(levels), fill, tuple(center), float(scale), date)
+    return ColumnEncoding(name, None if levels is None else tuple(levels), fill, tuple(center), float(scale), written)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prismap.tables.table import Column, Roles, entries_of, refuse_double_names, text_column
+from prismap.tables.column import Column, text_column
+from prismap.tables.table import Roles, entries_of, refuse_double_names
 
 
 def frame_columns(frame: Any, roles: Roles) -> dict[str, Column]:

@@ -1,4 +1,4 @@
-"""What each column of a table is good for: a number, a date, a category, or something to show and not to use.
+"""What each column of a table is good for: a number, a date, an amount, a category, or something to show only.
 
 Every decision that a user may want otherwise is said in one line with its switch.
 """
@@ -6,15 +6,17 @@ Every decision that a user may want otherwise is said in one line with its switc
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from prismap.exceptions import InputError
-from prismap.tables.dates import date_format, days_of
+from prismap.tables.column import Column, TextColumn, infinite_count, missing_count
 from prismap.tables.encoding import ColumnEncoding, TableEncoding, features_of, is_number, refuse_missing
-from prismap.tables.table import Column, Roles, Table, TextColumn, infinite_count, missing_count, quoted
+from prismap.tables.table import Roles, Table, quoted
+from prismap.tables.written import is_date, numbers_of, way_of_writing
 
 #: Text columns with more levels are taken for names or free text.
 MAX_LEVELS = 30
@@ -47,17 +49,17 @@ def learn_encoding(
     columns, notes = _usable(table, roles, max_levels)
     if not columns:
         raise InputError(f"no column is left to make a map of{': ' if notes else ''}{'; '.join(notes)}.")
-    dates = {
-        name: written
+    written = {
+        name: way
         for name, column in columns.items()
-        if isinstance(column, TextColumn) and name not in roles.use and (written := date_format(column))
+        if isinstance(column, TextColumn) and name not in roles.use and (way := way_of_writing(column))
     }
     counts = {name: missing_count(column) for name, column in columns.items()}
     if impute is None and not keep_missing:
         refuse_missing(counts, table.n_rows)
     elif impute is None:
         refuse_missing({name: infinite_count(column) for name, column in columns.items()}, table.n_rows, kept=True)
-    learnt = _learn_columns(columns, dates, standardize, impute)
+    learnt = _learn_columns(columns, written, standardize, impute)
     text_target = table.target is not None and table.target.dtype.kind == "O"
     encoding = TableEncoding(
         learnt, roles.target, roles.ids, text_target, standardize, roles.also, keep_missing and impute is None
@@ -74,19 +76,22 @@ def _usable(table: Table, roles: Roles, max_levels: int) -> tuple[dict[str, Colu
     notes = []
     most = min(max_levels, max(2, table.n_rows // 2))
     doubtful: dict[str, str] = {}
+    empty = []
     for name, column in table.columns.items():
         if name in roles.show or name in table.show:
             continue
         use_it = f"use={[name]}"
         if name in roles.use:
             columns[name] = column
+        elif missing_count(column) == len(column) and not infinite_count(column):
+            empty.append(name)
         elif _ROW_NUMBERS.fullmatch(name) and _counts_rows(column):
             notes.append(f"column {name!r} numbers the rows and was left out ({use_it} uses it)")
         elif _is_id(name, column):
             notes.append(
                 f"column {name!r} names the rows: shown, not used (id={name!r} names them by it, {use_it} uses it)"
             )
-        elif not isinstance(column, TextColumn) or len(column.levels) <= most or date_format(column):
+        elif not isinstance(column, TextColumn) or len(column.levels) <= most or way_of_writing(column):
             columns[name] = column
         elif words := _words_among_numbers(column):
             doubtful[name] = quoted(words, 3)
@@ -96,6 +101,8 @@ def _usable(table: Table, roles: Roles, max_levels: int) -> tuple[dict[str, Colu
                 f"column {name!r} holds {len(column.levels)} different texts such as {example!r}: shown, not used "
                 f"({use_it} takes them as categories)"
             )
+    if empty:
+        notes.append(f"columns without any value were left out: {quoted(empty)}")
     if doubtful:
         each = "; ".join(f"{name!r} but for {words}" for name, words in list(doubtful.items())[:8])
         raise InputError(
@@ -133,15 +140,15 @@ def _words_among_numbers(column: TextColumn) -> list[str]:
 
 
 def _learn_columns(
-    columns: dict[str, Column], dates: dict[str, str], standardize: bool, impute: str | None
+    columns: dict[str, Column], written: dict[str, str], standardize: bool, impute: str | None
 ) -> tuple[ColumnEncoding, ...]:
     learnt: dict[str, ColumnEncoding] = {}
     numbers: dict[str, NDArray[Any]] = {}
     for name, column in columns.items():
         if not isinstance(column, TextColumn):
             numbers[name] = column
-        elif name in dates:
-            numbers[name] = days_of(column, dates[name], name)
+        elif name in written:
+            numbers[name] = numbers_of(column, written[name], name)
         else:
             learnt[name] = _learn_text(name, column, standardize, impute)
     names = list(numbers)
@@ -153,7 +160,7 @@ def _learn_columns(
         for place, name in enumerate(part):
             filling = None if fill is None else float(fill[place])
             learnt[name] = ColumnEncoding(
-                name, None, filling, (float(center[place]),), float(scale[place]), dates.get(name)
+                name, None, filling, (float(center[place]),), float(scale[place]), written.get(name)
             )
     return tuple(learnt[name] for name in columns)
 
@@ -206,13 +213,13 @@ def _describe(encoding: TableEncoding, columns: dict[str, Column], counts: dict[
     """What was done to the columns, in words."""
     notes = []
     for column in encoding.columns:
-        if column.date is not None:
-            notes.append(
-                f"column {column.name!r} holds dates: used as days (show={[column.name]} keeps it out of the map)"
-            )
+        if column.written is not None:
+            notes.append(_describe_written(column, columns[column.name]))
     text = [f"{column.name} ({len(column.levels)})" for column in encoding.columns if column.levels is not None]
     if text:
         notes.append(f"text columns became one feature per level: {', '.join(text[:12])}{', ...' if text[12:] else ''}")
+    for column in encoding.columns:
+        notes += describe_alike(f"levels of column {column.name!r}", column.levels or ())
     for name, values in columns.items():
         if isinstance(values, TextColumn) and (words := _words_among_numbers(values)):
             notes.append(f"column {name!r} was taken as text because of {quoted(words, 3)} among its numbers")
@@ -226,7 +233,7 @@ def _describe(encoding: TableEncoding, columns: dict[str, Column], counts: dict[
         )
     constant = [name for name, values in columns.items() if _is_constant(values)]
     if constant:
-        notes.append(f"constant or empty columns tell nothing and were kept: {quoted(constant)}")
+        notes.append(f"constant columns tell nothing and were kept: {quoted(constant)}")
     if encoding.standardize:
         notes += [
             f"{count} of {len(columns[name])} values of column {name!r} {'lies' if count == 1 else 'lie'} far out and "
@@ -238,6 +245,29 @@ def _describe(encoding: TableEncoding, columns: dict[str, Column], counts: dict[
     else:
         notes.append("columns were used as they are, without standardising")
     return notes
+
+
+def describe_alike(what: str, levels: Iterable[str]) -> list[str]:
+    """That some levels differ in case or blanks only, and so may be meant to be one."""
+    groups: dict[str, list[str]] = {}
+    for level in sorted(set(map(str, levels))):
+        groups.setdefault("".join(level.casefold().split()), []).append(level)
+    alike = [" and ".join(map(repr, group[:3])) for group in groups.values() if len(group) > 1]
+    if not alike:
+        return []
+    shown = "; ".join(alike[:3]) + (f"; and {len(alike) - 3} more" if alike[3:] else "")
+    return [f"{what} that differ only in case or blanks are kept apart: {shown}"]
+
+
+def _describe_written(column: ColumnEncoding, values: Column) -> str:
+    """A column of dates or amounts, with an example that shows how they are read."""
+    what, way_out = "holds dates: used as days", f"show={[column.name]} keeps it out of the map"
+    if isinstance(values, TextColumn) and column.written is not None and not is_date(column.written):
+        example = max(values.levels, key=len)
+        number = numbers_of(TextColumn(np.zeros(1, dtype=np.intp), (example,)), column.written, column.name)[0]
+        what = f"holds amounts: {example!r} is used as {number:.15g}"
+        way_out = f"use={[column.name]} takes them as categories"
+    return f"column {column.name!r} {what} ({way_out})"
 
 
 def far_out(columns: dict[str, Column]) -> dict[str, int]:

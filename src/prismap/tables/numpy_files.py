@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from prismap._blocks import require_memory
 from prismap.exceptions import FileFormatError, InputError
-from prismap.tables.table import Column, Roles, Table, make_table, quoted, refuse_double_names, text_column
+from prismap.tables.column import Column, text_column
+from prismap.tables.table import Roles, Table, make_table, quoted, refuse_double_names
 
 
 def numpy_table(path: Path, arrays: dict[str, NDArray[Any]], roles: Roles, kind: str | None) -> Table:

@@ -16,17 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prismap._blocks import require_memory
-from prismap.tables.table import (
-    Column,
-    Roles,
-    Table,
-    TextColumn,
-    chosen_names,
-    concatenated,
-    is_missing,
-    make_table,
-    text_column,
-)
+from prismap.tables.amounts import AmountScan, amounts_of
+from prismap.tables.column import Column, TextColumn, concatenated, is_missing, text_column
+from prismap.tables.table import Roles, Table, chosen_names, make_table
 
 #: Tokens that are held at a time.
 CHUNK_TOKENS = 4_000_000
@@ -126,17 +118,22 @@ class _Scan:
 
 
 class _LabelScan(_Scan):
-    """The same of a target: whole numbers are exact, and stay text where numbers would merge them (01, 1 and 1.0)."""
+    """The same of a target: whole numbers are exact, and stay text where numbers would merge them (01, 1 and 1.0).
+
+    Amounts such as "€1,234.50" are numbers; among the features that is decided later, for all kinds of tables.
+    """
 
     def __init__(self, decimal_comma: bool):
         super().__init__(decimal_comma)
         self.ways: dict[str | None, str] = {}
         self.lowest = self.highest = 0
         self.whole = True
+        self.amounts = AmountScan()
 
     def add(self, tokens: Sequence[str]) -> None:
         """Look at more tokens."""
         super().add(tokens)
+        self.amounts.add(token for token in tokens if not is_missing(token))
         self.left = [reading for reading in self.left if reading is not read_booleans]  # true and false stay words
         if not self.whole or read_numbers not in self.left:
             return
@@ -162,6 +159,8 @@ class _LabelScan(_Scan):
 
     def reading(self) -> Reading:
         """How to read the column."""
+        if not self.left and (written := self.amounts.written()):
+            return lambda tokens: amounts_of(read_text(tokens), written, "target")
         if read_numbers not in self.left or not self.whole or not self.ways:
             return super().reading()
         if (

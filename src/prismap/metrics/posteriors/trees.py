@@ -7,6 +7,7 @@ these judgements, makes shares of votes into probabilities.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -186,7 +187,10 @@ def fit_trees(X, codes, n_classes, seed, *, n_trees=N_TREES, cross_fit=True):
             random_state=(seed + part) % 2**32,
         ).fit(X, codes)  # fmt: skip
 
-    parts = parallel_map(grow, range(n_trees // GROWN))
+    with warnings.catch_warnings():
+        # The map says it once if there are too many classes; scikit-learn would say it of every tree.
+        warnings.filterwarnings("ignore", message="The number of unique classes is greater", category=UserWarning)
+        parts = parallel_map(grow, range(n_trees // GROWN))
     forest = Forest.of([tree for part in parts for tree in part.estimators_], parts[0].classes_, n_classes)
     seen = np.zeros((len(codes), n_trees), dtype=bool)
     for tree, drawn in enumerate(drawn for part in parts for drawn in part.estimators_samples_):

@@ -1,0 +1,125 @@
+"""Numbers written for people, "€1,234.50", "12 %" or "1.234,5": recognised by all levels of a column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prismap.exceptions import InputError
+from prismap.tables.column import TextColumn
+
+#: The two ways of writing, by an example: what groups the thousands and what begins the decimals.
+POINT, COMMA = "1,234.5", "1.234,5"
+#: What groups thousands in both: blanks and apostrophes.
+_GROUPS = "' \u2019\u00a0\u202f"
+_DIGITS = {
+    POINT: re.compile(rf"([1-9]\d{{0,2}}([,{_GROUPS}]\d{{3}})+|\d+)(\.\d+)?|\.\d+"),
+    COMMA: re.compile(rf"([1-9]\d{{0,2}}([.{_GROUPS}]\d{{3}})+|\d+)(,\d+)?"),
+}
+_CURRENCIES = (
+    "EUR USD GBP CHF JPY CNY INR KRW CAD AUD NZD HKD SGD SEK NOK DKK PLN CZK HUF RON TRY UAH RUB ILS ZAR BRL MXN "
+    "US$ A$ C$ R$ kr zł Kč Ft Rs $ € £ ¥ ₹ ₽ ₩ ₺ ₫ ₴ ₪ ₦ ฿"
+)
+_UNIT = "|".join(map(re.escape, _CURRENCIES.split()))
+_PERCENT = ("%", "‰")
+_AMOUNT = re.compile(
+    rf"([-+\u2212]?)\s*({_UNIT})?\s*([-+\u2212]?)([\d.][\d.,{_GROUPS}]*)\s*({_UNIT}|{'|'.join(_PERCENT)})?"
+)
+
+
+class Amount(NamedTuple):
+    """One amount as it is written."""
+
+    negative: bool
+    digits: str
+    unit: tuple[str, str]
+    """What stands before and behind the digits."""
+
+
+class AmountScan:
+    """What the levels of a column have in common if all are amounts; they may come piece by piece."""
+
+    def __init__(self) -> None:
+        self.unit: tuple[str, str] | None = None
+        self.n_grouped = {POINT: 0, COMMA: 0}
+        self.plain = True
+
+    def add(self, levels: Iterable[str]) -> bool:
+        """Look at more levels; whether all of them are amounts of one unit, written in one way."""
+        for level in levels:
+            amount = split_amount(level)
+            if amount is None or (self.unit or amount.unit) != amount.unit:
+                self.n_grouped = {}
+                return False
+            self.unit = amount.unit
+            self.plain &= amount.digits.replace(".", "", 1).isdecimal() and "(" not in level
+            self.n_grouped = {
+                written: count + (written[1] in amount.digits)
+                for written, count in self.n_grouped.items()
+                if _DIGITS[written].fullmatch(amount.digits)
+            }
+        return bool(self.n_grouped)
+
+    def written(self) -> str | None:
+        """How the amounts are written, by an example; None if there are none.
+
+        "€1.234" beside "€950" can be read in two ways. The one that groups thousands is taken; for percents, which are
+        seldom so large, the other. Plain numbers are no amounts: they were declared to be text.
+        """
+        if self.unit is None or not self.n_grouped or (self.plain and not any(self.unit)):
+            return None
+        choose = min if self.unit[1] in _PERCENT else max
+        return choose(self.n_grouped, key=self.n_grouped.__getitem__).join(self.unit)
+
+
+def amount_format(column: TextColumn) -> str | None:
+    """How the amounts of a column are written; None if a level is no amount, or if their units differ.
+
+    >>> levels = ("€1,234.50", "€7")
+    >>> amount_format(TextColumn(np.array([0, 1]), levels)), amount_format(TextColumn(np.array([0]), ("A7",)))
+    ('€1,234.5', None)
+    """
+    scan = AmountScan()
+    return scan.written() if scan.add(column.levels) else None
+
+
+def amounts_of(column: TextColumn, written: str, name: str) -> NDArray[np.float64]:
+    """The amounts of a column as numbers, NaN where missing; the unit may be left away."""
+    values = [_value(level, written) for level in column.levels]
+    if None in values:
+        wrong = column.levels[values.index(None)]
+        raise InputError(
+            f"column {name!r} held numbers written like {written} when the map was fitted; {wrong!r} is none."
+        )
+    return np.array([*values, np.nan], dtype=np.float64)[column.codes]
+
+
+def is_amount_format(written: str) -> bool:
+    """Whether a way of writing is one of amounts."""
+    return any(split_amount(written.replace(one, "7")) is not None for one in (POINT, COMMA) if one in written)
+
+
+def split_amount(token: str) -> Amount | None:
+    """Sign, unit and digits of a token; None if it is no amount. Brackets are a minus, as accountants have it."""
+    token = token.strip()
+    bracketed = token.startswith("(") and token.endswith(")")
+    found = _AMOUNT.fullmatch(token[1:-1] if bracketed else token)
+    if found is None or (found[2] and found[5]) or (found[1] and found[3]):
+        return None
+    negative = bracketed or (found[1] or found[3]) in ("-", "\u2212")
+    return Amount(negative, found[4].strip(), (found[2] or "", found[5] or ""))
+
+
+def _value(token: str, written: str) -> float | None:
+    amount, style = split_amount(token), POINT if POINT in written else COMMA
+    if amount is None or not _DIGITS[style].fullmatch(amount.digits):
+        return None
+    if any(amount.unit) and written != style.join(amount.unit):
+        return None
+    decimal = "." if style == POINT else ","
+    number = float("".join("." if one == decimal else one for one in amount.digits if one.isdigit() or one == decimal))
+    return -number if amount.negative else number

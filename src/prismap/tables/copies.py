@@ -1,0 +1,59 @@
+"""Rows that stand in a table twice: a copy that is held out is judged by its twin."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prismap.tables.column import Column, TextColumn
+from prismap.tables.table import Table
+
+#: Equal rows are copies where most rows are different and one column nearly tells them apart, with so many different
+#: values for each different row. Among rows of a few categories equal ones are samples of their own.
+MOST, TELLING = 0.5, 0.9
+#: An odd factor whose powers of two are far apart (Knuth 1997, sec. 6.4, the golden ratio of 64 bits).
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
+
+def copied_rows(table: Table) -> int:
+    """How many rows repeat an earlier one in every column, targets and ids included."""
+    columns = [*table.columns.values()]
+    labels = [values for values in (table.target, table.ids, *table.also.values()) if values is not None]
+    codes = [*map(value_codes, columns), *map(label_codes, labels)]
+    if not codes or table.n_rows < 2:
+        return 0
+    hashes = np.zeros(table.n_rows, dtype=np.uint64)
+    for column in codes:
+        hashes = (hashes ^ column) * _FACTOR
+        hashes ^= hashes >> np.uint64(29)
+    n_different = len(np.unique(hashes))
+    few = n_different < MOST * table.n_rows
+    if few or n_different == table.n_rows or max(len(np.unique(one)) for one in codes) < TELLING * n_different:
+        return 0
+    return table.n_rows - n_different
+
+
+def value_codes(column: Column) -> NDArray[np.uint64]:
+    """A number for each value, the same for equal ones and for all missing ones."""
+    if isinstance(column, TextColumn):
+        return column.codes.astype(np.int64).view(np.uint64)
+    numbers = np.ma.filled(column.astype(np.float64), np.nan)
+    numbers = np.where(np.isnan(numbers), np.nan, numbers + 0.0)  # one NaN, and no minus zero
+    return np.ascontiguousarray(numbers).view(np.uint64)
+
+
+def label_codes(labels: NDArray[np.generic]) -> NDArray[np.uint64]:
+    """The same for targets and ids, which may be text."""
+    if labels.dtype.kind != "O":
+        return value_codes(labels)
+    known: dict[object, int] = {}
+    return np.array([known.setdefault(one, len(known)) for one in labels.tolist()], dtype=np.uint64)
+
+
+def describe_copies(n_rows: int) -> str:
+    """That rows stand in a table twice, in words."""
+    rows = "1 row repeats another" if n_rows == 1 else f"{n_rows} rows repeat others"
+    return (
+        f"{rows} in every column: a copy that is held out is judged by its twin, so errors come out too low; remove "
+        "copies unless they are samples of their own"
+    )
