@@ -69,6 +69,7 @@ def test_csv_columns_are_typed(write, engine):
         (["007", "1", "2", "3"], [7.0, 1.0, 2.0, 3.0]),
         (["1_0", "1", "2", "3"], ["1_0", "1", "2", "3"]),
         (["0x10", "1", "2", "3"], ["0x10", "1", "2", "3"]),
+        (["1.5", "#DIV/0!", "<NA>", "2"], [1.5, None, None, 2.0]),
         (["TRUE", "false", "NA", "True"], [1.0, 0.0, None, 1.0]),
         (["true", "false", "maybe", "true"], ["true", "false", "maybe", "true"]),
         (["true", "1", "0", "true"], ["true", "1", "0", "true"]),
@@ -120,6 +121,37 @@ def test_numbered_columns_are_names(write, engine):
     assert list(read_table(write("0,1,2\n5,6,7\n8,9,9\n")).columns) == ["0", "1", "2"]
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["2019", "2020", "2021"], ["400.5", "401", "401.5", "class"], ["id", "1", "7", "12"], ["9", "a", "b"],
+        ["900", "850.5", "800", "700", "600", "500", "400", "350", "class"],
+    ],
+)  # fmt: skip
+def test_years_and_wavelengths_are_names(write, engine, names):
+    rows = "\n".join(",".join(f"{row}.{j}" for j in range(len(names))) for row in range(3))
+    assert list(read_table(write(",".join(names) + "\n" + rows)).columns) == names
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [("# made by a tool\n", 1), ('# made, by "a tool\n#\n', 2), ("# made by a tool\n\n# version 2\n\n", 3)],
+)
+def test_remarks_at_the_head_are_left_out_and_said(write, engine, head, said):
+    path = write(head + "a,b\n1,2\n3,#4\n")
+    table = read_table(path)
+    assert as_lists(table) == {"a": [1.0, 3.0], "b": ["2", "#4"]}
+    assert f"remarks at the head of data.csv were left out: {said} that begin with #" in table.notes
+    path.write_text(head + "a,b\n1,2\n1\n", encoding="utf-8")
+    with pytest.raises(InputError, match=f"line {head.count(chr(10)) + 3}: 1 fields, but 2 column names"):
+        read_table(path)
+
+
+def test_names_may_begin_with_a_hash(write, engine):
+    assert as_lists(read_table(write("# of a tool\n#a,b\n1,2\n"))) == {"#a": [1.0], "b": [2.0]}
+    assert as_lists(read_table(write("#a,b\n1,2\n"))) == {"#a": [1.0], "b": [2.0]}
+
+
 def test_one_column_is_enough(write, engine):
     assert as_lists(read_table(write("a\n1\n2\n"))) == {"a": [1.0, 2.0]}
 
@@ -155,6 +187,8 @@ def test_large_csv_is_equal_with_and_without_pyarrow(write, monkeypatch):
         ("a,b,c\n1,2,3\n1,2\n", "line 3: 2 fields, but 3 column names"),
         ("a,b\n1,2\n\n1,2,3\n4,5\n", "line 4: 3 fields, but 2 column names"),
         ("5.1,3.5,1.4\n4.9,3.0,1.4\n", r"looks like data \(5.1, 3.5, 1.4, ...\)"),
+        ("5.1,-3.5,1.4,red\n4.9,3.0,1.4,red\n", r"looks like data \(5.1, -3.5, 1.4, red, ...\)"),
+        ("# a\n# b\n", "data.csv holds remarks and no table"),
         ('a,b\n1,"2\n', "not valid delimited text"),
         (b"a,b\n\x81\xe9,2\n", "is neither UTF-8 nor latin-1 text. Save it as UTF-8"),
         (b"\xff\xfea", "is not UTF-16 text"),

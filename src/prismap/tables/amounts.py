@@ -24,11 +24,16 @@ _CURRENCIES = (
     "EUR USD GBP CHF JPY CNY INR KRW CAD AUD NZD HKD SGD SEK NOK DKK PLN CZK HUF RON TRY UAH RUB ILS ZAR BRL MXN "
     "US$ A$ C$ R$ kr zł Kč Ft Rs $ € £ ¥ ₹ ₽ ₩ ₺ ₫ ₴ ₪ ₦ ฿"
 )
-_UNIT = "|".join(map(re.escape, _CURRENCIES.split()))
 _PERCENT = ("%", "‰")
-_AMOUNT = re.compile(
-    rf"([-+\u2212]?)\s*({_UNIT})?\s*([-+\u2212]?)([\d.][\d.,{_GROUPS}]*)\s*({_UNIT}|{'|'.join(_PERCENT)})?"
+#: Units that stand behind a number. Single capitals are left out: 5A and 12K are more often codes.
+_UNITS = (
+    "°C °F ° kg g mg µg lb lbs oz km m cm mm µm nm mi ft in l L dl ml mL d h min s ms days hours minutes seconds years "
+    "months weeks kW MW kWh mV mA Hz kHz MHz GHz Pa hPa kPa bar mbar kJ kcal cal kB KB MB GB TB mmHg bpm rpm ppm ppb "
+    "mmol km/h mph m/s m² m³ km² mg/dl mg/dL mmol/l mmol/L g/l g/L"
 )
+_BEFORE = "|".join(map(re.escape, _CURRENCIES.split()))
+_BEHIND = "|".join(map(re.escape, [*_CURRENCIES.split(), *_PERCENT, *_UNITS.split()]))
+_AMOUNT = re.compile(rf"([-+\u2212]?)\s*({_BEFORE})?\s*([-+\u2212]?)([\d.][\d.,{_GROUPS}]*)\s*({_BEHIND})?")
 
 
 class Amount(NamedTuple):

@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: What stands for "no value" in text files, in any case.
-MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "?"})
+#: What stands for "no value" in text files, in any case; what spreadsheets write where a formula fails is none either.
+MISSING = frozenset(
+    {"", "na", "n/a", "n.a.", "<na>", "nan", "null", "none", "?"}
+    | {"#n/a", "#div/0!", "#value!", "#ref!", "#num!", "#name?", "#null!"}
+)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from prismap.tables.table import Table
 
 #: Equal rows are copies where most rows are different and one column nearly tells them apart, with so many different
 #: values for each different row. Among rows of a few categories equal ones are samples of their own.
-MOST, TELLING = 0.5, 0.9
+MOST, TELLING = 0.5, 0.99
 #: An odd factor whose powers of two are far apart (Knuth 1997, sec. 6.4, the golden ratio of 64 bits).
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 

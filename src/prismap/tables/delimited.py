@@ -20,19 +20,25 @@ from prismap.tables.table import refuse_double_names
 from prismap.tables.tokens import Source, read_numbers
 
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+#: So many numbers of a line of data are in order once in 40,000 times.
+FEWEST_SORTED = 8
 #: A line with more characters is no line of a table.
 MAX_LINE = 2**26
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a text file is laid out: encoding, delimiter, names, the last line of the names, and what was noticed."""
+    """How a text file is laid out: encoding, delimiter, names, the last line of the names, and what was noticed.
+
+    `n_remarks` lines at its head are no part of the table.
+    """
 
     encoding: str
     delimiter: str
     names: tuple[str, ...]
     header_line: int
     notes: tuple[str, ...]
+    n_remarks: int = 0
 
 
 def delimited_source(path: Path) -> Source:
@@ -46,14 +52,18 @@ def find_layout(path: Path) -> Layout:
     encoding, notes = find_encoding(path)
     expected = "," if Path(path.name.lower().removesuffix(".gz")).suffix == ".csv" else "\t"
     with open_text(path, encoding) as file:
-        lines = [line for line in itertools.islice(lines_of(file, path), 50) if line.strip()][:20]
-        if not lines:
+        head = list(itertools.islice(lines_of(file, path), 50))
+        if not any(line.strip() for line in head):
             raise InputError(f"{path} is empty.")
-        delimiter = _find_delimiter(lines, expected)
+        n_remarks, delimiter = _find_remarks(head, expected)
         file.seek(0)
-        reader = csv.reader(lines_of(file, path), delimiter=delimiter, strict=True)
-        first = next(row for row in reader if not _is_blank(row))
-        header_line = reader.line_num
+        reader = csv.reader(lines_of(file, path, n_remarks), delimiter=delimiter, strict=True)
+        first = next((row for row in reader if not _is_blank(row)), None)
+        if first is None:
+            raise InputError(f"{path} holds remarks and no table.")
+        header_line = n_remarks + reader.line_num
+    if n_remarks:
+        notes = (*notes, f"remarks at the head of {path.name} were left out: {n_remarks} that begin with #")
     if delimiter != expected:
         notes = (*notes, f"the columns of {path.name} are divided by {_DELIMITERS[delimiter]}")
     names = tuple(name.strip() or f"unnamed_{place + 1}" for place, name in enumerate(first))
@@ -62,7 +72,7 @@ def find_layout(path: Path) -> Layout:
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     _refuse_data_as_names(path, names)
-    return Layout(encoding, delimiter, names, header_line, notes)
+    return Layout(encoding, delimiter, names, header_line, notes, n_remarks)
 
 
 def find_encoding(path: Path) -> tuple[str, tuple[str, ...]]:
@@ -115,12 +125,36 @@ def open_text(path: Path, encoding: str) -> Iterator[IO[str]]:
         raise FileFormatError(f"{path} cannot be unpacked: {error}.") from error
 
 
-def lines_of(file: IO[str], path: Path) -> Iterator[str]:
-    """The lines; one without end, which a short packed file may hold, is refused before memory runs out."""
+def lines_of(file: IO[str], path: Path, n_skipped: int = 0) -> Iterator[str]:
+    """The lines, without the first `n_skipped`.
+
+    One without end, which a short packed file may hold, is refused before memory runs out.
+    """
+    number = 0
     while line := file.readline(MAX_LINE):
         if len(line) == MAX_LINE:
             raise FileFormatError(f"{path} has a line of more than {MAX_LINE} characters: it is no table.")
-        yield line
+        number += 1
+        if number > n_skipped:
+            yield line
+
+
+def _find_remarks(head: list[str], expected: str) -> tuple[int, str]:
+    """How many of the first lines are remarks, which begin with #, and the delimiter of the others.
+
+    A last one with as many fields as the line below it holds the names.
+    """
+    n_remarks = len(list(itertools.takewhile(lambda line: line.startswith("#") or not line.strip(), head)))
+    while n_remarks and not head[n_remarks - 1].strip():
+        n_remarks -= 1
+    rest = [line for line in head[n_remarks:] if line.strip()][:20]
+    if not rest:
+        return n_remarks, expected
+    delimiter = _find_delimiter(rest, expected)
+    if n_remarks:
+        widths = [len(next(csv.reader([line], delimiter=delimiter))) for line in (head[n_remarks - 1], rest[0])]
+        n_remarks -= widths[0] == widths[1] > 1
+    return n_remarks, delimiter
 
 
 def _find_delimiter(lines: list[str], expected: str) -> str:
@@ -134,16 +168,26 @@ def _find_delimiter(lines: list[str], expected: str) -> str:
 
 
 def _refuse_data_as_names(path: Path, names: Sequence[str]) -> None:
-    """A first line of numbers is data, unless it counts the columns."""
-    try:
-        column = read_numbers(names)
-    except ValueError:
+    """A first line of numbers is data, unless it counts the columns or names them by years, wavelengths and such."""
+    numbers = np.array([number for name in names if (number := _as_number(name)) is not None])
+    if len(numbers) < 2 or 2 * len(numbers) < len(names):
         return
-    if len(column) < 2 or np.isnan(column).any():
+    steps = np.diff(numbers)
+    even = len(steps) > 1 and steps[0] != 0 and np.allclose(steps, steps[0])
+    sorted_ = len(steps) >= FEWEST_SORTED - 1 and ((steps > 0).all() or (steps < 0).all())
+    if even or sorted_ or numbers.tolist() in ([0, 1], [1, 2]):
         return
-    if column[0] not in (0, 1) or not np.array_equal(column, column[0] + np.arange(len(column))):
+    if len(numbers) == len(names) or (numbers != np.round(numbers)).any() or (numbers < 0).any():
         shown = ", ".join(names[:4])
         raise InputError(f"the first line of {path} looks like data ({shown}, ...): put column names before it.")
+
+
+def _as_number(name: str) -> float | None:
+    try:
+        number = float(read_numbers([name])[0])
+    except ValueError:
+        return None
+    return None if np.isnan(number) else number
 
 
 def _is_blank(row: list[str]) -> bool:
@@ -155,14 +199,15 @@ def _chunks(path: Path, layout: Layout, n_rows: int) -> Iterator[list[Sequence[s
     """The columns after the names, `n_rows` rows at a time; every row has as many fields as there are names."""
     width = len(layout.names)
     with open_text(path, layout.encoding) as file:
-        reader = csv.reader(lines_of(file, path), delimiter=layout.delimiter, strict=True)
+        reader = csv.reader(lines_of(file, path, layout.n_remarks), delimiter=layout.delimiter, strict=True)
         rows: list[list[str]] = []
         for row in reader:
-            if reader.line_num <= layout.header_line or not row or (width > 1 and _is_blank(row)):
+            line = layout.n_remarks + reader.line_num
+            if line <= layout.header_line or not row or (width > 1 and _is_blank(row)):
                 continue
             if len(row) != width:
                 raise InputError(
-                    f"{path}, line {reader.line_num}: {len(row)} fields, but {width} column names (divided by "
+                    f"{path}, line {line}: {len(row)} fields, but {width} column names (divided by "
                     f"{_DELIMITERS[layout.delimiter]}). Repair the line, or quote fields that hold the mark."
                 )
             rows.append(row)
