@@ -45,6 +45,11 @@ def test_every_column_has_variance_one_and_text_counts_as_one_column():
     assert any("standardised" in note for note in notes)
 
 
+def test_a_table_without_rows_is_refused():
+    with pytest.raises(InputError, match="the table has no rows"):
+        learn_encoding(table_of(a=[], n_rows=0))
+
+
 def test_large_and_small_numbers_are_standardised():
     rows = table_of(large=[1e300, -1e300, 1e300, -1e300], small=[1e-300, 0, 0, 1e-300])
     X = learn_encoding(rows)[0].apply(rows).X

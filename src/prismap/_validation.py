@@ -196,6 +196,8 @@ def refuse_other_columns(X: Any, expected: NDArray[Any] | None) -> None:
 
 def explain_bad_values(X: Any, message: str) -> str:
     """scikit-learn's message, with how many values are bad and where, when it is about NaN or infinity."""
+    if message.startswith("Complex data not supported"):  # and then all of them
+        return "Complex data not supported: give real and imaginary parts as columns of their own."
     if "NaN" not in message and "infinity" not in message:
         return message
     try:

@@ -334,6 +334,13 @@ def test_bad_input_is_named(toy):
         FisherMetric(supervision=1.5).fit(X, y)
 
 
+def test_complex_rows_are_refused_without_printing_them():
+    with pytest.raises(
+        InputError, match="^Complex data not supported: give real and imaginary parts as columns .*own.$"
+    ):
+        FisherMetric().fit(np.ones((20, 3)) * 1j, [0, 1] * 10)
+
+
 def test_questions_that_matrix_data_cannot_answer(toy):
     X, y = toy
     K = X @ X.T

@@ -45,6 +45,8 @@ def learn_encoding(
     """
     if impute not in (None, "median"):
         raise InputError(f"impute must be None or 'median'; got {impute!r}.")
+    if not table.n_rows:
+        raise InputError("the table has no rows.")
     roles = roles or Roles()
     columns, notes = _usable(table, roles, max_levels)
     if not columns:
