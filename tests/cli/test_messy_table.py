@@ -100,6 +100,9 @@ def test_amounts_are_numbers_as_columns_and_as_target(shop, run, tmp_path):
     code, _, err = run("map", shop, "--target", "plan", *words, tmp_path / "plan")
     assert code == 0, err
     assert "column 'price' holds amounts: '€1," in err
+    shown = load_folder(tmp_path / "plan").columns
+    np.testing.assert_allclose(np.asarray(shown["price"], dtype=float), target, rtol=1e-6)
+    assert shown["name"][0] == "n0"
 
 
 def test_a_careful_colleague_speaks_of_copies_spellings_empty_columns_and_names(shop, run, tmp_path):

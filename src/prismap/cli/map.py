@@ -190,15 +190,12 @@ def _images(table: Table, shape: tuple[int, ...]) -> NDArray[np.uint8]:
 
 
 def _shown_columns(table: Table, encoding: TableEncoding) -> Mapping[str, NDArray[Any]]:
-    """The columns as the file has them; whole numbers that are not used, such as keys, with all their digits."""
+    """The columns as the map shows them; whole numbers that are not used, such as keys, with all their digits."""
     used = set(encoding.names)
-    return {
-        name: column.values() if isinstance(column, TextColumn) else column if name in used else _digits(column)
-        for name, column in table.columns.items()
-    }
+    return {name: values if name in used else _digits(values) for name, values in encoding.shown(table).items()}
 
 
 def _digits(column: NDArray[Any]) -> NDArray[Any]:
-    if not (np.abs(column) < 2.0**53).all() or not np.array_equal(column, np.round(column)):
+    if column.dtype.kind == "O" or not (np.abs(column) < 2.0**53).all() or not np.array_equal(column, np.round(column)):
         return column
     return np.array([str(int(value)) for value in column], dtype=object)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from prismap.exceptions import InputError
 from prismap.page_data import PageData
 from prismap.page_data.columns import column_array, column_numbers, is_numeric
-from prismap.tables import TextColumn, encoding_of, label_texts, read_table
+from prismap.tables import encoding_of, label_texts, read_table
 
 Progress = Callable[..., None]
 """``progress(share, positions=None)``: how far it is from 0 to 1, and where the rows are by now."""
@@ -121,8 +121,8 @@ class ModelCompute:
         ]
         ids = label_texts(table.ids)
         found = (*self._model.place(encoded.X), {}) if self._about is None else self._about(encoded.X)
-        values = {name: one.values() if isinstance(one, TextColumn) else one for name, one in table.columns.items()}
-        return Placed(found[0], np.asarray(found[1]), ids, notes, values, table.target, found[2])
+        shown = encoding.shown(table)
+        return Placed(found[0], np.asarray(found[1]), ids, notes, shown, table.target, found[2])
 
 
 def _column_relevance(

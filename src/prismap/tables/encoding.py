@@ -21,7 +21,7 @@ from prismap.tables.cells import matrix_named_by
 from prismap.tables.column import Column, TextColumn, infinite_count, missing_count
 from prismap.tables.frames import table_from_frame
 from prismap.tables.table import Roles, Table, nearest, quoted
-from prismap.tables.written import is_known, numbers_of
+from prismap.tables.written import is_date, is_known, numbers_of
 
 #: Types of columns whose features are kept in single precision.
 SINGLE = {np.dtype(np.float16), np.dtype(np.float32)}
@@ -116,6 +116,20 @@ class TableEncoding:
             if column.fill is not None and (n_filled := missing_count(values)):
                 filled[column.name] = n_filled
         return Encoded(X, filled, unknown)
+
+    def shown(self, table: Table) -> dict[str, NDArray[Any]]:
+        """All columns of a table as a page shows them: amounts as the numbers they are used as, others as they are."""
+        written = {column.name: column.written for column in self.columns}
+        shown = {}
+        for name, column in table.columns.items():
+            way = written.get(name)
+            if not isinstance(column, TextColumn):
+                shown[name] = column
+            elif way is None or is_date(way):
+                shown[name] = column.values()
+            else:
+                shown[name] = numbers_of(column, way, name)
+        return shown
 
     def _refuse_missing_columns(self, table: Table) -> None:
         missing = [name for name in self.names if name not in table.columns]
