@@ -240,4 +240,4 @@ def draw(job: Job, model: Any, Y: NDArray[Any], folder: Path, console: Console) 
     display: Any = MapDisplay(Y, model.shown_target(), model.shown_classes(), job.title)
     display.plot(axes)
     with written_aside(folder / PICTURE) as aside:
-        figure.savefig(aside, dpi=150)
+        figure.savefig(aside, dpi=150, bbox_inches="tight")  # a wide map leaves no empty paper
