@@ -356,8 +356,11 @@ def test_questions_that_matrix_data_cannot_answer(toy):
 
 
 def test_too_large_perplexity_is_lowered_and_said(toy):
-    with pytest.warns(PrismapWarning, match="perplexity=500 is too high for 30 support rows"):
+    with pytest.warns(PrismapWarning, match="perplexity=500 is too high for 30 rows"):
         metric_of(toy, perplexity=500)
+    X, y = toy
+    with pytest.warns(PrismapWarning, match="perplexity=500 is too high for 25 support rows"):
+        metric_of((X, np.where(np.arange(30) < 5, -1, y)), perplexity=500)
 
 
 def test_more_than_memory_is_refused_with_the_figure(toy, monkeypatch):

@@ -249,7 +249,9 @@ class FisherMetric(Metric):
             sample = np.sort(rng.choice(sample, BANDWIDTH_ROWS, replace=False))
         D2 = self.data_.squared_to(FittedIndex(sample), self.support_).astype(np.float64)
         D2[sample[:, None] == self.support_[None, :]] = np.inf
-        return mean_bandwidth(D2, lower_perplexity(self.perplexity, len(self.support_), what="support rows"))
+        # In the words of the embedding where it is about the same rows, so that a map says it once.
+        what = "rows" if len(self.support_) == self.n_rows_ else "support rows"
+        return mean_bandwidth(D2, lower_perplexity(self.perplexity, len(self.support_), what=what))
 
     def pairwise(self, A=None, B=None, *, self_similarity=None):
         """Distances between rows A and rows B, (n_A, n_B).
