@@ -200,7 +200,7 @@ def test_missing_values_are_left_out_and_infinite_ones_refused(refused, run, tmp
     assert (code, "filled" in said) == (0, False)
     np.save(tmp_path / "new.npy", np.array([[1, np.nan, 2], [1, 2, np.inf]]))
     message = refused("apply", tmp_path / "out", tmp_path / "new.npy", "-o", tmp_path / "new.parquet")
-    assert "infinite values in 1 columns, of 2 rows: 'x2' 1" in message
+    assert "infinite values in 1 column, of 2 rows: 'x2' 1" in message
 
 
 def test_a_fault_late_in_the_file_leaves_nothing(refused, model, tmp_path, monkeypatch):

@@ -47,6 +47,18 @@ def test_coordinates_in_a_file_are_judged(run, coordinates, tmp_path):
     assert "--force replaces it" in err
 
 
+def test_the_options_that_notes_name_are_there(run, refused, coordinates, tmp_path):
+    words = ("judge", coordinates, "--x", "umap_1", "--y", "umap_2", "--target", "species", "-o")
+    code, _, err = run(*words, tmp_path / "out")
+    assert code == 0, err
+    assert "column 'key' names the rows: shown, not used (--id key names them by it, --use key uses it)" in err
+    code, _, err = run(*words, tmp_path / "used", "--use", "key", "--show", "soil")
+    assert code == 0, err
+    assert "names the rows" not in err
+    assert "soil" not in err.replace("--show soil", "")
+    assert "no column 'zzz' for show" in refused(*words, tmp_path / "no", "--show", "zzz")
+
+
 def test_clustered_targets_are_judged_for_it(run, coordinates, tmp_path):
     words = ("--x", "umap_1", "--y", "umap_2", "--target", "species", "--id", "key", "--clustered", "--json", "--quiet")
     code, out, _ = run("judge", coordinates, *words, "-o", tmp_path / "out")

@@ -49,7 +49,7 @@ def test_wrong_arguments(refused, argv, message):
         (
             "d.csv",
             b"a,b\n1,inf\n,\n",
-            "infinite values in 1 columns, of 2 rows: 'b' 1. Fill them before, leave the columns out (--drop), or fit",
+            "infinite values in 1 column, of 2 rows: 'b' 1. Fill them before, leave the columns out (--drop), or fit",
         ),
         ("d.csv", b"a,b\n1,inf\n2,3\n", "'b' 1"),
         ("d.csv", b"a\nx\ny\nz\n", "no column is left to make a map of: column 'a' holds 3 different texts"),

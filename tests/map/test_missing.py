@@ -88,5 +88,5 @@ def test_a_table_keeps_its_gaps():
     encoding = model.encoding_.to_dict()
     assert TableEncoding.from_dict(encoding).keep_missing
     old = {name: value for name, value in encoding.items() if name != "keep_missing"}
-    with pytest.raises(InputError, match="missing or infinite values in 1 columns, of 4 rows: 'soil' 2"):
+    with pytest.raises(InputError, match="missing or infinite values in 1 column, of 4 rows: 'soil' 2"):
         TableEncoding.from_dict(old).apply(later.drop(index=3))

@@ -48,19 +48,7 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
         "--target", action="append", metavar="COL",
         help="column that the map is about. Empty cells are rows without a label (npz: y). Repeat it for more targets",
     )  # fmt: skip
-    columns.add_argument("--id", dest="ids", metavar="COL", help="column that names the rows")
-    columns.add_argument("--drop", type=options.names, default=(), metavar="COLS", help="columns to leave out: a,b,c")
-    columns.add_argument(
-        "--show",
-        type=options.names,
-        default=(),
-        metavar="COLS",
-        help="columns to show on the page but not to use for the map",
-    )
-    columns.add_argument(
-        "--use", type=options.names, default=(), metavar="COLS",
-        help="columns to use although they look like ids, dates or free text",
-    )  # fmt: skip
+    options.add_columns(columns)
     columns.add_argument("--data", choices=DATA, help="what the columns hold (default: vectors)")
     columns.add_argument(
         "--standardize", action=argparse.BooleanOptionalAction,

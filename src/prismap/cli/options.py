@@ -20,6 +20,19 @@ def refuse_old(parser: argparse.ArgumentParser, names: dict[str, str]) -> None:
         parser.add_argument(old, action=Refuse, nargs="?", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
 
 
+def add_columns(parser: Any) -> None:
+    """Which columns of a table are used, shown or left out."""
+    parser.add_argument("--id", dest="ids", metavar="COL", help="column that names the rows")
+    parser.add_argument("--drop", type=names, default=(), metavar="COLS", help="columns to leave out: a,b,c")
+    parser.add_argument(
+        "--show", type=names, default=(), metavar="COLS", help="columns to show on the page but not to use for the map"
+    )
+    parser.add_argument(
+        "--use", type=names, default=(), metavar="COLS",
+        help="columns to use although they look like ids or free text; dates and amounts as categories",
+    )  # fmt: skip
+
+
 def names(text: str) -> tuple[str, ...]:
     """Names divided by commas."""
     return tuple(name.strip() for name in text.split(",") if name.strip())

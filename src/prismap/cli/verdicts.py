@@ -48,8 +48,7 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="OUT", help="folder to write")
     parser.add_argument("--force", action="store_true", help="replace the map that OUT holds")
     parser.add_argument("--title", help="title of the page and the picture (default: the name of the file)")
-    parser.add_argument("--id", dest="ids", metavar="COL", help="column that names the rows")
-    parser.add_argument("--drop", type=options.names, default=(), metavar="COLS", help="columns to leave out: a,b,c")
+    options.add_columns(parser)
     parser.add_argument(
         "--standardize", action=argparse.BooleanOptionalAction,
         help="bring every column to mean 0 and variance 1 (default, except for cells)",
@@ -73,9 +72,9 @@ def read_rows(
     cells = reader_of(args.data) == "cells"
     if args.rep is not None and not cells:
         raise InputError(f"--rep is for h5ad files; {args.data} has one matrix.")
-    roles = Roles(args.target, args.ids, args.drop, show=tuple(apart), matrix=args.rep)
+    roles = Roles(args.target, args.ids, args.drop, show=args.show, use=args.use, matrix=args.rep)
     with console.stage(f"reading {args.data}"):
-        table = read_table(args.data, replace(roles, show=()))
+        table = read_table(args.data, roles)
     for note in table.notes:
         console.note(note)
     missing = [name for name in apart if name not in table.columns]
@@ -84,7 +83,8 @@ def read_rows(
             f"there is no column {missing[0]!r} for --x or --y; {describe_names(missing[0], table.columns)}."
         )
     standardize = not cells if args.standardize is None else args.standardize
-    if set(table.columns) <= {*apart, *table.show}:
+    roles = replace(roles, show=(*args.show, *apart))
+    if set(table.columns) <= {*roles.show, *table.show}:
         raise InputError(
             f"{args.data} has no columns besides coordinates and labels; a map is judged against its data."
         )

@@ -199,9 +199,10 @@ def refuse_missing(counts: dict[str, int], n_rows: int, *, kept: bool = False) -
     if counts:
         each = ", ".join(f"{name!r} {count}" for name, count in list(counts.items())[:8])
         more = f" and {len(counts) - 8} more columns" if len(counts) > 8 else ""
+        where = f"{len(counts)} column{'s' if len(counts) > 1 else ''}, of {n_rows} rows"
         raise InputError(
-            f"{'' if kept else 'missing or '}infinite values in {len(counts)} columns, of {n_rows} rows: {each}{more}. "
-            "Fill them before, leave the columns out (drop=...), or fit with impute='median'."
+            f"{'' if kept else 'missing or '}infinite values in {where}: {each}{more}. Fill them before, leave the "
+            "columns out (drop=...), or fit with impute='median'."
         )
 
 
