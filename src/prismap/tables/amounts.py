@@ -56,7 +56,7 @@ class AmountScan:
     def add(self, levels: Iterable[str]) -> bool:
         """Look at more levels; whether all of them are amounts of one unit, written in one way."""
         for level in levels:
-            amount = split_amount(level)
+            amount = split_amount(level) if self.n_grouped else None
             if amount is None or (self.unit or amount.unit) != amount.unit:
                 self.n_grouped = {}
                 return False

@@ -133,8 +133,10 @@ class _LabelScan(_Scan):
     def add(self, tokens: Sequence[str]) -> None:
         """Look at more tokens."""
         super().add(tokens)
-        self.amounts.add(token for token in tokens if not is_missing(token))
         self.left = [reading for reading in self.left if reading is not read_booleans]  # true and false stay words
+        known = (token for token in tokens if not is_missing(token))
+        # Numbers without a unit: one stands for all.
+        self.amounts.add(itertools.islice(known, 1) if self.left else known)
         if not self.whole or read_numbers not in self.left:
             return
         for token in {token.strip() for token in tokens if not is_missing(token)}:
