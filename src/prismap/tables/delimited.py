@@ -173,11 +173,12 @@ def _refuse_data_as_names(path: Path, names: Sequence[str]) -> None:
     if len(numbers) < 2 or 2 * len(numbers) < len(names):
         return
     steps = np.diff(numbers)
-    even = len(steps) > 1 and steps[0] != 0 and np.allclose(steps, steps[0])
-    sorted_ = len(steps) >= FEWEST_SORTED - 1 and ((steps > 0).all() or (steps < 0).all())
-    if even or sorted_ or numbers.tolist() in ([0, 1], [1, 2]):
+    in_order = (steps > 0).all() or (steps < 0).all()
+    even = len(steps) > 1 and in_order and np.allclose(steps, steps[0])
+    if even or (in_order and len(numbers) >= FEWEST_SORTED) or numbers.tolist() in ([0, 1], [1, 2]):
         return
-    if len(numbers) == len(names) or (numbers != np.round(numbers)).any() or (numbers < 0).any():
+    measured = (numbers != np.round(numbers)).any() or (numbers < 0).any()
+    if len(numbers) == len(names) or (measured and not in_order):  # doses beside a word may be names
         shown = ", ".join(names[:4])
         raise InputError(f"the first line of {path} looks like data ({shown}, ...): put column names before it.")
 
