@@ -298,15 +298,21 @@ def test_levels_that_differ_in_case_or_blanks_are_said():
     assert not any("kept apart" in note for note in learn_encoding(table_of(plan=["a", "b"] * 2))[1])
 
 
-def test_copies_are_counted_where_a_column_tells_rows_apart():
-    size = np.random.default_rng(0).normal(size=400)
-    rows = table_of(size=[*size, size[3], size[3], -0.0, 0.0, NAN, NAN], word=["a", "b"] * 200 + ["b"] * 2 + ["a"] * 4)
-    assert copied_rows(rows) == 4
-    assert copied_rows(replace(rows, ids=np.arange(406))) == 0
-    assert copied_rows(replace(rows, target=np.array(["x"] * 203 + [None] * 203, dtype=object))) == 3
+def test_copies_are_counted_where_columns_tell_rows_apart():
+    size, mass = np.random.default_rng(0).normal(size=(2, 400))
+    again = [3, 3, 7]
+    rows = table_of(
+        size=[*size, *size[again], -0.0, 0.0, NAN, np.copysign(NAN, -1)],
+        mass=[*mass, *mass[again], 1, 1, 2, 2],
+        word=["a", "b"] * 200 + ["b"] * 3 + ["a"] * 4,
+    )
+    assert copied_rows(rows) == 5
+    assert copied_rows(replace(rows, ids=np.arange(407))) == 0
+    assert copied_rows(replace(rows, target=np.array(["x"] * 203 + [None] * 204, dtype=object))) == 3
     assert copied_rows(table_of(word=["a", "b"] * 20, other=["c", "d"] * 20)) == 0  # samples of their own
-    assert copied_rows(table_of(size=[*np.round(size, 1), 0.5, 0.5])) == 0  # rounded: may be chance
-    assert copied_rows(table_of(size=size)) == 0
+    assert copied_rows(table_of(size=np.round(size, 3), word=["a"] * 400)) == 0  # rounded: may be chance
+    assert len(np.unique(np.round(size, 3))) < 400
+    assert copied_rows(table_of(size=size, mass=mass)) == 0
 
 
 def test_the_words_are_named_when_numbers_became_text():

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 from numpy.typing import NDArray
 
 from prismap.tables.column import Column, TextColumn
 from prismap.tables.table import Table
 
-#: Equal rows are copies where most rows are different and one column nearly tells them apart, with so many different
-#: values for each different row. Among rows of a few categories equal ones are samples of their own.
-MOST, TELLING = 0.5, 0.99
+#: Equal rows are copies where most rows are different and two columns nearly tell them apart, each with so many
+#: different values for each different row. Rows of a few categories, or of rounded numbers, are equal by chance.
+MOST, TELLING, N_TELLING = 0.5, 0.99, 2
 #: An odd factor whose powers of two are far apart (Knuth 1997, sec. 6.4, the golden ratio of 64 bits).
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
@@ -27,10 +29,10 @@ def copied_rows(table: Table) -> int:
         hashes = (hashes ^ column) * _FACTOR
         hashes ^= hashes >> np.uint64(29)
     n_different = len(np.unique(hashes))
-    few = n_different < MOST * table.n_rows
-    if few or n_different == table.n_rows or max(len(np.unique(one)) for one in codes) < TELLING * n_different:
+    if n_different == table.n_rows or n_different < MOST * table.n_rows:
         return 0
-    return table.n_rows - n_different
+    telling = (one for one in codes if len(np.unique(one)) >= TELLING * n_different)
+    return table.n_rows - n_different if len(list(islice(telling, N_TELLING))) == N_TELLING else 0
 
 
 def value_codes(column: Column) -> NDArray[np.uint64]:
