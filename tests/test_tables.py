@@ -535,11 +535,33 @@ def test_the_first_sheet_of_a_workbook_is_read(workbook):
     assert [label for part in parts for label in part.ids.tolist()] == ["x", "NA", "é"]
     with pytest.raises(InputError, match="to the right of the 1 named columns"):
         read_table(workbook(["a"], [1, 2]))
-    with pytest.raises(InputError, match="the first sheet is empty"):
+    with pytest.raises(InputError, match="no sheet holds names and rows"):
         read_table(workbook())
     (path.parent / "bad.xlsx").write_bytes(b"PK no")
     with pytest.raises(FileFormatError, match="bad.xlsx cannot be read as xlsx"):
         read_table(path.parent / "bad.xlsx")
+
+
+def test_the_sheet_with_the_columns_that_are_named_is_read(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book, path = openpyxl.Workbook(), tmp_path / "data.xlsx"
+    book.active.title = "empty"
+    for title, rows in {
+        "about": [["About"], ["It is"]],
+        "data": [["a", "y"], [1, 2]],
+        "more": [["a", "b"], [3, 4]],
+    }.items():
+        sheet = book.create_sheet(title)
+        for row in rows:
+            sheet.append(row)
+    book.save(path)
+    table = read_table(path)
+    assert list(table.columns) == ["About"]
+    assert table.notes == ("data.xlsx has several sheets: 'about' was read, and not 'data', 'more'",)
+    assert read_table(path, Roles(target="y")).target.tolist() == [2]
+    assert as_lists(read_table(path, Roles(use=("b",)))) == {"a": [3.0], "b": [4.0]}
+    (batch,) = read_batches(path, ["a", "b"], Roles(target="z"))
+    assert as_lists(batch) == {"a": [3.0], "b": [4.0]}
 
 
 def test_workbooks_without_openpyxl_name_the_extra(tmp_path, monkeypatch):

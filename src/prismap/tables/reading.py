@@ -27,7 +27,7 @@ ENDINGS = {
     ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
     ".npz": "numpy", ".npy": "numpy", ".h5ad": "cells",
 }  # fmt: skip
-_SOURCES = {"text": delimited_source, "json": json_source, "sheet": sheet_source}
+_SOURCES = {"text": delimited_source, "json": json_source}
 
 
 def reader_of(path: Path) -> str | None:
@@ -65,8 +65,8 @@ def read_table(path: str | Path, roles: Roles | None = None, *, kind: str | None
             raise InputError(f"{path} is a folder without parquet files; data files end in {', '.join(ENDINGS)}.")
         return read_parquet(files, roles)
     path, reader = _known_file(path)
-    if reader in _SOURCES:
-        table = read_whole(_source(path, reader), roles, path)
+    if (source := _source(path, reader, roles.names)) is not None:
+        table = read_whole(source, roles, path)
     elif reader == "numpy":
         table = _read_numpy(path, roles, kind)
     elif reader == "cells":
@@ -98,8 +98,8 @@ def read_batches(
     """The file in tables of at most `n_rows` rows, with those of `columns` (None: all), target and ids that it has."""
     path, reader = _known_file(path)
     roles = replace(roles, required=False)
-    if reader in _SOURCES:
-        yield from read_by_batches(_source(path, reader), columns, roles, n_rows)
+    if (source := _source(path, reader, {*roles.names, *(columns or ())})) is not None:
+        yield from read_by_batches(source, columns, roles, n_rows)
     elif reader == "numpy":
         table = _read_numpy(path, roles, kind)
         for start in range(0, table.n_rows, n_rows):
@@ -121,8 +121,11 @@ def arrow_batches(path: Path, columns: Collection[str] | None, roles: Roles, n_r
             yield batch
 
 
-def _source(path: Path, reader: str) -> Source:
-    return _SOURCES[reader](path)
+def _source(path: Path, reader: str, wanted: Collection[str]) -> Source | None:
+    """The tokens of a file that holds text; of the sheets of a workbook that with most of the `wanted` columns."""
+    if reader == "sheet":
+        return sheet_source(path, wanted)
+    return _SOURCES[reader](path) if reader in _SOURCES else None
 
 
 def _read_numpy(path: Path, roles: Roles, kind: str | None) -> Table:

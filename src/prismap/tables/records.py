@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import json
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from prismap._blocks import require_memory
 from prismap._optional import import_extra
 from prismap.exceptions import FileFormatError, InputError, MissingExtraError
 from prismap.tables.delimited import find_encoding, lines_of, open_text
-from prismap.tables.table import refuse_double_names
+from prismap.tables.table import quoted, refuse_double_names
 from prismap.tables.tokens import Source
 
 
@@ -49,23 +50,41 @@ def _json_records(path: Path, encoding: str) -> Iterator[dict[str, Any]]:
             yield record
 
 
-def sheet_source(path: Path) -> Source:
-    """The first sheet of an Excel workbook; its first row that is not empty holds the names."""
-    with _sheet(path) as rows:
-        first = next((row for row in rows if any(value is not None for value in row)), None)
-    if first is None:
-        raise InputError(f"{path}: the first sheet is empty.")
-    width = max(place + 1 for place, value in enumerate(first) if value is not None)
-    names = tuple(token_of(value).strip() or f"unnamed_{place + 1}" for place, value in enumerate(first[:width]))
+def sheet_source(path: Path, wanted: Collection[str] = ()) -> Source:
+    """The sheet of an Excel workbook that has most of the `wanted` columns, the first of equals.
+
+    Its first row that is not empty holds the names.
+    """
+    with _workbook(path) as book:
+        tables = {sheet.title: names for sheet in book.worksheets if (names := _names_of(sheet))}
+    if not tables:
+        raise InputError(f"{path}: no sheet holds names and rows.")
+    title = max(tables, key=lambda title: len(set(wanted).intersection(tables[title])))
+    names = tables[title]
     refuse_double_names(names)
+    others = [other for other in tables if other != title]
+    notes = (f"{path.name} has several sheets: {title!r} was read, and not {quoted(others)}",) if others else ()
 
     def chunks(n_rows: int) -> Iterator[list[Sequence[str]]]:
-        with _sheet(path) as rows:
-            full = (row for row in rows if any(value is not None for value in row))
+        with _workbook(path) as book:
+            full = _full_rows(book[title])
             next(full)
-            yield from _by_columns((_cells(row, width, path) for row in full), n_rows)
+            yield from _by_columns((_cells(row, len(names), path) for row in full), n_rows)
 
-    return Source(names, chunks)
+    return Source(names, chunks, notes)
+
+
+def _names_of(sheet: Any) -> tuple[str, ...]:
+    """The names of the columns of a sheet; none if it holds no rows below them."""
+    first = list(islice(_full_rows(sheet), 2))
+    if len(first) < 2:
+        return ()
+    width = max(place + 1 for place, value in enumerate(first[0]) if value is not None)
+    return tuple(token_of(value).strip() or f"unnamed_{place + 1}" for place, value in enumerate(first[0][:width]))
+
+
+def _full_rows(sheet: Any) -> Iterator[Sequence[Any]]:
+    return (row for row in sheet.iter_rows(values_only=True) if any(value is not None for value in row))
 
 
 def _cells(row: Sequence[Any], width: int, path: Path) -> list[str]:
@@ -76,8 +95,8 @@ def _cells(row: Sequence[Any], width: int, path: Path) -> list[str]:
 
 
 @contextmanager
-def _sheet(path: Path) -> Iterator[Iterator[Sequence[Any]]]:
-    """The rows of the first sheet; whatever the parser raises on damaged bytes is said as one kind of error."""
+def _workbook(path: Path) -> Iterator[Any]:
+    """An Excel workbook; whatever the parser raises on damaged bytes is said as one kind of error."""
     openpyxl = import_extra("openpyxl", extra="excel", feature="Reading xlsx files")
     with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as entries:
         unpacked = float(sum(entry.file_size for entry in entries.infolist()))
@@ -85,7 +104,7 @@ def _sheet(path: Path) -> Iterator[Iterator[Sequence[Any]]]:
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         try:
-            yield book.worksheets[0].iter_rows(values_only=True)
+            yield book
         finally:
             book.close()
     except (InputError, MissingExtraError):

@@ -52,6 +52,12 @@ class Roles:
     matrix: str | None = None
     also: tuple[str, ...] = ()
 
+    @property
+    def names(self) -> set[str]:
+        """All columns that are called by name."""
+        labels = {name for name in (self.target, self.ids) if name is not None}
+        return {*labels, *self.also, *self.drop, *self.text, *self.show, *self.use}
+
     def is_label(self, name: str) -> bool:
         """Whether a column is a target or the ids."""
         return name in (self.target, self.ids) or name in self.also
