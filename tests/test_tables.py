@@ -150,8 +150,19 @@ def test_remarks_at_the_head_are_left_out_and_said(write, engine, head, said):
 
 
 def test_names_may_begin_with_a_hash(write, engine):
-    assert as_lists(read_table(write("# of a tool\n#a,b\n1,2\n"))) == {"#a": [1.0], "b": [2.0]}
-    assert as_lists(read_table(write("#a,b\n1,2\n"))) == {"#a": [1.0], "b": [2.0]}
+    for head in ("# of a tool\n#a,b", "#a,b", "# a,b", "##a,b"):
+        assert as_lists(read_table(write(f"{head}\n1,2\n"))) == {"a": [1.0], "b": [2.0]}
+
+
+@pytest.mark.parametrize("head", ["a b word\n", "# a b word\n", '# by numpy\n#  "a"   b word  \n'])
+def test_columns_may_be_divided_by_blanks(write, engine, head):
+    path = write(head + '1.5 2 x\n  3   4.5  "two words" \n5 6 z\n', "data.txt")
+    table = read_table(path)
+    assert as_lists(table) == {"a": [1.5, 3.0, 5.0], "b": [2.0, 4.5, 6.0], "word": ["x", "two words", "z"]}
+    assert "the columns of data.txt are divided by blanks" in table.notes
+    assert list(read_table(write("one sentence\nof two\nwords each\n", "data.csv")).columns) == ["one sentence"]
+    with pytest.raises(InputError, match=r"line 32: 1 fields, but 2 column names \(divided by blanks\)"):
+        read_table(write("a b\n" + 30 * "1 2\n" + "3\n", "data.txt"))
 
 
 def test_one_column_is_enough(write, engine):
@@ -221,7 +232,7 @@ def test_unknown_files_are_refused(tmp_path, write):
         read_table(tmp_path / "none.csv")
     with pytest.raises(InputError, match="is a folder"):
         read_table(tmp_path)
-    with pytest.raises(InputError, match=r"ending '.xls' is not known; data files end in .csv"):
+    with pytest.raises(InputError, match=r"ending '.xls' is not known. Save it as xlsx or csv; data files end in .csv"):
         read_table(write("x", "data.xls"))
 
 
@@ -502,6 +513,19 @@ def test_json_lines_are_read(write, engine):
     for bad, message in (('{"a": 1}\n[1]', "line 2 holds no object"), ('{"a": 1}\n{', "line 2 is not JSON")):
         with pytest.raises(FileFormatError, match=message):
             read_table(write(bad, "data.jsonl"))
+
+
+def test_json_may_be_a_list_of_objects(write):
+    for text in ('[{"a": 1, "b": "x"}, {"a": 2.5}]', '\n [\n {"a": 1,\n "b": "x"},\n {"a": 2.5}]\n'):
+        for name in ("data.json", "data.jsonl"):
+            assert as_lists(read_table(write(text, name))) == {"a": [1.0, 2.5], "b": ["x", None]}
+    assert as_lists(read_table(write('{"a": 1}\n{"a": 2}\n', "data.json"))) == {"a": [1.0, 2.0]}
+    for bad, message in (
+        ('[{"a": 1}, 2]', "holds no list of objects"), ('[{"a": 1}', "data.json is not JSON"), ("[]", "has no rows"),
+        ('[\n1]', "line 1 is not JSON"), ('{"a": 1}\n[{"a": 1}]', "line 2 holds no object"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=message):
+            read_table(write(bad, "data.json"))
 
 
 @pytest.fixture

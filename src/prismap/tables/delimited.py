@@ -7,7 +7,7 @@ import csv
 import gzip
 import itertools
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from prismap.exceptions import FileFormatError, InputError
 from prismap.tables.table import refuse_double_names
 from prismap.tables.tokens import Source, read_numbers
 
-_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
 #: So many numbers of a line of data are in order once in 40,000 times.
 FEWEST_SORTED = 8
 #: A line with more characters is no line of a table.
@@ -57,7 +57,8 @@ def find_layout(path: Path) -> Layout:
             raise InputError(f"{path} is empty.")
         n_remarks, delimiter = _find_remarks(head, expected)
         file.seek(0)
-        reader = csv.reader(lines_of(file, path, n_remarks), delimiter=delimiter, strict=True)
+        lines = (line.lstrip("# ") if line.startswith("#") else line for line in lines_of(file, path, n_remarks))
+        reader = _reader(lines, delimiter)
         first = next((row for row in reader if not _is_blank(row)), None)
         if first is None:
             raise InputError(f"{path} holds remarks and no table.")
@@ -152,19 +153,37 @@ def _find_remarks(head: list[str], expected: str) -> tuple[int, str]:
         return n_remarks, expected
     delimiter = _find_delimiter(rest, expected)
     if n_remarks:
-        widths = [len(next(csv.reader([line], delimiter=delimiter))) for line in (head[n_remarks - 1], rest[0])]
+        widths = [_width(line, delimiter) for line in (head[n_remarks - 1].lstrip("# "), rest[0])]
         n_remarks -= widths[0] == widths[1] > 1
     return n_remarks, delimiter
 
 
+def _reader(lines: Iterable[str], delimiter: str) -> Any:
+    """The rows of lines; any number of blanks is one."""
+    if delimiter == " ":
+        return csv.reader((line.rstrip() + "\n" for line in lines), delimiter=" ", skipinitialspace=True, strict=True)
+    return csv.reader(lines, delimiter=delimiter, strict=True)
+
+
+def _width(line: str, delimiter: str) -> int:
+    """The number of fields of a line; 0 if its quotes are broken."""
+    try:
+        return len(next(_reader([line], delimiter), []))
+    except csv.Error:
+        return 0
+
+
 def _find_delimiter(lines: list[str], expected: str) -> str:
     """The delimiter that divides the first lines into equally many fields, or the most frequent one in the names."""
-    for delimiter in (expected, *(mark for mark in _DELIMITERS if mark != expected)):
+    # Lines of a csv file, and those of one word, may hold a sentence.
+    marks = [mark for mark in _DELIMITERS if mark != " " or (expected == "\t" and len(lines) > 2)]
+    for delimiter in sorted(marks, key=expected.__ne__):
         # A quoted field may run on past these lines, so the last row is not counted.
-        widths = [len(row) for row in csv.reader(lines, delimiter=delimiter)]
+        stripped = [line.rstrip() + "\n" for line in lines] if delimiter == " " else lines
+        widths = [len(row) for row in csv.reader(stripped, delimiter=delimiter, skipinitialspace=delimiter == " ")]
         if len(set(widths[:-1] or widths)) == 1 and widths[0] > 1:
             return delimiter
-    return max(_DELIMITERS, key=lambda mark: (lines[0].count(mark), mark == expected))
+    return max(marks, key=lambda mark: (lines[0].count(mark) if mark != " " else 0, mark == expected))
 
 
 def _refuse_data_as_names(path: Path, names: Sequence[str]) -> None:
@@ -200,7 +219,7 @@ def _chunks(path: Path, layout: Layout, n_rows: int) -> Iterator[list[Sequence[s
     """The columns after the names, `n_rows` rows at a time; every row has as many fields as there are names."""
     width = len(layout.names)
     with open_text(path, layout.encoding) as file:
-        reader = csv.reader(lines_of(file, path, layout.n_remarks), delimiter=layout.delimiter, strict=True)
+        reader = _reader(lines_of(file, path, layout.n_remarks), layout.delimiter)
         rows: list[list[str]] = []
         for row in reader:
             line = layout.n_remarks + reader.line_num

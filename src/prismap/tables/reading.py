@@ -23,10 +23,17 @@ from prismap.tables.tokens import Source, read_by_batches, read_whole
 #: Endings of the files that can be read, and the reader of each.
 ENDINGS = {
     ".csv": "text", ".tsv": "text", ".tab": "text", ".txt": "text", ".csv.gz": "text", ".tsv.gz": "text",
-    ".txt.gz": "text", ".jsonl": "json", ".ndjson": "json", ".jsonl.gz": "json", ".xlsx": "sheet",
+    ".txt.gz": "text", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".jsonl.gz": "json", ".xlsx": "sheet",
     ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
     ".npz": "numpy", ".npy": "numpy", ".h5ad": "cells",
 }  # fmt: skip
+#: What to do with files of other programs, by their endings.
+ADVICE = {
+    ".xls .xlsb .xlsm .ods .numbers": "Save it as xlsx or csv",
+    ".zip .bz2 .xz .7z .tar .tgz .zst": "Unpack it; only .gz is read as it is",
+    ".dta .sav .sas7bdat .rds .rda .pkl .pickle .h5 .hdf5 .mat .orc .db .sqlite": "Read it in Python and give the "
+    "data frame to PrisMap.from_table",
+}
 _SOURCES = {"text": delimited_source, "json": json_source}
 
 
@@ -143,10 +150,18 @@ def _known_file(path: str | Path) -> tuple[Path, str]:
     if not path.is_file():
         raise InputError(f"there is no file {path}.")
     if reader is None:
-        raise InputError(f"{path}: the ending {path.suffix!r} is not known; data files end in {', '.join(ENDINGS)}.")
+        raise InputError(
+            f"{path}: the ending {path.suffix!r} is not known{_way_out(path)}; data files end in {', '.join(ENDINGS)}."
+        )
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty.")
     return path, reader
+
+
+def _way_out(path: Path) -> str:
+    """What to do with a file of another program."""
+    ending = path.suffix.lower()
+    return next((f". {advice}" for endings, advice in ADVICE.items() if ending in endings.split()), "")
 
 
 # Parquet and arrow

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 import zipfile
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from prismap._blocks import require_memory
 from prismap._optional import import_extra
@@ -18,9 +19,12 @@ from prismap.tables.delimited import find_encoding, lines_of, open_text
 from prismap.tables.table import quoted, refuse_double_names
 from prismap.tables.tokens import Source
 
+#: Memory that a list of objects takes, for each byte of the file.
+LIST_BYTES = 12.0
+
 
 def json_source(path: Path) -> Source:
-    """A JSON object a line; a key that a line lacks is a missing value."""
+    """A JSON object a line, or a list of objects; a key that one lacks is a missing value."""
     encoding, notes = find_encoding(path)
     names: dict[str, None] = {}
     for record in _json_records(path, encoding):
@@ -38,6 +42,9 @@ def json_source(path: Path) -> Source:
 
 def _json_records(path: Path, encoding: str) -> Iterator[dict[str, Any]]:
     with open_text(path, encoding) as file:
+        if _begins_a_list(file):
+            yield from _json_list(file, path)
+            return
         for number, line in enumerate(lines_of(file, path), start=1):
             if not line.strip():
                 continue
@@ -48,6 +55,25 @@ def _json_records(path: Path, encoding: str) -> Iterator[dict[str, Any]]:
             if not isinstance(record, dict):
                 raise FileFormatError(f'{path}, line {number} holds no object like {{"width": 1.5}}.')
             yield record
+
+
+def _begins_a_list(file: IO[str]) -> bool:
+    """Whether the first mark of a file opens a list of objects; the file is where it was."""
+    head = file.read(4096)
+    file.seek(0)
+    return re.match(r"\s*\[\s*([{\]]|$)", head) is not None
+
+
+def _json_list(file: IO[str], path: Path) -> Iterator[dict[str, Any]]:
+    """A list of objects, which is read whole."""
+    require_memory(LIST_BYTES * path.stat().st_size, f"Reading {path}", "Write one object a line (.jsonl).")
+    try:
+        records = json.load(file)
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError(f"{path} is not JSON: {error}.") from error
+    if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
+        raise FileFormatError(f'{path} holds no list of objects like [{{"width": 1.5}}].')
+    yield from records
 
 
 def sheet_source(path: Path, wanted: Collection[str] = ()) -> Source:
