@@ -35,11 +35,11 @@ from prismap.metrics import FisherMetric
 
 READING = """
 On a network that learned the digits, both pictures are faithful. DeepView agrees with the network on 99.9 % of the
-held-out samples with a small Euclidean share and on 98.9 % with its usual one, prismap on 99.1 % in a third of the
+held-out samples with a small Euclidean share and on 98.9 % with its usual one, prismap on 99.1 % in a quarter of the
 time. A map of the labels alone agrees less (96.6 %), and an unsupervised one still less (95.6 %).
 
 A network that learned permuted labels has borders everywhere, and no two dimensions can show them all. prismap's
-picture agrees on 56 % and DeepView's on 40 %. Maps that do not ask the network agree on 22 to 25 %, the commonest
+picture agrees on 56 % and DeepView's on 40 %. Maps that do not ask the network agree on 23 to 25 %, the commonest
 answer on 10 %. A picture of such a network looks as orderly as the method makes it, so read the agreement before the
 picture.
 

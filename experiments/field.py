@@ -41,26 +41,31 @@ from prismap.metrics.geometry import data_metric
 from prismap.quality import knn_error, r_nx
 
 READING = """
-Over 30 sets the default tells 87.2 % of held-out rows right by ten neighbours; a fixed share of 0.8 with kernels 83.8,
-RF-t-SNE 78.6, supervised UMAP 74.5, RF-PHATE 74.3, t-SNE 71.8, NCA 71.1, UMAP 69.7, LDA 68.9, the network 63.0. In the
+Over 30 sets the default tells 87.0 % of held-out rows right by ten neighbours; a fixed share of 0.8 with kernels 83.8,
+RF-t-SNE 78.5, supervised UMAP 74.8, RF-PHATE 74.3, t-SNE 71.8, NCA 71.2, UMAP 69.7, LDA 68.9, the network 63.0. In the
 full space a support vector machine with its default settings tells 82.4 and a forest 84.9. On the twelve sets that
-nobody had looked at before, the figures are 90.9 (default), 88.5 (fixed share), 86.5 and 85.9 (full space).
+nobody had looked at before, the figures are 90.8 (default), 88.5 (fixed share), 86.5 and 85.9 (full space).
 
 What was wanted, and where it is missed:
 
-- Not behind t-SNE by more than a standard error: 29 of 30 sets. Iris is the exception (by 1.4 points of 180 rows).
-- No honest rival ahead by more than a standard error: 26 of 30, and 12 of the 12 new ones. The forests' maps are
-  ahead on signs (by 1.9 points) and xor (RF-PHATE by 4.9), UMAP on wine (1.3) and iris (1.7), t-SNE on iris (1.4).
-- Within 3 points of the better of the two models in the full space: 26 of 30, and 27 were wanted. Xor, hastie, letter
-  and olivetti miss it. Within 6 points: 28 of 30, and all were wanted (xor and olivetti miss it, by 0.6 and 0.5).
+- Not behind t-SNE by more than a standard error: 30 of 30 sets. Not behind a fixed share of 0.8: 29, and "rare" is the
+  exception (by 0.7 points).
+- No honest rival ahead by more than a standard error: 26 of 30, and 11 of the 12 new ones. The forests' maps are
+  ahead on signs (by 1.9 points) and xor (RF-PHATE by 6.3), RF-t-SNE on rare (0.5), and UMAP on wine (1.1).
+- Within 3 points of the better of the two models in the full space: 25 of 30, and 27 were wanted. Xor, hastie, letter,
+  olivetti and tecator miss it. Within 6 points: 28 of 30, and all were wanted (xor and olivetti miss it, by 2.0 and
+  2.9).
 - Shuffled labels were left out of the map in all of 90 fits and in 150 of 150 further choices on 200 rows. Supervised
-  UMAP invents 39.8 points, the network 29.7, NCA 9.2 and LDA 5.6.
-- A fit takes 0.86 to 1.72 times as long as one with a fixed share, 1.14 times in the median. 1.15 was wanted
-  everywhere, and 16 of 30 sets have it.
-- Structure: where the default takes more than 0.8, or trees, it keeps less of it (0.37 on average, fixed share 0.43).
+  UMAP invents 40.0 points, the network 29.7, NCA 9.2 and LDA 5.6.
+- A fit takes 0.98 to 1.72 times as long as one with a fixed share, 1.17 times in the median. 1.15 was wanted
+  everywhere, and 14 of 30 sets have it.
+- Structure: where the default takes more than 0.8, or trees, it keeps less of it (0.35 on average, fixed share 0.41).
 
-The peers' settings are their defaults. All of it was measured anew after the exaggerated iterations of t-SNE were made
-whole again: no count changed, and no mean by more than a tenth of a point.
+The peers' settings are their defaults. In the run before this one, on a processor of another kind, the default had
+87.2 % (90.9 on the new sets), was behind t-SNE on iris (by 1.4 points) and within 3 points on 26 sets. The rows are few
+and the choice is among near equals: other rounding takes another share or another mapping on one split of three, as on
+olivetti (85.4 and now 83.1 %), xor (59.1 and 57.7), tecator (87.5 and 86.1) and iris (96.1 and 97.2). The code of that
+run gives the present figures of these four and of rare on the present processor.
 """
 N_SPLITS, N_SHUFFLED, SHUFFLED_ROWS, N_PROXIMITY_TREES = 3, 5, 200, 100
 #: A rival is honest if it invents fewer points than this.

@@ -28,13 +28,13 @@ from prismap.quality import q_local
 
 READING = """
 Plain maps tear neighbourhoods apart. On them, kernels lose 1 (digits, phoneme) to 9 (fashion) points of accuracy
-against votes of the nearest rows. Direct placement is within about two points of votes and 14 to 95 times slower. On
+against votes of the nearest rows. Direct placement is within about two points of votes and 20 to 75 times slower. On
 Fisher maps the three are within two points of each other, except on letter, where votes are three ahead. Permuted
 labels stay at chance with all of them.
 
-Kernels move with the row: on 500 digits the largest of 200 steps along a segment is 1.3 % of the map's spread on a
+Kernels move with the row: on 500 digits the largest of 200 steps along a segment is 1.6 % of the map's spread on a
 plain map and 14 % on a Fisher map, where a row crosses from one class to another within a few steps. Votes jump: once
-or twice on the way a row leaves one group for another in a single step, of about the spread of the map. So votes say
+or twice on the way a row leaves one group for another in a single step, of 0.7 to 1.0 of the map's spread. So votes say
 where a row belongs, and kernels show a row between two groups as lying between them.
 """
 MAPPINGS, N_TEST = ("fisher", "vote", "direct"), 2000

@@ -28,9 +28,9 @@ supervised maps. Plain maps whose classes overlap (MDS, Isomap, LLE, MVU) have e
 those of their own rows. There the width of the kernels decides, because narrow kernels put a new row onto the position
 of the fitted row that is nearest in the data.
 
-The error of plain MVU is an example: 33.7 % here and 52.3 % in an earlier run, with the same code. The two runs differ
-in the rounding of the linear algebra. With the kernels of OpenBLAS for Haswell processors the map has an in-sample
-error of 51.2 %, with those for Skylake-X 52.1 %. The cross-validated width accepts every width whose held-out local
+The error of plain MVU is an example: 52.3 % here and 33.7 % in an earlier run. The two runs differ in the rounding of
+the linear algebra. With the kernels of OpenBLAS for Haswell processors the map has an in-sample error of 51.2 %, with
+those for Skylake-X 52.1 %. The cross-validated width accepts every width whose held-out local
 quality is within 3 % of the best. A factor of 0.25 has 97.7 % of the best quality on the first map, so it is accepted,
 and 96.8 % on the second, so a factor of 1 is taken instead. On either map, new rows have 34 % error with a factor of
 0.25 and 49 % or more with factors from 0.5 on.

@@ -25,11 +25,12 @@ from prismap.metrics.mixture import MixtureMetric
 from prismap.quality import knn_error, knn_nrmse
 
 READING = """
-The learnt mixture has 0.07 to 0.36 of the stress of plain elastic MDS. On three sets this is less than eigenvalues
-alone or the best of five random starts give, and on the open box one random start is 3 % lower. The problem has many
-minima: our starts differ by 36 to 273 %, which is why there are several. As published, from raw matrices, the mixture
-gains 6 % on the open box and nothing on the faces. Where values of `correlation2` below zero are kept, the published
-method finds no map of the open box and of the swiss roll at all, and about the same maps of mnist and the faces.
+The learnt mixture has 0.07 to 0.36 of the stress of plain elastic MDS, which is less than eigenvalues alone or the
+best of five random starts give (on the open box by 0.5 %, and in a run with other rounding one random start was 3 %
+lower). The problem has many minima: our starts differ by 24 to 283 %, which is why there are several. As published,
+from raw matrices, the mixture gains 1 % on the open box (6 % in that other run) and nothing on the faces. Where values
+of `correlation2` below zero are kept, the published method finds a map of the open box from one start of six (1.21 of
+plain), none of the swiss roll, and about the same maps of mnist and the faces.
 
 Isomap on the learnt metric is no better than on Euclidean distances: 3.3 % error for 4.0 on mnist, the same map of the
 swiss roll, and of the faces pan .13 for .15 and tilt .43 for .38. Of the other costs those of t-SNE and NeRV unroll the
