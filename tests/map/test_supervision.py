@@ -154,6 +154,16 @@ def test_trees_are_tried_where_a_class_has_one_row_and_not_where_little_is_left(
     assert not trees_are_worth_it(X, y, 0.09 * entropy, 0)
 
 
+def test_of_many_rows_trees_are_tried_only_if_a_small_forest_is_nearer(signs, monkeypatch):
+    X, y = signs
+    y = np.where(np.arange(200) % 4 == 0, (y + 1) % 4, y)  # a quarter of the labels is wrong
+    small = choose.log_loss(choose.fit_trees(X, y, 4, 0, n_trees=choose.GROWN)[1], y)
+    assert trees_are_worth_it(X, y, small / 1.2, 0)
+    monkeypatch.setattr(choose, "CHEAP_ROWS", len(y) - 1)
+    assert not trees_are_worth_it(X, y, small / 1.2, 0)
+    assert trees_are_worth_it(X, y, small / 1.1, 0)
+
+
 def test_trees_are_tried_on_more_rows_than_other_posteriors_look_at_and_see_them_all(monkeypatch, signs):
     X, y = signs
     monkeypatch.setattr(base, "MOST_SUPPORT", 100)

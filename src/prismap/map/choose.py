@@ -50,8 +50,10 @@ MOST_ROWS, MOST_ALONG_SEGMENTS = 2000, 500
 #: Rows of quick maps, of two halves; with fewer than the second figure the metric alone has to do.
 QUICK_ROWS, FEWEST_QUICK = 600, 40
 #: Trees are tried if the log-loss of the other posteriors is more than this share of the target's entropy, and if a
-#: small forest's, out of bag, is near theirs and below that of no knowledge at all.
+#: small forest's, out of bag, is near theirs and below that of no knowledge at all. A whole forest has about 0.85 of
+#: the loss of a small one. Of more rows than so many it takes long, and is grown if its loss is likely to be the lower.
 LITTLE_LEFT, NEAR, KNOWING = 0.1, 1.25, 0.98
+CHEAP_ROWS, NEAR_OF_MANY = 20_000, 1.15
 #: Folds that kernels and votes are compared in, and the most fitted rows for that. Kernels take time with the cube of
 #: the rows, so a sample has to show which is better, and a sample much sparser than the map flatters kernels.
 MAPPING_FOLDS, MOST_KERNEL_ROWS = 3, 5000
@@ -253,7 +255,8 @@ def trees_are_worth_it(X, codes, loss, seed):
     if loss < LITTLE_LEFT * entropy:
         return False
     _, P = fit_trees(X, codes, len(counts), seed, n_trees=GROWN)
-    return log_loss(P, codes) < min(NEAR * loss, KNOWING * entropy)
+    near = NEAR if len(codes) <= CHEAP_ROWS else NEAR_OF_MANY
+    return log_loss(P, codes) < min(near * loss, KNOWING * entropy)
 
 
 def is_rowwise(metric):
