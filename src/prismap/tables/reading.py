@@ -72,7 +72,7 @@ def read_table(path: str | Path, roles: Roles | None = None, *, kind: str | None
             raise InputError(f"{path} is a folder without parquet files; data files end in {', '.join(ENDINGS)}.")
         return read_parquet(files, roles)
     path, reader = _known_file(path)
-    if (source := _source(path, reader, roles.names)) is not None:
+    if (source := _source(path, reader, roles.mentioned)) is not None:
         table = read_whole(source, roles, path)
     elif reader == "numpy":
         table = _read_numpy(path, roles, kind)
@@ -105,7 +105,7 @@ def read_batches(
     """The file in tables of at most `n_rows` rows, with those of `columns` (None: all), target and ids that it has."""
     path, reader = _known_file(path)
     roles = replace(roles, required=False)
-    if (source := _source(path, reader, {*roles.names, *(columns or ())})) is not None:
+    if (source := _source(path, reader, {*roles.mentioned, *(columns or ())})) is not None:
         yield from read_by_batches(source, columns, roles, n_rows)
     elif reader == "numpy":
         table = _read_numpy(path, roles, kind)

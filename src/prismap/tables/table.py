@@ -53,7 +53,7 @@ class Roles:
     also: tuple[str, ...] = ()
 
     @property
-    def names(self) -> set[str]:
+    def mentioned(self) -> set[str]:
         """All columns that are called by name."""
         labels = {name for name in (self.target, self.ids) if name is not None}
         return {*labels, *self.also, *self.drop, *self.text, *self.show, *self.use}

@@ -188,8 +188,10 @@ def fit_trees(X, codes, n_classes, seed, *, n_trees=N_TREES, cross_fit=True):
         ).fit(X, codes)  # fmt: skip
 
     with warnings.catch_warnings():
-        # The map says it once if there are too many classes; scikit-learn would say it of every tree.
-        warnings.filterwarnings("ignore", message="The number of unique classes is greater", category=UserWarning)
+        # The map says it once if there are too many classes; scikit-learn would say it of every tree. It also empties
+        # the filters for a moment in every thread, and wonders in another one where they are.
+        for message in ("The number of unique classes is greater", "`sklearn.utils.parallel.delayed` should"):
+            warnings.filterwarnings("ignore", message=message, category=UserWarning)
         parts = parallel_map(grow, range(n_trees // GROWN))
     forest = Forest.of([tree for part in parts for tree in part.estimators_], parts[0].classes_, n_classes)
     seen = np.zeros((len(codes), n_trees), dtype=bool)
