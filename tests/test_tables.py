@@ -137,7 +137,7 @@ def test_years_and_wavelengths_are_names(write, engine, names):
 
 @pytest.mark.parametrize(
     ("head", "said"),
-    [("# made by a tool\n", 1), ('# made, by "a tool\n#\n', 2), ("# made by a tool\n\n# version 2\n\n", 3)],
+    [("# made by a tool\n", 1), ('# made, by "a tool\n#\n', 2), ("# made by a tool\n\n# version 2\n\n", 2)],
 )
 def test_remarks_at_the_head_are_left_out_and_said(write, engine, head, said):
     path = write(head + "a,b\n1,2\n3,#4\n")

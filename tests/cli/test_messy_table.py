@@ -112,8 +112,8 @@ def test_a_careful_colleague_speaks_of_copies_spellings_empty_columns_and_names(
     assert "classes of the target that differ only in case or blanks are kept apart: 'Basic' and 'basic'" in err
     assert "3 rows repeat others in every column" in err
     assert "columns without any value were left out: 'fax'" in err
-    assert "most classes are one row" not in err
+    assert "fewer than two rows for each" not in err
     code, _, err = run("map", shop, "--target", "name", *words, tmp_path / "names")
     assert code == 0, err
-    assert err.count("The target has 80 classes for 83 rows: most classes are one row") == 1
+    assert err.count("The target has 80 classes for 83 rows, fewer than two rows for each") == 1
     assert "UserWarning" not in err

@@ -184,8 +184,8 @@ def warn_of_names(codes, classes):
     if n_rows < FEWEST_LABELLED or 2 * len(classes) <= n_rows:
         return ()
     note = (
-        f"The target has {len(classes)} classes for {n_rows} rows: most classes are one row, which nobody can judge. "
-        "If it names the rows, leave it out. If it holds quantities or dates as text, give them as numbers."
+        f"The target has {len(classes)} classes for {n_rows} rows, fewer than two rows for each, which cannot be "
+        "judged. If it names the rows, leave it out. If it holds quantities or dates as text, give them as numbers."
     )
     warnings.warn(note, PrismapWarning, stacklevel=3)
     return (note,)

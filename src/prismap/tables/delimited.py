@@ -64,7 +64,8 @@ def find_layout(path: Path) -> Layout:
             raise InputError(f"{path} holds remarks and no table.")
         header_line = n_remarks + reader.line_num
     if n_remarks:
-        notes = (*notes, f"remarks at the head of {path.name} were left out: {n_remarks} that begin with #")
+        n_said = sum(line.startswith("#") for line in head[:n_remarks])
+        notes = (*notes, f"remarks at the head of {path.name} were left out: {n_said} that begin with #")
     if delimiter != expected:
         notes = (*notes, f"the columns of {path.name} are divided by {_DELIMITERS[delimiter]}")
     names = tuple(name.strip() or f"unnamed_{place + 1}" for place, name in enumerate(first))
