@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 
 import numpy as np
@@ -19,26 +20,30 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 def copied_rows(table: Table) -> int:
     """How many rows repeat an earlier one in every column, targets and ids included."""
-    columns = [*table.columns.values()]
-    labels = [values for values in (table.target, table.ids, *table.also.values()) if values is not None]
-    codes = [*map(value_codes, columns), *map(label_codes, labels)]
-    if not codes or table.n_rows < 2:
-        return 0
     hashes = np.zeros(table.n_rows, dtype=np.uint64)
-    for column in codes:
+    for column in _columns_as_codes(table):
         hashes = (hashes ^ column) * _FACTOR
         hashes ^= hashes >> np.uint64(29)
     n_different = len(np.unique(hashes))
     if n_different == table.n_rows or n_different < MOST * table.n_rows:
         return 0
-    telling = (one for one in codes if len(np.unique(one)) >= TELLING * n_different)
+    telling = (one for one in _columns_as_codes(table) if len(np.unique(one)) >= TELLING * n_different)
     return table.n_rows - n_different if len(list(islice(telling, N_TELLING))) == N_TELLING else 0
+
+
+def _columns_as_codes(table: Table) -> Iterator[NDArray[np.uint64]]:
+    """All columns, one at a time: those of a wide table would take its memory once more."""
+    yield from map(value_codes, table.columns.values())
+    labels = (table.target, table.ids, *table.also.values())
+    yield from (label_codes(values) for values in labels if values is not None)
 
 
 def value_codes(column: Column) -> NDArray[np.uint64]:
     """A number for each value, the same for equal ones and for all missing ones."""
     if isinstance(column, TextColumn):
         return column.codes.astype(np.int64).view(np.uint64)
+    if column.dtype.kind in "iu":  # keys may have more digits than a float
+        return np.ma.filled(column, 0).astype(np.int64).view(np.uint64)
     numbers = np.ma.filled(column.astype(np.float64), np.nan)
     numbers = np.where(np.isnan(numbers), np.nan, numbers + 0.0)  # one NaN, and no minus zero
     return np.ascontiguousarray(numbers).view(np.uint64)

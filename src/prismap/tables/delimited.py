@@ -176,7 +176,7 @@ def _width(line: str, delimiter: str) -> int:
 
 def _find_delimiter(lines: list[str], expected: str) -> str:
     """The delimiter that divides the first lines into equally many fields, or the most frequent one in the names."""
-    # Lines of a csv file, and those of one word, may hold a sentence.
+    # Blanks divide no csv file, and of one or two lines nobody can tell.
     marks = [mark for mark in _DELIMITERS if mark != " " or (expected == "\t" and len(lines) > 2)]
     for delimiter in sorted(marks, key=expected.__ne__):
         # A quoted field may run on past these lines, so the last row is not counted.
