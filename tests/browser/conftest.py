@@ -10,6 +10,7 @@ import pytest
 import uvicorn
 from playwright.sync_api import Error, expect
 
+from browser.hands import wait_for_map
 from prismap.explorer import write_html
 
 FLAGS = [
@@ -72,8 +73,7 @@ def show(tab, tmp_path):
 
     def open_page(data):
         tab.goto(write_html(data, tmp_path / "map.html").as_uri())
-        tab.wait_for_selector("[data-ready=true]")
-        return tab
+        return wait_for_map(tab)
 
     return open_page
 

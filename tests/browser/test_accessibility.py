@@ -16,7 +16,6 @@ def test_every_panel_keeps_the_rules(show, dark):
     page = show(three_groups())
     if dark:
         page.get_by_label("Light or dark").click()
-        page.wait_for_timeout(400)
     page.get_by_text("Appearance").click()
     page.get_by_text("How this map was made").click()
     assert breaches(page) == []
@@ -29,7 +28,6 @@ def test_every_panel_keeps_the_rules(show, dark):
     page.get_by_role("tab", name="Features").click()
     page.get_by_role("button", name="height").click()
     expect(page.locator(".pm-histogram")).to_be_visible()
-    page.wait_for_timeout(200)
     assert breaches(page) == []
 
 

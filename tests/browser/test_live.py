@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from browser.accessibility import breaches
 from browser.examples import BROWSER, CENTRES, three_groups
-from browser.hands import count, lasso, on_screen
+from browser.hands import count, lasso, on_screen, wait_for_map
 from prismap.exceptions import InputError
 from prismap.explorer import make_app, write_html
 from prismap.explorer.compute import Placed
@@ -80,8 +80,7 @@ def open_app(tab, run_app):
     def start(*arguments, fragment=""):
         address, _ = run_app(make_app(*arguments))
         tab.goto(address + fragment)
-        tab.wait_for_selector("[data-ready=true]")
-        return tab
+        return wait_for_map(tab)
 
     return start
 
@@ -264,7 +263,7 @@ def test_a_map_in_the_making_shows_how_far_it_is(tab, run_app, data, keep):
     assert breaches(tab) == []
     keep("live-fitting")
     go.set()
-    tab.wait_for_selector("[data-ready=true]")
+    wait_for_map(tab)
     expect(tab).to_have_title("Three groups")
 
 
@@ -302,14 +301,14 @@ def test_a_restarted_server_shows_the_view_it_was_left_in(tab, run_app, data, tm
     write_html(data, tmp_path / "map.html")
     address, stop = run_app(make_app(tmp_path))
     tab.goto(address)
-    tab.wait_for_selector("[data-ready=true]")
+    wait_for_map(tab)
     with tab.expect_response(lambda response: "hide=" in (response.request.post_data or "")):
         tab.get_by_role("radio", name="Unsupervised").click()
         tab.get_by_role("button", name="b 30").click()
     stop()
     address, _ = run_app(make_app(tmp_path))
     tab.goto(address)
-    tab.wait_for_selector("[data-ready=true]")
+    wait_for_map(tab)
     expect(tab.get_by_role("radio", name="Unsupervised")).to_have_attribute("aria-checked", "true")
     expect(tab.get_by_role("button", name="b 30")).to_have_attribute("aria-pressed", "false")
 
@@ -317,7 +316,7 @@ def test_a_restarted_server_shows_the_view_it_was_left_in(tab, run_app, data, tm
 def test_a_server_that_is_gone_is_noticed(tab, run_app, data, compute):
     address, stop = run_app(make_app(data, compute))
     tab.goto(address)
-    tab.wait_for_selector("[data-ready=true]")
+    wait_for_map(tab)
     stop()
     tab.expected_complaints = None  # the browser notes every request that was not answered
     tab.get_by_label("Supervision").focus()
@@ -328,11 +327,11 @@ def test_a_server_that_is_gone_is_noticed(tab, run_app, data, compute):
 def test_two_browsers_see_their_own_work(tab, browser, run_app, data, compute):
     address, _ = run_app(make_app(data, compute))
     tab.goto(address)
-    tab.wait_for_selector("[data-ready=true]")
+    wait_for_map(tab)
     context = browser.new_context()
     other = context.new_page()
     other.goto(address)
-    other.wait_for_selector("[data-ready=true]")
+    wait_for_map(other)
     tab.get_by_label("Supervision").focus()
     tab.keyboard.press("Home")
     expect(tab.get_by_text("Supervision 0: done.")).to_be_visible()

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from browser.accessibility import breaches
 from browser.examples import BROWSER, three_groups
-from browser.hands import count, lasso
+from browser.hands import count, lasso, wait_for_map
 
 pytestmark = BROWSER
 
@@ -119,7 +119,7 @@ def test_a_link_brings_charts_filters_and_the_second_map_back(show, tab):
     url = page.url.split("#")[0]
     tab.goto("about:blank")
     tab.goto(f"{url}#charts=0.2&brush=2~~0&beside=permuted~target")
-    tab.wait_for_selector("[data-ready=true]")
+    wait_for_map(tab)
     expect(shown(tab)).to_have_text("33 of 90 rows shown.")
     expect(tab.get_by_label("Second map", exact=True)).to_have_value("permuted")
     tab.get_by_role("button", name="Select these rows").click()

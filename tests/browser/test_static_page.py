@@ -11,7 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from browser.accessibility import breaches
 from browser.examples import BROWSER, CENTRES, EVIL, three_groups, with_model
-from browser.hands import count, lasso, on_screen, point_at
+from browser.hands import count, lasso, on_screen, point_at, wait_for_map
 from prismap.explorer import write_html
 from prismap.page_data import Layer, Neighbors, PageData, Relevance, Target
 
@@ -170,7 +170,7 @@ def test_layers_switch_and_say_what_they_are(show, keep):
     page.get_by_role("radio", name="Permuted labels").click()
     expect(page.locator(".pm-about")).to_contain_text("invented, not found")
     expect(page.get_by_role("radio", name="Permuted labels")).to_have_attribute("aria-checked", "true")
-    page.wait_for_timeout(800)
+    wait_for_map(page)
     lasso(page)
     expect(count(page)).to_have_text(re.compile(r"^[678]\d rows$"))
     keep("static-permuted")
@@ -190,7 +190,7 @@ def test_the_permuted_map_is_coloured_by_its_own_labels_first(show, keep):
     page.get_by_role("radio", name="permuted target").click()
     expect(page.locator(".pm-about")).to_have_text("shuffled colours")
     expect(labels.get_by_role("radio", name="shuffled labels")).to_have_attribute("aria-checked", "true")
-    page.wait_for_timeout(800)
+    wait_for_map(page)
     point_at(page, 88, three_groups(layers=layers[1:]))
     names = ["a", "b", "c"]
     expect(page.locator(".pm-card .pm-facts")).to_contain_text(f"shuffled labels{names[own.codes[88]]}")
@@ -221,7 +221,7 @@ def test_colour_by_a_column_with_a_range(show, keep):
     expect(slider).to_be_focused()
     expect(page.locator(".pm-status")).to_contain_text("of 90 rows shown")
     page.get_by_label("Light or dark").click()
-    page.wait_for_timeout(300)
+    wait_for_map(page)
     keep("static-feature-dark")
     page.get_by_label("Colour by", exact=True).select_option("column:2")
     expect(page.locator(".pm-entry")).to_have_count(3)
@@ -279,7 +279,7 @@ def test_a_rows_neighbours_are_listed_and_joined_by_lines(show, keep):
         const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let n = 0;
         for (let i = 3; i < d.length; i += 4) if (d[i] > 0) n++;
         return n; }"""
-    page.wait_for_timeout(500)
+    wait_for_map(page)
     before = page.evaluate(ink)
     page.get_by_label("Search rows").fill("item-004")
     page.keyboard.press("Enter")
@@ -328,10 +328,24 @@ def test_a_link_brings_the_view_back(show):
     page.keyboard.press("Enter")
     page.wait_for_function("['layer=', 'hide=', 'rows=', 'view='].every((part) => location.hash.includes(part))")
     page.reload()
-    page.wait_for_selector("[data-ready=true]")
+    wait_for_map(page)
     expect(page.get_by_role("radio", name="Unsupervised")).to_have_attribute("aria-checked", "true")
     expect(page.get_by_role("button", name="b 30")).to_have_attribute("aria-pressed", "false")
     expect(count(page)).to_have_text("10 rows")
+
+
+def test_a_zoom_while_the_map_changes_its_size_stays(show):
+    page = show(three_groups())
+    page.evaluate("""() => new Promise((done) => {
+        const map = document.querySelector(".pm-map");
+        map.parentElement.style.width = "70%";
+        new ResizeObserver(() => {  // told after the map's own
+            map.dispatchEvent(new KeyboardEvent("keydown", { key: "+", bubbles: true }));
+            done();
+        }).observe(map);
+    })""")
+    wait_for_map(page)
+    page.wait_for_function("location.hash.includes('view=')")
 
 
 def test_pictures_download(show):
@@ -370,7 +384,7 @@ def test_keyboard_alone_reaches_every_point(show):
 def test_a_model_behind_the_points(show, keep):
     data = with_model()
     page = show(data)
-    page.wait_for_timeout(300)
+    wait_for_map(page)
     expect(page.get_by_text("2 on the wrong side")).to_be_visible()
     point_at(page, 1, data)
     expect(page.locator(".pm-card .pm-thumb-image")).to_be_visible()

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from browser.examples import BROWSER, CENTRES, three_groups
-from browser.hands import count, lasso, on_screen
+from browser.hands import count, lasso, on_screen, wait_for_map
 from prismap.explorer.document import page_script
 from prismap.page_data import pack_page
 
@@ -46,7 +46,7 @@ def cell(tab, tmp_path):
     script = json.dumps(page_script()).replace("</", "<\\/")
     path.write_text(HARNESS % (script, base64.b64encode(pack_page(data)).decode()))
     tab.goto(path.as_uri())
-    tab.wait_for_selector("[data-ready=true]")
+    wait_for_map(tab)
     return tab, data
 
 

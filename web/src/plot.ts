@@ -205,21 +205,26 @@ export class Plot {
 
   private resize(): void {
     void this.enqueue(async () => {
-      const home = this.layer !== null && this.atHome;
       await this.scatter.set(this.size());
+      // Asked only now: the hand may have zoomed meanwhile.
+      const home = this.layer !== null && this.atHome;
       this.homeWas = this.homeDistance();
       if (home) this.home();
       this.events.view();
     });
   }
 
-  /** One change after the other: the renderer loses calls that overlap a transition. */
+  /** One change after the other: the renderer loses calls that overlap a transition. The map is busy until the last. */
   private enqueue(work: () => Promise<unknown>): Promise<void> {
-    this.busy = this.busy.then(() => (this.gone.signal.aborted ? undefined : work())).then(
-      () => undefined,
-      (error: unknown) => console.error("prismap: drawing failed", error),
-    );
-    return this.busy;
+    this.parent.setAttribute("aria-busy", "true");
+    const done = this.busy
+      .then(() => (this.gone.signal.aborted ? undefined : work()))
+      .catch((error: unknown) => console.error("prismap: drawing failed", error))
+      .then(() => {
+        if (this.busy === done) this.parent.setAttribute("aria-busy", "false");
+      });
+    this.busy = done;
+    return done;
   }
 
   private async paint(animate: boolean): Promise<void> {
