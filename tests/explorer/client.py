@@ -35,7 +35,7 @@ class Client:
             async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
                 return await client.request(method, path, headers={**self.headers, **(headers or {})}, **options)
 
-        return asyncio.run_coroutine_threadsafe(send(), self.loop).result(timeout=30)
+        return asyncio.run_coroutine_threadsafe(send(), self.loop).result(timeout=60)
 
     def get(self, path, **options):
         return self.request("GET", path, **options)

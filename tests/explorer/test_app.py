@@ -43,8 +43,8 @@ class FakeCompute:
         return ["size", "city"], np.array([len(rows), np.nan])
 
     def reembed(self, supervision, *, start, progress, cancel):
-        for step in range(200):
-            progress(step / 200, start + supervision)
+        for step in range(20_000):
+            progress(step / 20_000, start + supervision)
             if self.release.wait(0.01):
                 break
             if cancel():
@@ -64,7 +64,7 @@ def client(small_map, compute):
         compute.release.set()
 
 
-def wait_until(look, seconds=5):
+def wait_until(look, seconds=60):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         found = look()
@@ -126,7 +126,7 @@ def test_making_the_map_is_shown_until_it_is_there(small_map, compute):
 
     def make(progress):
         progress(0.25, "fitting")
-        go.wait(5)
+        go.wait(60)
         return small_map, compute
 
     with Client(make_app(make)) as client:

@@ -37,7 +37,7 @@ def source(*words):
 def ready(client):
     """The answer once nothing is being made any more, and the messages on the way."""
     messages = []
-    for _ in range(600):
+    for _ in range(6000):
         answer = client.get("/api/page")
         if answer.status_code != 202:
             return answer, messages
@@ -75,7 +75,7 @@ def test_the_map_is_shown_before_it_is_judged(small_map):
 
     def judged(progress):
         progress(0.5, "judging")
-        go.wait(5)
+        go.wait(60)
         return small_map
 
     first = replace(small_map, report=None, layers=small_map.layers[:1])
@@ -84,7 +84,7 @@ def test_the_map_is_shown_before_it_is_judged(small_map):
         assert header["report"] is None
         job = f"/api/jobs/{header['live']['judging']}"
         go.set()
-        for _ in range(250):
+        for _ in range(3000):
             if client.get(job).json()["state"] == "done":
                 break
             time.sleep(0.02)
