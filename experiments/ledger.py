@@ -154,8 +154,12 @@ def commit():
 
 
 def is_unchanged_since(earlier):
-    """Whether the library is what it was at a commit; of a commit that was not kept or is not known it is not."""
-    return bool(earlier) and git("diff", "--quiet", earlier, "--", "src") is not None
+    """Whether the library is what it was at a commit; of a commit that was not kept or is not known it is not.
+
+    The explorer does not count: it shows maps, and no experiment asks it.
+    """
+    library = ("src", ":(exclude)src/prismap/explorer")
+    return bool(earlier) and git("diff", "--quiet", earlier, "--", *library) is not None
 
 
 def git(*words):

@@ -134,8 +134,8 @@ def test_resume_leaves_out_what_this_library_has_measured_in_the_same_size(squar
 
 def test_the_library_changes_with_its_own_files_only(tmp_path, monkeypatch):
     monkeypatch.setattr(ledger, "RESULTS", tmp_path / "docs" / "results")
-    for name in ("src", "docs"):
-        (tmp_path / name).mkdir()
+    for name in ("src", "src/prismap/explorer", "docs"):
+        (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "file").write_text("one", encoding="utf-8")
     assert not ledger.is_unchanged_since("abc1234")  # no repository at all
     author = ("-c", "user.name=A", "-c", "user.email=a@example.org")
@@ -143,8 +143,9 @@ def test_the_library_changes_with_its_own_files_only(tmp_path, monkeypatch):
         assert ledger.git(*words) is not None
     first = ledger.commit()
     assert ledger.is_unchanged_since(first)
-    (tmp_path / "docs" / "file").write_text("two", encoding="utf-8")
-    assert ledger.is_unchanged_since(first)
+    for name in ("docs", "src/prismap/explorer"):
+        (tmp_path / name / "file").write_text("two", encoding="utf-8")
+        assert ledger.is_unchanged_since(first)
     (tmp_path / "src" / "file").write_text("two", encoding="utf-8")
     assert not ledger.is_unchanged_since(first)
     assert not ledger.is_unchanged_since("abc1234")
