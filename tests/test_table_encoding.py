@@ -1,5 +1,6 @@
 """The encoding kept with a map: learnt once, the same on every later file or batch."""
 
+import datetime as dt
 import json
 from dataclasses import replace
 
@@ -7,7 +8,16 @@ import numpy as np
 import pytest
 
 from prismap.exceptions import FileFormatError, InputError
-from prismap.tables import Roles, Table, TableEncoding, TextColumn, learn_encoding, table_from_arrow
+from prismap.tables import (
+    Roles,
+    Table,
+    TableEncoding,
+    TextColumn,
+    learn_encoding,
+    read_table,
+    table_from_arrow,
+    table_from_frame,
+)
 from prismap.tables.column import text_column
 from prismap.tables.copies import copied_rows
 
@@ -255,7 +265,7 @@ def test_amounts_become_numbers(levels, numbers):
     encoding, notes = learn_encoding(rows, standardize=False, keep_missing=True)
     X = encoding.apply(rows).X
     np.testing.assert_allclose(X[:, 0], [*numbers, NAN])
-    longest = max(sorted(levels), key=len)
+    longest = max(levels, key=lambda level: (len(level), level))
     said = f"column 'price' holds amounts: {longest!r} is used as {numbers[levels.index(longest)]:.15g} "
     assert any(note.startswith(said) and "use=['price']" in note for note in notes)
     again = TableEncoding.from_dict(json.loads(json.dumps(encoding.to_dict())))
@@ -266,7 +276,7 @@ def test_amounts_become_numbers(levels, numbers):
 @pytest.mark.parametrize(
     "levels",
     [
-        ["€5", "$6"], ["5%", "7"], ["A7", "A8"], ["1.2.3", "1.2.4"], ["12:30", "1:15"], ["030 123 456", "1 200"],
+        ["€5", "$6"], ["5%", "7"], ["A7", "A8"], ["1.2.3", "1.2.4"], ["030 123 456", "1 200"],
         ["3 stars", "6 stars"], ["5A", "6A"], ["€", "€5"], ["1,2,3", "4,5,6"], ["$5 $", "$6 $"], ["+-5%", "5%"],
         ["1", "2"], ["1.5", "-3"], ["1.234,5", "1,234.5"],
     ],
@@ -283,6 +293,63 @@ def test_amounts_can_be_categories_and_later_ones_must_be_written_alike():
     encoding, _ = learn_encoding(rows)
     with pytest.raises(InputError, match=r"'price' held numbers written like €1,234\.5 when .* '\$9' is none"):
         encoding.apply(table_of(price=["$9"]))
+
+
+@pytest.mark.parametrize(
+    ("levels", "hours"),
+    [
+        (["08:30", "17:45", "0:06"], [8.5, 17.75, 0.1]),
+        (["8:30:36", "100:00:00", "0:00:00.90"], [8.51, 100, 0.00025]),
+        (["12:15 am", "12:15PM", "1:00 p.m."], [0.25, 12.25, 13]),
+        (["1 day, 2:00:00", "0 days 06:30:00", "-1 days +23:00:00"], [26, 6.5, -1]),
+        (["1 day, 2:00 PM", "0 days 06:30 AM", "1:30 PM"], None),
+        (["11:59:60", "12:30:00 AM", "1:00:00 pm"], None),
+        (["12:00:36 AM", "11:00:00 PM", "1:00:00 pm"], [0.01, 23, 13]),
+        (["8:30", "8:30:00", "9:00"], None),
+        (["8:30", "8:30 PM", "9:00"], None),
+        (["13:00 PM", "1:00 PM", "2:00 PM"], None),
+        (["0:15 AM", "1:00 PM", "2:00 PM"], None),
+        (["3:1", "2:0", "1:1"], None),
+        (["16:90", "4:30", "5:30"], None),
+    ],
+)
+def test_times_become_hours(levels, hours):
+    rows = table_of(at=[*levels, None, *levels], x=np.arange(7.0))
+    encoding, notes = learn_encoding(rows, standardize=False, keep_missing=True)
+    if hours is None:
+        assert encoding.columns[0].levels == tuple(sorted(levels))
+        return
+    X = encoding.apply(rows).X
+    np.testing.assert_allclose(X[:4, 0], [*hours, NAN], rtol=1e-12)
+    longest = max(levels, key=lambda level: (len(level), level))
+    said = f"column 'at' holds times: {longest!r} is used as {hours[levels.index(longest)]:.5g} "
+    assert any(note.startswith(said) and "use=['at']" in note for note in notes)
+    again = TableEncoding.from_dict(json.loads(json.dumps(encoding.to_dict())))
+    np.testing.assert_array_equal(again.apply(rows).X, X)
+    np.testing.assert_array_equal(again.shown(rows)["at"], X[:, 0])
+    as_levels, _ = learn_encoding(rows, roles=Roles(use=("at",)), keep_missing=True)
+    assert as_levels.columns[0].levels == tuple(sorted(levels))
+
+
+def test_durations_and_times_are_hours_in_every_kind_of_table(tmp_path):
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    took = [dt.timedelta(hours=2, minutes=30), None, dt.timedelta(days=1, seconds=0.9), dt.timedelta(hours=-1)]
+    at = [dt.time(8, 30), dt.time(17, 45), None, dt.time(0, 0, 36)]
+    frame = pl.DataFrame({"took": took, "at": at})
+    frame.write_parquet(tmp_path / "t.parquet")
+    pandas = pd.DataFrame({"took": pd.to_timedelta(took), "at": at})
+    for source in (frame, pandas, frame.to_arrow(), read_table(tmp_path / "t.parquet")):
+        table = table_from_frame(source, Roles())
+        assert table.columns["took"].levels == ("-1 day, 23:00:00", "1 day, 0:00:00.900000", "2:30:00")
+        encoding, _ = learn_encoding(table, standardize=False, keep_missing=True)
+        hours = encoding.apply(table).X
+        np.testing.assert_allclose(hours, [[2.5, 8.5], [NAN, 17.75], [24.00025, NAN], [-1, 0.01]], rtol=1e-12)
+
+
+def test_later_times_must_be_written_alike():
+    encoding, _ = learn_encoding(table_of(at=["8:30", "9:30", "17:00"]))
+    with pytest.raises(InputError, match="'at' held times written like 8:30 when .* '8:30 PM' is none"):
+        encoding.apply(table_of(at=["8:30 PM"]))
 
 
 def test_encodings_of_the_first_versions_call_the_way_of_writing_date():

@@ -29,7 +29,7 @@ def add_columns(parser: Any) -> None:
     )
     parser.add_argument(
         "--use", type=names, default=(), metavar="COLS",
-        help="columns to use although they look like ids or free text; dates and amounts as categories",
+        help="columns to use although they look like ids or free text; dates, times and amounts as categories",
     )  # fmt: skip
 
 

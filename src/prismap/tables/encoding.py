@@ -1,8 +1,8 @@
 """From columns to the numbers a map is fitted on, learnt once and repeated on every later file.
 
-Numeric columns stay one feature, dates become days since 1970, amounts such as "€1,234.50" numbers, and a text column
-with few levels becomes one feature per level (1 where it holds). With `standardize` every column is centred and divided
-so that its variance is 1; a text column counts as one column here, so its features share the divisor
+Numeric columns stay one feature, dates become days since 1970, times hours, amounts such as "€1,234.50" numbers, and a
+text column with few levels becomes one feature per level (1 where it holds). With `standardize` every column is centred
+and divided so that its variance is 1; a text column counts as one column here, so its features share the divisor
 sqrt(sum_l p_l (1 - p_l)), with p_l the share of level l. Missing values are refused, kept as NaN (of a text column in
 all of its features), or filled with the median (numbers, dates) or the most frequent level (text).
 """
@@ -21,7 +21,7 @@ from prismap.tables.cells import matrix_named_by
 from prismap.tables.column import Column, TextColumn, infinite_count, missing_count
 from prismap.tables.frames import table_from_frame
 from prismap.tables.table import Roles, Table, nearest, quoted
-from prismap.tables.written import is_date, is_known, numbers_of
+from prismap.tables.written import is_known, kind_of, numbers_of
 
 #: Types of columns whose features are kept in single precision.
 SINGLE = {np.dtype(np.float16), np.dtype(np.float32)}
@@ -31,7 +31,7 @@ SINGLE = {np.dtype(np.float16), np.dtype(np.float32)}
 class ColumnEncoding:
     """One column of a file: its levels (None for numbers), the value for missing ones, and the standardisation.
 
-    `written` is how dates or amounts are written in a column of them, which becomes a number.
+    `written` is how dates, times or amounts are written in a column of them, which becomes a number.
     """
 
     name: str
@@ -118,14 +118,14 @@ class TableEncoding:
         return Encoded(X, filled, unknown)
 
     def shown(self, table: Table) -> dict[str, NDArray[Any]]:
-        """All columns of a table as a page shows them: amounts as the numbers they are used as, others as they are."""
+        """All columns of a table as a page shows them: times and amounts as the numbers they are used as."""
         written = {column.name: column.written for column in self.columns}
         shown = {}
         for name, column in table.columns.items():
             way = written.get(name)
             if not isinstance(column, TextColumn):
                 shown[name] = column
-            elif way is None or is_date(way):
+            elif way is None or kind_of(way) == "dates":
                 shown[name] = column.values()
             else:
                 shown[name] = numbers_of(column, way, name)

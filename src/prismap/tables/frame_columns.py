@@ -110,9 +110,11 @@ def _are_numbers(values: list[Any]) -> bool:
 
 
 def _text(value: Any) -> str:
-    """A value as a text file holds it: dates as 2020-01-31, whole numbers without a point."""
+    """A value as a text file holds it: dates as 2020-01-31, durations as 2:30:00, whole numbers without a point."""
     if isinstance(value, (dt.date, dt.datetime)):
         return value.isoformat()
+    if isinstance(value, dt.timedelta):  # pandas' own would be written "0 days 02:30:00"
+        return str(dt.timedelta(value.days, value.seconds, value.microseconds))
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))
     return str(value)

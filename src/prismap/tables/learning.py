@@ -1,4 +1,4 @@
-"""What each column of a table is good for: a number, a date, an amount, a category, or something to show only.
+"""What each column of a table is good for: a number, a date, a time, an amount, a category, or something to show only.
 
 Every decision that a user may want otherwise is said in one line with its switch.
 """
@@ -16,7 +16,7 @@ from prismap.exceptions import InputError
 from prismap.tables.column import Column, TextColumn, infinite_count, missing_count
 from prismap.tables.encoding import ColumnEncoding, TableEncoding, features_of, is_number, refuse_missing
 from prismap.tables.table import Roles, Table, quoted
-from prismap.tables.written import is_date, numbers_of, way_of_writing
+from prismap.tables.written import kind_of, numbers_of, way_of_writing
 
 #: Text columns with more levels are taken for names or free text.
 MAX_LEVELS = 30
@@ -262,12 +262,13 @@ def describe_alike(what: str, levels: Iterable[str]) -> list[str]:
 
 
 def _describe_written(column: ColumnEncoding, values: Column) -> str:
-    """A column of dates or amounts, with an example that shows how they are read."""
+    """A column of dates, times or amounts, with an example that shows how they are read."""
     what, way_out = "holds dates: used as days", f"show={[column.name]} keeps it out of the map"
-    if isinstance(values, TextColumn) and column.written is not None and not is_date(column.written):
-        example = max(values.levels, key=len)
+    if isinstance(values, TextColumn) and column.written is not None and kind_of(column.written) != "dates":
+        example = max(values.levels, key=lambda level: (len(level), level))
         number = numbers_of(TextColumn(np.zeros(1, dtype=np.intp), (example,)), column.written, column.name)[0]
-        what = f"holds amounts: {example!r} is used as {number:.15g}"
+        shown = f"{number:.15g}" if kind_of(column.written) == "amounts" else f"{number:.5g}"
+        what = f"holds {kind_of(column.written)}: {example!r} is used as {shown}"
         way_out = f"use={[column.name]} takes them as categories"
     return f"column {column.name!r} {what} ({way_out})"
 

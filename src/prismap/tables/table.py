@@ -209,6 +209,9 @@ def column_from_arrow(array: Any, *, as_text: bool, as_label: bool = False) -> C
     number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     if not as_text and (number or pa.types.is_null(kind) or (pa.types.is_boolean(kind) and not as_label)):
         return _floats(pc.cast(array, pa.float64()) if as_label and pa.types.is_floating(kind) else array)
+    if pa.types.is_duration(kind):  # as Python writes them, and not as a count of their unit
+        durations = pc.cast(array, pa.duration("us"), safe=False).to_pylist()
+        array = pa.array([None if one is None else str(one) for one in durations], pa.string())
     try:
         array = pc.cast(array, pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # lists and other nested values
