@@ -138,7 +138,7 @@ def test_decisions_are_in_the_report(made):
 
 
 def test_what_a_table_must_be_is_said(made):
-    with pytest.raises(InputError, match="must be a data frame"):
+    with pytest.raises(InputError, match="must be a data frame.*read_table"):
         PrisMap.from_table(np.zeros((5, 2)))
     with pytest.raises(InputError, match="no column 'specie' for target; did you mean 'species'"):
         PrisMap.from_table(messy(), "specie")

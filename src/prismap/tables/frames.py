@@ -34,7 +34,7 @@ def table_from_frame(frame: Any, roles: Roles) -> Table:
     if not is_frame(frame):
         raise InputError(
             f"table must be a data frame of pandas, polars or pyarrow, or a Table of prismap.tables; got "
-            f"{type(frame).__name__}. Arrays go to fit(X, y)."
+            f"{type(frame).__name__}. Files go through prismap.tables.read_table, arrays to fit(X, y)."
         )
     if is_cells(frame):
         return cells_table(frame, roles)
