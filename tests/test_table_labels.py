@@ -196,24 +196,3 @@ def test_the_explorer_shows_long_keys_of_a_folder(tmp_path, ending):
     page = load_folder(tmp_path)
     assert list(page.row_ids) == [str(key) for key in keys]
     assert list(page.target.classes) == sorted({str(key // 2) for key in keys.tolist()})
-
-
-@pytest.mark.parametrize(
-    ("tokens", "wanted"),
-    [
-        (["€1,200", "", "€7", "€8.5"], [1200.0, None, 7.0, 8.5]),
-        (["", "", "€7", "€8"], [None, None, 7.0, 8.0]),
-        (["5", "6", "1,200", "7"], [5.0, 6.0, 1200.0, 7.0]),
-        (["5", "6", "€7", "€8"], ["5", "6", "€7", "€8"]),
-        (["true", "false", "1,200", "7"], ["true", "false", "1,200", "7"]),
-        (["€5", "€6", "free", "€8"], ["€5", "€6", "free", "€8"]),
-        (["€5", "€6", "$7", "$8"], ["€5", "€6", "$7", "$8"]),
-    ],
-)
-@pytest.mark.parametrize("chunk", [2, 1000])
-def test_a_target_of_amounts_is_numbers_however_the_file_is_read(tmp_path, monkeypatch, tokens, wanted, chunk):
-    monkeypatch.setattr("prismap.tables.tokens.CHUNK_TOKENS", 2 * chunk)
-    path = tmp_path / "data.csv"
-    path.write_text("y,x\n" + "".join(f'"{token}",{row}\n' for row, token in enumerate(tokens)), encoding="utf-8")
-    target = read_table(path, Roles(target="y")).target.tolist()
-    assert [None if value != value else value for value in target] == wanted

@@ -69,6 +69,8 @@ def read_rows(
     args: argparse.Namespace, console: Console, apart: Sequence[str] = ()
 ) -> tuple[Table, NDArray[np.float64]]:
     """The table, and its features as numbers; columns `apart` are no features."""
+    from prismap.map.quantities import with_quantities
+
     cells = reader_of(args.data) == "cells"
     if args.rep is not None and not cells:
         raise InputError(f"--rep is for h5ad files; {args.data} has one matrix.")
@@ -89,9 +91,11 @@ def read_rows(
             f"{args.data} has no columns besides coordinates and labels; a map is judged against its data."
         )
     encoding, notes = learn_encoding(table, roles=roles, standardize=standardize, impute=args.impute)
-    for note in notes:
+    X = encoding.apply(table).X
+    table, _, told = with_quantities(table, roles, X, target_kind=args.target_kind)
+    for note in (*notes, *told):
         console.note(note)
-    return table, encoding.apply(table).X
+    return table, X
 
 
 def write_verdicts(

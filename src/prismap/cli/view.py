@@ -162,9 +162,13 @@ def raw_values(column: Any) -> NDArray[Any]:
 
 def labels_for(model: Any, target: NDArray[Any] | None) -> NDArray[Any] | None:
     """The target in the model's own labels: files know text and numbers only."""
+    from prismap.map.quantities import as_quantity
+
     classes = getattr(model, "classes_", None)
-    if target is None or classes is None:
-        return target
+    if target is None:
+        return None
+    if classes is None:
+        return as_quantity(target, "target", target_kind="real")[0]
     own = {str(name): name for name in classes}
     texts = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in target.tolist()]
     known = [value is not None and value == value for value in target.tolist()]

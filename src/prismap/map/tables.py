@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from prismap._optional import import_extra
 from prismap.exceptions import InputError, PrismapWarning
+from prismap.map.quantities import with_quantities
 from prismap.metrics.target import decide_target
 from prismap.tables import Roles, Table, TableEncoding, TextColumn, is_frame, learn_encoding, table_from_frame
 from prismap.tables.copies import copied_rows, describe_copies
@@ -59,6 +60,8 @@ def prepare(
     if data in COLUMNS and (n_copies := copied_rows(table)):
         notes = (*notes, describe_copies(n_copies))
     X = encoding.apply(table).X
+    table, written, told = with_quantities(table, roles, X, data=data, target_kind=target_kind)
+    encoding, notes = replace(encoding, written_targets=written), (*notes, *told)
     if roles.also and target_kind != "none":
         told = without_some(table)
         return Prepared(X, named_targets(table, roles), target_kind, encoding, (*table.notes, *notes, *told))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -45,51 +44,34 @@ class Amount(NamedTuple):
     """What stands before and behind the digits."""
 
 
-class AmountScan:
-    """What the levels of a column have in common if all are amounts; they may come piece by piece."""
-
-    def __init__(self) -> None:
-        self.unit: tuple[str, str] | None = None
-        self.n_grouped = {POINT: 0, COMMA: 0}
-        self.plain = True
-
-    def add(self, levels: Iterable[str]) -> bool:
-        """Look at more levels; whether all of them are amounts of one unit, written in one way."""
-        for level in levels:
-            amount = split_amount(level) if self.n_grouped else None
-            if amount is None or (self.unit or amount.unit) != amount.unit:
-                self.n_grouped = {}
-                return False
-            self.unit = amount.unit
-            self.plain &= amount.digits.replace(".", "", 1).isdecimal() and "(" not in level
-            self.n_grouped = {
-                written: count + (written[1] in amount.digits)
-                for written, count in self.n_grouped.items()
-                if _DIGITS[written].fullmatch(amount.digits)
-            }
-        return bool(self.n_grouped)
-
-    def written(self) -> str | None:
-        """How the amounts are written, by an example; None if there are none.
-
-        "€1.234" beside "€950" can be read in two ways. The one that groups thousands is taken; for percents, which are
-        seldom so large, the other. Plain numbers are no amounts: they were declared to be text.
-        """
-        if self.unit is None or not self.n_grouped or (self.plain and not any(self.unit)):
-            return None
-        choose = min if self.unit[1] in _PERCENT else max
-        return choose(self.n_grouped, key=self.n_grouped.__getitem__).join(self.unit)
-
-
 def amount_format(column: TextColumn) -> str | None:
-    """How the amounts of a column are written; None if a level is no amount, or if their units differ.
+    """How the amounts of a column are written, by an example; None if a level is no amount, or if their units differ.
+
+    "€1.234" beside "€950" can be read in two ways. The one that groups thousands is taken; for percents, which are
+    seldom so large, the other. Plain numbers are no amounts: they were declared to be text.
 
     >>> levels = ("€1,234.50", "€7")
     >>> amount_format(TextColumn(np.array([0, 1]), levels)), amount_format(TextColumn(np.array([0]), ("A7",)))
     ('€1,234.5', None)
     """
-    scan = AmountScan()
-    return scan.written() if scan.add(column.levels) else None
+    amounts: list[Amount] = []
+    for level in column.levels:
+        amount = split_amount(level)
+        if amount is None or (amounts and amount.unit != amounts[0].unit):
+            return None
+        amounts.append(amount)
+    if not amounts:
+        return None
+    unit = amounts[0].unit
+    if not any(unit) and all(map(_is_plain, column.levels)):
+        return None
+    n_grouped = {
+        written: sum(written[1] in amount.digits for amount in amounts)
+        for written, digits in _DIGITS.items()
+        if all(digits.fullmatch(amount.digits) for amount in amounts)
+    }
+    choose = min if unit[1] in _PERCENT else max
+    return choose(n_grouped, key=n_grouped.__getitem__).join(unit) if n_grouped else None
 
 
 def amounts_of(column: TextColumn, written: str, name: str) -> NDArray[np.float64]:
@@ -117,6 +99,10 @@ def split_amount(token: str) -> Amount | None:
         return None
     negative = bracketed or (found[1] or found[3]) in ("-", "\u2212")
     return Amount(negative, found[4].strip(), (found[2] or "", found[5] or ""))
+
+
+def _is_plain(token: str) -> bool:
+    return token.strip().lstrip("-+\u2212").replace(".", "", 1).isdecimal()
 
 
 def _value(token: str, written: str) -> float | None:

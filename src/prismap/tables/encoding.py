@@ -75,6 +75,8 @@ class TableEncoding:
     """Further targets, of which `target` is the first."""
     keep_missing: bool = False
     """Whether values that no column has a filling for are NaN; they are refused otherwise."""
+    written_targets: tuple[tuple[str, str], ...] = ()
+    """Targets that are quantities and written as dates, times or amounts, each with its way of writing."""
 
     @property
     def feature_names(self) -> list[str]:
@@ -92,8 +94,12 @@ class TableEncoding:
         text = [column.name for column in self.columns if column.levels is not None or column.written is not None]
         if self.text_target and self.target is not None:
             text.append(self.target)
+        text += [name for name, _ in self.written_targets]
         matrix = matrix_named_by(self.columns[0].name) if self.columns else None
-        return Roles(self.target, self.ids, text=tuple(text), required=False, matrix=matrix, also=self.also)
+        return Roles(
+            self.target, self.ids, text=tuple(text), required=False, matrix=matrix, also=self.also,
+            written=self.written_targets,
+        )  # fmt: skip
 
     def apply(self, batch: Any) -> Encoded:
         """The rows of a `Table`, or of a data frame, as numbers; columns are found by name."""
@@ -172,9 +178,12 @@ class TableEncoding:
             also = tuple(about.get("also", ()))  # files of the first versions have one target
             if not all(isinstance(name, str) for name in also):
                 raise ValueError("its targets have no names")
+            written = tuple((name, way) for name, way in about.get("written_targets", ()))
+            if not all(name in (about["target"], *also) and is_known(way) for name, way in written):
+                raise ValueError("its targets are written in no known way")
         except (KeyError, TypeError, ValueError) as error:
             raise FileFormatError(f"the encoding of the columns stored with the map is damaged: {error!r}.") from error
-        return cls(columns, **options, also=also)
+        return cls(columns, **options, also=also, written_targets=written)
 
 
 def encoding_of(model: Any) -> TableEncoding:

@@ -216,7 +216,7 @@ def _describe(encoding: TableEncoding, columns: dict[str, Column], counts: dict[
     notes = []
     for column in encoding.columns:
         if column.written is not None:
-            notes.append(_describe_written(column, columns[column.name]))
+            notes.append(_describe_column(column, columns[column.name]))
     text = [f"{column.name} ({len(column.levels)})" for column in encoding.columns if column.levels is not None]
     if text:
         notes.append(f"text columns became one feature per level: {', '.join(text[:12])}{', ...' if text[12:] else ''}")
@@ -261,16 +261,24 @@ def describe_alike(what: str, levels: Iterable[str]) -> list[str]:
     return [f"{what} that differ only in case or blanks are kept apart: {shown}"]
 
 
-def _describe_written(column: ColumnEncoding, values: Column) -> str:
-    """A column of dates, times or amounts, with an example that shows how they are read."""
-    what, way_out = "holds dates: used as days", f"show={[column.name]} keeps it out of the map"
-    if isinstance(values, TextColumn) and column.written is not None and kind_of(column.written) != "dates":
-        example = max(values.levels, key=lambda level: (len(level), level))
-        number = numbers_of(TextColumn(np.zeros(1, dtype=np.intp), (example,)), column.written, column.name)[0]
-        shown = f"{number:.15g}" if kind_of(column.written) == "amounts" else f"{number:.5g}"
-        what = f"holds {kind_of(column.written)}: {example!r} is used as {shown}"
-        way_out = f"use={[column.name]} takes them as categories"
-    return f"column {column.name!r} {what} ({way_out})"
+def _describe_column(column: ColumnEncoding, values: Column) -> str:
+    """A column of dates, times or amounts, and how it can be used otherwise."""
+    written, levels = str(column.written), values.levels if isinstance(values, TextColumn) else ()
+    dates = kind_of(written) == "dates"
+    way_out = (
+        f"show={[column.name]} keeps it out of the map" if dates else f"use={[column.name]} takes them as categories"
+    )
+    return f"column {column.name!r} {describe_written(written, levels)} ({way_out})"
+
+
+def describe_written(written: str, levels: Iterable[str]) -> str:
+    """That dates, times or amounts are numbers, with an example that shows how they are read."""
+    kind = kind_of(written)
+    if kind == "dates":
+        return "holds dates: used as days"
+    example = max(levels, key=lambda level: (len(level), level))
+    number = numbers_of(TextColumn(np.zeros(1, dtype=np.intp), (example,)), written, example)[0]
+    return f"holds {kind}: {example!r} is used as {number:{'.15g' if kind == 'amounts' else '.5g'}}"
 
 
 def far_out(columns: dict[str, Column]) -> dict[str, int]:

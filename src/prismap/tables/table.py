@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from prismap._brief import Brief
 from prismap.exceptions import InputError
 from prismap.tables.column import Column, TextColumn, text_column
+from prismap.tables.written import numbers_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,7 +40,8 @@ class Roles:
 
     Columns in `show` are kept and not used for the map; those in `use` are used whatever they look like. Names that a
     file does not have are refused when `required`, and passed over otherwise. `matrix` names the features of a file
-    that holds several matrices, such as cells with a representation ``X_pca``. `also` are further targets.
+    that holds several matrices, such as cells with a representation ``X_pca``. `also` are further targets. `written`
+    are targets that are text and meant as numbers, each with its way of writing (see `tables.written`).
     """
 
     target: str | None = None
@@ -51,6 +53,7 @@ class Roles:
     use: tuple[str, ...] = ()
     matrix: str | None = None
     also: tuple[str, ...] = ()
+    written: tuple[tuple[str, str], ...] = ()
 
     @property
     def mentioned(self) -> set[str]:
@@ -83,10 +86,10 @@ def make_table(columns: Mapping[str, Column], n_rows: int, roles: Roles, notes: 
     return Table(
         {name: column for name, column in columns.items() if name not in apart},
         n_rows,
-        _label_values(columns.get(roles.target or "")),
-        _label_values(columns.get(roles.ids or "")),
+        _label_values(columns, roles.target, roles),
+        _label_values(columns, roles.ids, roles),
         tuple(notes),
-        also={name: np.asanyarray(_label_values(columns[name])) for name in roles.also if name in columns},
+        also={name: np.asanyarray(_label_values(columns, name, roles)) for name in roles.also if name in columns},
     )
 
 
@@ -129,9 +132,12 @@ def quoted(names: Iterable[str], most: int = 8) -> str:
     return ", ".join(repr(name) for name in names[:most]) + (f" and {len(names) - most} more" if names[most:] else "")
 
 
-def _label_values(column: Column | None) -> NDArray[Any] | None:
+def _label_values(columns: Mapping[str, Column], name: str | None, roles: Roles) -> NDArray[Any] | None:
     """Text with None where missing; integers, masked where missing; other numbers with NaN where missing."""
-    return column.values() if isinstance(column, TextColumn) else column
+    column, written = columns.get(name or ""), dict(roles.written)
+    if not isinstance(column, TextColumn):
+        return column
+    return numbers_of(column, written[name], name) if name in written else column.values()
 
 
 def label_texts(labels: NDArray[Any] | None) -> list[str] | None:

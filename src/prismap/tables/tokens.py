@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prismap._blocks import require_memory
-from prismap.tables.amounts import AmountScan, amounts_of
 from prismap.tables.column import Column, TextColumn, concatenated, is_missing, text_column
 from prismap.tables.table import Roles, Table, chosen_names, make_table
 
@@ -118,25 +117,18 @@ class _Scan:
 
 
 class _LabelScan(_Scan):
-    """The same of a target: whole numbers are exact, and stay text where numbers would merge them (01, 1 and 1.0).
-
-    Amounts such as "€1,234.50" are numbers; among the features that is decided later, for all kinds of tables.
-    """
+    """The same of a target: whole numbers are exact, and stay text where numbers would merge them (01, 1 and 1.0)."""
 
     def __init__(self, decimal_comma: bool):
         super().__init__(decimal_comma)
         self.ways: dict[str | None, str] = {}
         self.lowest = self.highest = 0
         self.whole = True
-        self.amounts = AmountScan()
 
     def add(self, tokens: Sequence[str]) -> None:
         """Look at more tokens."""
         super().add(tokens)
         self.left = [reading for reading in self.left if reading is not read_booleans]  # true and false stay words
-        known = (token for token in tokens if not is_missing(token))
-        # Numbers without a unit: one stands for all.
-        self.amounts.add(itertools.islice(known, 1) if self.left else known)
         if not self.whole or read_numbers not in self.left:
             return
         for token in {token.strip() for token in tokens if not is_missing(token)}:
@@ -161,8 +153,6 @@ class _LabelScan(_Scan):
 
     def reading(self) -> Reading:
         """How to read the column."""
-        if not self.left and (written := self.amounts.written()):
-            return lambda tokens: amounts_of(read_text(tokens), written, "target")
         if read_numbers not in self.left or not self.whole or not self.ways:
             return super().reading()
         if (
