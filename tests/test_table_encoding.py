@@ -223,7 +223,7 @@ def test_dates_become_days(dates):
     rows = table_of(day=dates, k=range(len(dates)))
     encoding, notes = learn_encoding(rows, standardize=False)
     assert encoding.apply(rows).X[:3, 0].tolist() == [18262, 18263, 18628]
-    assert "column 'day' holds dates: used as days (show=['day'] keeps it out of the map)" in notes
+    assert "column 'day' holds dates: used as days since 1970 (show=['day'] keeps it out of the map)" in notes
     again = TableEncoding.from_dict(json.loads(json.dumps(encoding.to_dict())))
     assert again == encoding
     assert "day" in again.roles.text

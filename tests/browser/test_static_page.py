@@ -334,6 +334,14 @@ def test_a_link_brings_the_view_back(show):
     expect(count(page)).to_have_text("10 rows")
 
 
+def test_the_verdict_does_not_wait_for_the_points(tab, tmp_path):
+    tab.add_init_script("if (location.hash === '#frozen') window.requestAnimationFrame = () => 0;")
+    tab.goto(write_html(three_groups(), tmp_path / "map.html").as_uri() + "#frozen")
+    expect(tab.locator(".pm-answer")).to_contain_text("The labels show")
+    expect(tab.locator(".pm-entry")).to_have_count(3)
+    expect(tab.locator("[data-ready=true]")).to_have_count(0)
+
+
 def test_a_zoom_while_the_map_changes_its_size_stays(show):
     page = show(three_groups())
     page.evaluate("""() => new Promise((done) => {

@@ -31,7 +31,7 @@ def test_every_decision_is_said_once_and_repeated_on_new_rows(messy, run, tmp_pa
     assert code == 0, err
     decisions = [
         "column 'customer_id' names the rows: shown, not used (--id customer_id names them by it",
-        "column 'visited' holds dates: used as days (--show visited keeps it out of the map)",
+        "column 'visited' holds dates: used as days since 1970 (--show visited keeps it out of the map)",
         "column 'remark' holds 60 different texts such as 'remark 0 of a customer': shown, not used (--use remark",
         "the target is taken as a quantity: it has ",
     ]

@@ -78,6 +78,16 @@ def test_other_values_colours_and_looks():
     assert [len(c.get_offsets()) for c in display.ax_.collections] == [100, 100, 200]
 
 
+@pytest.mark.parametrize(("height", "below"), [(0.3, True), (0.8, False), (2.0, False)])
+def test_the_colour_bar_of_a_low_map_lies_below_it(height, below):
+    Y = RNG.uniform(size=(50, 2)) * [1, height]
+    display = MapDisplay(Y, Y[:, 0]).plot()
+    display.figure_.draw_without_rendering()
+    box = display.ax_.get_position()
+    (bar,) = (ax.get_position() for ax in display.figure_.axes if ax is not display.ax_)
+    assert (bar.y1 < box.y0, bar.x0 > box.x1) == (below, not below)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -18,7 +18,7 @@ DAYS = np.round(100 * X[:, 0] + 400)
 EPOCH = pd.Timestamp("2020-01-01")
 #: What is in the cells, the numbers that they are, and what the note says.
 TARGETS = {
-    "dates": (EPOCH + pd.to_timedelta(DAYS, unit="D"), DAYS + 18262, "holds dates: used as days"),
+    "dates": (EPOCH + pd.to_timedelta(DAYS, unit="D"), DAYS + 18262, "holds dates: used as days since 1970"),
     "written dates": ((EPOCH + pd.to_timedelta(DAYS, unit="D")).strftime("%d.%m.%Y"), DAYS + 18262, "holds dates"),
     "durations": (pd.to_timedelta(DAYS, unit="min"), DAYS / 60, "holds times"),
     "times": ([f"{int(m) // 60}:{int(m) % 60:02d}" for m in DAYS], DAYS / 60, "holds times"),

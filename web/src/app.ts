@@ -303,7 +303,9 @@ export class App {
     if (state.selection.length > 0) void this.scene.plot.setSelection(state.selection);
     await Promise.all([...state.brushes.keys()].map((index) => this.page.columns[index].load().catch(() => undefined)));
     this.scene.mask = brushed(this.page, state.brushes);
-    await this.scene.retheme();
+    const drawn = this.scene.retheme();
+    this.renderPanels(); // the verdict does not wait for the points
+    await drawn;
     await this.showBeside();
     if (camera) this.scene.plot.camera = camera;
     this.renderPanels();

@@ -39,7 +39,7 @@ export class VerdictPanel {
       view.verdict.length > 0 &&
         h("blockquote", { class: `pm-sentence pm-${view.level}` }, ...view.verdict.map(sentence)),
       this.trouble !== "" && h("p", { class: "pm-note", role: "alert" }, `This map could not be judged: ${this.trouble}`),
-      nothing && empty("No report came with this map", "Maps made with “prismap map” bring their verdict and figures along."),
+      nothing && empty("No report came with this map", "A verdict comes with maps that “prismap map” makes without --quick."),
       view.figures.length > 0 && figureBars(view.figures[0]),
       curves.length > 0 &&
         h(

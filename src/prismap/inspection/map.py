@@ -74,7 +74,9 @@ class MapDisplay(Brief):
         elif classes is None:
             drawn = ax.scatter(x, y, c=values, cmap=palette or "viridis", plotnonfinite=True, **style)
             if legend:
-                ax.figure.colorbar(drawn, ax=ax, shrink=0.8)
+                # Beside a map that is wide and low, a bar would stand in empty paper.
+                low = np.ptp(self.positions[:, 1]) < 0.5 * np.ptp(self.positions[:, 0])
+                ax.figure.colorbar(drawn, ax=ax, shrink=0.8, location="bottom" if low else "right")
         else:
             self._classes(ax, values, [str(name) for name in classes], palette, style, legend=legend)
             if labels or (labels is None and len(classes) > MOST_ENTRIES):

@@ -275,7 +275,7 @@ def describe_written(written: str, levels: Iterable[str]) -> str:
     """That dates, times or amounts are numbers, with an example that shows how they are read."""
     kind = kind_of(written)
     if kind == "dates":
-        return "holds dates: used as days"
+        return "holds dates: used as days since 1970"
     example = max(levels, key=lambda level: (len(level), level))
     number = numbers_of(TextColumn(np.zeros(1, dtype=np.intp), (example,)), written, example)[0]
     return f"holds {kind}: {example!r} is used as {number:{'.15g' if kind == 'amounts' else '.5g'}}"
