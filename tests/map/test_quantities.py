@@ -8,6 +8,7 @@ import pytest
 from prismap import PrisMap
 from prismap.cli.view import labels_for
 from prismap.exceptions import FileFormatError, InputError
+from prismap.map.quantities import with_quantities
 from prismap.map.tables import prepare
 from prismap.tables import Roles, TableEncoding, read_batches, read_table, table_from_frame
 
@@ -87,8 +88,9 @@ def test_missing_labels_stay_missing_and_odd_ones_are_refused_later():
     assert "1 row has no target; it is placed without one" in ready.notes
     with pytest.raises(InputError, match=r"'y' held numbers written like \$1,234\.5 when .*; '€5' is none"):
         table_from_frame(frame(["€5"] * 60), ready.encoding.roles)
-    unlabelled = frame(cells).drop(columns="y")
-    assert table_from_frame(unlabelled, ready.encoding.roles).target is None
+    unlabelled = table_from_frame(frame(cells).drop(columns="y"), ready.encoding.roles)
+    assert unlabelled.target is None
+    assert with_quantities(unlabelled, ready.encoding.roles, ready.X) == (unlabelled, (), [])
 
 
 def test_each_of_several_targets_is_looked_at():

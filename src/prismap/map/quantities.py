@@ -21,7 +21,7 @@ def with_quantities(
     table: Table, roles: Roles, X: NDArray[Any], *, data: str = "vectors", target_kind: Any = "auto"
 ) -> tuple[Table, Written, list[str]]:
     """The table with such targets as numbers, how each of them is written, and notes that say so."""
-    names = [name for name in (roles.target, *roles.also) if name is not None]
+    names = [name for name in (roles.target, *roles.also) if name is not None and table.target is not None]
     kinds = [target_kind] * len(names) if isinstance(target_kind, str) else target_kind
     written, notes = [], []
     for name, kind in zip(names, kinds, strict=False):
