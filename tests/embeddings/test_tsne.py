@@ -123,6 +123,19 @@ def test_a_metric_with_a_target_makes_the_fisher_form():
     assert np.abs(other - given).max() > 0.1 * np.abs(given).max()
 
 
+def test_a_metric_without_a_seed_gets_that_of_the_embedding():
+    X, y = load_digits(return_X_y=True)
+    metric = FisherMetric(posterior="parzen", perplexity=10)
+
+    def fitted(metric):
+        return TSNE(metric=metric, perplexity=10, n_iter=20, random_state=3).fit(X[:80], y[:80])
+
+    first, again = fitted(metric), fitted(metric)
+    np.testing.assert_array_equal(first.embedding_, again.embedding_)
+    assert (first.metric_.random_state, metric.random_state) == (3, None)
+    assert fitted(FisherMetric(posterior="parzen", perplexity=10, random_state=0)).metric_.random_state == 0
+
+
 def test_ready_made_neighbours_are_used(many):
     X, _ = many
     options = {"n_iter": 10, "init": "random", "random_state": 0}

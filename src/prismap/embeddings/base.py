@@ -45,14 +45,15 @@ class Embedding(BaseEstimator):
     def fit_transform(self, X, y=None):
         """Embed the rows of X and return their positions."""
         self._check_parameters()
-        metric = fit_metric(self.metric, X, y, n_jobs=getattr(self, "n_jobs", None))
+        seed = getattr(self, "random_state", None)
+        metric = fit_metric(self.metric, X, y, n_jobs=getattr(self, "n_jobs", None), random_state=seed)
         take_columns(self, metric)
         n_rows = metric.n_rows_
         if n_rows < 2:
             raise InputError(f"X has n_samples={n_rows}; {type(self).__name__} needs at least 2 rows to place.")
         if y is not None:
             check_target_length(y, n_rows)
-        result = self._embed(metric, n_rows, as_generator(getattr(self, "random_state", None)))
+        result = self._embed(metric, n_rows, as_generator(seed))
         self.metric_ = metric
         self.embedding_ = result.embedding
         self.objective_ = result.objective

@@ -143,7 +143,7 @@ def fit_metric_of(model, data, rows, y):
         return metric.fit_on(data, y)
     if data.is_matrix:
         raise InputError(f"metric={metric!r} needs data='vectors'; a matrix of distances has its metric already.")
-    return fit_metric(metric, rows, y)
+    return fit_metric(metric, rows, y, random_state=model.seed_)
 
 
 def like_rows(Y, rows):

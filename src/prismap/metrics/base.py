@@ -16,6 +16,7 @@ from sklearn.metrics.pairwise import PAIRWISE_DISTANCE_FUNCTIONS
 from sklearn.neighbors import NearestNeighbors
 
 from prismap._blocks import require_memory, row_blocks
+from prismap._random import as_seed
 from prismap._search import check_n_neighbors, smallest
 from prismap._validation import check_dissimilarity, check_rows
 from prismap.exceptions import InputError
@@ -204,7 +205,7 @@ class PrecomputedMetric(Metric):
         return tags
 
 
-def fit_metric(metric: Any, X: Any, y: Any = None, *, n_jobs: int | None = None) -> Any:
+def fit_metric(metric: Any, X: Any, y: Any = None, *, n_jobs: int | None = None, random_state: Any = None) -> Any:
     """A fitted metric from a name, ``"precomputed"`` or a metric object (cloned, then fitted on X and y).
 
     A metric that is already fitted on these very rows is returned as it is.
@@ -217,6 +218,8 @@ def fit_metric(metric: Any, X: Any, y: Any = None, *, n_jobs: int | None = None)
     y : target, default=None
     n_jobs : int, default=None
         Threads of named distances.
+    random_state : default=None
+        Seed of a metric object that has none of its own.
 
     Returns
     -------
@@ -240,4 +243,7 @@ def fit_metric(metric: Any, X: Any, y: Any = None, *, n_jobs: int | None = None)
         raise InputError(
             f"metric must be a name, 'precomputed' or a subclass of prismap.metrics.Metric; got {metric!r}."
         )
-    return clone(metric).fit(X, y)
+    metric = clone(metric)
+    if random_state is not None and getattr(metric, "random_state", random_state) is None:
+        metric.set_params(random_state=as_seed(random_state))
+    return metric.fit(X, y)
