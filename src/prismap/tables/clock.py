@@ -12,7 +12,7 @@ from prismap.tables.column import TextColumn
 
 #: How times may be written, by an example.
 WAYS = ("8:30", "8:30:00", "8:30 PM", "8:30:00 PM")
-_DAYS, _HALF = r"(?:(-?\d+) days?,? \+?)?", r"(?:\s*([ap])\.?m\.?)?"
+_DAYS, _HALF = r"(?:(-?\d{1,6}) days?,? \+?)?", r"(?:\s*([ap])\.?m\.?)?"
 _TIME = re.compile(rf"{_DAYS}(\d{{1,3}}):([0-5]\d)(:[0-5]\d(?:\.\d+)?)?{_HALF}", re.IGNORECASE)
 
 
