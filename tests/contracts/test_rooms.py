@@ -11,11 +11,12 @@ import prismap
 
 ROOT = Path(prismap.__file__).parent
 BASE = {
-    "_grid", "_locks", "_graphs", "_progress", "_checkpoint",
+    "_grid", "_locks", "_missing", "_graphs", "_progress", "_checkpoint",
     "_validation", "_blocks", "_costs", "_threads", "_random", "_optional", "_version", "exceptions", "_search",
     "_partition", "_optimise", "_spectra", "_affinities", "_spacing", "_brief",
 }  # fmt: skip
 BELOW = {
+    "target": set(),
     "comparisons": set(),
     "metrics": {"comparisons"},
     "bundle": set(),
@@ -36,6 +37,8 @@ BELOW["judging"] = {"metrics", "mappings", "quality", "map"}
 BELOW["inspection"] = {*BELOW["map"], "map", "learners", "relevance", "transfer"}
 BELOW["pages"] = {*BELOW["inspection"], "inspection", "explorer", "page_data"}
 BELOW["scale"] = {"map", "bundle", "tables", "comparisons"}
+for room in set(BELOW) - {"target", "comparisons", "bundle", "tables"}:
+    BELOW[room].add("target")
 BELOW["cli"] = {*BELOW, "cli"}
 
 #: `PrisMap` is the public face of the house: its methods that draw and show call rooms above it, when they are called.

@@ -6,11 +6,11 @@ import scipy.sparse as sp
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.metrics.pairwise import euclidean_distances, nan_euclidean_distances
 
+from prismap._missing import mean_filled
 from prismap.exceptions import InputError
 from prismap.map.known import KnownRows
 from prismap.metrics import CosineMetric, FisherMetric, VectorMetric
 from prismap.metrics.geometry import FittedIndex
-from prismap.metrics.missing import mean_filled
 from prismap.metrics.posteriors.trees import Forest
 
 

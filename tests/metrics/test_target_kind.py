@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, load_digits, load_wine
 
-from prismap.metrics.order import order_of_values
 from prismap.metrics.target import decide_target, guess_target, resolve_target
+from prismap.target.order import order_of_values
 
 N = 400
 

@@ -13,8 +13,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from prismap._blocks import row_blocks
+from prismap._missing import mean_filled, present_in
 from prismap.exceptions import PrismapWarning
-from prismap.metrics.missing import mean_filled, present_in
 from prismap.relevance.map_groups import Island, explained_islands, map_islands
 from prismap.relevance.single_columns import leaking_columns, screened_columns, target_groups, telling_columns
 

@@ -12,6 +12,7 @@ from sklearn.utils import get_tags
 
 from prismap import embeddings
 from prismap._checkpoint import Checkpoint, fingerprint
+from prismap._missing import mean_filled
 from prismap.exceptions import InputError
 from prismap.map.parts import DENSE_ROWS
 from prismap.mappings import DirectPlacement, KernelMap, ParametricMap, VoteMap
@@ -19,7 +20,6 @@ from prismap.mappings.base import Mapping
 from prismap.mappings.costs import MAP_COSTS
 from prismap.mappings.placement import PLACEMENT_COSTS
 from prismap.metrics.base import PrecomputedMetric
-from prismap.metrics.missing import mean_filled
 from prismap.neighbors import Neighbors, kneighbors
 
 #: Methods by the name `PrisMap` and the command line take.

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from prismap._blocks import row_blocks
 from prismap._brief import Brief
+from prismap._missing import present_in
 from prismap._spacing import far_threshold, typical_distance
 from prismap._threads import parallel_map
 from prismap.exceptions import InputError
@@ -20,7 +21,6 @@ from prismap.map.known import KnownObjects, KnownRows
 from prismap.mappings.base import Mapping
 from prismap.metrics import Metric
 from prismap.metrics.geometry import DataMetric
-from prismap.metrics.missing import present_in
 from prismap.metrics.objects import ObjectRows
 
 #: Up to so many rows all distances are computed; beyond, neighbours are searched and landmarks carry the mapping.

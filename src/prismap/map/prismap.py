@@ -14,6 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from prismap._missing import require_complete
 from prismap._progress import Progress
 from prismap._random import as_generator, as_seed
 from prismap._validation import changed, encode_classes, moved
@@ -37,7 +38,6 @@ from prismap.mappings import InverseMap
 from prismap.mappings.base import Mapping
 from prismap.metrics import FisherMetric, Metric
 from prismap.metrics.geometry import DATA, DESCRIBED, DataMetric, data_metric
-from prismap.metrics.missing import require_complete
 from prismap.metrics.posteriors.models import bind_model
 from prismap.metrics.several import is_several, resolve_columns, shown_column, shown_kind
 from prismap.metrics.target import known_targets, resolve_target

@@ -16,8 +16,8 @@ from scipy.spatial.distance import cdist
 
 from prismap._blocks import row_blocks
 from prismap._grid import Grid, as_numbers
+from prismap._missing import scaled_up
 from prismap.metrics.base import Anchors, Seen
-from prismap.metrics.missing import scaled_up
 from prismap.metrics.segments import arc, blend
 from prismap.metrics.vector_search import vector_search
 

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from prismap._affinities import lower_perplexity, mean_bandwidth
 from prismap._blocks import WORKING_BYTES, require_memory, row_blocks
+from prismap._missing import require_complete
 from prismap._random import as_generator
 from prismap._search import check_n_neighbors, smallest
 from prismap._validation import encode_classes, moved
@@ -30,7 +31,6 @@ from prismap.metrics.base import Metric
 from prismap.metrics.baseline import support_by_baseline
 from prismap.metrics.geometry import DATA, DataMetric, FittedIndex, data_metric
 from prismap.metrics.graph import SegmentGraph
-from prismap.metrics.missing import require_complete
 from prismap.metrics.posteriors.base import MOST_SUPPORT, Context
 from prismap.metrics.posteriors.choice import is_cross_fitted, posterior_of
 from prismap.metrics.posteriors.joint import posterior_of_several

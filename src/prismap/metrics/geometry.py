@@ -29,12 +29,12 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
+from prismap._missing import average_square, column_means, present_in, refuse_empty_rows, squared_over_present
 from prismap._validation import check_dissimilarity, check_rows, check_similarity
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics.anchors import FittedIndex, MatrixAnchors, VectorAnchors
 from prismap.metrics.base import Metric
 from prismap.metrics.entries import EntryRows
-from prismap.metrics.missing import average_square, column_means, present_in, refuse_empty_rows, squared_over_present
 from prismap.metrics.symmetry import symmetrized
 
 #: What is done about negative eigenvalues.
@@ -200,7 +200,7 @@ class VectorMetric(DataMetric):
     """Euclidean distances of vectors, dense or sparse. Centred, so that large offsets cost no digits.
 
     Missing values (NaN) of dense vectors are left out: a distance goes over the columns that both rows have, scaled up
-    to all columns (`prismap.metrics.missing`).
+    to all columns (`prismap._missing`).
 
     Examples
     --------

@@ -10,7 +10,7 @@ import numpy as np
 
 from prismap._validation import SMALLEST, check_magnitude, check_target_length, label_array, missing_mask
 from prismap.exceptions import InputError
-from prismap.metrics.order import order_of_values
+from prismap.target.order import order_of_values
 
 #: So many different whole numbers are few enough for classes, whatever their order: digits, months, stars.
 FEW_VALUES = 12

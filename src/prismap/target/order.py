@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
-from prismap.metrics.missing import mean_filled
+from prismap._missing import mean_filled
 
 #: Rows that are looked at, and operations that may be spent on them.
 MOST_ROWS, MOST_OPERATIONS = 1000, 10**10
@@ -45,9 +45,9 @@ def order_of_values(
     here, there = here[unequal], there[unequal]
     sizes = np.bincount(codes)
     orders = [np.arange(len(levels)), *(rng.permutation(len(levels)) for _ in range(EXCHANGES))]
-    found, *exchanged = (_mean_rank_difference(here, there, sizes, order) for order in orders)
+    actual, *exchanged = (_mean_rank_difference(here, there, sizes, order) for order in orders)
     usual, spread = float(np.mean(exchanged)), max(float(np.std(exchanged)), np.finfo(float).tiny)
-    return found / usual, (usual - found) / spread
+    return actual / usual, (usual - actual) / spread
 
 
 def _mean_rank_difference(
@@ -67,8 +67,7 @@ def _neighbors(X: Any, rows: NDArray[np.intp], data: str) -> NDArray[np.intp]:
         if not sp.issparse(part):
             spread = part.std(axis=0)
             part = part / np.where(spread > 0, spread, 1.0)
-        found = NearestNeighbors(n_neighbors=n_neighbors).fit(part).kneighbors(return_distance=False)
-        return np.asarray(found)
+        return np.asarray(NearestNeighbors(n_neighbors=n_neighbors).fit(part).kneighbors(return_distance=False))
     D = np.asarray(X)[np.ix_(rows, rows)].astype(np.float64)
     if data == "similarity":
         diagonal = np.diag(D)
