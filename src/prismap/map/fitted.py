@@ -1,4 +1,4 @@
-"""A map, as a value: the data's own metric, the metric of the map, positions, and the mapping of new rows."""
+"""A fitted map, as a frozen value: what was given, the metric, the positions, and where new rows go."""
 
 from __future__ import annotations
 
@@ -17,11 +17,16 @@ from prismap._spacing import far_threshold, typical_distance
 from prismap._threads import parallel_map
 from prismap.exceptions import InputError
 from prismap.map.cells import Cells
-from prismap.map.known import KnownObjects, KnownRows
+from prismap.map.exact_rows import KnownObjects, KnownRows
+from prismap.map.recipe import Recipe
 from prismap.mappings.base import Mapping
 from prismap.metrics import Metric
 from prismap.metrics.geometry import DataMetric
 from prismap.metrics.objects import ObjectRows
+from prismap.tables import TableEncoding
+from prismap.target import Target
+
+Rows = np.ndarray
 
 #: Up to so many rows all distances are computed; beyond, neighbours are searched and landmarks carry the mapping.
 DENSE_ROWS = 10_000
@@ -30,11 +35,57 @@ BLOCK_BYTES = 2**21
 
 
 @dataclass(frozen=True, repr=False)
-class MapParts(Brief):
-    """What is saved, judged and served. `prismap.map.PrisMap` makes it, and it knows nothing of how.
+class Given(Brief):
+    """What a map was made of.
 
     Attributes
     ----------
+    rows : all samples given to `fit`, after validation: vectors, objects, or the square matrix between them.
+    target : of all of them.
+    fitted : numbers of those that were embedded.
+    entry_columns : of matrix data, the columns of new samples that are the fitted ones.
+    feature_names : of the columns; None if they had none.
+    n_features : number of columns.
+    row_names : ids, or the index of a pandas frame; None if the samples have no names.
+    target_name : what the target was called; None if it had no name.
+    y : the target as it was given, whatever use is made of it.
+    encoding : how the columns of a table become features; None for a map of an array.
+    """
+
+    rows: Any
+    target: Target
+    fitted: Rows
+    entry_columns: Rows
+    feature_names: Any = None
+    n_features: int = 0
+    row_names: Any = None
+    target_name: str | None = None
+    y: Any = None
+    encoding: TableEncoding | None = None
+
+    def __len__(self) -> int:
+        return int(self.rows.shape[0])
+
+    @property
+    def others(self) -> Rows:
+        """Numbers of the samples that were not embedded."""
+        return np.setdiff1d(np.arange(len(self)), self.fitted)
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the features, or numbers in their place."""
+        names = [f"x{j}" for j in range(self.rows.shape[1])] if self.feature_names is None else self.feature_names
+        return [str(name) for name in names]
+
+
+@dataclass(frozen=True, repr=False)
+class FittedMap(Brief):
+    """What is judged, shown, saved and served: `prismap.map.fitting.fit_map` makes it.
+
+    Attributes
+    ----------
+    recipe : how it was to be made.
+    given : the samples, their target and names.
     rows : the fitted rows, as they were given.
     data : the metric of the data's own distances, fitted on these rows.
     metric : the metric of the map; the same object without a target.
@@ -43,23 +94,62 @@ class MapParts(Brief):
     anchors : the fitted rows that new rows are compared with: all, on a large map its landmarks.
     placed_by_data : whether these distances are the data's own, and not those of the map.
     nearest : distance of each anchor to its nearest other one, in the data's own metric.
-    seed : seed of the sample that tells the spacing of a large map.
+    supervision : how much the target counts, as it was given or chosen.
+    supervision_curve : what that was chosen from; None where it was given.
+    notes : what a reader should know about how the map was made.
     embedding : the fitted embedding; a map that was read from a file has none.
     story, times : how the embedding ended, and the seconds of each stage.
     """
 
+    recipe: Recipe
+    given: Given
     rows: Any
     data: DataMetric
     metric: Metric
     positions: np.ndarray
     mapping: Mapping
-    anchors: np.ndarray
+    anchors: Rows
     placed_by_data: bool
     nearest: np.ndarray
-    seed: int
+    supervision: float = 0.0
+    supervision_curve: tuple[dict[str, Any], ...] | None = None
+    notes: tuple[str, ...] = ()
     embedding: Any = None
     story: dict[str, Any] = field(default_factory=dict)
     times: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def seed(self) -> int:
+        """The seed of all that is random in it."""
+        return self.recipe.seed
+
+    @cached_property
+    def target(self) -> Target:
+        """The target of the fitted rows."""
+        return self.given.target.take(self.given.fitted)
+
+    def entries(self, rows: Any) -> Any:
+        """What `place` takes of given rows: vectors as they are, of matrix data the fitted columns."""
+        return self.data.entries(rows, self.given.entry_columns)
+
+    @cached_property
+    def placed(self) -> tuple[np.ndarray, np.ndarray]:
+        """Positions of all samples that were given, and which of them are far from all fitted ones."""
+        return self.place_given(self)
+
+    def place_given(self, other: FittedMap, rows: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Positions of all given samples on a map of some of them, and which of them are far from those.
+
+        other : a map of this map's fitted rows, or of those of them that `rows` numbers.
+        """
+        given = self.given
+        fitted = given.fitted if rows is None else given.fitted[rows]
+        Y, far = np.empty((len(given), other.positions.shape[1])), np.zeros(len(given), dtype=bool)
+        others = np.setdiff1d(np.arange(len(given)), fitted)
+        Y[fitted] = other.positions
+        Y[others], distance = other.place_some(given.rows, others, given.entry_columns if rows is None else fitted)
+        far[others] = distance > other.far_threshold
+        return Y, far
 
     def place(self, rows):
         """Positions of new rows (vectors, or entries against the fitted rows), and their distances to the data.
@@ -95,7 +185,7 @@ class MapParts(Brief):
         return Y, nearest / self.typical_distance
 
     def distances(self, rows, look=None):
-        """The distances to the data that `place` gives, without positions; `look` as in `MapParts.look`, and its sum.
+        """The distances to the data that `place` gives, without positions; `look` as in `FittedMap.look`, and its sum.
 
         On a large map the nearest row is found by way of the positions' candidates, so there both are computed.
         """
