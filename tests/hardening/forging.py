@@ -33,10 +33,10 @@ PLAIN = (None, 3, -1, 0, 1e308, float("nan"), 2**70, "x", "", [], [1, "a"], {}, 
 #: Values of a header that look like those of an estimator.
 SPECS = (
     10**9, {"class": "TSNE", "params": {}}, {"class": "FisherMetric", "params": {}}, {"class": "VoteMap", "params": {}},
-    {"class": "FisherMetric", "params": {"n_segments": 10**9}}, {"class": "MDS", "params": {"n_iter": 10**9}},
+    {"class": "FisherMetric", "params": {"n_segments": 10**9}}, {"class": "MDS", "params": {"max_iter": 10**9}},
     {"class": "PredictedLabels", "params": {"model": "x"}}, {"class": "PrecomputedMetric", "params": {}},
     {"class": "Metric", "params": {}}, {"class": "os.system", "params": {"command": "x"}}, {"class": ["TSNE"]},
-    {"class": "MixtureMetric", "params": {"n_iter": 10**9}}, {"class": "SimilarityMetric", "params": {"repair": 3}},
+    {"class": "MixtureMetric", "params": {"max_iter": 10**9}}, {"class": "SimilarityMetric", "params": {"repair": 3}},
     {"class": "KernelMap", "params": {"metric": {"class": "KernelMap", "params": {}}}}, "fisher", "vote", "cost",
 )  # fmt: skip
 

@@ -201,7 +201,7 @@ def check_nearest_rows(model, new):
 def test_a_large_map_is_made_from_neighbours_and_landmarks(monkeypatch, tmp_path):
     monkeypatch.setattr("prismap.map.cells.N_PROBED", 80)
     count_as_large(monkeypatch, 200, n_landmarks=80)
-    model = PrisMap(TSNE(n_iter=100, perplexity=10), random_state=0, perplexity=10).fit(X, CLASSES)
+    model = PrisMap(TSNE(max_iter=100, perplexity=10), random_state=0, perplexity=10).fit(X, CLASSES)
     assert model.embedding_.shape == (400, 2)
     assert len(model.parts_.anchors) <= 80
     np.testing.assert_array_equal(model.transform(X), model.embedding_)
