@@ -119,9 +119,6 @@ def test_the_perplexity_of_the_judges_is_kept(monkeypatch):
     again = FisherMetric(**metric.get_params()).restore(rows, y, state)
     np.testing.assert_array_equal(again.class_probabilities(new), metric.class_probabilities(new))
     np.testing.assert_array_equal(metric.cheaper().class_probabilities(new), metric.class_probabilities(new))
-    former = {name: value for name, value in state.items() if name != "local_perplexity"}
-    former = FisherMetric(**metric.get_params()).restore(rows, y, former)
-    assert former.posterior_.labelled.judging == 30
 
 
 def width_of(d2, perplexity):

@@ -506,8 +506,7 @@ class FisherMetric(Metric):
         """The same on the fitted metric of the data's own distances."""
         rng, posterior, values, _ = self._begin(data, None if self.supervision == 0 else y)
         self.support_, self.folds_, self.bandwidth_ = state["support"], state["folds"], float(state["bandwidth"])
-        # Files of the first version know no rule: there, two sub-segments were all that "auto" meant.
-        n_segments, extrapolated = state.get("segments", (2, 0))
+        n_segments, extrapolated = state["segments"]
         stored = SegmentRule(n_segments=int(n_segments), extrapolated=bool(extrapolated))
         if posterior is not None:
             self.posterior_ = posterior.restore(self._context(values, rng, stored), state)
