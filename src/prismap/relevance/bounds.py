@@ -178,7 +178,7 @@ class RelevanceBounds(BaseEstimator):
         For "greedy": ``criterion(X_subset, y)``, smaller is better. None is the mean squared error of linear
         regression, "entropy" the conditional entropy of y, by which bounds are in nats of information.
     max_iter : int, default=6
-        Steps of the greedy search.
+        Largest number of steps of the greedy search.
 
     Attributes
     ----------
