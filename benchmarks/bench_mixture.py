@@ -74,13 +74,13 @@ def cases(data_folder=None):
 
     def mixture(n_weight_iter):
         return learn_mixture(
-            matrices, weights, start, ElasticCost(), n_epochs=N_EPOCHS, n_iter=N_ITER, n_weight_iter=n_weight_iter
+            matrices, weights, start, ElasticCost(), n_epochs=N_EPOCHS, max_iter=N_ITER, n_weight_iter=n_weight_iter
         )
 
-    def plain(n_iter):
-        while n_iter > 0:
-            n_iter -= minimize(
-                partial(stress_cost, D=D, W=W), start, n_iter=min(n_iter, N_ITER), tol=1e-7, relative=True
+    def plain(max_iter):
+        while max_iter > 0:
+            max_iter -= minimize(
+                partial(stress_cost, D=D, W=W), start, max_iter=min(max_iter, N_ITER), tol=1e-7, relative=True
             ).n_iter
 
     for steps in (1, 5):

@@ -58,7 +58,7 @@ def extended(n_rows, supervision):
     """
     warnings.simplefilter("ignore")
     X, y = make_rows(n_rows, 0)
-    method = TSNE(n_iter=20, tol=0)  # where the fitted rows lie does not matter here, and iterations take long
+    method = TSNE(max_iter=20, tol=0)  # where the fitted rows lie does not matter here, and iterations take long
     model = PrisMap(
         method, metric=FisherMetric(posterior="lssvm"), supervision=supervision, fit_rows=n_rows, random_state=0
     )

@@ -43,7 +43,7 @@ def table(X, names, weights, y, *, slack, effective_dim, machine=None):
     found = RelevanceBounds(effective_dim, slack=slack).fit(X, weights)
     permuted = np.random.default_rng(0).permutation(y)
     greedy, null = (
-        RelevanceBounds(method="greedy", criterion="entropy", n_iter=4).fit(X, weights, t).interval_
+        RelevanceBounds(method="greedy", criterion="entropy", max_iter=4).fit(X, weights, t).interval_
         for t in (y, permuted)
     )
     paths = coefficient_paths(X, weights)

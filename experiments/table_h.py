@@ -120,7 +120,7 @@ def study(name, folder, quick):
     X, y, images = rows_and_images(name, folder, quick)
     matrices = tuple(np.maximum(dissimilarity(measure, X), 0.0) for measure in NAMES)
     n_random = 2 if quick else 5
-    common = {"random_state": 0, **({"n_epochs": 3, "n_iter": 40} if quick else {})}
+    common = {"random_state": 0, **({"n_epochs": 3, "max_iter": 40} if quick else {})}
     plain = ElasticMDS(metric="precomputed", n_init=1 + n_random, random_state=0).fit(matrices[0])
     paper = {"scale": None, "solver": "scg", "n_weight_iter": 1, "init": "eigenvalues", "n_init": 1 + n_random}
     others = {"n_init": 2, **common}

@@ -161,9 +161,11 @@ def test_random_bytes_and_foreign_files_are_refused(tmp_path):
             read_bundle(path)
 
 
-def test_a_newer_version_is_refused_with_the_way_out(saved):
-    change_header(saved, version=bundle.FORMAT_VERSION + 1, library="9.9")
-    with pytest.raises(FileFormatError, match=r"format version 3 \(prismap 9.9\).*Update prismap"):
+@pytest.mark.parametrize("version", [2, 0, "1", None])
+def test_another_version_is_refused_with_the_way_out(saved, version):
+    change_header(saved, version=version, library="9.9")
+    message = rf"format version {version!r} \(prismap 9.9\).*reads version 1. Update prismap"
+    with pytest.raises(FileFormatError, match=message):
         read_bundle(saved)
 
 
@@ -171,8 +173,6 @@ def test_a_newer_version_is_refused_with_the_way_out(saved):
     ("changes", "message"),
     [
         ({"format": "other"}, "not written by prismap"),
-        ({"version": "1"}, "no valid format version"),
-        ({"version": 0}, "no valid format version"),
         ({"arrays": None}, "no valid 'arrays'"),
         ({"arrays": {}}, "lists other arrays"),
         ({"header": [1]}, "no valid 'header'"),

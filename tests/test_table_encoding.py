@@ -353,13 +353,6 @@ def test_later_times_must_be_written_alike():
         encoding.apply(table_of(at=["8:30 PM"]))
 
 
-def test_encodings_of_the_first_versions_call_the_way_of_writing_date():
-    about = learn_encoding(table_of(day=["2020-01-31", "2020-02-01"]))[0].to_dict()
-    for column in about["columns"]:
-        column["date"] = column.pop("written")
-    assert TableEncoding.from_dict(about).columns[0].written == "iso"
-
-
 def test_levels_that_differ_in_case_or_blanks_are_said():
     told = "levels of column 'plan' that differ only in case or blanks are kept apart: 'A' and 'a'; 'Pro' and 'p ro'"
     assert told in learn_encoding(table_of(plan=["a", "A", "Pro", "p ro", "x"] * 2))[1]

@@ -14,6 +14,8 @@ from prismap import PrisMap
 from prismap.metrics import FisherMetric
 
 FOLDER = Path(__file__).parent.parent / "tests" / "golden"
+#: So few rows would be mapped without their target by default, and a file would hold no posterior and no kernels.
+SUPERVISED = {"supervision": 0.8, "mapping": "fisher"}
 
 
 def three_clusters(n_rows=60, n_columns=4, seed=0):
@@ -31,9 +33,11 @@ def cases():
     D = np.sqrt(((X[:, None] - X[None]) ** 2).sum(-1))
     D_new = np.sqrt(((new[:, None] - X[None]) ** 2).sum(-1))
     thin, thin_new = (sp.csr_array(np.where(np.abs(rows) > 1, rows, 0)) for rows in (X, new))
-    yield "default", {}, X, y, new
+    yield "default", {"supervision": "auto", "mapping": "auto"}, X, y, new
+    yield "supervised", {}, X, y, new
     yield "parzen", {"metric": FisherMetric(posterior="parzen", perplexity=10), "supervision": 1.0}, X, y, new
     yield "machine", {"metric": FisherMetric(posterior="lssvm", perplexity=10)}, X, y, new
+    yield "trees", {"metric": FisherMetric(posterior="trees", perplexity=10)}, X, y, new
     yield "unsupervised", {"target": "none"}, X, None, new
     yield "real", {"target": "real"}, X, number, new
     yield "similarity", {"data": "similarity"}, X @ X.T, y, new @ X.T
@@ -58,7 +62,7 @@ def main(version, folder=FOLDER):
     folder.mkdir(parents=True)
     warnings.simplefilter("ignore")
     for name, options, X, y, new in cases():
-        model = PrisMap(random_state=0, perplexity=10, **options).fit(X, y)
+        model = PrisMap(random_state=0, perplexity=10, **SUPERVISED | options).fit(X, y)
         model.save(folder / f"{name}.prismap")
         Y, far = model.place(new)
         rows = {"rows": new} if not sp.issparse(new) else {"rows": new.toarray(), "sparse": True}

@@ -22,7 +22,7 @@ _WIDEST = 1e6
 _BLOCK_BYTES = 2**20
 
 
-def calibrate(D2, perplexity, *, tol=1e-6, n_iter=100):
+def calibrate(D2, perplexity, *, tol=1e-6, max_iter=100):
     """Row affinities of the wanted perplexity from squared distances: ``(P, sigma)``.
 
     `perplexity` is one number, or one for each row. D2 has shape (n, k): the squared distances of each row to its k
@@ -39,7 +39,7 @@ def calibrate(D2, perplexity, *, tol=1e-6, n_iter=100):
     P, sigma = np.empty_like(D2), np.empty(len(D2))
     entropy = np.broadcast_to(np.log(perplexity), len(D2))
     for rows in row_blocks(len(D2), 8.0 * D2.shape[1], _BLOCK_BYTES):
-        P[rows], sigma[rows] = _calibrate_block(D2[rows], entropy[rows], tol, n_iter)
+        P[rows], sigma[rows] = _calibrate_block(D2[rows], entropy[rows], tol, max_iter)
     return P, sigma
 
 
@@ -60,7 +60,7 @@ def mean_bandwidth(D2, perplexity):
     return float(bandwidths(D2, perplexity).mean()) or 1.0
 
 
-def _calibrate_block(D2, entropy, tol, n_iter):
+def _calibrate_block(D2, entropy, tol, max_iter):
     nearest = D2.min(axis=1, keepdims=True)
     if not np.isfinite(nearest).all():
         raise InputError("Each row needs a finite distance to at least one other row; some have none.")
@@ -73,7 +73,7 @@ def _calibrate_block(D2, entropy, tol, n_iter):
     low, high = np.full(len(D2), -2 * np.log(_WIDEST)), np.full(len(D2), 2 * np.log(_WIDEST))
     t = np.zeros(len(D2))  # log(scale / 2 sigma^2)
     active = np.flatnonzero(~flat)
-    for _ in range(n_iter):
+    for _ in range(max_iter):
         if not len(active):
             break
         H, slope = _entropy(E[active], np.exp(t[active]))

@@ -28,11 +28,11 @@ class Minimum:
 
 
 @on_one_thread
-def minimize(fun, x, *, n_iter=300, tol=1e-6, callback=None, done=0, solver="lbfgs", **options):
+def minimize(fun, x, *, max_iter=300, tol=1e-6, callback=None, done=0, solver="lbfgs", **options):
     """Minimise ``fun(x) -> (value, gradient)`` from x, an array of any shape, which the gradient has too.
 
     The value never ends above that of the start. The run stops when an iteration lowers it by less than `tol` of it,
-    when the gradient vanishes, after `n_iter` iterations, or when ``callback(iteration, value, x)``, counted from
+    when the gradient vanishes, after `max_iter` iterations, or when ``callback(iteration, value, x)``, counted from
     `done`, returns True.
 
     solver : "lbfgs", with the options of `lbfgs`, or "scg", scaled conjugate gradients, which have none.
@@ -48,19 +48,19 @@ def minimize(fun, x, *, n_iter=300, tol=1e-6, callback=None, done=0, solver="lbf
         return callback is not None and callback(done + iteration, value, x.reshape(shape).copy())
 
     if solver == "scg":
-        found = scaled_conjugate_gradients(flat, x.ravel(), n_iter=n_iter, tol=tol, callback=watch)
+        found = scaled_conjugate_gradients(flat, x.ravel(), max_iter=max_iter, tol=tol, callback=watch)
     else:
-        found = lbfgs(flat, x.ravel(), n_iter=n_iter, tol=tol, callback=watch, **options)
+        found = lbfgs(flat, x.ravel(), max_iter=max_iter, tol=tol, callback=watch, **options)
     return Minimum(found.x.reshape(shape), found.value, found.n_iter, found.stop_reason)
 
 
 def lbfgs(
-    fun, x, *, n_iter, tol, callback, gradient_tol=1e-12, relative=False, memory=10, n_evaluations=None, bounds=None
+    fun, x, *, max_iter, tol, callback, gradient_tol=1e-12, relative=False, memory=10, n_evaluations=None, bounds=None
 ):
     """scipy's L-BFGS-B.
 
     In its `tol` a value below 1 counts as 1, but not with `relative`, where the gradient must vanish too. `memory` is
-    the number of past steps that it remembers; `n_evaluations` of `fun` at most, 10 n_iter by default.
+    the number of past steps that it remembers; `n_evaluations` of `fun` at most, 10 max_iter by default.
     """
     done, last, reason = 0, np.inf, ""
 
@@ -76,7 +76,7 @@ def lbfgs(
             raise StopIteration
 
     options: dict[str, Any] = {
-        "maxiter": n_iter, "maxfun": n_evaluations or 10 * n_iter, "maxcor": memory,
+        "maxiter": max_iter, "maxfun": n_evaluations or 10 * max_iter, "maxcor": memory,
         "ftol": 0.0 if relative else tol, "gtol": 0.0 if relative else gradient_tol,
     }  # fmt: skip
     found = scipy_minimize(fun, x, jac=True, method="L-BFGS-B", callback=watch, bounds=bounds, options=options)
@@ -84,7 +84,7 @@ def lbfgs(
     return Minimum(found.x, float(found.fun), done, reason or ("max_iter" if found.status == 1 else "converged"))
 
 
-def scaled_conjugate_gradients(fun, x, *, n_iter, tol, callback):
+def scaled_conjugate_gradients(fun, x, *, max_iter, tol, callback):
     """Moller's method: a conjugate direction, a step length from the curvature along it, no line search.
 
     step = -d.g / (d.H d + lambda |d|^2), with H d from a difference of gradients. A step that would raise the value is
@@ -92,7 +92,7 @@ def scaled_conjugate_gradients(fun, x, *, n_iter, tol, callback):
     """
     value, gradient = fun(x)
     direction, damping, reason, done = -gradient, None, "max_iter", 0
-    while done < n_iter:
+    while done < max_iter:
         slope = float(direction @ gradient)
         if slope >= 0:  # no descent: start again along the gradient
             direction = -gradient

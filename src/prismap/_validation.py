@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, ParamSpec
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,37 +13,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from prismap.exceptions import InputError
 
-P = ParamSpec("P")
-
 #: Magnitudes whose distances single precision can still tell; larger or smaller rows must be rescaled.
 SMALLEST, LARGEST = 1e-35, 1e35
 #: Magnitudes whose squares single precision can hold; rows outside are computed with in double.
 SINGLE_SMALLEST, SINGLE_LARGEST = 1e-9, 1e15
-
-
-def renamed(**names: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
-    """An ``__init__`` that refuses the old names of its parameters, given as ``old="new"``, with the new ones."""
-    return refusing({old: f"it is called {new!r} now" for old, new in names.items()})
-
-
-def moved(**places: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
-    """An ``__init__`` that refuses parameters that have moved, given as ``old="where it is now"``."""
-    return refusing({old: f"write {new}" for old, new in places.items()})
-
-
-def refusing(advice: dict[str, str]) -> Callable[[Callable[P, None]], Callable[P, None]]:
-    """An ``__init__`` that refuses some parameters, each with a word on what to do."""
-
-    def refuse(init: Callable[P, None]) -> Callable[P, None]:
-        @wraps(init)
-        def checked(*args: P.args, **options: P.kwargs) -> None:
-            for old in advice.keys() & options.keys():
-                raise TypeError(f"{type(args[0]).__name__} has no parameter {old!r}; {advice[old]}.")
-            init(*args, **options)
-
-        return checked
-
-    return refuse
 
 
 def changed(estimator: Any, **params: Any) -> Any:

@@ -3,7 +3,7 @@
 A bundle is a zip archive that `numpy.load` opens too: ``header.json`` first, then one uncompressed ``<name>.npy`` per
 array, then ``sha256.txt``, one digest over all of them. The header repeats the dtype and shape of every array, and all
 of it is compared with the directory of the archive before a single array is read, so that a file cannot ask for more
-memory than it has bytes. The page docs/file_format.md describes every version.
+memory than it has bytes. The page docs/file_format.md describes the format.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ from prismap._version import __version__
 from prismap.exceptions import FileFormatError, InputError
 
 FORMAT = "prismap-bundle"
-#: 1 had no digest; 2 ends with one over header and arrays.
-FORMAT_VERSION = 2
+FORMAT_VERSION = 1
 #: The largest file `read_bundle` opens unless told otherwise.
 MAX_BYTES = 4 * 2**30
 
@@ -153,7 +152,7 @@ def read_bundle(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> 
                 name: _read_array(archive, entries[f"{name}.npy"], dtype, shape, digest)
                 for name, (dtype, shape) in declared.items()
             }
-            if document["version"] > 1 and archive.read(entries[_DIGEST]) != digest.hexdigest().encode():
+            if archive.read(entries[_DIGEST]) != digest.hexdigest().encode():
                 raise FileFormatError(
                     f"{path} is damaged or was put together from several files: its header and arrays do not have the "
                     f"SHA-256 digest that it states."
@@ -211,17 +210,15 @@ def _check_directory(archive: zipfile.ZipFile, n_bytes: int, path: Path) -> dict
 
 
 def _parse_header(text: bytes, path: Path) -> dict[str, Any]:
-    """The header, if it is ours and of a version this library knows."""
+    """The header, if it is ours and of the version that this library reads."""
     document = json.loads(text)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise FileFormatError(f"{path} was not written by prismap: its header does not say {FORMAT!r}.")
     version = document.get("version")
-    if not isinstance(version, int) or version < 1:
-        raise FileFormatError(f"{path} has no valid format version (found {version!r}).")
-    if version > FORMAT_VERSION:
+    if version != FORMAT_VERSION:
         raise FileFormatError(
-            f"{path} has format version {version} (prismap {document.get('library')}); this is prismap {__version__}, "
-            f"which reads versions up to {FORMAT_VERSION}. Update prismap."
+            f"{path} has format version {version!r} (prismap {document.get('library')}); this is prismap "
+            f"{__version__}, which reads version {FORMAT_VERSION}. Update prismap."
         )
     for key, kind in (("library", str), ("arrays", dict), ("header", dict)):
         if not isinstance(document.get(key), kind):
@@ -233,8 +230,7 @@ def _check_declared(
     document: dict[str, Any], entries: dict[str, zipfile.ZipInfo], path: Path
 ) -> dict[str, tuple[np.dtype[Any], tuple[int, ...]]]:
     """dtype and shape of every array as the header declares them, each agreeing with the size of its entry."""
-    others = {_HEADER} if document["version"] == 1 else {_HEADER, _DIGEST}
-    if {f"{name}.npy" for name in document["arrays"]} | others != set(entries):
+    if {f"{name}.npy" for name in document["arrays"]} | {_HEADER, _DIGEST} != set(entries):
         raise FileFormatError(f"{path} is damaged: its header lists other arrays than it holds.")
     declared = {}
     for name, about in document["arrays"].items():

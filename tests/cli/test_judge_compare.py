@@ -89,7 +89,6 @@ def test_judge_refuses_targets_by_the_name_of_their_column(refused, coordinates,
     assert "--clustered is for classes" in refused("judge", coordinates, *words, "--clustered", "--id", "key")
     text = refused("judge", coordinates, *words, "--target", "species", "--target-kind", "real")
     assert "--target-kind real needs numbers in the target 'species'" in text
-    assert "--task is called --target-kind now" in refused("judge", coordinates, *words, "--task", "real")
     assert "names 'umap_1', and so does --target" in refused("judge", coordinates, *words, "--target", "umap_1")
 
 

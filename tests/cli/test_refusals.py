@@ -28,8 +28,6 @@ def refused_map(refused, tmp_path):
         (["map", "d.csv", "-o", "out", "--supervision", "-1"], "--supervision: auto, max or a number from 0"),
         (["map", "d.csv", "-o", "out", "--seed", "-1"], "--seed: a whole number from 0"),
         (["map", "d.csv", "-o", "out", "--impute", "mean"], "--impute: invalid choice"),
-        (["map", "d.csv", "-o", "out", "--kind", "similarity"], "--kind is called --data now"),
-        (["map", "d.csv", "-o", "out", "--task", "real"], "--task is called --target-kind now"),
         (["map", "nowhere.csv", "-o", "out"], "there is no file nowhere.csv"),
         (["report", "nowhere"], "there is no file nowhere"),
         (["apply", "nowhere", "d.csv", "-o", "out.xls"], "-o must name a .parquet, .csv or .h5ad file"),

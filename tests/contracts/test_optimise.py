@@ -15,7 +15,7 @@ def rosenbrock(x):
 
 @pytest.mark.parametrize("solver", ["scg", "lbfgs"])
 def test_minimisers_find_the_minimum(solver):
-    result = minimize(rosenbrock, np.array([0.5, 1.2, 0.7, 2.0]), solver=solver, n_iter=3000, tol=0.0)
+    result = minimize(rosenbrock, np.array([0.5, 1.2, 0.7, 2.0]), solver=solver, max_iter=3000, tol=0.0)
     assert result.stop_reason == "converged"
     np.testing.assert_allclose(result.x, 1, atol=2e-4)
     assert result.value == pytest.approx(rosen(result.x))
@@ -23,7 +23,7 @@ def test_minimisers_find_the_minimum(solver):
 
 def test_scaled_conjugate_gradients_end_on_a_quadratic_in_as_many_steps_as_variables():
     A = np.diag([1.0, 4.0, 9.0, 30.0, 50.0])
-    result = minimize(lambda x: (x @ A @ x / 2, A @ x), np.ones(5), solver="scg", n_iter=15, tol=0.0)
+    result = minimize(lambda x: (x @ A @ x / 2, A @ x), np.ones(5), solver="scg", max_iter=15, tol=0.0)
     assert result.value < 1e-8
 
 
@@ -31,7 +31,7 @@ def test_scaled_conjugate_gradients_end_on_a_quadratic_in_as_many_steps_as_varia
 def test_minimisers_only_go_down_and_report_each_step(solver):
     seen = []
     start = np.array([-1.2, 1.0, 0.7])
-    result = minimize(rosenbrock, start, solver=solver, n_iter=25, callback=lambda i, v, x: seen.append((i, v)))
+    result = minimize(rosenbrock, start, solver=solver, max_iter=25, callback=lambda i, v, x: seen.append((i, v)))
     values = [rosen(start), *(value for _, value in seen)]
     assert all(after <= before for before, after in pairwise(values))
     assert [number for number, _ in seen] == list(range(1, 26))
@@ -69,7 +69,7 @@ def test_a_step_into_the_infinite_is_taken_back():
         return (np.inf, np.zeros(1)) if x[0] > 2 else (float(-np.log(2.5 - x[0])) + x[0] ** 4, -x / x + 4 * x**3)
 
     start = np.array([-1.9])
-    assert minimize(wall, start, solver="scg", n_iter=1).value < wall(start)[0]
+    assert minimize(wall, start, solver="scg", max_iter=1).value < wall(start)[0]
 
 
 def test_bounds_are_kept():
@@ -91,7 +91,7 @@ def test_variables_keep_their_shape_and_iterations_are_counted_on():
         return (1 - a) ** 2 + 100 * (b - a**2) ** 2, np.array([[-2 * (1 - a) - 400 * a * (b - a**2), 200 * (b - a**2)]])
 
     far = np.array([[-1.2, 1.0]])
-    short = minimize(rosenbrock, far, n_iter=5, tol=0)
+    short = minimize(rosenbrock, far, max_iter=5, tol=0)
     assert (short.stop_reason, short.n_iter) == ("max_iter", 5)
     seen = []
     run = minimize(rosenbrock, far, tol=0, done=100, callback=lambda *news: bool(seen.append(news)) or news[0] == 103)

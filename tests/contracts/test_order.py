@@ -58,7 +58,7 @@ def test_distances_do_not_feel_order_or_names(name):
 
 #: Those that neither draw their start nor, like t-SNE, make much of every rounding; descents are run to their end.
 EMBEDDINGS = [
-    MDS(kind="classical"), MDS(tol=1e-12, n_iter=3000), Isomap(), LLE(), SOM(), GTM(), NeRV(perplexity=10),
+    MDS(kind="classical"), MDS(tol=1e-12, max_iter=3000), Isomap(), LLE(), SOM(), GTM(), NeRV(perplexity=10),
 ]  # fmt: skip
 
 

@@ -65,7 +65,7 @@ class Counting(Metric):
 def test_every_embedding_is_fitted_on_one_thread(name):
     rng = np.random.default_rng(0)
     X, made = rng.normal(size=(24, 3)), getattr(embeddings, name)(metric=Counting())
-    made.set_params(**{key: 6 for key in ("n_iter", "n_neighbors", "perplexity") if key in made.get_params()})
+    made.set_params(**{key: 6 for key in ("max_iter", "n_neighbors", "perplexity") if key in made.get_params()})
     with threadpool_limits(2, user_api="blas"):
         made.fit(X, np.arange(24) % 2)
     assert made.metric_.seen_
@@ -76,7 +76,7 @@ def test_every_embedding_is_fitted_on_one_thread(name):
 def test_every_mapping_is_fitted_and_places_on_one_thread(name):
     rng = np.random.default_rng(0)
     X, made = rng.normal(size=(24, 3)), getattr(mappings, name)(metric=Counting())
-    made.set_params(**{key: 6 for key in ("n_iter", "perplexity") if key in made.get_params()})
+    made.set_params(**{key: 6 for key in ("max_iter", "perplexity") if key in made.get_params()})
     with threadpool_limits(2, user_api="blas"):
         made.fit(X, X[:, :2]).transform(X[:2])
     assert made.metric_.seen_

@@ -15,7 +15,7 @@ from prismap._checkpoint import Checkpoint, fingerprint
 from prismap.embeddings import TSNE
 from prismap.exceptions import InputError
 
-OPTIONS = {"perplexity": 10, "n_iter": 200, "tol": 0.001, "random_state": 0}
+OPTIONS = {"perplexity": 10, "max_iter": 200, "tol": 0.001, "random_state": 0}
 
 
 class Killed(Exception):
@@ -58,7 +58,7 @@ def test_a_killed_process_goes_on(tmp_path):
         "from sklearn.datasets import make_blobs; from prismap.embeddings import TSNE\n"
         "def tell(iteration, *_): print(iteration, flush=True)\n"
         "X, _ = make_blobs(60, 5, centers=4, cluster_std=2.0, random_state=0)\n"
-        "TSNE(perplexity=10, n_iter=10**6, tol=0, random_state=0, callback=tell, checkpoint=sys.argv[1]).fit(X)\n"
+        "TSNE(perplexity=10, max_iter=10**6, tol=0, random_state=0, callback=tell, checkpoint=sys.argv[1]).fit(X)\n"
     )
     with subprocess.Popen([sys.executable, "-c", script, tmp_path], stdout=subprocess.PIPE, text=True) as process:
         lines = [process.stdout.readline() for _ in range(3)]
@@ -70,11 +70,11 @@ def test_a_killed_process_goes_on(tmp_path):
         seen.append(iteration)
         return True
 
-    TSNE(perplexity=10, n_iter=10**6, tol=0, random_state=0, callback=stop, checkpoint=tmp_path).fit(X)
+    TSNE(perplexity=10, max_iter=10**6, tol=0, random_state=0, callback=stop, checkpoint=tmp_path).fit(X)
     assert seen[0] >= int(lines[-1])
 
 
-@pytest.mark.parametrize("change", [{"n_iter": 150}, {"tol": 0.01}, {"perplexity": 9}, {"early_exaggeration": 4}])
+@pytest.mark.parametrize("change", [{"max_iter": 150}, {"tol": 0.01}, {"perplexity": 9}, {"early_exaggeration": 4}])
 def test_another_run_is_refused(tmp_path, always, change):
     X, _ = make_blobs(60, 5, random_state=0)
     with pytest.raises(Killed):

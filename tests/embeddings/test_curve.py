@@ -44,7 +44,7 @@ def test_the_map_is_that_of_unsorted_rows_but_for_rounding(sorted_rows, monkeypa
     monkeypatch.setattr(tsne, "FFT_ROWS", 301)
     X, _ = make_blobs(n_rows, 5, centers=4, cluster_std=2.0, random_state=0)
     seen = []
-    options = {"perplexity": 10, "n_iter": 50, "tol": 0, "random_state": 0}
+    options = {"perplexity": 10, "max_iter": 50, "tol": 0, "random_state": 0}
     ours = TSNE(callback=lambda i, error, Y: seen.append((error, Y)), **options).fit(X)
     monkeypatch.setattr(_descent, "SORTED_ROWS", 10**9)
     theirs = TSNE(callback=lambda i, error, Y: seen.append((error, Y)), **options).fit(X)
@@ -58,7 +58,7 @@ def test_the_map_is_that_of_unsorted_rows_but_for_rounding(sorted_rows, monkeypa
 def test_a_sorted_run_goes_on_to_the_same_bits(sorted_rows, monkeypatch, tmp_path, last):
     monkeypatch.setattr(_checkpoint, "SECONDS_BETWEEN", 0.0)
     X, _ = make_blobs(120, 5, centers=4, cluster_std=2.0, random_state=0)
-    options = {"perplexity": 10, "n_iter": 200, "tol": 0.001, "random_state": 0}
+    options = {"perplexity": 10, "max_iter": 200, "tol": 0.001, "random_state": 0}
     whole = TSNE(**options).fit(X)
 
     def stop(iteration, *_):

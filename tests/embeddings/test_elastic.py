@@ -12,7 +12,7 @@ from prismap.metrics.mixture import MixtureMetric
 from reference.dissimilarities_reference import elastic_stress
 
 
-@parametrize_with_checks([ElasticMDS(n_iter=20)])
+@parametrize_with_checks([ElasticMDS(max_iter=20)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -49,7 +49,7 @@ def test_both_solvers_reach_the_same_stress(rows):
 def test_unit_weights_are_metric_mds(rows):
     D = cdist(rows, rows)
     start = np.random.default_rng(2).normal(size=(40, 2))
-    ours = ElasticMDS(weights="uniform", init=start, tol=0, n_iter=2000).fit(rows)
+    ours = ElasticMDS(weights="uniform", init=start, tol=0, max_iter=2000).fit(rows)
     positions, theirs = smacof(
         D, init=ours.embedding_, n_init=1, max_iter=500, eps=1e-12, normalized_stress=False, metric=True
     )
@@ -116,10 +116,10 @@ def test_more_starts_never_end_higher(rows):
 
 
 def test_random_and_given_starts(rows):
-    a, b = (ElasticMDS(init="random", random_state=seed, n_iter=1).fit(rows).embedding_ for seed in (0, 1))
+    a, b = (ElasticMDS(init="random", random_state=seed, max_iter=1).fit(rows).embedding_ for seed in (0, 1))
     assert not np.allclose(a, b)
     best = ElasticMDS(random_state=0).fit(rows)
-    stayed = ElasticMDS(init=best.embedding_, n_iter=1).fit(rows)
+    stayed = ElasticMDS(init=best.embedding_, max_iter=1).fit(rows)
     np.testing.assert_allclose(stayed.embedding_, best.embedding_, atol=1e-2)
 
 

@@ -14,7 +14,7 @@ from prismap.metrics import FisherMetric
 from reference.lattice_reference import gtm_reference
 
 
-@parametrize_with_checks([GTM(n_iter=4)])
+@parametrize_with_checks([GTM(max_iter=4)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -43,7 +43,7 @@ def test_steps_equal_the_slow_twin(small):
     W, noise, slow_R, objectives = gtm_reference(X - X.mean(axis=0), basis(nodes), R.T, penalty, 1.7, 6)
     seen = []
     sheet = fit_sheet(
-        VectorSpace(X), nodes, basis(nodes), R, penalty, variance=1.7, n_iter=6, tol=0.0,
+        VectorSpace(X), nodes, basis(nodes), R, penalty, variance=1.7, max_iter=6, tol=0.0,
         callback=lambda step, error, Y: seen.append(-error),
     )  # fmt: skip
     assert 1 / sheet.precision == pytest.approx(noise)
@@ -54,7 +54,7 @@ def test_steps_equal_the_slow_twin(small):
 
 def test_distances_give_the_fit_that_vectors_give(small):
     X, nodes, basis, R, penalty = small
-    run = {"variance": 1.7, "n_iter": 15, "tol": 0.0}
+    run = {"variance": 1.7, "max_iter": 15, "tol": 0.0}
     vectors = fit_sheet(VectorSpace(X), nodes, basis(nodes), R, penalty, **run)
     D2 = pairwise_distances(X) ** 2
     distances = fit_sheet(RelationalSpace(D2, dimension=3), nodes, basis(nodes), R, penalty, **run)
@@ -66,7 +66,7 @@ def test_distances_give_the_fit_that_vectors_give(small):
 def test_the_objective_never_falls(plane):
     X, _ = plane
     seen = []
-    GTM(alpha=5.0, tol=0.0, n_iter=40, callback=lambda i, error, Y: seen.append(error), random_state=0).fit(X)
+    GTM(alpha=5.0, tol=0.0, max_iter=40, callback=lambda i, error, Y: seen.append(error), random_state=0).fit(X)
     assert np.diff(seen).max() <= 1e-9
     assert seen[0] - seen[-1] > 0.5
 
@@ -161,7 +161,7 @@ def test_stops_are_told_and_bad_input_is_refused(plane, monkeypatch):
     X, _ = plane
     model = GTM(callback=lambda i, e, Y: i == 5).fit(X)
     assert (model.n_iter_, model.stop_reason_) == (5, "callback")
-    assert GTM(n_iter=2).fit(X).stop_reason_ == "max_iter"
+    assert GTM(max_iter=2).fit(X).stop_reason_ == "max_iter"
     assert GTM().fit(X).stop_reason_ == "converged"
     with pytest.raises(InputError, match=r"grid=\(30, 30\) has 900 nodes"):
         GTM(grid=(30, 30)).fit(X)

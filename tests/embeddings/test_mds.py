@@ -29,7 +29,7 @@ def plane():
 
 
 @pytest.mark.filterwarnings("ignore:.*pairs of rows are closer:prismap.exceptions.PrismapWarning")
-@parametrize_with_checks([MDS(kind=kind, n_iter=5) for kind in KINDS])
+@parametrize_with_checks([MDS(kind=kind, max_iter=5) for kind in KINDS])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -78,7 +78,7 @@ def test_negative_mass_of_many_rows_is_an_estimate_from_some(X, monkeypatch):
 @pytest.mark.parametrize("kind", ["metric", "sammon"])
 @pytest.mark.parametrize("init", ["classical", "random"])
 def test_planar_rows_are_recovered_exactly(plane, kind, init):
-    model = MDS(kind=kind, init=init, tol=1e-15, n_iter=1000, random_state=1).fit(plane)
+    model = MDS(kind=kind, init=init, tol=1e-15, max_iter=1000, random_state=1).fit(plane)
     np.testing.assert_allclose(pairwise_distances(model.embedding_), pairwise_distances(plane), atol=1e-5)
     assert model.objective_ < 1e-10
 
@@ -92,7 +92,7 @@ def test_metric_agrees_with_scikit_learn(X):
         return model.fit(X, init=start)
 
     theirs = peer(PCA(2).fit_transform(X))
-    ours = MDS(tol=1e-12, n_iter=1000, random_state=0).fit(X)
+    ours = MDS(tol=1e-12, max_iter=1000, random_state=0).fit(X)
     for end, stress, stayed in [
         (theirs.embedding_, theirs.stress_, MDS(init=theirs.embedding_, tol=1e-12).fit(X)),
         (ours.embedding_, ours.objective_, peer(ours.embedding_)),
@@ -115,7 +115,7 @@ def test_sammon_lowers_its_own_stress_and_minds_small_distances(X):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_precomputed_and_metric_objects_equal_the_named_metric(X, kind):
-    options = {"kind": kind, "n_iter": 15, "random_state": 0}
+    options = {"kind": kind, "max_iter": 15, "random_state": 0}
     named = MDS(metric="manhattan", **options).fit_transform(X)
     given = MDS(metric="precomputed", **options).fit_transform(pairwise_distances(X, metric="manhattan"))
     passed = MDS(metric=NamedMetric("manhattan"), **options).fit_transform(X)
@@ -126,7 +126,7 @@ def test_precomputed_and_metric_objects_equal_the_named_metric(X, kind):
 def test_a_metric_with_a_target_makes_the_fisher_form():
     """The same as its distances passed ready-made; the labels count."""
     X, y = make_blobs(60, 3, centers=3, cluster_std=3.0, random_state=0)
-    options = {"n_iter": 5, "random_state": 0}
+    options = {"max_iter": 5, "random_state": 0}
     model = MDS(metric=FisherMetric(perplexity=8, random_state=0), **options).fit(X, y)
     given = MDS(metric="precomputed", **options).fit_transform(np.array(model.metric_.pairwise(), dtype=float))
     np.testing.assert_allclose(model.embedding_, given, atol=1e-4 * np.abs(given).max())
@@ -201,7 +201,7 @@ def test_same_seed_same_bits_and_callback_stops(X, kind):
     first = MDS(kind=kind, init="random", callback=stop, random_state=3).fit(X)
     assert [iteration for iteration, _ in seen] == [1, 2, 3, 4]
     assert (first.stop_reason_, first.n_iter_, first.objective_) == ("callback", 4, seen[-1][1])
-    again = MDS(kind=kind, init="random", n_iter=4, random_state=3).fit(X)
+    again = MDS(kind=kind, init="random", max_iter=4, random_state=3).fit(X)
     assert again.stop_reason_ == "max_iter"
     np.testing.assert_array_equal(first.embedding_, again.embedding_)
 

@@ -167,8 +167,8 @@ def test_the_callback_stops_the_run_and_seeds_fix_it(cloud):
 
 
 def test_trouble_is_told(cloud, monkeypatch):
-    with pytest.warns(ConvergenceWarning, match="n_iter"):
-        MVU(n_iter=3, random_state=0).fit(cloud)
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        MVU(max_iter=3, random_state=0).fit(cloud)
     with pytest.raises(InputError, match="falls into .* parts"):
         MVU(n_neighbors=1).fit(cloud)
     with pytest.raises(InputError, match="n_components=12 of MVU needs at least 13 rows"):

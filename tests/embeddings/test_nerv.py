@@ -31,7 +31,7 @@ def roll():
 
 
 @pytest.mark.filterwarnings("ignore:perplexity=:prismap.exceptions.PrismapWarning")
-@parametrize_with_checks([NeRV(kernel=kernel, n_iter=3) for kernel in KERNELS])
+@parametrize_with_checks([NeRV(kernel=kernel, max_iter=3) for kernel in KERNELS])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -40,7 +40,7 @@ def test_scikit_learn_contract(estimator, check):
 @pytest.mark.parametrize("init", ["classical", "random"])
 def test_neighbours_are_kept_from_every_start(digits, kernel, init):
     X, y = digits
-    model = NeRV(kernel=kernel, init=init, n_iter=150, random_state=0).fit(X)
+    model = NeRV(kernel=kernel, init=init, max_iter=150, random_state=0).fit(X)
     D = pairwise_distances(model.embedding_)
     np.fill_diagonal(D, np.inf)
     assert np.mean(y[D.argmin(axis=1)] != y) < 0.08
@@ -67,7 +67,7 @@ def test_gamma_trades_precision_for_recall(roll):
 def test_planar_rows_are_recovered(gamma):
     """In the plane p = q is within reach: the cost vanishes and distances are those of the data."""
     X = np.random.default_rng(0).normal(size=(50, 2))
-    model = NeRV(gamma=gamma, perplexity=12, tol=1e-13, n_iter=2000, random_state=0).fit(X)
+    model = NeRV(gamma=gamma, perplexity=12, tol=1e-13, max_iter=2000, random_state=0).fit(X)
     assert model.objective_ < 1e-5
     D, E = pairwise_distances(X), pairwise_distances(model.embedding_)
     near = np.median(D) > D
@@ -76,14 +76,14 @@ def test_planar_rows_are_recovered(gamma):
 
 def test_gaussian_objective_is_equation_4_3(digits):
     X = digits[0][:30]
-    model = NeRV(gamma=0.3, perplexity=6, n_iter=20, random_state=0).fit(X)
+    model = NeRV(gamma=0.3, perplexity=6, max_iter=20, random_state=0).fit(X)
     P, sigma = slow.row_affinities(pairwise_distances(X), 6)
     assert model.objective_ == pytest.approx(slow.nerv_cost(model.embedding_, P, sigma, 0.3), rel=1e-4)
 
 
 def test_student_objective_is_without_the_pull(digits):
     X = digits[0][:30]
-    model = NeRV(gamma=0.3, kernel="student", perplexity=6, n_iter=20, random_state=0).fit(X)
+    model = NeRV(gamma=0.3, kernel="student", perplexity=6, max_iter=20, random_state=0).fit(X)
     P = slow.row_affinities(pairwise_distances(X), 6)[0]
     floored = np.maximum((P + P.T) / 60, SMALLEST_AFFINITY)
     assert model.objective_ == pytest.approx(slow.tnerv_cost(model.embedding_, floored, 0.3), rel=1e-4)
@@ -126,7 +126,7 @@ def test_annealing_finds_better_maps(roll):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_precomputed_and_metric_objects_equal_the_named_metric(digits, kernel):
     X = digits[0][:60]
-    options = {"kernel": kernel, "n_iter": 5, "random_state": 0}
+    options = {"kernel": kernel, "max_iter": 5, "random_state": 0}
     named = NeRV(metric="manhattan", **options).fit_transform(X)
     given = NeRV(metric="precomputed", **options).fit_transform(pairwise_distances(X, metric="manhattan"))
     np.testing.assert_array_equal(NeRV(metric=NamedMetric("manhattan"), **options).fit_transform(X), named)
@@ -136,7 +136,7 @@ def test_precomputed_and_metric_objects_equal_the_named_metric(digits, kernel):
 def test_a_metric_with_a_target_makes_the_fisher_form():
     """The same as its distances passed ready-made; the labels count."""
     X, y = make_blobs(60, 3, centers=3, cluster_std=3.0, random_state=0)
-    options = {"n_iter": 3, "random_state": 0}
+    options = {"max_iter": 3, "random_state": 0}
     model = NeRV(metric=FisherMetric(perplexity=8, random_state=0), **options).fit(X, y)
     given = NeRV(metric="precomputed", **options).fit_transform(np.array(model.metric_.pairwise(), dtype=float))
     np.testing.assert_allclose(model.embedding_, given, atol=1e-4 * np.abs(given).max())

@@ -74,7 +74,7 @@ def test_a_settled_map_is_as_good_as_the_map_of_all_iterations(n_rows):
 def test_a_callback_sees_every_fiftieth_iteration_of_both_phases():
     X, _ = make_blobs(60, 5, centers=4, random_state=3)
     seen = []
-    model = TSNE(perplexity=8, tol=0, n_iter=200, callback=lambda *call: seen.append(call[0]), random_state=0).fit(X)
+    model = TSNE(perplexity=8, tol=0, max_iter=200, callback=lambda *call: seen.append(call[0]), random_state=0).fit(X)
     assert seen == [50, 100, 150, 200, 250, 300]
     assert model.n_iter_ == 300
 

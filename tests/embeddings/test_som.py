@@ -15,7 +15,7 @@ from prismap.metrics import FisherMetric
 from reference.lattice_reference import som_step_reference
 
 
-@parametrize_with_checks([SOM(n_iter=4)])
+@parametrize_with_checks([SOM(max_iter=4)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -216,11 +216,11 @@ def test_the_callback_stops_and_seeds_fix(plane):
 
 def test_bad_input_is_refused(plane, monkeypatch):
     X, _ = plane
-    model = SOM(metric="precomputed", n_iter=3).fit(pairwise_distances(X[:30]))
+    model = SOM(metric="precomputed", max_iter=3).fit(pairwise_distances(X[:30]))
     with pytest.raises(InputError, match="distances alone"):
         model.inverse_transform(np.zeros((1, 2)))
     with pytest.raises(InputError, match=r"shape \(m, 2\)"):
-        SOM(n_iter=3).fit(X).inverse_transform(np.zeros((1, 3)))
+        SOM(max_iter=3).fit(X).inverse_transform(np.zeros((1, 3)))
     monkeypatch.setattr("prismap._blocks.available_bytes", lambda: 1000)
     with pytest.raises(InputError, match="Use a smaller grid"):
         SOM().fit(X)

@@ -29,7 +29,7 @@ def many():
 
 
 @pytest.mark.filterwarnings("ignore:perplexity=:prismap.exceptions.PrismapWarning")
-@parametrize_with_checks([TSNE(n_iter=4)])
+@parametrize_with_checks([TSNE(max_iter=4)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -43,7 +43,7 @@ def one_neighbour_error(Y, y):
 @pytest.mark.parametrize("init", ["auto", "pca", "spectral", "random"])
 def test_clusters_stay_together_from_every_start(blobs, init):
     X, y = blobs
-    model = TSNE(perplexity=10, init=init, n_iter=150, tol=0, random_state=0).fit(X)
+    model = TSNE(perplexity=10, init=init, max_iter=150, tol=0, random_state=0).fit(X)
     assert one_neighbour_error(model.embedding_, y) == 0
     assert model.stop_reason_ == "max_iter"
     assert model.n_iter_ == 75 + 150
@@ -51,13 +51,13 @@ def test_clusters_stay_together_from_every_start(blobs, init):
 
 def test_neighbours_are_preserved_on_digits():
     X = load_digits().data[:700]
-    Y = TSNE(n_iter=250, random_state=0).fit_transform(X)
+    Y = TSNE(max_iter=250, random_state=0).fit_transform(X)
     assert trustworthiness(X, Y, n_neighbors=10) > 0.97
 
 
 def test_objective_is_the_divergence_of_the_positions(blobs):
     X, _ = blobs
-    model = TSNE(perplexity=10, n_iter=60, random_state=0).fit(X[:40])
+    model = TSNE(perplexity=10, max_iter=60, random_state=0).fit(X[:40])
     P = joint_affinities(*model.metric_.kneighbors(None, 39), model.perplexity_).toarray()
     assert P.sum() == pytest.approx(1)
     assert model.kl_divergence_ == pytest.approx(slow_cost(model.embedding_, P), rel=1e-9)
@@ -67,7 +67,7 @@ def test_objective_is_the_divergence_of_the_positions(blobs):
 def test_engines_agree_on_the_objective(many):
     """The tree's estimate of the divergence is close to the exact one at the same positions."""
     X, _ = many
-    model = TSNE(n_iter=100, random_state=0).fit(X)
+    model = TSNE(max_iter=100, random_state=0).fit(X)
     P = joint_affinities(*model.metric_.kneighbors(None, 90), 30).toarray()
     assert model.kl_divergence_ == pytest.approx(slow_cost_by_matrix(model.embedding_, P), rel=0.01)
 
@@ -94,17 +94,17 @@ def slow_cost_by_matrix(Y, P):
 @pytest.mark.parametrize("size", ["blobs", "many"])
 def test_same_seed_same_bits_at_any_n_jobs(size, request):
     X, _ = request.getfixturevalue(size)
-    runs = [TSNE(n_iter=20, init="random", random_state=5, n_jobs=jobs).fit(X) for jobs in (None, 1, 2)]
+    runs = [TSNE(max_iter=20, init="random", random_state=5, n_jobs=jobs).fit(X) for jobs in (None, 1, 2)]
     for run in runs[1:]:
         np.testing.assert_array_equal(run.embedding_, runs[0].embedding_)
         assert run.kl_divergence_ == runs[0].kl_divergence_
-    assert not np.array_equal(runs[0].embedding_, TSNE(n_iter=20, random_state=6).fit_transform(X))
+    assert not np.array_equal(runs[0].embedding_, TSNE(max_iter=20, random_state=6).fit_transform(X))
 
 
 @pytest.mark.parametrize("size", ["blobs", "many"])
 def test_precomputed_and_metric_objects_equal_the_named_metric(size, request):
     X, _ = request.getfixturevalue(size)
-    options = {"perplexity": 8, "n_iter": 10, "init": "spectral", "random_state": 0}
+    options = {"perplexity": 8, "max_iter": 10, "init": "spectral", "random_state": 0}
     named = TSNE(metric="manhattan", **options).fit_transform(X)
     given = TSNE(metric="precomputed", **options).fit_transform(pairwise_distances(X, metric="manhattan"))
     passed = TSNE(metric=NamedMetric("manhattan"), **options).fit_transform(X)
@@ -115,7 +115,7 @@ def test_precomputed_and_metric_objects_equal_the_named_metric(size, request):
 def test_a_metric_with_a_target_makes_the_fisher_form():
     """The same as its distances passed ready-made; the labels count."""
     X, y = make_blobs(60, 3, centers=3, cluster_std=3.0, random_state=0)
-    options = {"perplexity": 5, "n_iter": 4, "init": "spectral", "random_state": 0}
+    options = {"perplexity": 5, "max_iter": 4, "init": "spectral", "random_state": 0}
     model = TSNE(metric=FisherMetric(perplexity=8, random_state=0), **options).fit(X, y)
     given = TSNE(metric="precomputed", **options).fit_transform(np.array(model.metric_.pairwise(), dtype=float))
     np.testing.assert_allclose(model.embedding_, given, atol=1e-4 * np.abs(given).max())
@@ -128,7 +128,7 @@ def test_a_metric_without_a_seed_gets_that_of_the_embedding():
     metric = FisherMetric(posterior="parzen", perplexity=10)
 
     def fitted(metric):
-        return TSNE(metric=metric, perplexity=10, n_iter=20, random_state=3).fit(X[:80], y[:80])
+        return TSNE(metric=metric, perplexity=10, max_iter=20, random_state=3).fit(X[:80], y[:80])
 
     first, again = fitted(metric), fitted(metric)
     np.testing.assert_array_equal(first.embedding_, again.embedding_)
@@ -138,7 +138,7 @@ def test_a_metric_without_a_seed_gets_that_of_the_embedding():
 
 def test_ready_made_neighbours_are_used(many):
     X, _ = many
-    options = {"n_iter": 10, "init": "random", "random_state": 0}
+    options = {"max_iter": 10, "init": "random", "random_state": 0}
     plain = TSNE(**options).fit(X)
     neighbors = plain.metric_.kneighbors(None, 90)
     np.testing.assert_array_equal(TSNE(neighbors=neighbors, **options).fit_transform(X), plain.embedding_)
@@ -172,7 +172,7 @@ def test_bad_neighbours(blobs, change, message):
 def test_tiny_data(n_rows):
     X = np.random.default_rng(0).normal(size=(n_rows, 3))
     with pytest.warns(PrismapWarning, match="perplexity=30 is too high"):
-        model = TSNE(n_iter=50, random_state=0).fit(X)
+        model = TSNE(max_iter=50, random_state=0).fit(X)
     assert model.embedding_.shape == (n_rows, 2)
     assert np.isfinite(model.embedding_).all()
     assert len(np.unique(model.embedding_, axis=0)) == n_rows
@@ -191,7 +191,7 @@ def test_duplicates_keep_their_classes_apart(n_rows, noise):
     y = np.arange(n_rows) % 4
     D = np.where(y[:, None] == y, noise * np.random.default_rng(0).random((n_rows, n_rows)), 3.0)
     D = np.triu(D, 1) + np.triu(D, 1).T
-    Y = TSNE(perplexity=10, metric="precomputed", n_iter=250, random_state=0).fit_transform(D)
+    Y = TSNE(perplexity=10, metric="precomputed", max_iter=250, random_state=0).fit_transform(D)
     assert len(np.unique(Y, axis=0)) == n_rows
     assert one_neighbour_error(Y, y) == 0
     centres = np.array([Y[y == c].mean(axis=0) for c in range(4)])
@@ -202,7 +202,7 @@ def test_duplicates_keep_their_classes_apart(n_rows, noise):
 @pytest.mark.parametrize("init", ["pca", "spectral"])
 @pytest.mark.parametrize("n_rows", [50, EXACT_ROWS + 100])
 def test_all_rows_equal(n_rows, init):
-    Y = TSNE(perplexity=5, init=init, n_iter=40, random_state=0).fit_transform(np.ones((n_rows, 3)))
+    Y = TSNE(perplexity=5, init=init, max_iter=40, random_state=0).fit_transform(np.ones((n_rows, 3)))
     assert np.isfinite(Y).all()
     assert len(np.unique(Y, axis=0)) == n_rows
 
@@ -214,7 +214,7 @@ def test_callback_sees_a_running_count_and_can_stop(blobs):
         seen.append((iteration, error, embedding))
         return iteration >= 200
 
-    model = TSNE(perplexity=10, n_iter=200, tol=0, callback=stop_late, random_state=0).fit(blobs[0])
+    model = TSNE(perplexity=10, max_iter=200, tol=0, callback=stop_late, random_state=0).fit(blobs[0])
     assert [iteration for iteration, _, _ in seen] == [50, 100, 150, 200]
     assert model.stop_reason_ == "callback"
     assert model.n_iter_ == 200
@@ -234,7 +234,7 @@ def test_an_error_in_the_callback_reaches_the_caller(blobs):
 @pytest.mark.parametrize("n_components", [1, 3, 4])
 @pytest.mark.parametrize("n_rows", [60, EXACT_ROWS + 100])
 def test_other_numbers_of_dimensions(many, n_components, n_rows):
-    Y = TSNE(n_components, perplexity=5, n_iter=20, random_state=0).fit_transform(many[0][:n_rows])
+    Y = TSNE(n_components, perplexity=5, max_iter=20, random_state=0).fit_transform(many[0][:n_rows])
     assert Y.shape == (n_rows, n_components)
     assert np.isfinite(Y).all()
     assert (Y.std(axis=0) > 0).all()
@@ -243,7 +243,7 @@ def test_other_numbers_of_dimensions(many, n_components, n_rows):
 def test_a_given_start_is_used(blobs):
     X, _ = blobs
     start = np.random.default_rng(0).normal(size=(len(X), 2))
-    options = {"perplexity": 5, "n_iter": 1, "learning_rate": 1e-12, "random_state": 0}  # stands all but still
+    options = {"perplexity": 5, "max_iter": 1, "learning_rate": 1e-12, "random_state": 0}  # stands all but still
     runs = [TSNE(init=positions, **options).fit_transform(X) for positions in (start, 50 * start + 3)]
     np.testing.assert_allclose(runs[0], runs[1], rtol=1e-6)
     np.testing.assert_allclose(runs[0], 1e-4 * (start - start.mean(axis=0)) / start.std(axis=0).max(), atol=5e-6)

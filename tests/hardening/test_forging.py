@@ -47,7 +47,7 @@ def saved(tmp_path, name, header=None, **arrays):
 
 
 @pytest.mark.parametrize("name", sorted(BUNDLES))
-def test_golden_maps_of_earlier_versions_place_rows_as_they_did(name):
+def test_golden_maps_place_rows_as_they_did(name):
     with np.load(next(forging.GOLDEN.glob(f"*/{name}.npz"))) as known:
         rows = sp.csr_array(known["rows"]) if "sparse" in known else known["rows"]
         Y, far = PrisMap.load(next(forging.GOLDEN.glob(f"*/{name}.prismap"))).place(rows)
@@ -100,19 +100,19 @@ def test_good_sparse_parts_pass():
 @pytest.mark.parametrize(
     ("name", "array", "value", "words"),
     [
-        ("default", "nearest", lambda a: -a, "below zero"),
-        ("default", "nearest", lambda a: a * np.inf, "not finite"),
-        ("default", "nearest", lambda a: a[:7], "nearest has shape"),
-        ("default", "fit_rows", lambda a: a + 1, "fit_rows holds other numbers"),
-        ("default", "fit_rows", lambda a: a // 2, "names a row twice"),
-        ("default", "metric/support", lambda a: a - 1, "metric/support holds other numbers"),
-        ("default", "metric/folds", lambda a: a - 2, "metric/folds holds other numbers"),
-        ("default", "metric/machine_landmarks", lambda a: a + 1, "machine_landmarks holds other numbers"),
-        ("default", "metric/machine_coefficients", lambda a: a[:-1], "machine_coefficients has shape"),
-        ("default", "metric/probabilities", lambda a: a[:, :2], "has shape"),
-        ("default", "metric/bandwidth", lambda a: np.array([1.0, 2.0]), "metric/bandwidth has shape"),
-        ("default", "target", lambda a: a + 1, "beyond the 3 it names"),
-        ("default", "positions", lambda a: a.astype(np.float16), "holds float16 values"),
+        ("supervised", "nearest", lambda a: -a, "below zero"),
+        ("supervised", "nearest", lambda a: a * np.inf, "not finite"),
+        ("supervised", "nearest", lambda a: a[:7], "nearest has shape"),
+        ("supervised", "fit_rows", lambda a: a + 1, "fit_rows holds other numbers"),
+        ("supervised", "fit_rows", lambda a: a // 2, "names a row twice"),
+        ("supervised", "metric/support", lambda a: a - 1, "metric/support holds other numbers"),
+        ("supervised", "metric/folds", lambda a: a - 2, "metric/folds holds other numbers"),
+        ("supervised", "metric/machine_landmarks", lambda a: a + 1, "machine_landmarks holds other numbers"),
+        ("supervised", "metric/machine_coefficients", lambda a: a[:-1], "machine_coefficients has shape"),
+        ("supervised", "metric/probabilities", lambda a: a[:, :2], "has shape"),
+        ("supervised", "metric/bandwidth", lambda a: np.array([1.0, 2.0]), "metric/bandwidth has shape"),
+        ("supervised", "target", lambda a: a + 1, "beyond the 3 it names"),
+        ("supervised", "positions", lambda a: a.astype(np.float16), "holds float16 values"),
         ("real", "target", lambda a: a * np.inf, "target holds values that are not finite"),
         ("similarity", "fit_rows", lambda a: a + 3, "fit_rows"),
     ],
@@ -126,7 +126,7 @@ def test_each_array_must_go_with_the_others(tmp_path, name, array, value, words)
 def test_landmarks_of_a_large_map_are_anchors(monkeypatch):
     """They are numbered among the anchors, not among the rows."""
     monkeypatch.setattr("prismap.map.stored.DENSE_ROWS", 50)
-    header, arrays = BUNDLES["default"].header, dict(BUNDLES["default"].arrays)
+    header, arrays = BUNDLES["supervised"].header, dict(BUNDLES["supervised"].arrays)
     arrays["anchors"], arrays["nearest"] = np.arange(0, 60, 2), arrays["nearest"][::2]
     arrays["mapping/landmarks"] = np.arange(60) // 2
     check_stored(header, arrays)
@@ -212,7 +212,7 @@ def test_the_digest_is_the_one_the_page_describes(tmp_path):
         assert archive.read("sha256.txt").decode() == hashlib.sha256(whole).hexdigest()
 
 
-def test_a_file_of_the_present_version_without_a_digest_is_refused(tmp_path):
+def test_a_file_without_a_digest_is_refused(tmp_path):
     write_bundle(tmp_path / "m", {"a": np.arange(3)})
     with zipfile.ZipFile(tmp_path / "m") as archive:
         content = {name: archive.read(name) for name in archive.namelist() if name != "sha256.txt"}
@@ -260,7 +260,7 @@ def test_too_little_memory_on_the_way_is_one_line(tmp_path, monkeypatch):
     def no_room(*_):
         raise MemoryError
 
-    path = saved(tmp_path, "default")
+    path = saved(tmp_path, "supervised")
     monkeypatch.setattr("prismap.map.store._restore", no_room)
     with pytest.raises(InputError, match="needs more memory than there is left"):
         PrisMap.load(path)

@@ -28,7 +28,7 @@ def classes_of(n_rows):
 
 
 def quick_map(**options):
-    return PrisMap(TSNE(n_iter=10, perplexity=5, random_state=0), perplexity=5, random_state=0, **options)
+    return PrisMap(TSNE(max_iter=10, perplexity=5, random_state=0), perplexity=5, random_state=0, **options)
 
 
 def mapped(X, y, **options):
@@ -53,7 +53,7 @@ USES = {
     "auto metric": lambda X: measured(X, classes_of(len(X))),
     "parzen tangent metric": lambda X: measured(X, classes_of(len(X)), posterior="parzen", path="tangent"),
     "kernel map": lambda X: [KernelMap().fit(X, positions(len(X))).transform(X)],
-    "tsne": lambda X: [TSNE(n_iter=10, perplexity=5, random_state=0, n_jobs=1).fit_transform(X)],
+    "tsne": lambda X: [TSNE(max_iter=10, perplexity=5, random_state=0, n_jobs=1).fit_transform(X)],
     "exact neighbours": lambda X: [kneighbors(X, 2)[0]],
     "partition neighbours": lambda X: [kneighbors(X, 2, method="partition", random_state=0, n_jobs=1)[0]],
     "tree neighbours": lambda X: [kneighbors(X, 2, method="vptree", random_state=0, n_jobs=1)[0]],

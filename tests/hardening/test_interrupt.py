@@ -24,7 +24,7 @@ from prismap.embeddings import TSNE
 X = np.random.default_rng(0).normal(size=(400, 5))
 def told(iteration, error, positions):
     print("begun", flush=True)
-PrisMap(TSNE(n_iter=10**6, tol=0), random_state=0).fit(X, X[:, 0] > 0, callback=told).save(sys.argv[1])
+PrisMap(TSNE(max_iter=10**6, tol=0), random_state=0).fit(X, X[:, 0] > 0, callback=told).save(sys.argv[1])
 """
 
 

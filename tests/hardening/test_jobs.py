@@ -31,7 +31,7 @@ def test_maps(options, y):
     found = []
     for most in (1, 2):
         with limit_threads(most):
-            model = PrisMap(TSNE(n_iter=30, random_state=0), metric=FisherMetric(**options), random_state=0)
+            model = PrisMap(TSNE(max_iter=30, random_state=0), metric=FisherMetric(**options), random_state=0)
             found.append((model.fit(X.astype(dtype), y).embedding_, model.transform(NEW.astype(dtype))))
     (one, placed), (two, also) = found
     np.testing.assert_array_equal(one, two)

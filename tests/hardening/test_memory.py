@@ -71,7 +71,7 @@ def test_neighbours_of_many_rows_are_found_in_blocks(monkeypatch):
 
 def test_placing_many_rows_takes_no_more_memory_than_few():
     options = {"mapping": "fisher", "supervision": 0.8, "perplexity": 5, "random_state": 0}
-    model = PrisMap(TSNE(n_iter=10, perplexity=5), **options).fit(X, y)
+    model = PrisMap(TSNE(max_iter=10, perplexity=5), **options).fit(X, y)
     new = rng.normal(size=(20_000, 4))
     model.transform(new[:2000])
     few = peak_bytes(lambda: model.transform(new[:2000]))

@@ -22,7 +22,7 @@ from prismap.inspection.pre_images import PreImages, among, among_vectors, squar
 
 WORDS = [stem + end for stem in ("house", "garden", "winter", "summer") for end in ("", "s", "y", "er", "ed", "ing")]
 KIND = np.repeat(["place", "season"], 12)
-PLANE = PrisMap(TSNE(perplexity=5, n_iter=250), data=Objects("edit"), perplexity=5, random_state=0)
+PLANE = PrisMap(TSNE(perplexity=5, max_iter=250), data=Objects("edit"), perplexity=5, random_state=0)
 
 
 class Letters(GenericKernelMixin, Kernel):

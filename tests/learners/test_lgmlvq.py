@@ -10,7 +10,7 @@ from prismap.learners.lgmlvq import lgmlvq_cost
 from reference.learners_reference import lgmlvq_reference
 
 
-@parametrize_with_checks([LGMLVQ(n_iter=20)])
+@parametrize_with_checks([LGMLVQ(max_iter=20)])
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
@@ -62,10 +62,10 @@ def test_regions_find_what_matters_in_them():
 def test_the_decision_is_that_of_the_nearest_prototype():
     X, y, _ = two_regimes()
     y = y + 2 * (X[:, 2] > 0)
-    model = LGMLVQ(n_components=2, n_iter=30).fit(X, y)
+    model = LGMLVQ(n_components=2, max_iter=30).fit(X, y)
     scores = model.decision_function(X)
     assert scores.shape == (120, 4)
     assert (model.classes_[scores.argmax(axis=1)] == model.predict(X)).all()
     assert model.omegas_.shape == (4, 2, 4)
-    again = LGMLVQ(n_components=2, n_iter=30).fit(X, np.array(["a", "b", "c", "d"])[y])
+    again = LGMLVQ(n_components=2, max_iter=30).fit(X, np.array(["a", "b", "c", "d"])[y])
     assert (again.predict(X) == np.array(["a", "b", "c", "d"])[model.predict(X)]).all()

@@ -14,7 +14,7 @@ X = np.random.default_rng(0).normal(size=(36, 4))
 
 def fitted(y, **options):
     options = {"perplexity": 8, "random_state": 0, **options}
-    return PrisMap(TSNE(n_iter=30, perplexity=8, random_state=0), **options).fit(X, y)
+    return PrisMap(TSNE(max_iter=30, perplexity=8, random_state=0), **options).fit(X, y)
 
 
 def labelled(n):

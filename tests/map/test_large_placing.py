@@ -29,7 +29,7 @@ def model():
         patch.setattr(vector_search, "MOST_COMPARED", 150)
         metric = FisherMetric(posterior="parzen", perplexity=10)
         options = {"metric": metric, "supervision": 0.8, "perplexity": 10, "random_state": 0}
-        yield PrisMap(TSNE(n_iter=60, perplexity=10), **options).fit(FITTED, CLASSES[:1300])
+        yield PrisMap(TSNE(max_iter=60, perplexity=10), **options).fit(FITTED, CLASSES[:1300])
 
 
 def test_the_nearest_rows_decide_and_are_searched(model):

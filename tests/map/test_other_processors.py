@@ -58,7 +58,7 @@ def saved(tmp_path_factory):
     folder, expected = tmp_path_factory.mktemp("maps"), {}
     np.save(folder / "new.npy", X[500:800])
     for name, options in CHOICES.items():
-        model = PrisMap(TSNE(n_iter=50), random_state=0, supervision=0.8, **options).fit(X[:500], y[:500])
+        model = PrisMap(TSNE(max_iter=50), random_state=0, supervision=0.8, **options).fit(X[:500], y[:500])
         model.set_params(method="tsne").save(folder / f"{name}.prismap")
         expected[name] = model.transform(X[500:800]), np.ptp(model.embedding_)
     return folder, expected

@@ -238,7 +238,7 @@ def test_many_classes_make_small_draws_larger():
 @pytest.mark.parametrize(
     ("method", "mapping", "most"),
     [
-        ("tsne", "auto", np.inf), (TSNE(n_iter=100), KernelMap(), np.inf), ("nerv", "auto", DENSE_ROWS),
+        ("tsne", "auto", np.inf), (TSNE(max_iter=100), KernelMap(), np.inf), ("nerv", "auto", DENSE_ROWS),
         ("tsne", "direct", DENSE_ROWS), ("tsne", KernelMap("elm"), DENSE_ROWS), ("som", "own", DENSE_ROWS),
     ],
 )  # fmt: skip
@@ -303,7 +303,7 @@ def test_the_number_gives_the_same_map_bit_by_bit(case, slow):
 
 def test_trials_call_nobody_and_warn_of_nothing(slow):
     seen = []
-    own = TSNE(callback=lambda iteration, error, Y: seen.append(len(Y)), n_iter=60, perplexity=8)
+    own = TSNE(callback=lambda iteration, error, Y: seen.append(len(Y)), max_iter=60, perplexity=8)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         a_map("1 min", method=own, perplexity=60, supervision=0.8).fit(X, y)

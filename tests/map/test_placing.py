@@ -58,7 +58,9 @@ def test_other_mappings_place_a_row_alike_alone_and_among_others(mapping):
     # Rows on a lattice have many equal distances: a vote that rounding could turn would turn here.
     rng = np.random.default_rng(0)
     X = rng.integers(0, 4, size=(120, 3)).astype(float)
-    model = PrisMap(TSNE(n_iter=30, perplexity=10), mapping=mapping, perplexity=10, random_state=0).fit(X, X[:, 0] > 1)
+    model = PrisMap(TSNE(max_iter=30, perplexity=10), mapping=mapping, perplexity=10, random_state=0).fit(
+        X, X[:, 0] > 1
+    )
     new = rng.integers(0, 4, size=(50, 3)) + 0.5
     alone = np.vstack([model.transform(new[i : i + 1]) for i in range(50)])
     np.testing.assert_array_equal(alone, model.transform(new))
@@ -90,7 +92,7 @@ def test_a_row_that_equals_a_fitted_one_gets_exactly_its_position(data):
         "similarity": as_similarity(ROWS, ROWS), "dissimilarity": as_dissimilarity(ROWS, ROWS),
         "sparse": sp.csr_array(np.where(ROWS > 2, ROWS, 0)), "single": ROWS.astype(np.float32),
     }[data]  # fmt: skip
-    model = PrisMap(data=kind, random_state=0, perplexity=10, method=TSNE(n_iter=30)).fit(X, LABELS)
+    model = PrisMap(data=kind, random_state=0, perplexity=10, method=TSNE(max_iter=30)).fit(X, LABELS)
     np.testing.assert_array_equal(model.transform(X), model.embedding_)
     np.testing.assert_array_equal(model.transform(X[31:32]), model.embedding_[31:32])
 
@@ -115,7 +117,7 @@ def test_the_same_bits_where_products_of_few_rows_take_another_path():
     rng = np.random.default_rng(2)
     classes = np.arange(900) % 5
     X = rng.normal(size=(5, 20))[classes] + rng.normal(size=(900, 20))
-    model = PrisMap(TSNE(n_iter=20, perplexity=10), metric=FisherMetric(posterior="lssvm"), random_state=0)
+    model = PrisMap(TSNE(max_iter=20, perplexity=10), metric=FisherMetric(posterior="lssvm"), random_state=0)
     model.fit(X, classes)
     new = X[:700] + 0.1
     alone = np.vstack([model.transform(new[i : i + 1]) for i in range(12)])

@@ -209,7 +209,7 @@ def test_objects_cannot_be_saved(iris, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("method", ["mds", "isomap", "som", TSNE(perplexity=5, n_iter=100)])
+@pytest.mark.parametrize("method", ["mds", "isomap", "som", TSNE(perplexity=5, max_iter=100)])
 def test_other_methods(iris, method):
     m = PrisMap(method, random_state=0).fit(*iris)
     assert np.isfinite(m.transform(iris[0][:3] + 0.01)).all()

@@ -72,7 +72,7 @@ def test_a_short_map_is_a_quick_one_of_few_rows_and_a_short_t_sne_of_many(stack)
     X = np.random.default_rng(0).normal(size=(MOST_ROWS + 1, 3))
     short = ShortTSNE(perplexity=5, random_state=0).fit(X)
     assert short.n_iter_ == 60
-    np.testing.assert_array_equal(short.embedding_, TSNE(perplexity=5, n_iter=40, random_state=0).fit_transform(X))
+    np.testing.assert_array_equal(short.embedding_, TSNE(perplexity=5, max_iter=40, random_state=0).fit_transform(X))
 
 
 def test_known_positions_are_taken_for_the_metric_of_the_data_alone(stack):

@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import check_grad
 from scipy.spatial.distance import cdist
-from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from prismap._affinities import pair_affinities
@@ -358,12 +357,6 @@ def test_support_vector_regression_stays_in_its_tube(curve, normalize):
     model = KernelMap(solver="svr", bandwidth=1.0, ridge=1e-4, normalize=normalize).fit(X, Y)
     spread = np.sqrt(np.square(Y - Y.mean(axis=0)).mean())
     assert np.abs(model.transform(X) - Y).max() < 0.05 * spread
-
-
-def test_the_old_name_of_the_solver_is_refused_with_the_new_one():
-    with pytest.raises(TypeError, match="KernelMap has no parameter 'fit'; it is called 'solver' now"):
-        KernelMap(fit="svr")
-    assert clone(KernelMap(solver="svr")).get_params()["solver"] == "svr"
 
 
 @pytest.mark.parametrize(

@@ -181,7 +181,7 @@ def test_side_by_side_minimisation_finds_what_scipy_finds():
         gradient = np.column_stack([-2 * (1 - u[:, 0]) - 80 * bend * u[:, 0], 40 * bend])
         return (1 - u[:, 0]) ** 2 + 20 * bend**2, gradient
 
-    found, costs = minimize_rows(cost_of, np.zeros((6, 2)), length=0.5, n_iter=300, tol=1e-9)
+    found, costs = minimize_rows(cost_of, np.zeros((6, 2)), length=0.5, max_iter=300, tol=1e-9)
     for row, center in enumerate(centers):
         expected = minimize(valley, np.zeros(2), args=(center,), options={"gtol": 1e-10})
         np.testing.assert_allclose(found[row], expected.x, atol=1e-4)

@@ -56,7 +56,7 @@ def test_neighbours_are_searched_without_all_pairs():
 
 
 def test_it_makes_a_large_map(small_is_large):
-    model = PrisMap(TSNE(n_iter=100, perplexity=10), metric=WeightedMetric(), perplexity=10, random_state=0)
+    model = PrisMap(TSNE(max_iter=100, perplexity=10), metric=WeightedMetric(), perplexity=10, random_state=0)
     model.fit(X, CLASSES)
     assert model.parts_.is_large
     assert len(model.parts_.anchors) == 80

@@ -17,10 +17,10 @@ from prismap.metrics.dissimilarities import DISSIMILARITIES, dissimilarity, regi
 from prismap.metrics.mixture import MixtureMetric
 from reference.dissimilarities_reference import elastic_stress
 
-FAST = {"n_epochs": 4, "n_iter": 25, "random_state": 0}
+FAST = {"n_epochs": 4, "max_iter": 25, "random_state": 0}
 
 
-@parametrize_with_checks([MixtureMetric(n_init=2, n_epochs=1, n_iter=3)])
+@parametrize_with_checks([MixtureMetric(n_init=2, n_epochs=1, max_iter=3)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -103,14 +103,14 @@ def test_finds_the_measure_that_fits_into_the_plane(solver, allow_negative):
     plane = rng.normal(size=(20, 2))
     noise = squareform(rng.uniform(1, 3, size=20 * 19 // 2))
     metric = MixtureMetric(
-        (cdist(plane, plane), noise), n_epochs=20, n_iter=30, solver=solver, allow_negative=allow_negative
+        (cdist(plane, plane), noise), n_epochs=20, max_iter=30, solver=solver, allow_negative=allow_negative
     ).fit(plane)
     np.testing.assert_allclose(metric.weights_, [1, 0], atol=0.02)
     assert metric.stress_ < 0.05 * metric.history_[0]
 
 
 def test_one_measure_is_plain_elastic_scaling(rows):
-    metric = MixtureMetric(("euclidean",), scale=None, n_epochs=5, n_iter=400).fit(rows)
+    metric = MixtureMetric(("euclidean",), scale=None, n_epochs=5, max_iter=400).fit(rows)
     assert metric.weights_.tolist() == [1.0]
     np.testing.assert_allclose(metric.pairwise(), cdist(rows, rows), atol=1e-12)
     gradient = stress_cost(metric.positions_, metric.pairwise(), elastic_weights(metric.pairwise()))[1]
@@ -133,7 +133,7 @@ def test_leaning_starts_find_the_measure_that_fits_and_are_never_worse_than_the_
     plane = cdist(flat := rng.normal(size=(30, 2)), flat)
     others = [cdist(X, X, "cityblock") for X in rng.normal(size=(5, 30, 8))]
     measures = (*others[:3], 0.01 * plane, *others[3:])
-    options = {"scale": scale, "allow_negative": allow_negative, "n_epochs": 3, "n_iter": 40, "random_state": 0}
+    options = {"scale": scale, "allow_negative": allow_negative, "n_epochs": 3, "max_iter": 40, "random_state": 0}
     alone = MixtureMetric(measures, init="eigenvalues", n_init=1, **options).fit(flat)
     metric = MixtureMetric(measures, n_init=2, **options).fit(flat)
     assert metric.start_stress_[0] == alone.stress_
@@ -141,7 +141,7 @@ def test_leaning_starts_find_the_measure_that_fits_and_are_never_worse_than_the_
     by_mean = metric.weights_ * [D.mean() for D in measures] / metric.scales_
     assert by_mean.argmax() == 3
     # Once every measure has had its turn, chance goes on.
-    assert len(MixtureMetric(measures[:2], n_init=5, n_epochs=0, n_iter=5).fit(flat).start_stress_) == 5
+    assert len(MixtureMetric(measures[:2], n_init=5, n_epochs=0, max_iter=5).fit(flat).start_stress_) == 5
 
 
 def test_scaling_to_equal_means_forgets_the_units_of_a_measure(rows):
@@ -173,7 +173,7 @@ def test_the_same_seed_gives_the_same_mixture(rows):
     a, b = (MixtureMetric(init="random", **FAST).fit(rows) for _ in range(2))
     np.testing.assert_array_equal(a.weights_, b.weights_)
     np.testing.assert_array_equal(a.positions_, b.positions_)
-    other = MixtureMetric(init="random", n_epochs=4, n_iter=25, random_state=1).fit(rows)
+    other = MixtureMetric(init="random", n_epochs=4, max_iter=25, random_state=1).fit(rows)
     assert not np.allclose(a.weights_, other.weights_)
 
 
@@ -240,10 +240,10 @@ def test_objects_that_are_no_vectors(monkeypatch):
 @pytest.mark.parametrize(
     "embedding",
     [
-        TSNE(perplexity=8, n_iter=60, random_state=0),
-        NeRV(perplexity=8, n_iter=20, random_state=0),
+        TSNE(perplexity=8, max_iter=60, random_state=0),
+        NeRV(perplexity=8, max_iter=20, random_state=0),
         Isomap(random_state=0),
-        MDS(n_iter=20, random_state=0),
+        MDS(max_iter=20, random_state=0),
     ],
     ids=lambda embedding: type(embedding).__name__,
 )

@@ -42,7 +42,7 @@ def test_costs_equal_the_formulas_and_both_turns_agree(problem, name):
     cost, weights = make_cost(name, 5, 0.3), a / a.sum()
     D = squareform(weights @ matrices)
     assert cost.of_weights(matrices, weights, Y)(a)[0] == pytest.approx(slow_cost(name, D, Y), rel=1e-4)
-    placed = cost.place(weights @ matrices, Y, n_iter=3)
+    placed = cost.place(weights @ matrices, Y, max_iter=3)
     assert placed.value == pytest.approx(cost.of_weights(matrices, weights, placed.x)(a)[0], rel=1e-9)
     assert placed.value < slow_cost(name, D, Y)
 
@@ -70,7 +70,7 @@ def test_every_cost_falls_and_prefers_the_measure_that_fits(name, allow_negative
     noise = squareform(rng.uniform(1, 3, size=40 * 39 // 2))
     # Isomap's cost jumps where other paths become the shortest, so that the starts decide.
     start = {"n_init": 3} if name == "isomap" else {"n_init": 1, "init": [0.5, 0.5]}
-    options = {"n_epochs": 6, "n_iter": 40, "random_state": 0, "perplexity": 8, **start}
+    options = {"n_epochs": 6, "max_iter": 40, "random_state": 0, "perplexity": 8, **start}
     metric = MixtureMetric((cdist(plane, plane), noise), cost=name, allow_negative=allow_negative, **options).fit(plane)
     assert (np.diff(metric.history_) <= 0).all()
     assert metric.stress_ < (0.5 * metric.start_stress_.max() if name == "isomap" else 0.8 * metric.history_[0])
@@ -80,10 +80,10 @@ def test_every_cost_falls_and_prefers_the_measure_that_fits(name, allow_negative
 
 def test_the_learnt_mixture_is_a_metric_of_the_embedding_it_was_learnt_by(problem):
     X = problem[0]
-    options = {"n_epochs": 2, "n_iter": 20, "n_init": 1, "perplexity": 5}
+    options = {"n_epochs": 2, "max_iter": 20, "n_init": 1, "perplexity": 5}
     for name, embedding in (
-        ("tsne", TSNE(perplexity=5, n_iter=50)),
-        ("nerv", NeRV(n_iter=10, perplexity=5)),
+        ("tsne", TSNE(perplexity=5, max_iter=50)),
+        ("nerv", NeRV(max_iter=10, perplexity=5)),
         ("isomap", Isomap()),
     ):
         metric = MixtureMetric(("euclidean", "city_block"), cost=name, **options).fit(X)
@@ -103,7 +103,9 @@ def test_weights_of_measures_of_words_are_learnt_by_every_cost():
         return np.array([[len(set(a) ^ set(b)) for b in B] for a in A], dtype=float)
 
     for name in COSTS:
-        metric = MixtureMetric((lengths, letters), cost=name, n_epochs=2, n_iter=15, n_init=2, perplexity=4).fit(words)
+        metric = MixtureMetric((lengths, letters), cost=name, n_epochs=2, max_iter=15, n_init=2, perplexity=4).fit(
+            words
+        )
         assert metric.weights_.sum() == pytest.approx(1)
         assert metric.pairwise(words[:3]).shape == (3, 15)
 

@@ -244,7 +244,7 @@ def test_a_model_of_named_columns_and_classes_serves_a_map(toy):
 def test_a_frozen_model_survives_the_clone_of_its_metric(toy):
     X, y = toy
     metric = FisherMetric(posterior=FrozenEstimator(LogisticRegression().fit(X, y)), supervision=0.8, **OPTIONS)
-    assert "in-sample" in repr(TSNE(metric=metric, perplexity=5, n_iter=10, random_state=0).fit(X, y).metric_)
+    assert "in-sample" in repr(TSNE(metric=metric, perplexity=5, max_iter=10, random_state=0).fit(X, y).metric_)
 
 
 def test_wrong_models_are_named(toy, real):

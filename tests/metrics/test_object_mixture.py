@@ -9,7 +9,7 @@ from prismap.exceptions import InputError
 from prismap.inspection import ComparisonDisplay
 from prismap.metrics import MixtureMetric, comparison_weights, comparison_weights_for_classes
 
-QUICK = {"n_epochs": 2, "n_iter": 20}
+QUICK = {"n_epochs": 2, "max_iter": 20}
 
 
 def points():

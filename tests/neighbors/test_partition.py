@@ -134,7 +134,7 @@ def test_duplicates_do_no_harm():
 
 
 def test_tsne_takes_them():
-    model = TSNE(perplexity=5, n_iter=50, neighbors="partition", random_state=0).fit(X[:600])
+    model = TSNE(perplexity=5, max_iter=50, neighbors="partition", random_state=0).fit(X[:600])
     assert "partition" in model.neighbors_
 
 

@@ -122,7 +122,7 @@ def test_barnes_hut_fisher_tsne_takes_its_neighbours(blobs):
     """Beyond 300 rows the gradient is Barnes and Hut's; neighbours that are all found make the same map."""
     X, y = blobs[:320], (blobs[:320, 0] > 12).astype(int)
     metric = FisherMetric(posterior="parzen", cross_fit=False, n_segments=1, supervision=0.8, random_state=0)
-    options = {"metric": metric, "perplexity": 5, "n_iter": 20, "random_state": 0}
+    options = {"metric": metric, "perplexity": 5, "max_iter": 20, "random_state": 0}
     maps = []
     for method in ("vptree", "exact"):
         found = kneighbors(X, 15, metric=metric, y=y, method=method, random_state=0)

@@ -14,7 +14,7 @@ from prismap.quality.continuity import _both, leave_one_out_cost
 @pytest.fixture(scope="module")
 def two_groups():
     X, y = make_blobs([45, 45], 3, centers=[[0, 0, 0], [5, 0, 0]], cluster_std=1.0, random_state=0)
-    return X, TSNE(perplexity=12, n_iter=400, tol=0, random_state=0).fit_transform(X), y
+    return X, TSNE(perplexity=12, max_iter=400, tol=0, random_state=0).fit_transform(X), y
 
 
 def whole_cost(y, i, Y, P):

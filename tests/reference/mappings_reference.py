@@ -184,12 +184,12 @@ def network_position(x, X, layers, n_inputs):
     return np.array(h)
 
 
-def shadow_targets(F, first, cost_of, n_iter):
+def shadow_targets(F, first, cost_of, max_iter):
     """Tipping & Lowe (1997): targets T = Y - eta dE/dY, weights by the pseudo-inverse, eta times 1.2 or a half."""
     A = np.linalg.pinv(F) @ first
     cost, gradient = cost_of(F @ A)
     eta = 0.1 * np.linalg.norm(F @ A) / np.linalg.norm(gradient)
-    for _ in range(n_iter):
+    for _ in range(max_iter):
         trial = np.linalg.pinv(F) @ (F @ A - eta * gradient)
         new_cost, new_gradient = cost_of(F @ trial)
         if new_cost < cost:

@@ -132,7 +132,7 @@ def test_greedy_takes_any_criterion():
     def knn_error(X, y):
         return ((KNeighborsRegressor(3).fit(X, y).predict(X) - y) ** 2).mean()
 
-    found = RelevanceBounds(method="greedy", criterion=knn_error, n_iter=2).fit(X, np.ones(5), y)
+    found = RelevanceBounds(method="greedy", criterion=knn_error, max_iter=2).fit(X, np.ones(5), y)
     assert found.interval_[0, 1] < found.interval_[1:, 1].min()
     assert (found.interval_[:, 0] <= found.interval_[:, 1]).all()
 
@@ -379,7 +379,7 @@ class BoundsOfASum(RelevanceBounds):
         return super().fit(X, np.ones((X if hasattr(X, "shape") else np.asarray(X)).shape[-1]))
 
 
-@parametrize_with_checks([BoundsOfASum(), BoundsOfASum(method="greedy", n_iter=2)])
+@parametrize_with_checks([BoundsOfASum(), BoundsOfASum(method="greedy", max_iter=2)])
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 

@@ -109,8 +109,8 @@ def test_conditional_entropy_falls_with_what_the_columns_tell():
 def test_entropy_is_a_criterion_of_the_bounds(machine):
     X, _, _ = machine
     y = X[:, 0] + X[:, 2]
-    by_name = RelevanceBounds(method="greedy", criterion="entropy", n_iter=3).fit(X, np.ones(4), y)
-    by_hand = RelevanceBounds(method="greedy", criterion=conditional_entropy, n_iter=3).fit(X, np.ones(4), y)
+    by_name = RelevanceBounds(method="greedy", criterion="entropy", max_iter=3).fit(X, np.ones(4), y)
+    by_hand = RelevanceBounds(method="greedy", criterion=conditional_entropy, max_iter=3).fit(X, np.ones(4), y)
     np.testing.assert_array_equal(by_name.interval_, by_hand.interval_)
     assert by_name.interval_[:, 0].argmax() == 2  # the copies replace each other, this one has no equal
     assert by_name.interval_[3, 1] < by_name.interval_[:3, 1].min()

@@ -17,7 +17,7 @@ from reference.relevance_reference import nerv_reference, q_nx_reference
 METHODS = ["forward", "backward", "weights", "matrix"]
 
 
-@parametrize_with_checks([FeatureRelevance(), FeatureRelevance("weights", n_permuted=0, n_iter=5)])
+@parametrize_with_checks([FeatureRelevance(), FeatureRelevance("weights", n_permuted=0, max_iter=5)])
 @pytest.mark.filterwarnings("ignore:n_neighbors=10 is too large")
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)

@@ -74,7 +74,6 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
         help="what the target is: class, ordered, real, none (ignores it) or auto (default, which decides by its "
         "values). With several targets, one kind for all or one for each: class,real",
     )  # fmt: skip
-    options.refuse_old(parser, {"--kind": "--data", "--task": "--target-kind"})
     fit.add_argument(
         "--supervision",
         type=options.supervision,

@@ -9,17 +9,6 @@ from typing import Any
 from prismap._progress import seconds_in
 
 
-def refuse_old(parser: argparse.ArgumentParser, names: dict[str, str]) -> None:
-    """Options by their former names, refused with the present one and left out of the help."""
-
-    class Refuse(argparse.Action):
-        def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-            parser.error(f"{option_string} is called {names[option_string or '']} now")
-
-    for old in names:
-        parser.add_argument(old, action=Refuse, nargs="?", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
-
-
 def add_columns(parser: Any) -> None:
     """Which columns of a table are used, shown or left out."""
     parser.add_argument("--id", dest="ids", metavar="COL", help="column that names the rows")

@@ -61,7 +61,6 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
         "--target-kind", choices=("auto", "class", "real", "none"), default="auto",
         help="what the target is; none ignores it (default: auto)",
     )  # fmt: skip
-    options.refuse_old(parser, {"--task": "--target-kind"})
     parser.add_argument("--seed", type=options.seed, default=0, metavar="N", help="random seed (default: 0)")
 
 

@@ -78,13 +78,13 @@ class Descent:
         if optimizer.gains is not None:
             optimizer.update, optimizer.gains = optimizer.update[order], optimizer.gains[order]
 
-    def run(self, *, exaggeration, n_iter, tol=0.0, learning_rate="auto", callback=None):
-        """Descend for n_iter // 2 steps with exaggeration and n_iter without, or until the map has settled.
+    def run(self, *, exaggeration, max_iter, tol=0.0, learning_rate="auto", callback=None):
+        """Descend for max_iter // 2 steps with exaggeration and max_iter without, or until the map has settled.
 
         The first phase is not cut short: it pulls together what belongs together, and goes on doing so while positions
         hardly change. Ended early, it leaves surfaces torn.
         """
-        phases, reason = [(n_iter // 2, exaggeration), (n_iter, 1.0)], "max_iter"
+        phases, reason = [(max_iter // 2, exaggeration), (max_iter, 1.0)], "max_iter"
         with InterruptBetweenSteps() as interrupt:
             engine = interrupt.between(self.engine)
             for number, (steps, factor) in enumerate(phases):

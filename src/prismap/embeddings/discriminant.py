@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from prismap._random import as_generator
 from prismap._spectra import check_n_components
 from prismap._threads import on_one_thread
-from prismap._validation import check_rows, encode_classes, renamed
+from prismap._validation import check_rows, encode_classes
 from prismap.embeddings.gram import KERNEL_CONSTRAINTS, KernelEmbedding, spectrum_of
 from prismap.exceptions import InputError
 from prismap.metrics.baseline import (
@@ -196,7 +196,6 @@ class KernelDiscriminant(KernelEmbedding):
         "random_state": ["random_state", np.random.Generator],
     }
 
-    @renamed(gamma="bandwidth")
     def __init__(
         self,
         n_components=2,

@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from prismap._costs import JITTER, elastic_weights, stress_cost
 from prismap._optimise import minimize
 from prismap._spectra import classical_scaling
-from prismap._validation import check_square, renamed
+from prismap._validation import check_square
 from prismap.embeddings._starts import given_start
 from prismap.embeddings.base import Embedding, EmbeddingResult, all_distances
 from prismap.exceptions import InputError
@@ -39,7 +39,7 @@ class ElasticMDS(Embedding):
         Number of starts. Those after the first are random, and the lowest stress wins.
     solver : {"lbfgs", "scg"}, default="lbfgs"
         L-BFGS, or the scaled conjugate gradients of the paper.
-    n_iter : int, default=750
+    max_iter : int, default=750
         Largest number of iterations.
     tol : float, default=1e-7
         The run has converged when an iteration lowers the stress by less than this share of it.
@@ -91,16 +91,15 @@ class ElasticMDS(Embedding):
         "init": [StrOptions({"auto", "classical", "random"}), "array-like"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "solver": [StrOptions({"lbfgs", "scg"})],
-        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "callback": [callable, None],
         "random_state": ["random_state", np.random.Generator],
     }
 
-    @renamed(max_iter="n_iter")
     def __init__(
         self, n_components=2, *, metric="euclidean", weights="elastic", init="auto", n_init=1, solver="lbfgs",
-        n_iter=750, tol=1e-7, callback=None, random_state=None,
+        max_iter=750, tol=1e-7, callback=None, random_state=None,
     ):  # fmt: skip
         self.n_components = n_components
         self.metric = metric
@@ -108,7 +107,7 @@ class ElasticMDS(Embedding):
         self.init = init
         self.n_init = n_init
         self.solver = solver
-        self.n_iter = n_iter
+        self.max_iter = max_iter
         self.tol = tol
         self.callback = callback
         self.random_state = random_state
@@ -128,7 +127,13 @@ class ElasticMDS(Embedding):
             report = self._reporter(size, stress_unit)
             runs.append(
                 minimize(
-                    objective, Y, solver=self.solver, n_iter=self.n_iter, tol=self.tol, callback=report, relative=True
+                    objective,
+                    Y,
+                    solver=self.solver,
+                    max_iter=self.max_iter,
+                    tol=self.tol,
+                    callback=report,
+                    relative=True,
                 )
             )
         best = min(runs, key=lambda run: run.value)

@@ -16,7 +16,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import require_memory
-from prismap._validation import renamed
 from prismap.embeddings._lattice import (
     LatticeEmbedding,
     check_grid,
@@ -90,7 +89,7 @@ def sheet_weights(R, Phi, penalty):
     return inverse, Phi.T @ R.T
 
 
-def fit_sheet(space, nodes, Phi, R, penalty, *, variance, n_iter, tol, callback=None):
+def fit_sheet(space, nodes, Phi, R, penalty, *, variance, max_iter, tol, callback=None):
     """EM from responsibilities R: weights, precision, responsibilities, until the objective settles.
 
     `variance`, that of the data a dimension, is where the noise starts and sets its floor. The objective is the
@@ -98,7 +97,7 @@ def fit_sheet(space, nodes, Phi, R, penalty, *, variance, n_iter, tol, callback=
     """
     n_rows, n_nodes = R.shape
     noise, objective, reason = variance, -np.inf, "max_iter"
-    for step in range(1, n_iter + 1):
+    for step in range(1, max_iter + 1):
         inverse, sums = sheet_weights(R, Phi, penalty * noise)
         prototypes, D2 = space.prototypes(Phi @ inverse, sums)
         noise = max(float(np.vdot(R, D2)) / (n_rows * space.dimension), 1e-9 * variance)
@@ -140,7 +139,7 @@ class GTM(LatticeEmbedding):
     alpha : float, default=1.0
         Strength of the prior on the weights of the Gaussians, in units of 1 / variance of the data. Large values
         flatten the sheet to a plane.
-    n_iter : int, default=200
+    max_iter : int, default=200
         Largest number of steps.
     tol : float, default=1e-4
         Change of the objective at which EM ends.
@@ -186,7 +185,7 @@ class GTM(LatticeEmbedding):
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> GTM((6, 6), n_iter=20, random_state=0).fit_transform(X).shape
+    >>> GTM((6, 6), max_iter=20, random_state=0).fit_transform(X).shape
     (150, 2)
     """
 
@@ -195,13 +194,12 @@ class GTM(LatticeEmbedding):
         "metric": [str, object],
         "basis": [StrOptions({"auto"}), tuple, list],
         "alpha": [Interval(Real, 0, None, closed="neither")],
-        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "callback": [callable, None],
         "random_state": ["random_state", np.random.Generator],
     }
 
-    @renamed(max_iter="n_iter")
     def __init__(
         self,
         grid="auto",
@@ -209,7 +207,7 @@ class GTM(LatticeEmbedding):
         metric="euclidean",
         basis="auto",
         alpha=1.0,
-        n_iter=200,
+        max_iter=200,
         tol=1e-4,
         callback=None,
         random_state=None,
@@ -218,7 +216,7 @@ class GTM(LatticeEmbedding):
         self.metric = metric
         self.basis = basis
         self.alpha = alpha
-        self.n_iter = n_iter
+        self.max_iter = max_iter
         self.tol = tol
         self.callback = callback
         self.random_state = random_state
@@ -238,7 +236,7 @@ class GTM(LatticeEmbedding):
         penalty = np.r_[0.0, 1e-6, 1e-6, np.full(len(basis.centres), self.alpha)] / variance
         sheet = fit_sheet(
             space, nodes, basis(nodes), start_responsibilities(axes, nodes, spacing(grid)), penalty,
-            variance=variance, n_iter=self.n_iter, tol=self.tol, callback=self.callback,
+            variance=variance, max_iter=self.max_iter, tol=self.tol, callback=self.callback,
         )  # fmt: skip
         extra = {
             "grid_": grid, "nodes_": nodes, "basis_": basis, "responsibilities_": sheet.responsibilities,

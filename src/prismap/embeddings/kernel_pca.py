@@ -6,7 +6,7 @@ import numpy as np
 
 from prismap._spectra import check_n_components
 from prismap._threads import on_one_thread
-from prismap._validation import check_target_length, renamed
+from prismap._validation import check_target_length
 from prismap.embeddings.gram import KERNEL_CONSTRAINTS, KernelEmbedding, spectrum_of
 
 
@@ -73,7 +73,6 @@ class KernelPCA(KernelEmbedding):
 
     _parameter_constraints = KERNEL_CONSTRAINTS
 
-    @renamed(gamma="bandwidth")
     def __init__(self, n_components=2, *, metric="euclidean", kernel="rbf", bandwidth=None, callback=None):
         self.n_components = n_components
         self.metric = metric

@@ -16,7 +16,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from prismap._costs import sammon_weights, stress_cost
 from prismap._optimise import minimize
 from prismap._spectra import classical_scaling, double_centre
-from prismap._validation import renamed
 from prismap.embeddings._starts import distance_start
 from prismap.embeddings.base import Embedding, EmbeddingResult, all_distances
 from prismap.exceptions import InputError, PrismapWarning
@@ -43,7 +42,7 @@ class MDS(Embedding):
         A name that scikit-learn knows, ``"precomputed"``, or an object such as `FisherMetric`.
     init : {"classical", "random"} or array (n, n_components), default="classical"
         Positions at the start of the metric and Sammon kinds.
-    n_iter : int, default=300
+    max_iter : int, default=300
         Largest number of iterations.
     tol : float, default=1e-6
         The run has converged when a step changes the cost by less than this share of it.
@@ -99,13 +98,12 @@ class MDS(Embedding):
         "kind": [StrOptions({"classical", "metric", "sammon"})],
         "metric": [str, object],
         "init": [StrOptions({"classical", "random"}), "array-like"],
-        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "callback": [callable, None],
         "random_state": ["random_state", np.random.Generator],
     }
 
-    @renamed(max_iter="n_iter")
     def __init__(
         self,
         n_components=2,
@@ -113,7 +111,7 @@ class MDS(Embedding):
         kind="metric",
         metric="euclidean",
         init="classical",
-        n_iter=300,
+        max_iter=300,
         tol=1e-6,
         callback=None,
         random_state=None,
@@ -122,7 +120,7 @@ class MDS(Embedding):
         self.kind = kind
         self.metric = metric
         self.init = init
-        self.n_iter = n_iter
+        self.max_iter = max_iter
         self.tol = tol
         self.callback = callback
         self.random_state = random_state
@@ -141,7 +139,7 @@ class MDS(Embedding):
         if self.kind == "sammon":
             cost = partial(cost, W=sammon_weights(D, tolerable_distance(D)))
         start = distance_start(self.init, Y, D, rng)
-        run = minimize(cost, start, n_iter=self.n_iter, tol=self.tol, callback=self.callback)
+        run = minimize(cost, start, max_iter=self.max_iter, tol=self.tol, callback=self.callback)
         return EmbeddingResult(run.x, run.value, run.n_iter, run.stop_reason, extra)
 
 

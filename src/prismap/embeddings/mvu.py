@@ -27,7 +27,6 @@ from prismap._spectra import (
     reconstruction_weights,
     triangulate,
 )
-from prismap._validation import renamed
 from prismap.embeddings.base import Embedding, EmbeddingResult
 from prismap.embeddings.isomap import choose_landmarks
 from prismap.metrics.base import PrecomputedMetric
@@ -73,7 +72,7 @@ def augmented_cost(R, edges, weights, penalty):
     return cost, 2.0 * (B_transposed @ pull) - 2.0 * centred
 
 
-def unfold(edges, R, *, n_iter=20_000, tol=1e-3, callback=None):
+def unfold(edges, R, *, max_iter=20_000, tol=1e-3, callback=None):
     """Maximise ``sum |r_i - mean r|^2`` with |r_i - r_j| kept for all edges ``(i, j, length)``, starting from R.
 
     L-BFGS on the augmented Lagrangian; after each minimisation the multipliers move by penalty times the gap, and the
@@ -91,8 +90,8 @@ def unfold(edges, R, *, n_iter=20_000, tol=1e-3, callback=None):
     weights = np.full(len(D2), max(float(np.sum((R - R.mean(axis=0)) ** 2)), 1.0) / D2.sum())
     penalty, size = weights[0], np.linalg.norm(D2)
     best, stalled, done, reason = np.inf, 0, 0, "max_iter"
-    while done < n_iter:
-        R, steps = minimise_factors(R, graph, weights, penalty, min(INNER_STEPS, n_iter - done))
+    while done < max_iter:
+        R, steps = minimise_factors(R, graph, weights, penalty, min(INNER_STEPS, max_iter - done))
         done += steps
         gap = np.sum((B @ R) ** 2, axis=1) - D2
         weights = weights + penalty * gap
@@ -113,11 +112,11 @@ def unfold(edges, R, *, n_iter=20_000, tol=1e-3, callback=None):
     return Unfolding((R - R.mean(axis=0)) * np.sqrt(scale), weights, error, done, reason)
 
 
-def minimise_factors(R, graph, weights, penalty, n_iter):
+def minimise_factors(R, graph, weights, penalty, max_iter):
     """One minimisation of the augmented Lagrangian: new factors and the number of steps."""
     found = minimize(
-        lambda R: augmented_cost(R, graph, weights, penalty), R, n_iter=n_iter, n_evaluations=2 * n_iter, tol=1e-10,
-        gradient_tol=1e-5 * abs(weights).mean(),
+        lambda R: augmented_cost(R, graph, weights, penalty), R, max_iter=max_iter, n_evaluations=2 * max_iter,
+        tol=1e-10, gradient_tol=1e-5 * abs(weights).mean(),
     )  # fmt: skip
     return found.x, max(found.n_iter, 1)
 
@@ -164,7 +163,7 @@ class MVU(Embedding):
         unfolds all samples.
     rank : int, default=None
         Columns of R. None is 10. If the last entry of `explained_` is not small, a larger rank gives more variance.
-    n_iter : int, default=20000
+    max_iter : int, default=20000
         Largest number of steps.
     tol : float, default=1e-3
         Relative error (root mean square, of squared distances) at which the distances count as kept.
@@ -219,13 +218,12 @@ class MVU(Embedding):
         "n_neighbors": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "n_landmarks": [Interval(Integral, 2, None, closed="left"), None],
         "rank": [Interval(Integral, 1, None, closed="left"), None],
-        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "callback": [callable, None],
         "random_state": ["random_state", np.random.Generator],
     }
 
-    @renamed(max_iter="n_iter")
     def __init__(
         self,
         n_components=2,
@@ -234,7 +232,7 @@ class MVU(Embedding):
         n_neighbors="auto",
         n_landmarks=None,
         rank=None,
-        n_iter=20_000,
+        max_iter=20_000,
         tol=1e-3,
         callback=None,
         random_state=None,
@@ -244,7 +242,7 @@ class MVU(Embedding):
         self.n_neighbors = n_neighbors
         self.n_landmarks = n_landmarks
         self.rank = rank
-        self.n_iter = n_iter
+        self.max_iter = max_iter
         self.tol = tol
         self.callback = callback
         self.random_state = random_state
@@ -266,7 +264,7 @@ class MVU(Embedding):
         if run.stop_reason == "max_iter" or (run.stop_reason == "stalled" and run.error > TOLERABLE):
             warnings.warn(
                 f"MVU kept the squared distances of neighbours to a relative error of {run.error:.2g} only "
-                f"(tol={self.tol:g}, stopped: {run.stop_reason}). More n_iter may help; where the metric is not "
+                f"(tol={self.tol:g}, stopped: {run.stop_reason}). More max_iter may help; where the metric is not "
                 "Euclidean they cannot all be kept.",
                 ConvergenceWarning,
                 stacklevel=3,
@@ -294,7 +292,7 @@ class MVU(Embedding):
             def callback(iteration, error, factors):
                 return self.callback(iteration, error, positions(factors))
 
-        return unfold(edges, R, n_iter=self.n_iter, tol=self.tol, callback=callback)
+        return unfold(edges, R, max_iter=self.max_iter, tol=self.tol, callback=callback)
 
 
 def principal_positions(factors, n_components):

@@ -15,7 +15,6 @@ from prismap._affinities import lower_perplexity, pair_affinities
 from prismap._costs import gaussian_cost, tsne_cost
 from prismap._optimise import minimize
 from prismap._spectra import classical_scaling
-from prismap._validation import renamed
 from prismap.embeddings._starts import distance_start
 from prismap.embeddings.base import Embedding, EmbeddingResult, all_distances
 from prismap.exceptions import InputError
@@ -50,7 +49,7 @@ class NeRV(Embedding):
         A name that scikit-learn knows, ``"precomputed"``, or an object such as `FisherMetric`.
     init : {"classical", "random"} or array (n, n_components), default="classical"
         Positions at the start: classical scaling, random, or given.
-    n_iter : int, default=300
+    max_iter : int, default=300
         Iterations with the final bandwidths. Each of the six stages before takes up to 20 more.
     tol : float, default=1e-6
         The run has converged when a step changes the cost by less than this share of it.
@@ -94,7 +93,7 @@ class NeRV(Embedding):
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> NeRV(n_iter=20, random_state=0).fit_transform(X[::3]).shape
+    >>> NeRV(max_iter=20, random_state=0).fit_transform(X[::3]).shape
     (50, 2)
     """
 
@@ -105,13 +104,12 @@ class NeRV(Embedding):
         "perplexity": [Interval(Real, 0, None, closed="neither")],
         "metric": [str, object],
         "init": [StrOptions({"classical", "random"}), "array-like"],
-        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "callback": [callable, None],
         "random_state": ["random_state", np.random.Generator],
     }
 
-    @renamed(max_iter="n_iter")
     def __init__(
         self,
         n_components=2,
@@ -121,7 +119,7 @@ class NeRV(Embedding):
         perplexity=10,
         metric="euclidean",
         init="classical",
-        n_iter=300,
+        max_iter=300,
         tol=1e-6,
         callback=None,
         random_state=None,
@@ -132,7 +130,7 @@ class NeRV(Embedding):
         self.perplexity = perplexity
         self.metric = metric
         self.init = init
-        self.n_iter = n_iter
+        self.max_iter = max_iter
         self.tol = tol
         self.callback = callback
         self.random_state = random_state
@@ -151,9 +149,9 @@ class NeRV(Embedding):
         make_cost = partial(gaussian_cost if self.kernel == "gaussian" else student_cost, D2, gamma=self.gamma)
         done = 0
         for neighbours in stages(n_rows, perplexity):
-            n_iter = self.n_iter if neighbours == perplexity else min(self.n_iter, ANNEALING_ITER)
+            max_iter = self.max_iter if neighbours == perplexity else min(self.max_iter, ANNEALING_ITER)
             cost = make_cost(neighbours)
-            run = minimize(cost, Y, n_iter=n_iter, tol=self.tol, callback=self.callback, done=done)
+            run = minimize(cost, Y, max_iter=max_iter, tol=self.tol, callback=self.callback, done=done)
             Y, done = run.x, done + run.n_iter
             if run.stop_reason == "callback":
                 break

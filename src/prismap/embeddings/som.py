@@ -16,7 +16,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import require_memory
-from prismap._validation import renamed
 from prismap.embeddings._lattice import (
     LatticeEmbedding,
     check_positions,
@@ -82,10 +81,10 @@ def batch_som(space, nodes, winners, *, radii, callback=None):
     return prototypes, D2, cost, step, "max_iter"
 
 
-def shrinking_radii(start, end, n_iter):
+def shrinking_radii(start, end, max_iter):
     """Radii that shrink geometrically over the first two thirds of the steps and then stay."""
-    shrinking = max(1, 2 * n_iter // 3)
-    radii = start * (end / start) ** (np.arange(n_iter) / shrinking)
+    shrinking = max(1, 2 * max_iter // 3)
+    radii = start * (end / start) ** (np.arange(max_iter) / shrinking)
     radii[shrinking:] = end
     return radii
 
@@ -163,7 +162,7 @@ class SOM(LatticeEmbedding):
         A name that scikit-learn knows, ``"precomputed"``, or an object such as `FisherMetric`.
     radius : float, default=0.5
         Final radius of the neighbourhood, in units of the lattice. The first is half the longer side.
-    n_iter : int, default=60
+    max_iter : int, default=60
         Largest number of batch steps. The radius shrinks over the first two thirds of them.
     callback : callable, default=None
         ``callback(iteration, error, embedding)``, called after each step with the nodes of the winners as embedding.
@@ -213,17 +212,16 @@ class SOM(LatticeEmbedding):
         "grid": [StrOptions({"auto"}), tuple, list],
         "metric": [str, object],
         "radius": [Interval(Real, 0, None, closed="neither")],
-        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "callback": [callable, None],
         "random_state": ["random_state", np.random.Generator],
     }
 
-    @renamed(max_iter="n_iter")
-    def __init__(self, grid="auto", *, metric="euclidean", radius=0.5, n_iter=60, callback=None, random_state=None):
+    def __init__(self, grid="auto", *, metric="euclidean", radius=0.5, max_iter=60, callback=None, random_state=None):
         self.grid = grid
         self.metric = metric
         self.radius = radius
-        self.n_iter = n_iter
+        self.max_iter = max_iter
         self.callback = callback
         self.random_state = random_state
 
@@ -234,7 +232,7 @@ class SOM(LatticeEmbedding):
         grid = choose_grid(self.grid, n_rows, ratio)
         nodes = lattice(*grid)
         require_memory(32.0 * n_rows * len(nodes), f"SOM of {n_rows} rows on {len(nodes)} nodes", "Use a smaller grid.")
-        radii = shrinking_radii(max(max(grid) / 2.0, self.radius), self.radius, self.n_iter)
+        radii = shrinking_radii(max(max(grid) / 2.0, self.radius), self.radius, self.max_iter)
         prototypes, D2, cost, steps, reason = batch_som(
             space, nodes, start_winners(axes, grid), radii=radii, callback=self.callback
         )

@@ -46,8 +46,8 @@ class TSNE(Embedding):
         affinities) for everything else. They are shrunk to a standard deviation of 1e-4, and a little noise separates
         duplicates.
     early_exaggeration : float or "auto", default="auto"
-        Factor on P during the first ``n_iter // 2`` iterations. "auto" is 12.
-    n_iter : int, default=500
+        Factor on P during the first ``max_iter // 2`` iterations. "auto" is 12.
+    max_iter : int, default=500
         Largest number of iterations after those with exaggeration, which come on top.
     tol : float, default=0.03
         The iterations end when the embedding has settled: of 300 samples a smaller share than this of the ten nearest
@@ -107,7 +107,7 @@ class TSNE(Embedding):
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> TSNE(perplexity=20, n_iter=100, random_state=0).fit_transform(X).shape
+    >>> TSNE(perplexity=20, max_iter=100, random_state=0).fit_transform(X).shape
     (150, 2)
     """
 
@@ -117,7 +117,7 @@ class TSNE(Embedding):
         "metric": [str, object],
         "init": [StrOptions({"auto", "pca", "spectral", "random"}), "array-like"],
         "early_exaggeration": [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
-        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "learning_rate": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "neighbors": [StrOptions({"auto", "exact", "partition", "vptree"}), tuple, list],
@@ -135,7 +135,7 @@ class TSNE(Embedding):
         metric="euclidean",
         init="auto",
         early_exaggeration="auto",
-        n_iter=500,
+        max_iter=500,
         tol=0.03,
         learning_rate="auto",
         neighbors="auto",
@@ -149,7 +149,7 @@ class TSNE(Embedding):
         self.metric = metric
         self.init = init
         self.early_exaggeration = early_exaggeration
-        self.n_iter = n_iter
+        self.max_iter = max_iter
         self.tol = tol
         self.learning_rate = learning_rate
         self.neighbors = neighbors
@@ -176,12 +176,12 @@ class TSNE(Embedding):
         exaggeration = 12.0 if self.early_exaggeration == "auto" else float(self.early_exaggeration)
         kept = None
         if self.checkpoint is not None:
-            decides = (exaggeration, self.n_iter, self.tol, self.learning_rate, self.n_components)
+            decides = (exaggeration, self.max_iter, self.tol, self.learning_rate, self.n_components)
             kept = Checkpoint(self.checkpoint, "descent", fingerprint(P, *decides))
         run = Descent(
             P, rescale(self._start(metric, P, rng), rng), engine=engine, n_jobs=self._n_threads(n_rows), kept=kept
         ).run(
-            exaggeration=exaggeration, n_iter=self.n_iter, tol=self.tol, learning_rate=self.learning_rate,
+            exaggeration=exaggeration, max_iter=self.max_iter, tol=self.tol, learning_rate=self.learning_rate,
             callback=self.callback,
         )  # fmt: skip
         extra = {"kl_divergence_": run.kl_divergence, "perplexity_": perplexity, "neighbors_": words}

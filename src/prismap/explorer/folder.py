@@ -41,7 +41,7 @@ def load_folder(path: str | Path) -> PageData:
 
 
 def _read_data(path: Path, troubles: list[str]) -> PageData | None:
-    """The file of the page's data; folders that are older than it have the data in map.html only."""
+    """The file of the page's data, or the data in map.html where that file is missing or damaged."""
     for name, read in ((DATA, read_page_file), ("map.html", read_page)):
         if (path / name).is_file():
             try:

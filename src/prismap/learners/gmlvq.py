@@ -9,7 +9,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval
 
 from prismap._optimise import minimize
-from prismap._validation import renamed
 from prismap.learners.omega import LinearMapMixin, canonical_omega, first_omega
 from prismap.learners.prototypes import (
     LEARNING,
@@ -62,7 +61,7 @@ class GMLVQ(LinearMapMixin, ClassifierMixin, BaseEstimator):
         Variance of noise that the metric must tolerate in every column, as a share of their mean variance. With 0, as
         published, Omega finds directions of little variance that separate the training samples and nothing else. More
         is safer with few samples, less finds weak signals (spectra).
-    n_iter : int, default=200
+    max_iter : int, default=200
         Largest number of iterations.
     tol : float, default=1e-6
         Relative change of the cost at which the optimisation ends.
@@ -110,17 +109,16 @@ class GMLVQ(LinearMapMixin, ClassifierMixin, BaseEstimator):
         "n_prototypes": [Interval(Integral, 1, None, closed="left")],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "noise": [Interval(Real, 0, None, closed="left")],
-        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
     }
 
-    @renamed(max_iter="n_iter")
-    def __init__(self, n_prototypes=1, *, n_components=None, noise=0.01, n_iter=200, tol=1e-6, random_state=None):
+    def __init__(self, n_prototypes=1, *, n_components=None, noise=0.01, max_iter=200, tol=1e-6, random_state=None):
         self.n_prototypes = n_prototypes
         self.n_components = n_components
         self.noise = noise
-        self.n_iter = n_iter
+        self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
 
@@ -140,7 +138,7 @@ class GMLVQ(LinearMapMixin, ClassifierMixin, BaseEstimator):
             return value, np.concatenate([gradient.ravel() for gradient in gradients])
 
         start = np.concatenate([W.ravel(), omega.ravel()])
-        found = minimize(cost, start, n_iter=self.n_iter, tol=self.tol, **LEARNING)
+        found = minimize(cost, start, max_iter=self.max_iter, tol=self.tol, **LEARNING)
         self.objective_, self.n_iter_, self.stop_reason_ = found.value, found.n_iter, found.stop_reason
         omega = canonical_omega(found.x[W.size :].reshape(omega.shape))
         self.omega_ = omega / (np.linalg.norm(omega) or 1.0)  # the cost does not depend on the scale

@@ -63,7 +63,7 @@ class LGMLVQ(ClassifierMixin, BaseEstimator):
         Rows of each Omega. None is the number of columns.
     noise : float, default=0.01
         Variance of noise that the metrics must tolerate in every column, as in `GMLVQ`. 0 is as published.
-    n_iter : int, default=200
+    max_iter : int, default=200
         Largest number of iterations.
     tol : float, default=1e-6
         Relative change of the cost at which the optimisation ends.
@@ -112,16 +112,16 @@ class LGMLVQ(ClassifierMixin, BaseEstimator):
         "n_prototypes": [Interval(Integral, 1, None, closed="left")],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "noise": [Interval(Real, 0, None, closed="left")],
-        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
     }
 
-    def __init__(self, n_prototypes=1, *, n_components=None, noise=0.01, n_iter=200, tol=1e-6, random_state=None):
+    def __init__(self, n_prototypes=1, *, n_components=None, noise=0.01, max_iter=200, tol=1e-6, random_state=None):
         self.n_prototypes = n_prototypes
         self.n_components = n_components
         self.noise = noise
-        self.n_iter = n_iter
+        self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
 
@@ -141,7 +141,7 @@ class LGMLVQ(ClassifierMixin, BaseEstimator):
             return value, np.concatenate([gradient.ravel() for gradient in gradients])
 
         start = np.concatenate([W.ravel(), omegas.ravel()])
-        found = minimize(cost, start, n_iter=self.n_iter, tol=self.tol, **LEARNING)
+        found = minimize(cost, start, max_iter=self.max_iter, tol=self.tol, **LEARNING)
         self.objective_, self.n_iter_, self.stop_reason_ = found.value, found.n_iter, found.stop_reason
         omegas = np.array([canonical_omega(one) for one in found.x[W.size :].reshape(omegas.shape)])
         self.omegas_ = omegas / np.maximum(np.linalg.norm(omegas, axis=(1, 2), keepdims=True), 1e-300)

@@ -12,7 +12,6 @@ from sklearn.utils._param_validation import Interval
 
 from prismap._blocks import row_blocks
 from prismap._optimise import minimize
-from prismap._validation import renamed
 from prismap.exceptions import InputError
 from prismap.learners.omega import LinearMapMixin, canonical_omega, first_omega
 from prismap.learners.prototypes import LEARNING, check_labelled_rows, first_prototypes, squared_distances
@@ -89,7 +88,7 @@ class LMNN(LinearMapMixin, ClassifierMixin, BaseEstimator):
     noise : float, default=0.01
         Variance of noise that the metric must tolerate in every column, as a share of their mean variance. 0 is as
         published. More is safer with few samples, less finds weak signals (spectra).
-    n_iter : int, default=100
+    max_iter : int, default=100
         Largest number of iterations.
     tol : float, default=1e-5
         Relative change of the cost at which the optimisation ends.
@@ -134,17 +133,16 @@ class LMNN(LinearMapMixin, ClassifierMixin, BaseEstimator):
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "push": [Interval(Real, 0, 1, closed="neither")],
         "noise": [Interval(Real, 0, None, closed="left")],
-        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
     }
 
-    @renamed(max_iter="n_iter")
-    def __init__(self, n_neighbors=3, *, n_components=None, push=0.5, noise=0.01, n_iter=100, tol=1e-5):
+    def __init__(self, n_neighbors=3, *, n_components=None, push=0.5, noise=0.01, max_iter=100, tol=1e-5):
         self.n_neighbors = n_neighbors
         self.n_components = n_components
         self.push = push
         self.noise = noise
-        self.n_iter = n_iter
+        self.max_iter = max_iter
         self.tol = tol
 
     def fit(self, X, y):
@@ -167,7 +165,7 @@ class LMNN(LinearMapMixin, ClassifierMixin, BaseEstimator):
             value, gradient = lmnn_cost(omega, X, codes, targets, self.push, noise)
             return value / len(X), gradient / len(X)
 
-        found = minimize(cost, omega, n_iter=self.n_iter, tol=self.tol, **LEARNING)
+        found = minimize(cost, omega, max_iter=self.max_iter, tol=self.tol, **LEARNING)
         self.objective_, self.n_iter_, self.stop_reason_ = found.value, found.n_iter, found.stop_reason
         self.omega_ = canonical_omega(found.x)
         self.rows_, self.row_codes_ = X, codes

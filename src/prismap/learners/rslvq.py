@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._optimise import minimize
-from prismap._validation import check_rows, renamed
+from prismap._validation import check_rows
 from prismap.learners.prototypes import LEARNING, check_labelled_rows, first_prototypes, squared_distances
 
 
@@ -58,7 +58,7 @@ class RSLVQ(ClassifierMixin, BaseEstimator):
         Width of the Gaussians. None is the typical spread of the samples around the first prototypes.
     penalty : float, default=1e-3
         Weight of ``sum_j ||w_j - first w_j||^2 / 2 sigma^2`` beside the mean log-likelihood. 0 is as published.
-    n_iter : int, default=200
+    max_iter : int, default=200
         Largest number of iterations.
     tol : float, default=1e-6
         Relative change of the cost at which the optimisation ends.
@@ -98,17 +98,16 @@ class RSLVQ(ClassifierMixin, BaseEstimator):
         "n_prototypes": [Interval(Integral, 1, None, closed="left")],
         "sigma": [Interval(Real, 0, None, closed="neither"), None],
         "penalty": [Interval(Real, 0, None, closed="left")],
-        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
     }
 
-    @renamed(max_iter="n_iter")
-    def __init__(self, n_prototypes=1, *, sigma=None, penalty=1e-3, n_iter=200, tol=1e-6, random_state=None):
+    def __init__(self, n_prototypes=1, *, sigma=None, penalty=1e-3, max_iter=200, tol=1e-6, random_state=None):
         self.n_prototypes = n_prototypes
         self.sigma = sigma
         self.penalty = penalty
-        self.n_iter = n_iter
+        self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
 
@@ -127,7 +126,7 @@ class RSLVQ(ClassifierMixin, BaseEstimator):
             moved = (moved_to - W) / self.sigma_
             return value + self.penalty * np.vdot(moved, moved) / 2, gradient + self.penalty * moved / self.sigma_
 
-        found = minimize(cost, W, n_iter=self.n_iter, tol=self.tol, **LEARNING)
+        found = minimize(cost, W, max_iter=self.max_iter, tol=self.tol, **LEARNING)
         self.objective_, self.n_iter_, self.stop_reason_ = found.value, found.n_iter, found.stop_reason
         self.prototypes_ = found.x
         self.prototype_labels_ = self.classes_[labels]

@@ -47,7 +47,7 @@ N_LANDMARKS, SMOOTHNESS_ROWS = 4000, 500
 # --- embeddings -------------------------------------------------------------------------------------------------------
 
 
-def make_embedding(method, *, perplexity, seed, n_iter=N_ITER, callback=None, checkpoint=None):
+def make_embedding(method, *, perplexity, seed, max_iter=N_ITER, callback=None, checkpoint=None):
     """An embedding by name, with those of the settings it knows; or a clone of the user's own.
 
     That gets the seed if it has none: the map's seed decides all of the map.
@@ -61,7 +61,7 @@ def make_embedding(method, *, perplexity, seed, n_iter=N_ITER, callback=None, ch
         return with_checkpoint(own, checkpoint)
     wanted = {"perplexity": perplexity, "random_state": seed, "callback": callback}
     if method == "tsne":
-        wanted["n_iter"] = n_iter
+        wanted["max_iter"] = max_iter
     make = getattr(embeddings, METHODS[method])
     known = inspect.signature(make).parameters
     return with_checkpoint(make(**{name: value for name, value in wanted.items() if name in known}), checkpoint)
@@ -78,8 +78,8 @@ def with_checkpoint(embedding, folder):
 
 def usual_iterations(embedding):
     """Iterations of an embedding if nothing ends it earlier: t-SNE's exaggerated half comes on top of its own."""
-    n_iter = embedding.get_params(deep=False).get("n_iter", 1)
-    return n_iter + n_iter // 2 if isinstance(embedding, embeddings.TSNE) else n_iter
+    max_iter = embedding.get_params(deep=False).get("max_iter", 1)
+    return max_iter + max_iter // 2 if isinstance(embedding, embeddings.TSNE) else max_iter
 
 
 def needs_target(method):

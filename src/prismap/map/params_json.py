@@ -16,7 +16,7 @@ LISTS, LISTED = ("target", "weights"), (str, int, float)
 #: Estimators within estimators, at most.
 MOST_DEPTH = 4
 #: Parameters by which the work of loading a map or of placing a row grows, and their largest values in a file.
-MOST_WORK = {"n_segments": 4096, "n_init": 1000, "n_epochs": 10_000, "n_weight_iter": 10_000, "n_iter": 10**6}
+MOST_WORK = {"n_segments": 4096, "n_init": 1000, "n_epochs": 10_000, "n_weight_iter": 10_000, "max_iter": 10**6}
 
 
 def known_classes() -> dict[str, Any]:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from prismap._missing import require_complete
 from prismap._progress import Progress
 from prismap._random import as_generator, as_seed
-from prismap._validation import changed, encode_classes, moved
+from prismap._validation import changed, encode_classes
 from prismap.exceptions import InputError
 from prismap.map.columns import warn_of_columns, warn_of_names
 from prismap.map.drift import drift_of
@@ -181,15 +181,10 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     classes_: Any
     notes_: tuple[str, ...]
 
-    @moved(
-        posterior="metric=FisherMetric(posterior=...)", cross_fit="metric=FisherMetric(cross_fit=...)",
-        repair="data=SimilarityMetric(repair=...)",
-        n_jobs="nothing: all cores are used, and the result does not depend on their number",
-    )  # fmt: skip
     def __init__(
         self, method="tsne", *, metric="fisher", mapping="auto", supervision="auto", target="auto", data="vectors",
         fit_rows=5000, perplexity=30, random_state=None,
-    ):  # fmt: skip
+    ) -> None:  # fmt: skip
         self.method = method
         self.metric = metric
         self.mapping = mapping

@@ -114,7 +114,7 @@ class ShortTSNE(TSNE):
 
     def __init__(self, *, perplexity=30, metric="euclidean", known=None, neighbors="auto", random_state=None):
         super().__init__(
-            perplexity=perplexity, metric=metric, n_iter=SHORT_ITER, neighbors=neighbors, random_state=random_state
+            perplexity=perplexity, metric=metric, max_iter=SHORT_ITER, neighbors=neighbors, random_state=random_state
         )
         self.known = known
 

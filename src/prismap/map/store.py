@@ -15,7 +15,7 @@ from prismap.map.pace import time_asked
 from prismap.map.parts import DENSE_ROWS, MapParts
 from prismap.map.specs import from_spec, objects_spec, to_spec
 from prismap.map.stored import check_stored, has_kernels, load_bytes, sparse_shape
-from prismap.metrics import FisherMetric, SimilarityMetric, fit_metric
+from prismap.metrics import FisherMetric, fit_metric
 from prismap.metrics.base import PrecomputedMetric
 from prismap.metrics.geometry import data_metric
 from prismap.metrics.objects import ObjectRows
@@ -136,7 +136,7 @@ def between_rows(model, rows):
 
 
 def _restore(cls, header, arrays, compare):
-    model = cls(**{name: from_spec(value, name, compare) for name, value in current_params(header["params"]).items()})
+    model = cls(**{name: from_spec(value, name, compare) for name, value in header["params"].items()})
     model._validate_params()
     time_asked(model.fit_rows)  # refuses text that is no time
     model.n_features_in_ = header["n_features"]
@@ -156,9 +156,7 @@ def _restore(cls, header, arrays, compare):
     model.given_target_ = target
     if not is_several(model.target_):  # `score` reads several targets from their codes
         model.given_target_ = named_target(target, model.shown_classes())
-    # Files of the first version say how much the target counts by the parameter alone.
-    model.supervision_ = header.get("supervision", 0.0 if model.target_ == "none" else model.supervision)
-    model.supervision_curve_ = header.get("supervision_curve")
+    model.supervision_, model.supervision_curve_ = header["supervision"], header["supervision_curve"]
     model.parts_ = _restore_parts(model, header, arrays, rows, target)
     model.extra_header_ = header["extra"]
     table = header["extra"].get("table")
@@ -179,13 +177,8 @@ def _restore_parts(model, header, arrays, rows, target):
     data = data_metric(model.data).over(rows)
     metric = _restore_metric(model.map_metric(), data, rows, target, part_of(arrays, "metric/"))
     positions, state = arrays["positions"], part_of(arrays, "mapping/")
-    anchors = np.arange(len(positions))
-    if len(positions) > DENSE_ROWS:
-        anchors = arrays.get("anchors")
-        if anchors is None:  # the first version numbered the landmarks among all rows, and kept no other anchors
-            anchors = state["landmarks"]
-            state["landmarks"] = np.arange(len(anchors))
     large = len(positions) > DENSE_ROWS
+    anchors = arrays["anchors"] if large else np.arange(len(positions))
     settings = {"perplexity": model.perplexity, "seed": model.seed_, "large": large}
     named = model.mapping
     if named == "auto" or (large and named == "vote"):
@@ -216,21 +209,6 @@ def _restore_metric(metric, data, rows, target, state):
 def part_of(arrays, prefix):
     """The arrays whose name starts so, without that start."""
     return {name[len(prefix) :]: value for name, value in arrays.items() if name.startswith(prefix)}
-
-
-def current_params(params):
-    """Parameters of this version from those of the first, which had the metric's own beside the map's."""
-    if "posterior" not in params:
-        return params
-    params = dict(params)
-    posterior, cross_fit = params.pop("posterior"), params.pop("cross_fit")
-    repair, _ = params.pop("repair"), params.pop("n_jobs")
-    if params["metric"] == "fisher":
-        own = FisherMetric(posterior=posterior, cross_fit=cross_fit, perplexity=params["perplexity"])
-        params["metric"] = to_spec(own, "metric")
-    if params["data"] == "similarity":
-        params["data"] = to_spec(SimilarityMetric(repair), "data")
-    return params
 
 
 def pack_rows(rows):

@@ -103,7 +103,7 @@ def load_bytes(header, arrays):
     bounds of what was measured, for every posterior, mapping and kind of data (tests/hardening/test_forging.py).
     """
     n = len(arrays["positions"])
-    local, share = "metric/local_probabilities" in arrays, header.get("supervision")
+    local, share = "metric/local_probabilities" in arrays, header["supervision"]
     support = len(arrays.get("metric/path_support" if local else "metric/support", ()))
     if local and n > DENSE_ROWS and isinstance(share, float) and share < 1:
         support = 0  # new rows are searched for, and no profile of the fitted ones is made (`FisherMetric.placing`)
@@ -183,7 +183,7 @@ def _check_shapes(arrays, n, n_components):
     if n > DENSE_ROWS:
         if not {"mapping/landmarks", "mapping/scale"} & set(arrays):
             raise ValueError("it has no mapping")
-        n_anchors = len(arrays["anchors"] if "anchors" in arrays else arrays["mapping/landmarks"])
+        n_anchors = len(arrays["anchors"])
     if has_kernels(arrays):
         (k,) = arrays["mapping/landmarks"].shape
         wanted |= {"mapping/bandwidth": (k,), "mapping/coefficients": (k, n_components)}
@@ -193,9 +193,7 @@ def _check_shapes(arrays, n, n_components):
     if "metric/probabilities" in arrays:
         n_classes = arrays["metric/probabilities"].shape[-1]
         wanted["metric/probabilities"] = (n, n_classes)
-        if "metric/trees_value" in arrays:  # older files
-            wanted["metric/trees_value"] = (len(arrays["metric/trees_children"]), n_classes)
-        elif "metric/trees_starts" in arrays:
+        if "metric/trees_starts" in arrays:
             wanted["metric/trees_starts"] = (len(arrays["metric/trees_children"]) + 1,)
             wanted["metric/trees_classes"] = arrays["metric/trees_shares"].shape
         else:
@@ -225,7 +223,7 @@ def _check_indices(header, arrays, n):
             continue
         index, end = arrays[name], header["n_given"] if name == "fit_rows" else n
         if name == "mapping/landmarks" and n > DENSE_ROWS:
-            end = len(arrays.get("anchors", arrays["positions"]))  # numbered among the anchors
+            end = len(arrays["anchors"])  # numbered among the anchors
         if index.ndim != 1 or index.min() < least or index.max() >= end:
             raise ValueError(f"{name} holds other numbers than those of its {end} rows")
     # A new row of matrix data is given by its entries against all rows, of which those fitted are taken.
@@ -239,7 +237,7 @@ def _check_target(header, arrays, n):
     """A target for each row: codes of classes that the file names, or numbers."""
     kind, target = header["target_kind"], arrays.get("target")
     if isinstance(kind, list):
-        _check_columns(kind, header.get("target_names"), target, arrays, n)
+        _check_columns(kind, header["target_names"], target, arrays, n)
         return
     if kind not in ("class", "real", "none"):
         raise ValueError(f"target_kind in its header is {kind!r}")

@@ -73,7 +73,7 @@ def rule_of(model) -> TrustRule:
     if report.trust is None:
         raise NotFittedError(
             "trust_ is not known for this map: too few rows have a target, or there is none and no columns either that "
-            "could be permuted (vectors have them); or its file is of an earlier version."
+            "could be permuted (vectors have them)."
         )
     return report.trust
 

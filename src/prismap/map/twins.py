@@ -70,12 +70,12 @@ def twins_of(model, effort=FULL):
     )
 
 
-def twin_method(model, method, n_iter):
+def twin_method(model, method, max_iter):
     """The embedding of a twin: t-SNE by name in so many iterations, or a short one; any other as it is."""
     settings = {"perplexity": model.perplexity, "seed": model.seed_}
-    if isinstance(method, str) and method == "tsne" and n_iter is None:
+    if isinstance(method, str) and method == "tsne" and max_iter is None:
         return ShortTSNE(perplexity=model.perplexity, random_state=model.seed_)
-    return make_embedding(method, **settings, **({} if n_iter is None else {"n_iter": n_iter}))
+    return make_embedding(method, **settings, **({} if max_iter is None else {"max_iter": max_iter}))
 
 
 def fit_twin(model, params, target, rows, plain=None):

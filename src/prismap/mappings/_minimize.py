@@ -9,7 +9,7 @@ _HALVINGS = 30
 _NO_PROGRESS = 1e-14
 
 
-def minimize_rows(cost_of, start, *, length, n_iter, tol):
+def minimize_rows(cost_of, start, *, length, max_iter, tol):
     """Minimise independent functions of a few variables, one a row: ``(positions, costs)``.
 
     ``cost_of(Z, rows)`` gives cost (b,) and gradient (b, d) of the functions number `rows` at Z. Each row follows BFGS
@@ -21,7 +21,7 @@ def minimize_rows(cost_of, start, *, length, n_iter, tol):
     norm = np.linalg.norm(gradient, axis=1)
     H = np.eye(Z.shape[1]) * (length / np.maximum(norm, np.finfo(float).tiny))[:, None, None]
     live = np.flatnonzero(norm * length > tol)
-    for iteration in range(n_iter):
+    for iteration in range(max_iter):
         if not len(live):
             break
         g = gradient[live]

@@ -47,7 +47,7 @@ def stress_weights(name, D):
     return elastic_weights(D) if name == "elastic" else sammon_weights(D, FLOOR * float(D.mean()))
 
 
-def minimize_map_cost(K, A, cost_of, unit, n_iter):
+def minimize_map_cost(K, A, cost_of, unit, max_iter):
     """Coefficients A of the map ``Y = K A`` with a lower cost: ``(A, cost)`` (Gisbrecht et al. 2012, sec. 3).
 
     The gradient in A is K^T times that in Y, which is the paper's formula. L-BFGS never ends above its start. It sees
@@ -58,7 +58,9 @@ def minimize_map_cost(K, A, cost_of, unit, n_iter):
         cost, gradient = cost_of(K @ (unit * A))
         return cost, unit * (K.T @ gradient)
 
-    found = minimize(of_coefficients, A / unit, n_iter=n_iter, n_evaluations=2 * n_iter, tol=1e-9, gradient_tol=1e-8)
+    found = minimize(
+        of_coefficients, A / unit, max_iter=max_iter, n_evaluations=2 * max_iter, tol=1e-9, gradient_tol=1e-8
+    )
     return unit * found.x, found.value
 
 

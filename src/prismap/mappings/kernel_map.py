@@ -17,7 +17,7 @@ from prismap._grid import sum_products
 from prismap._random import as_generator
 from prismap._spacing import far_threshold, nearest_distances, typical_distance
 from prismap._threads import on_one_thread
-from prismap._validation import check_rows, renamed
+from prismap._validation import check_rows
 from prismap.exceptions import InputError
 from prismap.mappings._inputs import distances_to, relative_residual
 from prismap.mappings.bandwidth import (
@@ -159,7 +159,6 @@ class KernelMap(Mapping):
         "n_jobs": [None, Integral],
     }
 
-    @renamed(fit="solver")
     def __init__(
         self, kernel="rbf", *, solver="interpolate", normalize=True, metric="euclidean", bandwidth="cv",
         smallest_kernel=None, ridge="cv", n_landmarks=None, cost="tsne", perplexity=30, gamma=0.5, random_state=None,

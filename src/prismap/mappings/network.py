@@ -62,8 +62,11 @@ def unflatten(flat, layers):
     return found
 
 
-def train(layers, X, cost_of, n_iter, penalty=0.0):
-    """Weights that lower ``cost_of(outputs) -> (cost, gradient)`` plus penalty times their squares: (layers, cost)."""
+def train(layers, X, cost_of, max_iter, penalty=0.0):
+    """Weights that lower ``cost_of(outputs) -> (cost, gradient)`` plus penalty times their squares.
+
+    Returns the layers, their cost and the number of iterations.
+    """
 
     def objective(flat):
         own = unflatten(flat, layers)
@@ -71,13 +74,15 @@ def train(layers, X, cost_of, n_iter, penalty=0.0):
         cost, by_outputs = cost_of(values[-1])
         return cost + penalty * float(flat @ flat), flatten(backward(own, values, by_outputs)) + 2 * penalty * flat
 
-    found = minimize(objective, flatten(layers), n_iter=n_iter, n_evaluations=2 * n_iter, tol=1e-9, gradient_tol=1e-8)
+    found = minimize(
+        objective, flatten(layers), max_iter=max_iter, n_evaluations=2 * max_iter, tol=1e-9, gradient_tol=1e-8
+    )
     trained = unflatten(found.x, layers)
-    return trained, cost_of(forward(trained, X)[-1])[0]
+    return trained, cost_of(forward(trained, X)[-1])[0], found.n_iter
 
 
-def shadow_targets(features, positions, cost_of, n_iter, *, growth=1.2, shrink=0.5):
-    """Linear weights A of ``Y = F A`` by shadow targets (Tipping & Lowe 1997): (A, cost).
+def shadow_targets(features, positions, cost_of, max_iter, *, growth=1.2, shrink=0.5):
+    """Linear weights A of ``Y = F A`` by shadow targets (Tipping & Lowe 1997): (A, cost, number of iterations).
 
     The positions that the cost asks for, ``T = Y - eta dE/dY``, are targets that the layer is fitted to by the
     pseudo-inverse, ``A = F^+ T``. A step that lowers the cost is taken and eta grows; otherwise eta shrinks.
@@ -88,7 +93,7 @@ def shadow_targets(features, positions, cost_of, n_iter, *, growth=1.2, shrink=0
     Y = features @ A
     cost, gradient = cost_of(Y)
     eta = 0.1 * np.linalg.norm(Y) / max(float(np.linalg.norm(gradient)), np.finfo(np.float64).tiny)
-    for _ in range(n_iter):
+    for step in range(1, max_iter + 1):
         trial = inverse @ (Y - eta * gradient)
         moved = features @ trial
         new_cost, new_gradient = cost_of(moved)
@@ -97,7 +102,7 @@ def shadow_targets(features, positions, cost_of, n_iter, *, growth=1.2, shrink=0
             converged = cost - new_cost <= 1e-9 * abs(cost)
             cost = new_cost
             if converged:
-                break
+                return A, float(cost), step
         else:
             eta *= shrink
-    return A, float(cost)
+    return A, float(cost), max_iter

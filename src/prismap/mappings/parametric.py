@@ -45,7 +45,7 @@ class ParametricMap(Mapping):
         "random" the cost alone decides, as published, and the given positions are not used.
     penalty : float, default=1.0
         Weight of the mean squared weight in the cost ("network").
-    n_iter : int, default=300
+    max_iter : int, default=300
         Steps of the training by the cost, and as many of that towards the positions.
     perplexity : float, default=30
         Perplexity of the embedding ("tsne", "tnerv" and "nerv").
@@ -64,6 +64,8 @@ class ParametricMap(Mapping):
         Indices of the samples that carry a Gaussian ("rbf").
     cost_ : pair of float
         The cost where training by the cost began and at its end.
+    n_iter_ : int
+        Number of iterations of the training by the cost.
     scale_ : float
         Factor by which the trained outputs were brought to the scale of the positions (t-SNE and NeRV costs).
     residual_ : float
@@ -88,7 +90,7 @@ class ParametricMap(Mapping):
     --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(60, 3))
-    >>> ParametricMap(n_hidden=10, n_iter=20, perplexity=10).fit(X, X[:, :2]).transform(X[:4] + 0.1).shape
+    >>> ParametricMap(n_hidden=10, max_iter=20, perplexity=10).fit(X, X[:, :2]).transform(X[:4] + 0.1).shape
     (4, 2)
     """
 
@@ -101,7 +103,7 @@ class ParametricMap(Mapping):
         "n_layers": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"positions", "random"})],
         "penalty": [Interval(Real, 0, None, closed="left")],
-        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "perplexity": [Interval(Real, 1, None, closed="left")],
         "gamma": [Interval(Real, 0, 1, closed="both")],
         "random_state": ["random_state"],
@@ -109,7 +111,7 @@ class ParametricMap(Mapping):
 
     def __init__(
         self, kind="network", *, cost="tsne", metric="euclidean", n_inputs=30, n_hidden=100, n_layers=2,
-        init="positions", penalty=1.0, n_iter=300, perplexity=30, gamma=0.5, random_state=None,
+        init="positions", penalty=1.0, max_iter=300, perplexity=30, gamma=0.5, random_state=None,
     ):  # fmt: skip
         self.kind = kind
         self.cost = cost
@@ -119,7 +121,7 @@ class ParametricMap(Mapping):
         self.n_layers = n_layers
         self.init = init
         self.penalty = penalty
-        self.n_iter = n_iter
+        self.max_iter = max_iter
         self.perplexity = perplexity
         self.gamma = gamma
         self.random_state = random_state
@@ -193,7 +195,7 @@ class ParametricMap(Mapping):
         if self.init == "random":
             goal = rng.normal(size=goal.shape)
         before = cost_of(self._unit * features @ (np.linalg.pinv(features, rcond=1e-8) @ goal))[0]
-        A, after = shadow_targets(features, goal, self._in_units(cost_of), self.n_iter)
+        A, after, self.n_iter_ = shadow_targets(features, goal, self._in_units(cost_of), self.max_iter)
         self.layers_, self.cost_ = [(A[:-1], A[-1])], (float(before), after)
 
     def _fit_network(self, D, cost_of, rng):
@@ -207,9 +209,9 @@ class ParametricMap(Mapping):
         penalty = self.penalty / sum(W.size for W, _ in layers)
         if self.init == "positions":
             goal = (self.embedding_ - self._center) / self._unit
-            layers, _ = train(layers, X, lambda Z: squared_error(Z, goal), self.n_iter, penalty)
+            layers, *_ = train(layers, X, lambda Z: squared_error(Z, goal), self.max_iter, penalty)
         before = cost_of(self._unit * forward(layers, X)[-1])[0]
-        self.layers_, after = train(layers, X, self._in_units(cost_of), self.n_iter, penalty)
+        self.layers_, after, self.n_iter_ = train(layers, X, self._in_units(cost_of), self.max_iter, penalty)
         self.cost_ = (float(before), float(after))
 
     def _turn(self, D):

@@ -14,7 +14,6 @@ from prismap._blocks import require_memory, row_blocks
 from prismap._search import smallest
 from prismap._spacing import typical_spacing
 from prismap._threads import on_one_thread
-from prismap._validation import renamed
 from prismap.mappings._inputs import as_positions
 from prismap.mappings._minimize import minimize_rows
 from prismap.mappings.base import Mapping
@@ -96,7 +95,6 @@ class DirectPlacement(Mapping):
         "n_neighbors": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
     }
 
-    @renamed(trade_off="gamma", n_starts="n_init")
     def __init__(self, cost="tsne", *, metric="euclidean", perplexity=30, gamma=0.5, n_init=3, n_neighbors="auto"):
         self.cost = cost
         self.metric = metric
@@ -138,7 +136,7 @@ class DirectPlacement(Mapping):
         starts += [self.embedding_[nearest[:, k]] for k in range(min(self.n_init - 1, D.shape[1]))]
         best, lowest = np.empty_like(starts[0]), np.full(len(D), np.inf)
         for start in starts:
-            Z, cost = minimize_rows(cost_of, start, length=self._length, n_iter=MOST_STEPS, tol=GRADIENT_TOLERANCE)
+            Z, cost = minimize_rows(cost_of, start, length=self._length, max_iter=MOST_STEPS, tol=GRADIENT_TOLERANCE)
             better = cost < lowest
             best[better], lowest[better] = Z[better], cost[better]
         return best

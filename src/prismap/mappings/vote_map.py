@@ -92,9 +92,7 @@ class VoteMap(Mapping):
         return {"scale": np.array(self.scale_)}
 
     def restore(self, D, Y, state):
-        """Become the fitted map of a `state`; files of the first version hold none."""
-        if "scale" not in state:
-            return super().restore(D, Y, state)
+        """Become the fitted map of a `state`."""
         self.embedding_, self.scale_ = Y, float(state["scale"])
         self._n_features_out = Y.shape[1]
         return self

@@ -23,7 +23,7 @@ from prismap._blocks import WORKING_BYTES, require_memory, row_blocks
 from prismap._missing import require_complete
 from prismap._random import as_generator
 from prismap._search import check_n_neighbors, smallest
-from prismap._validation import encode_classes, moved
+from prismap._validation import encode_classes
 from prismap.comparisons import Objects
 from prismap.exceptions import InputError
 from prismap.metrics.anchors import FisherAnchors, MomentAnchors, RowwiseAnchors
@@ -146,11 +146,6 @@ class FisherMetric(Metric):
         "random_state": ["random_state"],
     }
 
-    @moved(
-        n_support="posterior=Parzen(n_support=...), or another posterior with n_support",
-        symmetric="path='tangent-left' for symmetric=False", repair="data=SimilarityMetric(repair=...)",
-        n_jobs="nothing: all cores are used, and the result does not depend on their number",
-    )  # fmt: skip
     def __init__(
         self, target="auto", *, data="vectors", posterior="auto", path="chord", n_segments="auto", supervision=1.0,
         cross_fit=True, perplexity=30, random_state=None,
@@ -511,8 +506,7 @@ class FisherMetric(Metric):
         """The same on the fitted metric of the data's own distances."""
         rng, posterior, values, _ = self._begin(data, None if self.supervision == 0 else y)
         self.support_, self.folds_, self.bandwidth_ = state["support"], state["folds"], float(state["bandwidth"])
-        # Files of the first version know no rule: there, two sub-segments were all that "auto" meant.
-        n_segments, extrapolated = state.get("segments", (2, 0))
+        n_segments, extrapolated = state["segments"]
         stored = SegmentRule(n_segments=int(n_segments), extrapolated=bool(extrapolated))
         if posterior is not None:
             self.posterior_ = posterior.restore(self._context(values, rng, stored), state)

@@ -49,10 +49,10 @@ class Mixture:
 
 
 def learn_mixture(
-    matrices, weights, positions, cost, *, n_epochs, n_iter, n_weight_iter, solver="lbfgs", allow_negative=True,
+    matrices, weights, positions, cost, *, n_epochs, max_iter, n_weight_iter, solver="lbfgs", allow_negative=True,
     tol=1e-7,
 ):  # fmt: skip
-    """Lower the cost by turns: `n_weight_iter` steps of the weights, then `n_iter` of the positions (algorithm 1).
+    """Lower the cost by turns: `n_weight_iter` steps of the weights, then `max_iter` of the positions (algorithm 1).
 
     `matrices` is (L, n_pairs), each pair once, scaled so that the mixture at the start has mean 1 or so. Both solvers
     only ever take steps that lower the cost, so `history` never rises; a step, or an epoch, that lowers it by less
@@ -68,13 +68,13 @@ def learn_mixture(
             objective = cost.of_weights(matrices, weights, positions)
             start = weights if allow_negative else np.sqrt(weights)
             objective = objective if allow_negative else of_roots(objective)
-            found = minimize(objective, start, solver=solver, n_iter=n_weight_iter, tol=tol, relative=True).x
+            found = minimize(objective, start, solver=solver, max_iter=n_weight_iter, tol=tol, relative=True).x
             before, weights = weights, _shares(found if allow_negative else found**2)
-        placed = cost.place(mix(weights, matrices), positions, solver=solver, n_iter=n_iter, tol=tol)
+        placed = cost.place(mix(weights, matrices), positions, solver=solver, max_iter=max_iter, tol=tol)
         halvings = 0
         while epoch and placed.value > history[-1] and halvings < HALVINGS:
             weights, halvings = 0.5 * (before + weights), halvings + 1
-            placed = cost.place(mix(weights, matrices), positions, solver=solver, n_iter=n_iter, tol=tol)
+            placed = cost.place(mix(weights, matrices), positions, solver=solver, max_iter=max_iter, tol=tol)
         done += placed.n_iter
         if epoch and placed.value > history[-1]:
             weights, reason = before, "converged"
@@ -105,7 +105,7 @@ def leaning_starts(matrices, weights, n_components, cost, rng):
     for one in np.eye(len(means)):
         leaning = _shares(((1 - LEAN) * _shares(weights * means) + LEAN * one) / means)
         D, positions = first_positions(matrices, leaning, n_components, rng)
-        lowest = cost.place(squareform(D, checks=False), positions, n_iter=SCREEN_ITER, tol=1e-7).value
+        lowest = cost.place(squareform(D, checks=False), positions, max_iter=SCREEN_ITER, tol=1e-7).value
         found.append((lowest, leaning, positions))
     return [(leaning, positions) for _, leaning, positions in sorted(found, key=lambda start: start[0])]
 
@@ -123,7 +123,7 @@ class MixtureMetric(Metric):
     ``D = sum_l alpha_l D^l / s_l`` with ``sum_l alpha_l = 1``, where s_l is the mean of D^l over all pairs
     (``scale="mean"``). Weights can therefore be compared, and the mean of D is 1. The weights minimise the cost of an
     embedding, elastic scaling by default, in alternation with its positions: up to `n_weight_iter` steps of the
-    weights, then `n_iter` of the positions, `n_epochs` times.
+    weights, then `max_iter` of the positions, `n_epochs` times.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class MixtureMetric(Metric):
         uniform numbers. An array holds given weights.
     n_init : int, default=4
         Number of starts. The lowest stress wins.
-    n_epochs, n_iter, n_weight_iter : int, default=10, 75 and 5
+    n_epochs, max_iter, n_weight_iter : int, default=10, 75 and 5
         Epochs, and the largest number of steps of the positions and of the weights in each. The paper has 10, 75 and 1.
     solver : {"lbfgs", "scg"}, default="lbfgs"
         L-BFGS, or the scaled conjugate gradients of the paper.
@@ -226,7 +226,7 @@ class MixtureMetric(Metric):
         "init": [StrOptions({"measures", "eigenvalues", "random"}), "array-like"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "n_epochs": [Interval(Integral, 0, None, closed="left")],
-        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "n_weight_iter": [Interval(Integral, 1, None, closed="left")],
         "solver": [StrOptions({"lbfgs", "scg"})],
         "allow_negative": ["boolean"],
@@ -235,7 +235,7 @@ class MixtureMetric(Metric):
 
     def __init__(
         self, measures="auto", *, n_components=2, cost="elastic", perplexity=30, gamma=0.5, negative="zero",
-        scale="mean", init="measures", n_init=4, n_epochs=10, n_iter=75, n_weight_iter=5, solver="lbfgs",
+        scale="mean", init="measures", n_init=4, n_epochs=10, max_iter=75, n_weight_iter=5, solver="lbfgs",
         allow_negative=True, random_state=None,
     ):  # fmt: skip
         self.measures = measures
@@ -248,7 +248,7 @@ class MixtureMetric(Metric):
         self.init = init
         self.n_init = n_init
         self.n_epochs = n_epochs
-        self.n_iter = n_iter
+        self.max_iter = max_iter
         self.n_weight_iter = n_weight_iter
         self.solver = solver
         self.allow_negative = allow_negative
@@ -325,7 +325,7 @@ class MixtureMetric(Metric):
         for weights, positions in self._starts(matrices, alive, cost, rng):
             size = float(np.abs(mix(weights, matrices)).mean())
             run = learn_mixture(
-                matrices / size, weights, positions, cost, n_epochs=self.n_epochs, n_iter=self.n_iter,
+                matrices / size, weights, positions, cost, n_epochs=self.n_epochs, max_iter=self.max_iter,
                 n_weight_iter=self.n_weight_iter, solver=self.solver, allow_negative=self.allow_negative,
             )  # fmt: skip
             runs.append((weights, run, size))

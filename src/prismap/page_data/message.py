@@ -89,7 +89,6 @@ def unpack_page(message: bytes) -> PageData:
 
     raster, relevance, neighbors = (header.get(name) for name in ("raster", "relevance", "neighbors"))
     far, misshown = array(header.get("far")), array(header.get("misshown"))
-    left_out = header["columns_left_out"]  # older pages name them
     page = PageData(
         layers=[
             Layer(
@@ -118,7 +117,7 @@ def unpack_page(message: bytes) -> PageData:
         row_ids=header.get("ids"),
         notes=tuple(header["notes"]),
         neighbors=neighbors and Neighbors(**{name: array(table) for name, table in neighbors.items()}),
-        left_out=left_out if isinstance(left_out, int) else len(left_out),
+        left_out=header["columns_left_out"],
     )
     check_page(page)
     return page

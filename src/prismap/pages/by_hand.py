@@ -54,7 +54,7 @@ def shape_map(model, groups, fitted, start, progress, cancel):
         return cancel()
 
     method = TSNE(
-        init=start[fitted], perplexity=model.perplexity, early_exaggeration=1.0, n_iter=N_ITER, callback=follow,
+        init=start[fitted], perplexity=model.perplexity, early_exaggeration=1.0, max_iter=N_ITER, callback=follow,
         random_state=model.seed_,
     )  # fmt: skip
     Y[fitted] = method.fit(Z).embedding_

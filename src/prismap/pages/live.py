@@ -108,7 +108,11 @@ def embed_again(model, supervision, fitted, start, progress, cancel):
         return cancel()
 
     method = TSNE(
-        init=start[fitted], perplexity=model.perplexity, early_exaggeration=1.0, n_iter=N_ITER, random_state=model.seed_
+        init=start[fitted],
+        perplexity=model.perplexity,
+        early_exaggeration=1.0,
+        max_iter=N_ITER,
+        random_state=model.seed_,
     )
     changed = {"method": method, "supervision": supervision, "target": model.target_, "random_state": model.seed_}
     changed["fit_rows"] = len(start[fitted])  # those of the map, though `fit_rows` may be a time

@@ -83,9 +83,9 @@ class TargetScore:
         kinds: dict[str, Any] = dict.fromkeys(("value", "in_sample", "unsupervised"), Estimate)
         kinds |= dict.fromkeys(("permuted", "permuted_in_sample"), NullResult)
         parts: dict[str, Any] = {
-            name: kind.from_dict(stored[name]) if stored.get(name) else None for name, kind in kinds.items()
+            name: kind.from_dict(stored[name]) if stored[name] else None for name, kind in kinds.items()
         }
-        return cls(name=stored["name"], chance=stored["chance"], of=stored.get("of"), **parts)
+        return cls(name=stored["name"], chance=stored["chance"], of=stored["of"], **parts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -221,27 +221,27 @@ class MapReport:
         if stored.get("format") != FORMAT:
             raise InputError(f"this is no report of format {FORMAT}; its format is {stored.get('format')!r}.")
         made = ("bandwidths", "posterior", "seed", "versions", "times", "settings")
-        overlaps, arranged, circular = stored["overlaps"], stored.get("arrangement"), stored.get("circular")
+        overlaps, arranged, circular = stored["overlaps"], stored["arrangement"], stored["circular"]
         return cls(
             **{name: stored[name] for name in ("target", "n_fitted", "n_judged", "judged", *made)},
             scores=tuple(TargetScore.from_dict(score) for score in stored["scores"]),
             structure={name: RankCurve.from_dict(curve) for name, curve in stored["structure"].items()},
-            measures={name: Estimate.from_dict(value) for name, value in stored.get("measures", {}).items()},
+            measures={name: Estimate.from_dict(value) for name, value in stored["measures"].items()},
             overlaps=None if overlaps is None else tuple(Overlap(**pair) for pair in overlaps),
-            rare=tuple(stored.get("rare", ())),
+            rare=tuple(stored["rare"]),
             arrangement=None if arranged is None else Arrangement(**arranged),
-            trust=None if (trust := stored.get("trust")) is None else TrustRule.from_dict(trust),
-            clusters=None if (clusters := stored.get("clusters")) is None else MapClusters.from_dict(clusters),
+            trust=None if (trust := stored["trust"]) is None else TrustRule.from_dict(trust),
+            clusters=None if (clusters := stored["clusters"]) is None else MapClusters.from_dict(clusters),
             circular=None if circular is None else Circularity(**circular),
-            budget=stored.get("budget", "full"),
-            looks=int(stored.get("looks", 1)),
-            depth=stored.get("depth", "method"),
-            limits=tuple(stored.get("limits", ())),
+            budget=stored["budget"],
+            looks=int(stored["looks"]),
+            depth=stored["depth"],
+            limits=tuple(stored["limits"]),
             notes=tuple(stored["notes"]),
             warnings=tuple(stored["warnings"]),
-            supervision_curve=None if (curve := stored.get("supervision_curve")) is None else tuple(curve),
-            medoids=tuple(stored.get("medoids", ())),
-            target_weights=dict(stored.get("target_weights", {})),
+            supervision_curve=None if (curve := stored["supervision_curve"]) is None else tuple(curve),
+            medoids=tuple(stored["medoids"]),
+            target_weights=dict(stored["target_weights"]),
         )
 
     def __repr__(self) -> str:

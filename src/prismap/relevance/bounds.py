@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._blocks import require_memory, row_blocks
-from prismap._validation import check_rows, check_target_length, renamed
+from prismap._validation import check_rows, check_target_length
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.relevance.entropy import conditional_entropy
 from prismap.relevance.greedy import criterion_errors, greedy_bounds, regression_errors
@@ -177,8 +177,8 @@ class RelevanceBounds(BaseEstimator):
     criterion : callable, "entropy" or None, default=None
         For "greedy": ``criterion(X_subset, y)``, smaller is better. None is the mean squared error of linear
         regression, "entropy" the conditional entropy of y, by which bounds are in nats of information.
-    n_iter : int, default=6
-        Steps of the greedy search.
+    max_iter : int, default=6
+        Largest number of steps of the greedy search.
 
     Attributes
     ----------
@@ -238,19 +238,18 @@ class RelevanceBounds(BaseEstimator):
         "slack": [Interval(Real, 0, None, closed="left")],
         "standardize": ["boolean"],
         "criterion": [callable, StrOptions({"entropy"}), None],
-        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
-    @renamed(n_steps="n_iter")
     def __init__(
-        self, effective_dim=None, *, method="lp", slack=0.01, standardize=False, criterion=None, n_iter=6
+        self, effective_dim=None, *, method="lp", slack=0.01, standardize=False, criterion=None, max_iter=6
     ):  # fmt: skip
         self.effective_dim = effective_dim
         self.method = method
         self.slack = slack
         self.standardize = standardize
         self.criterion = criterion
-        self.n_iter = n_iter
+        self.max_iter = max_iter
 
     def fit(self, X, coef, y=None, *, held_out=None, error=None):
         """Bounds for the linear map `coef` on the rows X.
@@ -297,7 +296,7 @@ class RelevanceBounds(BaseEstimator):
         else:
             criterion = conditional_entropy if self.criterion == "entropy" else self.criterion
             errors = criterion_errors(criterion, rows, target)
-        self.interval_ = greedy_bounds(errors, rows.shape[1], self.n_iter)
+        self.interval_ = greedy_bounds(errors, rows.shape[1], self.max_iter)
         self.total_ = float(errors(np.empty((1, 0), dtype=np.intp))[0])
 
     def _fit_hinge(self, rows, weights, names, y):

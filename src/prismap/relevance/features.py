@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from prismap._random import as_generator
-from prismap._validation import check_rows, renamed
+from prismap._validation import check_rows
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.learners.omega import canonical_omega
 from prismap.relevance.neighborhoods import backward_quality, forward_quality, map_neighborhoods
@@ -62,7 +62,7 @@ class FeatureRelevance(BaseEstimator):
     n_samples : int or None, default=None
         Samples whose neighbourhoods are judged, against all samples. None is all, or as many as keep the pairs below
         6 million.
-    n_iter : int, default=200
+    max_iter : int, default=200
         Largest number of iterations of "weights" and "matrix".
     random_state : int, RandomState instance or None, default=None
         Seed of the permuted features, the sample and the random starts.
@@ -120,14 +120,13 @@ class FeatureRelevance(BaseEstimator):
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "n_permuted": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
         "n_samples": [Interval(Integral, 2, None, closed="left"), None],
-        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
     }
 
-    @renamed(max_iter="n_iter", n_starts="n_init")
     def __init__(
         self, method="forward", *, n_neighbors=10, penalty=1.0, gamma=0.5, n_components=None, n_init=1,
-        n_permuted="auto", n_samples=None, n_iter=200, random_state=None,
+        n_permuted="auto", n_samples=None, max_iter=200, random_state=None,
     ):  # fmt: skip
         self.method = method
         self.n_neighbors = n_neighbors
@@ -137,7 +136,7 @@ class FeatureRelevance(BaseEstimator):
         self.n_init = n_init
         self.n_permuted = n_permuted
         self.n_samples = n_samples
-        self.n_iter = n_iter
+        self.max_iter = max_iter
         self.random_state = random_state
 
     def fit(self, X, Y, *, subset=None):
@@ -220,7 +219,7 @@ class FeatureRelevance(BaseEstimator):
 
     def _learn(self, X, near, start):
         learn = learn_weights if self.method == "weights" else learn_matrix
-        return learn(X, near, penalty=self.penalty, start=start, n_iter=self.n_iter)
+        return learn(X, near, penalty=self.penalty, start=start, max_iter=self.max_iter)
 
     @available_if(_has_map)
     def transform(self, X):

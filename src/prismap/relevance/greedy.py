@@ -43,11 +43,11 @@ def criterion_errors(criterion, X, y) -> SubsetErrors:
     return lambda subsets: np.array([one(subset) for subset in subsets])
 
 
-def greedy_bounds(errors: SubsetErrors, n_features: int, n_iter: int = 6) -> np.ndarray:
+def greedy_bounds(errors: SubsetErrors, n_features: int, max_iter: int = 6) -> np.ndarray:
     """Lower and upper bound of each feature's relevance, in units of the error; shape (n_features, 2).
 
     Lower (algorithm 1): what leaving feature j out of all features adds to the error. Upper (algorithm 2): the largest
-    drop of the error that adding j brings to any subset met in a forward and a backward search of `n_iter` steps,
+    drop of the error that adding j brings to any subset met in a forward and a backward search of `max_iter` steps,
     which looks for the company in which j is most useful.
     """
     every = np.arange(n_features)
@@ -57,7 +57,7 @@ def greedy_bounds(errors: SubsetErrors, n_features: int, n_iter: int = 6) -> np.
     for j in range(n_features):
         chosen = np.empty(0, dtype=np.intp)
         candidates = others[j]
-        for _ in range(min(n_iter - 1, len(candidates))):
+        for _ in range(min(max_iter - 1, len(candidates))):
             k, gain = _best(errors, [np.append(chosen, c) for c in candidates], j)
             upper[j] = max(upper[j], gain)
             chosen, candidates = np.append(chosen, candidates[k]), np.delete(candidates, k)

@@ -103,18 +103,18 @@ def matrix_cost(omega, X, near, penalty):
     return cost + penalty * float((omega**2).sum()), 2.0 * (pull.T @ X + penalty * omega)
 
 
-def learn_weights(X, near, *, penalty, start, n_iter, tol=1e-6):
+def learn_weights(X, near, *, penalty, start, max_iter, tol=1e-6):
     """lambda >= 0 from the first s = lambda^2: (lambda, cost, iterations, why it stopped)."""
     found = minimize(
-        lambda s: weights_cost(s, X, near, penalty), start, n_iter=n_iter, tol=tol, bounds=[(0.0, None)] * len(start),
-        **LEARNING,
+        lambda s: weights_cost(s, X, near, penalty), start, max_iter=max_iter, tol=tol,
+        bounds=[(0.0, None)] * len(start), **LEARNING,
     )  # fmt: skip
     return np.sqrt(found.x), found.value, found.n_iter, found.stop_reason
 
 
-def learn_matrix(X, near, *, penalty, start, n_iter, tol=1e-6):
+def learn_matrix(X, near, *, penalty, start, max_iter, tol=1e-6):
     """Omega from a first one: (Omega, cost, iterations, why it stopped)."""
-    found = minimize(lambda omega: matrix_cost(omega, X, near, penalty), start, n_iter=n_iter, tol=tol, **LEARNING)
+    found = minimize(lambda omega: matrix_cost(omega, X, near, penalty), start, max_iter=max_iter, tol=tol, **LEARNING)
     return found.x, found.value, found.n_iter, found.stop_reason
 
 

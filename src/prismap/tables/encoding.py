@@ -157,28 +157,23 @@ class TableEncoding:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON stores it."""
-        columns = [
-            {name: value for name, value in vars(column).items() if name != "written" or value is not None}
-            for column in self.columns
-        ]
-        return {**vars(self), "columns": columns}
+        return {**vars(self), "columns": [vars(column) for column in self.columns]}
 
     @classmethod
     def from_dict(cls, about: Any) -> TableEncoding:
         """From `to_dict`; anything else is refused, since it comes from a file."""
         try:
             columns = tuple(_checked_column(**column) for column in about["columns"])
-            options = {key: about[key] for key in ("target", "ids", "text_target", "standardize")}
-            options["keep_missing"] = about.get("keep_missing", False)  # not in files of the first versions
+            options = {key: about[key] for key in ("target", "ids", "text_target", "standardize", "keep_missing")}
             if len({column.name for column in columns}) < len(columns) or not all(
                 isinstance(value, (str, type(None)) if key in ("target", "ids") else bool)
                 for key, value in options.items()
             ):
                 raise ValueError("columns or options are not as they should be")
-            also = tuple(about.get("also", ()))  # files of the first versions have one target
+            also = tuple(about["also"])
             if not all(isinstance(name, str) for name in also):
                 raise ValueError("its targets have no names")
-            written = tuple((name, way) for name, way in about.get("written_targets", ()))
+            written = tuple((name, way) for name, way in about["written_targets"])
             if not all(name in (about["target"], *also) and is_known(way) for name, way in written):
                 raise ValueError("its targets are written in no known way")
         except (KeyError, TypeError, ValueError) as error:
@@ -276,12 +271,9 @@ def _numbers_as_text(values: NDArray[Any]) -> TextColumn:
     return TextColumn(codes, tuple(str(int(level) if level == int(level) else level) for level in levels.tolist()))
 
 
-def _checked_column(
-    name: Any, levels: Any, fill: Any, center: Any, scale: Any, written: Any = None, date: Any = None
-) -> ColumnEncoding:
+def _checked_column(name: Any, levels: Any, fill: Any, center: Any, scale: Any, written: Any) -> ColumnEncoding:
     """A column from a file's header, if every part of it has the right type."""
     number = (int, float)
-    written = date if written is None else written  # as files of the first versions call it
     good = (
         isinstance(name, str)
         and (levels is None or all(isinstance(level, str) for level in levels))

@@ -139,7 +139,7 @@ class KernelFamily(Family):
             return value / scale, gradient / scale
 
         # scipy's own tolerances: a few steps end by their number.
-        return minimize(scaled, W, n_iter=M_STEPS, n_evaluations=2 * M_STEPS, tol=2.2e-9, gradient_tol=1e-5).x
+        return minimize(scaled, W, max_iter=M_STEPS, n_evaluations=2 * M_STEPS, tol=2.2e-9, gradient_tol=1e-5).x
 
     def place(self, mass, moment):
         """Coefficients for first positions M_j / G_j of the rows with G_j > 0, by least squares with a small ridge."""

@@ -142,26 +142,24 @@ class LocalParzen(Posterior):
         }  # fmt: skip
 
     def restore(self, context, state):
-        """From the arrays of `state`; files of the first version looked at the rows only."""
-        if "path_support" not in state:
-            return LocalEnds().restore(context, state)
+        """From the arrays of `state`."""
         return self._hold(
-            context, state["path_support"], state["local_probabilities"], judging_perplexity(context, state)
+            context, state["path_support"], state["local_probabilities"], float(state["local_perplexity"])
         )
 
 
 class LocalEnds(RowPosterior):
-    """Each row judged by its own nearest labelled rows, with nothing looked at between them: the first edition."""
+    """Each row judged by its own nearest labelled rows, with nothing looked at between them."""
 
     name = "parzen"
 
     def fit(self, context):
-        """Only files of the first version hold this posterior; a new one looks between the rows, too."""
-        return LocalParzen().fit(context)
+        """Judge every row by its nearest labelled rows."""
+        return LocalParzen().fit(context).cheaper()
 
     def restore(self, context, state):
         """From the arrays of `state`."""
-        self.labelled = labelled_rows(context, judging_perplexity(context, state))
+        self.labelled = labelled_rows(context, float(state["local_perplexity"]))
         self.judged = f"local supports at the rows only, {context.judged}"
         return self.hold(context, state["local_probabilities"])
 
@@ -179,8 +177,3 @@ class LocalEnds(RowPosterior):
 def labelled_rows(context, judging):
     """The labelled rows of a context, with the perplexity that they judge with."""
     return LabelledRows(context.data, context.values, len(context.classes), context.perplexity, judging)
-
-
-def judging_perplexity(context, state):
-    """The perplexity in a `state`; in files of former versions it was that of the map."""
-    return float(state.get("local_perplexity", context.perplexity))

@@ -26,7 +26,7 @@ from prismap._threads import on_one_thread
 from prismap.metrics.geometry import FittedIndex, VectorMetric
 from prismap.metrics.posteriors.base import Posterior
 from prismap.metrics.posteriors.evidence import EVIDENCE_ROWS, Kernel, find_kernel
-from prismap.metrics.posteriors.process import GaussianProcess, fisher_rao, pivoted_cholesky
+from prismap.metrics.posteriors.process import fisher_rao, pivoted_cholesky
 from prismap.metrics.posteriors.warp import Warp
 
 #: Pivots at most, rows that they are chosen from at most, and the share of the noise that they may leave unexplained.
@@ -322,9 +322,7 @@ class RowProcess(Posterior):
         }
 
     def restore(self, context, state):
-        """From the arrays of `state`; files of the first versions hold a process along segments."""
-        if "process_states" not in state:
-            return GaussianProcess().restore(context, state)
+        """From the arrays of `state`."""
         scales, told, pivots = state["process_sizes"].T
         pieces = {
             name: np.split(state[f"process_{name}"], np.cumsum(sizes)[:-1])

@@ -118,8 +118,6 @@ class Forest:
     def from_arrays(cls, arrays, n_classes):
         """The inverse of `arrays`; nodes must lead downwards, or rows of a damaged file would walk for ever."""
         children = arrays["children"]
-        if children.ndim == 2 and children.shape[1] == 2:  # a file of the first versions: they knew no missing values
-            children = np.column_stack([children, children[:, 0]])
         n_nodes, own = len(children), np.arange(len(children))[:, None]
         leaf = (children == own).all(axis=1)
         down = ((children > own) & (children < n_nodes)).all(axis=1)
@@ -143,11 +141,7 @@ def leaf_shares(tree, classes, n_classes):
 
 
 def stored_shares(arrays, shape):
-    """The same from a file, whose indices compiled code will trust; older files hold the shares of all nodes."""
-    if "value" in arrays:
-        if arrays["value"].shape != shape:
-            raise ValueError("the arrays of its trees do not belong together")
-        return sp.csr_array(arrays["value"])
+    """The same from a file, whose indices compiled code will trust."""
     shares, classes, starts = (arrays[name] for name in ("shares", "classes", "starts"))
     if starts.shape != (shape[0] + 1,) or shares.ndim != 1 or shares.shape != classes.shape:
         raise ValueError("the arrays of its trees do not belong together")
