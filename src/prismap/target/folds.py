@@ -54,6 +54,16 @@ def draw_rows(groups: Rows, most: int | None, rng: Generator) -> Rows:
     return np.sort(np.concatenate(chosen))
 
 
+def sample_rows(groups: Rows, most: int, rng: Generator) -> Rows:
+    """Sorted numbers of at most `most` rows: all, or a draw with equal shares of all groups, -1 among them."""
+    if len(groups) <= most:
+        return np.arange(len(groups))
+    codes, members = np.unique(groups, return_inverse=True)
+    wanted = shares(np.bincount(members), max(most, len(codes)))
+    chosen = [rng.choice(np.flatnonzero(members == g), size, replace=False) for g, size in enumerate(wanted)]
+    return np.sort(np.concatenate(chosen))
+
+
 def shares(sizes: Any, total: int) -> Rows:
     """`total` split in proportion to `sizes` by largest remainders; every non-empty group gets at least one.
 

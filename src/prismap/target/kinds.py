@@ -22,7 +22,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from prismap.target.folds import Rows, bins, deal_folds, draw_rows, joint_groups, shuffle_entries, split_rows
+from prismap.target.folds import (
+    Rows,
+    bins,
+    deal_folds,
+    draw_rows,
+    joint_groups,
+    sample_rows,
+    shuffle_entries,
+    split_rows,
+)
 
 #: A class with fewer rows than there are folds cannot be in each of them.
 FEWEST_IN_FOLDS = 5
@@ -133,6 +142,19 @@ class Target(ABC):
         """Sorted numbers of at most `most` labelled samples, with equal shares of what is alike."""
         return draw_rows(self.groups, most, rng)
 
+    def sample(self, most: int, rng: Generator) -> Rows:
+        """Sorted numbers of at most `most` samples, labelled or not, with equal shares of the classes."""
+        return sample_rows(np.zeros(len(self), dtype=np.intp), most, rng)
+
+    def present(self) -> Target:
+        """The same without the classes that no labelled sample has."""
+        return self
+
+    @property
+    def named(self) -> NDArray[Any]:
+        """The values as a user gives them: classes by their names, None where a sample has none."""
+        return self.values
+
 
 @dataclass(frozen=True, eq=False)
 class NoTarget(Target):
@@ -204,6 +226,25 @@ class ClassTarget(Target):
     def groups(self) -> Rows:
         """The codes."""
         return self.values
+
+    @property
+    def named(self) -> NDArray[Any]:
+        """The class of each sample by its name, None where it has none."""
+        names = np.append(np.asarray(self.classes, dtype=object), None)
+        return names[self.values]
+
+    def sample(self, most: int, rng: Generator) -> Rows:
+        """Sorted numbers of at most `most` samples, with equal shares of the classes and of the unlabelled."""
+        return sample_rows(self.values, most, rng)
+
+    def present(self) -> ClassTarget:
+        """The same without the classes that no labelled sample has."""
+        codes, values = np.unique(self.values[self.labelled], return_inverse=True)
+        if len(codes) == len(self.classes):
+            return self
+        compact = np.full(len(self), -1, dtype=np.intp)
+        compact[self.labelled] = values
+        return replace(self, values=compact, names_of_classes=self.classes[codes])
 
     @property
     def texts(self) -> list[str | None]:
@@ -295,6 +336,14 @@ class SeveralTarget(Target):
             return RealTarget(values, self.units, name)
         codes = np.where(np.isnan(values), -1, values).astype(np.intp)
         return ClassTarget(codes, self.units, name, classes, self.kinds[t] == "ordered")
+
+    def present(self) -> SeveralTarget:
+        """The same without the classes that no labelled sample has."""
+        columns = [column.present() for column in self.columns]
+        known, values = self.labelled, self.values.copy()
+        for t, column in enumerate(columns):
+            values[known, t] = column.values[known]
+        return replace(self, values=values, column_classes=tuple(column.classes for column in columns))
 
     def indicators(self, counted: Any = None) -> RealTarget:
         """Columns of numbers that the mean of neighbours can be compared with: an indicator for each class.

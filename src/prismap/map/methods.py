@@ -1,4 +1,4 @@
-"""The steps of a fit: an embedding of a metric, and a mapping from its distances to the positions."""
+"""Which embedding and which mapping, by name or as an object: the tables of methods, and what is made of them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from prismap import embeddings
 from prismap._checkpoint import Checkpoint, fingerprint
 from prismap._missing import mean_filled
 from prismap.exceptions import InputError
-from prismap.map.parts import DENSE_ROWS
+from prismap.map.fitted import DENSE_ROWS
 from prismap.mappings import DirectPlacement, KernelMap, ParametricMap, VoteMap
 from prismap.mappings.base import Mapping
 from prismap.mappings.costs import MAP_COSTS
 from prismap.mappings.placement import PLACEMENT_COSTS
 from prismap.metrics.base import PrecomputedMetric
 from prismap.neighbors import Neighbors, kneighbors
+from prismap.target import ClassTarget, RealTarget, SeveralTarget
 
 #: Methods by the name `PrisMap` and the command line take.
 METHODS = {
@@ -88,23 +89,18 @@ def needs_target(method):
     return bool(get_tags(own).target_tags.required)
 
 
-def method_target(embedding, y, kind):
+def method_target(embedding, target):
     """What an embedding is fitted with beside the distances: nothing, or the classes where it is supervised itself."""
     if not needs_target(embedding):
         return None
-    if isinstance(embedding, embeddings.KernelDiscriminant) and kind != "class":
-        found = (
-            "has several columns"
-            if isinstance(kind, tuple)
-            else "is real"
-            if kind == "real"
-            else "is not there (y=None, target='none' or supervision=0)"
-        )
+    if isinstance(embedding, embeddings.KernelDiscriminant) and not isinstance(target, ClassTarget):
+        reasons = {SeveralTarget: "has several columns", RealTarget: "is real"}
+        reason = reasons.get(type(target), "is not there (y=None, target='none' or supervision=0)")
         raise InputError(
-            f"the kernel discriminant (method='kda') separates classes, and the target {found}. Use method='kpca', or "
+            f"the kernel discriminant (method='kda') separates classes, and the target {reason}. Use method='kpca', or "
             "pass classes."
         )
-    return y
+    return target.values if target.exists else None
 
 
 def embed(embedding, rows, data, metric, D, *, target=None, by_distances=False):
@@ -131,14 +127,14 @@ def embed_many(embedding, rows, data, metric, *, perplexity, seed):
     n_neighbors, kept = int(3 * perplexity), None
     if embedding.checkpoint is not None:
         # Distances between some rows tell whether the metric, and with it the target, is the same.
-        told = np.asarray(metric.between(np.arange(100), np.arange(100)))
-        kept = Checkpoint(embedding.checkpoint, "neighbors", fingerprint(data.rows_, told, n_neighbors, seed))
-    found = kept_neighbors(kept, lambda: kneighbors(None, n_neighbors, metric=metric, random_state=seed))
+        some = np.asarray(metric.between(np.arange(100), np.arange(100)))
+        kept = Checkpoint(embedding.checkpoint, "neighbors", fingerprint(data.rows_, some, n_neighbors, seed))
+    neighbors = kept_neighbors(kept, lambda: kneighbors(None, n_neighbors, metric=metric, random_state=seed))
     if data.is_matrix:
-        embedding = embedding.set_params(metric=data, neighbors=found).fit(data.rows_)
+        embedding = embedding.set_params(metric=data, neighbors=neighbors).fit(data.rows_)
     else:
         # What is missing counts in the neighbours as it should; the start looks at the rows for their main directions.
-        embedding = embedding.set_params(metric="euclidean", neighbors=found).fit(mean_filled(rows))
+        embedding = embedding.set_params(metric="euclidean", neighbors=neighbors).fit(mean_filled(rows))
     if kept is not None:
         kept.clear()
     return embedding
@@ -150,14 +146,14 @@ def embeds_many(method):
 
 
 def kept_neighbors(kept, search):
-    """What `search` finds, or what an earlier fit has found and left in the `Checkpoint`."""
+    """The neighbours by `search`, or those that an earlier fit has left in the `Checkpoint`."""
     state = None if kept is None else kept.load()
     if state is None:
-        found = search()
+        neighbors = search()
         if kept is not None:
-            story = {"method": found.method, "recall": found.recall, "n_distances": found.n_distances or 0}
-            kept.save(distances=found.distances, indices=found.indices, **story)
-        return found
+            story = {"method": neighbors.method, "recall": neighbors.recall, "n_distances": neighbors.n_distances or 0}
+            kept.save(distances=neighbors.distances, indices=neighbors.indices, **story)
+        return neighbors
     return Neighbors(
         state["distances"], state["indices"], method=str(state["method"]), recall=float(state["recall"]),
         n_distances=int(state["n_distances"]) or None,
