@@ -6,7 +6,8 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from prismap.exceptions import InputError
 from prismap.metrics import NamedMetric, PrecomputedMetric
 from prismap.quality import class_overlap, knn_error, knn_nrmse, overlapping_pairs
-from reference.ranks_reference import distances_reference, nrmse_reference, vote_error_reference
+from reference.ranks_reference import distances_reference, nrmse_reference
+from reference.votes_reference import vote_error_reference
 
 
 def two_clouds(n=60, gap=1.5, n_columns=2, seed=0):

@@ -17,14 +17,15 @@ import numpy as np
 from scipy.stats import kendalltau
 
 from prismap._random import as_generator
+from prismap._search import smallest
 from prismap.quality.estimates import Estimate
+from prismap.quality.votes import VOTERS, vote_of_lists
 
 #: Its name among the measures of a report.
 ALIGNMENT = "importance alignment"
 #: Columns from which on a rank correlation means something, and columns and rows that are looked at.
 FEWEST_COLUMNS, MOST_COLUMNS, MOST_ROWS = 6, 200, 500
 FEWEST_ROWS = 30
-NEIGHBORS = 10
 
 
 def importance_alignment(X: Any, Y: Any, y: Any, *, random_state: Any = 0) -> Estimate | None:
@@ -100,16 +101,16 @@ def importances(X: np.ndarray, Y: np.ndarray, y: np.ndarray, rng: np.random.Gene
     member = np.zeros((len(Y), len(Y)), dtype=bool)
     np.put_along_axis(member, on_map, True, axis=1)
 
-    def told_and_kept(D):
+    def missed_and_kept(D: np.ndarray) -> tuple[float, float]:
         near = _nearest(D)
-        return _miss(near, y), np.take_along_axis(member, near, axis=1).mean()
+        return _miss(near, y), float(np.take_along_axis(member, near, axis=1).mean())
 
-    error, kept = told_and_kept(D)
+    error, kept = missed_and_kept(D)
     found = np.empty((X.shape[1], 2))
     for f, column in enumerate(X.T):
         mixed = rng.permutation(column)
         # Distances differ in one term of their sum.
-        found[f] = told_and_kept(D - np.square(column[:, None] - column) + np.square(mixed[:, None] - mixed))
+        found[f] = missed_and_kept(D - np.square(column[:, None] - column) + np.square(mixed[:, None] - mixed))
     return found[:, 0] - error, kept - found[:, 1]
 
 
@@ -117,9 +118,7 @@ def _miss(near: np.ndarray, y: np.ndarray) -> float:
     """How far the nearest rows miss the target: share of wrong votes, or squared error of their mean over variance."""
     if y.dtype.kind == "f":
         return float(np.square(y[near].mean(axis=1) - y).mean() / y.var())
-    votes = np.zeros((len(y), int(y.max()) + 1))
-    np.add.at(votes, (np.arange(len(y))[:, None], y[near]), 1.0)
-    return 1.0 - float((votes[np.arange(len(y)), y] == votes.max(axis=1)).mean())
+    return 1.0 - float(vote_of_lists(y[near], int(y.max()) + 1).right(y).mean())
 
 
 def _squares(X: np.ndarray) -> np.ndarray:
@@ -130,4 +129,4 @@ def _squares(X: np.ndarray) -> np.ndarray:
 
 
 def _nearest(D: np.ndarray) -> np.ndarray:
-    return np.argpartition(D, NEIGHBORS, axis=1)[:, :NEIGHBORS]
+    return smallest(D, VOTERS)[1]

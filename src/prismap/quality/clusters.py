@@ -14,11 +14,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from scipy.spatial import cKDTree
 from scipy.stats import norm
 from scipy.stats import t as student
 
 from prismap.quality.gaps import LEAST_GAP, Joined, grouped, join, some_rows, widest_gap
+from prismap.quality.votes import vote_on
 
 #: In so many of all maps of one Gaussian no gap is taken for one.
 LEVEL = 0.95
@@ -29,7 +29,6 @@ SPREAD = 0.15
 THERE = 0.75
 #: A cluster splits in a run where two of its parts hold this share of it each.
 PART = 0.2
-NEIGHBORS = 10
 COUNTS = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five"}
 #: Clusters that are named.
 MOST_NAMED = 3
@@ -266,23 +265,11 @@ def falls_apart(again: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.nd
 def have_moved(Y: np.ndarray, Y_again: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
     """The share of each cluster's rows whose ten nearest rows are mostly of another cluster, in this run alone."""
     known = np.flatnonzero(labels >= 0)
-    labels = labels[known]
-    moved = (labels != _vote(Y_again[known], labels, n_clusters)) & (labels == _vote(Y[known], labels, n_clusters))
+    labels, places = labels[known], np.arange(len(known))
+    before, again = (vote_on(P[known], P[known], labels, n_clusters, own=places) for P in (Y, Y_again))
+    moved = again.beaten(labels) & ~before.beaten(labels)
     sizes = np.bincount(labels, minlength=n_clusters)
     return np.where(sizes > 0, np.bincount(labels[moved], minlength=n_clusters) / np.maximum(sizes, 1), np.nan)
-
-
-def _vote(Y: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
-    """The cluster that most of each row's ten nearest rows are of; its own if it is one of several."""
-    k = min(NEIGHBORS, len(Y) - 1)
-    near = cKDTree(Y).query(Y, k=k + 1)[1]
-    itself = near == np.arange(len(Y))[:, None]
-    itself[~itself.any(axis=1), -1] = True  # of many rows at one place the row itself may not be listed
-    near = near[~itself].reshape(len(Y), k)
-    votes = np.zeros((len(Y), n_clusters))
-    np.add.at(votes, (np.arange(len(Y))[:, None], labels[near]), 1.0)
-    votes[np.arange(len(Y)), labels] += 0.5
-    return votes.argmax(axis=1)
 
 
 def _in_run(Y, labels, here, Y_again, n_clusters) -> tuple[np.ndarray, ...]:

@@ -74,7 +74,7 @@ def shuffled(n: int) -> np.ndarray:
     return np.random.default_rng(0).permutation(n)
 
 
-def rounded(D):
+def rounded(D: Any) -> np.ndarray:
     """D in float64, not below zero, rounded to 36 binary digits (11 decimal) so that noise breaks no ties.
 
     A float64 array is changed in place.

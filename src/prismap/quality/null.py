@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prismap._random import as_generator
 from prismap._validation import encode_classes, missing_mask
@@ -117,7 +118,8 @@ def is_real(y: Any) -> bool:
 def chance_error(y: Any, n_neighbors: int = 1, *, judged: Any = None) -> float:
     """The k-NN error of labels that have nothing to do with the rows, p_c being the class shares.
 
-    For one neighbour it is 1 - sum_c p_c^2. For more, votes of k independent labels are simulated (ties share the win).
+    For one neighbour it is 1 - sum_c p_c^2. For more, votes of k independent labels are simulated. Of classes that draw
+    each wins equally often: their nearest voters come in any order.
 
     Parameters
     ----------
@@ -134,9 +136,15 @@ def chance_error(y: Any, n_neighbors: int = 1, *, judged: Any = None) -> float:
     >>> chance_error(["a", "b", "a", "b"])
     0.5
     """
-    classes, codes = encode_classes(y, np.size(y))
+    return chance_of_codes(encode_classes(y, np.size(y))[1], n_neighbors, judged=judged)
+
+
+def chance_of_codes(codes: NDArray[np.intp], n_neighbors: int, *, judged: Any = None) -> float:
+    """`chance_error` of codes."""
     counted = codes if judged is None else np.where(judged, codes, -1)
-    shares, own = (np.bincount(c[c >= 0], minlength=len(classes)) / (c >= 0).sum() for c in (codes, counted))
+    sizes, counts = (np.bincount(c[c >= 0], minlength=codes.max() + 1) for c in (codes, counted))
+    occur = sizes > 0  # the votes that are drawn must not depend on classes that no row has
+    shares, own = sizes[occur] / sizes.sum(), counts[occur] / counts.sum()
     if n_neighbors == 1:
         return float(1.0 - shares @ own)
     votes = np.random.default_rng(0).multinomial(n_neighbors, shares, size=N_VOTES)

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from prismap.quality.estimates import Estimate
-from prismap.quality.supervised import class_votes
+from prismap.quality.supervised import Codes, encode_both, vote_on_codes
+from prismap.quality.votes import EQUAL, VOTERS
 
 
 def knn_steps(
-    Y: Any, y: Any, *, n_neighbors: int = 10, Y_fit: Any = None, y_fit: Any = None, metric: Any = "euclidean"
+    Y: Any, y: Any, *, n_neighbors: int = VOTERS, Y_fit: Any = None, y_fit: Any = None, metric: Any = "euclidean"
 ) -> Estimate:
     """Mean number of classes between a row's own and the median class of its nearest neighbours; an Estimate.
 
@@ -36,10 +37,20 @@ def knn_steps(
     >>> float(knn_steps([[0.0], [0.1], [1.0], [1.1]], [1, 1, 3, 3], n_neighbors=1))
     0.0
     """
-    votes, codes = class_votes(Y, y, n_neighbors=n_neighbors, Y_fit=Y_fit, y_fit=y_fit, metric=metric)
-    below = np.cumsum(votes, axis=1)
-    median = (below >= 0.5 * below[:, -1:] - 1e-9).argmax(axis=1)
-    return Estimate.over_rows(np.abs(median - codes).astype(np.float64))
+    codes, codes_fit, _ = encode_both(Y, y, Y_fit, y_fit, metric)
+    return steps_of_codes(Y, codes, n_neighbors=n_neighbors, Y_fit=Y_fit, codes_fit=codes_fit, metric=metric)
+
+
+def steps_of_codes(
+    Y: Any, codes: Codes, *, n_neighbors: int = VOTERS, Y_fit: Any = None, codes_fit: Codes | None = None,
+    **options: Any,
+) -> Estimate:  # fmt: skip
+    """`knn_steps` of codes, which ascend with the classes."""
+    vote, own = vote_on_codes(Y, codes, n_neighbors=n_neighbors, Y_fit=Y_fit, codes_fit=codes_fit, **options)
+    below = np.cumsum(vote.seats, axis=1)
+    median = (below >= 0.5 * below[:, -1:] - EQUAL).argmax(axis=1)
+    occurs = np.unique(codes if codes_fit is None else np.concatenate([codes, codes_fit]))
+    return Estimate.over_rows(np.abs(np.searchsorted(occurs, median) - np.searchsorted(occurs, own)).astype(float))
 
 
 def chance_steps(y: Any) -> float:

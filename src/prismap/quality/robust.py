@@ -16,7 +16,7 @@ from scipy.stats import rankdata
 
 from prismap.exceptions import InputError
 from prismap.quality.estimates import Estimate
-from prismap.quality.supervised import knn_nrmse, neighbor_means, real_values
+from prismap.quality.supervised import Numbers, neighbor_means, nrmse_of_numbers, numbers_of_both
 
 
 def knn_rank_error(
@@ -48,8 +48,19 @@ def knn_rank_error(
     >>> bool(knn_rank_error(Y, y, n_neighbors=2) < 0.5)
     True
     """
-    ranks, ranks_fit = rank_shares(y, y_fit)
-    return knn_nrmse(Y, ranks, n_neighbors=n_neighbors, Y_fit=Y_fit, y_fit=ranks_fit, metric=metric)
+    values, values_fit = numbers_of_both(Y, y, Y_fit, y_fit, metric)
+    return rank_error_of_numbers(
+        Y, values, n_neighbors=n_neighbors, Y_fit=Y_fit, values_fit=values_fit, metric=metric
+    )  # fmt: skip
+
+
+def rank_error_of_numbers(
+    Y: Any, values: Numbers, *, n_neighbors: int = 5, Y_fit: Any = None, values_fit: Numbers | None = None,
+    **options: Any,
+) -> Estimate:  # fmt: skip
+    """`knn_rank_error` of numbers."""
+    ranks, ranks_fit = rank_shares(values, values_fit)
+    return nrmse_of_numbers(Y, ranks, n_neighbors=n_neighbors, Y_fit=Y_fit, values_fit=ranks_fit, **options)
 
 
 def knn_rank_correlation(
@@ -80,29 +91,38 @@ def knn_rank_correlation(
     >>> bool(knn_rank_correlation([[value] for value in y], y, n_neighbors=2) > 0.8)
     True
     """
-    ranks, ranks_fit = rank_shares(y, y_fit)
-    _, said = neighbor_means(Y, ranks, n_neighbors=n_neighbors, Y_fit=Y_fit, y_fit=ranks_fit, metric=metric)
-    values, known = real_values(y, np.size(y), "y")
-    found = values[known]  # their shares among few voters would have ties
-    if np.ptp(said) == 0 or np.ptp(found) == 0:
+    values, values_fit = numbers_of_both(Y, y, Y_fit, y_fit, metric)
+    return rank_correlation_of_numbers(
+        Y, values, n_neighbors=n_neighbors, Y_fit=Y_fit, values_fit=values_fit, metric=metric
+    )  # fmt: skip
+
+
+def rank_correlation_of_numbers(
+    Y: Any, values: Numbers, *, n_neighbors: int = 5, Y_fit: Any = None, values_fit: Numbers | None = None,
+    **options: Any,
+) -> Estimate:  # fmt: skip
+    """`knn_rank_correlation` of numbers."""
+    ranks, ranks_fit = rank_shares(values, values_fit)
+    _, predicted = neighbor_means(Y, ranks, n_neighbors=n_neighbors, Y_fit=Y_fit, values_fit=ranks_fit, **options)
+    known = values[~np.isnan(values)]  # their shares among few voters would have ties
+    if np.ptp(predicted) == 0 or np.ptp(known) == 0:
         return Estimate(0.0)
-    r = float(np.corrcoef(rankdata(found), rankdata(said))[0, 1])
-    spread = (1 - r * r) * np.sqrt((1 + r * r / 2) / (len(found) - 3)) if len(found) > 3 else float("nan")
+    r = float(np.corrcoef(rankdata(known), rankdata(predicted))[0, 1])
+    spread = (1 - r * r) * np.sqrt((1 + r * r / 2) / (len(known) - 3)) if len(known) > 3 else float("nan")
     return Estimate(r, spread)
 
 
-def rank_shares(y: Any, y_fit: Any = None) -> tuple[np.ndarray, np.ndarray | None]:
-    """The share of the voting values below each value, half of its equals included; NaN stays where y is not known."""
-    values, known = real_values(y, np.size(y), "y")
-    if y_fit is None:
-        return _shares(values, values[known]), None
-    fitted, known_fit = real_values(y_fit, np.size(y_fit), "y_fit")
-    if not known_fit.any():
+def rank_shares(values: Numbers, values_fit: Numbers | None = None) -> tuple[Numbers, Numbers | None]:
+    """The share of the voting values below each value, half of its equals included; NaN stays where it is not known."""
+    if values_fit is None:
+        return _shares(values, values[~np.isnan(values)]), None
+    voting = values_fit[~np.isnan(values_fit)]
+    if not len(voting):
         raise InputError("y_fit holds no value to compare with; some rows that vote must have a target.")
-    return _shares(values, fitted[known_fit]), _shares(fitted, fitted[known_fit])
+    return _shares(values, voting), _shares(values_fit, voting)
 
 
-def _shares(values, among):
+def _shares(values: Numbers, among: Numbers) -> Numbers:
     among = np.sort(among)
     below, upto = (np.searchsorted(among, values, side=side) for side in ("left", "right"))
     return np.where(np.isnan(values), np.nan, (below + upto) / (2.0 * max(len(among), 1)))

@@ -4,23 +4,29 @@
     nRMSE      = sqrt(mean (y_i - f_i)^2) / std(y), f_i the mean of the k nearest, weighted by 1/distance (thesis 2.6.4)
 
 Without `y_fit` each row is judged by all others (leave-one-out); with it, rows are judged by the fitted ones only: the
-honest figure when `Y` and `y` took no part in the fit. Rows at the same distance share their votes (`votes.py`),
-classes with equally many votes share the win. Unlabelled rows (-1 beside other codes, None, NaN) neither vote nor are
-judged.
+honest figure when `Y` and `y` took no part in the fit. How ties fall is said in `prismap.quality.votes`. Unlabelled
+rows (-1 beside other codes, None, NaN) neither vote nor are judged.
+
+The public functions check what they are given and encode it. Each calls a function on codes (-1: unlabelled) or on
+numbers (NaN: unlabelled), which those call that have them already.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from prismap._validation import check_target_length, encode_classes, missing_mask
 from prismap.exceptions import InputError
 from prismap.quality.estimates import Estimate
-from prismap.quality.votes import electorate, nearest_votes
+from prismap.quality.votes import VOTERS, Vote, electorate, nearest_votes, vote_of_seats
+
+Codes = NDArray[np.intp]
+Numbers = NDArray[np.float64]
 
 
 def knn_error(
@@ -51,21 +57,31 @@ def knn_error(
     >>> float(knn_error([[0.0], [0.1], [1.0], [1.1]], ["a", "a", "b", "b"]))
     0.0
     """
-    votes, codes = class_votes(
-        Y, y, n_neighbors=n_neighbors, Y_fit=Y_fit, y_fit=y_fit, metric=metric, judged=judged, n_samples=n_samples,
-        random_state=random_state,
+    codes, codes_fit, _ = encode_both(Y, y, Y_fit, y_fit, metric)
+    return error_of_codes(
+        Y, codes, n_neighbors=n_neighbors, Y_fit=Y_fit, codes_fit=codes_fit, metric=metric, judged=judged,
+        n_samples=n_samples, random_state=random_state,
     )  # fmt: skip
-    return Estimate.over_rows(1.0 - _won(votes, codes))
 
 
-def class_votes(
-    Y: Any, y: Any, *, n_neighbors: int, Y_fit: Any = None, y_fit: Any = None, metric: Any = "euclidean",
-    judged: Any = None, n_samples: int | None = None, random_state: Any = None,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """Votes of the nearest rows for each class (n_judged, n_classes), and the codes of the judged rows."""
-    people, codes, codes_fit, classes = _class_votes(Y, y, Y_fit, y_fit, metric, judged, n_samples, random_state)
-    seats, _ = nearest_votes(Y, people, n_neighbors, Y_fit=Y_fit, metric=metric)
-    return _by_class(seats, codes_fit[people.voters], len(classes)), codes[people.rows]
+def error_of_codes(
+    Y: Any, codes: Codes, *, n_neighbors: int, Y_fit: Any = None, codes_fit: Codes | None = None, **options: Any
+) -> Estimate:
+    """`knn_error` of codes."""
+    vote, own = vote_on_codes(Y, codes, n_neighbors=n_neighbors, Y_fit=Y_fit, codes_fit=codes_fit, **options)
+    return Estimate.over_rows(1.0 - vote.right(own))
+
+
+def vote_on_codes(
+    Y: Any, codes: Codes, *, n_neighbors: int, Y_fit: Any = None, codes_fit: Codes | None = None,
+    metric: Any = "euclidean", at_most: bool = False, **who: Any,
+) -> tuple[Vote, Codes]:  # fmt: skip
+    """The vote on the labelled rows of Y, and their codes; `who` are the options of `votes.electorate`."""
+    people = electorate(codes >= 0, None if codes_fit is None else codes_fit >= 0, **who)
+    voting = codes if codes_fit is None else codes_fit
+    n_classes = int(max(codes.max(), voting.max())) + 1
+    seats, distances = nearest_votes(Y, people, n_neighbors, Y_fit=Y_fit, metric=metric, at_most=at_most)
+    return vote_of_seats(seats, distances, voting[people.voters], n_classes), codes[people.rows]
 
 
 def knn_nrmse(
@@ -99,11 +115,22 @@ def knn_nrmse(
     >>> bool(knn_nrmse([[value] for value in y], y, n_neighbors=2) < 0.5)
     True
     """
-    known, predicted = neighbor_means(
-        Y, y, n_neighbors=n_neighbors, Y_fit=Y_fit, y_fit=y_fit, metric=metric, n_samples=n_samples,
+    values, values_fit = numbers_of_both(Y, y, Y_fit, y_fit, metric)
+    return nrmse_of_numbers(
+        Y, values, n_neighbors=n_neighbors, Y_fit=Y_fit, values_fit=values_fit, metric=metric, n_samples=n_samples,
         random_state=random_state,
     )  # fmt: skip
-    scale = np.nanstd(real_values(y, np.size(y), "y")[0])
+
+
+def nrmse_of_numbers(
+    Y: Any, values: Numbers, *, n_neighbors: int = 5, Y_fit: Any = None, values_fit: Numbers | None = None,
+    **options: Any,
+) -> Estimate:  # fmt: skip
+    """`knn_nrmse` of numbers."""
+    known, predicted = neighbor_means(
+        Y, values, n_neighbors=n_neighbors, Y_fit=Y_fit, values_fit=values_fit, **options
+    )  # fmt: skip
+    scale = np.nanstd(values)
     if scale == 0:
         raise InputError("y is constant, so there is no error to normalise; nRMSE needs a target that varies.")
     squares = Estimate.over_rows((known - predicted) ** 2)
@@ -112,17 +139,15 @@ def knn_nrmse(
 
 
 def neighbor_means(
-    Y: Any, y: Any, *, n_neighbors: int = 5, Y_fit: Any = None, y_fit: Any = None, metric: Any = "euclidean",
-    n_samples: int | None = None, random_state: Any = None,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """The known targets of the judged rows, and the mean of their neighbours', weighted by 1/distance."""
-    values, labelled = real_values(y, _n_judged(Y, y, metric), "y")
-    _check_fit(Y_fit, y_fit, metric)
-    values_fit, labelled_fit = (values, None) if y_fit is None else real_values(y_fit, np.size(y_fit), "y_fit")
-    people = electorate(labelled, labelled_fit, n_samples, random_state)
+    Y: Any, values: Numbers, *, n_neighbors: int = 5, Y_fit: Any = None, values_fit: Numbers | None = None,
+    metric: Any = "euclidean", **who: Any,
+) -> tuple[Numbers, Numbers]:  # fmt: skip
+    """The known numbers of the judged rows, and the mean of their neighbours', weighted by 1/distance."""
+    people = electorate(~np.isnan(values), None if values_fit is None else ~np.isnan(values_fit), **who)
     seats, distances = nearest_votes(Y, people, n_neighbors, Y_fit=Y_fit, metric=metric)
     weights = _inverse_distance(seats, distances)
-    return values[people.rows], (weights @ values_fit[people.voters]) / weights.sum(axis=1)
+    voting = values if values_fit is None else values_fit
+    return values[people.rows], (weights @ voting[people.voters]) / weights.sum(axis=1)
 
 
 @dataclass(frozen=True)
@@ -175,14 +200,27 @@ def class_overlap(
     >>> shares.tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    people, codes, codes_fit, classes = _class_votes(Y, y, Y_fit, y_fit, metric, judged, n_samples, random_state)
-    most = len(people.voters) - people.own
-    seats, _ = nearest_votes(Y, people, min(n_neighbors, most), Y_fit=Y_fit, metric=metric)
-    shares = _by_class(seats, codes_fit[people.voters], len(classes)) / min(n_neighbors, most)
-    members = np.eye(len(classes))[codes[people.rows]]
-    sizes = members.sum(axis=0)
+    codes, codes_fit, classes = encode_both(Y, y, Y_fit, y_fit, metric)
+    shares = overlap_of_codes(
+        Y, codes, len(classes), n_neighbors=n_neighbors, Y_fit=Y_fit, codes_fit=codes_fit, metric=metric,
+        judged=judged, n_samples=n_samples, random_state=random_state,
+    )  # fmt: skip
+    return shares, classes
+
+
+def overlap_of_codes(
+    Y: Any, codes: Codes, n_classes: int, *, n_neighbors: int = VOTERS, Y_fit: Any = None,
+    codes_fit: Codes | None = None, **options: Any,
+) -> Numbers:  # fmt: skip
+    """The shares (C, C) of `class_overlap`, of codes; NaN in the row of a class without judged rows."""
+    vote, own = vote_on_codes(
+        Y, codes, n_neighbors=n_neighbors, Y_fit=Y_fit, codes_fit=codes_fit, at_most=True, **options
+    )  # fmt: skip
+    shares = np.zeros((len(own), n_classes))
+    shares[:, : vote.seats.shape[1]] = vote.seats / vote.seats.sum(axis=1, keepdims=True)
+    members = np.eye(n_classes)[own]
     with np.errstate(invalid="ignore"):
-        return (members.T @ shares) / sizes[:, None], classes
+        return np.asarray((members.T @ shares) / members.sum(axis=0)[:, None])
 
 
 def overlapping_pairs(shares: np.ndarray, classes: Any, *, at_least: float = 0.1) -> tuple[Overlap, ...]:
@@ -212,36 +250,25 @@ def overlapping_pairs(shares: np.ndarray, classes: Any, *, at_least: float = 0.1
     return tuple(sorted(pairs, key=lambda pair: -pair.share))
 
 
-def _class_votes(Y, y, Y_fit, y_fit, metric, judged, n_samples, random_state):
-    """Who judges whom, the class codes of both, and the classes."""
+def encode_both(Y: Any, y: Any, Y_fit: Any, y_fit: Any, metric: Any) -> tuple[Codes, Codes | None, NDArray[Any]]:
+    """Codes of the classes of judged and of fitted rows (None without these), and the classes."""
     n_rows = _n_judged(Y, y, metric)
     both = check_target_length(y, n_rows)
     _check_fit(Y_fit, y_fit, metric)
     if y_fit is not None:
         both = np.concatenate([both.astype(object), check_target_length(y_fit, np.size(y_fit)).astype(object)])
     classes, codes = encode_classes(both, len(both))
-    codes, codes_fit = codes[:n_rows], codes[n_rows:] if y_fit is not None else codes
-    people = electorate(codes >= 0, None if y_fit is None else codes_fit >= 0, n_samples, random_state)
-    if judged is not None:
-        people = replace(people, rows=people.rows[np.asarray(judged, dtype=bool)[people.rows]])
-        if not len(people.rows):
-            raise InputError("judged leaves no labelled row to judge.")
-    return people, codes, codes_fit, classes
+    return codes[:n_rows], None if y_fit is None else codes[n_rows:], classes
 
 
-def _by_class(seats, codes, n_classes: int):
-    """Seats of each class, (n_judged, n_classes)."""
-    members = sp.csr_array((np.ones(len(codes)), (np.arange(len(codes)), codes)), shape=(len(codes), n_classes))
-    return (seats @ members).toarray()
+def numbers_of_both(Y: Any, y: Any, Y_fit: Any, y_fit: Any, metric: Any) -> tuple[Numbers, Numbers | None]:
+    """Numbers of judged and of fitted rows (None without these)."""
+    values = real_values(y, _n_judged(Y, y, metric), "y")
+    _check_fit(Y_fit, y_fit, metric)
+    return values, None if y_fit is None else real_values(y_fit, np.size(y_fit), "y_fit")
 
 
-def _won(votes, codes):
-    """For each row the share of the win that its own class has: 1, or less where classes draw."""
-    winners = votes >= votes.max(axis=1, keepdims=True) - 1e-9
-    return winners[np.arange(len(codes)), codes] / winners.sum(axis=1)
-
-
-def _inverse_distance(seats, distances):
+def _inverse_distance(seats: Any, distances: Numbers) -> Any:
     """Seats times nearest distance over distance; rows at distance 0 leave no weight to others."""
     starts, row = seats.indptr[:-1], np.repeat(np.arange(seats.shape[0]), np.diff(seats.indptr))
     nearest = np.minimum.reduceat(distances, starts)[row]
@@ -267,14 +294,13 @@ def _check_fit(Y_fit: Any, y_fit: Any, metric: Any) -> None:
         raise InputError(f"Y_fit has {np.shape(Y_fit)[0]} rows and y_fit has {np.size(y_fit)} entries.")
 
 
-def real_values(y: Any, n_rows: int, name: str):
-    """A real target and where it is known."""
+def real_values(y: Any, n_rows: int, name: str) -> Numbers:
+    """A real target, NaN where it is not known."""
     values = check_target_length(y, n_rows)
     try:
-        missing = missing_mask(values)
-        values = np.where(missing, np.nan, values).astype(np.float64)
+        values = np.where(missing_mask(values), np.nan, values).astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} must hold numbers for a real-valued target; use knn_error for classes.") from error
     if np.isinf(values).any():
         raise InputError(f"{name} holds infinite values; nRMSE needs finite ones (NaN marks an unlabelled row).")
-    return values, ~missing
+    return values
