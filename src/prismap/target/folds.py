@@ -35,6 +35,11 @@ def deal_folds(groups: Rows, n_folds: int, rng: Generator) -> Rows:
     return folds
 
 
+def plain_folds(n_rows: int, n_folds: int, rng: Generator) -> Rows:
+    """A fold for each row, by chance alone."""
+    return np.asarray(rng.permutation(np.arange(n_rows) % n_folds))
+
+
 def split_rows(n_rows: int, n_splits: int, seed: int, groups: Rows | None = None) -> list[tuple[Rows, Rows]]:
     """(kept, left out) rows of each part of scikit-learn's shuffled folds; `groups` get equal shares if given."""
     cut = (KFold if groups is None else StratifiedKFold)(n_splits, shuffle=True, random_state=seed)

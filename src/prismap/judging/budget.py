@@ -40,8 +40,14 @@ class Effort:
     null_rows: int
 
 
-FULL = Effort("full", 400, 2, 300, 0.02, 300, 5000, 1.0, None, 3, 300)
-QUICK = Effort("quick", None, 1, 300, 0.05, 40, 1000, 0.5, 300, 0, 0)
+FULL = Effort(
+    name="full", plain_iter=400, permutations=2, permuted_rows=300, precision=0.02, judged_rows=300, held_out=5000,
+    kept_share=1.0, structure_rows=None, nulls=3, null_rows=300,
+)  # fmt: skip
+QUICK = Effort(
+    name="quick", plain_iter=None, permutations=1, permuted_rows=300, precision=0.05, judged_rows=40, held_out=1000,
+    kept_share=0.5, structure_rows=300, nulls=0, null_rows=0,
+)  # fmt: skip
 #: A map of so many rows is made of all of them.
 FEW_KEPT = 500
 #: A map that is made again without the judged rows has so many rows at most, as a map has by default. (All pairs of
