@@ -1,11 +1,11 @@
 """How good a map is, and what chance would have given."""
 
 from prismap.quality.alignment import alignment_measure, importance_alignment
-from prismap.quality.clusters import Cluster, MapClusters, judge_clusters, one_gaussian
+from prismap.quality.cluster_report import Cluster, MapClusters, judge_clusters, one_gaussian
+from prismap.quality.clusters import find_clusters
 from prismap.quality.continuity import perturbation_scores, singularity_scores
 from prismap.quality.estimates import Estimate, RankCurve
 from prismap.quality.fidelity import Fidelity, correlation, fidelity, label_agreement
-from prismap.quality.gaps import find_clusters
 from prismap.quality.groups import (
     Arrangement,
     arrangement,

@@ -12,7 +12,7 @@ from typing import Any
 
 from prismap._version import __version__
 from prismap.exceptions import InputError
-from prismap.quality.clusters import MapClusters
+from prismap.quality.cluster_report import MapClusters
 from prismap.quality.estimates import Estimate, RankCurve
 from prismap.quality.groups import Arrangement
 from prismap.quality.null import NullResult
