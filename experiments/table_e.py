@@ -72,7 +72,7 @@ metric draws in extreme targets: 98.0 for the support vector regression with GTM
 
 Below the paper: the regression tree of set 2 (91.3 and 91.9 for 99; its output jumps, so a small error of the inverse
 becomes a large one of the output), and the tree on usps under labels (81.9 for 87.8). The complex machine of set 1 has
-an island around the astray row and no longer border otherwise, so the one claim marked NO is not seen in our rebuilt
+a region around the astray row and no longer border otherwise, so the one claim marked NO is not seen in our rebuilt
 set.
 """
 METHODS = ("tsne", "isomap", "mvu", "som", "gtm")

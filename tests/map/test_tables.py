@@ -184,7 +184,7 @@ def test_scales_that_are_well_are_not_warned_of():
     assert "factor of" in uneven_spreads(pixels * np.r_[np.ones(29), 100])
 
 
-def test_a_copy_of_the_target_and_islands_are_in_the_report():
+def test_a_copy_of_the_target_and_clusters_are_in_the_report():
     rng = np.random.default_rng(0)
     kind = rng.integers(2, size=240)
     frame = pd.DataFrame({
@@ -195,12 +195,12 @@ def test_a_copy_of_the_target_and_islands_are_in_the_report():
     assert any(note.startswith("Column 'state_code' alone gives 0.0 % error: is it a copy") for note in notes)
     notes = PrisMap.from_table(frame, "state", drop="state_code", random_state=0).report(n_permutations=1).notes
     assert not any("copy of the target" in note for note in notes)
-    islands = [note for note in notes if "cluster" in note]
-    assert islands
-    assert all("'site'" in note and "nothing about the target" in note for note in islands)
+    clusters = [note for note in notes if "cluster" in note]
+    assert clusters
+    assert all("'site'" in note and "nothing about the target" in note for note in clusters)
 
 
-def test_of_many_columns_a_copy_and_the_makers_of_islands_are_found():
+def test_of_many_columns_a_copy_and_the_makers_of_clusters_are_found():
     rng = np.random.default_rng(0)
     kind, site = rng.integers(2, size=160), rng.integers(3, size=160)
     X = np.column_stack([rng.normal(size=(160, 230)), 40.0 * site, 7.0 * kind])
@@ -209,9 +209,9 @@ def test_of_many_columns_a_copy_and_the_makers_of_islands_are_found():
         made = PrisMap(supervision=0.8, random_state=0).fit(pd.DataFrame(X, columns=names), np.array(["x", "y"])[kind])
     notes = column_notes(made)
     assert [note for note in notes if note.startswith("Column 'copy' alone gives 0.0 % error")]
-    islands = [note for note in notes if "cluster" in note]
-    assert islands
-    assert all("'site' alone says nothing about the target" in note for note in islands)
+    clusters = [note for note in notes if "cluster" in note]
+    assert clusters
+    assert all("'site' alone says nothing about the target" in note for note in clusters)
     assert not [note for note in notes if "gene" in note]
 
 

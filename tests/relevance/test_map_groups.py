@@ -1,9 +1,9 @@
-"""Islands of a map, and the columns that make them."""
+"""Columns that set the clusters of a map apart."""
 
 import numpy as np
 import pytest
 
-from prismap.relevance.map_groups import drawn_in, explained_islands, map_islands, narrowness
+from prismap.relevance.map_groups import drawn_in, explained_clusters, narrowness
 
 
 @pytest.fixture
@@ -11,58 +11,38 @@ def rng():
     return np.random.default_rng(0)
 
 
-def islands(rng, sizes, gap=8.0):
-    codes = np.repeat(np.arange(len(sizes)), sizes)
-    return rng.uniform(-2, 2, size=(len(codes), 2)) + gap * np.array([[c % 3, c // 3] for c in codes]), codes
+def test_one_cluster_alone_is_not_explained(rng):
+    x = rng.normal(size=60)
+    assert explained_clusters(np.zeros(60, dtype=int), {"x": x}) == []
+    assert explained_clusters(np.full(60, -1), {"x": x}) == []
+    assert explained_clusters(np.repeat([0, 1], 30), {}) == []
 
 
-def test_islands_are_found_in_any_order_and_at_any_scale(rng):
-    Y, codes = islands(rng, (120, 80, 60, 40))
-    order = rng.permutation(len(Y))
-    for scale in (1e-3, 1.0, 1e4):
-        found = map_islands(scale * Y[order])
-        assert len(found) == 4
-        for rows in found:
-            assert len(set(codes[order][rows])) == 1
-        assert [len(rows) for rows in found] == sorted((len(rows) for rows in found), reverse=True)
-
-
-def test_one_cloud_is_no_island(rng):
-    for Y in (rng.normal(size=(400, 2)), rng.uniform(size=(400, 2)), np.zeros((50, 2)), rng.normal(size=(5, 2))):
-        assert map_islands(Y) == []
-        assert explained_islands(Y, {"x": Y[:, 0]}) == []
-
-
-def test_a_few_rows_between_two_islands_make_no_bridge(rng):
-    Y, _ = islands(rng, (150, 150), gap=9.0)
-    bridge = np.column_stack([np.linspace(2, 7, 8), np.zeros(8)])
-    assert len(map_islands(np.vstack([Y, bridge]))) == 2
-
-
-def test_the_column_that_makes_islands_is_named_and_noise_is_not(rng):
-    Y, codes = islands(rng, (150, 100, 80))
+def test_the_column_that_makes_clusters_is_named_and_noise_is_not(rng):
+    codes = np.repeat([0, 1, 2], [150, 100, 80])
     columns = {"site": np.eye(3)[codes], "size": codes + 0.05 * rng.normal(size=330), "constant": np.ones(330)}
     columns |= {f"noise {j}": rng.normal(size=330) for j in range(30)}
     columns |= {f"random {j}": np.eye(4)[rng.integers(4, size=330)] for j in range(10)}
-    found = explained_islands(Y, columns)
-    assert [set(island.columns) for island in found] == [{"site", "size"}] * 3
+    found = explained_clusters(codes, columns)
+    assert [set(cluster.columns) for cluster in found] == [{"site", "size"}] * 3
     assert found[0].columns["site"] == pytest.approx(1.0)
-    assert sum(island.share for island in found) == pytest.approx(1.0)
+    assert sum(cluster.share for cluster in found) == pytest.approx(1.0)
 
 
 def test_many_rows_are_judged_by_a_sample(rng):
-    Y, codes = islands(rng, (3000, 2000), gap=12.0)
-    first, second = explained_islands(Y, {"site": np.eye(2)[codes]})
-    assert (first.share, second.share) == (pytest.approx(0.6, abs=0.03), pytest.approx(0.4, abs=0.03))
-    assert set(codes[first.rows]) == {0}
+    codes = rng.permutation(np.repeat([-1, 0, 1], [500, 2700, 1800]))
+    first, second = explained_clusters(codes, {"site": np.eye(2)[codes], "noise": rng.normal(size=5000)})
+    assert (first.share, second.share) == (0.54, 0.36)
+    np.testing.assert_array_equal(first.rows, np.flatnonzero(codes == 0))
+    assert list(first.columns) == list(second.columns) == ["site"]
 
 
-def test_a_column_with_a_few_extreme_values_makes_no_island(rng):
+def test_a_column_with_a_few_extreme_values_sets_no_cluster_apart(rng):
     """Its variance is that of two rows: a group a little narrower than others would seem to have none."""
-    Y, codes = islands(rng, (150, 150))
+    codes = np.repeat([0, 1], 150)
     price = np.where(codes == 0, 0.65, 1.0) * np.tile(rng.permutation(np.linspace(-1, 1, 150)), 2)
     price[[200, 250]] = 1e6, 5e6
-    for rows in explained_islands(Y, {"site": np.eye(2)[codes], "price": price, "flag": (codes == 0) * 1.0}):
+    for rows in explained_clusters(codes, {"site": np.eye(2)[codes], "price": price, "flag": (codes == 0) * 1.0}):
         assert set(rows.columns) == {"site", "flag"}
     rare = (np.arange(300) < 3).astype(float)
     assert (drawn_in(rare[:, None])[:, 0] == rare).all()

@@ -2,7 +2,7 @@
 
 ``pi^-1(z) = sum_i w_i(z) x_i`` over the k rows nearest to z, ``w_i ~ (1 - d_i / R) / sqrt(d_i^2 + s^2)``: d_i is the
 distance of row i on the map, R that of the next row beyond (so that weights come and go smoothly; Franke & Nielson
-1980), s the usual distance between neighbours on the map, so that one row does not make an island of its own. Means of
+1980), s the usual distance between neighbours on the map, so that one row does not make a region of its own. Means of
 rows stay among the rows: places beyond them show the nearest rows, never an extrapolation.
 
 A map of a target may put rows from different parts of the data in one place, because the target is the same there;

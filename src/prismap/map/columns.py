@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from prismap._blocks import row_blocks
 from prismap._missing import mean_filled, present_in
 from prismap.exceptions import PrismapWarning
-from prismap.relevance.map_groups import Island, explained_islands, map_islands
+from prismap.quality import find_clusters
+from prismap.relevance.map_groups import ExplainedCluster, explained_clusters
 from prismap.relevance.single_columns import leaking_columns, screened_columns, target_groups, telling_columns
 
 #: Spreads that differ by more than this factor decide what a map shows.
@@ -28,7 +29,7 @@ SPREAD_BYTES = 32 * 2**20
 #: Labelled rows from which on a class for every second of them is doubtful.
 FEWEST_LABELLED = 20
 #: Columns that are looked at closely, and how many findings are said.
-MOST_COLUMNS, MOST_LEAKS, MOST_ISLANDS, MOST_NAMED = 200, 3, 8, 3
+MOST_COLUMNS, MOST_LEAKS, MOST_CLUSTERS, MOST_NAMED = 200, 3, 8, 3
 
 
 def uneven_spreads(rows: Any, names: Any = None) -> str | None:
@@ -75,32 +76,27 @@ def column_notes(model: Any) -> list[str]:
     if model.parts_.data.is_matrix or sp.issparse(rows):
         return []
     columns = named_columns(model, mean_filled(rows))
-    by_cluster = screened_columns(columns, island_labels(model), MOST_COLUMNS)
-    islands = explained_islands(model.embedding_, by_cluster, seed=model.seed_)[:MOST_ISLANDS]
+    labels = find_clusters(model.embedding_, random_state=model.seed_)
+    by_cluster = screened_columns(columns, labels, MOST_COLUMNS)
+    clusters = explained_clusters(labels, by_cluster, seed=model.seed_)[:MOST_CLUSTERS]
     notes, telling, judged = [], None, {"seed": model.seed_, "n_columns": len(columns)}
     if y is not None and y.ndim == 1:
         by_target = screened_columns(columns, target_groups(y, model.target_), MOST_COLUMNS)
         notes += [str(leak) for leak in leaking_columns(by_target, y, model.target_, **judged)[:MOST_LEAKS]]
-        named = {name: by_cluster[name] for island in islands for name in list(island.columns)[:MOST_NAMED]}
+        named = {name: by_cluster[name] for cluster in clusters for name in list(cluster.columns)[:MOST_NAMED]}
         telling = telling_columns(named, y, model.target_, **judged)
-    return [*notes, *island_notes(model, islands, y, telling)]
+    return [*notes, *cluster_notes(model, clusters, y, telling)]
 
 
-def island_labels(model: Any) -> NDArray[np.intp]:
-    """The cluster on the map that each row lies in, -1 for none."""
-    labels = np.full(len(model.embedding_), -1, dtype=np.intp)
-    for number, rows in enumerate(map_islands(model.embedding_, seed=model.seed_)):
-        labels[rows] = number
-    return labels
-
-
-def island_notes(model: Any, islands: list[Island], y: NDArray | None, telling: dict[str, bool] | None) -> list[str]:
+def cluster_notes(
+    model: Any, clusters: list[ExplainedCluster], y: NDArray | None, telling: dict[str, bool] | None
+) -> list[str]:
     """A sentence for the clusters that follow the same columns."""
     same: dict[str, list[str]] = {}
-    for island in islands:
-        if island.columns:
-            members = usual_class(y[island.rows], model.classes_) if y is not None and model.target_ == "class" else ""
-            same.setdefault(follows(island, telling), []).append(f"{percent(island.share)}{members}")
+    for cluster in clusters:
+        if cluster.columns:
+            members = usual_class(y[cluster.rows], model.classes_) if y is not None and model.target_ == "class" else ""
+            same.setdefault(follows(cluster, telling), []).append(f"{percent(cluster.share)}{members}")
     return [
         f"{'A cluster' if len(shares) == 1 else f'{len(shares)} clusters'} of {', '.join(shares)} of the rows "
         f"{words if len(shares) == 1 else words.replace('follows', 'follow', 1)}"
@@ -134,9 +130,9 @@ def usual_class(codes: NDArray, classes: NDArray) -> str:
     return f" ({percent(counts.max() / len(known))} {classes[counts.argmax()]})"
 
 
-def follows(island: Any, telling: dict[str, bool] | None) -> str:
+def follows(cluster: Any, telling: dict[str, bool] | None) -> str:
     """Which columns a cluster follows, and whether they have to do with the target."""
-    names = list(island.columns)[:MOST_NAMED]
+    names = list(cluster.columns)[:MOST_NAMED]
     words = f"follows {', '.join(map(repr, names))}"
     if telling is None:
         return f"{words}."

@@ -8,7 +8,7 @@ import numpy as np
 
 from prismap.comparisons.shown import shown_text
 from prismap.map.islands import medoid
-from prismap.relevance.map_groups import map_islands
+from prismap.quality import find_clusters
 
 #: Up to so many fitted objects: all values between them are known then.
 MOST_OBJECTS = 5000
@@ -26,8 +26,9 @@ def medoids_of(model: Any) -> list[dict[str, Any]]:
     if model.target_ == "class":
         y = model.fitted_target()
         groups += [(f"class {name}", np.flatnonzero(y == code)) for code, name in enumerate(model.classes_)]
-    islands = map_islands(model.embedding_, seed=model.seed_)
-    groups += [(f"cluster {number}", np.sort(rows)) for number, rows in enumerate(islands, 1)]
+    labels = find_clusters(model.embedding_, random_state=model.seed_)
+    clusters = range(labels.max() + 1) if labels.max() > 0 else ()  # one alone is the whole map
+    groups += [(f"cluster {number + 1}", np.flatnonzero(labels == number)) for number in clusters]
     found = []
     for what, rows in groups:
         if len(rows):

@@ -1,11 +1,12 @@
 """How good a map is, and what chance would have given."""
 
 from prismap.quality.alignment import alignment_measure, importance_alignment
-from prismap.quality.clusters import Cluster, MapClusters, judge_clusters, one_gaussian
+from prismap.quality.cluster_report import Cluster, MapClusters, judge_clusters, one_gaussian
+from prismap.quality.clusters import find_clusters
 from prismap.quality.continuity import perturbation_scores, singularity_scores
+from prismap.quality.errors import chance_nrmse
 from prismap.quality.estimates import Estimate, RankCurve
 from prismap.quality.fidelity import Fidelity, correlation, fidelity, label_agreement
-from prismap.quality.gaps import find_clusters
 from prismap.quality.groups import (
     Arrangement,
     arrangement,
@@ -14,13 +15,22 @@ from prismap.quality.groups import (
     label_continuity,
     label_trustworthiness,
 )
+from prismap.quality.knn import (
+    Overlap,
+    chance_error,
+    chance_steps,
+    class_overlap,
+    knn_error,
+    knn_nrmse,
+    knn_rank_correlation,
+    knn_rank_error,
+    knn_steps,
+    overlapping_pairs,
+)
 from prismap.quality.measures import map_measures, rare_classes
-from prismap.quality.null import NullResult, chance_error, chance_nrmse, permuted_null
-from prismap.quality.ordered import chance_steps, knn_steps
+from prismap.quality.null import NullResult, permuted_null
 from prismap.quality.ranks import auc_log_k, local_quality, q_local, q_nx, r_nx
 from prismap.quality.report import Circularity, MapReport, TargetScore, current_versions
-from prismap.quality.robust import knn_rank_correlation, knn_rank_error
-from prismap.quality.supervised import Overlap, class_overlap, knn_error, knn_nrmse, overlapping_pairs
 from prismap.quality.trust import Trust, TrustRule
 from prismap.quality.trustworthiness import trustworthiness
 

@@ -12,11 +12,11 @@ from typing import Any
 
 from prismap._version import __version__
 from prismap.exceptions import InputError
-from prismap.quality.clusters import MapClusters
+from prismap.quality.cluster_report import MapClusters
 from prismap.quality.estimates import Estimate, RankCurve
 from prismap.quality.groups import Arrangement
+from prismap.quality.knn import Overlap
 from prismap.quality.null import NullResult
-from prismap.quality.supervised import Overlap
 from prismap.quality.trust import Trust, TrustRule
 from prismap.quality.verdict import is_share, overstates, target_shows, verdict
 

@@ -19,7 +19,7 @@ several verdicts are read together, see `bar`):
 - *Which rows can be trusted?* How many have neighbours that are more likely wrong than right, by the rule of
   `prismap.quality.trust`, where the target shows.
 - *Are the clusters real?* By their gaps against those of a map of one Gaussian, and by whether they are there in other
-  runs (`prismap.quality.clusters`).
+  runs (`prismap.quality.cluster_report`).
 - *Do clusters of nothing look the same?* Labels that a clustering made are circular if the same clustering of data
   without structure reaches three quarters of the separation (`CIRCULAR`).
 """

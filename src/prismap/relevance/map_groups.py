@@ -1,9 +1,8 @@
-"""The islands of a map, and which columns set them apart.
+"""Which columns set the clusters of a map apart.
 
-An island is a group of positions that are connected by steps of a few usual distances between neighbours. A column
-sets it apart if it hardly varies inside: the statistic is ``1 - var(inside) / var(all)``, of a category summed over its
-levels. What random groups of the same size reach in their best column is the threshold, so the number of columns is
-accounted for.
+A column sets a cluster apart if it hardly varies inside: the statistic is ``1 - var(inside) / var(all)``, of a category
+summed over its levels. What random groups of the same size reach in their best column is the threshold, so the number
+of columns is accounted for.
 """
 
 from __future__ import annotations
@@ -13,17 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
-from scipy.spatial import cKDTree
 
-from prismap._spacing import position_spacing
-
-#: An island is connected by steps between rows that have so many neighbours within a step, whose length is in typical
-#: distances to the last of these.
-NEIGHBORS, STEP = 8, 2.0
-#: The smallest island, as a share of the rows and in rows.
-SMALLEST_SHARE, SMALLEST_ROWS = 0.02, 10
 #: Random groups that a column is compared with, and how narrow it must be to be named.
 N_RANDOM, NARROW = 199, 0.5
 MOST_ROWS = 2000
@@ -32,42 +21,13 @@ TAIL, FEW_VALUES = 0.02, 10
 
 
 @dataclass(frozen=True)
-class Island:
-    """A group of rows on a map: their numbers, and the columns that set it apart, the narrowest first."""
+class ExplainedCluster:
+    """A cluster of a map: the numbers of its rows, and the columns that set it apart, the narrowest first."""
 
     rows: NDArray[np.intp]
     columns: dict[str, float]
     share: float
-    """How much of the map it is; of a large map `rows` are a sample."""
-
-
-def map_islands(Y: NDArray, *, seed: int = 0) -> list[NDArray[np.intp]]:
-    """The islands of positions Y, the largest first; too small ones are left out. One alone is no island.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> Y = np.vstack([rng.uniform(size=(50, 2)), rng.uniform(size=(30, 2)) + 5])
-    >>> [len(rows) for rows in map_islands(Y)]
-    [50, 30]
-    """
-    n_rows = len(Y)
-    if n_rows < 2 * SMALLEST_ROWS:
-        return []
-    kept = sampled(n_rows, seed)
-    points = Y[kept]
-    spacing = position_spacing(points, NEIGHBORS)
-    step = STEP * float(np.median(spacing))
-    dense = np.flatnonzero(spacing <= step)  # a few rows in the water between two islands make no bridge
-    tree = cKDTree(points[dense])
-    near = tree.query_pairs(step, output_type="ndarray")
-    links = coo_array((np.ones(len(near)), (near[:, 0], near[:, 1])), shape=(len(dense),) * 2)
-    of_dense = connected_components(links, directed=False)[1]
-    distance, nearest = tree.query(points)
-    labels = np.where(distance <= step, of_dense[nearest], -1)
-    fewest = max(SMALLEST_ROWS, SMALLEST_SHARE * len(points))
-    groups = [kept[labels == label] for label, size in enumerate(np.bincount(labels[labels >= 0])) if size >= fewest]
-    return sorted(groups, key=len, reverse=True) if len(groups) > 1 else []
+    """How much of the map it is."""
 
 
 def sampled(n_rows: int, seed: int) -> NDArray[np.intp]:
@@ -96,21 +56,31 @@ def narrowness(X: NDArray, groups: NDArray, first: NDArray) -> NDArray:
     return np.where(constant, 0.0, 1.0 - inside / np.where(constant, 1.0, overall))
 
 
-def explained_islands(Y: NDArray, columns: Mapping[str, NDArray], *, seed: int = 0) -> list[Island]:
-    """The islands of positions Y with the columns that set each apart; `columns` are (n,) or (n, k) features."""
-    groups = map_islands(Y, seed=seed)
-    if not groups or not columns:
+def explained_clusters(
+    labels: NDArray[np.intp], columns: Mapping[str, NDArray], *, seed: int = 0
+) -> list[ExplainedCluster]:
+    """The clusters of a map with the columns that set each apart; none if there is only one.
+
+    Parameters
+    ----------
+    labels : the cluster of each row, -1 for none (`prismap.quality.find_clusters`)
+    columns : (n,) or (n, k) features of the same rows, by name
+    seed : of the random groups, and of the sample of more than 2,000 rows
+    """
+    n_rows, n_clusters = len(labels), int(labels.max(initial=-1)) + 1
+    if n_clusters < 2 or not columns:
         return []
-    names = list(columns)
-    among = sampled(len(Y), seed)
-    blocks = [np.asarray(columns[name], dtype=np.float64).reshape(len(Y), -1)[among] for name in names]
+    names, among = list(columns), sampled(n_rows, seed)
+    blocks = [np.asarray(columns[name], dtype=np.float64).reshape(n_rows, -1)[among] for name in names]
     blocks = [drawn_in(block) for block in blocks]
     first = np.concatenate([[0], np.cumsum([block.shape[1] for block in blocks])])[:-1]
     X = np.hstack([block - block.mean(axis=0) for block in blocks])
-    orders, islands = np.random.default_rng(seed).random((N_RANDOM, len(X))).argsort(axis=1), []
-    for rows in groups:
-        drawn = orders[:, : len(rows)]
-        score, *null = narrowness(X, np.vstack([np.searchsorted(among, rows), drawn]), first)
+    orders, clusters = np.random.default_rng(seed).random((N_RANDOM, len(X))).argsort(axis=1), []
+    for label in range(n_clusters):
+        rows, inside = np.flatnonzero(labels == label), np.flatnonzero(labels[among] == label)
+        if not len(inside):
+            continue
+        score, *null = narrowness(X, np.vstack([inside, orders[:, : len(inside)]]), first)
         order = [j for j in np.argsort(-score, kind="stable") if score[j] > max(np.max(null), NARROW)]
-        islands.append(Island(rows, {names[j]: float(score[j]) for j in order}, len(rows) / len(among)))
-    return islands
+        clusters.append(ExplainedCluster(rows, {names[j]: float(score[j]) for j in order}, len(rows) / n_rows))
+    return clusters

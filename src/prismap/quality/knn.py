@@ -1,14 +1,9 @@
-"""Does the map show the target? Errors of nearest-neighbour prediction in it, and which classes are mixed.
+"""Does the map show the target? Errors of nearest-neighbour prediction on it, and which classes are mixed.
 
-    k-NN error = share of rows whose class loses the vote of their k nearest labelled rows
-    nRMSE      = sqrt(mean (y_i - f_i)^2) / std(y), f_i the mean of the k nearest, weighted by 1/distance (thesis 2.6.4)
-
-Without `y_fit` each row is judged by all others (leave-one-out); with it, rows are judged by the fitted ones only: the
-honest figure when `Y` and `y` took no part in the fit. How ties fall is said in `prismap.quality.votes`. Unlabelled
-rows (-1 beside other codes, None, NaN) neither vote nor are judged.
-
-The public functions check what they are given and encode it. Each calls a function on codes (-1: unlabelled) or on
-numbers (NaN: unlabelled), which those call that have them already.
+The public functions: they check what they are given, encode it, and call those of `prismap.quality.errors`, where the
+formulas stand. Without `y_fit` each row is judged by all others (leave-one-out). With it, rows are judged by the fitted
+ones only: the honest figure when `Y` and `y` took no part in the fit. How ties fall is said in `prismap.quality.votes`.
+Unlabelled rows (-1 beside other codes, None, NaN) neither vote nor are judged.
 """
 
 from __future__ import annotations
@@ -17,16 +12,25 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from prismap._validation import check_target_length, encode_classes, missing_mask
 from prismap.exceptions import InputError
+from prismap.quality.errors import (
+    N_AVERAGED,
+    Codes,
+    Numbers,
+    chance_of_codes,
+    chance_steps_of_codes,
+    error_of_codes,
+    nrmse_of_numbers,
+    rank_correlation_of_numbers,
+    rank_error_of_numbers,
+    steps_of_codes,
+    vote_on_codes,
+)
 from prismap.quality.estimates import Estimate
-from prismap.quality.votes import VOTERS, Vote, electorate, nearest_votes, vote_of_seats
-
-Codes = NDArray[np.intp]
-Numbers = NDArray[np.float64]
+from prismap.quality.votes import VOTERS
 
 
 def knn_error(
@@ -59,33 +63,38 @@ def knn_error(
     """
     codes, codes_fit, _ = encode_both(Y, y, Y_fit, y_fit, metric)
     return error_of_codes(
-        Y, codes, n_neighbors=n_neighbors, Y_fit=Y_fit, codes_fit=codes_fit, metric=metric, judged=judged,
-        n_samples=n_samples, random_state=random_state,
+        Y, codes, Y_fit, codes_fit, n_neighbors=n_neighbors, metric=metric, judged=judged, n_samples=n_samples,
+        random_state=random_state,
     )  # fmt: skip
 
 
-def error_of_codes(
-    Y: Any, codes: Codes, *, n_neighbors: int, Y_fit: Any = None, codes_fit: Codes | None = None, **options: Any
+def knn_steps(
+    Y: Any, y: Any, *, n_neighbors: int = VOTERS, Y_fit: Any = None, y_fit: Any = None, metric: Any = "euclidean"
 ) -> Estimate:
-    """`knn_error` of codes."""
-    vote, own = vote_on_codes(Y, codes, n_neighbors=n_neighbors, Y_fit=Y_fit, codes_fit=codes_fit, **options)
-    return Estimate.over_rows(1.0 - vote.right(own))
+    """Mean number of classes between a row's own and the median class of its nearest neighbours; an Estimate.
 
+    Parameters
+    ----------
+    Y, Y_fit, y_fit, metric : as in `knn_error`
+    y : ordered classes as numbers; what counts is their order. Classes that occur neither in y nor in `y_fit` are no
+        step
+    n_neighbors : k
 
-def vote_on_codes(
-    Y: Any, codes: Codes, *, n_neighbors: int, Y_fit: Any = None, codes_fit: Codes | None = None,
-    metric: Any = "euclidean", at_most: bool = False, **who: Any,
-) -> tuple[Vote, Codes]:  # fmt: skip
-    """The vote on the labelled rows of Y, and their codes; `who` are the options of `votes.electorate`."""
-    people = electorate(codes >= 0, None if codes_fit is None else codes_fit >= 0, **who)
-    voting = codes if codes_fit is None else codes_fit
-    n_classes = int(max(codes.max(), voting.max())) + 1
-    seats, distances = nearest_votes(Y, people, n_neighbors, Y_fit=Y_fit, metric=metric, at_most=at_most)
-    return vote_of_seats(seats, distances, voting[people.voters], n_classes), codes[people.rows]
+    Returns
+    -------
+    Estimate : the mean number of steps, with its standard error as ``spread``.
+
+    Examples
+    --------
+    >>> float(knn_steps([[0.0], [0.1], [1.0], [1.1]], [1, 1, 3, 3], n_neighbors=1))
+    0.0
+    """
+    codes, codes_fit, _ = encode_both(Y, y, Y_fit, y_fit, metric)
+    return steps_of_codes(Y, codes, Y_fit, codes_fit, n_neighbors=n_neighbors, metric=metric)
 
 
 def knn_nrmse(
-    Y: Any, y: Any, *, n_neighbors: int = 5, Y_fit: Any = None, y_fit: Any = None, metric: Any = "euclidean",
+    Y: Any, y: Any, *, n_neighbors: int = N_AVERAGED, Y_fit: Any = None, y_fit: Any = None, metric: Any = "euclidean",
     n_samples: int | None = None, random_state: Any = None,
 ) -> Estimate:  # fmt: skip
     """Error of nearest-neighbour regression in units of the target's standard deviation.
@@ -117,37 +126,117 @@ def knn_nrmse(
     """
     values, values_fit = numbers_of_both(Y, y, Y_fit, y_fit, metric)
     return nrmse_of_numbers(
-        Y, values, n_neighbors=n_neighbors, Y_fit=Y_fit, values_fit=values_fit, metric=metric, n_samples=n_samples,
+        Y, values, Y_fit, values_fit, n_neighbors=n_neighbors, metric=metric, n_samples=n_samples,
         random_state=random_state,
     )  # fmt: skip
 
 
-def nrmse_of_numbers(
-    Y: Any, values: Numbers, *, n_neighbors: int = 5, Y_fit: Any = None, values_fit: Numbers | None = None,
-    **options: Any,
-) -> Estimate:  # fmt: skip
-    """`knn_nrmse` of numbers."""
-    known, predicted = neighbor_means(
-        Y, values, n_neighbors=n_neighbors, Y_fit=Y_fit, values_fit=values_fit, **options
-    )  # fmt: skip
-    scale = np.nanstd(values)
-    if scale == 0:
-        raise InputError("y is constant, so there is no error to normalise; nRMSE needs a target that varies.")
-    squares = Estimate.over_rows((known - predicted) ** 2)
-    error = np.sqrt(squares)
-    return Estimate(error / scale, squares.spread / (2 * error * scale) if error > 0 else 0.0)
+def knn_rank_error(
+    Y: Any, y: Any, *, n_neighbors: int = N_AVERAGED, Y_fit: Any = None, y_fit: Any = None, metric: Any = "euclidean"
+) -> Estimate:
+    """`knn_nrmse` of the ranks of a target instead of its values.
+
+    1 is as good as the median, and unrelated targets give sqrt(1 + 1/k) or more. A few extreme values cannot change it
+    much, and no increasing transform of y does.
+
+    Parameters
+    ----------
+    Y : positions (n, n_components), distances (with ``metric="precomputed"``), or None for the fitted rows of a metric
+        object
+    y : numbers, the target of those rows; NaN where unknown
+    n_neighbors : int, default=5
+        How many neighbours are averaged.
+    Y_fit, y_fit : positions and targets of the rows that predict; without them, the other rows of Y
+    metric : name, ``"precomputed"`` or a fitted metric object, default="euclidean"
+
+    Returns
+    -------
+    Estimate : the error, with its standard error as ``spread``.
+
+    Examples
+    --------
+    >>> y = [0.0, 1.0, 2.0, 3.0, 4.0, 1e9]
+    >>> Y = [[value] for value in range(6)]
+    >>> bool(knn_rank_error(Y, y, n_neighbors=2) < 0.5)
+    True
+    """
+    values, values_fit = numbers_of_both(Y, y, Y_fit, y_fit, metric)
+    return rank_error_of_numbers(Y, values, Y_fit, values_fit, n_neighbors=n_neighbors, metric=metric)
 
 
-def neighbor_means(
-    Y: Any, values: Numbers, *, n_neighbors: int = 5, Y_fit: Any = None, values_fit: Numbers | None = None,
-    metric: Any = "euclidean", **who: Any,
-) -> tuple[Numbers, Numbers]:  # fmt: skip
-    """The known numbers of the judged rows, and the mean of their neighbours', weighted by 1/distance."""
-    people = electorate(~np.isnan(values), None if values_fit is None else ~np.isnan(values_fit), **who)
-    seats, distances = nearest_votes(Y, people, n_neighbors, Y_fit=Y_fit, metric=metric)
-    weights = _inverse_distance(seats, distances)
-    voting = values if values_fit is None else values_fit
-    return values[people.rows], (weights @ voting[people.voters]) / weights.sum(axis=1)
+def knn_rank_correlation(
+    Y: Any, y: Any, *, n_neighbors: int = N_AVERAGED, Y_fit: Any = None, y_fit: Any = None, metric: Any = "euclidean"
+) -> Estimate:
+    """Rank correlation of a target with what the nearest neighbours in the map predict.
+
+    Neighbours are averaged by rank, so that an extreme one among them does no harm. The spread is Bonett and Wright's
+    (2000), from Fisher's z.
+
+    Parameters
+    ----------
+    Y : positions (n, n_components), distances (with ``metric="precomputed"``), or None for the fitted rows of a metric
+        object
+    y : numbers, the target of those rows; NaN where unknown
+    n_neighbors : int, default=5
+        How many neighbours are averaged.
+    Y_fit, y_fit : positions and targets of the rows that predict; without them, the other rows of Y
+    metric : name, ``"precomputed"`` or a fitted metric object, default="euclidean"
+
+    Returns
+    -------
+    Estimate : the correlation from -1 to 1, with its standard error as ``spread``.
+
+    Examples
+    --------
+    >>> y = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    >>> bool(knn_rank_correlation([[value] for value in y], y, n_neighbors=2) > 0.8)
+    True
+    """
+    values, values_fit = numbers_of_both(Y, y, Y_fit, y_fit, metric)
+    return rank_correlation_of_numbers(Y, values, Y_fit, values_fit, n_neighbors=n_neighbors, metric=metric)
+
+
+def chance_error(y: Any, n_neighbors: int = 1, *, judged: Any = None) -> float:
+    """The k-NN error of labels that have nothing to do with the rows, p_c being the class shares.
+
+    For one neighbour it is 1 - sum_c p_c^2. For more, votes of k independent labels are simulated. Of classes that draw
+    each wins equally often: their nearest voters come in any order.
+
+    Parameters
+    ----------
+    y : classes; unlabelled rows do not count
+    n_neighbors : int, default=1
+    judged : mask of the rows whose error counts; all vote. None counts all
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> chance_error(["a", "b", "a", "b"])
+    0.5
+    """
+    return chance_of_codes(encode_classes(y, np.size(y))[1], n_neighbors, judged)
+
+
+def chance_steps(y: Any) -> float:
+    """The smallest error that guesses without neighbours have: that of the median of all known classes.
+
+    Parameters
+    ----------
+    y : ordered classes as numbers
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> chance_steps([1, 2, 3])
+    0.6666666666666666
+    """
+    return chance_steps_of_codes(np.unique(np.asarray(y), return_inverse=True)[1])
 
 
 @dataclass(frozen=True)
@@ -166,7 +255,7 @@ class Overlap:
 
 
 def class_overlap(
-    Y: Any, y: Any, *, n_neighbors: int = 10, Y_fit: Any = None, y_fit: Any = None, metric: Any = "euclidean",
+    Y: Any, y: Any, *, n_neighbors: int = VOTERS, Y_fit: Any = None, y_fit: Any = None, metric: Any = "euclidean",
     judged: Any = None, n_samples: int | None = None, random_state: Any = None,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Which classes are mixed in the map: shares (C, C) of each class among the neighbours of each, and the classes.
@@ -202,20 +291,17 @@ def class_overlap(
     """
     codes, codes_fit, classes = encode_both(Y, y, Y_fit, y_fit, metric)
     shares = overlap_of_codes(
-        Y, codes, len(classes), n_neighbors=n_neighbors, Y_fit=Y_fit, codes_fit=codes_fit, metric=metric,
-        judged=judged, n_samples=n_samples, random_state=random_state,
+        Y, codes, Y_fit, codes_fit, n_classes=len(classes), n_neighbors=n_neighbors, metric=metric, judged=judged,
+        n_samples=n_samples, random_state=random_state,
     )  # fmt: skip
     return shares, classes
 
 
 def overlap_of_codes(
-    Y: Any, codes: Codes, n_classes: int, *, n_neighbors: int = VOTERS, Y_fit: Any = None,
-    codes_fit: Codes | None = None, **options: Any,
-) -> Numbers:  # fmt: skip
+    Y: Any, codes: Codes, Y_fit: Any = None, codes_fit: Codes | None = None, *, n_classes: int, **options: Any
+) -> Numbers:
     """The shares (C, C) of `class_overlap`, of codes; NaN in the row of a class without judged rows."""
-    vote, own = vote_on_codes(
-        Y, codes, n_neighbors=n_neighbors, Y_fit=Y_fit, codes_fit=codes_fit, at_most=True, **options
-    )  # fmt: skip
+    vote, own = vote_on_codes(Y, codes, Y_fit, codes_fit, at_most=True, **options)
     shares = np.zeros((len(own), n_classes))
     shares[:, : vote.seats.shape[1]] = vote.seats / vote.seats.sum(axis=1, keepdims=True)
     members = np.eye(n_classes)[own]
@@ -266,15 +352,6 @@ def numbers_of_both(Y: Any, y: Any, Y_fit: Any, y_fit: Any, metric: Any) -> tupl
     values = real_values(y, _n_judged(Y, y, metric), "y")
     _check_fit(Y_fit, y_fit, metric)
     return values, None if y_fit is None else real_values(y_fit, np.size(y_fit), "y_fit")
-
-
-def _inverse_distance(seats: Any, distances: Numbers) -> Any:
-    """Seats times nearest distance over distance; rows at distance 0 leave no weight to others."""
-    starts, row = seats.indptr[:-1], np.repeat(np.arange(seats.shape[0]), np.diff(seats.indptr))
-    nearest = np.minimum.reduceat(distances, starts)[row]
-    with np.errstate(invalid="ignore"):
-        closeness = np.where(distances == 0, 1.0, nearest / distances)
-    return sp.csr_array((seats.data * closeness, seats.indices, seats.indptr), shape=seats.shape)
 
 
 def _n_judged(Y: Any, y: Any, metric: Any) -> int:
