@@ -44,6 +44,10 @@ class Made(ABC):
     def place(self, rows: Any) -> Numbers:
         """Positions of other rows, as `Maker.rows` gives them."""
 
+    def kept(self, rows: Any, Y: Numbers | None, k: int) -> Numbers:
+        """The share of new rows' k nearest rows in the metric that are among their k nearest on the map, at Y."""
+        raise NotImplementedError
+
     @property
     @abstractmethod
     def space(self) -> tuple[Any, Any]:
@@ -54,7 +58,9 @@ class Made(ABC):
         """Where the nearest rows of some rows are looked for in the data: arguments of `vote_on`; None: its own."""
 
     def support(self, predicted: NDArray[Any], rows: Any, target: Target, half: float) -> Numbers:
-        """The share of each row's ten nearest rows in the data that agree with a prediction.
+        """The chance that rows' own features give a prediction.
+
+        By default the share of each row's ten nearest rows in the data that agree with it.
 
         rows : as for `place`; None: the map's own rows, none of which votes for itself. target : of one column, of the
         map's rows. half : numbers agree that differ by no more.
@@ -77,8 +83,10 @@ class Maker(ABC):
     columns : the judged rows as (n, d) numbers, from which others can be drawn; None where that makes no sense.
     leaves_target_out : whether the judged map is the one that would be made without a target.
     compares_plain : whether the map without a target is another one, or may be, and is shown beside this one.
+    shows_plain : whether it is shown how well the map without a target keeps neighbourhoods.
     is_large : whether maps for comparison have far fewer rows than the judged one.
     reseeds : whether the map with another seed is another map.
+    falls_back : whether the map is judged without its target if a map for comparison cannot be made.
     notes, limits : what there is to say of how it was judged, and what could not be told.
     """
 
@@ -89,8 +97,10 @@ class Maker(ABC):
     columns: Any = None
     leaves_target_out: bool = False
     compares_plain: bool = True
+    shows_plain: bool = False
     is_large: bool = False
     reseeds: bool = False
+    falls_back: bool = False
     notes: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
 
@@ -218,7 +228,7 @@ class OtherMaker(Maker):
         self.plain_map = self._without_target(target)
         if target.exists:
             self.leaves_target_out = not method.takes_target or self._ignores(target, fresh=own is None)
-        self.compares_plain = target.exists and self.plain_map is not None and not self.leaves_target_out
+        self.compares_plain = self.shows_plain = target.exists and self.plain_map is not None and not self.leaves_target_out
         if self.leaves_target_out:
             # The target has no part in any map, so that the one there is will do.
             self.plain_map = self.map

@@ -48,6 +48,10 @@ class Evidence:
     told: Numbers
     half: float
 
+    def take(self, rows: Rows) -> Evidence:
+        """The evidence on some of the rows."""
+        return replace(self, predicted=self.predicted[rows], vote=self.vote[rows], told=self.told[rows])
+
     def right(self, truth: NDArray[Any]) -> Numbers:
         """1.0 where the prediction is true, and 0.0 where it is not."""
         return np.asarray((np.abs(self.predicted - truth) <= self.half).astype(np.float64))

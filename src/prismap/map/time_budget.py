@@ -26,8 +26,8 @@ import numpy as np
 from prismap._blocks import available_bytes
 from prismap._progress import duration, seconds_in
 from prismap.exceptions import InputError
-from prismap.map.make import embeds_many, fit_bytes
-from prismap.map.parts import DENSE_ROWS
+from prismap.map.fitted import DENSE_ROWS
+from prismap.map.methods import embeds_many, fit_bytes
 
 #: Samples of the first trial, and the fewest that a map is made of if there are so many.
 FIRST_TRIAL, FEWEST = 125, 250

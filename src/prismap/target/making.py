@@ -222,7 +222,7 @@ def encode_like(y: Any, target: Target, n_rows: int) -> NDArray[Any]:
             "partial_refit extends maps of one target; this one has several columns or an order: fit anew."
         )
     nothing = -1 if isinstance(target, ClassTarget) else np.nan
-    if y is None:
+    if y is None or not target.exists:
         return np.full((n_rows, *target.values.shape[1:]), nothing)
     values = check_target_length(y, n_rows)
     missing = missing_mask(values)
