@@ -31,10 +31,10 @@ from prismap.map.trials import (
 from prismap.mappings import KernelMap, VoteMap
 from prismap.metrics.base import PrecomputedMetric
 from prismap.metrics.posteriors.lssvm import log_loss
-from prismap.metrics.posteriors.process import target_bins
 from prismap.metrics.posteriors.trees import GROWN, MOST_TREE_ROWS, fit_trees
-from prismap.metrics.support import stratified_support
 from prismap.metrics.target import known_targets
+from prismap.target import draw_rows as stratified_support
+from prismap.target.folds import bins as target_bins
 
 #: Shares that are tried; the last is the sharpest honest map: the data's own metric only orders ties.
 GRID = (0.0, 0.8, 0.95, 0.99)

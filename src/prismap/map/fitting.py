@@ -38,7 +38,7 @@ from prismap.map.parts import DENSE_ROWS, MapParts, nearest_anchors
 from prismap.map.several import told_target
 from prismap.metrics import FisherMetric, fit_metric
 from prismap.metrics.posteriors.models import is_model
-from prismap.metrics.support import shares
+from prismap.target import shares
 
 #: How much a model as posterior counts by default.
 MODEL_SHARE = 0.8
