@@ -9,8 +9,9 @@ from prismap._threads import limit_threads
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric, SimilarityMetric
 from prismap.metrics.posteriors import process as gaussian_process
-from prismap.metrics.posteriors.process import GaussianProcess, fisher_rao, fit_process, target_bins
+from prismap.metrics.posteriors.process import GaussianProcess, fisher_rao, fit_process
 from prismap.metrics.target import known_targets, real_targets, resolve_target
+from prismap.target import RealTarget
 from reference import gaussian_process_reference as slow
 
 PAIRS = [(0, 5), (3, 17), (24, 2), (11, 12), (8, 20)]
@@ -352,7 +353,7 @@ def test_support_is_capped_and_spread_over_the_target(monkeypatch):
     monkeypatch.setattr("prismap.metrics.posteriors.process.EVIDENCE_ROWS", 40)
     metric = FisherMetric(perplexity=10, random_state=0).fit(X, X[:, 0])
     assert len(metric.support_) == 60
-    codes = target_bins(X[:, :1])
+    codes = RealTarget(X[:, 0]).groups
     np.testing.assert_array_equal(np.bincount(codes), 15)
     np.testing.assert_array_equal(np.bincount(codes[metric.support_]), 3)
     assert np.bincount(metric.folds_[metric.support_]).tolist() == [6] * 10

@@ -18,8 +18,13 @@ from prismap.metrics.posteriors.local import LabelledRows, best_perplexity, clas
 from prismap.metrics.posteriors.lssvm import log_loss, softmax, solve
 from prismap.metrics.posteriors.nystroem import fit_on_all_rows, normal_equations, solve_normal
 from prismap.neighbors import kneighbors
+from prismap.target import ClassTarget
 
 X, CLASSES = make_blobs(400, 4, centers=3, cluster_std=3.0, random_state=0)
+
+
+def of_classes(codes):
+    return ClassTarget(codes, names_of_classes=np.arange(3))
 
 
 def squared(A, B):
@@ -47,12 +52,14 @@ def test_landmarks_that_are_all_rows_give_the_machine_itself():
 def test_no_row_is_judged_by_its_own_label(monkeypatch):
     monkeypatch.setattr(nystroem, "N_LANDMARKS", 60)
     noise = np.random.default_rng(0).permutation(CLASSES)
-    _, honest = fit_on_all_rows(VectorMetric().over(X), noise, 3, np.random.default_rng(0))
+    _, honest = fit_on_all_rows(VectorMetric().over(X), of_classes(noise), np.random.default_rng(0))
     assert abs((honest.argmax(axis=1) == noise).mean() - 1 / 3) < 0.08
-    machine, true = fit_on_all_rows(VectorMetric().over(X), CLASSES, 3, np.random.default_rng(0))
+    machine, true = fit_on_all_rows(VectorMetric().over(X), of_classes(CLASSES), np.random.default_rng(0))
     assert log_loss(true, CLASSES) < 0.6
     Q = squared(X - X.mean(axis=0), (X - X.mean(axis=0))[machine.landmarks])
-    _, in_sample = fit_on_all_rows(VectorMetric().over(X), CLASSES, 3, np.random.default_rng(0), cross_fit=False)
+    _, in_sample = fit_on_all_rows(
+        VectorMetric().over(X), of_classes(CLASSES), np.random.default_rng(0), cross_fit=False
+    )
     np.testing.assert_allclose(in_sample, machine.probabilities(Q), atol=0.05)
     assert softmax(machine.scores(Q)).shape == (400, 3)
 
@@ -60,19 +67,19 @@ def test_no_row_is_judged_by_its_own_label(monkeypatch):
 def test_rows_beyond_those_it_is_fitted_on_are_predicted(monkeypatch):
     monkeypatch.setattr(nystroem, "N_LANDMARKS", 60)
     monkeypatch.setattr(nystroem, "MOST_FITTED", 200)
-    machine, P = fit_on_all_rows(VectorMetric().over(X), CLASSES, 3, np.random.default_rng(0))
+    machine, P = fit_on_all_rows(VectorMetric().over(X), of_classes(CLASSES), np.random.default_rng(0))
     Q = squared(X - X.mean(axis=0), (X - X.mean(axis=0))[machine.landmarks])
     by_all = np.isclose(P, machine.probabilities(Q), atol=1e-8).all(axis=1)
     assert by_all.sum() >= 200
     assert log_loss(P, CLASSES) < 0.6
     noise = np.random.default_rng(0).permutation(CLASSES)
-    _, honest = fit_on_all_rows(VectorMetric().over(X), noise, 3, np.random.default_rng(0))
+    _, honest = fit_on_all_rows(VectorMetric().over(X), of_classes(noise), np.random.default_rng(0))
     assert abs((honest.argmax(axis=1) == noise).mean() - 1 / 3) < 0.08
 
 
 def test_local_probabilities_equal_a_loop_over_neighbours():
     geometry = VectorMetric().over(X)
-    P, judging = local_probabilities(geometry, CLASSES, 3, 10, np.random.default_rng(0), cross_fit=False)
+    P, judging = local_probabilities(geometry, of_classes(CLASSES), 10, np.random.default_rng(0), cross_fit=False)
     D2 = squared(X, X)
     np.fill_diagonal(D2, np.inf)
     for i in (0, 57, 311):
@@ -137,11 +144,11 @@ def width_of(d2, perplexity):
 def test_local_probabilities_of_noise_are_at_chance_and_unlabelled_rows_get_theirs():
     geometry = VectorMetric().over(X)
     noise = np.random.default_rng(1).permutation(CLASSES)
-    P, judging = local_probabilities(geometry, noise, 3, 10, np.random.default_rng(0))
+    P, judging = local_probabilities(geometry, of_classes(noise), 10, np.random.default_rng(0))
     assert judging == 10
     assert abs((P.argmax(axis=1) == noise).mean() - 1 / 3) < 0.08
     codes = np.where(np.arange(400) % 4 == 0, -1, CLASSES)
-    P, judging = local_probabilities(geometry, codes, 3, 10, np.random.default_rng(0))
+    P, judging = local_probabilities(geometry, of_classes(codes), 10, np.random.default_rng(0))
     new = LabelledRows(geometry, codes, 3, 10, judging).judge(X[::4])
     np.testing.assert_allclose(P[::4], new, atol=1e-6)
     assert (P[::4].argmax(axis=1) == CLASSES[::4]).mean() > 0.7
@@ -223,8 +230,8 @@ def test_a_large_map_is_made_from_neighbours_and_landmarks(monkeypatch, tmp_path
 
 def test_no_row_of_the_own_fold_is_asked(monkeypatch):
     folds = np.arange(400) % 4
-    monkeypatch.setattr("prismap.metrics.posteriors.local.stratified_folds", lambda codes, n_folds, rng: folds)
-    P, judging = local_probabilities(VectorMetric().over(X), CLASSES, 3, 10, np.random.default_rng(0))
+    monkeypatch.setattr(ClassTarget, "folds", lambda target, rows, n_folds, rng: folds)
+    P, judging = local_probabilities(VectorMetric().over(X), of_classes(CLASSES), 10, np.random.default_rng(0))
     D2 = squared(X, X)
     np.fill_diagonal(D2, np.inf)
     for i in (3, 118, 260):

@@ -20,15 +20,8 @@ from prismap._threads import on_one_thread
 from prismap._validation import check_rows, encode_classes
 from prismap.embeddings.gram import KERNEL_CONSTRAINTS, KernelEmbedding, spectrum_of
 from prismap.exceptions import InputError
-from prismap.metrics.baseline import (
-    JUDGED_ROWS,
-    N_PERMUTATIONS,
-    as_expected,
-    chance_error,
-    neighbor_error,
-    permuted_codes,
-)
-from prismap.metrics.support import stratified_folds
+from prismap.metrics.baseline import JUDGED_ROWS, N_PERMUTATIONS, as_expected, chance_error, neighbor_error
+from prismap.target import deal_folds, shuffle_entries
 
 N_FOLDS = 10
 #: Ridges that the permuted-label baseline chooses from, the most flexible first.
@@ -87,7 +80,7 @@ def ridge_by_baseline(spectrum, codes, n_axes, folds, rng):
 
     The baseline is the 1-NN error of permuted labels along their own discriminating axes; held-out ones with `folds`.
     """
-    shuffled = [permuted_codes(codes, rng) for _ in range(N_PERMUTATIONS)]
+    shuffled = [shuffle_entries(codes, np.arange(len(codes)), rng) for _ in range(N_PERMUTATIONS)]
     judged = rng.permutation(len(codes))[:JUDGED_ROWS]
 
     def error(alpha):
@@ -230,7 +223,7 @@ class KernelDiscriminant(KernelEmbedding):
         spectrum = spectrum_of(K[np.ix_(rows, rows)])
         H = class_contrasts(codes[rows])
         rng = as_generator(self.random_state)
-        folds = stratified_folds(codes[rows], min(N_FOLDS, len(rows)), rng) if self.cross_fit else None
+        folds = deal_folds(codes[rows], min(N_FOLDS, len(rows)), rng) if self.cross_fit else None
         self.alpha_ = self.alpha
         if self.alpha == "baseline":
             self.alpha_, self.alpha_curve_ = ridge_by_baseline(spectrum, codes[rows], self.n_components, folds, rng)

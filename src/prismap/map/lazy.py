@@ -21,8 +21,8 @@ from prismap._random import as_seed
 from prismap._validation import check_target_length, missing_mask
 from prismap.exceptions import InputError
 from prismap.metrics.geometry import data_metric
-from prismap.metrics.support import shares
 from prismap.metrics.target import guess_target
+from prismap.target import shares
 
 #: Rows kept in the pass: so many times the sample, and at least so many of every class.
 SPARE, OF_EACH = 4, 32

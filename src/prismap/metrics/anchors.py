@@ -167,8 +167,9 @@ class RowwiseAnchors(Anchors):
 
     def __init__(self, metric, anchors):
         super().__init__(metric, anchors)
-        self.grid = unit_grid(len(metric.classes_))
-        self.roots = self.grid.lay(metric.posterior_.fitted_roots()[anchors])
+        roots = metric.posterior_.fitted_roots()
+        self.grid = unit_grid(roots.shape[1])
+        self.roots = self.grid.lay(roots[anchors])
         self.searchable = not metric.data_.is_matrix
 
     @cached_property

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import nnls
-from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
 from prismap._brief import Brief
 from prismap._random import as_generator
-from prismap._validation import check_similarity, encode_classes
+from prismap._validation import check_similarity
 from prismap.exceptions import InputError
+from prismap.target import make_target, split_rows
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,21 +75,22 @@ def mixture_for_classes(similarities: Mapping[str, Any], y: Any, *, n_folds: int
     True
     """
     names, stacked = stack(similarities)
-    classes, codes = encode_classes(y, len(stacked[0]))
-    known = np.flatnonzero(codes >= 0)
-    sizes = np.bincount(codes[known], minlength=len(classes))
-    if len(classes) < 2 or sizes.min() < n_folds:
+    target = make_target(y, len(stacked[0]), "class")
+    known = target.labelled_rows
+    target = target.take(known)
+    sizes = np.bincount(target.values)
+    if sizes.min() < n_folds:
         raise InputError(
-            f"y must hold at least two classes of {n_folds} rows or more; the smallest of {len(classes)} has "
-            f"{int(sizes.min()) if len(sizes) else 0}. Use fewer n_folds."
+            f"y must hold at least two classes of {n_folds} rows or more; the smallest of {len(sizes)} has "
+            f"{int(sizes.min())}. Use fewer n_folds."
         )
     rng = as_generator(random_state)
-    codes, kernels = codes[known], scaled(stacked)[:, known[:, None], known]
-    cut = StratifiedKFold(n_folds, shuffle=True, random_state=int(rng.integers(2**31)))
-    folds = list(cut.split(codes, codes))
+    codes, kernels = target.values, scaled(stacked)[:, known[:, None], known]
+    seed = int(rng.integers(2**31))
+    folds = split_rows(len(codes), n_folds, seed, codes)
     of_folds, error = judged(kernels, codes, folds)
-    shuffled = rng.permutation(codes)
-    of_permuted, permuted_error = judged(kernels, shuffled, list(cut.split(shuffled, shuffled)))
+    shuffled = target.permuted(rng).values
+    of_permuted, permuted_error = judged(kernels, shuffled, split_rows(len(codes), n_folds, seed, shuffled))
     same = np.full(len(names), 1 / len(names))
     singles = [out_of_fold(kernels, codes, folds, [one] * len(folds)) for one in np.eye(len(names))]
 

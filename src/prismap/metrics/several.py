@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from prismap._validation import check_target_length, encode_classes, label_array
 from prismap.exceptions import InputError
-from prismap.metrics.posteriors.process import target_bins
 from prismap.metrics.target import decide_target, real_values, refuse_infinite
+from prismap.target.folds import bins as target_bins
 
 KINDS = ("class", "ordered", "real")
 #: A posterior is fitted to each column.

@@ -23,7 +23,6 @@ from prismap.metrics.posteriors.density import ParzenBlock, ParzenDensity, Parze
 from prismap.metrics.posteriors.local import LabelledRows, local_probabilities
 from prismap.metrics.posteriors.rowwise import RootBlock, RootRows, RowPosterior
 from prismap.metrics.segments import SegmentRule
-from prismap.metrics.support import stratified_support
 
 #: Rows of the small support, and sub-segments of the way between two rows.
 PATH_SUPPORT, PATH_SEGMENTS = 500, 4
@@ -74,13 +73,10 @@ class LocalParzen(Posterior):
     def fit(self, context):
         """Judge every row by its nearest labelled rows, and draw the small support."""
         context.rule_at_rows(self.name)
-        among = np.full(len(context.values), -1, dtype=np.intp)
-        among[context.support] = context.values[context.support]
-        support = stratified_support(among, PATH_SUPPORT, context.rng)
+        support = context.support[context.target.take(context.support).draw(PATH_SUPPORT, context.rng)]
         P, judging = local_probabilities(
-            context.data, context.values, len(context.classes), context.perplexity, context.rng,
-            cross_fit=context.cross_fit,
-        )  # fmt: skip
+            context.data, context.target, context.perplexity, context.rng, cross_fit=context.cross_fit
+        )
         return self._hold(context, support, P, judging)
 
     def _hold(self, context, support, P, judging):
@@ -91,7 +87,7 @@ class LocalParzen(Posterior):
             folds[support] = context.folds[support]
         self.rule, self.order = SegmentRule(n_segments=1), np.argsort(folds, kind="stable")
         self.along = ParzenDensity(
-            context.values[support], len(context.classes), folds[support] if context.cross_fit else None,
+            context.codes[support], context.n_classes, folds[support] if context.cross_fit else None,
             context.bandwidth, SegmentRule(n_segments=PATH_SEGMENTS),
         )  # fmt: skip
         self.judged = (
@@ -176,4 +172,4 @@ class LocalEnds(RowPosterior):
 
 def labelled_rows(context, judging):
     """The labelled rows of a context, with the perplexity that they judge with."""
-    return LabelledRows(context.data, context.values, len(context.classes), context.perplexity, judging)
+    return LabelledRows(context.data, context.codes, context.n_classes, context.perplexity, judging)

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from prismap.exceptions import InputError
+from prismap.metrics.anchors import MomentAnchors
 from prismap.metrics.posteriors.base import Posterior
 from prismap.metrics.posteriors.lssvm import log_loss
 from prismap.metrics.posteriors.machine import LeastSquaresMachine
@@ -32,7 +33,7 @@ from prismap.metrics.posteriors.process import fisher_rao
 from prismap.metrics.posteriors.row_process import RowProcess
 from prismap.metrics.posteriors.trees import GROWN, Trees, fit_trees
 from prismap.metrics.segments import arc
-from prismap.metrics.several import class_codes
+from prismap.target import RealTarget, SeveralTarget
 
 #: A target is known if its posterior is better than chance by so many standard errors of the paired differences.
 SIGNIFICANT = 2.5
@@ -183,7 +184,7 @@ class SeveralTargets(Posterior):
     [True, True, False]
     """
 
-    name, targets, at_rows = "several", ("several",), True
+    name, targets, at_rows, anchors = "several", (SeveralTarget,), True, MomentAnchors
 
     def __init__(self, weights="evidence", *, classes="auto", n_support=None):
         self.weights = weights
@@ -192,8 +193,9 @@ class SeveralTargets(Posterior):
 
     def fit(self, context):
         """Fit a posterior to each target, and weigh them."""
-        self.posteriors = [self._fit_one(column_context(context, t)) for t in range(len(context.target))]
-        evidence = [self._evidence(context, t) for t in range(len(context.target))]
+        contexts = [replace(context, target=column) for column in context.target.columns]
+        self.posteriors = [self._fit_one(one) for one in contexts]
+        evidence = [self._evidence(*one) for one in zip(contexts, self.posteriors, strict=True)]
         self.told_, self.known_ = (np.array(part) for part in zip(*evidence, strict=True))
         self.weights_ = weights_of(self.weights, self.told_, self.known_)
         self.units_ = np.array([mean_square(one) for one in self._blocks(context)])
@@ -202,40 +204,38 @@ class SeveralTargets(Posterior):
     def _blocks(self, context):
         """The pairs of a sample of rows, for each target by itself."""
         rows = np.unique(np.linspace(0, len(context.support) - 1, LENGTH_ROWS).astype(np.intp))
-        for kind, one in zip(context.target, self.posteriors, strict=True):
+        for column, one in zip(context.target.columns, self.posteriors, strict=True):
             part = one.rows.take(context.support[rows])
-            state = state_columns(kind, part)
-            yield JointBlock(state, state, terms_of([kind], [part], [1.0]))
+            state = state_columns(column.kind, part)
+            yield JointBlock(state, state, terms_of([column.kind], [part], [1.0]))
 
     def _fit_one(self, context):
-        if context.target == "real":
+        if isinstance(context.target, RealTarget):
             return RowProcess().fit(context)
         if self.classes != "auto":
             return OF_CLASSES[self.classes]().fit(context)
         machine, support = LeastSquaresMachine().fit(context), context.support
         if context.data.is_matrix:
             return machine
-        codes, seed = context.values[support], int(context.rng.integers(2**31))
+        codes, seed = context.codes[support], int(context.rng.integers(2**31))
         loss = log_loss(machine.fitted_probabilities[support], codes)
-        small = fit_trees(context.data.raw(support), codes, len(context.classes), seed, n_trees=GROWN)[1]
+        small = fit_trees(context.data.raw(support), codes, context.n_classes, seed, n_trees=GROWN)[1]
         if log_loss(small, codes) > loss:  # trees are tried only if a small forest is no worse
             return machine
         trees = Trees().fit(context)
         return trees if log_loss(trees.fitted_probabilities[support], codes) < loss else machine
 
-    def _evidence(self, context, t):
+    def _evidence(self, context, one):
         """The share of a target that is told out of fold, and whether that is beyond chance."""
-        values, one = context.values[context.support, t], self.posteriors[t]
-        if context.target[t] == "real":
-            g = one.warps[0](values)
+        if isinstance(context.target, RealTarget):
+            g = one.warps[0](context.numbers[context.support, 0])
             return told_share(np.square(g - one.rows.state[context.support, 0, 0]), np.square(g - g.mean()))
-        codes = values.astype(np.intp)
-        P = one.fitted_probabilities[context.support]
+        codes, P = context.codes[context.support], one.fitted_probabilities[context.support]
         found = -np.log(np.maximum(P[np.arange(len(codes)), codes], LEAST_CHANCE))
         return told_share(found, -np.log(np.bincount(codes)[codes] / len(codes)))
 
     def _hold(self, context):
-        self.kinds = context.target
+        self.kinds = context.target.kind
         self.rule, self.order = context.rule_at_rows(self.name), np.arange(context.data.n_rows_)
         self.rows = JointRows.of(self._columns([one.rows for one in self.posteriors]))
         unit = float(self.weights_ @ self.units_)
@@ -299,30 +299,24 @@ class SeveralTargets(Posterior):
     def restore(self, context, state):
         """From the arrays of `state`."""
         numbers = [state[f"joint_{name}"] for name in ("weights", "told", "known", "units")]
-        if any(one.shape != (len(context.target),) or one.min() < 0 for one in numbers) or not numbers[0].any():
+        columns = context.target.columns
+        if any(one.shape != (len(columns),) or one.min() < 0 for one in numbers) or not numbers[0].any():
             raise ValueError("its weights do not go with its targets")
         self.weights_, self.told_, known, self.units_ = numbers
         self.known_ = known > 0
         self.posteriors = []
-        for t, kind in enumerate(context.target):
+        for t, column in enumerate(columns):
             prefix = f"part{t}_"
             own = {name[len(prefix) :]: value for name, value in state.items() if name.startswith(prefix)}
-            made = RowProcess() if kind == "real" else Trees() if "trees_roots" in own else LeastSquaresMachine()
-            self.posteriors.append(made.restore(column_context(context, t), own))
+            of_classes = Trees if "trees_roots" in own else LeastSquaresMachine
+            made = RowProcess() if isinstance(column, RealTarget) else of_classes()
+            self.posteriors.append(made.restore(replace(context, target=column), own))
         return self._hold(context)
 
 
 def mean_square(block):
     """Mean squared length over all pairs of a block."""
     return float(np.mean(np.square(next(block.sub_lengths(slice(None), slice(None))))))
-
-
-def column_context(context, t):
-    """What the posterior of one target may know."""
-    values, kind = context.values[:, t], context.target[t]
-    if kind == "real":
-        return replace(context, target="real", values=values[:, None], classes=np.empty(0))
-    return replace(context, target="class", values=class_codes(values), classes=context.classes[t])
 
 
 def state_columns(kind, part):

@@ -23,7 +23,6 @@ from prismap._partition import partition_neighbors
 from prismap.metrics.geometry import FittedIndex
 from prismap.metrics.nearest import nearest_among, number_of, part_of
 from prismap.metrics.posteriors.lssvm import log_loss
-from prismap.metrics.support import stratified_folds
 
 #: Neighbours in units of the perplexity, and how many folds share them out.
 NEIGHBORS_FACTOR, N_FOLDS = 3, 10
@@ -31,16 +30,16 @@ NEIGHBORS_FACTOR, N_FOLDS = 3, 10
 SMALLER, FEWEST_JUDGING, TELLING_ROWS = (1 / 2, 1 / 3, 1 / 6), 2.0, 5000
 
 
-def local_probabilities(geometry, codes, n_classes, perplexity, rng, *, cross_fit=True):
+def local_probabilities(geometry, target, perplexity, rng, *, cross_fit=True):
     """Class probabilities (n, C) of the fitted rows, each by labelled rows outside its own fold, and the perplexity."""
-    labelled = np.flatnonzero(codes >= 0)
+    codes, n_classes, labelled = target.values, len(target.classes), target.labelled_rows
     k = min(int(NEIGHBORS_FACTOR * perplexity), len(labelled) - 1)
 
     def between(a, b):
         return geometry.squared_to(FittedIndex(labelled[a]), labelled[b])
 
     found = partition_neighbors(between, len(labelled), k, random_state=rng)
-    folds = stratified_folds(codes[labelled], N_FOLDS, rng) if cross_fit else np.arange(len(labelled))
+    folds = target.folds(labelled, N_FOLDS, rng) if cross_fit else np.arange(len(labelled))
     D2 = np.maximum(found.distances.astype(np.float64), 0)
     D2[folds[found.indices] == folds[:, None]] = np.inf
     near = codes[labelled][found.indices]

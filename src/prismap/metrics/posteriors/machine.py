@@ -38,9 +38,9 @@ class LeastSquaresMachine(RowPosterior):
     def fit(self, context):
         """Fit the machine, and judge every fitted row by the machine that never saw its fold."""
         self._take(context)
-        data, codes, support, n_classes = self.data, context.values, context.support, len(context.classes)
+        data, codes, support, n_classes = self.data, context.codes, context.support, context.n_classes
         if self.n_support is None and np.count_nonzero(codes >= 0) > len(support):
-            self.machine, P = fit_on_all_rows(data, codes, n_classes, context.rng, cross_fit=context.cross_fit)
+            self.machine, P = fit_on_all_rows(data, context.target, context.rng, cross_fit=context.cross_fit)
             return self.hold(context, P)
         Q = data.squared_to(FittedIndex(support), support)
         self.machine, of_support = fit_lssvm(Q, codes[support], n_classes, context.support_folds, context.rng, support)

@@ -10,6 +10,7 @@ from prismap.metrics.geometry import FittedIndex
 from prismap.metrics.posteriors.model_segments import AskedModel, RealReading
 from prismap.metrics.posteriors.rowwise import RowPosterior
 from prismap.metrics.segments import SegmentRule
+from prismap.target import RealTarget
 
 
 class ClassModel(AskedModel, RowPosterior):
@@ -44,7 +45,7 @@ class StateRows:
 class RealModel(AskedModel):
     """A regressor, fitted in folds unless it is fitted already."""
 
-    targets = ("real",)
+    targets = (RealTarget,)
 
     def fit(self, context):
         """Judge every row by the clone that never saw it."""

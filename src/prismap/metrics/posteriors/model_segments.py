@@ -31,6 +31,7 @@ from prismap.metrics.posteriors.models import (
 )
 from prismap.metrics.posteriors.process import fisher_rao
 from prismap.metrics.segments import SegmentRule, arc, blend
+from prismap.target import ClassTarget, RealTarget, Target
 
 #: Bytes of interpolated points, and of answers, in hand.
 BATCH_BYTES = 32 * 2**20
@@ -86,9 +87,9 @@ class RealReading:
 
 def make_reading(context, folded):
     """How the model's statements are read and compared."""
-    if context.target == "class":
-        return ClassReading(context.classes)
-    known, values = context.support, context.values
+    if not isinstance(context.target, RealTarget):
+        return ClassReading(context.target.classes)
+    known, values = context.support, context.numbers
     read = folded.each_row(lambda model, X: predicted_moments(model, X)[0], context.data.raw(), context.folds)
     means = read[known]
     if means.shape != values[known].shape:
@@ -129,9 +130,9 @@ class AskedModel(Posterior):
     def __init__(self, model):
         self.model = model
 
-    def most_support(self, n_rows, target):
+    def most_support(self, target):
         """A model is fitted to all rows there are."""
-        return n_rows
+        return len(target)
 
     def ask_in_folds(self, context, *, pairs=False):
         """Fit a clone for every fold (or pair of folds) unless the model is fitted, and say how it is read."""
@@ -159,7 +160,7 @@ class AskedModel(Posterior):
 class SegmentModel(AskedModel):
     """Any classifier or regressor, asked along straight segments; the rows are sorted by fold."""
 
-    targets: tuple[str, ...] = ("class", "real")
+    targets: tuple[type[Target], ...] = (ClassTarget, RealTarget)
     n_folds = 5
 
     def fit(self, context):

@@ -12,6 +12,7 @@ from prismap._blocks import row_blocks
 from prismap.metrics.posteriors.gradients import dense
 from prismap.metrics.posteriors.model_segments import BATCH_BYTES, SegmentModel
 from prismap.metrics.posteriors.models import aligned_gradients
+from prismap.target import ClassTarget
 
 
 def model_speeds(model, X, V, classes):
@@ -27,12 +28,12 @@ def model_speeds(model, X, V, classes):
 class TangentModel(SegmentModel):
     """A classifier with a derivative, asked for it at the nodes of straight segments."""
 
-    targets = ("class",)
+    targets = (ClassTarget,)
 
     def fit(self, context):
         """Fit clones for every pair of folds."""
         super().fit(context)
-        self.rule, self.classes = context.rule_along(), context.classes
+        self.rule, self.classes = context.rule_along(), context.target.classes
         return self
 
     def evaluations(self):

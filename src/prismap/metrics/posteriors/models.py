@@ -18,6 +18,7 @@ from prismap._validation import changed, is_fitted
 from prismap.exceptions import InputError
 from prismap.metrics.posteriors.base import Posterior
 from prismap.metrics.posteriors.gradients import dense, has_gradient, log_gradients
+from prismap.target import RealTarget
 
 #: Folds of an unfitted model that is asked along segments: a clone is fitted for each pair of folds.
 SEGMENT_FOLDS = 5
@@ -251,25 +252,26 @@ class FoldedModel:
 def fold_model(context, model, *, pairs=False):
     """The `FoldedModel` of a context's rows."""
     known = context.support
-    y = context.values[known]
-    if context.target == "class":
-        y = context.classes[y]
-    elif y.shape[1] == 1:
-        y = y[:, 0]
+    if isinstance(context.target, RealTarget):
+        y = context.numbers[known]
+        y = y[:, 0] if y.shape[1] == 1 else y
+    else:
+        y = context.target.classes[context.codes[known]]
     return FoldedModel(model, context.data.raw(), y, context.folds, known, pairs=pairs)
 
 
 def predicted_target(context, model):
     """The target that a model predicts for every row, out of fold if it was not fitted, and the `FoldedModel`."""
-    if context.target == "real":
+    real = isinstance(context.target, RealTarget)
+    if real:
         check_model(model, classes=False)
     if not hasattr(model, "predict"):
         raise InputError(f"PredictedLabels({model!r}) needs a model with predict.")
     folded = fold_model(context, model)
     X, folds = context.data.raw(), context.folds
-    if context.target == "real":
+    if real:
         return folded.each_row(lambda one, rows: predicted_moments(one, rows)[0], X, folds), folded
-    names = [str(name) for name in context.classes]
+    names = [str(name) for name in context.target.classes]
 
     def codes(one, rows):
         found = [str(label) for label in ask(one, "predict", rows)]

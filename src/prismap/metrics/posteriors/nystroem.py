@@ -16,7 +16,6 @@ import numpy as np
 from prismap._blocks import row_blocks
 from prismap.metrics.geometry import FittedIndex
 from prismap.metrics.posteriors.lssvm import LeastSquaresSVM, best_temperature, search, softmax
-from prismap.metrics.support import stratified_folds, stratified_support
 
 #: Landmarks of a machine that is fitted on more rows than the metric has support.
 N_LANDMARKS = 2000
@@ -28,20 +27,20 @@ MOST_FITTED = 200_000
 JITTER = 1e-10
 
 
-def fit_on_all_rows(geometry, codes, n_classes, rng, *, cross_fit=True):
+def fit_on_all_rows(geometry, target, rng, *, cross_fit=True):
     """A machine with a sample of the labelled rows as landmarks, fitted on many of them: (machine, probabilities).
 
     The probabilities (n, C) are those of all rows: each labelled one's by the machine that never saw its fold (of the
     machine itself without `cross_fit`).
     """
-    landmarks = stratified_support(codes, N_LANDMARKS, rng)
-    labelled = np.flatnonzero(codes >= 0)
+    codes, n_classes = target.values, len(target.classes)
+    landmarks, labelled = target.draw(N_LANDMARKS, rng), target.labelled_rows
     if len(labelled) > MOST_FITTED:
         labelled = np.sort(rng.choice(labelled, MOST_FITTED, replace=False))
     L = np.maximum(geometry.squared_to(FittedIndex(landmarks), landmarks), 0).astype(np.float64)
     gamma, ridge = search(L, codes[landmarks], n_classes, np.arange(len(landmarks)) % N_FOLDS, rng)
     folds = np.full(len(codes), -1, dtype=np.intp)
-    folds[labelled] = stratified_folds(codes[labelled], N_FOLDS, rng)
+    folds[labelled] = target.folds(labelled, N_FOLDS, rng)
     mean = np.bincount(codes[labelled], minlength=n_classes) / len(labelled)
 
     def kernels(rows):

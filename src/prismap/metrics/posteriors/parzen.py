@@ -57,7 +57,7 @@ class Parzen(Posterior):
 
     def fit(self, context):
         """Kernels on the support, or on each row's own nearest rows where there are more labelled rows than that."""
-        many = np.count_nonzero(context.values >= 0) > len(context.support) and self.n_support is None
+        many = np.count_nonzero(context.codes >= 0) > len(context.support) and self.n_support is None
         if many and context.n_segments in ("auto", 1) and not context.path.startswith("tangent"):
             return LocalParzen().fit(context)
         return self.fit_on_support(context)
@@ -67,7 +67,7 @@ class Parzen(Posterior):
         self.data, self.support, self.judged = context.data, context.support, context.judged
         rule, self.order = context.rule_along(), context.by_fold
         self.density = ParzenDensity(
-            context.values[self.support], len(context.classes), context.support_folds,
+            context.codes[self.support], context.n_classes, context.support_folds,
             context.bandwidth, rule or SegmentRule(n_segments=1),
         )  # fmt: skip
         n_bytes = self.density.bytes_per_row(self.data.dtype.itemsize) * len(self.order)

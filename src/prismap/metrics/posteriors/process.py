@@ -37,6 +37,7 @@ from prismap.exceptions import InputError
 from prismap.metrics.geometry import FittedIndex, SimilarityMetric, VectorMetric
 from prismap.metrics.posteriors.base import Posterior, found_rule
 from prismap.metrics.segments import join
+from prismap.target import RealTarget
 
 #: Support rows when the user names no number (fewer for many rows, whose pairs cost |S|^2 each), and rows that the
 #: hyper-parameters are found on: no silent O(n^3).
@@ -51,8 +52,6 @@ TRUNCATION = 1e-12
 MOST_LIFT = 300.0
 #: Bytes of kernel values in hand: few enough to stay in cache.
 KERNEL_BYTES = 2**20
-#: Bins of the target that support and folds take equal shares of.
-TARGET_BINS = 20
 
 
 # --- targets ----------------------------------------------------------------------------------------------------------
@@ -65,16 +64,6 @@ def most_support(n_rows):
     [1000, 500, 300]
     """
     return int(np.clip(PAIRS_BUDGET // n_rows, *SUPPORT))
-
-
-def target_bins(Y):
-    """A bin a row, equally many rows in each, by the mean rank of its targets; -1 where they are missing."""
-    codes = np.full(len(Y), -1, dtype=np.intp)
-    known = np.flatnonzero(~np.isnan(Y[:, 0]))
-    ranks = np.argsort(np.argsort(Y[known], axis=0, kind="stable"), axis=0).mean(axis=1)
-    place = np.argsort(np.argsort(ranks, kind="stable"), kind="stable")
-    codes[known] = place * min(TARGET_BINS, max(1, len(known) // 5)) // len(known)
-    return codes
 
 
 # --- hyper-parameters -------------------------------------------------------------------------------------------------
@@ -284,7 +273,7 @@ class GaussianProcess(Posterior):
     (40, 40)
     """
 
-    name, targets = "gp", ("real",)
+    name, targets = "gp", (RealTarget,)
     #: A pair costs the square of the support at every node, so fewer pairs are asked and fewer nodes spent.
     SAMPLED_ROWS, MOST_SEGMENTS = 12, 4
 
@@ -294,9 +283,9 @@ class GaussianProcess(Posterior):
         self.noise = noise
         self.n_support = n_support
 
-    def most_support(self, n_rows, target):
-        """Support rows where no number is given."""
-        return most_support(n_rows)
+    def most_support(self, target):
+        """Fewer for many rows: a pair costs the square of the support."""
+        return most_support(len(target))
 
     def fit(self, context):
         """Find the hyper-parameters, and the processes without every pair of folds."""
@@ -315,7 +304,7 @@ class GaussianProcess(Posterior):
         rule, self.order = context.rule_along(), context.by_fold
         n_bytes = 16.0 * len(self.support) * (self.data.n_rows_ + len(self.support))
         require_memory(n_bytes, "The profiles of the fitted rows", "Set a smaller n_support, or fit fewer rows.")
-        Q, y = self._profiles(FittedIndex(self.support)), context.values[self.support]
+        Q, y = self._profiles(FittedIndex(self.support)), context.numbers[self.support]
         self.hyper = self._find(Q, y, context.rng) if hyper is None else hyper
         folds = context.support_folds if context.cross_fit else np.zeros(len(y), dtype=np.intp)
         self.processes = [Process(Q, column, folds, *values) for values, column in zip(self.hyper, y.T, strict=True)]

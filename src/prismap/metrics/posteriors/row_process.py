@@ -23,11 +23,13 @@ from scipy.linalg import LinAlgError, cholesky, eigh, eigvalsh, solve_triangular
 
 from prismap._grid import sum_products
 from prismap._threads import on_one_thread
+from prismap.metrics.anchors import MomentAnchors
 from prismap.metrics.geometry import FittedIndex, VectorMetric
 from prismap.metrics.posteriors.base import Posterior
 from prismap.metrics.posteriors.evidence import EVIDENCE_ROWS, Kernel, find_kernel
 from prismap.metrics.posteriors.process import fisher_rao, pivoted_cholesky
 from prismap.metrics.posteriors.warp import Warp
+from prismap.target import RealTarget
 
 #: Pivots at most, rows that they are chosen from at most, and the share of the noise that they may leave unexplained.
 MOST_PIVOTS, PIVOT_ROWS, UNEXPLAINED = 600, 2000, 0.01
@@ -211,7 +213,7 @@ class RowProcess(Posterior):
     True
     """
 
-    name, targets, at_rows = "gp", ("real",), True
+    name, targets, at_rows, anchors = "gp", (RealTarget,), True, MomentAnchors
 
     def __init__(self, n_support=None):
         self.n_support = n_support
@@ -226,7 +228,7 @@ class RowProcess(Posterior):
         data = context.data.filled()
         Q = np.maximum(data.squared_to(FittedIndex(seen), seen), 0).astype(np.float64)
         X = dense_rows(data, seen)
-        found = [find_kernel(Q, column, X) for column in context.values[seen].T]
+        found = [find_kernel(Q, column, X) for column in context.numbers[seen].T]
         self._take(context, [kernel for _, kernel in found])
         self.pivots = [self._pivots(context, t, kernel) for t, (_, kernel) in enumerate(found)]
         learnt = [self._learn(context, t, *one) for t, one in enumerate(found)]
@@ -248,7 +250,7 @@ class RowProcess(Posterior):
     def _learn(self, context, t, warp, kernel):
         """The process of one target and the moments (n, 2) of all fitted rows."""
         field, pivots, support = self.fields[t], self.pivots[t], context.support
-        g = warp(context.values[support, t])
+        g = warp(context.numbers[support, t])
         Q_pivots, Q = (field.squared(FittedIndex(rows), pivots) for rows in (pivots, support))
         one, m, v = fit_rows(kernel, warp, Q_pivots, Q, g, context.support_folds)
         state = np.empty((context.data.n_rows_, 2))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from prismap.metrics.geometry import FittedIndex
+from prismap.metrics.anchors import FittedIndex, RowwiseAnchors
 from prismap.metrics.posteriors.base import Posterior
 from prismap.metrics.segments import arc
 
@@ -43,7 +43,7 @@ class RootRows:
 class RowPosterior(Posterior):
     """Class probabilities at the rows. A subclass writes `fit`, which ends with `hold`, and `predict`."""
 
-    at_rows = True
+    at_rows, anchors = True, RowwiseAnchors
 
     @abstractmethod
     def predict(self, rows, self_similarity=None):
@@ -58,7 +58,7 @@ class RowPosterior(Posterior):
 
     def hold_support(self, context, of_support):
         """The same from the probabilities of the support rows; all other rows are predicted."""
-        P = np.empty((context.data.n_rows_, len(context.classes)))
+        P = np.empty((context.data.n_rows_, context.n_classes))
         P[context.support] = of_support
         others = np.setdiff1d(np.arange(len(P)), context.support)
         if len(others):

@@ -223,7 +223,7 @@ class Trees(RowPosterior):
     def __init__(self, n_support=None):
         self.n_support = n_support
 
-    def most_support(self, n_rows, target):
+    def most_support(self, target):
         """Many: the time of a forest grows little faster than its rows, and the time of new rows with its depth."""
         return MOST_TREE_ROWS
 
@@ -231,9 +231,9 @@ class Trees(RowPosterior):
         """Fit the forests."""
         if context.data.is_matrix:
             raise InputError("posterior='trees' needs data='vectors': a matrix has no features; use 'lssvm'.")
-        data, support, n_classes = context.data, context.support, len(context.classes)
+        data, support, n_classes = context.data, context.support, context.n_classes
         seed = int(context.rng.integers(2**31))
-        X, codes = data.raw(support), context.values[support]
+        X, codes = data.raw(support), context.codes[support]
         self.data, self.judged = data, how_judged(context)
         self.forest, of_support = fit_trees(X, codes, n_classes, seed, cross_fit=context.cross_fit)
         return self.hold_support(context, of_support)
@@ -250,7 +250,7 @@ class Trees(RowPosterior):
     def restore(self, context, state):
         """From the arrays of `state`."""
         arrays = {name[len("trees_") :]: value for name, value in state.items() if name.startswith("trees_")}
-        self.forest = Forest.from_arrays(arrays, len(context.classes))
+        self.forest = Forest.from_arrays(arrays, context.n_classes)
         if self.forest.feature.min() < 0 or self.forest.feature.max() >= context.data.n_features_in_:
             raise ValueError("its trees look at features that its rows do not have")
         self.data, self.judged = context.data, how_judged(context)
