@@ -168,9 +168,6 @@ def test_clusters_survive_json(three):
     assert np.isnan(found.found[0].purity)
     stored = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert MapClusters.from_dict(stored).to_dict() == found.to_dict()
-    first = {name: value for name, value in stored.items() if name != "null_gaps"}
-    assert MapClusters.from_dict({**first, "null_gap": 2.5}).null_gaps == (2.5,)  # as the first version wrote it
-    assert MapClusters.from_dict({**first, "null_gap": None}).null_gaps == ()
     report = MapReport(target="none", n_fitted=90, clusters=found)
     assert MapReport.from_dict(json.loads(json.dumps(report.to_dict()))).clusters.to_dict() == found.to_dict()
     assert "cluster" in str(report)

@@ -139,9 +139,8 @@ class MapClusters:
         """The inverse of `to_dict`."""
         kept = {"mostly": str, "centre": lambda values: tuple(float(v) for v in values)}
         found = tuple(Cluster(**{k: _back(v, kept.get(k, float)) for k, v in one.items()}) for one in stored["found"])
-        first = stored.get("null_gap")  # what the first version knew: one map
-        gaps = stored.get("null_gaps", () if first is None else (first,))
-        return cls(found, int(stored["n_runs"]), tuple(float(gap) for gap in gaps), _back(stored["moved"], float))
+        gaps = tuple(float(gap) for gap in stored["null_gaps"])
+        return cls(found, int(stored["n_runs"]), gaps, _back(stored["moved"], float))
 
 
 def one_gaussian(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
