@@ -261,7 +261,7 @@ def _tables(report: MapReport) -> list[list[list[str]]]:
         tables.append([head, *rows])
     if report.supervision_curve:
         tables.append(_tried(report))
-    if report.clusters is not None and report.clusters.found:
+    if report.clusters is not None and report.clusters.clusters:
         tables.append(_cluster_rows(report.clusters))
     if report.measures:
         tables.append([["measure", ""], *([name, str(value)] for name, value in report.measures.items())])
@@ -289,7 +289,7 @@ def _tried(report: MapReport) -> list[list[str]]:
 def _cluster_rows(clusters: MapClusters) -> list[list[str]]:
     """A line per cluster: its rows, its gap, and what becomes of it in other runs."""
     rows = [["cluster", "rows", "commonest class", "gap", "in other runs", "splits", "rows that move"]]
-    for j, one in enumerate(clusters.found):
+    for j, one in enumerate(clusters.clusters):
         mostly = "" if one.mostly is None else f"{one.mostly} ({one.purity:.0%})"
         over_runs = ["" if part != part else f"{part:.0%}" for part in (one.there, one.splits, one.moved)]
         rows.append([str(j + 1), f"{one.share:.0%}", mostly, f"{one.gap:.1f}", *over_runs])

@@ -202,7 +202,7 @@ def _overstated(report: MapReport, score: TargetScore) -> list[str]:
 
 def _invents(report: MapReport) -> NullResult | None:
     """The permuted figure that is farthest below chance, if one is far below; one neighbour often shows it first."""
-    found = []
+    low = []
     # A correlation is no error; of several targets all are asked together, or one of many would be low by chance.
     for score in (one for one in report.scores if one.chance > 0 and one.of is None):
         for null, n in ((score.permuted_in_sample, report.n_fitted), (score.permuted, report.n_judged)):
@@ -210,8 +210,8 @@ def _invents(report: MapReport) -> NullResult | None:
                 continue
             noise = _noise(report, score, null, null.n_rows or n) / np.sqrt(len(null.values))
             if null.chance - null.mean > bar(report) * noise:
-                found.append(null)
-    return min(found, key=lambda null: null.mean / null.chance, default=None)
+                low.append(null)
+    return min(low, key=lambda null: null.mean / null.chance, default=None)
 
 
 def _flatters(score: TargetScore) -> bool:
@@ -279,33 +279,33 @@ def _rare(report: MapReport) -> list[str]:
 
 
 def _circular(report: MapReport) -> list[str]:
-    found = report.circular
-    if found is None:
+    circular = report.circular
+    if circular is None:
         return []
-    figures = f"{found.explained:.0%} of their separation in the {found.where}"
-    if found.explained >= CIRCULAR:
+    figures = f"{circular.explained:.0%} of their separation in the {circular.where}"
+    if circular.explained >= CIRCULAR:
         return [f"Beware: the labels are circular. The same clustering of data without structure explains {figures}."]
     return [f"The labels were made by clustering these data, which by itself explains {figures}."]
 
 
 def _arranged(report: MapReport) -> list[str]:
-    found = report.arrangement
-    if found is None:
+    arrangement = report.arrangement
+    if arrangement is None:
         return []
-    readable = next(word for least, word in READABLE if found.correlation >= least)
-    readable = readable if found.p_value < LEVEL / report.looks else "should not be read"
+    readable = next(word for least, word in READABLE if arrangement.correlation >= least)
+    readable = readable if arrangement.p_value < LEVEL / report.looks else "should not be read"
     return [
         f"The arrangement of the groups {readable}: the rank correlation of the distances between classes with those "
-        f"in the data is {found.correlation:.2f} ({found.n_pairs} pairs)."
+        f"in the data is {arrangement.correlation:.2f} ({arrangement.n_pairs} pairs)."
     ]
 
 
 def _aligned(report: MapReport) -> list[str]:
-    found = report.measures.get("importance alignment")
-    if found is None or not report.target_shows or abs(found) <= HELPFUL * found.spread:
+    alignment = report.measures.get("importance alignment")
+    if alignment is None or not report.target_shows or abs(alignment) <= HELPFUL * alignment.spread:
         return []
-    which = "shape the map, too" if found > 0 else "are not those that shape the map"
-    return [f"The columns that predict the target {which} (rank correlation {found:.2f})."]
+    which = "shape the map, too" if alignment > 0 else "are not those that shape the map"
+    return [f"The columns that predict the target {which} (rank correlation {alignment:.2f})."]
 
 
 def _steady(report: MapReport) -> list[str]:
@@ -325,14 +325,14 @@ def _trusted(report: MapReport) -> list[str]:
             "of data without structure."
         ]
     low, them = ("No row has", "it") if rule.low == 0 else (f"{_percent(rule.low)} of the rows have", "them")
-    told = f"{low} neighbours that are more likely wrong about {them} than right"
+    statement = f"{low} neighbours that are more likely wrong about {them} than right"
     tenth = "the least trusted tenth of the judged rows holds"
     if rule.worst_tenth > 0.1:
-        return [f"{told}, and {tenth} {rule.worst_tenth:.0%} of the wrong ones."]
+        return [f"{statement}, and {tenth} {rule.worst_tenth:.0%} of the wrong ones."]
     if rule.worst_tenth == rule.worst_tenth:  # labels that are wrong at random, say
         chance = f"{tenth} {rule.worst_tenth:.0%} of them, where chance would give 10%"
-        return [f"{told}.", f"Trust does not tell which rows are wrong: {chance}."]
-    return [f"{told}."]
+        return [f"{statement}.", f"Trust does not tell which rows are wrong: {chance}."]
+    return [f"{statement}."]
 
 
 def _percent(share: float) -> str:
