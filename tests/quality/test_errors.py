@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from prismap.quality import (
+    Estimate,
+    TargetScore,
     chance_error,
     chance_nrmse,
     chance_steps,
@@ -99,3 +101,16 @@ def test_several_kinds_are_asked_one_column_at_a_time():
     for target in (several, NoTarget.of(4)):
         with pytest.raises(TypeError, match="one column at a time"):
             errors_of(target)
+
+
+def test_every_error_is_spoken_of_by_its_name():
+    classes = make_target(np.repeat([0, 1], 30), 60)
+    expected = {"10-NN error": "30.0% of the rows have another label than most", "1-NN error": "than their nearest",
+                "mean class steps": "row's class", "rank error": "row's rank", "nRMSE": "row's value"}  # fmt: skip
+    kinds = [*errors_of(replace(classes, ordered=True)), *errors_of(RealTarget(np.arange(9.0)))]
+    for kind in kinds:
+        score = TargetScore(kind.name, Estimate(0.3, 0.1), 0.5)
+        assert score.is_share == ("NN" in kind.name)
+        assert expected.get(kind.name, "") in score.meaning
+        assert score.figure(0.3) == ("30.0%" if score.is_share else "0.30")
+        assert score.noise_at_chance(100) == pytest.approx(0.05 if score.is_share else 0.5 / np.sqrt(200))

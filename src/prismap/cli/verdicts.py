@@ -147,12 +147,11 @@ def table_of(maps: Sequence[JudgedMap]) -> list[str]:
     for one in maps:
         report = one.report
         score = report.scores[0] if report.scores else None
-        shown = ".1%" if report.target == "class" else ".2f"
         area = next(iter(report.structure.values())).auc_log_k
         rows.append([
             one.name, answer(report.target_shows),
-            "" if score is None else f"{float(score.value):{shown}} ({score.name})",
-            "" if score is None else f"{score.chance:{shown}}",
+            "" if score is None else f"{score.figure(score.value)} ({score.name})",
+            "" if score is None else score.figure(score.chance),
             answer(report.overstates), f"{area:.2f}",
         ])  # fmt: skip
     widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]

@@ -17,8 +17,14 @@ from prismap._missing import mean_filled, present_in
 from prismap.exceptions import PrismapWarning
 from prismap.map.fitted import FittedMap, Given
 from prismap.quality import find_clusters
-from prismap.relevance.map_groups import ExplainedCluster, explained_clusters
-from prismap.relevance.single_columns import leaking_columns, screened_columns, target_groups, telling_columns
+from prismap.relevance.columns import (
+    ExplainedCluster,
+    explained_clusters,
+    leaking_columns,
+    screened_columns,
+    target_groups,
+    telling_columns,
+)
 from prismap.target import ClassTarget, Target
 
 #: Spreads that differ by more than this factor decide what a map shows.

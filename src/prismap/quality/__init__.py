@@ -29,10 +29,10 @@ from prismap.quality.knn import (
 )
 from prismap.quality.measures import map_measures, rare_classes
 from prismap.quality.null import NullResult, permuted_null
-from prismap.quality.ranks import auc_log_k, local_quality, q_local, q_nx, r_nx
-from prismap.quality.report import Circularity, MapReport, TargetScore, current_versions
+from prismap.quality.ranks import auc_log_k, local_quality, q_local, q_nx, r_nx, trustworthiness
+from prismap.quality.report import Circularity, MapReport, current_versions
+from prismap.quality.scores import TargetScore
 from prismap.quality.trust import Trust, TrustRule
-from prismap.quality.trustworthiness import trustworthiness
 
 __all__ = [
     "Arrangement",

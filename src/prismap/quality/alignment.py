@@ -90,8 +90,8 @@ def alignment_measure(X: Any, Y: Any, y: Any, *, random_state: Any = 0) -> dict[
     >>> alignment_measure(np.zeros((4, 2)), np.zeros((4, 2)), np.array([0, 0, 1, 1]))
     {}
     """
-    found = importance_alignment(X, Y, y[:, 0] if y.ndim == 2 else y, random_state=random_state)
-    return {} if found is None else {ALIGNMENT: found}
+    alignment = importance_alignment(X, Y, y[:, 0] if y.ndim == 2 else y, random_state=random_state)
+    return {} if alignment is None else {ALIGNMENT: alignment}
 
 
 def importances(X: np.ndarray, Y: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -106,12 +106,12 @@ def importances(X: np.ndarray, Y: np.ndarray, y: np.ndarray, rng: np.random.Gene
         return _miss(near, y), float(np.take_along_axis(member, near, axis=1).mean())
 
     error, kept = missed_and_kept(D)
-    found = np.empty((X.shape[1], 2))
+    figures = np.empty((X.shape[1], 2))
     for f, column in enumerate(X.T):
         mixed = rng.permutation(column)
         # Distances differ in one term of their sum.
-        found[f] = missed_and_kept(D - np.square(column[:, None] - column) + np.square(mixed[:, None] - mixed))
-    return found[:, 0] - error, kept - found[:, 1]
+        figures[f] = missed_and_kept(D - np.square(column[:, None] - column) + np.square(mixed[:, None] - mixed))
+    return figures[:, 0] - error, kept - figures[:, 1]
 
 
 def _miss(near: np.ndarray, y: np.ndarray) -> float:

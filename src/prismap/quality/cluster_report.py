@@ -25,7 +25,7 @@ LEVEL = 0.95
 #: The standard deviation of the logarithm of the widest gap, where a single map of one Gaussian cannot tell. (Measured:
 #: 0.02 to 0.18, for principal components, t-SNE, and rows pulled towards random classes.)
 SPREAD = 0.15
-#: Jaccard index from which on a cluster is said to be there in a run.
+#: Jaccard index from which on a cluster counts as there in a run.
 THERE = 0.75
 #: A cluster splits in a run where two of its parts hold this share of it each.
 PART = 0.2
@@ -67,13 +67,13 @@ class MapClusters:
 
     Attributes
     ----------
-    found : the clusters
+    clusters : the clusters
     n_runs : other runs that they were looked for in
     null_gaps : the widest gap in each map of one Gaussian, made in the same way; none where there is no such map
     moved : share of all rows that lie among rows of other clusters in another run; NaN without other runs
     """
 
-    found: tuple[Cluster, ...]
+    clusters: tuple[Cluster, ...]
     n_runs: int = 0
     null_gaps: tuple[float, ...] = ()
     moved: float = float("nan")
@@ -86,22 +86,22 @@ class MapClusters:
     @property
     def unfounded(self) -> tuple[int, ...]:
         """The clusters whose gap is no wider than those of a map of one Gaussian."""
-        return tuple(j for j, one in enumerate(self.found) if one.gap <= self.wide_from)
+        return tuple(j for j, one in enumerate(self.clusters) if one.gap <= self.wide_from)
 
     @property
     def unsteady(self) -> tuple[int, ...]:
         """The clusters that are not there in every run."""
-        return tuple(j for j, one in enumerate(self.found) if one.there < 1)
+        return tuple(j for j, one in enumerate(self.clusters) if one.there < 1)
 
     @property
     def words(self) -> list[str]:
         """What there is to say of them, in sentences."""
-        if not self.found:
+        if not self.clusters:
             return ["The map has no clusters: none of its gaps is wider than those of one Gaussian."]
         return [self._gap_words(), *self._run_words()]
 
     def _gap_words(self) -> str:
-        many = len(self.found)
+        many = len(self.clusters)
         if not self.null_gaps:
             return f"The map has {many} clusters, with gaps between them that one Gaussian in the plane does not have."
         if not self.unfounded:
@@ -115,7 +115,7 @@ class MapClusters:
     def _run_words(self) -> list[str]:
         if not self.n_runs:
             return []
-        lost = [self.found[j] for j in self.unsteady]
+        lost = [self.clusters[j] for j in self.unsteady]
         if not lost:
             runs = "another run" if self.n_runs == 1 else f"each of {self.n_runs} other runs"
             sentences = [f"All of them are there in {runs}."]
@@ -124,23 +124,23 @@ class MapClusters:
             named = ", ".join(_name(one) for one in lost[:MOST_NAMED]) + (" ..." if lost[MOST_NAMED:] else "")
             sentences = [f"{len(lost)} of them {'is' if len(lost) == 1 else 'are'} not there in {runs}: {named}."]
         if self.moved >= 0.01:
-            where = _mostly_in([one.moved * one.share for one in self.found])
+            where = _mostly_in([one.moved * one.share for one in self.clusters])
             sentences.append(f"{self.moved:.0%} of the rows{where} would lie elsewhere in another run.")
         return sentences
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; NaN is None."""
-        found = [{**_plain(asdict(one)), "centre": list(one.centre)} for one in self.found]
+        clusters = [{**_plain(asdict(one)), "centre": list(one.centre)} for one in self.clusters]
         whole = _plain({"n_runs": self.n_runs, "moved": self.moved})
-        return {**whole, "null_gaps": list(self.null_gaps), "found": found}
+        return {**whole, "null_gaps": list(self.null_gaps), "found": clusters}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> MapClusters:
         """The inverse of `to_dict`."""
         kept = {"mostly": str, "centre": lambda values: tuple(float(v) for v in values)}
-        found = tuple(Cluster(**{k: _back(v, kept.get(k, float)) for k, v in one.items()}) for one in stored["found"])
+        clusters = (Cluster(**{k: _back(v, kept.get(k, float)) for k, v in one.items()}) for one in stored["found"])
         gaps = tuple(float(gap) for gap in stored["null_gaps"])
-        return cls(found, int(stored["n_runs"]), gaps, _back(stored["moved"], float))
+        return cls(tuple(clusters), int(stored["n_runs"]), gaps, _back(stored["moved"], float))
 
 
 def one_gaussian(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -214,7 +214,7 @@ def judge_clusters(
     Examples
     --------
     >>> Y = np.random.default_rng(0).normal(size=(60, 2)) + 20 * (np.arange(60) < 20)[:, None]
-    >>> len(judge_clusters(Y).found)
+    >>> len(judge_clusters(Y).clusters)
     2
     """
     Y = np.asarray(Y, dtype=np.float64)
@@ -223,18 +223,18 @@ def judge_clusters(
     null_gaps = tuple(widest_gap(null, random_state) for null in nulls)
     if len(gaps) < 2:
         return MapClusters((), null_gaps=null_gaps)
-    told = [_in_run(Y[rows], labels, *_common(rows, *run), len(gaps)) for run in runs]
+    in_runs = [_in_run(Y[rows], labels, *_common(rows, *run), len(gaps)) for run in runs]
     nothing = np.full(len(gaps), np.nan)
-    over_runs = [_mean_known([one[part] for one in told]) if told else nothing for part in range(4)]
+    over_runs = [_mean_known([one[part] for one in in_runs]) if in_runs else nothing for part in range(4)]
     sizes = np.bincount(labels[labels >= 0])
-    found = []
+    clusters = []
     for j, gap in enumerate(gaps):
         own = rows[labels == j]
         names_here = None if names is None else [names[row] for row in own]
         centre = tuple(np.median(Y[own], axis=0).tolist())
         figures = (float(part[j]) for part in over_runs)
-        found.append(Cluster(float(sizes[j] / len(rows)), centre, gap, *_commonest(names_here), *figures))
-    return MapClusters(tuple(found), len(told), null_gaps, float(over_runs[3] @ sizes / len(rows)))
+        clusters.append(Cluster(float(sizes[j] / len(rows)), centre, gap, *_commonest(names_here), *figures))
+    return MapClusters(tuple(clusters), len(in_runs), null_gaps, float(over_runs[3] @ sizes / len(rows)))
 
 
 # --- the same clusters in another run ---------------------------------------------------------------------------------
@@ -307,8 +307,8 @@ def _commonest(names: Sequence[Any] | None) -> tuple[str | None, float]:
     known = [] if names is None else [str(name) for name in names if name is not None]
     if not known:
         return None, float("nan")
-    found, counts = np.unique(known, return_counts=True)
-    return str(found[counts.argmax()]), float(counts.max() / len(known))
+    distinct, counts = np.unique(known, return_counts=True)
+    return str(distinct[counts.argmax()]), float(counts.max() / len(known))
 
 
 def _mean_known(parts: Sequence[np.ndarray]) -> np.ndarray:

@@ -131,13 +131,13 @@ def grouped(joined: Joined, least_gap: float = LEAST_GAP) -> tuple[np.ndarray, l
                 inside[p + t] = parts[0] + parts[1]
         elif parts and len(parts[0]) > 1:  # a fragment beside several clusters
             inside[p + t] = parts[0]
-    found = sorted(inside.get(len(joined.weight) - 1, []), key=lambda node: (-joined.weight[node], node))
-    if not found:
+    nodes = sorted(inside.get(len(joined.weight) - 1, []), key=lambda node: (-joined.weight[node], node))
+    if not nodes:
         return np.zeros(len(joined.which), dtype=np.intp), [0.0]
     of_place = np.full(p, -1, dtype=np.intp)
-    for j, node in enumerate(found):
+    for j, node in enumerate(nodes):
         of_place[joined.places_of(node)] = j
-    return of_place[joined.which], [gap_of[node] for node in found]
+    return of_place[joined.which], [gap_of[node] for node in nodes]
 
 
 def widest_gap(Y: Any, random_state: Any = 0) -> float:

@@ -137,16 +137,16 @@ def perturbation_scores(
             near = np.exp(-d2 / (2 * sigma[others] ** 2))
             theirs = near / np.maximum(rest + near, np.finfo(float).tiny)
             p = (calibrate(d2[None], perplexity)[0][0] + theirs) / (2 * n)
-            found = leave_one_out_place(Y[others], p, Z, Y[i])
-            scores[place] = max(scores[place], float(np.linalg.norm(found - Y[i])))
+            moved = leave_one_out_place(Y[others], p, Z, Y[i])
+            scores[place] = max(scores[place], float(np.linalg.norm(moved - Y[i])))
     return scores, rows
 
 
 def leave_one_out_place(Y: np.ndarray, p: np.ndarray, Z: float, start: np.ndarray) -> np.ndarray:
     """Where a row with affinities p to rows at Y has the lowest cost: the best minimum from a few starts."""
     starts = [start, *Y[np.argsort(-p, kind="stable")[:N_STARTS]]]
-    found = [minimize(leave_one_out_cost, y, args=(Y, p, Z), jac=True, method="BFGS") for y in starts]
-    return np.asarray(min(found, key=lambda one: one.fun).x)
+    minima = [minimize(leave_one_out_cost, y, args=(Y, p, Z), jac=True, method="BFGS") for y in starts]
+    return np.asarray(min(minima, key=lambda one: one.fun).x)
 
 
 def leave_one_out_cost(y: np.ndarray, Y: np.ndarray, p: np.ndarray, Z: float) -> tuple[float, np.ndarray]:

@@ -188,10 +188,10 @@ def arrangement(X: Any, Y: Any, y: Any, *, metric: Any = "euclidean", random_sta
     others = np.zeros_like(B)  # another order of the classes exchanges the ranks of B, so they are found only once
     others[upper] = _centred_ranks(B[upper])
     others += others.T
-    found = float(ranks @ others[upper])
+    correlation = float(ranks @ others[upper])
     orders = (rng.permutation(n_classes) for _ in range(N_PERMUTED))
-    as_good = sum(ranks @ others[order[upper[0]], order[upper[1]]] >= found - 1e-12 for order in orders)
-    return Arrangement(found, len(upper[0]), (1 + as_good) / (1 + N_PERMUTED))
+    as_good = sum(ranks @ others[order[upper[0]], order[upper[1]]] >= correlation - 1e-12 for order in orders)
+    return Arrangement(correlation, len(upper[0]), (1 + as_good) / (1 + N_PERMUTED))
 
 
 def squares_to_classes(X: Any, codes: np.ndarray, n_classes: int, metric: Any = "euclidean") -> np.ndarray:

@@ -53,8 +53,8 @@ class NullResult:
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers for JSON; mean and spread are there for readers."""
         spread = self.spread if len(self.values) > 1 else None
-        found = {"values": list(self.values), "mean": self.mean, "spread": spread, "chance": self.chance}
-        return found if self.n_rows is None else {**found, "n_rows": self.n_rows}
+        plain = {"values": list(self.values), "mean": self.mean, "spread": spread, "chance": self.chance}
+        return plain if self.n_rows is None else {**plain, "n_rows": self.n_rows}
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> NullResult:

@@ -104,11 +104,13 @@ class Trust(Brief):
     rule: TrustRule
 
     def __str__(self) -> str:
-        told = f"{(self.value < LOW[self.rule.kind]).mean():.0%} of the rows have a trust below {LOW[self.rule.kind]}"
+        statement = (
+            f"{(self.value < LOW[self.rule.kind]).mean():.0%} of the rows have a trust below {LOW[self.rule.kind]}"
+        )
         if self.rule.kind == "none":
-            return f"{told}, the share of rows that keep fewer neighbours on a map of data without structure"
+            return f"{statement}, the share of rows that keep fewer neighbours on a map of data without structure"
         return (
-            f"{told}; calibration error {100 * self.rule.calibration_error:.1f} points on {self.rule.n_judged} "
+            f"{statement}; calibration error {100 * self.rule.calibration_error:.1f} points on {self.rule.n_judged} "
             f"judged rows, the least trusted tenth of which holds {self.rule.worst_tenth:.0%} of the wrong ones"
         )
 

@@ -47,16 +47,16 @@ def relevance_panel(
     names = [str(name) for name in names]
     if len(names) != len(model.relevance_):
         raise InputError(f"names has {len(names)} entries for {len(model.relevance_)} features.")
-    found: dict[str, Any] = {
+    panel: dict[str, Any] = {
         "method": model.method, "n_neighbors": int(model.n_neighbors_), "map": _part(model, names, top)
     }  # fmt: skip
     if subset is not None:
-        found["subset"] = _part(model.fit(X, Y, subset=subset), names, top)
+        panel["subset"] = _part(model.fit(X, Y, subset=subset), names, top)
     if groups is not None:
         groups = np.asarray(groups)
         kept = [value for value, count in zip(*np.unique(groups, return_counts=True), strict=True) if count >= 5]
-        found["groups"] = {str(v): _part(model.fit(X, Y, subset=groups == v), names, top) for v in kept}
-    return found
+        panel["groups"] = {str(v): _part(model.fit(X, Y, subset=groups == v), names, top) for v in kept}
+    return panel
 
 
 def _part(model: Any, names: list[str], top: int) -> dict[str, Any]:
