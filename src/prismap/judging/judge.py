@@ -9,7 +9,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prismap._random import as_generator
 from prismap.exceptions import InputError, PrismapWarning

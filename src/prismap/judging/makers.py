@@ -228,7 +228,9 @@ class OtherMaker(Maker):
         self.plain_map = self._without_target(target)
         if target.exists:
             self.leaves_target_out = not method.takes_target or self._ignores(target, fresh=own is None)
-        self.compares_plain = self.shows_plain = target.exists and self.plain_map is not None and not self.leaves_target_out
+        self.compares_plain = self.shows_plain = (
+            target.exists and self.plain_map is not None and not self.leaves_target_out
+        )
         if self.leaves_target_out:
             # The target has no part in any map, so that the one there is will do.
             self.plain_map = self.map

@@ -55,9 +55,7 @@ def column_of(comparison: Comparison, t: int) -> Comparison:
     )  # fmt: skip
 
 
-def scores_of(
-    positions: Numbers | None, target: Target, comparison: Comparison
-) -> tuple[tuple[TargetScore, ...], int]:
+def scores_of(positions: Numbers | None, target: Target, comparison: Comparison) -> tuple[tuple[TargetScore, ...], int]:
     """The scores of one target, and how many rows they were judged on. No figure rests on rows of rare classes.
 
     Where rows were judged on maps of far fewer rows than the map has, the error among fitted rows is of these maps.

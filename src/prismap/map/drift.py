@@ -82,7 +82,9 @@ def drift_of(fitted: FittedMap, batches: Iterable[Any]) -> Drift:
     if watch is None:
         return Drift(n_new, far, expected, noise, None, None, new_region, False)
     shift, by_chance = watch.shift(watch.fitted, total / n_new, n_new)
-    return Drift(n_new, far, expected, noise, shift, by_chance, new_region, shift > watch.move + SIGNIFICANT * by_chance)
+    return Drift(
+        n_new, far, expected, noise, shift, by_chance, new_region, shift > watch.move + SIGNIFICANT * by_chance
+    )
 
 
 @dataclass(frozen=True)

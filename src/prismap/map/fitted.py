@@ -15,16 +15,18 @@ from prismap._brief import Brief
 from prismap._missing import present_in
 from prismap._spacing import far_threshold, typical_distance
 from prismap._threads import parallel_map
+from prismap._validation import changed
 from prismap.exceptions import InputError
 from prismap.map.cells import Cells
 from prismap.map.exact_rows import KnownObjects, KnownRows
 from prismap.map.recipe import Recipe
+from prismap.mappings import InverseMap
 from prismap.mappings.base import Mapping
-from prismap.metrics import Metric
+from prismap.metrics import FisherMetric, Metric
 from prismap.metrics.geometry import DataMetric
 from prismap.metrics.objects import ObjectRows
 from prismap.tables import TableEncoding
-from prismap.target import Target
+from prismap.target import ClassTarget, Target
 
 Rows = np.ndarray
 
@@ -257,6 +259,23 @@ class FittedMap(Brief):
             return None
         return Cells(self.data_anchors, self.map_anchors, self.positions, self.seed)
 
+    def inverse(self, Y: Any) -> np.ndarray:
+        """Rows for positions Y: by the embedding's own surface, or by an `InverseMap`."""
+        own = getattr(self.embedding, "codebook_", None) is not None
+        return np.asarray(self.embedding.inverse_transform(Y) if own else self._inverse.transform(Y))
+
+    @cached_property
+    def _inverse(self) -> InverseMap:
+        """A smooth surface through the fitted rows: weighted by the Fisher tensors of a class target, or plain.
+
+        The tensors are those of a Parzen posterior, which has them whatever the map was made with.
+        """
+        rows = self.rows.toarray() if sp.issparse(self.rows) else self.rows
+        metric = None
+        if isinstance(self.metric, FisherMetric) and isinstance(self.target, ClassTarget) and not self.is_large:
+            metric = changed(self.metric, posterior="parzen", supervision=1.0).fit(rows, self.target)
+        return InverseMap(metric).fit(like_rows(self.positions, rows), rows)
+
     @property
     def is_large(self):
         """Whether the map was made of searched neighbours."""
@@ -271,6 +290,11 @@ class FittedMap(Brief):
     def far_threshold(self):
         """99 % of the fitted rows are nearer than this to another one, in units of the typical distance."""
         return far_threshold(self.nearest)
+
+
+def like_rows(Y: np.ndarray, rows: Any) -> np.ndarray:
+    """Positions in single precision, if the map was made of such rows."""
+    return Y.astype(np.float32) if getattr(rows, "dtype", None) == np.float32 else Y
 
 
 def rows_with_holes(rows):

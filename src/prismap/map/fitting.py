@@ -20,10 +20,9 @@ from prismap._blocks import require_memory
 from prismap._progress import Progress
 from prismap._random import as_generator
 from prismap._threads import on_one_thread
-from prismap._validation import changed
 from prismap.exceptions import InputError
 from prismap.map.choose import choose, choose_mapping
-from prismap.map.fitted import DENSE_ROWS, FittedMap, Given, nearest_anchors
+from prismap.map.fitted import DENSE_ROWS, FittedMap, Given, like_rows, nearest_anchors
 from prismap.map.methods import (
     embed,
     embed_many,
@@ -188,11 +187,6 @@ def judged_target(metric: Any, target: Target) -> Target:
 def is_own(mapping: Any) -> bool:
     """Whether the embedding is asked to place new rows itself."""
     return isinstance(mapping, str) and mapping == "own"
-
-
-def like_rows(Y: np.ndarray, rows: Any) -> np.ndarray:
-    """Positions in single precision, if the map was made of such rows."""
-    return Y.astype(np.float32) if getattr(rows, "dtype", None) == np.float32 else Y
 
 
 def distances_among(metric: Any, rows: np.ndarray) -> np.ndarray:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,10 +19,11 @@ from sklearn.neighbors import NearestNeighbors
 from prismap._threads import pool_of_threads
 from prismap._validation import changed
 from prismap.exceptions import PrismapWarning
-from prismap.judging.budget import FULL, MOST_KEPT, QUICK, Effort
-from prismap.judging.judge import Subject
+from prismap.judging.budget import FULL, MOST_KEPT, Effort
+from prismap.judging.judge import Judgement, Subject
 from prismap.judging.makers import Made, Maker
 from prismap.judging.refits import Outside
+from prismap.judging.trust import evidence_for, trust_in_own_rows
 from prismap.map.choose import compared_with_own
 from prismap.map.columns import column_notes
 from prismap.map.fitted import DENSE_ROWS, FittedMap, Given
@@ -35,7 +35,8 @@ from prismap.map.recipe import Recipe
 from prismap.mappings import KernelMap
 from prismap.metrics import FisherMetric, SimilarityMetric
 from prismap.metrics.geometry import data_metric
-from prismap.target import ClassTarget, NoTarget, RealTarget, SeveralTarget, Target
+from prismap.quality import Trust
+from prismap.target import ClassTarget, NoTarget, SeveralTarget, Target
 
 Numbers = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -317,3 +318,42 @@ def published_notes(fitted: FittedMap) -> tuple[str, ...]:
         f"supervision=1 is the published metric, and here it is worse than none: ten neighbours {figures}, out of fold. "
         "supervision='max' is the sharpest map that keeps a share of the data's own distances.",
     )
+
+
+# --- trust in the rows ------------------------------------------------------------------------------------------------
+
+
+def trust_in_given(fitted: FittedMap, judgement: Judgement) -> Trust:
+    """The trust in all samples that were given: those on the map, and those that were placed on it."""
+    given, made, comparison = fitted.given, MadeMap(fitted), judgement.comparison
+    rule, n_rows = judgement.report.trust, len(given)
+    assert rule is not None
+    plain = comparison.plain if comparison is not None and fitted.target.exists else None
+    own = trust_in_own_rows(made, rule, fitted.target, plain, () if comparison is None else comparison.runs)
+    value = spread_out(own.value, given.fitted, n_rows)
+    parts = {name: spread_out(part, given.fitted, n_rows) for name, part in own.parts.items()}
+    others = given.others
+    if len(others):
+        Y, far = (part[others] for part in fitted.placed)
+        evidence = evidence_for(made, rule, fitted.target, Y, fitted.entries(given.rows[others]))
+        value[others] = np.where(far, np.nan, rule.chances(*evidence))
+        for name, part in zip(("kept",) if rule.kind == "none" else ("vote", "told"), evidence, strict=True):
+            parts[name][others] = part
+    return Trust(value, parts, rule)
+
+
+def trust_at(fitted: FittedMap, trust: Trust, rows: Any, Y: Numbers, far: NDArray[np.bool_]) -> Numbers:
+    """The trust in new rows at positions Y; NaN for those that are far, of whom nothing is known."""
+    evidence = evidence_for(MadeMap(fitted), trust.rule, fitted.target, Y, rows)
+    value = np.where(far, np.nan, trust.rule.chances(*evidence))
+    known, own = fitted.known.find(rows)
+    if len(own):  # a row does not vote for itself, though it comes again
+        value[known] = trust.value[fitted.given.fitted[own]]
+    return value
+
+
+def spread_out(part: Numbers, fitted: Rows, n_rows: int) -> Numbers:
+    """A part of the fitted rows as one of all rows."""
+    whole = np.full(n_rows, np.nan)
+    whole[fitted] = part
+    return whole

@@ -8,7 +8,7 @@ from typing import Any
 from prismap._validation import changed
 from prismap.metrics import FisherMetric
 from prismap.metrics.posteriors.models import bind_model
-from prismap.target import ClassTarget, Target
+from prismap.target import Target
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Recipe:
         """The metric that the map is made by, unfitted; None is the data's own.
 
         What a map and its Fisher metric both know (target, data, supervision, perplexity, seed) is the map's to say. A
-        model as posterior is bound to the columns and classes, which the metric only knows by number.
+        model as posterior is bound to the columns, which the metric only knows by number.
         """
         fisher = FisherMetric() if isinstance(self.metric, str) and self.metric == "fisher" else self.metric
         if not isinstance(fisher, FisherMetric):
@@ -50,8 +50,7 @@ class Recipe:
         supervision = self.supervision if supervision is None else supervision
         if not target.exists or supervision == 0:
             return None
-        classes = target.classes if isinstance(target, ClassTarget) else None
         return changed(
-            fisher, target=target.kind, data=self.data, posterior=bind_model(fisher.posterior, feature_names, classes),
+            fisher, target=target.kind, data=self.data, posterior=bind_model(fisher.posterior, feature_names),
             supervision=supervision, perplexity=self.perplexity, random_state=self.seed,
         )  # fmt: skip

@@ -81,7 +81,7 @@ def on_entries(model, data):
     if not data.is_matrix or isinstance(model, EntryModel):
         return model
     if isinstance(model, BoundModel):  # names of columns are names of rows here, and each fold has others
-        model = BoundModel(model.model, classes=model.classes)
+        model = BoundModel(model.model)
     return EntryModel(model, data)
 
 

@@ -125,23 +125,21 @@ def check_model(model, *, classes):
 
 
 class BoundModel(BaseEstimator):
-    """A model that was trained on named columns and named classes, asked with arrays and answering with codes.
+    """A model that was trained on named columns, asked with arrays.
 
     Parameters
     ----------
     model : classifier or regressor, fitted or not; a fitted one stays itself when cloned.
     columns : names that the rows are given to the model with; None for plain arrays.
-    classes : the classes by code; None for a regressor.
     """
 
-    def __init__(self, model, *, columns=None, classes=None):
+    def __init__(self, model, *, columns=None):
         self.model = model
         self.columns = columns
-        self.classes = classes
 
     def fit(self, X, y):
         """Fit a clone of the model."""
-        self.model = clone(self.model).fit(self._rows(X), y if self.classes is None else np.asarray(self.classes)[y])
+        self.model = clone(self.model).fit(self._rows(X), y)
         return self
 
     @available_if(lambda self: hasattr(self.model, "predict_proba"))
@@ -156,18 +154,13 @@ class BoundModel(BaseEstimator):
 
     @available_if(lambda self: hasattr(self.model, "predict"))
     def predict(self, X, **options):
-        """The model's predictions, classes by their codes."""
-        found = self.model.predict(self._rows(X), **options)
-        return found if self.classes is None else self._codes(found)
+        """The model's predictions."""
+        return self.model.predict(self._rows(X), **options)
 
     @property
     def classes_(self):
-        """The model's classes by their codes."""
-        return self._codes(self.model.classes_)
-
-    def _codes(self, labels):
-        known = {str(name): str(code) for code, name in enumerate(self.classes)}
-        return [known.get(str(label), f"class {label}") for label in labels]
+        """The model's classes."""
+        return self.model.classes_
 
     def _rows(self, X):
         names = getattr(self.model, "feature_names_in_", self.columns)
@@ -193,16 +186,14 @@ class BoundModel(BaseEstimator):
         return is_fitted(self.model)
 
     def __sklearn_clone__(self):
-        return (
-            self if is_fitted(self.model) else BoundModel(clone(self.model), columns=self.columns, classes=self.classes)
-        )
+        return self if is_fitted(self.model) else BoundModel(clone(self.model), columns=self.columns)
 
 
-def bind_model(posterior, columns, classes):
-    """What a user gave as posterior, with its model bound to the columns and classes; names stay names."""
+def bind_model(posterior, columns):
+    """What a user gave as posterior, with its model bound to the columns; names stay names."""
     if isinstance(posterior, Posterior) and hasattr(posterior, "model"):
-        return changed(posterior, model=bind_model(posterior.model, columns, classes))
-    return BoundModel(posterior, columns=columns, classes=classes) if is_model(posterior) else posterior
+        return changed(posterior, model=bind_model(posterior.model, columns))
+    return BoundModel(posterior, columns=columns) if is_model(posterior) else posterior
 
 
 def is_model(posterior):
