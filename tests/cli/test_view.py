@@ -15,8 +15,8 @@ from sklearn.svm import SVC
 from cli.flowers import write_flowers
 from prismap.cli.view import labels_for
 from prismap.exceptions import InputError
-from prismap.explorer.folder import read_page
 from prismap.inspection import ModelView
+from prismap.page.folder import read_page
 
 MEASURES = ["sl", "sw", "pl", "pw"]
 

@@ -18,8 +18,7 @@ from prismap.cli import options
 from prismap.cli.console import Console, to_json
 from prismap.cli.folder import PAGE, PICTURE, folder_aside
 from prismap.exceptions import InputError
-from prismap.explorer import write_html
-from prismap.page_data import Layer, PageData, Target
+from prismap.page import Layer, PageData, Target, write_html
 from prismap.tables import Roles, Table, label_texts, learn_encoding, read_table, reader_of
 from prismap.tables.table import describe_names
 

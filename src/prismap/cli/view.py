@@ -87,7 +87,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
     vars(view)["fidelity_"] = fidelity  # where the property keeps it: the caption tells it too
     page = make_page(view, X, names, table, args, console)
     with console.stage("writing"), folder_aside(args.out, force=args.force) as folder:
-        from prismap.explorer import write_html
+        from prismap.page import write_html
 
         write_html(page, folder / PAGE)
         about = {"model": view.model_name, "kind": view.kind, "supervised_by": args.supervise}
@@ -209,7 +209,8 @@ def plane_of(recipe: Any) -> Any:
 def make_page(view: Any, X: Any, names: list[str], table: Table, args: argparse.Namespace, console: Console) -> Any:
     """The page of the map with the decisions behind its points."""
     from prismap.cli.job import judge_map
-    from prismap.pages import page_of, with_view
+    from prismap.page import page_of
+    from prismap.page.of_model import with_view
 
     plane = plane_of(view.map)
     judge_map(plane, console)
