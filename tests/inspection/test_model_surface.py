@@ -11,10 +11,9 @@ from sklearn.svm import SVC, LinearSVC
 
 from prismap import PrisMap
 from prismap.inspection import ModelView
-from prismap.inspection.local_surface import LocalSurface
-from prismap.inspection.model_posterior import ModelPosterior
+from prismap.inspection.inverse import LocalSurface
 from prismap.inspection.paint import class_palette, from_hex
-from prismap.inspection.responses import Responder
+from prismap.inspection.responses import ModelPosterior, Responder
 from prismap.page import Layer, PageData
 from prismap.page.folder import read_page
 

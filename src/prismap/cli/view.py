@@ -182,9 +182,10 @@ def make_view(model: Any, X: NDArray[np.float64], table: Table, args: argparse.N
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    from prismap.inspection.model_view import ModelView, default_map, leading_scalers
+    from prismap.inspection.model_view import ModelView
+    from prismap.inspection.view_data import leading_scalers, map_of_vectors
 
-    recipe = default_map(model, X)
+    recipe = map_of_vectors(model, X)
     settings = {"method": args.method, "random_state": args.seed}
     if args.standardize:
         recipe = make_pipeline(StandardScaler(), plane_of(recipe))
