@@ -89,17 +89,13 @@ class ModelDisplay:
             inside = np.ma.masked_where(grid.far, (grid.value == code).astype(float))
             if 0 < inside.mean() < 1:
                 ax.contour(grid.x, grid.y, inside, [0.5], colors="#3a3f4a", linewidths=0.7, alpha=0.7, zorder=1)
-        if points != "none":
-            codes: Any = view.truth if points == "true" else view.predicted
+        codes = self._values(points)
+        if codes is not None:
             shades = [*colours, "#8b919b"]
             ax.scatter(
-                *view.positions.T,
-                s=size,
-                c=[shades[code] for code in codes],
-                edgecolors="white",
-                linewidths=0.4,
+                *view.positions.T, s=size, c=[shades[code] for code in codes], edgecolors="white", linewidths=0.4,
                 zorder=3,
-            )
+            )  # fmt: skip
         self._rings(ax, points, size)
         drawn = self._exemplars(ax, exemplars, size, colours)
         if legend:
@@ -118,8 +114,8 @@ class ModelDisplay:
         ax.contour(grid.x, grid.y, grid.value, levels, colors="white", linewidths=0.5, alpha=0.8, zorder=1)
         grey = tuple(channel / 255 for channel in FAR_GREY)
         ax.contourf(grid.x, grid.y, grid.far.astype(float), [0.5, 1.5], colors=[(*grey, 0.8)], zorder=1)
-        if points != "none":
-            values = view.truth if points == "true" else view.predicted
+        values = self._values(points)
+        if values is not None:
             ax.scatter(
                 *view.positions.T, s=size, c=values, cmap=colormap, vmin=low, vmax=high, edgecolors="white",
                 linewidths=0.6, zorder=3, plotnonfinite=True,
@@ -143,8 +139,8 @@ class ModelDisplay:
             x, y, height, cmap=colormap, vmin=low, vmax=high, rstride=step, cstride=step, alpha=0.85, linewidth=0,
             antialiased=False,
         )  # fmt: skip
-        if points != "none":
-            values = view.truth if points == "true" else view.predicted
+        values = self._values(points)
+        if values is not None:
             ax.scatter(
                 *view.positions.T, values, s=size, c=values, cmap=colormap, vmin=low, vmax=high, edgecolors="#3a3f4a",
                 linewidths=0.4, depthshade=False,
@@ -152,10 +148,14 @@ class ModelDisplay:
         ax.figure.colorbar(drawn, ax=ax, shrink=0.6, label=f"output of {view.model_name}; points: {POINTS[points]}")
         ax.set_zlabel("output")
 
+    def _values(self, points):
+        """What colours the rows; None: they are not drawn."""
+        return {"true": self.view.truth, "predicted": self.view.predicted}.get(points)
+
     def _rings(self, ax, points, size):
         """A ring around every row that the picture shows otherwise than the model says."""
         wrong = self.view.positions[self.view.misshown]
-        if points == "none" or not len(wrong):
+        if self._values(points) is None or not len(wrong):
             return
         for colour, width in (("white", 2.6), ("#111318", 1.1)):
             ax.scatter(*wrong.T, s=3.2 * size + 12, facecolors="none", edgecolors=colour, linewidths=width, zorder=4)
@@ -203,7 +203,7 @@ class ModelDisplay:
             return lines.Line2D([], [], linestyle="none", marker=marker, label=label, **style)
 
         handles = []
-        if points != "none":
+        if self._values(points) is not None:
             what = {"true": "its true", "predicted": "the model's"}[points]
             label = f"row, coloured by {what} {self.view.task.noun}"
             handles.append(sign("o", label, color="#8b919b", markeredgecolor="white"))
