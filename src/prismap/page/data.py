@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +22,26 @@ class Target:
     codes: ArrayLike | None = None
     values: ArrayLike | None = None
     predicted: ArrayLike | None = None
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether its entries are codes of classes."""
+        return self.kind == "class"
+
+    @property
+    def field(self) -> str | None:
+        """The name of what holds the entries of the rows; None without a target."""
+        return {"class": "codes", "real": "values"}.get(self.kind)
+
+    @property
+    def entries(self) -> Any:
+        """The code or value of each row; None without a target."""
+        return None if self.field is None else getattr(self, self.field)
+
+    def with_entries(self, entries: ArrayLike, predicted: ArrayLike | None) -> Target:
+        """The same target with other codes or values."""
+        changes: dict[str, Any] = {"predicted": predicted, str(self.field): entries}
+        return replace(self, **changes)
 
 
 @dataclass(frozen=True)
@@ -121,14 +141,13 @@ def check_page(page: PageData) -> None:
     n = page.n_rows
     for layer in page.layers:
         if np.shape(layer.positions) != (n, 2):
-            found = np.shape(layer.positions)
-            raise InputError(f"positions of layer '{layer.id}' must be ({n}, 2) like the first layer's. Got {found}.")
+            shape = np.shape(layer.positions)
+            raise InputError(f"positions of layer '{layer.id}' must be ({n}, 2) like the first layer's. Got {shape}.")
         if layer.own is not None:
             _check_own(layer, page.target, n)
     target = page.target
     per_row = {
-        "target.codes": target.codes if target.kind == "class" else None,
-        "target.values": target.values if target.kind == "real" else None,
+        f"target.{target.field}": target.entries,
         "target.predicted": target.predicted,
         "split": page.split,
         "far": page.far,
@@ -143,8 +162,7 @@ def check_page(page: PageData) -> None:
             raise InputError(
                 f"{name} of PageData must have one entry for each of the {n} rows. Got {np.shape(values)}."
             )
-    if target.kind == "class":
-        _check_codes(target)
+    _check_codes(target)
     if page.neighbors is not None:
         _check_neighbors(page.neighbors, n)
     if page.images is not None:
@@ -159,14 +177,12 @@ def _check_own(layer: Layer, target: Target, n: int) -> None:
     """The target of a layer has the page's kind and classes, and an entry for each row."""
     own = layer.own
     assert own is not None
-    values: Any = own.codes if own.kind == "class" else own.values
-    if own.kind != target.kind or own.kind == "none" or np.shape(values) != (n,):
+    if own.kind != target.kind or own.field is None or np.shape(own.entries) != (n,):
         raise InputError(
             f"own of layer '{layer.id}' must be a target of kind '{target.kind}' with {n} entries. Got kind "
-            f"'{own.kind}' with {np.shape(values)}."
+            f"'{own.kind}' with {np.shape(own.entries)}."
         )
-    if own.kind == "class":
-        _check_codes(Target("class", own.name, target.classes, codes=own.codes))
+    _check_codes(replace(own, classes=target.classes))
 
 
 def _check_neighbors(neighbors: Neighbors, n: int) -> None:
@@ -182,7 +198,10 @@ def _check_neighbors(neighbors: Neighbors, n: int) -> None:
 
 
 def _check_codes(target: Target) -> None:
+    """Codes count the classes."""
+    if not target.has_classes:
+        return
     codes = np.asarray(target.codes)
     if codes.size and (codes.min() < -1 or codes.max() >= len(target.classes)):
-        found = f"{codes.min()} to {codes.max()}"
-        raise InputError(f"target.codes must lie in -1 .. {len(target.classes) - 1}, one per class. Got {found}.")
+        span = f"{codes.min()} to {codes.max()}"
+        raise InputError(f"target.codes must lie in -1 .. {len(target.classes) - 1}, one per class. Got {span}.")

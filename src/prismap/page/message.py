@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prismap._version import __version__
 from prismap.bundle import written_aside
@@ -188,16 +189,19 @@ def _pack_layer(layer: Layer, packer: Packer) -> dict[str, Any]:
 
 def _pack_target(target: Target, packer: Packer) -> dict[str, Any]:
     packed: dict[str, Any] = {"kind": target.kind, "name": target.name}
-    if target.kind == "class":
+    if target.field is None:
+        return packed
+    if target.has_classes:
         packed["classes"] = [str(name) for name in target.classes]
-        packed["codes"] = packer.add(np.asarray(target.codes).astype(np.int32))
-        if target.predicted is not None:
-            packed["predicted"] = packer.add(np.asarray(target.predicted).astype(np.int32))
-    elif target.kind == "real":
-        packed["values"] = packer.add(float32(target.values))
-        if target.predicted is not None:
-            packed["predicted"] = packer.add(float32(target.predicted))
+    numbers = _int32 if target.has_classes else float32
+    packed[target.field] = packer.add(numbers(target.entries))
+    if target.predicted is not None:
+        packed["predicted"] = packer.add(numbers(target.predicted))
     return packed
+
+
+def _int32(codes: Any) -> NDArray[np.int32]:
+    return np.asarray(codes).astype(np.int32)
 
 
 def _pack_curve(curve: Curve | tuple[str, Any, Any], packer: Packer) -> dict[str, Any]:

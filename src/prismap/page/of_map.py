@@ -259,12 +259,11 @@ def picture_of(page: PageData) -> bytes | None:
     from matplotlib.figure import Figure
 
     target = page.target
-    classes = list(target.classes) if target.kind == "class" else None
-    values = target.codes if classes is not None else target.values
     figure = Figure(figsize=(7, 5), layout="constrained")
     FigureCanvasAgg(figure)
-    shown = None if values is None else np.asarray(values)
-    display: Any = MapDisplay(np.asarray(page.layers[0].positions), shown, classes, page.title)
+    entries = None if target.entries is None else np.asarray(target.entries)
+    classes = list(target.classes) if target.has_classes else None
+    display: Any = MapDisplay(np.asarray(page.layers[0].positions), entries, classes, page.title)
     display.plot(figure.add_subplot())
     with io.BytesIO() as file:
         figure.savefig(file, format="png", dpi=80)

@@ -32,8 +32,6 @@ def with_view(page: PageData, view: ModelView) -> PageData:
 
 def target_of(target: Target, view: ModelView) -> Target:
     """The page's target with the model's answers beside it."""
-    truth = view.predicted if view.truth is None else view.truth
-    if not view.task.has_classes:
-        return replace(target, kind="real", values=truth, predicted=view.predicted)
-    names = [str(name) for name in view.classes]
-    return replace(target, kind="class", classes=names, codes=truth, predicted=view.predicted)
+    kind: Any = view.kind
+    own = replace(target, kind=kind, classes=[str(name) for name in view.classes])
+    return own.with_entries(view.predicted if view.truth is None else view.truth, view.predicted)

@@ -68,13 +68,10 @@ def _columns(page: PageData, layer: Layer) -> dict[str, Any]:
     target = page.target
     ids = np.arange(page.n_rows) if page.row_ids is None else page.row_ids
     columns: dict[str, Any] = {"row": ids, "x": layer.positions[:, 0], "y": layer.positions[:, 1]}
-    if target.kind == "class":
-        columns[target.name] = _named(target.classes, target.codes)
-    elif target.kind == "real":
-        columns[target.name] = target.values
+    if target.field is not None:
+        columns[target.name] = _named(target, target.entries)
     if target.predicted is not None:
-        predicted = _named(target.classes, target.predicted) if target.kind == "class" else target.predicted
-        columns[f"predicted {target.name}"] = predicted
+        columns[f"predicted {target.name}"] = _named(target, target.predicted)
     for name, values in (("split", page.split), ("far", page.far), ("quality", page.quality)):
         if values is not None:
             columns[name] = values
@@ -83,9 +80,11 @@ def _columns(page: PageData, layer: Layer) -> dict[str, Any]:
     return columns
 
 
-def _named(classes: Any, codes: Any) -> NDArray[np.object_]:
-    names: NDArray[np.object_] = np.array([*(str(name) for name in classes), None], dtype=object)
-    return names.take(np.asarray(codes))
+def _named(target: Target, entries: Any) -> Any:
+    """Names of classes, or numbers as they are."""
+    if not target.has_classes:
+        return entries
+    return np.array([*(str(name) for name in target.classes), None], dtype=object).take(np.asarray(entries))
 
 
 def with_new_rows(page: PageData, placed: Placed) -> PageData:
@@ -121,16 +120,19 @@ def with_new_rows(page: PageData, placed: Placed) -> PageData:
 
 def _longer_target(target: Target, n: int, given: Any = None) -> Target:
     """The target with `n` rows more: of `given` values those that the map knows, unlabelled otherwise."""
-    if target.kind == "class":
-        codes = {str(name): code for code, name in enumerate(target.classes)}
-        new: Any = [codes.get(str(value), -1) for value in (np.full(n, "") if given is None else given)]
-        joined = np.concatenate([np.asarray(target.codes), np.asarray(new, dtype=np.intp)])
-        return replace(target, codes=joined, predicted=_padded(target.predicted, n, -1))
-    if target.kind == "real":
-        new = np.full(n, np.nan) if given is None else column_numbers(column_array(given))
-        joined = np.concatenate([np.asarray(target.values), new])
-        return replace(target, values=joined, predicted=_padded(target.predicted, n, np.nan))
-    return target
+    if target.field is None:
+        return target
+    unlabelled = -1 if target.has_classes else np.nan
+    new = np.full(n, unlabelled) if given is None else _entries(target, given)
+    return target.with_entries(np.append(target.entries, new), _padded(target.predicted, n, unlabelled))
+
+
+def _entries(target: Target, given: Any) -> NDArray[Any]:
+    """Values of a file as entries of the target; classes are known by their text."""
+    if not target.has_classes:
+        return column_numbers(column_array(given))
+    codes = {str(name): code for code, name in enumerate(target.classes)}
+    return np.array([codes.get(str(value), -1) for value in given], dtype=np.intp)
 
 
 def _longer_columns(page: PageData, placed: Placed) -> dict[str, Any]:
