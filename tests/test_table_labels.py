@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from prismap._validation import encode_classes
 from prismap.bundle import write_map
 from prismap.exceptions import InputError
-from prismap.explorer.folder import load_folder
+from prismap.page.folder import load_folder
 from prismap.tables import Roles, read_batches, read_table
 
 pa = pytest.importorskip("pyarrow")

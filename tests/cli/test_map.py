@@ -12,11 +12,11 @@ import pytest
 
 from cli.flowers import tree, write_flowers
 from prismap.cli import demo
-from prismap.explorer.folder import load_folder
 from prismap.map import PrisMap
 from prismap.map.make import METHODS
 from prismap.map.pace import Pace
 from prismap.map.parts import MapParts
+from prismap.page.folder import load_folder
 from prismap.quality import MapReport
 
 parquet = pytest.importorskip("pyarrow.parquet")

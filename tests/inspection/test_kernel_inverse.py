@@ -12,9 +12,7 @@ from sklearn.svm import SVC
 from prismap import PrisMap
 from prismap.exceptions import InputError
 from prismap.inspection import ModelView
-from prismap.inspection.kernel_inverse import fitted_factors, kernel_inverse
-from prismap.inspection.local_surface import LocalSurface
-from prismap.inspection.surface import inverse_of
+from prismap.inspection.inverse import LocalSurface, fitted_factors, inverse_of, kernel_inverse
 from prismap.learners import RSLVQ
 from prismap.mappings import InverseMap
 from prismap.metrics import FisherMetric

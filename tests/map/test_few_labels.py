@@ -5,7 +5,7 @@ import pytest
 
 from prismap import PrisMap
 from prismap.embeddings import TSNE
-from prismap.pages import page_of
+from prismap.page import page_of
 
 # A perplexity that few labels do not allow is lowered with a warning; that is not the subject.
 pytestmark = pytest.mark.filterwarnings("ignore:perplexity")

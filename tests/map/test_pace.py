@@ -34,7 +34,8 @@ from prismap.map.pace import (
 )
 from prismap.mappings import KernelMap
 from prismap.metrics.geometry import data_metric
-from prismap.pages import live_compute, page_of
+from prismap.page import page_of
+from prismap.page.live import live_compute
 
 # --- times ------------------------------------------------------------------------------------------------------------
 

@@ -104,7 +104,7 @@ def test_a_damaged_file_is_refused(hierarchy, tmp_path, damage):
 
 
 def test_the_page_shows_the_first_target_and_has_the_others_as_columns(hierarchy):
-    from prismap.pages import page_of
+    from prismap.page import page_of
 
     page = page_of(hierarchy)
     assert (page.target.name, page.target.kind, list(page.target.classes)) == ("kind", "class", ["0", "1"])

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
     """Serve until interrupted."""
     if not args.file.exists():
         raise InputError(f"there is no folder or file {args.file}: name one written by prismap map, or a data file.")
-    from prismap.explorer import serve
+    from prismap.page import serve
 
     folder = args.file if args.file.is_dir() else None
     serve(
@@ -52,12 +52,12 @@ def run(args: argparse.Namespace, console: Console) -> None:
 
 def _opened(folder: Path, console: Console) -> Callable[..., Any]:
     """A folder: what cannot be shown is said here, while the model is loaded behind the page."""
-    from prismap.explorer.folder import load_folder
+    from prismap.page.folder import load_folder
 
     page = load_folder(folder)
 
     def make(progress: Callable[..., None]) -> Any:
-        from prismap.pages import live_compute
+        from prismap.page.live import live_compute
 
         if not (folder / MODEL).is_file():
             return page
@@ -89,7 +89,7 @@ def _fitted(args: argparse.Namespace, console: Console) -> Callable[..., Any]:
 
 def _map_of(job: Job, console: _Watched) -> Any:
     """Page and abilities of a map made now."""
-    from prismap.pages import live_compute
+    from prismap.page.live import live_compute
 
     console.span = (_FITTING, _DRAWING)
     model = fit_map(job, console)

@@ -21,7 +21,7 @@ from pathlib import Path
 from prismap._locks import locked_folder
 from prismap.bundle import sync_folder
 from prismap.exceptions import InputError
-from prismap.explorer.folder import DATA
+from prismap.page.folder import DATA
 
 MODEL, REPORT, PAGE, PICTURE = "model.prismap", "report.json", "map.html", "map.png"
 #: Where the explorer keeps its last view.

@@ -19,8 +19,8 @@ from prismap.bundle import write_map, written_aside
 from prismap.cli.console import Console, in_options, to_json
 from prismap.cli.folder import DATA, MODEL, PAGE, PICTURE, REPORT, VIEW, folder_aside, mark_of
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.explorer import write_html
-from prismap.page_data import PageData, write_page_file
+from prismap.page import PageData, write_html
+from prismap.page.message import write_page_file
 from prismap.tables import TableEncoding, label_texts
 
 #: Iterations of t-SNE; only a bar that shows how far an embedding is relies on them.
@@ -135,7 +135,7 @@ def with_notes(page: PageData, console: Console) -> PageData:
 
 def map_page(job: Job, model: Any) -> PageData:
     """The page of a map made of this job, not judged yet."""
-    from prismap.pages import page_of
+    from prismap.page import page_of
 
     about = {"title": job.title, "target_name": job.target_name, "images": job.images, "row_ids": label_texts(job.ids)}
     return page_of(model, columns=job.columns, features=False, judge=False, **about)
@@ -143,7 +143,7 @@ def map_page(job: Job, model: Any) -> PageData:
 
 def verdict_page(page: PageData, model: Any) -> PageData:
     """The page of a map that has been judged."""
-    from prismap.pages import judged_page
+    from prismap.page.of_map import judged_page
 
     return judged_page(page, model, verbose=0)
 
@@ -201,7 +201,7 @@ def judge_map(model: Any, console: Console, budget: Any = None) -> Any:
 
 def map_positions(model: Any, page: PageData | None) -> tuple[NDArray[Any], NDArray[Any]]:
     """Positions of all rows that were given, and which of them are far; if there is a page, it has placed them."""
-    from prismap.pages.of_map import all_positions
+    from prismap.page.of_map import all_positions
 
     Y, far = all_positions(model, model.parts_) if page is None else (page.layers[0].positions, page.far)
     return Y, np.asarray(far, dtype=bool)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,7 @@ from prismap.cli import options
 from prismap.cli.console import Console, to_json
 from prismap.cli.folder import PAGE, PICTURE, folder_aside
 from prismap.exceptions import InputError
-from prismap.explorer import write_html
-from prismap.page_data import Layer, PageData, Target
+from prismap.page import Layer, PageData, Target, write_html
 from prismap.tables import Roles, Table, label_texts, learn_encoding, read_table, reader_of
 from prismap.tables.table import describe_names
 
@@ -220,11 +219,9 @@ def draw(maps: Sequence[JudgedMap], page: PageData, folder: Path, console: Conso
     n_lines = -(-len(maps) // n_columns)
     figure = Figure(figsize=(5 * n_columns, 4.6 * n_lines), layout="constrained")
     FigureCanvasAgg(figure)
-    target: Mapping[str, Any] = vars(page.target)
-    values = None if target["kind"] == "none" else target["codes"] if target["kind"] == "class" else target["values"]
-    classes = target["classes"] if target["kind"] == "class" else None
+    classes = page.target.classes if page.target.has_classes else None
     for j, one in enumerate(maps):
-        display: Any = MapDisplay(flat(one.positions), values, classes, one.name)
+        display: Any = MapDisplay(flat(one.positions), page.target.entries, classes, one.name)
         display.plot(figure.add_subplot(n_lines, n_columns, j + 1), legend=j == len(maps) - 1)
     with written_aside(folder / PICTURE) as aside:
         figure.savefig(aside, dpi=130)

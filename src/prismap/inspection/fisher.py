@@ -14,7 +14,7 @@ from prismap._brief import Brief
 from prismap._optional import import_extra
 from prismap._validation import is_fitted
 from prismap.exceptions import InputError
-from prismap.inspection.paint import class_palette, paint, ramp
+from prismap.inspection.paint import class_palette, paint_classes, paint_output, ramp
 from prismap.inspection.surface import Grid, frozen, plane_axes
 from prismap.metrics import FisherMetric
 
@@ -189,9 +189,9 @@ class FisherDisplay(Brief):
     def _plot_posterior(self, ax):
         left, right, bottom, top = self.grid.extent
         if len(self.classes):
-            picture = paint(self.grid, "class", scale=1.0, n_classes=len(self.classes))
+            picture = paint_classes(self.grid, len(self.classes), 1.0)
         else:
-            picture = paint(self.grid, "real", scale=(self.grid.value.min(), self.grid.value.max()))
+            picture = paint_output(self.grid, self.grid.value.min(), self.grid.value.max())
         ax.imshow(picture, origin="lower", extent=(left, right, bottom, top), aspect="auto", zorder=0)
 
     def _plot_rows(self, ax, size):

@@ -568,9 +568,9 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Write the self-contained page: the map, the baselines and the verdict. Judges the map first if needed.
 
         `model`: a trained classifier or regressor, whose decisions are shown behind the points. Options go to
-        `prismap.pages.page_of`: title, target_name, columns to show beside the features, images, row_ids.
+        `prismap.page.page_of`: title, target_name, columns to show beside the features, images, row_ids.
         """
-        from prismap.pages import write_page
+        from prismap.page.of_map import write_page
 
         return write_page(self, path, model=model, **options)
 
@@ -580,7 +580,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         The map is shown at once and judged in a thread (``judge=False`` leaves that out); its verdict appears when that
         is done. Other options as for `to_html`, but `model`.
         """
-        from prismap.pages import show_page
+        from prismap.page.of_map import show_page
 
         return show_page(self, **options)
 
