@@ -8,12 +8,12 @@ from numbers import Integral, Real
 import numpy as np
 from joblib import effective_n_jobs
 from openTSNE.tsne import kl_divergence_bh, kl_divergence_fft
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._affinities import joint_affinities, lower_perplexity
 from prismap._blocks import require_memory
 from prismap._checkpoint import Checkpoint, fingerprint
 from prismap._costs import tsne_cost
+from prismap._params import Interval, StrOptions
 from prismap._threads import n_threads
 from prismap.embeddings._descent import Descent
 from prismap.embeddings._starts import given_start, principal_start, rescale, spectral_start

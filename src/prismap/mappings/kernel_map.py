@@ -8,12 +8,11 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.svm import SVR
-from sklearn.utils import _safe_indexing
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import require_memory, row_blocks
 from prismap._grid import sum_products
+from prismap._params import Interval, StrOptions, num_samples, safe_indexing
 from prismap._random import as_generator
 from prismap._spacing import far_threshold, nearest_distances, typical_distance
 from prismap._threads import on_one_thread
@@ -205,9 +204,9 @@ class KernelMap(Mapping):
         if self.n_landmarks is None:
             return super().transform(X)
         X = X if hasattr(X, "shape") else np.asarray(X)
-        positions = np.empty((_num_samples(X), len(self.center_)))
+        positions = np.empty((num_samples(X), len(self.center_)))
         for rows in row_blocks(len(positions), 24.0 * len(self.landmarks_)):
-            D = distances_to(self.metric_, _safe_indexing(X, rows), self.landmarks_)
+            D = distances_to(self.metric_, safe_indexing(X, rows), self.landmarks_)
             positions[rows] = self.place_by_landmarks(D)
         return positions
 

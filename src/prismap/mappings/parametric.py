@@ -6,10 +6,10 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy.linalg import orthogonal_procrustes
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._blocks import require_memory
 from prismap._grid import sum_products
+from prismap._params import Interval, StrOptions
 from prismap._random import as_generator
 from prismap._spacing import nearest_distances
 from prismap._spectra import classical_scaling

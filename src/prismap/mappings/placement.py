@@ -6,11 +6,11 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy.special import expit, logsumexp
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from prismap._affinities import calibrate, lower_perplexity
 from prismap._blocks import require_memory, row_blocks
+from prismap._params import Interval, StrOptions, num_samples
 from prismap._search import smallest
 from prismap._spacing import typical_spacing
 from prismap._threads import on_one_thread
@@ -122,7 +122,7 @@ class DirectPlacement(Mapping):
         """The cost of putting rows X at positions Z."""
         check_is_fitted(self, "embedding_")
         cost_of, _ = self._problem(np.asarray(self.metric_.pairwise(X), dtype=np.float64))
-        Z = as_positions(Z, _num_samples(X), "Z")
+        Z = as_positions(Z, num_samples(X), "Z")
         return cost_of(Z, np.arange(len(Z)))[0]
 
     def place(self, D):
