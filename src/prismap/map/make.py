@@ -15,10 +15,9 @@ from prismap._checkpoint import Checkpoint, fingerprint
 from prismap._missing import mean_filled
 from prismap.exceptions import InputError
 from prismap.map.parts import DENSE_ROWS
-from prismap.mappings import DirectPlacement, KernelMap, ParametricMap, VoteMap
+from prismap.mappings import DirectPlacement, KernelMap, MapCost, ParametricMap, VoteMap
 from prismap.mappings.base import Mapping
-from prismap.mappings.costs import MAP_COSTS
-from prismap.mappings.placement import PLACEMENT_COSTS
+from prismap.mappings.costs import MAP_COSTS, PLACEMENT_COSTS
 from prismap.metrics.base import PrecomputedMetric
 from prismap.neighbors import Neighbors, kneighbors
 
@@ -201,10 +200,11 @@ def make_mapping(mapping, embedding, *, method, perplexity, seed, large=False):
     if not isinstance(mapping, str):
         made = clone(mapping)
     else:
-        settings = {"perplexity": perplexity, "random_state": seed}
+        settings = {"random_state": seed}
         made = clone(MAPPINGS[mapping])
         if mapping in ("cost", "direct", "parametric"):
-            settings |= cost_settings(mapping, method)
+            cost = MapCost(**{"perplexity": perplexity, **cost_settings(mapping, method)})
+            settings["solver" if mapping == "cost" else "cost"] = cost
         made.set_params(**{name: value for name, value in settings.items() if name in made.get_params()})
     if large and not carries_many(made):
         raise InputError(
@@ -243,7 +243,7 @@ def cost_settings(mapping, method):
             "mapping='fisher'."
         )
     shared = ["gamma", "n_neighbors"] if isinstance(method, str) else ["gamma", "n_neighbors", "perplexity"]
-    return {"cost": cost, **{key: own[key] for key in shared if key in own}}
+    return {"name": cost, **{key: own[key] for key in shared if key in own}}
 
 
 def fit_mapping(mapping, D, Y, seed):

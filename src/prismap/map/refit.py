@@ -20,7 +20,7 @@ from prismap.exceptions import InputError
 from prismap.map.islands import groups_of, medoid, place_islands
 from prismap.map.make import METHODS
 from prismap.map.parts import MapParts
-from prismap.mappings import DirectPlacement, KernelMap, VoteMap
+from prismap.mappings import DirectPlacement, KernelMap, MapCost, VoteMap
 from prismap.mappings.kernels import kernel_matrix
 from prismap.mappings.solve import interpolate
 from prismap.metrics import FisherMetric
@@ -94,7 +94,7 @@ def new_positions(parts: MapParts, method, perplexity, rows):
         belong = placed_by_anchors(parts, cost, perplexity, medoids)
     else:
         metric = "euclidean" if parts.metric is parts.data else parts.metric
-        placement = DirectPlacement(cost, metric=metric, perplexity=perplexity)
+        placement = DirectPlacement(MapCost(cost, perplexity=perplexity), metric=metric)
         belong = placement.fit(parts.rows, parts.positions).transform(medoids)
     return place_islands(belong, groups, D, parts.positions)
 
@@ -106,7 +106,7 @@ def placed_by_anchors(parts: MapParts, cost, perplexity, rows):
     """
     n_anchors = len(parts.anchors)
     unknown = PrecomputedMetric.of(np.broadcast_to(0.0, (n_anchors, n_anchors)))
-    placement = DirectPlacement(cost, metric=unknown, perplexity=perplexity)
+    placement = DirectPlacement(MapCost(cost, perplexity=perplexity), metric=unknown)
     placement.fit(unknown.rows_, parts.positions[parts.anchors])
     return placement.place(new_to_anchors(parts.metric, parts.data, parts.anchors, rows))
 

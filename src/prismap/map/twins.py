@@ -20,7 +20,7 @@ from prismap.map.parts import DENSE_ROWS, MapParts
 from prismap.map.quick import Known, ShortTSNE
 from prismap.map.scores import Judged
 from prismap.map.trust import are_right, evidence
-from prismap.mappings import KernelMap
+from prismap.mappings import KernelMap, MapCost
 from prismap.metrics import FisherMetric
 from prismap.metrics.several import shown_column, shown_kind
 from prismap.metrics.target import known_targets
@@ -57,7 +57,8 @@ def twins_of(model, effort=FULL):
     by_kernels = isinstance(named, KernelMap) and named.kernel == "rbf"
     if by_kernels:
         found = model.parts_.mapping
-        options = {"bandwidth": found.factor_, "ridge": found.ridge_, "perplexity": model.perplexity}
+        options = {"bandwidth": found.factor_, "ridge": found.ridge_}
+        options |= {"solver": MapCost(perplexity=model.perplexity)} if mapping == "cost" else {}
         same["mapping"] = changed(named, **options, random_state=model.seed_)
     plain = {**same, "target": "none", "metric": "fisher"}
     if by_kernels:
