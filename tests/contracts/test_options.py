@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 from sklearn.base import clone
 
+from prismap.embeddings import TSNE, GradientDescent
 from prismap.map.specs import from_spec, to_spec
 from prismap.mappings import DirectPlacement, KernelMap, MapCost, ParametricMap
 
 #: An estimator with an options object, the parameter that holds it, and one of its settings with another value.
 HOLDERS = [
+    (TSNE(descent=GradientDescent(early_exaggeration=4)), "descent", {"tol": 0.1}),
     (KernelMap(solver=MapCost("nerv", gamma=0.2)), "solver", {"perplexity": 7}),
     (ParametricMap(cost=MapCost("sammon")), "cost", {"name": "mds"}),
     (DirectPlacement(MapCost("lle", n_neighbors=9)), "cost", {"n_neighbors": 12}),

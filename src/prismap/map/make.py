@@ -68,8 +68,9 @@ def make_embedding(method, *, perplexity, seed, max_iter=N_ITER, callback=None, 
 
 def with_checkpoint(embedding, folder):
     """The embedding, which keeps its state in this folder and no other: several maps may be made of one object."""
-    if "checkpoint" in embedding.get_params(deep=False):
-        return embedding.set_params(checkpoint=folder)
+    if "descent" in embedding.get_params(deep=False):
+        descent = embeddings.GradientDescent() if embedding.descent is None else embedding.descent
+        return embedding.set_params(descent=descent.set_params(checkpoint=folder))
     if folder is not None:
         raise InputError(f"checkpoint: {type(embedding).__name__} cannot go on where it stopped; method='tsne' can.")
     return embedding
@@ -127,11 +128,11 @@ def embed_many(embedding, rows, data, metric, *, perplexity, seed):
             f"{DENSE_ROWS} only method='tsne' embeds. Set fit_rows={DENSE_ROWS} or less: the other rows are placed on "
             "the map."
         )
-    n_neighbors, kept = int(3 * perplexity), None
-    if embedding.checkpoint is not None:
+    n_neighbors, kept, folder = int(3 * perplexity), None, getattr(embedding.descent, "checkpoint", None)
+    if folder is not None:
         # Distances between some rows tell whether the metric, and with it the target, is the same.
         told = np.asarray(metric.between(np.arange(100), np.arange(100)))
-        kept = Checkpoint(embedding.checkpoint, "neighbors", fingerprint(data.rows_, told, n_neighbors, seed))
+        kept = Checkpoint(folder, "neighbors", fingerprint(data.rows_, told, n_neighbors, seed))
     found = kept_neighbors(kept, lambda: kneighbors(None, n_neighbors, metric=metric, random_state=seed))
     if data.is_matrix:
         embedding = embedding.set_params(metric=data, neighbors=found).fit(data.rows_)

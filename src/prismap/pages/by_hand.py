@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from prismap.embeddings import TSNE
+from prismap.embeddings import TSNE, GradientDescent
 from prismap.exceptions import InputError
 from prismap.learners import GMLVQ
 
@@ -54,8 +54,8 @@ def shape_map(model, groups, fitted, start, progress, cancel):
         return cancel()
 
     method = TSNE(
-        init=start[fitted], perplexity=model.perplexity, early_exaggeration=1.0, max_iter=N_ITER, callback=follow,
-        random_state=model.seed_,
+        init=start[fitted], perplexity=model.perplexity, descent=GradientDescent(early_exaggeration=1.0),
+        max_iter=N_ITER, callback=follow, random_state=model.seed_,
     )  # fmt: skip
     Y[fitted] = method.fit(Z).embedding_
     return Y, relevance
