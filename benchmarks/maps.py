@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.files import make_rows
 from benchmarks.harness import clocked, on_its_own, peak_gb
 from prismap import PrisMap
-from prismap.embeddings import TSNE
+from prismap.embeddings import TSNE, GradientDescent
 from prismap.metrics import FisherMetric
 from prismap.neighbors import kneighbors
 from prismap.quality import knn_error
@@ -178,7 +178,7 @@ def one_settled(X, y, n_rows, tol, permuted):
     if permuted:
         rng = np.random.default_rng(0)
         y_fit, y_test = rng.permutation(y_fit), rng.permutation(y_test)
-    method = TSNE(tol=tol)
+    method = TSNE(descent=GradientDescent(tol=tol))
     model = PrisMap(method, supervision=0.8, mapping="fisher", random_state=0).fit(fit, y_fit)
     error = knn_error(model.transform(test), y_test, Y_fit=model.embedding_, y_fit=y_fit, n_neighbors=10)
     near = [kneighbors(A, 10).indices for A in (fit, model.embedding_)]

@@ -15,7 +15,7 @@ ROOT = Path(prismap.__file__).parent
 BASE = {
     "_grid", "_locks", "_missing", "_graphs", "_progress", "_checkpoint",
     "_validation", "_blocks", "_costs", "_threads", "_random", "_optional", "_version", "exceptions", "_search",
-    "_partition", "_optimise", "_spectra", "_affinities", "_spacing", "_brief", "_evidence",
+    "_partition", "_optimise", "_spectra", "_affinities", "_spacing", "_brief", "_evidence", "_params",
 }  # fmt: skip
 BELOW = {
     "target": set(),
@@ -197,6 +197,35 @@ def test_private_names_stay_in_their_room():
         for name in private_reads(parsed(path), room_of(path), names[room_of(path)])
     }
     assert not found, sorted(found)
+
+
+def private_imports_of_sklearn(tree: ast.AST) -> set[str]:
+    """Private modules of scikit-learn that a file imports, and private names out of its modules."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return {name for name in names if name.startswith("sklearn.") and any(map(is_private, name.split(".")))}
+
+
+def test_one_file_imports_private_names_of_sklearn():
+    files = [path.relative_to(ROOT).as_posix() for path in FILES if private_imports_of_sklearn(parsed(path))]
+    assert files == ["_params.py"]
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("from sklearn.utils._param_validation import Interval", {"sklearn.utils._param_validation.Interval"}),
+        ("def f():\n    import sklearn.utils._tags", {"sklearn.utils._tags"}),
+        ("from sklearn.utils import _safe_indexing, check_array", {"sklearn.utils._safe_indexing"}),
+        ("from sklearn.utils.validation import check_is_fitted", set()),
+    ],
+)
+def test_private_imports_of_sklearn_are_seen(source, names):
+    assert private_imports_of_sklearn(ast.parse(source)) == names
 
 
 @pytest.mark.parametrize(

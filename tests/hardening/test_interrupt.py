@@ -20,11 +20,12 @@ FIT_AND_SAVE = """
 import sys
 import numpy as np
 from prismap import PrisMap
-from prismap.embeddings import TSNE
+from prismap.embeddings import TSNE, GradientDescent
 X = np.random.default_rng(0).normal(size=(400, 5))
 def told(iteration, error, positions):
     print("begun", flush=True)
-PrisMap(TSNE(max_iter=10**6, tol=0), random_state=0).fit(X, X[:, 0] > 0, callback=told).save(sys.argv[1])
+method = TSNE(max_iter=10**6, descent=GradientDescent(tol=0))
+PrisMap(method, random_state=0).fit(X, X[:, 0] > 0, callback=told).save(sys.argv[1])
 """
 
 

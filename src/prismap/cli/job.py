@@ -163,7 +163,7 @@ def load_model(path: Path, console: Console) -> Any:
 
 def fit_map(job: Job, console: Console) -> Any:
     """The fitted `PrisMap`; an option it refuses is the user's mistake."""
-    from sklearn.utils._param_validation import InvalidParameterError
+    from prismap._params import InvalidParameterError
 
     def follow(iteration: int, error: float, _: Any) -> bool:
         share = min(iteration / USUAL_ITERATIONS, 1.0)

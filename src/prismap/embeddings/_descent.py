@@ -6,12 +6,16 @@ which another run goes on to the same positions, to the last bit.
 
 from __future__ import annotations
 
+import os
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
 from openTSNE.affinity import PrecomputedAffinities
 from openTSNE.tsne import TSNEEmbedding
+from sklearn.base import BaseEstimator
 
+from prismap._params import Interval, StrOptions
 from prismap.embeddings._curve import curve_order, permuted
 from prismap.embeddings._interrupt import InterruptBetweenSteps
 from prismap.embeddings._settling import STEPS_BETWEEN_LOOKS, Settling
@@ -25,6 +29,47 @@ _ENGINE = {
     "dof": 1, "bh_params": {"theta": 0.5},
     "fft_params": {"n_interpolation_points": 3, "min_num_intervals": 50, "ints_in_interval": 1},
 }  # fmt: skip
+
+
+class GradientDescent(BaseEstimator):
+    """The gradient descent of t-SNE: how it begins, how long its steps are, when it ends, and where its state is kept.
+
+    Parameters
+    ----------
+    early_exaggeration : float or "auto", default="auto"
+        Factor on P during the first ``max_iter // 2`` iterations. "auto" is 12.
+    learning_rate : float or "auto", default="auto"
+        "auto" is n divided by the exaggeration in force.
+    tol : float, default=0.03
+        The iterations end when the embedding has settled: of 300 samples a smaller share than this of the ten nearest
+        neighbours has changed in 25 iterations, and their distances from each other, apart from the scale, have
+        changed by less. Those with exaggeration are all done. 0 does all iterations.
+    checkpoint : path, default=None
+        A folder in which the state of the run is kept, every two minutes. If the run is killed, another one with the
+        same affinities and parameters goes on from there, to the same positions. It is removed at the end.
+
+    See Also
+    --------
+    TSNE : Takes it as ``descent=GradientDescent(...)``.
+
+    Examples
+    --------
+    >>> GradientDescent(tol=0)
+    GradientDescent(tol=0)
+    """
+
+    _parameter_constraints = {
+        "early_exaggeration": [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
+        "learning_rate": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "checkpoint": [str, os.PathLike, None],
+    }
+
+    def __init__(self, *, early_exaggeration="auto", learning_rate="auto", tol=0.03, checkpoint=None):
+        self.early_exaggeration = early_exaggeration
+        self.learning_rate = learning_rate
+        self.tol = tol
+        self.checkpoint = checkpoint
 
 
 class TSNERun(NamedTuple):

@@ -12,8 +12,8 @@ from numbers import Real
 import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from prismap._params import Interval, StrOptions
 from prismap._random import as_generator
 from prismap._spectra import check_n_components
 from prismap._threads import on_one_thread

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import eigh
 from sklearn.utils import TransformerTags
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import require_memory
+from prismap._params import Interval, StrOptions
 from prismap._spectra import double_centre, fix_signs
 from prismap._threads import on_one_thread
 from prismap._validation import check_rows, check_similarity, take_columns

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, pinvh, solve
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import require_memory
+from prismap._params import Interval, StrOptions
 from prismap.embeddings._lattice import (
     LatticeEmbedding,
     check_grid,

@@ -9,10 +9,10 @@ from __future__ import annotations
 from numbers import Integral
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._blocks import require_memory
 from prismap._graphs import connected_neighbours, edge_graph, geodesics, neighbour_edges
+from prismap._params import Interval, StrOptions
 from prismap._spectra import check_n_components, classical_scaling, triangulate
 from prismap.embeddings.base import Embedding, EmbeddingResult
 

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._blocks import require_memory
 from prismap._graphs import bridged_edges, connected_neighbours, edge_graph, geodesics, neighbour_edges
 from prismap._optimise import minimize
+from prismap._params import Interval, StrOptions
 from prismap._search import smallest
 from prismap._spectra import (
     check_n_components,

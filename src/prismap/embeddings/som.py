@@ -12,10 +12,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import logsumexp
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import require_memory
+from prismap._params import Interval, StrOptions
 from prismap.embeddings._lattice import (
     LatticeEmbedding,
     check_positions,

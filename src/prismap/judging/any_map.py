@@ -151,13 +151,13 @@ def judge_and_map(
     rows = as_rows(X if method is not None else subject)
     made_target = as_target(y, len(rows), target, rows if metric != "precomputed" else None)
     if method is None:
-        told = of_coordinates(rows, as_coordinates(X, len(rows)), made_target, metric, seed)
+        judged = of_coordinates(rows, as_coordinates(X, len(rows)), made_target, metric, seed)
     else:
-        told = of_method(method, rows, made_target, metric, seed)
-    judgement = judge_subject(told, budget=budget, n_permutations=n_permutations, callback=callback)
-    report = with_trust(judgement, told)
-    if told.maker is not None:
-        report = replace(report, notes=(*told.maker.notes, *report.notes), limits=told.maker.limits)
+        judged = of_method(method, rows, made_target, metric, seed)
+    judgement = judge_subject(judged, budget=budget, n_permutations=n_permutations, callback=callback)
+    report, Y = with_trust(judgement, judged), judged.made.positions
+    if judged.maker is not None:
+        report = replace(report, notes=(*judged.maker.notes, *report.notes), limits=judged.maker.limits)
     if labels_from is not None:
         if not isinstance(made_target, ClassTarget):
             raise InputError("labels_from is for classes that a clustering made; y holds none.")

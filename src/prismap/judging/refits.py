@@ -34,7 +34,7 @@ PARTS = 5
 
 @dataclass(frozen=True)
 class Outside:
-    """Samples that were given and are not on the map: their target, their rows as `Made.place` takes them, by number."""
+    """Samples that were given and are not on the map: their target, their numbers, and their rows for `Made.place`."""
 
     target: Target
     rows: Any
@@ -256,12 +256,15 @@ def compare(
     outside : samples that are not on the map, by which it is judged if they are enough. wrong : see `judged_folds`.
     """
     rng = as_generator(maker.seed + 1)
-    turns = range(n_permutations or effort.permutations)
+    n_turns = n_permutations or effort.permutations
     held_out = np.empty(0, dtype=np.intp) if outside is None else drawn_of(outside.numbers, effort.held_out, rng)
     folds = judged_folds(target, rng, effort, wrong) if len(held_out) < FEWEST_HELD_OUT else []
+    left_out = maker.leaves_target_out
+    if left_out and not maker.compares_plain:  # no map is made for a permuted target: every fold can have one
+        n_turns = max(n_turns, len(folds))
+    turns = range(n_turns)
     parts = [folds[turn % len(folds)][0] if folds else None for turn in turns]
     shuffles = [permuted_part(target, rng, part, effort.permuted_rows) for part in parts]
-    left_out = maker.leaves_target_out
     first: list[tuple[Any, ...]] = [(maker.make_plain, np.arange(maker.n_rows), effort)]
     n_runs = (OTHER_RUNS if left_out else 0 if folds else 1) if effort.nulls else 0
     first += [(another_run, maker, target, turn, left_out) for turn in range(n_runs)]

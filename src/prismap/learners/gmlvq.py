@@ -6,9 +6,9 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils._param_validation import Interval
 
 from prismap._optimise import minimize
+from prismap._params import Interval
 from prismap.learners.omega import LinearMapMixin, canonical_omega, first_omega
 from prismap.learners.prototypes import (
     LEARNING,

@@ -6,10 +6,10 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._optimise import minimize
+from prismap._params import Interval
 from prismap._validation import check_rows
 from prismap.learners.omega import canonical_omega, first_omega
 from prismap.learners.prototypes import LEARNING, check_labelled_rows, first_prototypes, relative_distances

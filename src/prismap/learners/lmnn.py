@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
-from sklearn.utils._param_validation import Interval
 
 from prismap._blocks import row_blocks
 from prismap._optimise import minimize
+from prismap._params import Interval
 from prismap.exceptions import InputError
 from prismap.learners.omega import LinearMapMixin, canonical_omega, first_omega
 from prismap.learners.prototypes import LEARNING, check_labelled_rows, first_prototypes, squared_distances

@@ -1,7 +1,7 @@
 """A fitted map as what is judged: how it is made again, and what its report says of how it was made.
 
-A map for comparison is made by `fit_map` from the same recipe with a few parameters changed, so nothing in it can differ
-from a map that a user would make.
+A map for comparison is made by `fit_map` from the same recipe with a few parameters changed, so nothing in it can
+differ from a map that a user would make.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from prismap.map.medoids import medoids_of
 from prismap.map.methods import MAPPINGS, make_embedding, needs_target
 from prismap.map.quick import Known, ShortTSNE
 from prismap.map.recipe import Recipe
-from prismap.mappings import KernelMap
+from prismap.mappings import KernelMap, MapCost
 from prismap.metrics import FisherMetric, SimilarityMetric
 from prismap.metrics.geometry import data_metric
 from prismap.quality import Trust
@@ -135,8 +135,9 @@ class MapMaker(Maker):
             wanted = "fisher" if isinstance(mapping, KernelMap) else "vote"
         named = MAPPINGS.get(wanted) if isinstance(wanted, str) else None
         if isinstance(named, KernelMap) and named.kernel == "rbf":
-            found = {"bandwidth": mapping.factor_, "ridge": mapping.ridge_, "perplexity": recipe.perplexity}
-            wanted = changed(named, **found, random_state=recipe.seed)
+            options = {"bandwidth": mapping.factor_, "ridge": mapping.ridge_}
+            options |= {"solver": MapCost(perplexity=recipe.perplexity)} if wanted == "cost" else {}
+            wanted = changed(named, **options, random_state=recipe.seed)
         method = short_method(recipe, recipe.method, None)
         return recipe.but(mapping=wanted, method=method, fit_rows=self.n_rows)
 
@@ -164,7 +165,7 @@ class MapMaker(Maker):
         return self.fitted.rows[index]
 
     def make(self, index: Rows, target: Target, plain: Made | None = None) -> Made:
-        """A short map; where the evidence leaves its target out, that map would be `plain`, whose positions it takes."""
+        """A short map, which takes its positions from `plain` where the evidence leaves its target out."""
         recipe = self.again
         if plain is not None and isinstance(recipe.method, ShortTSNE):
             recipe = recipe.but(method=changed(recipe.method, known=plain.positions[index]))
@@ -217,7 +218,7 @@ class MapMaker(Maker):
 
 
 def short_method(recipe: Recipe, method: Any, max_iter: int | None) -> Any:
-    """The embedding of a map for comparison: t-SNE by name in so many iterations, or a short one; others as they are."""
+    """The embedding of a map for comparison: t-SNE in so many iterations, or a short one; others as they are."""
     settings = {"perplexity": recipe.perplexity, "seed": recipe.seed}
     if isinstance(method, str) and method == "tsne" and max_iter is None:
         return ShortTSNE(perplexity=recipe.perplexity, random_state=recipe.seed)
@@ -315,8 +316,8 @@ def published_notes(fitted: FittedMap) -> tuple[str, ...]:
     if not worse:
         return ()
     return (
-        f"supervision=1 is the published metric, and here it is worse than none: ten neighbours {figures}, out of fold. "
-        "supervision='max' is the sharpest map that keeps a share of the data's own distances.",
+        f"supervision=1 is the published metric, and here it is worse than none: ten neighbours {figures}, out of "
+        "fold. supervision='max' is the sharpest map that keeps a share of the data's own distances.",
     )
 
 

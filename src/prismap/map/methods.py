@@ -15,10 +15,9 @@ from prismap._checkpoint import Checkpoint, fingerprint
 from prismap._missing import mean_filled
 from prismap.exceptions import InputError
 from prismap.map.fitted import DENSE_ROWS
-from prismap.mappings import DirectPlacement, KernelMap, ParametricMap, VoteMap
+from prismap.mappings import DirectPlacement, KernelMap, MapCost, ParametricMap, VoteMap
 from prismap.mappings.base import Mapping
-from prismap.mappings.costs import MAP_COSTS
-from prismap.mappings.placement import PLACEMENT_COSTS
+from prismap.mappings.costs import MAP_COSTS, PLACEMENT_COSTS
 from prismap.metrics.base import PrecomputedMetric
 from prismap.neighbors import Neighbors, kneighbors
 from prismap.target import ClassTarget, RealTarget, SeveralTarget
@@ -70,8 +69,9 @@ def make_embedding(method, *, perplexity, seed, max_iter=N_ITER, callback=None, 
 
 def with_checkpoint(embedding, folder):
     """The embedding, which keeps its state in this folder and no other: several maps may be made of one object."""
-    if "checkpoint" in embedding.get_params(deep=False):
-        return embedding.set_params(checkpoint=folder)
+    if "descent" in embedding.get_params(deep=False):
+        descent = embeddings.GradientDescent() if embedding.descent is None else embedding.descent
+        return embedding.set_params(descent=descent.set_params(checkpoint=folder))
     if folder is not None:
         raise InputError(f"checkpoint: {type(embedding).__name__} cannot go on where it stopped; method='tsne' can.")
     return embedding
@@ -124,11 +124,11 @@ def embed_many(embedding, rows, data, metric, *, perplexity, seed):
             f"{DENSE_ROWS} only method='tsne' embeds. Set fit_rows={DENSE_ROWS} or less: the other rows are placed on "
             "the map."
         )
-    n_neighbors, kept = int(3 * perplexity), None
-    if embedding.checkpoint is not None:
+    n_neighbors, kept, folder = int(3 * perplexity), None, getattr(embedding.descent, "checkpoint", None)
+    if folder is not None:
         # Distances between some rows tell whether the metric, and with it the target, is the same.
         some = np.asarray(metric.between(np.arange(100), np.arange(100)))
-        kept = Checkpoint(embedding.checkpoint, "neighbors", fingerprint(data.rows_, some, n_neighbors, seed))
+        kept = Checkpoint(folder, "neighbors", fingerprint(data.rows_, some, n_neighbors, seed))
     neighbors = kept_neighbors(kept, lambda: kneighbors(None, n_neighbors, metric=metric, random_state=seed))
     if data.is_matrix:
         embedding = embedding.set_params(metric=data, neighbors=neighbors).fit(data.rows_)
@@ -197,10 +197,11 @@ def make_mapping(mapping, embedding, *, method, perplexity, seed, large=False):
     if not isinstance(mapping, str):
         made = clone(mapping)
     else:
-        settings = {"perplexity": perplexity, "random_state": seed}
+        settings = {"random_state": seed}
         made = clone(MAPPINGS[mapping])
         if mapping in ("cost", "direct", "parametric"):
-            settings |= cost_settings(mapping, method)
+            cost = MapCost(**{"perplexity": perplexity, **cost_settings(mapping, method)})
+            settings["solver" if mapping == "cost" else "cost"] = cost
         made.set_params(**{name: value for name, value in settings.items() if name in made.get_params()})
     if large and not carries_many(made):
         raise InputError(
@@ -239,7 +240,7 @@ def cost_settings(mapping, method):
             "mapping='fisher'."
         )
     shared = ["gamma", "n_neighbors"] if isinstance(method, str) else ["gamma", "n_neighbors", "perplexity"]
-    return {"cost": cost, **{key: own[key] for key in shared if key in own}}
+    return {"name": cost, **{key: own[key] for key in shared if key in own}}
 
 
 def fit_mapping(mapping, D, Y, seed):

@@ -11,10 +11,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._missing import require_complete
+from prismap._params import Interval, StrOptions
 from prismap._progress import Progress
 from prismap._random import as_seed
 from prismap.exceptions import InputError

@@ -1,10 +1,10 @@
 """New regions on a map that exists: some of the new rows become landmarks, and nothing that was there moves.
 
 Far rows are taken farthest first, in the data's own geometry, until the others lie within the typical distance of one
-taken. Connected groups of them become new clusters: rows placed one by one do not see each other, and a new cluster would be
-torn apart or fall on old ones. So a group keeps its own shape (classical scaling of its distances), at the density of
-the map, on the free place next to where the embedding's cost puts its medoid with all old rows in place (Gisbrecht et
-al. 2012, sec. 2). Each new row gets a kernel of its own: with old coefficients
+taken. Connected groups of them become new clusters: rows placed one by one do not see each other, and a new cluster
+would be torn apart or fall on old ones. So a group keeps its own shape (classical scaling of its distances), at the
+density of the map, on the free place next to where the embedding's cost puts its medoid with all old rows in place
+(Gisbrecht et al. 2012, sec. 2). Each new row gets a kernel of its own: with old coefficients
 ``alpha`` kept, those of the new landmarks solve ``K_new beta = Y - K_old alpha`` at the new landmarks. Far from these,
 where their kernels vanish, rows go where they went before.
 """
@@ -25,7 +25,7 @@ from prismap._validation import changed
 from prismap.exceptions import InputError
 from prismap.map.fitted import FittedMap
 from prismap.map.methods import cost_settings
-from prismap.mappings import DirectPlacement, KernelMap, VoteMap
+from prismap.mappings import DirectPlacement, KernelMap, MapCost, VoteMap
 from prismap.mappings.kernels import kernel_matrix
 from prismap.mappings.solve import interpolate
 from prismap.metrics import FisherMetric
@@ -116,10 +116,10 @@ def placement_on(fitted: FittedMap) -> DirectPlacement:
     try:
         settings = cost_settings("direct", fitted.recipe.method)
     except InputError:
-        settings = {"cost": "tsne"}
-    if settings["cost"] == "tsne" and len(fitted.positions) > MOST_PAIRED:
-        settings["cost"] = "nerv"
-    return DirectPlacement(**{"perplexity": fitted.recipe.perplexity, **settings})
+        settings = {"name": "tsne"}
+    if settings["name"] == "tsne" and len(fitted.positions) > MOST_PAIRED:
+        settings["name"] = "nerv"
+    return DirectPlacement(MapCost(**{"perplexity": fitted.recipe.perplexity, **settings}))
 
 
 def placed_by_anchors(parts: FittedMap, placement, rows):

@@ -221,7 +221,7 @@ def positions_frame(Y: NDArray[np.float64], names: Any, index: Any) -> Any:
     return pandas.DataFrame(Y, columns=list(names), index=index)
 
 
-# --- targets that are text and meant as numbers: dates, times and amounts ----------------------------------------------
+# --- targets that are text and meant as numbers: dates, times and amounts ---------------------------------------------
 
 
 def with_quantities(

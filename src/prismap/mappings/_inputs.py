@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from sklearn.metrics import pairwise_distances
 from sklearn.utils import check_array
-from sklearn.utils.validation import _num_samples
 
+from prismap._params import num_samples
 from prismap._validation import check_rows, is_fitted, metric_tags
 from prismap.exceptions import InputError
 from prismap.metrics.base import NamedMetric, fit_metric
@@ -29,7 +29,7 @@ def as_positions(Y, n_rows, name="Y"):
 def resolve_metric(metric, X, *, n_jobs=None):
     """The metric as it is if it is already fitted on as many rows as X has; otherwise fitted on X."""
     if hasattr(metric, "fit") and is_fitted(metric):
-        found, wanted = metric.n_rows_, _num_samples(X)
+        found, wanted = metric.n_rows_, num_samples(X)
         if found != wanted:
             raise InputError(
                 f"metric is fitted on {found} rows and X has {wanted}: pass the rows it was fitted on, or an "

@@ -10,10 +10,10 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import row_blocks
+from prismap._params import num_samples, safe_indexing
 from prismap._threads import on_one_thread
 from prismap._validation import take_columns
 from prismap.exceptions import InputError
@@ -36,12 +36,12 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         """Positions of rows X (with "precomputed": of rows whose distances to the fitted rows X holds)."""
         check_is_fitted(self, "embedding_")
         X = X if hasattr(X, "shape") else np.asarray(X)
-        n_new = _num_samples(X)
+        n_new = num_samples(X)
         if n_new == 0:
             raise InputError("X has no rows; a minimum of 1 is required.")
         positions = np.empty((n_new, self._n_features_out))
         for rows in row_blocks(n_new, 96.0 * self.metric_.n_rows_):
-            D = np.asarray(self.metric_.pairwise(_safe_indexing(X, rows)), dtype=np.float64)
+            D = np.asarray(self.metric_.pairwise(safe_indexing(X, rows)), dtype=np.float64)
             positions[rows] = self.place(D)
         return positions
 

@@ -11,10 +11,10 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.cluster import KMeans
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import require_memory
+from prismap._params import Interval, StrOptions
 from prismap._random import as_generator, as_seed
 from prismap._spacing import far_threshold, position_spacing, typical_distance
 from prismap._threads import limit_threads, on_one_thread

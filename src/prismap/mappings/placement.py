@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from scipy.special import expit, logsumexp
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from prismap._affinities import calibrate, lower_perplexity
 from prismap._blocks import require_memory, row_blocks
+from prismap._params import Interval, StrOptions, num_samples
 from prismap._search import smallest
 from prismap._spacing import typical_spacing
 from prismap._threads import on_one_thread
 from prismap.mappings._inputs import as_positions
 from prismap.mappings._minimize import minimize_rows
 from prismap.mappings.base import Mapping
-from prismap.mappings.costs import nerv_placement, stress_placement, tsne_placement
+from prismap.mappings.costs import (
+    PLACEMENT_COSTS,
+    SPECTRAL,
+    STRESSES,
+    MapCost,
+    as_cost,
+    nerv_placement,
+    stress_placement,
+    tsne_placement,
+)
 from prismap.mappings.spectral_placement import spectral_placement
 
-#: Stress weighs a distance by this power of it, negative; closed forms of the other methods.
-POWERS = {"mds": 0, "sammon": 1, "elastic": 2}
-SPECTRAL = ("classical", "isomap", "lle", "mvu")
-PLACEMENT_COSTS = ("tsne", "nerv", *POWERS, *SPECTRAL)
 #: When a row's search ends: steps, or its gradient times the typical spacing of positions.
 MOST_STEPS, GRADIENT_TOLERANCE = 200, 1e-7
 
@@ -36,24 +41,18 @@ class DirectPlacement(Mapping):
 
     Parameters
     ----------
-    cost : str, default="tsne"
-        "tsne": KL(P || Q) of t-SNE with the new sample included. "nerv": ``gamma KL(p || q) + (1 - gamma) KL(q || p)``
-        of the sample's own neighbourhood. "mds", "sammon", "elastic": the stress against all fitted samples.
+    cost : str or MapCost, default="tsne"
+        What is minimised; a name stands for the `MapCost` with this name. "tsne": KL(P || Q) of t-SNE with the new
+        sample included. "nerv": ``gamma KL(p || q) + (1 - gamma) KL(q || p)`` of the sample's own neighbourhood. "mds",
+        "sammon", "elastic": the stress against all fitted samples.
         "classical" and "isomap": inner products with all fitted samples, from distances or from the lengths of paths
         over neighbours, in closed form. "lle" and "mvu": the weights that rebuild the sample from its neighbours, which
         place it among theirs.
     metric : str or metric object, default="euclidean"
         As in `KernelMap`. A fitted metric is used as it is.
-    perplexity : float, default=30
-        Effective number of neighbours, the same as that of the embedding ("tsne" and "nerv").
-    gamma : float in [0, 1], default=0.5
-        For "nerv". 1 asks that no neighbour is missed, 0 that no false neighbour is shown.
     n_init : int, default=3
         Number of starts: the mean position of the sample's neighbours, and the positions of its nearest fitted samples.
         The lowest cost wins.
-    n_neighbors : int or "auto", default="auto"
-        Neighbours of the graph ("isomap") or of the weights ("lle", "mvu"). "auto" is what the embeddings take: as few
-        as connect all samples, from 10 on for "lle", and 6 for "mvu".
 
     Attributes
     ----------
@@ -82,39 +81,34 @@ class DirectPlacement(Mapping):
     --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(60, 3))
-    >>> DirectPlacement(perplexity=10).fit(X, X[:, :2]).transform(X[:4] + 0.1).shape
+    >>> DirectPlacement(MapCost(perplexity=10)).fit(X, X[:, :2]).transform(X[:4] + 0.1).shape
     (4, 2)
     """
 
     _parameter_constraints: dict = {
-        "cost": [StrOptions(set(PLACEMENT_COSTS))],
+        "cost": [StrOptions(set(PLACEMENT_COSTS)), MapCost],
         "metric": [str, object],
-        "perplexity": [Interval(Real, 1, None, closed="left")],
-        "gamma": [Interval(Real, 0, 1, closed="both")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "n_neighbors": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(self, cost="tsne", *, metric="euclidean", perplexity=30, gamma=0.5, n_init=3, n_neighbors="auto"):
+    def __init__(self, cost="tsne", *, metric="euclidean", n_init=3):
         self.cost = cost
         self.metric = metric
-        self.perplexity = perplexity
-        self.gamma = gamma
         self.n_init = n_init
-        self.n_neighbors = n_neighbors
 
     @on_one_thread
     def fit(self, X, Y):
         """Keep rows X and their positions Y, shape (n, d)."""
         self._validate_params()
+        self._cost = cost = as_cost(self.cost, PLACEMENT_COSTS)
         n = self.keep(X, Y)
         self._length = typical_spacing(self.embedding_)
-        if self.cost in SPECTRAL:
+        if cost.name in SPECTRAL:
             require_memory(32.0 * n * n, f"The distances between {n} rows", "Fit on a sample of the rows.")
-            self._spectral = spectral_placement(self.cost, self.metric_, self.embedding_, self.n_neighbors)
-        elif self.cost not in POWERS:
-            self._perplexity = lower_perplexity(self.perplexity, n)
-        if self.cost == "tsne":
+            self._spectral = spectral_placement(cost.name, self.metric_, self.embedding_, cost.n_neighbors)
+        elif cost.name not in STRESSES:
+            self._perplexity = lower_perplexity(cost.perplexity, n)
+        if cost.name == "tsne":
             self._prepare_tsne(n)
         return self
 
@@ -122,13 +116,13 @@ class DirectPlacement(Mapping):
         """The cost of putting rows X at positions Z."""
         check_is_fitted(self, "embedding_")
         cost_of, _ = self._problem(np.asarray(self.metric_.pairwise(X), dtype=np.float64))
-        Z = as_positions(Z, _num_samples(X), "Z")
+        Z = as_positions(Z, num_samples(X), "Z")
         return cost_of(Z, np.arange(len(Z)))[0]
 
     def place(self, D):
         """Positions of rows from their distances D to all fitted rows: the best of all starts."""
         D = D.astype(np.float64, copy=False)
-        if self.cost in SPECTRAL:
+        if self._cost.name in SPECTRAL:
             return self._spectral.place(D)
         cost_of, weights = self._problem(D)
         nearest = smallest(D, min(self.n_init, D.shape[1]))[1]
@@ -143,18 +137,17 @@ class DirectPlacement(Mapping):
 
     def _problem(self, D):
         """The cost as a function of positions, and the weights that average neighbours to a start."""
-        Y = self.embedding_
-        if self.cost in SPECTRAL:
+        Y, name = self.embedding_, self._cost.name
+        if name in SPECTRAL:
             return self._spectral.cost(D), None
-        if self.cost in POWERS:
+        if name in STRESSES:
             near = 1 / np.maximum(np.square(D), 1e-12 * np.square(D).max(axis=1, keepdims=True) + 1e-300)
-            return lambda Z, rows: stress_placement(Z, Y, D[rows], POWERS[self.cost]), near / near.sum(
-                axis=1, keepdims=True
-            )
+            near /= near.sum(axis=1, keepdims=True)
+            return lambda Z, rows: stress_placement(Z, Y, D[rows], STRESSES[name]), near
         D2 = np.square(D)
         P, sigma = calibrate(D2, self._perplexity)
-        if self.cost == "nerv":
-            return lambda Z, rows: nerv_placement(Z, Y, P[rows], sigma[rows], self.gamma), P
+        if name == "nerv":
+            return lambda Z, rows: nerv_placement(Z, Y, P[rows], sigma[rows], self._cost.gamma), P
         of_others = expit(-(self._log_mass + 0.5 * D2 / np.square(self._sigma)))
         joint = (P + of_others) / (2 * (len(Y) + 1))
         return lambda Z, rows: tsne_placement(Z, Y, joint[rows], self._rest), P

@@ -5,8 +5,8 @@ from __future__ import annotations
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
+from prismap._params import Interval
 from prismap._search import smallest
 from prismap._spacing import typical_spacing
 from prismap.mappings.base import Mapping

@@ -16,12 +16,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._affinities import lower_perplexity, mean_bandwidth
 from prismap._blocks import WORKING_BYTES, require_memory, row_blocks
 from prismap._missing import require_complete
+from prismap._params import HasMethods, Interval, StrOptions
 from prismap._random import as_generator
 from prismap._search import check_n_neighbors, smallest
 from prismap.comparisons import Objects

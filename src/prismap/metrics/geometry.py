@@ -26,10 +26,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from prismap._missing import average_square, column_means, present_in, refuse_empty_rows, squared_over_present
+from prismap._params import StrOptions
 from prismap._validation import check_dissimilarity, check_rows, check_similarity
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics.anchors import FittedIndex, MatrixAnchors, VectorAnchors

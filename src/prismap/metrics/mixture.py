@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import squareform
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import require_memory, row_blocks
 from prismap._costs import JITTER
 from prismap._optimise import minimize
+from prismap._params import Interval, StrOptions
 from prismap._random import as_generator
 from prismap._search import check_n_neighbors, smallest
 from prismap._spectra import classical_scaling

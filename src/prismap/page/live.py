@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from prismap._validation import changed
-from prismap.embeddings import TSNE
+from prismap.embeddings import TSNE, GradientDescent
 from prismap.exceptions import InputError
 from prismap.learners import GMLVQ
 from prismap.map import PrisMap
@@ -119,7 +119,7 @@ def embed_again(model, supervision, fitted, start, progress, cancel):
     method = TSNE(
         init=start[fitted],
         perplexity=model.perplexity,
-        early_exaggeration=1.0,
+        descent=GradientDescent(early_exaggeration=1.0),
         max_iter=N_ITER,
         random_state=model.seed_,
     )

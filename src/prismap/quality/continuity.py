@@ -86,7 +86,7 @@ def perturbation_scores(
     Parameters
     ----------
     X : (n, d) rows, compared by Euclidean distances
-    Y : (n, 2) positions of the same rows, at a minimum of the cost: ``TSNE(tol=0)`` does all its iterations
+    Y : (n, 2) positions of the same rows, at a minimum of the cost: ``GradientDescent(tol=0)`` does all iterations
     length : float
         How far a row is moved, in units of X.
     perplexity : float, default=30

@@ -9,9 +9,9 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._blocks import require_memory
+from prismap._params import Interval, StrOptions
 from prismap._validation import check_rows, check_target_length
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.relevance.entropy import conditional_entropy

@@ -9,10 +9,10 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import TransformerTags
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
+from prismap._params import Interval, StrOptions, check_feature_names_in
 from prismap._random import as_generator
 from prismap._validation import check_rows
 from prismap.exceptions import InputError, PrismapWarning
@@ -244,7 +244,7 @@ class FeatureRelevance(BaseEstimator):
         """Names of the columns that `transform` gives."""
         check_is_fitted(self)
         if self.method == "weights":
-            return _check_feature_names_in(self, input_features)
+            return check_feature_names_in(self, input_features)
         return np.array([f"omega{row}" for row in range(len(self.omega_))], dtype=object)
 
     def __sklearn_tags__(self):

@@ -7,5 +7,6 @@ from prismap.target.making import encode_like, make_target
 
 __all__ = [
     "ClassTarget", "NoTarget", "RealTarget", "SeveralTarget", "Target", "TargetDecision", "deal_folds",
-    "decide_target", "draw_rows", "encode_like", "make_target", "plain_folds", "sample_rows", "shares", "shuffle_entries", "split_rows",
+    "decide_target", "draw_rows", "encode_like", "make_target", "plain_folds", "sample_rows", "shares",
+    "shuffle_entries", "split_rows",
 ]  # fmt: skip

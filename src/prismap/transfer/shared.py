@@ -8,9 +8,9 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from prismap._params import Interval, StrOptions
 from prismap._random import as_generator
 from prismap._threads import on_one_thread
 from prismap._validation import check_rows, check_target_length, encode_classes
