@@ -164,6 +164,7 @@ def load_model(path: Path, console: Console) -> Any:
 def fit_map(job: Job, console: Console) -> Any:
     """The fitted `PrisMap`; an option it refuses is the user's mistake."""
     from prismap._params import InvalidParameterError
+    from prismap.map.tables import with_table
 
     def follow(iteration: int, error: float, _: Any) -> bool:
         share = min(iteration / USUAL_ITERATIONS, 1.0)
@@ -183,7 +184,7 @@ def fit_map(job: Job, console: Console) -> Any:
             raise InputError(str(error)) from error
     for note in model.notes_:
         console.note(note)
-    return model.remember_table(job.encoding, index=job.ids)
+    return with_table(model, job.encoding, job.ids)
 
 
 def judge_map(model: Any, console: Console, budget: Any = None) -> Any:
@@ -201,9 +202,7 @@ def judge_map(model: Any, console: Console, budget: Any = None) -> Any:
 
 def map_positions(model: Any, page: PageData | None) -> tuple[NDArray[Any], NDArray[Any]]:
     """Positions of all rows that were given, and which of them are far; if there is a page, it has placed them."""
-    from prismap.page.of_map import all_positions
-
-    Y, far = all_positions(model, model.parts_) if page is None else (page.layers[0].positions, page.far)
+    Y, far = model.map_.placed if page is None else (page.layers[0].positions, page.far)
     return Y, np.asarray(far, dtype=bool)
 
 
@@ -216,7 +215,7 @@ def map_rows(job: Job, model: Any, Y: NDArray[Any], far: NDArray[Any]) -> dict[s
         "split": np.where(np.isin(np.arange(len(Y)), model.fit_rows_), "fit", "placed"),
         "far": far,
     }
-    if model.knows_trust():
+    if model.judgement_ is not None and model.judgement_.knows_trust:
         columns["trust"] = model.trust_.value
     if job.y is not None:
         several = job.y if isinstance(job.y, Mapping) else {"": job.y}
@@ -237,7 +236,8 @@ def draw(job: Job, model: Any, Y: NDArray[Any], folder: Path, console: Console) 
     figure = Figure(figsize=(8, 7), layout="constrained")  # without pyplot: no window, no global state
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    display: Any = MapDisplay(Y, model.shown_target(), model.shown_classes(), job.title)
+    target = model.map_.given.target.shown
+    display: Any = MapDisplay(Y, target.values if target.exists else None, target.classes, job.title)
     display.plot(axes)
     with written_aside(folder / PICTURE) as aside:
         figure.savefig(aside, dpi=150, bbox_inches="tight")  # a wide map leaves no empty paper

@@ -67,7 +67,7 @@ def read_rows(
     args: argparse.Namespace, console: Console, apart: Sequence[str] = ()
 ) -> tuple[Table, NDArray[np.float64]]:
     """The table, and its features as numbers; columns `apart` are no features."""
-    from prismap.map.quantities import with_quantities
+    from prismap.map.tables import with_quantities
 
     cells = reader_of(args.data) == "cells"
     if args.rep is not None and not cells:

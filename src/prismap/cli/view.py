@@ -185,7 +185,7 @@ def raw_values(column: Any) -> NDArray[Any]:
 
 def labels_for(model: Any, target: NDArray[Any] | None) -> NDArray[Any] | None:
     """The target in the model's own labels: files know text and numbers only."""
-    from prismap.map.quantities import as_quantity
+    from prismap.map.tables import as_quantity
 
     classes = getattr(model, "classes_", None)
     if target is None:

@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 from prismap._blocks import row_blocks
 from prismap.exceptions import InputError
 from prismap.map import PrisMap
-from prismap.map.known import KnownRows
+from prismap.map.exact_rows import KnownRows
 from prismap.mappings import InverseMap
 from prismap.metrics import FisherMetric, Parzen
 

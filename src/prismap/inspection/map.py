@@ -44,7 +44,8 @@ class MapDisplay(Brief):
     @classmethod
     def from_map(cls, model):
         """From a fitted `PrisMap`: all rows it was given."""
-        return cls(model.positions(), model.shown_target(), model.shown_classes())
+        target = model.map_.given.target.shown
+        return cls(model.positions(), target.values if target.exists else None, target.classes)
 
     def plot(self, ax=None, *, color=None, palette=None, labels=None, legend=True, size=None, alpha=0.85):
         """Draw the points: classes by colour with a legend, numbers with a colour bar, no target in grey.

@@ -175,7 +175,7 @@ class ObjectData:
 
     def known_to(self, fitted: PrisMap) -> ObjectData:
         """The objects as the map knows them, if it was fitted to just these: no pair is then compared again."""
-        own = fitted.fitted_rows()
+        own = fitted.map_.rows
         if len(own) != len(self.rows) or not all(a is b for a, b in zip(own.objects, self.rows.objects, strict=True)):
             return self
         known = copy(self)
@@ -215,7 +215,7 @@ class ObjectData:
 
     def behind_held_out(self, fitted: PrisMap, train: np.ndarray, test: np.ndarray) -> np.ndarray:
         """The numbers of the objects behind the places of the objects `test`; known values are not computed again."""
-        back = pre_images_of(fitted, fitted.fitted_rows(), fitted.embedding_)
+        back = pre_images_of(fitted, fitted.map_.rows, fitted.embedding_)
         return train[fitted.fit_rows_][back(fitted.transform(self.rows[test]))]
 
     def off_surface(self, fitted: PrisMap, behind: np.ndarray) -> float:
@@ -223,9 +223,9 @@ class ObjectData:
 
         The spread about the mean needs no mean: ``sum_i d^2(x_i, m) = sum_ij d^2(x_i, x_j) / 2n``.
         """
-        if self.rows is not fitted.fitted_rows() or fitted.parts_.is_large:
+        if self.rows is not fitted.map_.rows or fitted.map_.is_large:
             return float("nan")
-        D2 = fitted.parts_.data.pairwise() ** 2
+        D2 = fitted.map_.data.pairwise() ** 2
         spread = D2.sum() / (2 * len(D2))
         return float(np.sqrt(D2[np.arange(len(D2)), behind].sum() / spread)) if spread > 0 else 0.0
 
@@ -300,9 +300,9 @@ def pre_images_of(fitted: PrisMap, rows: ObjectRows, positions: np.ndarray) -> P
     Values between rows that the map was fitted to are known. Others are compared no further, and neither are those of
     a large map: there the nearest on the map stands behind a place.
     """
-    if rows is not fitted.fitted_rows() or fitted.parts_.is_large:
+    if rows is not fitted.map_.rows or fitted.map_.is_large:
         return PreImages(positions)
-    return PreImages(positions, partial(among, fitted.parts_.data.pairwise() ** 2))
+    return PreImages(positions, partial(among, fitted.map_.data.pairwise() ** 2))
 
 
 # --- checks ---

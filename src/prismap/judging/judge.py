@@ -82,6 +82,11 @@ class Judgement:
     report: MapReport
     comparison: Comparison | None = None
 
+    @property
+    def knows_trust(self) -> bool:
+        """Whether enough samples were judged to tell how far others can be trusted."""
+        return self.report.trust is not None
+
 
 def judge_subject(
     subject: Subject, *, budget: Any = "full", n_permutations: int | None = None, callback: Any = None

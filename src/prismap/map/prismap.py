@@ -126,6 +126,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         The fitted metric: a `FisherMetric`, the one that was given, or the data's own without a target.
     map_ : `prismap.map.FittedMap`
         The fitted map as a plain value, which is judged, shown, saved and served.
+    judgement_ : `prismap.judging.Judgement` or None
+        The report, with the maps that the map was compared with; None before `report`.
     rows_, y_ : arrays
         The samples given to `fit` after validation, and their target (codes, numbers or None).
     times_ : dict
@@ -184,7 +186,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         "random_state": ["random_state"],
     }
 
-    _judgement: Judgement | None = None
+    judgement_: Judgement | None = None
     _trust: Any = None
 
     def __init__(
@@ -234,7 +236,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             )
         # Not fitted, rather than half of a former map and half of this one, if anything goes wrong from here on.
         self.__dict__.pop("map_", None)
-        self._judgement = self._trust = None
+        self.judgement_ = self._trust = None
         params = {name: value for name, value in self.get_params(deep=False).items() if name != "random_state"}
         recipe = Recipe(**params, seed=as_seed(self.random_state))
         index, name = row_names(X), getattr(y, "name", None)
@@ -346,8 +348,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Y, far = self.place(adata)
         adata.obsm[key] = Y
         adata.obs["prismap_far"] = far
-        judged = self._judgement
-        if judged is not None and judged.report.trust is not None:
+        judged = self.judgement_
+        if judged is not None and judged.knows_trust:
             adata.obs["prismap_trust"] = self.trust(adata, positions=(Y, far))
         adata.uns["prismap"] = story_of_cells(self.map_, None if judged is None else judged.report)
 
@@ -466,7 +468,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.added_rows_ = added = new_landmarks(fitted, rows, most)
         if len(added):
             self.map_ = extended(fitted, rows[added], values[added])
-            self._judgement = self._trust = None
+            self.judgement_ = self._trust = None
         return self
 
     def _place(self, X):
@@ -511,7 +513,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             As in `fit`.
         """
         check_is_fitted(self, "map_")
-        judged = self._judgement
+        judged = self.judgement_
         better = judged is not None and budget == "full" and judged.report.budget == "quick"
         if judged is None or (better and judged.comparison is not None):
             with Progress("verdict", verbose) as progress:
@@ -522,7 +524,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self._trust = None
         if repairs:
             judged = replace(judged, report=with_repairs(judged.report, self.map_))
-        self._judgement = judged
+        self.judgement_ = judged
         return judged.report
 
     @property
@@ -547,10 +549,10 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _judged_trust(self) -> Judgement:
         """The judgement, which must know how far rows can be trusted."""
-        judged = self._judgement
+        judged = self.judgement_
         if judged is None:
             raise NotFittedError("trust_ needs the held-out rows of report(): call it first.")
-        if judged.report.trust is None:
+        if not judged.knows_trust:
             raise NotFittedError(
                 "trust_ is not known for this map: too few rows have a target, or there is none and no columns either "
                 "that could be permuted (vectors have them)."
@@ -587,7 +589,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def save(self, path, *, extra_header=None):
         """Write the map to one file without pickle. A map that `load` reads gives the same positions."""
         check_is_fitted(self, "map_")
-        report = None if self._judgement is None else self._judgement.report
+        report = None if self.judgement_ is None else self.judgement_.report
         save_map(self.map_, path, report, extra_header or {})
 
     @classmethod
@@ -602,7 +604,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if stored.fitted.given.feature_names is not None:
             model.feature_names_in_ = stored.fitted.given.feature_names
         model.map_, model.extra_header_ = stored.fitted, stored.extra
-        model._judgement = None if stored.report is None else Judgement(stored.report)
+        model.judgement_ = None if stored.report is None else Judgement(stored.report)
         return model
 
     def __sklearn_tags__(self):

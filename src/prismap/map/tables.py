@@ -152,9 +152,14 @@ def fit_table(
         warnings.filterwarnings("ignore", message=".* columns are constant", category=PrismapWarning)
         model.fit(ready.X, ready.y, callback=callback, verbose=verbose)
     index = row_names(table) if rows.ids is None else rows.ids
-    fitted = model.map_
-    given = replace(fitted.given, encoding=ready.encoding, row_names=index)
-    model.map_ = replace(fitted, given=given, notes=(*fitted.notes, *ready.notes))
+    return with_table(model, ready.encoding, index, ready.notes)
+
+
+def with_table(model: Any, encoding: TableEncoding | None, index: Any, notes: tuple[str, ...] = ()) -> Any:
+    """A fitted `PrisMap` that reads tables by this encoding from now on; `index` names the rows."""
+    fitted: FittedMap = model.map_
+    given = replace(fitted.given, encoding=encoding, row_names=index)
+    model.map_ = replace(fitted, given=given, notes=(*fitted.notes, *notes))
     return model
 
 

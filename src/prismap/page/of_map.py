@@ -14,27 +14,31 @@ import scipy.sparse as sp
 
 from prismap.comparisons.shown import shown_text
 from prismap.inspection.map import MapDisplay
+from prismap.judging.judge import Judgement
+from prismap.judging.refits import Permuted
+from prismap.map.fitted import FittedMap, Given, like_rows
+from prismap.map.judged import MadeMap
 from prismap.map.medoids import medoids_of
-from prismap.metrics.several import column_of, is_several, shown_column
-from prismap.page.data import Curve, Layer, Neighbors, PageData, Relevance, Target
+from prismap.page.data import Curve, Layer, Neighbors, PageData, Relevance
+from prismap.page.data import Target as PageTarget
 from prismap.page.document import show_in_notebook, write_html
 from prismap.page.of_model import with_model
-from prismap.quality import local_quality
+from prismap.quality import TargetScore, Trust, local_quality
+from prismap.quality.votes import VOTERS
 from prismap.relevance import column_relevance
 from prismap.tables import label_texts
+from prismap.target import ClassTarget, SeveralTarget, Target, shuffle_entries
 
 #: Up to so many fitted rows it is told how well each keeps its neighbours: that takes all distances.
 MOST_JUDGED_ROWS = 10_000
 NOT_JUDGED = "This map has not been judged: how far it can be trusted is not known."
-#: Neighbours of a row that are looked at.
-N_NEIGHBORS = 10
 #: Room for the columns of sparse rows once they are spread out.
 SPARSE_BYTES = 200_000_000
 
 
 def page_of(
-    model, *, title="prismap", columns=None, images=None, row_ids=None, features=True, target_name=None,
-    judge=True, verbose=None,
+    model: Any, *, title: str = "prismap", columns: Any = None, images: Any = None, row_ids: Any = None,
+    features: bool = True, target_name: str | None = None, judge: bool = True, verbose: int | None = None,
 ) -> PageData:  # fmt: skip
     """The page of a fitted `PrisMap`: all rows on the map and its baselines, the verdict and its curves.
 
@@ -44,134 +48,89 @@ def page_of(
     of them. `judge=False` makes the page of a map without judging it, and the page says so. `verbose` is as in
     `PrisMap.report`.
     """
-    target_name = target_name or given_name(model) or "target"
-    row_ids = given_ids(model) if row_ids is None else row_ids
-    own, left_out = data_columns(model) if features else ({}, 0)
-    columns = {**own, **given_columns(columns)}
-    shown = {**object_columns(model), **other_targets(model), **columns}
-    Y, far = all_positions(model, model.parts_)
-    split = np.full(len(Y), "placed", dtype=object)
-    split[model.fit_rows_] = "fitted"
-    page = PageData(
-        layers=[Layer("map", "map", Y, "the map" if model.target_ == "none" else "coloured by the true target")],
-        title=title, target=replace(page_target(model), name=target_name), columns=shown,
-        split=split.tolist() if len(set(split)) > 1 else None, far=far,
-        quality=fitted_quality(model, len(Y)), images=images, row_ids=row_ids, notes=(NOT_JUDGED,),
-        relevance=map_relevance(model, columns), left_out=left_out, neighbors=fitted_neighbors(model),
+    page = page_of_map(
+        model.map_, title=title, columns=columns, images=images, row_ids=row_ids, features=features,
+        target_name=target_name,
     )  # fmt: skip
     return judged_page(page, model, verbose=verbose) if judge else page
 
 
-def judged_page(page, model, *, verbose=None) -> PageData:
-    """The page of a map with its verdict, and with the maps that it was compared with."""
+def judged_page(page: PageData, model: Any, *, verbose: int | None = None) -> PageData:
+    """The page of a `PrisMap` with its verdict; the map is judged if it was not."""
     report = model.report(verbose=verbose)
-    layers = list(page.layers)
-    # A map read from a file has its report, but no longer its twins.
-    if model.twins_ is not None and model.target_ != "none":
-        unsupervised, _ = all_positions(model, model.twins_.unsupervised)
-        layers.append(Layer("unsupervised", "without target", unsupervised, "the same rows, the target left out"))
-        layers += [permuted_layer(model, report.scores[0])] if report.scores else []  # none if every class is rare
-    notes = (*report.notes, *(note for note in page.notes if note != NOT_JUDGED))
-    curves = [Curve(name, one.k, one.value) for name, one in report.structure.items()]
-    columns = {**page.columns, **trust_column(model, report, page.columns)}
-    return replace(page, columns=columns, layers=layers, report=report.to_dict(), curves=curves, notes=notes)
+    return with_verdict(page, model.map_, model.judgement_, None if report.trust is None else model.trust_)
 
 
-def trust_column(model, report, columns):
-    """How far each row can be trusted, as one more column of a judged map; by another name where that one is taken."""
-    if report is None or report.trust is None:
-        return {}
-    return {"trust" if "trust" not in columns else "trust in the map": model.trust_.value}
+# --- the map ----------------------------------------------------------------------------------------------------------
 
 
-def all_positions(model: Any, parts: Any, rows_fitted: Any = None) -> Any:
-    """Positions of all rows given to `fit` on a map of some of them, and which of them are far from those."""
-    if parts is model.parts_:
-        return model.placed_rows()
-    fitted = model.fit_rows_ if rows_fitted is None else model.fit_rows_[rows_fitted]
-    Y, far = np.empty((model.rows_.shape[0], parts.positions.shape[1])), np.zeros(model.rows_.shape[0], dtype=bool)
-    others = np.setdiff1d(np.arange(len(Y)), fitted)
-    Y[fitted] = parts.positions
-    Y[others], distance = parts.place_some(model.rows_, others, fitted)
-    far[others] = distance > parts.far_threshold
-    return Y, far
-
-
-def permuted_layer(model, score):
-    """The map of a permuted target, coloured by that target first: by the true one it looks like a success."""
-    twins = model.twins_
-    Y, _ = all_positions(model, twins.permuted, twins.permuted_rows)
-    what, shown = ("labels", ".0%") if model.target_ == "class" else ("values", ".2f")
-    error, chance = (format(value, shown).replace("%", " %") for value in (score.permuted.mean, score.chance))
-    return Layer(
-        "permuted", "permuted target", Y,
-        f"Made with shuffled {what}, coloured by the true ones: what separates here is in the data themselves, the "
-        "target did not put it there.",
-        replace(page_target(model, permuted_target(model)), name=f"shuffled {what}"),
-        f"Made with shuffled {what} and coloured by them: order among these colours would be invented. Their "
-        f"{score.name} is {error}, by chance {chance}.",
+def page_of_map(
+    fitted: FittedMap, *, title: str, columns: Any, images: Any, row_ids: Any, features: bool, target_name: str | None
+) -> PageData:
+    """The page of a map that was not judged."""
+    given = fitted.given
+    own, left_out = data_columns(fitted) if features else ({}, 0)
+    columns = {**own, **given_columns(columns)}
+    Y, far = fitted.placed
+    split = np.full(len(Y), "placed", dtype=object)
+    split[given.fitted] = "fitted"
+    what = "coloured by the true target" if given.target.exists else "the map"
+    return PageData(
+        layers=[Layer("map", "map", Y, what)], title=title,
+        target=replace(page_target(given.target), name=target_name or given_name(given) or "target"),
+        columns={**object_columns(fitted), **other_targets(given.target), **columns},
+        split=split.tolist() if len(set(split)) > 1 else None, far=far, quality=fitted_quality(fitted), images=images,
+        row_ids=given_ids(given) if row_ids is None else row_ids, notes=(NOT_JUDGED,),
+        relevance=map_relevance(fitted, columns), left_out=left_out, neighbors=fitted_neighbors(fitted),
     )  # fmt: skip
 
 
-def permuted_target(model):
-    """The shuffled target of the permuted map; rows that were placed on it have theirs shuffled among each other."""
-    twins = model.twins_
-    fitted = model.fit_rows_[twins.permuted_rows]
-    others = np.setdiff1d(np.arange(len(model.y_)), fitted)
-    shuffled = model.y_.copy()
-    shuffled[others] = model.y_[np.random.default_rng(model.seed_).permutation(others)]
-    shuffled[fitted] = twins.permuted_target
-    return shuffled
+def page_target(target: Target) -> PageTarget:
+    """The target in the page's terms: of several the first."""
+    shown = target.shown
+    if not shown.exists:
+        return PageTarget()
+    if isinstance(shown, ClassTarget):
+        return PageTarget(kind="class", classes=[str(name) for name in shown.classes], codes=shown.values)
+    return PageTarget(kind="real", values=shown.values)
 
 
-def page_target(model, y=None):
-    """The target in the page's terms; `y` stands in for the map's own."""
-    if model.target_ == "none":
-        return Target()
-    y = shown_column(model.y_ if y is None else y, model.target_)
-    if model.shown_classes() is None:
-        return Target(kind="real", values=y)
-    return Target(kind="class", classes=[str(name) for name in model.shown_classes()], codes=y)
-
-
-def other_targets(model):
+def other_targets(target: Target) -> dict[str, Any]:
     """The targets that the page is not coloured by at first, as columns by name."""
-    if not is_several(model.target_):
+    if not isinstance(target, SeveralTarget):
         return {}
-    found = {}
-    for t, (name, classes) in enumerate(zip(model.target_names_, model.classes_, strict=True)):
-        values = column_of(model.y_, model.target_, t)
-        found[name] = values if classes is None else np.array([*map(str, classes), None], dtype=object)[values]
-    return {name: found[name] for name in model.target_names_[1:]}
+    columns = zip(target.names[1:], target.columns[1:], strict=True)
+    return {
+        name: np.array(one.texts, dtype=object) if isinstance(one, ClassTarget) else one.values for name, one in columns
+    }
 
 
-def data_columns(model):
+def data_columns(fitted: FittedMap) -> tuple[dict[str, Any], int]:
     """The features of vectors by name, and how many are left out: of sparse rows those that vary least."""
-    if model.parts_.data.is_matrix:
+    if fitted.data.is_matrix:
         return {}, 0
-    rows, n_columns = model.rows_, model.rows_.shape[1]
-    names = [str(name) for name in getattr(model, "feature_names_in_", [f"x{j}" for j in range(n_columns)])]
-    kept = np.arange(n_columns)
+    rows, names = fitted.given.rows, fitted.given.column_names
+    kept = np.arange(len(names))
     if sp.issparse(rows):
         room = max(1, SPARSE_BYTES // (4 * rows.shape[0]))
         variance = np.asarray(rows.multiply(rows).mean(axis=0)) - np.asarray(rows.mean(axis=0)) ** 2
         kept = np.sort(np.argsort(-variance.ravel(), kind="stable")[:room])
         rows = rows[:, kept].astype(np.float32).toarray()
-    return {names[j]: rows[:, place] for place, j in enumerate(kept)}, n_columns - len(kept)
+    return {names[j]: rows[:, place] for place, j in enumerate(kept)}, len(names) - len(kept)
 
 
-def given_name(model):
+def given_name(given: Given) -> str | None:
     """What the target was called where it came from; None if it had no name."""
-    names = getattr(model, "target_names_", ())
-    return names[0] if names else getattr(model.encoding_, "target", None) or getattr(model, "target_name_", None)
+    if isinstance(given.target, SeveralTarget):
+        return given.target.names[0]
+    return getattr(given.encoding, "target", None) or given.target_name
 
 
-def given_ids(model):
+def given_ids(given: Given) -> Any:
     """The names of the rows in the table that the map was made of; None where they are only numbered."""
-    names = model.index_
-    if names is None or len(names) != model.rows_.shape[0]:
+    if given.row_names is None or len(given.row_names) != len(given):
         return None
-    names = np.asarray(names)
+    names = np.asarray(given.row_names)
     counted = names.dtype.kind in "iu" and np.array_equal(names, np.arange(len(names)))
     return None if counted else label_texts(names)
 
@@ -185,51 +144,98 @@ def given_columns(columns):
     return {str(name): np.asarray(values) for name, values in columns.items()}
 
 
-def map_relevance(model, columns):
+def map_relevance(fitted: FittedMap, columns: dict[str, Any]) -> Relevance | None:
     """How much each column says about the neighbourhoods of the fitted rows."""
-    fitted = {name: np.asarray(values)[model.fit_rows_] for name, values in columns.items()}
-    judged = column_relevance(fitted, model.embedding_, random_state=model.seed_)
+    of_fitted = {name: np.asarray(values)[fitted.given.fitted] for name, values in columns.items()}
+    judged = column_relevance(of_fitted, like_rows(fitted.positions, fitted.rows), random_state=fitted.seed)
     if judged is None:
         return None
     names = judged.feature_names_in_.tolist()
     return Relevance(names, judged.relevance_, judged.baseline_, judged.spread_, judged.threshold_)
 
 
-def fitted_neighbors(model):
+def fitted_neighbors(fitted: FittedMap) -> Neighbors | None:
     """The ten nearest of each fitted row among them, in the data and in the metric of the map."""
-    n_rows = len(model.embedding_)
-    n_neighbors = min(N_NEIGHBORS, n_rows - 2)
+    n_rows, data, metric = len(fitted.positions), fitted.data, fitted.metric
+    n_neighbors = min(VOTERS, n_rows - 2)
     if n_neighbors < 1 or n_rows > MOST_JUDGED_ROWS:
         return None
-    data, metric = model.parts_.data, model.metric_
     by_metric = None if metric is data else metric.kneighbors(None, n_neighbors)[1]
-    return Neighbors(model.fit_rows_, data.kneighbors(None, n_neighbors)[1], by_metric)
+    return Neighbors(fitted.given.fitted, data.kneighbors(None, n_neighbors)[1], by_metric)
 
 
-def fitted_quality(model, n_rows):
+def fitted_quality(fitted: FittedMap) -> np.ndarray | None:
     """Share of each fitted row's ten nearest neighbours that the map keeps; NaN for placed rows."""
-    Y = model.embedding_
-    n_neighbors = min(N_NEIGHBORS, len(Y) - 2)
+    Y = like_rows(fitted.positions, fitted.rows)
+    n_neighbors = min(VOTERS, len(Y) - 2)
     if n_neighbors < 1 or len(Y) > MOST_JUDGED_ROWS:
         return None
-    kept = local_quality(None, Y, n_neighbors=n_neighbors, metric=model.metric_)
-    quality = np.full(n_rows, np.nan)
-    quality[model.fit_rows_] = kept
+    quality = np.full(len(fitted.given), np.nan)
+    quality[fitted.given.fitted] = local_quality(None, Y, n_neighbors=n_neighbors, metric=fitted.metric)
     return quality
 
 
-def object_columns(model: Any) -> dict[str, np.ndarray]:
+def object_columns(fitted: FittedMap) -> dict[str, np.ndarray]:
     """Columns "object" and "most typical of"; none for rows that are no objects."""
-    if model.parts_.data.kind != "objects":
+    if fitted.data.kind != "objects":
         return {}
-    texts = np.array([shown_text(thing) for thing in model.rows_.objects], dtype=object)
+    texts = np.array([shown_text(thing) for thing in fitted.given.rows.objects], dtype=object)
     groups: dict[int, list[str]] = {}
-    for one in medoids_of(model):
+    for one in medoids_of(fitted):
         groups.setdefault(one["row"], []).append(one["of"])
     if not groups:
         return {"object": texts}
     typical = np.array([", ".join(groups[row]) if row in groups else None for row in range(len(texts))], dtype=object)
     return {"object": texts, "most typical of": typical}
+
+
+# --- its verdict ------------------------------------------------------------------------------------------------------
+
+
+def with_verdict(page: PageData, fitted: FittedMap, judgement: Judgement, trust: Trust | None) -> PageData:
+    """The page of a map with its verdict, and with the maps that it was compared with."""
+    report, comparison, layers = judgement.report, judgement.comparison, list(page.layers)
+    # A map read from a file has its report, but no longer the maps that it was compared with.
+    if comparison is not None and isinstance(comparison.plain, MadeMap):
+        unsupervised, _ = fitted.place_given(comparison.plain.fitted)
+        layers.append(Layer("unsupervised", "without target", unsupervised, "the same rows, the target left out"))
+        if report.scores and comparison.permuted:  # none if every class is rare
+            layers.append(permuted_layer(fitted, comparison.permuted[0], report.scores[0]))
+    notes = (*report.notes, *(note for note in page.notes if note != NOT_JUDGED))
+    curves = [Curve(name, one.k, one.value) for name, one in report.structure.items()]
+    name = "trust" if "trust" not in page.columns else "trust in the map"
+    columns = page.columns if trust is None else {**page.columns, name: trust.value}
+    return replace(page, columns=columns, layers=layers, report=report.to_dict(), curves=curves, notes=notes)
+
+
+def permuted_layer(fitted: FittedMap, permuted: Permuted, score: TargetScore) -> Layer:
+    """The map of a permuted target, coloured by that target first: by the true one it looks like a success."""
+    assert isinstance(permuted.made, MadeMap)
+    Y, _ = fitted.place_given(permuted.made.fitted, permuted.rows)
+    what, shown = ("labels", ".0%") if isinstance(fitted.target, ClassTarget) else ("values", ".2f")
+    null = [] if score.permuted is None else [score.permuted.mean]
+    error, chance = (format(value, shown).replace("%", " %") for value in (*null, score.chance))
+    return Layer(
+        "permuted", "permuted target", Y,
+        f"Made with shuffled {what}, coloured by the true ones: what separates here is in the data themselves, the "
+        "target did not put it there.",
+        replace(page_target(permuted_target(fitted, permuted)), name=f"shuffled {what}"),
+        f"Made with shuffled {what} and coloured by them: order among these colours would be invented. Their "
+        f"{score.name} is {error}, by chance {chance}.",
+    )  # fmt: skip
+
+
+def permuted_target(fitted: FittedMap, permuted: Permuted) -> Target:
+    """The shuffled target of the permuted map; rows that were placed on it have theirs shuffled among each other."""
+    given = fitted.given
+    on_map = given.fitted[permuted.rows]
+    others = np.setdiff1d(np.arange(len(given)), on_map)
+    shuffled = shuffle_entries(given.target.values, others, np.random.default_rng(fitted.seed))
+    shuffled[on_map] = permuted.target.values
+    return given.target.with_values(shuffled)
+
+
+# --- the page as a file and in a notebook -----------------------------------------------------------------------------
 
 
 def write_page(fitted: Any, path: str | os.PathLike[str], *, model: Any = None, **options: Any) -> Path:
@@ -241,7 +247,7 @@ def write_page(fitted: Any, path: str | os.PathLike[str], *, model: Any = None, 
 def show_page(fitted: Any, *, judge: bool = True, verbose: int | None = None, **options: Any) -> Any:
     """The page of a fitted `PrisMap` in a notebook: the map at once, the verdict when it is there."""
     page = page_of(fitted, judge=False, **options)
-    if judge and fitted.report_dict() is not None:
+    if judge and fitted.judgement_ is not None:
         page, judge = judged_page(page, fitted), False
 
     def later(callback: Any) -> Any:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from prismap.inspection.model_view import ModelView
 from prismap.page.data import PageData, Raster, Target
 
@@ -16,10 +14,9 @@ RESOLUTION = 200
 
 def with_model(page: PageData, fitted: Any, model: Any) -> PageData:
     """The page of a fitted `PrisMap` with what a trained model says at every place and of every row."""
-    y = fitted.shown_target()
-    if fitted.shown_classes() is not None:
-        y = np.array([*fitted.shown_classes(), None], dtype=object)[y]
-    return with_view(page, ModelView.from_estimator(model, fitted.rows_, y, map=fitted, grid_resolution=RESOLUTION))
+    given = fitted.map_.given
+    y = given.target.shown.named if given.target.exists else None
+    return with_view(page, ModelView.from_estimator(model, given.rows, y, map=fitted, grid_resolution=RESOLUTION))
 
 
 def with_view(page: PageData, view: ModelView) -> PageData:

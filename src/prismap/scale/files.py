@@ -27,8 +27,8 @@ from prismap._version import __version__
 from prismap.bundle import arrow_column, map_writer, read_bundle, written_aside
 from prismap.exceptions import FileFormatError, InputError, MissingExtraError
 from prismap.map import PrisMap
-from prismap.map.votes import votes_of
-from prismap.scale.objects import placed_objects
+from prismap.map.votes import votes_at
+from prismap.scale.objects import knows_trust, placed_objects
 from prismap.scale.records import Mapped, Part, failed
 from prismap.tables import TextColumn, arrow_batches, encoding_of, read_batches, reader_of, table_from_arrow
 from prismap.tables.table import chosen_names
@@ -172,7 +172,7 @@ class Tally:
     """What was noticed, added up over the batches."""
 
     def __init__(self, model):
-        known = model.shown_classes() if hasattr(model, "shown_classes") else getattr(model, "classes_", None)
+        known = model.map_.given.target.shown.classes if hasattr(model, "map_") else getattr(model, "classes_", None)
         self.known = None if known is None else {str(value) for value in known}
         self.rows = self.far = 0
         self.filled: Counter[str] = Counter()
@@ -207,7 +207,7 @@ def batch_rows(n_features: int) -> int:
 
 def _placed(part: Part, model, tally: Tally) -> Iterator[dict[str, Any]]:
     """The columns of the output, a batch at a time; ids and target as the source has them."""
-    if model.parts_.data.kind == "objects":
+    if model.map_.data.kind == "objects":
         yield from placed_objects(part.source, model, tally)
         return
     encoding = encoding_of(model)
@@ -239,8 +239,8 @@ def without_names(model):
 def placed_columns(model, X) -> dict[str, Any]:
     """What is known of rows of features: ``x``, ``y``, ``far``, ``distance``, ``trust``, and what is around them."""
     Y, far, distance = model.place(X, return_distance=True)
-    trust = {"trust": model.trust(X, positions=(Y, far))} if model.knows_trust() else {}
-    return {"x": Y[:, 0], "y": Y[:, 1], "far": far, "distance": distance, **trust, **votes_of(model, Y)}
+    trust = {"trust": model.trust(X, positions=(Y, far))} if knows_trust(model) else {}
+    return {"x": Y[:, 0], "y": Y[:, 1], "far": far, "distance": distance, **trust, **votes_at(model.map_, Y)}
 
 
 def _batches(part: Part, encoding, kind, n_rows) -> Iterator[tuple[Any, Any, Any, dict[str, Any]]]:

@@ -94,7 +94,7 @@ def _run(waiting, job, engine, address, n_workers, meter) -> Iterator[Mapped]:
 def compares_objects(model) -> bool:
     """Whether the rows of a map, or of the file of one, are objects."""
     if isinstance(model, PrisMap):
-        return model.parts_.data.kind == "objects"
+        return model.map_.data.kind == "objects"
     return "objects" in read_bundle(model_path(model)).arrays
 
 

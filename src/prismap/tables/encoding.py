@@ -183,7 +183,7 @@ class TableEncoding:
 
 def encoding_of(model: Any) -> TableEncoding:
     """How tables for a map are read: as the map's own was; its columns as they are, if it was made of an array."""
-    if hasattr(model, "parts_") and model.parts_.data.kind == "objects":
+    if hasattr(model, "map_") and model.map_.data.kind == "objects":
         raise InputError(
             "this map is made of objects, and a table holds none: place new ones in Python, "
             "PrisMap.load(path).transform(objects)."
