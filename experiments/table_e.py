@@ -51,7 +51,7 @@ from prismap.inspection.responses import Responder
 from prismap.inspection.tasks import Answer
 from prismap.learners import RSLVQ
 from prismap.metrics import FisherMetric
-from prismap.quality import correlation
+from prismap.quality.fidelity import correlation
 
 READING = """
 Fisher is better in all fifteen pairs. Rows of usps left out of *both* maps: 95.3 % against 92.7 % (ICPRAM 2013: 92 and

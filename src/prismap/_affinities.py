@@ -128,7 +128,7 @@ def joint_affinities(distances, indices, perplexity):
     return sp.csr_matrix(symmetrised(P))
 
 
-def lower_perplexity(perplexity, n_rows, *, what="rows"):
+def lower_perplexity(perplexity: float, n_rows: int, *, what: str = "rows") -> float:
     """The perplexity, or the (n - 1) / 3 that n rows allow, with a warning."""
     most = max(1.0, (n_rows - 1) / 3)
     if perplexity > most:

@@ -47,7 +47,7 @@ class Neighbors(tuple):
         return f"<{k} neighbours of {n} rows, {self.method}, recall {self.recall:.3f}{counted}>"
 
 
-def smallest(D, n_neighbors):
+def smallest(D: np.ndarray, n_neighbors: int) -> tuple[np.ndarray, np.ndarray]:
     """The `n_neighbors` smallest entries of each row of D, ascending (ties by column): values and columns."""
     values, columns = candidates(D, n_neighbors)
     order = np.argsort(values, axis=1, kind="stable")[:, :n_neighbors]

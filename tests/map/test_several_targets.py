@@ -7,7 +7,10 @@ from prismap import PrisMap
 from prismap.exceptions import FileFormatError, InputError
 from prismap.map.several import joint_score
 from prismap.metrics import FisherMetric
-from prismap.quality import Estimate, MapReport, NullResult, TargetScore
+from prismap.quality import MapReport
+from prismap.quality.estimates import Estimate
+from prismap.quality.null import NullResult
+from prismap.quality.scores import TargetScore
 
 N = 70
 OPTIONS = {"method": "mds", "supervision": 0.8, "perplexity": 10, "random_state": 0}

@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 
 from prismap.quality import (
-    Estimate,
-    TargetScore,
     chance_error,
     chance_nrmse,
-    chance_steps,
     knn_error,
     knn_nrmse,
     knn_rank_correlation,
@@ -18,6 +15,9 @@ from prismap.quality import (
     knn_steps,
 )
 from prismap.quality.errors import errors_of
+from prismap.quality.estimates import Estimate
+from prismap.quality.knn import chance_steps
+from prismap.quality.scores import TargetScore
 from prismap.target import NoTarget, RealTarget, make_target
 
 

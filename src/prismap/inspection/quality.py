@@ -7,7 +7,8 @@ from typing import Any
 
 from prismap._optional import import_extra
 from prismap.exceptions import InputError
-from prismap.quality import RankCurve, r_nx
+from prismap.quality import r_nx
+from prismap.quality.estimates import RankCurve
 
 LABELS = {"q_nx": "$Q_{NX}(k)$", "r_nx": "$R_{NX}(k)$"}
 

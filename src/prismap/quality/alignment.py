@@ -123,7 +123,7 @@ def _miss(near: np.ndarray, y: np.ndarray) -> float:
 
 def _squares(X: np.ndarray) -> np.ndarray:
     norms = np.square(X).sum(axis=1)
-    D = norms[:, None] + norms - 2 * X @ X.T
+    D = np.asarray(norms[:, None] + norms - 2 * X @ X.T)
     np.fill_diagonal(D, np.inf)
     return D
 

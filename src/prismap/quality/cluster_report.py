@@ -162,7 +162,7 @@ def one_gaussian(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """
     centre = X.mean(axis=0)
     R = np.linalg.qr(X - centre, mode="r")  # R^T R is n times the covariance
-    return centre + rng.normal(size=(len(X), len(R))) @ R / np.sqrt(len(X))
+    return np.asarray(centre + rng.normal(size=(len(X), len(R))) @ R / np.sqrt(len(X)))
 
 
 def null_limit(gaps: Sequence[float], level: float = LEVEL) -> float:
@@ -272,7 +272,9 @@ def have_moved(Y: np.ndarray, Y_again: np.ndarray, labels: np.ndarray, n_cluster
     return np.where(sizes > 0, np.bincount(labels[moved], minlength=n_clusters) / np.maximum(sizes, 1), np.nan)
 
 
-def _in_run(Y, labels, here, Y_again, n_clusters) -> tuple[np.ndarray, ...]:
+def _in_run(
+    Y: np.ndarray, labels: np.ndarray, here: np.ndarray, Y_again: np.ndarray, n_clusters: int
+) -> tuple[np.ndarray, ...]:
     """Jaccard index, presence, splits and moved rows of each cluster in one run, of the rows `here`."""
     joined, labels = join(Y_again), labels[here]
     jaccard = best_jaccard(joined, labels, n_clusters)

@@ -159,7 +159,7 @@ def leave_one_out_cost(y: np.ndarray, Y: np.ndarray, p: np.ndarray, Z: float) ->
 
 def _similarities(Y: np.ndarray) -> np.ndarray:
     """w of all pairs, zero on the diagonal."""
-    W = 1.0 / (1.0 + cdist(Y, Y, "sqeuclidean"))
+    W = np.asarray(1.0 / (1.0 + cdist(Y, Y, "sqeuclidean")))
     np.fill_diagonal(W, 0.0)
     return W
 

@@ -189,7 +189,7 @@ def correlation(a: Any, b: Any) -> float:
     return float(np.clip(a @ b / size, -1.0, 1.0)) if size > 0 else float("nan")
 
 
-def _pair(a: Any, b: Any, name: str):
+def _pair(a: Any, b: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
     if a is None or b is None:
         raise InputError(f"{name} is needed both for the rows and for their places in the picture ({name}_back).")
     a, b = np.asarray(a), np.asarray(b)

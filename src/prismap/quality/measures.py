@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from prismap._random import as_generator
-from prismap.metrics.base import Metric
 from prismap.quality.distances import distance_rows
 from prismap.quality.estimates import Estimate
 from prismap.quality.groups import Arrangement, arrangement, label_continuity, label_trustworthiness
@@ -99,7 +98,7 @@ def map_measures(
 
 def distances_among(X: Any, rows: np.ndarray, metric: Any) -> np.ndarray:
     """Distances between some of the rows, exactly zero on the diagonal."""
-    if X is None and isinstance(metric, Metric):
+    if X is None and hasattr(metric, "between"):
         D = np.array(metric.between(rows, rows), dtype=np.float64)
     else:
         D = distance_rows(X, metric, name="X").block(rows)[:, rows]

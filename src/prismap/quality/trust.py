@@ -61,9 +61,9 @@ class TrustRule:
         """The trust in rows of these `vote` and `told`; without a target, that keep these shares of neighbours."""
         if self.kind == "none":
             levels = np.asarray(self.weights)
-            return levels[np.rint(evidence[0] * (len(levels) - 1)).astype(np.intp)]
+            return np.asarray(levels[np.rint(evidence[0] * (len(levels) - 1)).astype(np.intp)])
         score = self.weights[0] + as_features(*evidence) @ np.asarray(self.weights[1:])
-        return 1.0 / (1.0 + np.exp(-score))
+        return np.asarray(1.0 / (1.0 + np.exp(-score)))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; NaN is None."""
