@@ -14,14 +14,63 @@ G_j the sum of the responsibilities of a target row and M_j that of the source p
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from scipy.spatial.distance import cdist
+from sklearn.base import BaseEstimator
 
 from prismap._blocks import row_blocks
+from prismap._params import Interval
+from prismap.exceptions import InputError
 
 #: Bytes of one temporary array; a few of them fit in a cache.
 _BLOCK_BYTES = 2**21
+
+
+class Matching(BaseEstimator):
+    """What counts as a good match of two clouds of positions.
+
+    Parameters
+    ----------
+    sigma : (float, float), default=(0.5, 0.2)
+        Width of the Gaussians at the start and at the end, in units of the source's spread.
+    mutual : float, default=1.0
+        Weight of the target's likelihood beside the source's. 0 is the published criterion, which ignores where
+        superfluous target samples lie.
+    outliers : float, default=0.05
+        Share of samples that need no partner. Raise it when classes are missing on one side.
+
+    See Also
+    --------
+    SharedEmbedding : Takes it as ``matching=Matching(...)``.
+
+    Examples
+    --------
+    >>> Matching(outliers=0.3)
+    Matching(outliers=0.3)
+    """
+
+    _parameter_constraints: dict = {
+        "sigma": [tuple, list],
+        "mutual": [Interval(Real, 0, None, closed="left")],
+        "outliers": [Interval(Real, 0, 1, closed="neither")],
+    }
+
+    def __init__(self, *, sigma=(0.5, 0.2), mutual=1.0, outliers=0.05):
+        self.sigma = sigma
+        self.mutual = mutual
+        self.outliers = outliers
+
+    def check(self):
+        """Refuse settings that make no sense."""
+        self._validate_params()
+        try:
+            wide, narrow = (float(value) for value in self.sigma)
+        except (TypeError, ValueError):
+            raise InputError(f"sigma must be two numbers, the first and the last width; got {self.sigma!r}.") from None
+        if not 0 < narrow <= wide:
+            raise InputError(f"sigma must fall and stay above 0: (first, last) with first >= last; got {self.sigma!r}.")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from prismap._threads import on_one_thread
 from prismap._validation import check_rows, check_target_length, encode_classes
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.transfer.agreement import DIFFERENT, EQUAL, agreement, standard_error
-from prismap.transfer.matching import Model, expect, responsibility_blocks
+from prismap.transfer.matching import Matching, Model, expect, responsibility_blocks
 from prismap.transfer.search import N_WIDTHS, STRUCTURE_ROWS, Search, kernel_family, linear_family, spread_of
 from prismap.transfer.source import embed_source
 
@@ -32,8 +32,8 @@ class SharedEmbedding(BaseEstimator):
     """One embedding of two tables that have neither samples nor columns in common.
 
     The source is embedded first. The target follows by a projection f of its own, fitted so that both clouds look like
-    draws from one distribution. Gaussians around the f(z_j) explain the source and, with ``mutual``, Gaussians around
-    the source explain the f(z_j). Expectation maximisation fits them, with a width that falls step by step. A
+    draws from one distribution. Gaussians around the f(z_j) explain the source, and Gaussians around the source explain
+    the f(z_j). Expectation maximisation fits them, with a width that falls step by step. A
     classifier trained on the source then works on the target.
 
     Without known pairs a match can be wrong and look right, because clouds may be mirrored and clusters exchanged.
@@ -51,13 +51,9 @@ class SharedEmbedding(BaseEstimator):
         Dimension of the embedding.
     n_init : int, default=12
         Number of starts of either kind: rotated axes, and couplings of the two tables by their distances.
-    sigma : (float, float), default=(0.5, 0.2)
-        Width of the Gaussians at the start and at the end, in units of the source's spread.
-    mutual : float, default=1.0
-        Weight of the target's likelihood beside the source's. 0 is the published criterion, which ignores where
-        superfluous target samples lie.
-    outliers : float, default=0.05
-        Share of samples that need no partner. Raise it when classes are missing on one side.
+    matching : Matching, default=None
+        What counts as a good match: the widths of the Gaussians, the weight of the target's likelihood, and the share
+        of samples that need no partner. None is ``Matching()``.
     regularization : float or "auto", default="auto"
         Ridge of the linear projection (auto: 0.001), or weight of the t-SNE cost of the kernel one (auto: 0.02).
     n_landmarks : int, default=200
@@ -117,9 +113,7 @@ class SharedEmbedding(BaseEstimator):
         "source": [StrOptions({"auto", "pca", "lda", "tsne", "fisher"}), "array-like", object],
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "sigma": [tuple, list],
-        "mutual": [Interval(Real, 0, None, closed="left")],
-        "outliers": [Interval(Real, 0, 1, closed="neither")],
+        "matching": [Matching, None],
         "regularization": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "n_landmarks": [Interval(Integral, 2, None, closed="left")],
         "perplexity": [Interval(Real, 1, None, closed="left")],
@@ -127,16 +121,14 @@ class SharedEmbedding(BaseEstimator):
     }
 
     def __init__(
-        self, kind="linear", *, source="auto", n_components=2, n_init=12, sigma=(0.5, 0.2), mutual=1.0, outliers=0.05,
-        regularization="auto", n_landmarks=200, perplexity=30, random_state=None,
+        self, kind="linear", *, source="auto", n_components=2, n_init=12, matching=None, regularization="auto",
+        n_landmarks=200, perplexity=30, random_state=None,
     ):  # fmt: skip
         self.kind = kind
         self.source = source
         self.n_components = n_components
         self.n_init = n_init
-        self.sigma = sigma
-        self.mutual = mutual
-        self.outliers = outliers
+        self.matching = matching
         self.regularization = regularization
         self.n_landmarks = n_landmarks
         self.perplexity = perplexity
@@ -155,7 +147,9 @@ class SharedEmbedding(BaseEstimator):
             all source rows.
         y_target : (m,) labels of some target rows (None, NaN or -1: unknown); soft as well.
         """
-        self._check_parameters()
+        self._validate_params()
+        matching = Matching() if self.matching is None else self.matching
+        matching.check()
         rng = as_generator(self.random_state)
         X = np.asarray(check_rows(self, X, reset=True, min_rows=3), dtype=np.float64)
         Z = self._check_target(Z, reset=True)
@@ -169,18 +163,11 @@ class SharedEmbedding(BaseEstimator):
         self.source_positions_, spread = Y, spread_of(Y)
         if not spread > 0:
             raise InputError("source: all positions are equal, so there is nothing to match a target to.")
-        self.sigma_ = float(self.sigma[1] * spread)
-        self.model_ = self._model(Y, y, pairs, y_target, len(Z))
+        self.sigma_ = float(matching.sigma[1] * spread)
+        self.model_ = match_model(matching, Y, y, pairs, y_target, len(Z))
         self.family_, first = self._family(Z, spread, rng)
-        search = Search(
-            X,
-            Z,
-            self.model_,
-            self.family_,
-            sigmas=spread * np.geomspace(self.sigma[0], self.sigma[1], N_WIDTHS),
-            spread=spread,
-            rng=rng,
-        )
+        sigmas = spread * np.geomspace(matching.sigma[0], matching.sigma[1], N_WIDTHS)
+        search = Search(X, Z, self.model_, self.family_, sigmas=sigmas, spread=spread, rng=rng)
         self.starts_ = search.run(search.starts(first, self.n_init))
         self._keep(self.starts_[0])
         return self
@@ -211,8 +198,9 @@ class SharedEmbedding(BaseEstimator):
     def _is_rival(self, best, other):
         """Whether another match is different and, within the noise of the rows, as good."""
         q = best.positions.shape[1]
-        steps = [expect(self.model_, one.positions, one.theta, self.sigma_) for one in (best, other)]
-        gains = (steps[0].source_log - steps[1].source_log, self.mutual * (steps[0].target_log - steps[1].target_log))
+        first, second = (expect(self.model_, one.positions, one.theta, self.sigma_) for one in (best, other))
+        target_gain = self.model_.mutual * (first.target_log - second.target_log)
+        gains = (first.source_log - second.source_log, target_gain)
         noise = standard_error(gains, q, min(len(gains[0]), len(gains[1]), STRUCTURE_ROWS))
         return other.displacement > DIFFERENT and best.score - other.score < EQUAL * noise
 
@@ -234,22 +222,13 @@ class SharedEmbedding(BaseEstimator):
         theta = self.mixing_weights_ if Z is None else np.full(len(F), 1.0 / len(F))
         model = replace(self.model_, source=self.transform_source(X), pairs=None, codes=None)
         step = expect(model, F, theta, self.sigma_)
-        return float(step.source_log.mean() + self.mutual * step.target_log.mean())
+        return float(step.source_log.mean() + self.model_.mutual * step.target_log.mean())
 
     def responsibilities(self):
         """``(rows, gamma)`` block by block over the source rows: gamma[i, j] is the probability that target row j is
         the partner of source row i; a row sums to one less the probability of having none (eq. 5.4)."""
         check_is_fitted(self, "coefficients_")
         return responsibility_blocks(self.model_, self.target_positions_, self.mixing_weights_, self.sigma_)
-
-    def _check_parameters(self):
-        self._validate_params()
-        try:
-            wide, narrow = (float(value) for value in self.sigma)
-        except (TypeError, ValueError):
-            raise InputError(f"sigma must be two numbers, the first and the last width; got {self.sigma!r}.") from None
-        if not 0 < narrow <= wide:
-            raise InputError(f"sigma must fall and stay above 0: (first, last) with first >= last; got {self.sigma!r}.")
 
     def _check_target(self, Z, *, reset):
         if Z is None:
@@ -263,17 +242,6 @@ class SharedEmbedding(BaseEstimator):
         if reset and not np.ptp(Z, axis=0).any():
             raise InputError("Z_target: all rows are equal, so there is nothing to place.")
         return Z
-
-    def _model(self, Y, y, pairs, y_target, n_target):
-        volume = float(np.log(1.2 * np.ptp(Y, axis=0) + 1e-9).sum())
-        model = Model(Y, self.outliers, volume, self.mutual)
-        if pairs is not None:
-            pairs = check_pairs(pairs, len(Y), n_target)
-            model = replace(model, pairs=pairs, pair_weight=PAIRS_SHARE * len(Y) / len(pairs))
-        if y_target is not None:
-            codes, emission = known_classes(y, y_target, len(Y), n_target)
-            model = replace(model, codes=codes, emission=emission)
-        return model
 
     def _family(self, Z, spread, rng):
         common = {"n_init": self.n_init, "spread": spread, "rng": rng}
@@ -295,6 +263,19 @@ class SharedEmbedding(BaseEstimator):
 
 class TargetRows(BaseEstimator):
     """Remembers the columns of the target, as scikit-learn does for the source on the estimator itself."""
+
+
+def match_model(matching, Y, y, pairs, y_target, n_target):
+    """The model of source positions Y, with what is known of pairs and classes."""
+    volume = float(np.log(1.2 * np.ptp(Y, axis=0) + 1e-9).sum())
+    model = Model(Y, matching.outliers, volume, matching.mutual)
+    if pairs is not None:
+        pairs = check_pairs(pairs, len(Y), n_target)
+        model = replace(model, pairs=pairs, pair_weight=PAIRS_SHARE * len(Y) / len(pairs))
+    if y_target is not None:
+        codes, emission = known_classes(y, y_target, len(Y), n_target)
+        model = replace(model, codes=codes, emission=emission)
+    return model
 
 
 def _is(value, word):
