@@ -1,5 +1,6 @@
 """`map_files`: every row once, whoever is killed in the middle, and bit-equal to a run that nobody disturbed."""
 
+import ntpath
 import os
 import signal
 import subprocess
@@ -139,7 +140,7 @@ def test_sources_and_outputs(folder, model_file, tmp_path):
     (folder / ".hidden.parquet").touch()
     out = folder / "out"
     parts = plan.plan(folder, out)
-    assert [str(part.out.relative_to(out)) for part in parts] == ["b.parquet", "c.parquet", "year=1/a.parquet"]
+    assert [part.out.relative_to(out).as_posix() for part in parts] == ["b.parquet", "c.parquet", "year=1/a.parquet"]
     plan.prepare_folder(out, parts)
     write_rows(out / "b.parquet", 5, 1)
     assert plan.plan(folder, out) == parts  # outputs are no sources
@@ -160,6 +161,13 @@ def test_sources_and_outputs(folder, model_file, tmp_path):
         map_files(folder, out, model_file, engine="spark")
     with pytest.raises(InputError, match="is for engine='dask'"):
         map_files(folder, out, model_file, address="tcp://here:1")
+
+
+def test_files_on_several_drives_have_no_common_folder(tmp_path, monkeypatch):
+    write_rows(tmp_path / "a.parquet", 5, 1)
+    monkeypatch.setattr(plan.os.path, "commonpath", lambda _: ntpath.commonpath(["C:\\a", "D:\\b"]))
+    with pytest.raises(InputError, match="on different drives"):
+        plan.plan(tmp_path / "a.parquet", tmp_path / "out")
 
 
 def test_a_large_file_is_split_between_row_groups(tmp_path, model_file, monkeypatch):
