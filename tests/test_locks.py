@@ -28,8 +28,10 @@ class FakeMsvcrt(types.ModuleType):
         assert n_bytes == 1
         if mode == self.LK_UNLCK:
             assert self.held.pop(file) == handle
-        elif self.held.setdefault(file, handle) != handle:
+        elif file in self.held:
             raise PermissionError(13, "Permission denied")
+        else:
+            self.held[file] = handle
 
 
 @pytest.fixture
@@ -68,7 +70,7 @@ def test_a_held_folder_refuses_and_is_free_afterwards(system, tmp_path):
 def test_without_a_refusal_the_lock_is_waited_for(system, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_LOCK_PAUSE", 0.005)
     begun, end, order = threading.Event(), threading.Event(), []
-    holder = threading.Thread(target=held_elsewhere, args=(tmp_path, begun, end))
+    holder = threading.Thread(target=held_elsewhere, args=(tmp_path, begun, end), daemon=True)
     holder.start()
     assert begun.wait(20)
 
@@ -76,7 +78,7 @@ def test_without_a_refusal_the_lock_is_waited_for(system, tmp_path, monkeypatch)
         with locked_folder(tmp_path):
             order.append("second")
 
-    waiting = threading.Thread(target=wait_for_it)
+    waiting = threading.Thread(target=wait_for_it, daemon=True)
     waiting.start()
     waiting.join(0.1)
     order.append("first")
