@@ -232,7 +232,7 @@ def test_a_folder_that_another_program_has_open_is_left_and_the_map_kept(tmp_pat
     assert listing(tmp_path) == ["out", "out-2"]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the exchange in one step is Linux's")
+@pytest.mark.linux
 def test_the_exchange_is_one_step(tmp_path, monkeypatch):
     out = tmp_path / "out"
     out.mkdir()
@@ -266,6 +266,7 @@ with folder.folder_aside(Path(sys.argv[1]), force=True) as aside:
 
 
 @pytest.mark.parametrize("how", ["exchange", "two steps"])
+@pytest.mark.posix
 def test_a_run_killed_while_it_replaces_leaves_a_whole_map(tmp_path, how):
     out = tmp_path / "out"
     out.mkdir()

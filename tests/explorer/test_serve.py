@@ -48,6 +48,7 @@ def ask(address, method="GET", path="/api/page", **options):
     raise AssertionError("the map did not get ready")
 
 
+@pytest.mark.posix
 def test_a_killed_server_starts_again_with_the_same_view(start, folder):
     process, address = start(folder)
     with process:

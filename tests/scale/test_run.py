@@ -29,6 +29,7 @@ def undisturbed(folder, model_file, tmp_path):
     return contents(tmp_path / "quiet")
 
 
+@pytest.mark.posix
 def test_a_killed_worker_costs_nothing(folder, model_file, undisturbed, tmp_path, monkeypatch):
     (folder / "a.parquet").unlink()
     undisturbed.pop("a.parquet")
@@ -41,6 +42,7 @@ def test_a_killed_worker_costs_nothing(folder, model_file, undisturbed, tmp_path
     assert (seen[-1].files_done, seen[-1].rows, seen[-1].rows_expected, seen[-1].seconds_left) == (2, 50, 50, 0)
 
 
+@pytest.mark.posix
 def test_a_file_that_kills_every_worker_is_given_up_and_the_others_done(monkeypatch):
     parts = [Part(Path(f"{name}.parquet"), Path(f"{name}-out.parquet")) for name in "abcd"]
     errors = {result.source: result.error for result in run_pool(parts, dies_on_b, 2)}
@@ -51,6 +53,7 @@ def test_a_file_that_kills_every_worker_is_given_up_and_the_others_done(monkeypa
     assert all("too many worker processes died" in error for error in errors)
 
 
+@pytest.mark.posix
 def test_a_run_that_is_killed_is_completed_by_the_next(model_file, tmp_path):
     data, out = tmp_path / "big.parquet", tmp_path / "out"
     write_rows(data, 60_000, 1, row_group_size=10_000)
@@ -78,7 +81,7 @@ def test_a_run_that_is_killed_is_completed_by_the_next(model_file, tmp_path):
     np.testing.assert_array_equal(rows, np.arange(60_000))
 
 
-@pytest.mark.skipif(not Path("/proc").exists(), reason="looks at processes through /proc")
+@pytest.mark.linux
 def test_workers_end_with_a_killed_parent(tmp_path):
     code = (
         "import sys; from pathlib import Path; from prismap.scale.engines import run_pool\n"
