@@ -193,7 +193,7 @@ def test_a_target_of_another_length_is_refused(refused, tmp_path):
 @pytest.mark.parametrize("stage", ["fit", "save", "page", "plot"])
 def test_an_interrupted_run_leaves_nothing(run, flowers, tmp_path, monkeypatch, stage):
     def interrupted(*args, **options):
-        os.kill(os.getpid(), signal.SIGTERM if stage == "save" else signal.SIGINT)
+        signal.raise_signal(signal.SIGTERM if stage == "save" else signal.SIGINT)
 
     elsewhere = {"page": "prismap.cli.job.write_html", "plot": "prismap.inspection.MapDisplay.plot"}
     monkeypatch.setattr(elsewhere.get(stage, f"prismap.map.PrisMap.{stage}"), interrupted)
@@ -205,7 +205,7 @@ def test_an_interrupted_run_leaves_nothing(run, flowers, tmp_path, monkeypatch, 
 
 def test_a_map_is_there_before_it_is_judged(run, flowers, tmp_path, monkeypatch):
     def interrupted(*args, **options):
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr("prismap.map.PrisMap.report", interrupted)
     words = ("map", flowers, "--target-kind", "none", "--id", "key", "-o", tmp_path / "out")

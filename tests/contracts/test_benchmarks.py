@@ -13,7 +13,7 @@ from experiments import ledger
 
 from prismap.map.make import METHODS
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="peaks of memory are read from /proc")
+pytestmark = pytest.mark.linux  # peaks of memory are read from /proc
 
 
 def keep(out, page, part, rows, **more):

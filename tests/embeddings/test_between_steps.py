@@ -1,6 +1,5 @@
 """Interrupts wait for the end of a step, happen then, and leave the handler as it was."""
 
-import os
 import signal
 import threading
 
@@ -10,7 +9,7 @@ from prismap.embeddings._interrupt import InterruptBetweenSteps
 
 
 def press():
-    os.kill(os.getpid(), signal.SIGINT)
+    signal.raise_signal(signal.SIGINT)
 
 
 def test_an_interrupt_waits_for_the_end_of_the_step():

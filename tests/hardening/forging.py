@@ -5,7 +5,6 @@
 
 import copy
 import os
-import resource
 import tracemalloc
 import warnings
 from contextlib import suppress
@@ -238,6 +237,8 @@ def declared_bytes(path, arrays, header):
 
 def main(folder, first, last):
     """Run cases in this process."""
+    import resource  # Windows has none
+
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
     os.fsync = lambda _: None  # thousands of files that nobody keeps
     folder = Path(folder)

@@ -41,6 +41,7 @@ def interrupted(words, begun):
     return process.returncode, err
 
 
+@pytest.mark.posix
 def test_a_fit_in_a_script_ends_and_leaves_no_file(tmp_path):
     words = [sys.executable, "-c", FIT_AND_SAVE, str(tmp_path / "m.prismap")]
     code, err = interrupted(words, lambda process: process.stdout.readline())
@@ -49,6 +50,7 @@ def test_a_fit_in_a_script_ends_and_leaves_no_file(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.posix
 def test_the_command_says_that_it_stopped_and_leaves_nothing(tmp_path):
     data = tmp_path / "d.csv"
     np.savetxt(data, np.column_stack([np.tile(X, (10, 1)) + 0.01 * np.arange(4000)[:, None], np.tile(y, 10)]),

@@ -511,6 +511,7 @@ def test_half_a_character_in_the_kept_view_is_no_view(folder, view):
         assert client.put("/api/view", content=body).status_code == 400
 
 
+@pytest.mark.posix
 def test_a_dropped_file_leaves_nothing_if_the_server_is_killed(tmp_path):
     """Everything that is in the folder for temporary files while the rows are read is without content of its own."""
     code = """

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack
+from importlib import import_module
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
@@ -47,6 +48,7 @@ def ask(address, method="GET", path="/api/page", **options):
     raise AssertionError("the map did not get ready")
 
 
+@pytest.mark.posix
 def test_a_killed_server_starts_again_with_the_same_view(start, folder):
     process, address = start(folder)
     with process:
@@ -71,6 +73,23 @@ def test_a_port_in_use_is_explained(folder):
         taken.listen()
         with pytest.raises(InputError, match="cannot be used"):
             serve(folder, port=taken.getsockname()[1], open_browser=False)
+
+
+@pytest.mark.parametrize("option", ["SO_REUSEADDR", "SO_EXCLUSIVEADDRUSE"])
+def test_no_other_program_can_take_the_port(monkeypatch, option):
+    """Where there is SO_EXCLUSIVEADDRUSE, on Windows, SO_REUSEADDR would let it."""
+    monkeypatch.delattr(socket, "SO_EXCLUSIVEADDRUSE", raising=False)
+    if option == "SO_EXCLUSIVEADDRUSE":
+        monkeypatch.setattr(socket, option, ~socket.SO_REUSEADDR, raising=False)
+    used = []
+
+    class Recording(socket.socket):
+        def setsockopt(self, level, name, value):
+            used.append((level, name, value))
+
+    monkeypatch.setattr(socket, "socket", Recording)
+    import_module("prismap.explorer.serve")._listen(0).close()
+    assert used == [(socket.SOL_SOCKET, getattr(socket, option), 1)]
 
 
 def test_a_missing_extra_is_named(monkeypatch, folder):

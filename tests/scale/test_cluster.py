@@ -100,6 +100,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.posix
 def test_a_scheduler_that_is_lost_is_said_for_each_part():
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent.parent), *sys.path])}
     with subprocess.Popen(

@@ -81,7 +81,8 @@ class Console:
     def result(self, text: str, document: Mapping[str, Any]) -> None:
         """The answer on stdout, as words or as JSON; also when quiet."""
         self.clear()
-        sys.stdout.write(visible(to_json(document) if self.as_json else text).rstrip("\n") + "\n")
+        answer = visible(to_json(document) if self.as_json else text).rstrip("\n") + "\n"
+        sys.stdout.write(encodable(answer, sys.stdout.encoding or "utf-8"))
         sys.stdout.flush()
 
     def clear(self) -> None:
@@ -105,6 +106,18 @@ def visible(text: str) -> str:
     'a class named \\\\u001b[2J'
     """
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def encodable(text: str, encoding: str) -> str:
+    """Text with the characters that `encoding` lacks written as JSON would write them.
+
+    Output that goes to a pipe or a file has the encoding of the country on Windows, which lacks most letters.
+
+    >>> encodable("Müller, 北京", "cp1252")
+    'Müller, \\u5317\\u4eac'
+    """
+    missing = {character for character in set(text) if not character.encode(encoding, "ignore")}
+    return text.translate({ord(character): json.dumps(character)[1:-1] for character in missing})
 
 
 def in_options(text: str) -> str:

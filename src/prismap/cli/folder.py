@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from prismap._locks import locked_folder
+from prismap._locks import locked_folder, replace_path
 from prismap.bundle import sync_folder
 from prismap.exceptions import InputError
 from prismap.page.folder import DATA
@@ -121,7 +121,7 @@ def _kept_beside(aside: Path, out: Path) -> Path:
     while True:
         name = out.with_name(f"{out.name}-{number}")
         if not os.path.lexists(name):
-            os.rename(aside, name)
+            replace_path(aside, name)
             return name
         number += 1
 
@@ -130,12 +130,16 @@ def _take_name(aside: Path, out: Path) -> Path | None:
     """Put the finished folder at `out`; returns where the former one is now, if there was one."""
     if out == Path.cwd():  # a shell stands in it: the files go in, one rename each
         for path in sorted(aside.iterdir()):
-            os.replace(path, out / path.name)
+            replace_path(path, out / path.name)
         return None
-    if not out.exists():
-        os.rename(aside, out)
-        return None
-    return aside if _exchange(aside, out) else _replace_in_two_steps(aside, out)
+    try:
+        if not out.exists():
+            replace_path(aside, out)
+            return None
+        return aside if _exchange(aside, out) else _replace_in_two_steps(aside, out)
+    except OSError as error:  # on Windows, another program has the folder or a file in it open
+        kept = _kept_beside(aside, out)
+        raise OSError(f"{out} cannot be written: {error}. The finished map is in {kept}.") from error
 
 
 def _exchange(aside: Path, out: Path) -> bool:
@@ -156,24 +160,25 @@ def _exchange(aside: Path, out: Path) -> bool:
 def _replace_in_two_steps(aside: Path, out: Path) -> Path:
     """Where there is no exchange: killed between the two steps, the former map is at OUT.former and nothing is lost."""
     former = _former_name(out)
-    os.rename(out, former)
+    replace_path(out, former)
     try:
-        os.rename(aside, out)
+        replace_path(aside, out)
     except BaseException:
-        os.rename(former, out)
+        replace_path(former, out)
         raise
     return former
 
 
 def _remove_former(former: Path, out: Path) -> None:
-    """Remove our own files and the folder; a file that somebody put there meanwhile stays, in OUT.former."""
+    """Remove our own files and the folder; what somebody else has put there or has open stays, in OUT.former."""
     for name in NAMES:
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError, PermissionError):
             (former / name).unlink()
     try:
         former.rmdir()
     except OSError:
-        os.rename(former, _former_name(out))
+        if former.name.startswith("."):  # two folders that exchanged their names: the former one has a hidden name
+            replace_path(former, _former_name(out))
 
 
 def _former_name(out: Path) -> Path:

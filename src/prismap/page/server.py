@@ -80,7 +80,10 @@ def serve(
 def _listen(port: int) -> socket.socket:
     # asyncio sends at once (TCP_NODELAY) only where the protocol is named; otherwise every answer waits for 40 ms.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # SO_REUSEADDR frees the port of a server that has just ended. On Windows it would let another program take the port
+    # of a server that is running, and SO_EXCLUSIVEADDRUSE, which only Windows has, forbids that.
+    option = getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
+    listener.setsockopt(socket.SOL_SOCKET, option, 1)
     try:
         listener.bind((HOST, port))
     except (OSError, OverflowError) as error:

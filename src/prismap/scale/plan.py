@@ -33,7 +33,7 @@ def plan(sources, out_dir: Path, *, objects: bool = False) -> list[Part]:
     files of sequences and of JSON lines are sources too, and none is split.
     """
     files = find_sources(sources, out_dir, objects=objects)
-    root = Path(os.path.commonpath([path.parent for path in files]))
+    root = _common_folder(files)
     parts: list[Part] = []
     for path in files:
         name = _without_ending(path.relative_to(root))
@@ -47,6 +47,16 @@ def plan(sources, out_dir: Path, *, objects: bool = False) -> list[Part]:
         raise InputError(f"the files at {sources} have no rows.")
     _refuse_clashes(parts)
     return parts
+
+
+def _common_folder(files: list[Path]) -> Path:
+    """The deepest folder that holds all files; outputs keep the sub-folders below it."""
+    try:
+        return Path(os.path.commonpath([path.parent for path in files]))
+    except ValueError as error:  # Windows
+        raise InputError(
+            "the files are on different drives: map those of each drive into a folder of their own."
+        ) from error
 
 
 def find_sources(sources, out_dir: Path, *, objects: bool = False) -> list[Path]:
