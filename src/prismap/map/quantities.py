@@ -12,7 +12,7 @@ from prismap.metrics.target import FEW_VALUES, decide_target
 from prismap.tables import Roles, Table
 from prismap.tables.column import text_column
 from prismap.tables.learning import describe_written
-from prismap.tables.written import numbers_of, way_of_writing
+from prismap.tables.parsed_text import numbers_of, way_of_writing
 
 Written = tuple[tuple[str, str], ...]
 

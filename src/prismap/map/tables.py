@@ -18,8 +18,7 @@ from prismap.exceptions import InputError, PrismapWarning
 from prismap.map.quantities import with_quantities
 from prismap.metrics.target import decide_target
 from prismap.tables import Roles, Table, TableEncoding, TextColumn, is_frame, learn_encoding, table_from_frame
-from prismap.tables.copies import copied_rows, describe_copies
-from prismap.tables.learning import describe_alike
+from prismap.tables.learning import copied_rows, describe_alike, describe_copies
 from prismap.tables.table import quoted
 
 #: Kinds of data whose columns are features.

@@ -1,4 +1,4 @@
-"""JSON lines and spreadsheets as tokens: what a value is, the text of it decides, as in a csv file."""
+"""JSON lines and spreadsheets as tokens, so that values are typed by their text as in a csv file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LIST_BYTES = 12.0
 
 
 def json_source(path: Path) -> Source:
-    """A JSON object a line, or a list of objects; a key that one lacks is a missing value."""
+    """One JSON object per line, or a list of objects; a key that an object lacks is a missing value."""
     encoding, notes = find_encoding(path)
     names: dict[str, None] = {}
     for record in _json_records(path, encoding):
@@ -122,7 +122,7 @@ def _cells(row: Sequence[Any], width: int, path: Path) -> list[str]:
 
 @contextmanager
 def _workbook(path: Path) -> Iterator[Any]:
-    """An Excel workbook; whatever the parser raises on damaged bytes is said as one kind of error."""
+    """An Excel workbook; whatever the parser raises on damaged bytes becomes one kind of error."""
     openpyxl = import_extra("openpyxl", extra="excel", feature="Reading xlsx files")
     with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as entries:
         unpacked = float(sum(entry.file_size for entry in entries.infolist()))
