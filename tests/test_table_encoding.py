@@ -19,7 +19,7 @@ from prismap.tables import (
     table_from_frame,
 )
 from prismap.tables.column import text_column
-from prismap.tables.copies import copied_rows
+from prismap.tables.learning import copied_rows
 
 pa = pytest.importorskip("pyarrow")
 

@@ -19,10 +19,9 @@ from prismap.map.fitted import FittedMap
 from prismap.quality import MapReport
 from prismap.tables import Roles, Table, TableEncoding, TextColumn, is_frame, learn_encoding, table_from_frame
 from prismap.tables.column import text_column
-from prismap.tables.copies import copied_rows, describe_copies
-from prismap.tables.learning import describe_alike, describe_written
+from prismap.tables.learning import copied_rows, describe_alike, describe_copies, describe_written
+from prismap.tables.parsed_text import numbers_of, way_of_writing
 from prismap.tables.table import quoted
-from prismap.tables.written import numbers_of, way_of_writing
 from prismap.target import decide_target
 from prismap.target.decision import FEW_VALUES
 

@@ -1,4 +1,4 @@
-"""JSON lines and spreadsheets as tokens: what a value is, the text of it decides, as in a csv file."""
+"""JSON lines and spreadsheets as tokens, so that values are typed by their text as in a csv file."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from prismap._optional import import_extra
 from prismap.exceptions import FileFormatError, InputError, MissingExtraError
 from prismap.tables.delimited import find_encoding, lines_of, open_text
 from prismap.tables.table import quoted, refuse_double_names
-from prismap.tables.tokens import Source
+from prismap.tables.tokens import Source, Tokens
 
 #: Memory that a list of objects takes, for each byte of the file.
 LIST_BYTES = 12.0
 
 
 def json_source(path: Path) -> Source:
-    """A JSON object a line, or a list of objects; a key that one lacks is a missing value."""
+    """One JSON object per line, or a list of objects; a key that an object lacks is a missing value."""
     encoding, notes = find_encoding(path)
     names: dict[str, None] = {}
     for record in _json_records(path, encoding):
@@ -33,7 +33,7 @@ def json_source(path: Path) -> Source:
         raise InputError(f"{path} has no rows.")
     order = tuple(names)
 
-    def chunks(n_rows: int) -> Iterator[list[Sequence[str]]]:
+    def chunks(n_rows: int) -> Iterator[list[Tokens]]:
         rows = ([token_of(record.get(name)) for name in order] for record in _json_records(path, encoding))
         return _by_columns(rows, n_rows)
 
@@ -91,7 +91,7 @@ def sheet_source(path: Path, wanted: Collection[str] = ()) -> Source:
     others = [other for other in tables if other != title]
     notes = (f"{path.name} has several sheets: {title!r} was read, and not {quoted(others)}",) if others else ()
 
-    def chunks(n_rows: int) -> Iterator[list[Sequence[str]]]:
+    def chunks(n_rows: int) -> Iterator[list[Tokens]]:
         with _workbook(path) as book:
             full = _full_rows(book[title])
             next(full)
@@ -122,7 +122,7 @@ def _cells(row: Sequence[Any], width: int, path: Path) -> list[str]:
 
 @contextmanager
 def _workbook(path: Path) -> Iterator[Any]:
-    """An Excel workbook; whatever the parser raises on damaged bytes is said as one kind of error."""
+    """An Excel workbook; whatever the parser raises on damaged bytes becomes one kind of error."""
     openpyxl = import_extra("openpyxl", extra="excel", feature="Reading xlsx files")
     with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as entries:
         unpacked = float(sum(entry.file_size for entry in entries.infolist()))
@@ -157,7 +157,7 @@ def token_of(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, (list, dict)) else repr(value)
 
 
-def _by_columns(rows: Iterator[list[str]], n_rows: int) -> Iterator[list[Sequence[str]]]:
+def _by_columns(rows: Iterator[list[str]], n_rows: int) -> Iterator[list[Tokens]]:
     chunk: list[list[str]] = []
     for row in rows:
         chunk.append(row)
