@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from prismap.map.methods import METHODS
+from prismap.map.time_budget import Pace
+from prismap.map.fitted import FittedMap
 
 from cli.flowers import tree, write_flowers
 from prismap.cli import demo
 from prismap.map import PrisMap
-from prismap.map.make import METHODS
-from prismap.map.pace import Pace
-from prismap.map.parts import MapParts
 from prismap.page.folder import load_folder
 from prismap.quality import MapReport
 
@@ -217,8 +217,8 @@ def test_a_map_is_there_before_it_is_judged(run, flowers, tmp_path, monkeypatch)
 
 
 def test_rows_that_are_not_fitted_are_placed_once(quick, flowers, tmp_path, monkeypatch):
-    placed, place = [], MapParts.place
-    monkeypatch.setattr(MapParts, "place", lambda parts, rows: placed.append(rows.shape[0]) or place(parts, rows))
+    placed, place = [], FittedMap.place
+    monkeypatch.setattr(FittedMap, "place", lambda parts, rows: placed.append(rows.shape[0]) or place(parts, rows))
     code, _, err = quick(flowers, "--id", "key", "--fit-rows", "30")
     assert code == 0, err
     rows = parquet.read_table(tmp_path / "out" / "map.parquet").to_pydict()

@@ -9,7 +9,7 @@ from sklearn.decomposition import PCA
 
 from prismap import PrisMap, judge
 from prismap.exceptions import InputError
-from prismap.map.effort import FULL, MOST_KEPT, QUICK, effort_of
+from prismap.judging.budget import FULL, MOST_KEPT, QUICK, effort_of
 from prismap.map.twins import fit_twin, judged_folds, n_folds, place_fold, place_on_plain, share_of, twins_of
 
 

@@ -6,13 +6,13 @@ import warnings
 
 import numpy as np
 import pytest
+from prismap.map.methods import MAPPINGS, METHODS
+from prismap.map.twins import twins_of
 from sklearn.datasets import load_iris
 
 from prismap import PrisMap
 from prismap.embeddings import MDS, ElasticMDS, Isomap, KernelDiscriminant, KernelPCA, NeRV
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.map.make import MAPPINGS, METHODS
-from prismap.map.twins import twins_of
 from prismap.mappings import DirectPlacement, KernelMap, MapCost, VoteMap
 from prismap.metrics import MixtureMetric
 

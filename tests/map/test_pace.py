@@ -9,17 +9,8 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
-from sklearn.datasets import make_blobs
-
-from prismap import PrisMap
-from prismap._progress import seconds_in
-from prismap.comparisons import Objects
-from prismap.embeddings import TSNE
-from prismap.exceptions import FileFormatError, InputError
-from prismap.map import pace
-from prismap.map.make import fit_bytes, most_fitted
-from prismap.map.pace import (
+from prismap.map.methods import fit_bytes, most_fitted
+from prismap.map.time_budget import (
     DENSE_ROWS,
     FEWEST,
     Pace,
@@ -32,6 +23,15 @@ from prismap.map.pace import (
     time_asked,
     usual_growth,
 )
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+
+from prismap import PrisMap
+from prismap._progress import seconds_in
+from prismap.comparisons import Objects
+from prismap.embeddings import TSNE
+from prismap.exceptions import FileFormatError, InputError
+from prismap.map import pace
 from prismap.mappings import KernelMap
 from prismap.metrics.geometry import data_metric
 from prismap.page import page_of

@@ -7,6 +7,8 @@ from functools import partial
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from prismap.map.exact_rows import KnownRows
+from prismap.map.fitted import FittedMap
 from sklearn.datasets import load_iris
 from threadpoolctl import threadpool_limits
 
@@ -14,8 +16,6 @@ from prismap import PrisMap
 from prismap._blocks import row_blocks
 from prismap.embeddings import TSNE
 from prismap.map import parts
-from prismap.map.known import KnownRows
-from prismap.map.parts import MapParts
 from prismap.metrics import FisherMetric
 
 ROWS, LABELS = load_iris(return_X_y=True)
@@ -126,8 +126,8 @@ def test_the_same_bits_where_products_of_few_rows_take_another_path():
 
 def test_all_samples_are_placed_a_block_at_a_time(fitted, monkeypatch):
     sizes = []
-    place = MapParts.place
-    monkeypatch.setattr(MapParts, "place", lambda self, rows: sizes.append(rows.shape[0]) or place(self, rows))
+    place = FittedMap.place
+    monkeypatch.setattr(FittedMap, "place", lambda self, rows: sizes.append(rows.shape[0]) or place(self, rows))
     monkeypatch.setattr(parts, "row_blocks", partial(row_blocks, budget=16 * 4 * 25))
     others = np.setdiff1d(np.arange(len(ROWS)), fitted.fit_rows_)
     found, _ = fitted.parts_.place_some(ROWS, others, fitted.entry_columns_)

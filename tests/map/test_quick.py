@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from prismap.map.trials import is_majority, nearest_rows
 
 from prismap._affinities import pair_affinities
 from prismap._costs import tsne_cost
 from prismap._spacing import typical_spacing
 from prismap.embeddings import TSNE
 from prismap.map.quick import MOST_ROWS, Known, ShortTSNE, descent_slope, quick_maps, stacked_affinities, walked_start
-from prismap.map.trials import is_majority, nearest_rows
 
 
 @pytest.fixture

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from prismap.map.several import joint_score
 
 from prismap import PrisMap
 from prismap.exceptions import FileFormatError, InputError
-from prismap.map.several import joint_score
 from prismap.metrics import FisherMetric
 from prismap.quality import MapReport
 from prismap.quality.estimates import Estimate

@@ -19,7 +19,7 @@ from prismap.map.choose import (
     trees_are_worth_it,
 )
 from prismap.map.judge import published_notes
-from prismap.map.make import smoothness
+from prismap.map.methods import smoothness
 from prismap.map.quick import quick_maps
 from prismap.map.trials import is_majority, kept_share, nearest_rows, paired_gap, quick_losses, row_losses
 from prismap.mappings import KernelMap, VoteMap

@@ -8,7 +8,7 @@ from sklearn.metrics.pairwise import euclidean_distances, nan_euclidean_distance
 
 from prismap._missing import mean_filled
 from prismap.exceptions import InputError
-from prismap.map.known import KnownRows
+from prismap.map.exact_rows import KnownRows
 from prismap.metrics import CosineMetric, FisherMetric, VectorMetric
 from prismap.metrics.geometry import FittedIndex
 from prismap.metrics.posteriors.trees import Forest

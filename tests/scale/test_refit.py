@@ -9,7 +9,7 @@ from large_maps import count_as_large
 from prismap._spacing import typical_spacing
 from prismap.exceptions import InputError
 from prismap.map import PrisMap
-from prismap.map.islands import free_place, groups_of, own_shape
+from prismap.map.refit import free_place, groups_of, own_shape
 from prismap.map.refit import extended_mapping
 from prismap.mappings import KernelMap
 from prismap.metrics import FisherMetric

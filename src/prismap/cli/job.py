@@ -137,7 +137,12 @@ def map_page(job: Job, model: Any) -> PageData:
     """The page of a map made of this job, not judged yet."""
     from prismap.page import page_of
 
-    about = {"title": job.title, "target_name": job.target_name, "images": job.images, "row_ids": label_texts(job.ids)}
+    about: dict[str, Any] = {
+        "title": job.title,
+        "target_name": job.target_name,
+        "images": job.images,
+        "row_ids": label_texts(job.ids),
+    }
     return page_of(model, columns=job.columns, features=False, judge=False, **about)
 
 

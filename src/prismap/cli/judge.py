@@ -51,8 +51,8 @@ def run(args: argparse.Namespace, console: Console) -> None:
     found = {f"{x}, {y}": columns(table, x, y) for x, y in zip(args.x, args.y, strict=True)}
     if args.obsm:
         found |= {key: plane(key, values, console) for key, values in read_obsm(args.data, args.obsm).items()}
-    kind, _, _ = checked_target(table, X, args)
-    if args.clustered and kind != "class":
+    target = checked_target(table, X, args)
+    if args.clustered and target.classes is None:
         raise InputError("--clustered is for classes that a clustering made, and --target names none.")
     from prismap.judging import judge
 
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
     for name, positions in found.items():
         with console.stage(f"judging {name}"):
             report = judge(
-                X, positions, table.target, target=args.target_kind, random_state=args.seed,
+                X, positions, target, random_state=args.seed,
                 labels_from="clustering" if args.clustered else None,
             )  # fmt: skip
         maps.append(JudgedMap(name, positions, report))

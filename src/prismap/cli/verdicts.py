@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,13 @@ from prismap.cli import options
 from prismap.cli.console import Console, to_json
 from prismap.cli.folder import PAGE, PICTURE, folder_aside
 from prismap.exceptions import InputError
-from prismap.page import Layer, PageData, Target, write_html
+from prismap.page import Layer, PageData, write_html
+from prismap.page import Target as PageTarget
 from prismap.tables import Roles, Table, label_texts, learn_encoding, read_table, reader_of
 from prismap.tables.table import describe_names
+
+if TYPE_CHECKING:  # --help can do without
+    from prismap.target import Target
 
 VERDICTS, WORDS = "verdicts.json", "verdicts.txt"
 #: A line per row: without and with pyarrow.
@@ -169,7 +173,7 @@ def page_of_maps(
     layers = [Layer(f"map{j}", one.name, flat(one.positions), one.report.verdict) for j, one in enumerate(maps)]
     first = maps[0]
     return PageData(
-        layers=layers, title=args.title or args.data.stem, target=target_of(table, X, args),
+        layers=layers, title=args.title or args.data.stem, target=shown_target(table, X, args),
         report=first.report.to_dict(), row_ids=label_texts(table.ids),
         columns={name: values if name.startswith("trust") else values.astype(str)
                  for one in maps for name, values in beside(one).items()},
@@ -177,7 +181,14 @@ def page_of_maps(
     )  # fmt: skip
 
 
-def checked_target(table: Table, X: NDArray[np.float64], args: argparse.Namespace) -> tuple[str, Any, Any]:
+def shown_target(table: Table, X: NDArray[np.float64], args: argparse.Namespace) -> PageTarget:
+    """The target in the page's terms."""
+    from prismap.page.of_map import page_target
+
+    return replace(page_target(checked_target(table, X, args)), name=args.target or "target")
+
+
+def checked_target(table: Table, X: NDArray[np.float64], args: argparse.Namespace) -> Target:
     """The target as `judge` takes it; a refusal names its column."""
     from prismap.judging.inputs import as_target
 
@@ -187,16 +198,6 @@ def checked_target(table: Table, X: NDArray[np.float64], args: argparse.Namespac
         raise InputError(
             re.sub(r"\by\b", lambda _: f"the target {args.target or 'y'!r}", str(error), count=1)
         ) from error
-
-
-def target_of(table: Table, X: NDArray[np.float64], args: argparse.Namespace) -> Target:
-    """The target in the page's terms."""
-    kind, values, classes = checked_target(table, X, args)
-    if kind == "none":
-        return Target()
-    if kind == "real":
-        return Target(kind="real", name=args.target, values=values)
-    return Target(kind="class", name=args.target, classes=[str(name) for name in classes], codes=values)
 
 
 def flat(positions: NDArray[np.float64]) -> NDArray[np.float64]:

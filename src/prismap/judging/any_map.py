@@ -161,10 +161,8 @@ def judge_and_map(
     if labels_from is not None:
         if not isinstance(made_target, ClassTarget):
             raise InputError("labels_from is for classes that a clustering made; y holds none.")
-        report = replace(
-            report, circular=circular_labels(rows, told.made.positions, made_target, labels_from, method, seed)
-        )
-    return replace(report, times={"judging": perf_counter() - start}), told.made.positions
+        report = replace(report, circular=circular_labels(rows, Y, made_target, labels_from, method, seed))
+    return replace(report, times={"judging": perf_counter() - start}), Y
 
 
 def reports_itself(subject: Any) -> bool:

@@ -81,6 +81,8 @@ def as_target(y: Any, n_rows: int, kind: str, rows: Any) -> Target:
         raise InputError(f"target must be one of {', '.join(TARGETS)}; got {kind!r}.")
     if y is None or kind == "none":
         return NoTarget.of(n_rows)
+    if isinstance(y, Target):
+        return make_target(y, n_rows)
     if np.ndim(y) == 1 and len(y) != n_rows:
         raise InputError(f"y has {len(y)} entries for {n_rows} rows: they must be equal in number.")
     if np.ndim(y) == 2 and np.shape(y)[1] > 1:

@@ -67,7 +67,11 @@ def scores_of(positions: Numbers | None, target: Target, comparison: Comparison)
         return (), 0
     among_fitted: list[Judged] = []
     if comparison.small_maps:
-        among_fitted = [Judged(p.fitted_positions, p.fitted_target) for p in on_map if p.fitted_target is not None]
+        among_fitted = [
+            Judged(p.fitted_positions, p.fitted_target)
+            for p in on_map
+            if p.fitted_positions is not None and p.fitted_target is not None
+        ]
     elif positions is not None:
         among_fitted = [Judged(positions, target)]
     scores = []

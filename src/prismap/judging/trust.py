@@ -64,6 +64,7 @@ def evidence_on(made: Made, Y: Numbers, target: Target, rows: Any = None) -> Evi
     """
     target = target.shown
     own = np.arange(len(Y)) if rows is None else None
+    predicted: NDArray[Any]
     if isinstance(target, ClassTarget):
         votes = vote_on(Y, made.positions, target.values, len(target.classes), own=own)
         predicted, vote, half = votes.named, votes.share, 0.0

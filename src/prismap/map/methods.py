@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -94,7 +95,7 @@ def method_target(embedding, target):
     if not needs_target(embedding):
         return None
     if isinstance(embedding, embeddings.KernelDiscriminant) and not isinstance(target, ClassTarget):
-        reasons = {SeveralTarget: "has several columns", RealTarget: "is real"}
+        reasons: dict[Any, str] = {SeveralTarget: "has several columns", RealTarget: "is real"}
         reason = reasons.get(type(target), "is not there (y=None, target='none' or supervision=0)")
         raise InputError(
             f"the kernel discriminant (method='kda') separates classes, and the target {reason}. Use method='kpca', or "

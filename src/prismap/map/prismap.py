@@ -243,7 +243,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         X, y, self.sampled_rows_ = drawn(X, y, recipe)
         data = data_metric(self.data)
         rows = data.read(self, X)
-        names, notes = getattr(self, "feature_names_in_", None), ()
+        names, notes = getattr(self, "feature_names_in_", None), tuple[str, ...]()
         if not data.is_matrix:
             notes = warn_of_columns(rows, names)
         target = self._target(y, rows, data.kind)

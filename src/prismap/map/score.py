@@ -48,7 +48,7 @@ def score_target(fitted: FittedMap) -> tuple[Target, NDArray[np.float64]]:
 
 def column_score(target: Target, positions: NDArray[np.float64], Y: NDArray[np.float64], y: Any) -> float:
     """The score of one target."""
-    options = {
+    options: dict[str, Any] = {
         "n_neighbors": min(VOTERS, int(target.labelled.sum())), "Y_fit": positions, "y_fit": target.named
     }  # fmt: skip
     if isinstance(target, ClassTarget):

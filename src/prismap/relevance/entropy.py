@@ -13,7 +13,7 @@ from sklearn.neighbors import KDTree, NearestNeighbors
 
 from prismap._validation import check_target_length
 from prismap.exceptions import InputError
-from prismap.metrics.target import guess_target
+from prismap.target import decide_target
 
 #: Distances count as this share of the root mean square spread of the rows at least: equal rows have no density.
 SMALLEST_DISTANCE = 1e-6
@@ -114,7 +114,7 @@ def class_information(X, codes, n_neighbors=3):
 
 def is_real(y):
     """Whether a target holds real numbers and no classes, by the rule of the maps."""
-    return y.ndim == 2 or guess_target(y) == "real"
+    return y.ndim == 2 or decide_target(y).kind == "real"
 
 
 def recursive_independence_test(X, y, *, alpha=0.05):

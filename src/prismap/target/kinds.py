@@ -230,8 +230,9 @@ class ClassTarget(Target):
     @property
     def named(self) -> NDArray[Any]:
         """The class of each sample by its name, None where it has none."""
-        names = np.append(np.asarray(self.classes, dtype=object), None)
-        return names[self.values]
+        names = np.empty(len(self.classes) + 1, dtype=object)
+        names[:-1], names[-1] = self.classes.tolist(), None
+        return np.asarray(names[self.values])
 
     def sample(self, most: int, rng: Generator) -> Rows:
         """Sorted numbers of at most `most` samples, with equal shares of the classes and of the unlabelled."""
