@@ -114,7 +114,7 @@ def whole_map(who, folder, n_rows):
         Y, story = np.asarray(model), {"n_iter": 750}
     else:
         model, seconds = clocked(lambda: PrisMap(fit_rows=len(X), random_state=0).fit(X, y))
-        Y, story = model.embedding_, model.parts_.story
+        Y, story = model.embedding_, model.map_.story
     peak = peak_gb()
     Z, place_seconds = clocked(lambda: np.asarray(model.transform(X_test)))
     return {
@@ -185,7 +185,7 @@ def one_settled(X, y, n_rows, tol, permuted):
     kept = np.array([len(np.intersect1d(a, b)) / 10 for a, b in zip(*near, strict=True)])
     spread = 100 * np.sqrt(float(error) * (1 - float(error)) / len(test))
     return {
-        "n_iter": model.parts_.story["n_iter"], "accuracy": f"{100 * (1 - float(error)):.1f} ± {spread:.1f}",
+        "n_iter": model.map_.story["n_iter"], "accuracy": f"{100 * (1 - float(error)):.1f} ± {spread:.1f}",
         "kept": f"{kept.mean():.3f} ± {kept.std() / np.sqrt(len(kept)):.3f}",
     }  # fmt: skip
 

@@ -46,7 +46,7 @@ for name, ancestor in ancestors.items():
 
 m = PrisMap(data=Objects("alignment"), perplexity=8, random_state=0).fit(proteins, family)
 m.plot()
-print(f"{len(proteins)} proteins, {m.parts_.data.n_evaluations:,} alignments")
+print(f"{len(proteins)} proteins, {m.map_.data.n_evaluations:,} alignments")
 
 # %%
 # The verdict, and the most typical protein of every family and cluster. No alignment is computed again for it.

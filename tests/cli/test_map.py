@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from prismap.map.methods import METHODS
-from prismap.map.time_budget import Pace
-from prismap.map.fitted import FittedMap
 
 from cli.flowers import tree, write_flowers
 from prismap.cli import demo
 from prismap.map import PrisMap
+from prismap.map.fitted import FittedMap
+from prismap.map.methods import METHODS
+from prismap.map.time_budget import Pace
 from prismap.page.folder import load_folder
 from prismap.quality import MapReport
 

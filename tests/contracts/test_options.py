@@ -6,10 +6,10 @@ import inspect
 from importlib import import_module
 
 import pytest
-from prismap.map.params_json import from_spec, to_spec
 from sklearn.base import BaseEstimator, clone
 
 from prismap.embeddings import TSNE, GradientDescent
+from prismap.map.params_json import from_spec, to_spec
 from prismap.mappings import DirectPlacement, KernelMap, MapCost, ParametricMap
 from prismap.transfer import Matching, SharedEmbedding
 

@@ -198,7 +198,7 @@ def use(path, rows):
     """Load a map and place rows on it: "refused" in words, or "used", with positions that are all finite."""
     try:
         model = PrisMap.load(path)
-        width = rows.shape[1] if model.parts_.data.is_matrix else model.n_features_in_
+        width = rows.shape[1] if model.map_.data.is_matrix else model.n_features_in_
         if width == rows.shape[1]:
             Y, far = model.place(rows)
             if not np.isfinite(Y).all() or far.shape != (rows.shape[0],):

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from prismap.map.params_json import from_spec, to_spec
 
 from hardening import forging
 from prismap import PrisMap
 from prismap.bundle import check_sparse, read_bundle, write_bundle
 from prismap.exceptions import FileFormatError, InputError
+from prismap.map.params_json import from_spec, to_spec
 from prismap.map.stored import check_stored, load_bytes
 from prismap.metrics import FisherMetric
 

@@ -58,9 +58,9 @@ def test_a_machine_that_compares_strings_is_pictured_by_its_own_comparison():
     assert np.array_equal(view.grid.value.ravel(), view.predicted[behind])
     assert view.exemplars.name == "support vector"
     assert len(view.exemplars.rows) == len(model[-1].support_)
-    before = view.map.parts_.data.n_evaluations
+    before = view.map.map_.data.n_evaluations
     fidelity = view.cross_validate(3)
-    assert view.map.parts_.data.n_evaluations == before  # judging compares nothing again
+    assert view.map.map_.data.n_evaluations == before  # judging compares nothing again
     assert fidelity.agreement > fidelity.chance + 0.2
     assert np.isfinite(fidelity.certainty)
     assert 0 < fidelity.off_surface < 1.5

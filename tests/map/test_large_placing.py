@@ -34,9 +34,9 @@ def model():
 
 def test_the_nearest_rows_decide_and_are_searched(model):
     assert model.metric_.posterior_.name == "parzen"
-    assert model.parts_.is_large
-    assert model.parts_.cells.search.cells.n_cells > 0
-    assert model.parts_.map_anchors.metric.posterior_.labelled is model.metric_.posterior_.labelled
+    assert model.map_.is_large
+    assert model.map_.cells.search.cells.n_cells > 0
+    assert model.map_.map_anchors.metric.posterior_.labelled is model.metric_.posterior_.labelled
     assert isinstance(model.metric_.posterior_.labelled.nearest, SearchedNearest)
 
 
@@ -98,7 +98,7 @@ def test_positions_are_nearly_those_of_a_pass_over_all_rows(model, monkeypatch):
 
 
 def test_the_searched_coordinates_order_rows_as_the_metric_does(model):
-    parts = model.parts_
+    parts = model.map_
     seen = parts.map_anchors.see(NEW[:40], parts.data_anchors.see(NEW[:40]))
     every = parts.cells.search.rows_at(slice(None))
     straight = np.sqrt(np.square(seen.coordinates[:, None] - every[None]).sum(axis=2))

@@ -84,7 +84,7 @@ def test_a_loaded_map_places_tables_as_apply_does(folder, form):
     assert np.array_equal(far, applied["far"].to_numpy())
     assert np.array_equal(model.transform(table), Y)
     assert np.array_equal(model.is_far(table), far)
-    assert np.array_equal(model.distance_to_data(table) > model.parts_.far_threshold, far)
+    assert np.array_equal(model.distance_to_data(table) > model.map_.far_threshold, far)
     assert 0 <= model.drift(table).far_share <= 1
 
 
@@ -127,7 +127,7 @@ def test_partial_refit_takes_tables_with_their_target(made, tmp_path):
     model.partial_refit(far)
     assert len(model.added_rows_) > 0
     wanted = [model.classes_.tolist().index(name) for name in far["species"].iloc[model.added_rows_]]
-    assert model.fitted_target()[60:].tolist() == wanted
+    assert model.map_.target.values[60:].tolist() == wanted
     assert len(model.positions(as_frame=True)) == 60 + len(model.added_rows_)
 
 
@@ -207,7 +207,7 @@ def test_of_many_columns_a_copy_and_the_makers_of_clusters_are_found():
     names = [f"gene {j}" for j in range(230)] + ["site", "copy"]
     with pytest.warns(PrismapWarning, match="differ in spread"):
         made = PrisMap(supervision=0.8, random_state=0).fit(pd.DataFrame(X, columns=names), np.array(["x", "y"])[kind])
-    notes = column_notes(made)
+    notes = column_notes(made.map_)
     assert [note for note in notes if note.startswith("Column 'copy' alone gives 0.0 % error")]
     clusters = [note for note in notes if "cluster" in note]
     assert clusters

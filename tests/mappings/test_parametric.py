@@ -112,7 +112,7 @@ def test_it_is_a_mapping_of_maps_that_can_be_kept(mapping, tmp_path):
     model.fit(X[::2], y[::2])
     placed = model.transform(X[1::2])
     # In the scale of the map, which a network trained to the end would leave: the residual was 1.9.
-    assert model.parts_.mapping.residual_ < 0.7
+    assert model.map_.mapping.residual_ < 0.7
     assert np.abs(placed).max() < 1.5 * np.abs(model.embedding_).max()
     np.testing.assert_array_equal(np.vstack([model.transform(row[None]) for row in X[1:9:2]]), placed[:4])
     model.save(tmp_path / "m.prismap")

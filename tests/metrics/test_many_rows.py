@@ -194,7 +194,7 @@ def test_rows_outside_the_small_support_leave_out_no_fold_of_it(monkeypatch):
 
 def check_nearest_rows(model, new):
     """The rows that decide are the nearest of all fitted ones, when all cells are looked into."""
-    parts = model.parts_
+    parts = model.map_
     seen = parts.map_anchors.see(new, parts.data_anchors.see(new))
     candidates, real = parts.cells._in_cells(seen.distances)
     found = nearest_of(np.where(real, seen.among(candidates) ** 2, np.inf), candidates)
@@ -207,7 +207,7 @@ def test_a_large_map_is_made_from_neighbours_and_landmarks(monkeypatch, tmp_path
     count_as_large(monkeypatch, 200, n_landmarks=80)
     model = PrisMap(TSNE(max_iter=100, perplexity=10), random_state=0, perplexity=10).fit(X, CLASSES)
     assert model.embedding_.shape == (400, 2)
-    assert len(model.parts_.anchors) <= 80
+    assert len(model.map_.anchors) <= 80
     np.testing.assert_array_equal(model.transform(X), model.embedding_)
     new = X[:40] + 0.01
     np.testing.assert_array_equal(

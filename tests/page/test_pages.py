@@ -33,8 +33,9 @@ def test_page_has_the_map_its_twins_and_all_rows(live):
     assert sorted(set(page.split)) == ["fitted", "placed"]
     own = page.layers[2].own
     assert own.name == "shuffled labels"
-    fitted = model.fit_rows_[model.twins_.permuted_rows]
-    np.testing.assert_array_equal(own.codes[fitted], model.twins_.permuted_target)
+    permuted = model.judgement_.comparison.permuted[0]
+    fitted = model.fit_rows_[permuted.rows]
+    np.testing.assert_array_equal(own.codes[fitted], permuted.target.values)
     np.testing.assert_array_equal(np.bincount(own.codes), np.bincount(model.y_))
     score = model.report().scores[0]
     assert (
@@ -54,10 +55,7 @@ def test_fitted_rows_know_their_neighbours_in_the_data_and_in_the_metric(live):
     model, page, _ = live
     found = page.neighbors
     np.testing.assert_array_equal(found.rows, model.fit_rows_)
-    for table, D in (
-        (found.data, cdist(model.fitted_rows(), model.fitted_rows())),
-        (found.metric, model.metric_.pairwise()),
-    ):
+    for table, D in ((found.data, cdist(model.map_.rows, model.map_.rows)), (found.metric, model.metric_.pairwise())):
         D = np.array(D, dtype=float)
         np.fill_diagonal(D, np.inf)
         got = np.take_along_axis(D, np.asarray(table), axis=1)
@@ -117,7 +115,7 @@ def test_it_is_told_what_changes_the_target_around_fitted_rows(live):
     names, here, everywhere = compute.target_relevance(rows)
     assert names == [name for name in page.columns if name != "trust"]
     # The posterior of this map has no tensor: that of a Parzen posterior stands in for it.
-    parzen = changed(model.metric_, posterior="parzen", supervision=1.0).fit(model.fitted_rows(), model.fitted_target())
+    parzen = changed(model.metric_, posterior="parzen", supervision=1.0).fit(model.map_.rows, model.map_.target.values)
     np.testing.assert_allclose(here, fisher_relevance(parzen, np.arange(30)))
     np.testing.assert_allclose([here.sum(), everywhere.sum()], 1)
     with pytest.raises(InputError, match="none of these rows was fitted"):

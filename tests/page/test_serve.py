@@ -88,7 +88,7 @@ def test_no_other_program_can_take_the_port(monkeypatch, option):
             used.append((level, name, value))
 
     monkeypatch.setattr(socket, "socket", Recording)
-    import_module("prismap.explorer.serve")._listen(0).close()
+    import_module("prismap.page.server")._listen(0).close()
     assert used == [(socket.SOL_SOCKET, getattr(socket, option), 1)]
 
 

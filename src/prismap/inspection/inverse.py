@@ -213,7 +213,7 @@ def kernel_inverse(fitted: Any, positions: np.ndarray, rows: np.ndarray, inverse
 def tensors_of(plane: Any, rows: np.ndarray) -> tuple[Any, np.ndarray | None]:
     """Which rows are fitted ones of a map with a target, and the factors of their tensors; else all rows and None."""
     every = slice(None)
-    if not isinstance(plane, PrisMap) or plane.target_ not in ("class", "real") or plane.parts_.data.is_matrix:
+    if not isinstance(plane, PrisMap) or not has_one_target(plane.map_) or plane.map_.data.is_matrix:
         return every, None
     known, place = KnownRows(plane.fitted_rows()).find(rows)
     if len(known) < 2:

@@ -49,7 +49,7 @@ MODEL_SHARE = 0.8
 
 
 def fit_sample(
-    recipe: Recipe, data: DataMetric, given: Given, *, callback: Callable[..., Any], progress: Progress,
+    recipe: Recipe, data: DataMetric, given: Given, *, callback: Callable[..., Any] | None, progress: Progress,
     checkpoint: Any = None,
 ) -> FittedMap:  # fmt: skip
     """The map of as many of the given samples as `fit_rows` says, by number or by time."""
@@ -78,7 +78,7 @@ def rows_in_time(recipe: Recipe, data: DataMetric, given: Given, progress: Progr
         progress.stage(f"timing a fit of {len(some.fitted)} rows")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the map itself says what there is to say
-            fit_map(recipe, copy(data), some)
+            fit_map(recipe, copy(data), some, callback=without_watching)
         return len(some.fitted)
 
     pace = pace_of(
@@ -90,13 +90,13 @@ def rows_in_time(recipe: Recipe, data: DataMetric, given: Given, progress: Progr
 
 
 def without_watching(*_: Any) -> bool:
-    """A callback that never stops an embedding."""
+    """A callback that sees nothing, and keeps an embedding from calling another one."""
     return False
 
 
 @on_one_thread  # of linear algebra: another number of threads would be another map, by rounding
 def fit_map(
-    recipe: Recipe, data: DataMetric, given: Given, *, callback: Callable[..., Any] = without_watching,
+    recipe: Recipe, data: DataMetric, given: Given, *, callback: Callable[..., Any] | None = None,
     progress: Progress | None = None, checkpoint: Any = None,
 ) -> FittedMap:  # fmt: skip
     """The fitted map of the samples ``given.fitted``: the metric, the embedding, the mapping, one after the other."""
@@ -170,7 +170,7 @@ def fit_metric_of(recipe: Recipe, data: DataMetric, rows: Any, target: Target, f
         if data.is_matrix:
             raise InputError(f"metric={metric!r} needs data='vectors'; a matrix of distances has its metric already.")
         y = target.values if target.exists else None
-        return FittedMetric(fit_metric(metric, rows, y, random_state=recipe.seed), wish if target.exists else 0.0, None)
+        return FittedMetric(fit_metric(metric, rows, y, random_state=recipe.seed), 0.0, None)
     if not chosen or (wish == "auto" and is_model(metric.posterior)):
         return FittedMetric(metric.fit_on(data, target), metric.supervision, None)
     choice = choose(metric, data, target, wish, recipe.seed)

@@ -27,7 +27,7 @@ from prismap.judging.trust import evidence_for, trust_in_own_rows
 from prismap.map.choose import compared_with_own
 from prismap.map.columns import column_notes
 from prismap.map.fitted import DENSE_ROWS, FittedMap, Given
-from prismap.map.fitting import fit_map
+from prismap.map.fitting import fit_map, without_watching
 from prismap.map.medoids import medoids_of
 from prismap.map.methods import MAPPINGS, make_embedding, needs_target
 from prismap.map.quick import Known, ShortTSNE
@@ -155,7 +155,7 @@ class MapMaker(Maker):
         data = data_metric(recipe.data)
         every = np.arange(len(target))
         given = Given(rows, target, every, every, self.fitted.given.feature_names, self.fitted.given.n_features)
-        return MadeMap(fit_map(recipe, data, given), index)
+        return MadeMap(fit_map(recipe, data, given, callback=without_watching), index)
 
     def _of_part(self, recipe: Recipe, index: Rows, target: Target) -> MadeMap:
         return self._fit(recipe, self.fitted.data.cut(self.fitted.rows, index), target, index)

@@ -22,7 +22,7 @@ from prismap.judging.judge import Judgement, judge_subject
 from prismap.map.columns import warn_of_columns, warn_of_names
 from prismap.map.drift import drift_of
 from prismap.map.fitted import Given, like_rows
-from prismap.map.fitting import fit_sample, without_watching
+from prismap.map.fitting import fit_sample
 from prismap.map.judged import subject_of, trust_at, trust_in_given
 from prismap.map.lazy import drawn, is_lazy, is_stream, placed_later
 from prismap.map.methods import MAPPINGS, METHODS
@@ -255,8 +255,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         )  # fmt: skip
         with Progress("map", verbose) as progress:
             fitted = fit_sample(
-                recipe, data, given, callback=without_watching if callback is None else callback, progress=progress,
-                checkpoint=checkpoint,
+                recipe, data, given, callback=callback, progress=progress, checkpoint=checkpoint,
             )  # fmt: skip
         self.map_ = replace(fitted, notes=(*notes, *fitted.notes))
         self.map_.data.warn()
@@ -370,6 +369,11 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def embedding_(self):
         """Positions of the fitted samples."""
         return like_rows(self.map_.positions, self.map_.rows)
+
+    @property
+    def _n_features_out(self):
+        """Columns of positions, for scikit-learn's names of them."""
+        return self.map_.positions.shape[1]
 
     @property
     def y_(self):

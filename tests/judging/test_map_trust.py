@@ -10,7 +10,12 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 
 from prismap import PrisMap
-from prismap.map.trust import evidence, scatter
+from prismap.judging.trust import evidence_on, scatter
+from prismap.map.judged import MadeMap
+
+
+def evidence(model, Y, rows=None):
+    return evidence_on(MadeMap(model.map_), Y, model.map_.target, rows)
 
 
 def quietly(model, X, y=None):
@@ -28,19 +33,19 @@ def judged():
 
 def test_evidence_is_what_ten_neighbours_say_and_the_posterior_of_it(judged):
     model, X, _ = judged
-    y, Y = model.fitted_target(), model.transform(X[550:])
+    y, Y = model.map_.target.values, model.transform(X[550:])
     found = evidence(model, Y, X[550:])
     P = model.metric_.class_probabilities(X[550:])
     for i, d in enumerate(cdist(Y, model.embedding_)):
         votes = np.bincount(y[np.argsort(d)[:10]], minlength=5)
         assert found.vote[i] == votes.max() / 10
-        assert votes[found.said[i]] == votes.max()
-        assert found.told[i] == P[i, found.said[i]]
+        assert votes[found.predicted[i]] == votes.max()
+        assert found.told[i] == P[i, found.predicted[i]]
 
 
 def test_no_fitted_row_votes_for_itself(judged):
     model, _, _ = judged
-    y, D = model.fitted_target(), cdist(model.embedding_, model.embedding_)
+    y, D = model.map_.target.values, cdist(model.embedding_, model.embedding_)
     np.fill_diagonal(D, np.inf)
     votes = np.stack([np.bincount(y[np.argsort(d)[:10]], minlength=5) for d in D])
     np.testing.assert_array_equal(evidence(model, model.embedding_).vote, votes.max(axis=1) / 10)
@@ -82,7 +87,7 @@ def test_real_targets_have_trust_too():
     half, draws = 0.5 * y.std(), rng.normal(size=20_000)
     for i, d in enumerate(cdist(Y, model.embedding_)):
         near = y[np.argsort(d)[:10]]
-        assert found.said[i] == pytest.approx(near.mean())
+        assert found.predicted[i] == pytest.approx(near.mean())
         assert found.vote[i] == np.mean(np.abs(near - near.mean()) <= half)
         inside = np.abs(mean[i] + np.sqrt(variance[i]) * draws - near.mean()) <= half
         assert found.told[i] == pytest.approx(inside.mean(), abs=0.02)
@@ -109,7 +114,7 @@ def test_a_metric_without_posterior_is_told_by_the_nearest_rows(judged):
     D = cdist(X[:80], X[:80], "cityblock")
     np.fill_diagonal(D, np.inf)
     for i, d in enumerate(D):
-        assert found.told[i] == np.mean(y[np.argsort(d)[:10]] == found.said[i])
+        assert found.told[i] == np.mean(y[np.argsort(d)[:10]] == found.predicted[i])
     assert model.trust(X[80:90]).shape == (10,)
 
 
@@ -118,7 +123,7 @@ def test_unlabelled_rows_do_not_vote():
     y[::3] = -1
     model = quietly(PrisMap(method="mds", perplexity=8, random_state=0), X, y)
     assert np.isfinite(model.trust_.value).all()
-    assert set(np.unique(evidence(model, model.embedding_).said)) <= {0, 1}
+    assert set(np.unique(evidence(model, model.embedding_).predicted)) <= {0, 1}
 
 
 def test_trust_needs_a_report_and_something_to_judge_by(judged):

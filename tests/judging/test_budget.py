@@ -10,7 +10,9 @@ from sklearn.decomposition import PCA
 from prismap import PrisMap, judge
 from prismap.exceptions import InputError
 from prismap.judging.budget import FULL, MOST_KEPT, QUICK, effort_of
-from prismap.map.twins import fit_twin, judged_folds, n_folds, place_fold, place_on_plain, share_of, twins_of
+from prismap.judging.refits import judged_folds, n_folds, place_fold, place_on_plain
+from prismap.map.judged import MapMaker
+from prismap.target import make_target
 
 
 @pytest.fixture(scope="module")
@@ -46,41 +48,41 @@ def test_a_quick_report_judges_a_fifth_and_a_full_one_replaces_it(model):
 
 def test_the_maps_of_permuted_targets_leave_the_judged_rows_out(model):
     model.report(budget="full")
-    twins = model.twins_
-    assert len(twins.permuted_rows) == 192
-    out = np.setdiff1d(np.arange(240), twins.permuted_rows)
-    assert any(np.array_equal(np.setdiff1d(np.arange(240), case.kept), out) for case in twins.judged)
-    assert len(twins.permuted_target) == 192
+    comparison = model.judgement_.comparison
+    permuted = comparison.permuted[0]
+    assert len(permuted.rows) == len(permuted.target) == 192
+    out = np.setdiff1d(np.arange(240), permuted.rows)
+    assert any(np.array_equal(np.setdiff1d(np.arange(240), case.kept), out) for case in comparison.on_map)
 
 
 def test_a_permuted_target_that_is_left_out_makes_no_map_of_its_own():
     X, y = make_blobs(80, 3, centers=2, cluster_std=4.0, random_state=0)
     model = PrisMap(perplexity=8, random_state=0).fit(X, y)
     report = model.report(n_permutations=1)
-    twins = model.twins_
-    np.testing.assert_array_equal(twins.permuted.positions, twins.unsupervised.positions[twins.permuted_rows])
-    assert share_of(twins.permuted) == 0
+    plain, permuted = model.judgement_.comparison.plain, model.judgement_.comparison.permuted[0]
+    np.testing.assert_array_equal(permuted.made.positions, plain.positions[permuted.rows])
+    assert permuted.made.fitted.supervision == 0
     assert len(report.clusters.null_gaps) == FULL.nulls
     fixed = PrisMap(perplexity=8, supervision=0.8, random_state=0).fit(X, y)
     fixed.report(n_permutations=1)
-    twins = fixed.twins_
-    assert not np.array_equal(twins.permuted.positions, twins.unsupervised.positions[twins.permuted_rows])
-    assert share_of(twins.permuted) == 0.8
+    plain, permuted = fixed.judgement_.comparison.plain, fixed.judgement_.comparison.permuted[0]
+    assert not np.array_equal(permuted.made.positions, plain.positions[permuted.rows])
+    assert permuted.made.fitted.supervision == 0.8
 
 
 def test_no_label_of_a_judged_row_reaches_the_map_that_it_is_judged_on():
     X, y = make_blobs(80, 3, centers=2, cluster_std=3.0, random_state=0)
     model = PrisMap(perplexity=8, random_state=0).fit(X, y)
-    params, without = twins_of(model)
-    [(kept, out), *_] = judged_folds(y, "class", np.random.default_rng(0))
-    plain = fit_twin(model, without, None, np.arange(80))
+    maker, target = MapMaker(model.map_), model.map_.target
+    [(kept, out), *_] = judged_folds(target, np.random.default_rng(0))
+    plain = maker.make_plain(np.arange(80))
     other = y.copy()
     other[out] = 1 - y[out]
     for place in (
-        lambda target: place_fold(model, params, target, kept, out, True, plain),
-        lambda target: place_on_plain(model, without, plain, target, kept, out),
+        lambda target: place_fold(maker, target, kept, out, plain),
+        lambda target: place_on_plain(maker, plain, target, kept, out, FULL),
     ):
-        first, second = place(y), place(other)
+        first, second = place(target), place(target.with_values(other))
         np.testing.assert_array_equal(first.positions, second.positions)
         np.testing.assert_array_equal(first.fitted_positions, second.fitted_positions)
 
@@ -95,7 +97,7 @@ def test_as_many_fifths_are_judged_as_the_figures_take():
 def test_of_a_large_fold_a_draw_is_judged_by_a_map_of_few_rows():
     y = np.arange(60_000) % 3
     for effort in (FULL, QUICK):
-        ((kept, out),) = judged_folds(y, "class", np.random.default_rng(0), effort)
+        ((kept, out),) = judged_folds(make_target(y, len(y)), np.random.default_rng(0), effort)
         assert len(out) == effort.held_out < 12_000
         assert len(kept) == MOST_KEPT
         assert not np.intersect1d(kept, out).size
