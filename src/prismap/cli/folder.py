@@ -49,12 +49,12 @@ def _check_content(out: Path, *, force: bool) -> None:
         return
     if not out.is_dir():
         raise InputError(f"{out} is a file; -o names the folder to write.")
-    found = sorted(path.name for path in out.iterdir())
-    others = [name for name in found if name not in NAMES]
+    names = sorted(path.name for path in out.iterdir())
+    others = [name for name in names if name not in NAMES]
     if others:
         shown = ", ".join(others[:4]) + (", ..." if others[4:] else "")
         raise InputError(f"{out} holds files that are not prismap's ({shown}) and is left alone: name another folder.")
-    if found and not force:
+    if names and not force:
         raise InputError(f"{out} holds a map already: --force replaces it.")
 
 

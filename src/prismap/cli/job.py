@@ -75,7 +75,7 @@ def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
     if judged is None:
         console.result(f"{out}: {', '.join(files)}", document)
         return
-    # What was said in between is not said twice.
+    # Notes that were written in between are not written twice.
     judged = replace(judged, notes=tuple(note for note in judged.notes if in_options(note) not in console.notes))
     if page is not None:
         page = attempt(console, f"no verdict in {PAGE}: making the page", lambda: verdict_page(page, model)) or page
@@ -87,7 +87,7 @@ def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
         with written_aside(folder / REPORT) as aside:
             aside.write_text(to_json(report.to_dict()), encoding="utf-8")
         document["files"] = files = write_map_and_page(job, model, (Y, far), page, folder, console)
-    printed = report if console.quiet else judged  # the other notes have been said
+    printed = report if console.quiet else judged  # the other notes have been written
     console.result(f"{printed}\n\n{out}: {', '.join(files)}", {**document, "report": report.to_dict()})
 
 
@@ -189,7 +189,7 @@ def fit_map(job: Job, console: Console) -> Any:
 def judge_map(model: Any, console: Console, budget: Any = None) -> Any:
     """The report of a map; it is refitted several times for it."""
     with console.stage("judging it"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrismapWarning)  # what the refits warn of was said of the map itself
+        warnings.simplefilter("ignore", PrismapWarning)  # the refits repeat the warnings of the map itself
         begin = perf_counter()
 
         def follow(done: int, total: int) -> None:

@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         console.clear()
         sys.stderr.write("prismap: stopped\n")
         return 130
-    except BrokenPipeError:  # the reader of our output went away; nothing can be said to it
+    except BrokenPipeError:  # the reader of our output went away
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (MissingExtraError, OSError, MemoryError) as error:

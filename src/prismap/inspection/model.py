@@ -246,7 +246,7 @@ def figure_height(grid) -> float:
 
 
 def caption_of(view: ModelView) -> str:
-    """What the picture can and cannot show, and how far it was found to be true."""
+    """What the picture can and cannot show, and how far it is true."""
     known = view.__dict__.get("fidelity_")
     share = float(np.mean(view.misshown))
     figures = (

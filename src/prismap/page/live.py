@@ -73,13 +73,13 @@ def local_relevance(X, Y, rows):
 
 
 def has_tensor(model):
-    """Whether it can be told which features change the target: with a target, of vectors, on no large map."""
+    """Whether it is known which features change the target: of a small map of vectors with a target."""
     fisher = isinstance(model.metric_, FisherMetric) and model.target_ in ("class", "real")
     return fisher and has_coordinates(model)
 
 
 def has_coordinates(model):
-    """Whether the map is of vectors, all of whose values are there, and no large one."""
+    """Whether the map is a small one of vectors without missing values."""
     data = model.parts_.data
     return not data.is_matrix and data.is_complete and not model.parts_.is_large
 

@@ -23,7 +23,7 @@ from prismap.quality import local_quality
 from prismap.relevance import column_relevance
 from prismap.tables import label_texts
 
-#: Up to so many fitted rows it is told how well each keeps its neighbours: that takes all distances.
+#: Up to so many fitted rows the page says how well each keeps its neighbours, which takes all distances.
 MOST_JUDGED_ROWS = 10_000
 NOT_JUDGED = "This map has not been judged: how far it can be trusted is not known."
 #: Neighbours of a row that are looked at.
@@ -138,11 +138,11 @@ def other_targets(model):
     """The targets that the page is not coloured by at first, as columns by name."""
     if not is_several(model.target_):
         return {}
-    found = {}
+    columns = {}
     for t, (name, classes) in enumerate(zip(model.target_names_, model.classes_, strict=True)):
         values = column_of(model.y_, model.target_, t)
-        found[name] = values if classes is None else np.array([*map(str, classes), None], dtype=object)[values]
-    return {name: found[name] for name in model.target_names_[1:]}
+        columns[name] = values if classes is None else np.array([*map(str, classes), None], dtype=object)[values]
+    return {name: columns[name] for name in model.target_names_[1:]}
 
 
 def data_columns(model):
