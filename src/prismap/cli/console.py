@@ -99,7 +99,7 @@ class Console:
 
 
 def visible(text: str) -> str:
-    """Text of files without power over the terminal: control characters are written as JSON would write them.
+    """Text that cannot control the terminal: control characters are written as JSON would write them.
 
     >>> visible("a class named \\x1b[2J")
     'a class named \\\\u001b[2J'

@@ -79,7 +79,7 @@ def _fitted(args: argparse.Namespace, console: Console) -> Callable[..., Any]:
         watched = _Watched(console, progress)
         try:
             return _map_of(job, watched)
-        except InputError as error:  # the page shows these words; the terminal should not stay silent
+        except InputError as error:  # the page shows these words, and the terminal should, too
             words = in_options(str(error))
             console.say(f"prismap: {words}")
             raise InputError(words) from error

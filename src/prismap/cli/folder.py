@@ -1,4 +1,4 @@
-"""The folder of a map: complete or absent, and never in place of somebody else's files.
+"""The folder of a map: complete or absent, and never in place of files that are not prismap's.
 
 A run looks at the folder twice: before the work, so that a mistake costs no time, and again when the result takes its
 name, under a lock, because much can happen during a fit. The exchange itself is one step of the system where there is
@@ -128,7 +128,7 @@ def _kept_beside(aside: Path, out: Path) -> Path:
 
 def _take_name(aside: Path, out: Path) -> Path | None:
     """Put the finished folder at `out`; returns where the former one is now, if there was one."""
-    if out == Path.cwd():  # a shell stands in it: the files go in, one rename each
+    if out == Path.cwd():  # the working directory cannot be exchanged: the files are moved into it one by one
         for path in sorted(aside.iterdir()):
             os.replace(path, out / path.name)
         return None
@@ -166,7 +166,7 @@ def _replace_in_two_steps(aside: Path, out: Path) -> Path:
 
 
 def _remove_former(former: Path, out: Path) -> None:
-    """Remove our own files and the folder; a file that somebody put there meanwhile stays, in OUT.former."""
+    """Remove our own files and the folder; a file that was added meanwhile stays, in OUT.former."""
     for name in NAMES:
         with suppress(FileNotFoundError):
             (former / name).unlink()

@@ -42,9 +42,9 @@ class Job:
     """Arguments of `PrisMap`; those left out keep its defaults."""
     ids: NDArray[Any] | None = None
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """Values as the file has them, for the page."""
     about: Mapping[str, Any] = field(default_factory=dict)
     """What the file of the map says besides: where the objects of a table are."""
-    """Values as the file has them, for the page."""
     images: NDArray[np.uint8] | None = None
     target_name: str = "target"
     quick: bool = False
@@ -115,7 +115,7 @@ def write_map_and_page(
 
 
 def attempt(console: Console, what: str, work: Callable[[], Any]) -> Any:
-    """The result of `work`, or None and a note: a map that took hours is written without what cannot be had.
+    """The result of `work`, or None and a note: a fit may have taken hours, and is written without what failed.
 
     A disk that is full is not of this kind: nothing else could be written either.
     """
@@ -240,4 +240,4 @@ def draw(job: Job, model: Any, Y: NDArray[Any], folder: Path, console: Console) 
     display: Any = MapDisplay(Y, model.shown_target(), model.shown_classes(), job.title)
     display.plot(axes)
     with written_aside(folder / PICTURE) as aside:
-        figure.savefig(aside, dpi=150, bbox_inches="tight")  # a wide map leaves no empty paper
+        figure.savefig(aside, dpi=150, bbox_inches="tight")  # no margins beside a wide map

@@ -295,7 +295,7 @@ def posterior_grid(metric: FisherMetric, x: np.ndarray, y: np.ndarray) -> Grid:
 
 
 def fitted_target(metric: FisherMetric, y: Any) -> np.ndarray:
-    """The target of the fitted rows as codes or numbers; without y what the metric thinks of them."""
+    """The target of the fitted rows as codes or numbers; without y what the metric predicts for them."""
     if metric.target_ == "real":
         values = (
             metric.target_moments()[0] if y is None else np.asarray(y, dtype=np.float64).reshape(metric.n_rows_, -1)
