@@ -180,9 +180,9 @@ def _say(console: Console, results: list[Mapped]) -> None:
             f"column {name!r} has levels in {number} of the rows that the map has not seen; they count as none of "
             "its own"
         )
-    strangers = sorted({name for result in results for name in result.new_classes})
-    if strangers:
-        console.note(f"classes the map was not fitted with: {', '.join(strangers[:8])}")
+    unknown = sorted({name for result in results for name in result.new_classes})
+    if unknown:
+        console.note(f"classes the map was not fitted with: {', '.join(unknown[:8])}")
 
 
 def place_cells(model_path: Path, source: Path, out: Path, console: Console, *, force: bool) -> None:

@@ -51,7 +51,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
 
 
 def _opened(folder: Path, console: Console) -> Callable[..., Any]:
-    """A folder: what cannot be shown is said here, while the model is loaded behind the page."""
+    """A folder: it is read here, so that an error ends the command; the model is loaded behind the page."""
     from prismap.page.folder import load_folder
 
     page = load_folder(folder)
@@ -72,14 +72,14 @@ def _opened(folder: Path, console: Console) -> Callable[..., Any]:
 
 
 def _fitted(args: argparse.Namespace, console: Console) -> Callable[..., Any]:
-    """A data file: read here, so that a mistyped column is said at once; fitted and judged behind the page."""
+    """A data file: read here, so that a mistyped column is an error at once; fitted and judged behind the page."""
     job = read_job(args, console)
 
     def make(progress: Callable[..., None]) -> Any:
         watched = _Watched(console, progress)
         try:
             return _map_of(job, watched)
-        except InputError as error:  # the page shows these words; the terminal should not stay silent
+        except InputError as error:  # the page shows these words, and the terminal should, too
             words = in_options(str(error))
             console.say(f"prismap: {words}")
             raise InputError(words) from error

@@ -1,4 +1,4 @@
-"""The folder of a map: complete or absent, and never in place of somebody else's files.
+"""The folder of a map: complete or absent, and never in place of files that are not prismap's.
 
 A run looks at the folder twice: before the work, so that a mistake costs no time, and again when the result takes its
 name, under a lock, because much can happen during a fit. The exchange itself is one step of the system where there is
@@ -49,12 +49,12 @@ def _check_content(out: Path, *, force: bool) -> None:
         return
     if not out.is_dir():
         raise InputError(f"{out} is a file; -o names the folder to write.")
-    found = sorted(path.name for path in out.iterdir())
-    others = [name for name in found if name not in NAMES]
+    names = sorted(path.name for path in out.iterdir())
+    others = [name for name in names if name not in NAMES]
     if others:
         shown = ", ".join(others[:4]) + (", ..." if others[4:] else "")
         raise InputError(f"{out} holds files that are not prismap's ({shown}) and is left alone: name another folder.")
-    if found and not force:
+    if names and not force:
         raise InputError(f"{out} holds a map already: --force replaces it.")
 
 
@@ -128,7 +128,7 @@ def _kept_beside(aside: Path, out: Path) -> Path:
 
 def _take_name(aside: Path, out: Path) -> Path | None:
     """Put the finished folder at `out`; returns where the former one is now, if there was one."""
-    if out == Path.cwd():  # a shell stands in it: the files go in, one rename each
+    if out == Path.cwd():  # the working directory cannot be exchanged: the files are moved into it one by one
         for path in sorted(aside.iterdir()):
             replace_path(path, out / path.name)
         return None

@@ -42,9 +42,9 @@ class Job:
     """Arguments of `PrisMap`; those left out keep its defaults."""
     ids: NDArray[Any] | None = None
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """Values as the file has them, for the page."""
     about: Mapping[str, Any] = field(default_factory=dict)
     """What the file of the map says besides: where the objects of a table are."""
-    """Values as the file has them, for the page."""
     images: NDArray[np.uint8] | None = None
     target_name: str = "target"
     quick: bool = False
@@ -75,7 +75,7 @@ def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
     if judged is None:
         console.result(f"{out}: {', '.join(files)}", document)
         return
-    # What was said in between is not said twice.
+    # Notes that were written in between are not written twice.
     judged = replace(judged, notes=tuple(note for note in judged.notes if in_options(note) not in console.notes))
     if page is not None:
         page = attempt(console, f"no verdict in {PAGE}: making the page", lambda: verdict_page(page, model)) or page
@@ -87,7 +87,7 @@ def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
         with written_aside(folder / REPORT) as aside:
             aside.write_text(to_json(report.to_dict()), encoding="utf-8")
         document["files"] = files = write_map_and_page(job, model, (Y, far), page, folder, console)
-    printed = report if console.quiet else judged  # the other notes have been said
+    printed = report if console.quiet else judged  # the other notes have been written
     console.result(f"{printed}\n\n{out}: {', '.join(files)}", {**document, "report": report.to_dict()})
 
 
@@ -115,7 +115,7 @@ def write_map_and_page(
 
 
 def attempt(console: Console, what: str, work: Callable[[], Any]) -> Any:
-    """The result of `work`, or None and a note: a map that took hours is written without what cannot be had.
+    """The result of `work`, or None and a note: a fit may have taken hours, and is written without what failed.
 
     A disk that is full is not of this kind: nothing else could be written either.
     """
@@ -195,7 +195,7 @@ def fit_map(job: Job, console: Console) -> Any:
 def judge_map(model: Any, console: Console, budget: Any = None) -> Any:
     """The report of a map; it is refitted several times for it."""
     with console.stage("judging it"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrismapWarning)  # what the refits warn of was said of the map itself
+        warnings.simplefilter("ignore", PrismapWarning)  # the refits repeat the warnings of the map itself
         begin = perf_counter()
 
         def follow(done: int, total: int) -> None:
@@ -245,4 +245,4 @@ def draw(job: Job, model: Any, Y: NDArray[Any], folder: Path, console: Console) 
     display: Any = MapDisplay(Y, target.values if target.exists else None, target.classes, job.title)
     display.plot(axes)
     with written_aside(folder / PICTURE) as aside:
-        figure.savefig(aside, dpi=150, bbox_inches="tight")  # a wide map leaves no empty paper
+        figure.savefig(aside, dpi=150, bbox_inches="tight")  # no margins beside a wide map

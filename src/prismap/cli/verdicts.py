@@ -94,8 +94,8 @@ def read_rows(
         )
     encoding, notes = learn_encoding(table, roles=roles, standardize=standardize, impute=args.impute)
     X = encoding.apply(table).X
-    table, _, told = with_quantities(table, roles, X, target_kind=args.target_kind)
-    for note in (*notes, *told):
+    table, _, more = with_quantities(table, roles, X, target_kind=args.target_kind)
+    for note in (*notes, *more):
         console.note(note)
     return table, X
 
@@ -161,9 +161,9 @@ def table_of(maps: Sequence[JudgedMap]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def answer(found: bool | None) -> str:
-    """yes, no, or that it cannot be told."""
-    return "cannot be told" if found is None else "yes" if found else "no"
+def answer(decision: bool | None) -> str:
+    """yes, no, or that it is not known."""
+    return "cannot be told" if decision is None else "yes" if decision else "no"
 
 
 def page_of_maps(

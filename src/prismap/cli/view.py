@@ -107,7 +107,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
     view = make_view(model, X, table, args, console)
     with console.stage(f"judging the picture in {args.folds} folds"):
         fidelity = view.cross_validate(args.folds)
-    vars(view)["fidelity_"] = fidelity  # where the property keeps it: the caption tells it too
+    vars(view)["fidelity_"] = fidelity  # where the property keeps it: the caption names it too
     page = make_page(view, X, names, table, args, console)
     with console.stage("writing"), folder_aside(args.out, force=args.force) as folder:
         from prismap.page import write_html
@@ -171,8 +171,8 @@ def handed_over(pipeline: Any, table: Table, wanted: list[str], console: Console
     X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
     if not np.isfinite(X).all():
         raise InputError("the steps before the model leave missing values; a picture needs a pipeline that fills them.")
-    told = " -> ".join(type(step).__name__ for _, step in pipeline.steps[:-1])
-    console.note(f"{told} made {X.shape[1]} features of {len(wanted)} columns; the map is one of these features")
+    steps = " -> ".join(type(step).__name__ for _, step in pipeline.steps[:-1])
+    console.note(f"{steps} made {X.shape[1]} features of {len(wanted)} columns; the map is one of these features")
     return last, X, names
 
 
@@ -237,8 +237,8 @@ def make_page(view: Any, X: Any, names: list[str], table: Table, args: argparse.
     columns = {name: X[:, j] for j, name in enumerate(names)}
     about = {"title": args.title or args.data.stem, "row_ids": label_texts(table.ids)}
     page = with_view(page_of(plane, columns=columns, features=False, **about), view)
-    told = f"The picture of {view.model_name} behind the points: {view.fidelity_}."
-    return replace(page, target=replace(page.target, name=args.target or "target"), notes=(*page.notes, told))
+    note = f"The picture of {view.model_name} behind the points: {view.fidelity_}."
+    return replace(page, target=replace(page.target, name=args.target or "target"), notes=(*page.notes, note))
 
 
 def draw(view: Any, path: Path) -> None:
@@ -286,7 +286,7 @@ def load_pickle(path: Path, trusted: bool) -> Any:
 
 
 def load_trusted(path: Path, trust: list[str]) -> Any:
-    """The model in a skops file, unless it holds types that nobody has vouched for."""
+    """The model in a skops file, unless it holds types that are not trusted."""
     try:
         with zipfile.ZipFile(path) as archive:
             size = sum(one.file_size for one in archive.infolist())

@@ -22,8 +22,10 @@ from prismap._blocks import row_blocks
 from prismap.exceptions import InputError
 from prismap.map import PrisMap
 from prismap.map.exact_rows import KnownRows
+from prismap.map.fitted import FittedMap
 from prismap.mappings import InverseMap
 from prismap.metrics import FisherMetric, Parzen
+from prismap.target import ClassTarget, SeveralTarget
 
 #: Rows that a place is the mean of.
 N_NEIGHBORS = 15
@@ -213,21 +215,27 @@ def kernel_inverse(fitted: Any, positions: np.ndarray, rows: np.ndarray, inverse
 def tensors_of(plane: Any, rows: np.ndarray) -> tuple[Any, np.ndarray | None]:
     """Which rows are fitted ones of a map with a target, and the factors of their tensors; else all rows and None."""
     every = slice(None)
-    if not isinstance(plane, PrisMap) or not has_one_target(plane.map_) or plane.map_.data.is_matrix:
+    if not isinstance(plane, PrisMap):
         return every, None
-    known, place = KnownRows(plane.fitted_rows()).find(rows)
+    fitted, target = plane.map_, plane.map_.target
+    if not target.exists or isinstance(target, SeveralTarget) or fitted.data.is_matrix:
+        return every, None
+    known, place = KnownRows(fitted.rows).find(rows)
     if len(known) < 2:
         return every, None
-    return known, fitted_factors(plane)[place]
+    return known, fitted_factors(fitted)[place]
 
 
-def fitted_factors(plane: PrisMap) -> np.ndarray:
+def fitted_factors(fitted: FittedMap) -> np.ndarray:
     """Factors of the tensors of a map's fitted rows, cross-fitted where its metric is."""
-    if isinstance(plane.metric_, FisherMetric):
+    if isinstance(fitted.metric, FisherMetric):
         try:
-            return np.asarray(plane.metric_.tensor_factor(None), dtype=np.float64)
+            return np.asarray(fitted.metric.tensor_factor(None), dtype=np.float64)
         except InputError:  # known at the rows only
             pass
-    posterior = Parzen(TENSOR_SUPPORT) if plane.target_ == "class" else "gp"
-    metric = FisherMetric(plane.target_, posterior=posterior, perplexity=plane.perplexity, random_state=plane.seed_)
-    return np.asarray(metric.fit(plane.fitted_rows(), plane.fitted_target()).tensor_factor(None), dtype=np.float64)
+    target = fitted.target
+    metric = FisherMetric(
+        target.kind, posterior=Parzen(TENSOR_SUPPORT) if isinstance(target, ClassTarget) else "gp",
+        perplexity=fitted.recipe.perplexity, random_state=fitted.seed,
+    )  # fmt: skip
+    return np.asarray(metric.fit(fitted.rows, target).tensor_factor(None), dtype=np.float64)

@@ -75,7 +75,7 @@ class MapDisplay(Brief):
         elif classes is None:
             drawn = ax.scatter(x, y, c=values, cmap=palette or "viridis", plotnonfinite=True, **style)
             if legend:
-                # Beside a map that is wide and low, a bar would stand in empty paper.
+                # Beside a map that is wide and low, a bar would leave most of its side empty.
                 low = np.ptp(self.positions[:, 1]) < 0.5 * np.ptp(self.positions[:, 0])
                 ax.figure.colorbar(drawn, ax=ax, shrink=0.8, location="bottom" if low else "right")
         else:

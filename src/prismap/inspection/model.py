@@ -246,7 +246,7 @@ def figure_height(grid) -> float:
 
 
 def caption_of(view: ModelView) -> str:
-    """What the picture can and cannot show, and how far it was found to be true."""
+    """What the picture can and cannot show, and how far it is true."""
     known = view.__dict__.get("fidelity_")
     share = float(np.mean(view.misshown))
     figures = (
@@ -259,7 +259,7 @@ def caption_of(view: ModelView) -> str:
 
 
 def view_colormap():
-    """viridis as `paint` uses it."""
+    """viridis as `paint_output` uses it."""
     colors = import_extra("matplotlib.colors", extra="plot", feature="drawing a model")
     whole = colors.LinearSegmentedColormap.from_list("view", VIRIDIS)
     return colors.LinearSegmentedColormap.from_list("view", whole(np.linspace(0, RAMP_END, 256)))

@@ -45,7 +45,7 @@ def share_curve(embedding, mapping, X, shares, *, n_repeats=3, random_state=0):
 
     Each repeat draws a random split, the same for all shares. Q_local is judged on at most 2,000 rows.
     """
-    found = []
+    curve = []
     for share in shares:
         rng, values = as_generator(random_state), []
         for _ in range(n_repeats):
@@ -56,8 +56,8 @@ def share_curve(embedding, mapping, X, shares, *, n_repeats=3, random_state=0):
             seconds = perf_counter() - start
             few, some = slice(MOST_ROWS), new[:MOST_ROWS]
             values.append((q_local(X[fitted[few]], Y[few]), q_local(X[some], Z[few]), seconds))
-        found.append(Share(share, *map(float, np.mean(values, axis=0))))
-    return found
+        curve.append(Share(share, *map(float, np.mean(values, axis=0))))
+    return curve
 
 
 class OutOfSampleDisplay:
@@ -108,8 +108,8 @@ class OutOfSampleDisplay:
             curves |= {f"{name}, fitted": sampled_curve(fitted, Y), f"{name}, new": sampled_curve(new, Z)}
             affinities = affinities or {"fitted": affinity_distribution(Y)[0], "new": affinity_distribution(Z)[0]}
         first = next(iter(embeddings.values()))
-        found = share_curve(first, mapping, X, shares, n_repeats=n_repeats, random_state=random_state)
-        return cls(curves, found, affinities)
+        by_share = share_curve(first, mapping, X, shares, n_repeats=n_repeats, random_state=random_state)
+        return cls(curves, by_share, affinities)
 
     def plot(self) -> OutOfSampleDisplay:
         """All three pictures side by side."""
@@ -119,7 +119,7 @@ class OutOfSampleDisplay:
         return self
 
     def plot_curves(self, ax: Any = None) -> OutOfSampleDisplay:
-        """Q_M(k) of fitted (lines) and new rows (dashes), a colour an embedding (Fig. 1)."""
+        """Q_M(k) of fitted (lines) and new rows (dashes), a colour per embedding (Fig. 1)."""
         ax = self._axes(ax)
         colors: dict[str, Any] = {}
         for name, curve in self.curves.items():

@@ -9,8 +9,8 @@ import numpy as np
 if TYPE_CHECKING:
     from prismap.inspection.surface import Grid
 
-#: Colours by number of classes, those of the page (Okabe and Ito 2008; Petroff 2021): readers of all kinds of colour
-#: vision tell them apart.
+#: Colours by number of classes, those of the page (Okabe and Ito 2008; Petroff 2021): they differ for readers
+#: with all kinds of colour vision.
 OKABE_ITO = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#c9b400", "#5b5b7a")
 PETROFF = (
     "#3f90da", "#ffa90e", "#bd1f01", "#2f9e78", "#832db6", "#a96b59", "#e76300", "#b9ac70", "#4b5d8a", "#7fd0d3",

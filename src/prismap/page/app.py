@@ -298,15 +298,15 @@ class Explorer:
 
         def work(job: Job) -> dict[str, Any]:
             names, values = relevance(rows, progress=job.progress, cancel=job.stop.is_set)
-            found = {"names": [str(name) for name in names], "values": np.nan_to_num(np.asarray(values)).tolist()}
+            answer = {"names": [str(name) for name in names], "values": np.nan_to_num(np.asarray(values)).tolist()}
             if self._has("target_relevance"):
-                found["target"] = self._target_relevance(rows)
-            return found
+                answer["target"] = self._target_relevance(rows)
+            return answer
 
         return work
 
     def _target_relevance(self, rows: NDArray[np.intp]) -> dict[str, Any] | None:
-        """What changes the target around some rows; None where that cannot be told."""
+        """What changes the target around some rows; None where that is not known."""
         try:
             names, here, everywhere = self.compute.target_relevance(rows)
         except InputError:
@@ -383,10 +383,10 @@ class Explorer:
 
     def _layer(self, page: PageData, asked: dict[str, Any]) -> Layer:
         wanted = asked.get("layer")
-        found = page.layers[0] if wanted is None else next((one for one in page.layers if one.id == wanted), None)
-        if found is None:
+        layer = page.layers[0] if wanted is None else next((one for one in page.layers if one.id == wanted), None)
+        if layer is None:
             raise Refused(400, "There is no such layer.")
-        return found
+        return layer
 
     def _start_of(self, page: PageData, asked: dict[str, Any]) -> NDArray[Any]:
         """Positions to begin from: those another job has come to, or a layer's."""

@@ -131,9 +131,10 @@ class ModelCompute:
             for name, count in encoded.unknown.items()
         ]
         ids = label_texts(table.ids)
-        found = (*self._model.place(encoded.X), {}) if self._about is None else self._about(encoded.X)
+        place = self._model.place if self._about is None else self._about
+        positions, far, *about = place(encoded.X)
         shown = encoding.shown(table)
-        return Placed(found[0], np.asarray(found[1]), ids, notes, shown, table.target, found[2])
+        return Placed(positions, np.asarray(far), ids, notes, shown, table.target, about[0] if about else {})
 
 
 def _column_relevance(

@@ -34,8 +34,8 @@ def load_folder(path: str | Path) -> PageData:
     troubles: list[str] = []
     page = _read_data(path, troubles) or _read_rows(path, troubles)
     if page is None:
-        found = "; ".join(troubles) or f"it has neither {DATA} nor map.html nor map.parquet nor map.csv"
-        raise FileFormatError(f"{path.name} holds no map that can be shown: {found}.")
+        reasons = "; ".join(troubles) or f"it has neither {DATA} nor map.html nor map.parquet nor map.csv"
+        raise FileFormatError(f"{path.name} holds no map that can be shown: {reasons}.")
     notes = [f"A part of the folder could not be read: {trouble}." for trouble in troubles]
     return replace(page, notes=(*page.notes, *notes))
 

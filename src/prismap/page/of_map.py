@@ -29,7 +29,7 @@ from prismap.relevance import column_relevance
 from prismap.tables import label_texts
 from prismap.target import ClassTarget, SeveralTarget, Target, shuffle_entries
 
-#: Up to so many fitted rows it is told how well each keeps its neighbours: that takes all distances.
+#: Up to so many fitted rows the page says how well each keeps its neighbours, which takes all distances.
 MOST_JUDGED_ROWS = 10_000
 NOT_JUDGED = "This map has not been judged: how far it can be trusted is not known."
 #: Room for the columns of sparse rows once they are spread out.

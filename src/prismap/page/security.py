@@ -1,4 +1,4 @@
-"""Who may talk to the explorer: pages of this very server that know the token, and nobody else.
+"""Who may talk to the explorer: only pages of this server that know the token.
 
 The server listens on 127.0.0.1, which every program and every web page on the machine can reach. So each request must
 name a local host (a foreign name that was made to point here is refused), must not come from a foreign page (Origin),
@@ -132,8 +132,8 @@ class Guard:
         return f"This is more than the {self.max_body // 1_000_000} MB the explorer takes at once."
 
 
-def _same(found: str, secret: str) -> bool:
-    return secrets.compare_digest(found.encode(), secret.encode())
+def _same(text: str, secret: str) -> bool:
+    return secrets.compare_digest(text.encode(), secret.encode())
 
 
 def _cookie_name(headers: dict[bytes, bytes]) -> str:
@@ -143,7 +143,7 @@ def _cookie_name(headers: dict[bytes, bytes]) -> str:
 
 
 def _limited(receive: Callable[[], Any], most: int) -> Callable[[], Any]:
-    """A body may also grow without having said its length."""
+    """The same with a limit for the body, whose length need not be stated in the head."""
     total = 0
 
     async def limited() -> Any:
