@@ -21,8 +21,7 @@ from prismap.map.islands import groups_of, medoid, place_islands
 from prismap.map.make import METHODS
 from prismap.map.parts import MapParts
 from prismap.mappings import DirectPlacement, KernelMap, MapCost, VoteMap
-from prismap.mappings.kernels import kernel_matrix
-from prismap.mappings.solve import interpolate
+from prismap.mappings.kernels import interpolate, kernel_matrix
 from prismap.metrics import FisherMetric
 from prismap.metrics.base import PrecomputedMetric
 from prismap.metrics.geometry import DataMetric

@@ -9,8 +9,7 @@ from scipy.spatial.distance import cdist
 
 from prismap._spacing import nearest_distances, typical_distance, typical_spacing
 from prismap.exceptions import PrismapWarning
-from prismap.mappings.kernels import NEAREST_FLOOR, ElmKernel, GaussianKernel
-from prismap.mappings.solve import interpolate
+from prismap.mappings.kernels import NEAREST_FLOOR, ElmKernel, GaussianKernel, interpolate
 
 #: What cross-validation tries: from "nearest row only" to very smooth, and from interpolation to regression.
 FACTORS = {"rbf": (0.15, 0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0), "elm": (0.5, 1.0, 2.0, 4.0)}
