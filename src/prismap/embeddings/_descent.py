@@ -263,7 +263,7 @@ class Descent:
         with InterruptBetweenSteps() as interrupt:
             engine = interrupt.between(self.engine)
             for number, (steps, factor) in enumerate(phases):
-                # Also where a kept state has passed this phase: by rounding, multiplied and divided is not untouched.
+                # Also where a kept state has passed this phase: multiplying and dividing rounds the values.
                 self.P.data *= factor
                 if number == self.phase and reason != "callback":
                     rate = len(self.embedding) / factor if learning_rate == "auto" else learning_rate
@@ -312,5 +312,5 @@ class Descent:
 
 
 def is_power_of_two(number):
-    """Whether a whole number is 1, 2, 4, 8, ...: a map is sorted ever more seldom, as it changes less and less."""
+    """Whether a whole number is 1, 2, 4, 8, ...: rows are sorted less and less often, as a map changes less."""
     return number > 0 and number & (number - 1) == 0

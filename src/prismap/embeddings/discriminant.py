@@ -1,4 +1,4 @@
-"""Kernel discriminant analysis: axes of a Gram matrix's feature space that tell classes apart.
+"""Kernel discriminant analysis: axes of a Gram matrix's feature space that separate classes.
 
 Baudat & Anouar, Neural Computation 12 (2000); Cai, He & Han, VLDB Journal 20 (2011), whose regularised form is solved
 here in closed form. Schulz et al. (2017), Table 1.
@@ -242,7 +242,7 @@ class KernelDiscriminant(KernelEmbedding):
     def transform(self, X):
         """Positions of new rows: from vectors, or from their distances or similarities to the fitted rows.
 
-        Rows that equal a fitted one keep its place, which, with `cross_fit`, owes nothing to their own label.
+        Rows that equal a fitted one keep its position, which, with `cross_fit`, does not depend on their own label.
         """
         Y = super().transform(X)
         if self.cross_fit:

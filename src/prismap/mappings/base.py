@@ -90,10 +90,10 @@ def as_positions(Y, n_rows, name="Y"):
 def resolve_metric(metric, X, *, n_jobs=None):
     """The metric as it is if it is already fitted on as many rows as X has; otherwise fitted on X."""
     if hasattr(metric, "fit") and is_fitted(metric):
-        found, wanted = metric.n_rows_, num_samples(X)
-        if found != wanted:
+        fitted, given = metric.n_rows_, num_samples(X)
+        if fitted != given:
             raise InputError(
-                f"metric is fitted on {found} rows and X has {wanted}: pass the rows it was fitted on, or an "
+                f"metric is fitted on {fitted} rows and X has {given}: pass the rows it was fitted on, or an "
                 "unfitted metric (sklearn.base.clone) to fit it on X."
             )
         return metric
@@ -118,7 +118,7 @@ def mapping_tags(tags, metric):
     return tags
 
 
-def relative_residual(found, Y):
-    """Root mean square of found - Y relative to the spread of Y."""
+def relative_residual(placed, Y):
+    """Root mean square of placed - Y relative to the spread of Y."""
     spread = np.square(Y - Y.mean(axis=0)).mean()
-    return float(np.sqrt(np.square(found - Y).mean() / spread)) if spread > 0 else 0.0
+    return float(np.sqrt(np.square(placed - Y).mean() / spread)) if spread > 0 else 0.0

@@ -53,7 +53,7 @@ def weights_in_place(E, *, normalize):
 def kernel_matrix(D, bandwidth, *, normalize):
     """The matrix K of the Gaussian map from distances D to the landmarks, rows summing to one with `normalize`.
 
-    ``k_j(x) = exp(-d(x, x_j)^2 / 2 sigma_j^2)`` (Gisbrecht et al. 2015, section 3).
+    ``k_j(x) = exp(-d(x, x_j)^2 / 2 sigma_j^2)`` (Gisbrecht et al. 2015, sec. 3).
     """
     K = D / bandwidth
     reach = np.sqrt(np.finfo(K.dtype).max) / 2

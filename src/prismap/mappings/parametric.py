@@ -212,15 +212,15 @@ class ParametricMap(Mapping):
     def _turn(self, D, *, fix_scale):
         """Turn, shift and scale the outputs towards the given positions: new samples must lie among the fitted ones.
 
-        No cost tells a turn or a shift. A descent that ends early, as t-SNE's does, leaves a map smaller than its cost
-        would have it, which a network that is trained to the end does not. Stress has the scale of the distances, so
-        there, and where no positions were used, the scale stays (`fix_scale`).
+        No cost changes with a turn or a shift. A descent that ends early, as t-SNE's does, leaves a map smaller than
+        its cost would have it, which a network that is trained to the end does not. Stress has the scale of the
+        distances, so there, and where no positions were used, the scale stays (`fix_scale`).
         """
-        found, goal = place_by_network(self.layers_, self._features(D)), (self.embedding_ - self._center) / self._unit
-        middle = found.mean(axis=0)
-        rotation, overlap = orthogonal_procrustes(found - middle, goal)
+        outputs, goal = place_by_network(self.layers_, self._features(D)), (self.embedding_ - self._center) / self._unit
+        middle = outputs.mean(axis=0)
+        rotation, overlap = orthogonal_procrustes(outputs - middle, goal)
         if not fix_scale:
-            self.scale_ = float(overlap / (np.square(found - middle).sum() or 1.0)) or 1.0
+            self.scale_ = float(overlap / (np.square(outputs - middle).sum() or 1.0)) or 1.0
         rotation *= self.scale_
         W, b = self.layers_[-1]
         self.layers_ = [*self.layers_[:-1], (W @ rotation, (b - middle) @ rotation)]
@@ -270,7 +270,7 @@ def forward(layers, X):
 
 
 def place_by_network(layers, X):
-    """The positions of rows, each computed by itself, whatever its company."""
+    """The positions of rows, each computed independently of the others."""
     for W, b in layers[:-1]:
         X = np.tanh(sum_products(X, W) + b)
     return sum_products(X, layers[-1][0]) + layers[-1][1]
@@ -293,14 +293,14 @@ def flatten(layers):
 
 def unflatten(flat, layers):
     """The vector as weights of the same shapes as those of `layers`."""
-    found, done = [], 0
+    shaped, done = [], 0
     for W, b in layers:
         parts = []
         for part in (W, b):
             parts.append(flat[done : done + part.size].reshape(part.shape))
             done += part.size
-        found.append(tuple(parts))
-    return found
+        shaped.append(tuple(parts))
+    return shaped
 
 
 def train(layers, X, cost_of, max_iter, penalty=0.0):
@@ -315,11 +315,11 @@ def train(layers, X, cost_of, max_iter, penalty=0.0):
         cost, by_outputs = cost_of(values[-1])
         return cost + penalty * float(flat @ flat), flatten(backward(own, values, by_outputs)) + 2 * penalty * flat
 
-    found = minimize(
+    minimum = minimize(
         objective, flatten(layers), max_iter=max_iter, n_evaluations=2 * max_iter, tol=1e-9, gradient_tol=1e-8
     )
-    trained = unflatten(found.x, layers)
-    return trained, cost_of(forward(trained, X)[-1])[0], found.n_iter
+    trained = unflatten(minimum.x, layers)
+    return trained, cost_of(forward(trained, X)[-1])[0], minimum.n_iter
 
 
 def shadow_targets(features, positions, cost_of, max_iter, *, growth=1.2, shrink=0.5):

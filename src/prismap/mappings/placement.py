@@ -200,10 +200,10 @@ class PathPlacement:
     def paths(self, D):
         """Lengths of the shortest paths of rows at distances D, each over one of its nearest fitted rows."""
         near, columns = smallest(D, min(self.k, D.shape[1]))
-        found = near[:, :1] + self.lengths[columns[:, 0]]
+        shortest = near[:, :1] + self.lengths[columns[:, 0]]
         for k in range(1, near.shape[1]):
-            np.minimum(found, near[:, k : k + 1] + self.lengths[columns[:, k]], out=found)
-        return found
+            np.minimum(shortest, near[:, k : k + 1] + self.lengths[columns[:, k]], out=shortest)
+        return shortest
 
     def place(self, D):
         """Positions of rows at distances D."""
@@ -264,8 +264,8 @@ def minimize_rows(cost_of, start, *, length, max_iter, tol):
     """Minimise independent functions of a few variables, one per row: ``(positions, costs)``.
 
     ``cost_of(Z, rows)`` gives cost (b,) and gradient (b, d) of the functions number `rows` at Z. Each row follows BFGS
-    with a halving line search until its gradient, times the typical `length`, falls below `tol`, or the cost below what
-    numbers can tell apart, so what becomes of a row does not depend on the others. Costs never rise.
+    with a halving line search until its gradient, times the typical `length`, falls below `tol`, or its cost no
+    longer falls, so the result of a row does not depend on the others. Costs never rise.
     """
     Z = start.copy()
     cost, gradient = cost_of(Z, np.arange(len(Z)))

@@ -49,7 +49,7 @@ def map_frame(frame, model):
     if not hasattr(frame, "map_partitions"):
         return place_partition(frame, model)
     dask = import_extra("dask", extra="distributed", feature="Placing Dask data frames")
-    shared = dask.delayed(model, pure=False, traverse=False)  # one copy in the graph, not one a partition
+    shared = dask.delayed(model, pure=False, traverse=False)  # one copy in the graph, not one per partition
     return frame.map_partitions(place_partition, shared, meta=_no_rows(model))
 
 

@@ -74,7 +74,7 @@ def map_files(
     Notes
     -----
     Processes are spawned: in a script the call must stand under ``if __name__ == "__main__":``. Each loads the model
-    once and works on one thread; memory is the model and one batch a process.
+    once and works on one thread; memory is the model and one batch per process.
     """
     if engine not in ENGINES:
         raise InputError(f"engine must be 'local' or 'dask'; got {engine!r}.")
@@ -173,7 +173,7 @@ def run_here(parts: Iterable[Part], job: Job) -> Iterator[Mapped]:
 def run_pool(parts: Iterable[Part], job: Job, n_workers: int) -> Iterator[Mapped]:
     """In `n_workers` processes. When one dies the pool is made anew; what was lost is done last, one part at a time.
 
-    One at a time, because a pool does not tell which of its parts killed it.
+    One at a time, because a pool does not report which of its parts killed it.
     """
     waiting, lost = deque(parts), deque[Part]()
     deaths: Counter[Part] = Counter()
@@ -236,9 +236,9 @@ def _workers(n_workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _begin_work(reader: Any) -> None:
-    """In a worker: Ctrl-C is the parent's to hear, and the end of its pipe is the end of the worker.
+    """In a worker: ignore Ctrl-C, which the parent handles, and exit when the pipe from the parent is closed.
 
-    The system closes the pipe even of a parent that is killed, so no worker goes on alone.
+    The system closes the pipe even of a parent that is killed, so no worker is left behind.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -279,7 +279,7 @@ def _client(distributed: Any, cluster: Any) -> Iterator[Any]:
     try:
         yield client
     finally:
-        with suppress(OSError, TimeoutError):  # a scheduler that is gone cannot be told goodbye
+        with suppress(OSError, TimeoutError):  # the scheduler may be gone
             client.close()
 
 
@@ -293,16 +293,16 @@ def _outcome(future: Any, part: Part) -> Mapped:
 
 @contextmanager
 def private_cluster(distributed: Any, n_workers: int) -> Iterator[Any]:
-    """Workers on this machine that nobody else can talk to: mutual TLS with a key of this run, no HTTP server.
+    """Workers on this machine that no other user can connect to: mutual TLS with a key of this run, no HTTP server.
 
-    Every user of a machine can reach its ports, and whoever can talk to a Dask scheduler can run code.
+    Every user of a machine can reach its ports, and anyone who can connect to a Dask scheduler can run code.
     """
     import dask
 
     options: dict[str, Any] = {
         "distributed.scheduler.http.routes": [], "distributed.worker.http.routes": [],
-        "distributed.worker.profile.enabled": False,  # nobody can look at it
-        # Looking after itself so often took 7 % of a core all the time, and so takes 1 %.
+        "distributed.worker.profile.enabled": False,  # no dashboard shows it
+        # At its usual intervals Dask takes 7 % of a core all the time, at these 1 %.
         "distributed.admin.tick.interval": "1s", "distributed.admin.system-monitor.interval": "10s",
         "distributed.worker.memory.monitor-interval": "1s",
     }  # fmt: skip

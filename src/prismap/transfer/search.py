@@ -239,7 +239,7 @@ def couplings(C, D, n_starts, rng, most=6):
 
     One comes from no start at all, the others from far-apart rows of both spaces paired at random, and then from the
     best by an exchange of two clusters. Two that preserve distances equally well may differ all the same, so it is not
-    the distortion that tells them apart.
+    the distortion that distinguishes them.
     """
     tried = [_lower(C, D, np.full((len(C), len(D)), 1.0 / (len(C) * len(D))), _FROM_NOTHING)]
     for _ in range(n_starts - 1):
