@@ -18,7 +18,7 @@ from prismap.cli.options import count
 from prismap.exceptions import InputError
 
 if TYPE_CHECKING:
-    from prismap.scale import Mapped, Progress
+    from prismap.scale.records import Mapped, Progress
 
 RESUME = "the same command with --resume does the rest"
 

@@ -93,7 +93,6 @@ class SharedEmbedding(BaseEstimator):
 
     See Also
     --------
-    prismap.transfer.agreement : How mixed two clouds of positions are.
     prismap.inspection.TransferDisplay : A picture of both tables.
 
     Notes
