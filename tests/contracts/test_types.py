@@ -34,7 +34,7 @@ WRONG = {
     "prismap.bundle.read_bundle(3)": 'Argument 1 to "read_bundle" has incompatible type "int"',
     "prismap.Prismap": 'Module has no attribute "Prismap"',
     "prismap.scale.map_flies": 'Module has no attribute "map_flies"',
-    "prismap.scale.Mapped(rows=3)": 'Missing positional arguments "source", "out" in call to "Mapped"',
+    "prismap.scale.map_frame()": 'Missing positional arguments "frame", "model" in call to "map_frame"',
 }
 
 

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from prismap.embeddings._interrupt import InterruptBetweenSteps
+from prismap.embeddings._descent import InterruptBetweenSteps
 
 
 def press():

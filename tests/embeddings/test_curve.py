@@ -7,7 +7,7 @@ from sklearn.datasets import make_blobs
 
 from prismap import _checkpoint
 from prismap.embeddings import TSNE, GradientDescent, _descent, tsne
-from prismap.embeddings._curve import curve_order, permuted
+from prismap.embeddings._descent import curve_order, permuted
 
 
 @pytest.fixture

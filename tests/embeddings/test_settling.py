@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from prismap.embeddings import TSNE, GradientDescent
-from prismap.embeddings._settling import N_LOOKED_AT, Settling, arrangement, neighborhoods, share_moved
+from prismap.embeddings._descent import N_LOOKED_AT, Settling, arrangement, neighborhoods, share_moved
 
 
 @pytest.fixture

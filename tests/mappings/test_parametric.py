@@ -14,7 +14,7 @@ from prismap._costs import stress_cost
 from prismap.embeddings import TSNE
 from prismap.exceptions import InputError
 from prismap.mappings import MapCost, ParametricMap
-from prismap.mappings.network import backward, first_weights, flatten, forward, shadow_targets, unflatten
+from prismap.mappings.parametric import backward, first_weights, flatten, forward, shadow_targets, unflatten
 from reference import embedding_costs_reference as costs
 from reference import mappings_reference as slow
 

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from prismap.exceptions import InputError
-from prismap.scale import engines, map_files, plan, run
-from prismap.scale.engines import run_pool
+from prismap.scale import map_files, plan, run
 from prismap.scale.files import attempt, fingerprint
 from prismap.scale.records import Part
+from prismap.scale.run import run_pool
 from scale.conftest import contents, parquet, write_rows
 from scale.helpers import dies_on_b, dies_once
 
@@ -48,7 +48,7 @@ def test_a_file_that_kills_every_worker_is_given_up_and_the_others_done(monkeypa
     errors = {result.source: result.error for result in run_pool(parts, dies_on_b, 2)}
     assert errors.pop("b.parquet").startswith("b.parquet: its worker process died 3 times")
     assert errors == {"a.parquet": None, "c.parquet": None, "d.parquet": None}
-    monkeypatch.setattr(engines, "MOST_DEATHS", 1)
+    monkeypatch.setattr(run, "MOST_DEATHS", 1)
     errors = [result.error for result in run_pool(parts[1:2] * 2, dies_on_b, 1)]
     assert all("too many worker processes died" in error for error in errors)
 
@@ -84,7 +84,7 @@ def test_a_run_that_is_killed_is_completed_by_the_next(model_file, tmp_path):
 @pytest.mark.linux
 def test_workers_end_with_a_killed_parent(tmp_path):
     code = (
-        "import sys; from pathlib import Path; from prismap.scale.engines import run_pool\n"
+        "import sys; from pathlib import Path; from prismap.scale.run import run_pool\n"
         "from prismap.scale.records import Part; from scale.helpers import sleeps\n"
         "parts = [Part(Path(name), Path(sys.argv[1]) / name) for name in 'ab']\n"
         "if __name__ == '__main__': list(run_pool(parts, sleeps, 2))"

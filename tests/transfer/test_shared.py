@@ -83,8 +83,8 @@ def test_a_class_missing_on_one_side(missing):
     model = SharedEmbedding(n_init=8, matching=Matching(outliers=0.3), random_state=0)
     model = _quietly(model, X, turned(W, 4))
     shared = y_target < 3
-    found = KNeighborsClassifier(5).fit(model.source_positions_, y).predict(model.target_positions_[shared])
-    assert (found == y_target[shared]).mean() >= 0.9
+    predicted = KNeighborsClassifier(5).fit(model.source_positions_, y).predict(model.target_positions_[shared])
+    assert (predicted == y_target[shared]).mean() >= 0.9
 
 
 def _quietly(model, *args, **known):
@@ -171,7 +171,7 @@ def test_a_few_known_rows_settle_it(swap, what):
 
 
 @pytest.mark.filterwarnings("ignore:Ambiguous match")
-def test_one_cluster_against_several_is_said():
+def test_one_cluster_against_several_warns():
     X, _ = blobs(0, noise=0.2)
     Z = np.random.default_rng(0).normal(size=(60, 4))
     with pytest.warns(PrismapWarning, match="Poor match"):

@@ -20,7 +20,7 @@ from prismap.exceptions import InputError
 from prismap.tables import open_cells, reader_of
 
 if TYPE_CHECKING:
-    from prismap.scale import Mapped, Progress
+    from prismap.scale.records import Mapped, Progress
 
 RESUME = "the same command with --resume does the rest"
 

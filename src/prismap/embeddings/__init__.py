@@ -1,4 +1,4 @@
-"""Positions in the plane from distances: one estimator a file."""
+"""Positions in the plane from distances: one estimator per file."""
 
 from prismap.embeddings._descent import GradientDescent
 from prismap.embeddings.discriminant import KernelDiscriminant

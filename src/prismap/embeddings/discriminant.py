@@ -1,4 +1,4 @@
-"""Kernel discriminant analysis: axes of a Gram matrix's feature space that tell classes apart.
+"""Kernel discriminant analysis: axes of a Gram matrix's feature space that separate classes.
 
 Baudat & Anouar, Neural Computation 12 (2000); Cai, He & Han, VLDB Journal 20 (2011), whose regularised form is solved
 here in closed form. Schulz et al. (2017), Table 1.
@@ -76,7 +76,7 @@ def ridge_of(spectrum, alpha):
 
 
 def ridge_by_baseline(spectrum, codes, n_axes, folds, rng):
-    """The smallest ridge of `ALPHAS` whose baseline is as expected (Schulz et al. 2017, section 5), and the curve.
+    """The smallest ridge of `ALPHAS` whose baseline is as expected (Schulz et al. 2017, sec. 5), and the curve.
 
     The baseline is the 1-NN error of permuted labels along their own discriminating axes; held-out ones with `folds`.
     """
@@ -84,7 +84,7 @@ def ridge_by_baseline(spectrum, codes, n_axes, folds, rng):
     judged = rng.permutation(len(codes))[:JUDGED_ROWS]
 
     def error(alpha):
-        found = []
+        errors = []
         for y in shuffled:
             H, ridge = class_contrasts(y), ridge_of(spectrum, alpha)
             axes, _, U = discriminant_axes(spectrum, H, ridge)
@@ -92,8 +92,8 @@ def ridge_by_baseline(spectrum, codes, n_axes, folds, rng):
                 Y = (spectrum.vectors * spectrum.values) @ (spectrum.vectors.T @ axes[:, :n_axes])
             else:
                 Y = held_out_positions(spectrum, H, U[:, :n_axes], ridge, folds)
-            found.append(neighbor_error(cdist(Y[judged], Y), judged, y))
-        return float(np.mean(found))
+            errors.append(neighbor_error(cdist(Y[judged], Y), judged, y))
+        return float(np.mean(errors))
 
     return as_expected(ALPHAS, error, chance_error(codes), "alpha")
 
@@ -242,7 +242,7 @@ class KernelDiscriminant(KernelEmbedding):
     def transform(self, X):
         """Positions of new rows: from vectors, or from their distances or similarities to the fitted rows.
 
-        Rows that equal a fitted one keep its place, which, with `cross_fit`, owes nothing to their own label.
+        Rows that equal a fitted one keep its position, which, with `cross_fit`, does not depend on their own label.
         """
         Y = super().transform(X)
         if self.cross_fit:

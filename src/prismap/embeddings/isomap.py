@@ -1,7 +1,7 @@
 """Isomap: classical scaling of the lengths of shortest paths over a neighbour graph.
 
-Tenenbaum, de Silva & Langford, Science 290 (2000); landmarks: de Silva & Tenenbaum, NIPS 15 (2003). Thesis 3.2,
-Gisbrecht et al. (2015), sec. 2.2.
+Tenenbaum, de Silva & Langford, Science 290 (2000); landmarks: de Silva & Tenenbaum, NIPS 15 (2003). Schulz
+(2017), sec. 3.2, Gisbrecht et al. (2015), sec. 2.2.
 """
 
 from __future__ import annotations

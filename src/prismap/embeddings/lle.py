@@ -1,4 +1,4 @@
-"""Locally linear embedding from distances alone: neighbours' weights survive the way into the plane.
+"""Locally linear embedding from distances alone: weights that rebuild a row from its neighbours hold in the plane, too.
 
 Roweis & Saul, Science 290 (2000); from distances: Saul & Roweis, JMLR 4 (2003). Gisbrecht et al. (2015), sec. 2.2.
 """

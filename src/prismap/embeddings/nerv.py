@@ -1,6 +1,6 @@
 """NeRV, the neighbour retrieval visualiser, and t-NeRV: recall against precision, at the user's choice.
 
-Venna, Peltonen, Nybo, Aidos & Kaski, JMLR 11 (2010); thesis 4.2.1.
+Venna, Peltonen, Nybo, Aidos & Kaski, JMLR 11 (2010); Schulz (2017), sec. 4.2.1.
 """
 
 from __future__ import annotations

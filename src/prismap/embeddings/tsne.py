@@ -151,11 +151,11 @@ class TSNE(Embedding):
         engine = choose_engine(n_rows, self.n_components)
         if isinstance(self.neighbors, str):
             exact = engine is exact_engine
-            found = kneighbors(
+            nearest = kneighbors(
                 None, n_rows - 1 if exact else min(n_rows - 1, int(3 * perplexity)), metric=metric,
                 method="exact" if exact else self.neighbors, random_state=rng, n_jobs=self.n_jobs,
             )  # fmt: skip
-            words, (distances, indices) = repr(found), found
+            words, (distances, indices) = repr(nearest), nearest
         else:
             words = repr(self.neighbors) if isinstance(self.neighbors, Neighbors) else "given"
             distances, indices = check_neighbors(self.neighbors, n_rows)

@@ -7,16 +7,16 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.spatial.distance import pdist
 from sklearn.base import clone
 from sklearn.utils import check_array
 
 from prismap._optional import import_extra
 from prismap._random import as_generator
 from prismap.exceptions import InputError
-from prismap.mappings.evaluation import affinity_distribution
 from prismap.quality import q_local, q_nx
 
-#: Rows that Q_local is judged on: it looks at all pairs.
+#: Rows that are looked at where all pairs count, for Q_local and for the distribution of q_ij.
 MOST_ROWS = 2000
 
 
@@ -38,6 +38,20 @@ def sampled_curve(X, Y, *, size=100, n_repeats=10, random_state=0):
     rng, size = as_generator(random_state), min(size, len(X))
     samples = [rng.choice(len(X), size, replace=False) for _ in range(n_repeats)]
     return np.mean([q_nx(X[rows], Y[rows]).value for rows in samples], axis=0)
+
+
+def affinity_distribution(Y, *, bins=50, random_state=0):
+    """Share of pairs of positions by their q_ij, scaled so that sets of different size compare: ``(shares, edges)``.
+
+    ``q_ij = w_ij / sum w``, w = 1 / (1 + |y_i - y_j|^2), is scaled to one for coinciding positions, which makes it w
+    itself. `bins` equal bins from 0 to 1. Rows piled up in one spot show as a share of pairs in the last bin that
+    fitted rows do not have (Gisbrecht et al. 2015, Fig. 3).
+    """
+    Y = np.asarray(Y, dtype=np.float64)
+    if len(Y) > MOST_ROWS:
+        Y = Y[as_generator(random_state).choice(len(Y), MOST_ROWS, replace=False)]
+    counts, edges = np.histogram(1 / (1 + pdist(Y, "sqeuclidean")), bins, range=(0.0, 1.0))
+    return counts / counts.sum(), edges
 
 
 def share_curve(embedding, mapping, X, shares, *, n_repeats=3, random_state=0):

@@ -126,9 +126,9 @@ class RSLVQ(ClassifierMixin, BaseEstimator):
             moved = (moved_to - W) / self.sigma_
             return value + self.penalty * np.vdot(moved, moved) / 2, gradient + self.penalty * moved / self.sigma_
 
-        found = minimize(cost, W, max_iter=self.max_iter, tol=self.tol, **LEARNING)
-        self.objective_, self.n_iter_, self.stop_reason_ = found.value, found.n_iter, found.stop_reason
-        self.prototypes_ = found.x
+        minimum = minimize(cost, W, max_iter=self.max_iter, tol=self.tol, **LEARNING)
+        self.objective_, self.n_iter_, self.stop_reason_ = minimum.value, minimum.n_iter, minimum.stop_reason
+        self.prototypes_ = minimum.x
         self.prototype_labels_ = self.classes_[labels]
         return self
 

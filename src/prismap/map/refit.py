@@ -26,8 +26,7 @@ from prismap.exceptions import InputError
 from prismap.map.fitted import FittedMap
 from prismap.map.methods import cost_settings
 from prismap.mappings import DirectPlacement, KernelMap, MapCost, VoteMap
-from prismap.mappings.kernels import kernel_matrix
-from prismap.mappings.solve import interpolate
+from prismap.mappings.kernels import interpolate, kernel_matrix
 from prismap.metrics import FisherMetric
 from prismap.metrics.base import PrecomputedMetric
 from prismap.metrics.geometry import DataMetric

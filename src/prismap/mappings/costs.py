@@ -1,7 +1,7 @@
 """What a mapping minimises: the cost of an embedding, over its coefficients or over one new position at a time.
 
 Notation: Z (b, d) are new positions, Y (n, d) the fixed ones. Sums over rows go through ``einsum`` instead of matrix
-products where a row's result must not depend on its company.
+products where a row's result must not depend on the other rows.
 """
 
 from __future__ import annotations
@@ -119,10 +119,10 @@ def minimize_map_cost(K, A, cost_of, unit, max_iter):
         cost, gradient = cost_of(K @ (unit * A))
         return cost, unit * (K.T @ gradient)
 
-    found = minimize(
+    minimum = minimize(
         of_coefficients, A / unit, max_iter=max_iter, n_evaluations=2 * max_iter, tol=1e-9, gradient_tol=1e-8
     )
-    return unit * found.x, found.value
+    return unit * minimum.x, minimum.value
 
 
 def _pull(F, Z, Y):
@@ -131,7 +131,7 @@ def _pull(F, Z, Y):
 
 
 def tsne_placement(Z, Y, P, rest):
-    """The part of KL(P || Q) that depends on a new position, with all others fixed (Gisbrecht et al. 2012, section 2).
+    """The part of KL(P || Q) that depends on a new position, with all others fixed (Gisbrecht et al. 2012, sec. 2).
 
     P (b, n) are the joint affinities of the new rows with the fitted ones, `rest` is the sum of w over all pairs of
     fitted rows: cost = 2 sum_j p_j log(1 + |z - y_j|^2) + log(rest + 2 sum_j w_j), times n + 1 to be of order one.
@@ -147,7 +147,7 @@ def tsne_placement(Z, Y, P, rest):
 def nerv_placement(Z, Y, P, sigma, gamma):
     """``gamma KL(p || q) + (1 - gamma) KL(q || p)`` of the new row's own neighbourhood.
 
-    q_j ~ exp(-|z - y_j|^2 / 2 sigma^2) with the row's sigma in the data space, as NeRV has it (thesis 2.2.2).
+    q_j ~ exp(-|z - y_j|^2 / 2 sigma^2) with the row's sigma in the data space, as NeRV has it (Schulz 2017, 2.2.2).
     """
     half = 0.5 / np.square(sigma)[:, None]
     D2 = cdist(Z, Y, "sqeuclidean")
@@ -167,10 +167,10 @@ def stress_placement(Z, Y, D, power=0):
     Powers 0, 1 and 2 are metric, Sammon's and elastic scaling. Distances below `FLOOR` of the row's mean distance count
     as that in the weights.
     """
-    found = cdist(Z, Y)
-    gap = D - found
+    E = cdist(Z, Y)
+    gap = D - E
     W = np.maximum(D, np.maximum(FLOOR * D.mean(axis=1, keepdims=True), _TINY)) ** -float(power)
     scale = np.maximum((W * np.square(D)).sum(axis=1), _TINY)[:, None]
-    F = -2 * W * gap / np.maximum(found, 1e-300) / scale
-    F[found == 0] = 0  # no direction to push in
+    F = -2 * W * gap / np.maximum(E, 1e-300) / scale
+    F[E == 0] = 0  # no direction to push in
     return (W * np.square(gap) / scale).sum(axis=1), _pull(F, Z, Y)

@@ -20,8 +20,8 @@ from prismap._spacing import far_threshold, position_spacing, typical_distance
 from prismap._threads import limit_threads, on_one_thread
 from prismap._validation import check_rows, is_fitted
 from prismap.exceptions import InputError
-from prismap.mappings._inputs import as_positions, relative_residual
 from prismap.mappings.bandwidth import SMALLEST_KERNEL
+from prismap.mappings.base import as_positions, relative_residual
 from prismap.mappings.kernels import NEAREST_FLOOR, kernel_matrix
 from prismap.mappings.streaming import EuclideanExponents, evaluate
 

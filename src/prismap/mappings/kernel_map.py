@@ -18,7 +18,6 @@ from prismap._spacing import far_threshold, nearest_distances, typical_distance
 from prismap._threads import on_one_thread
 from prismap._validation import check_rows
 from prismap.exceptions import InputError
-from prismap.mappings._inputs import distances_to, relative_residual
 from prismap.mappings.bandwidth import (
     FACTORS,
     RIDGES,
@@ -28,10 +27,9 @@ from prismap.mappings.bandwidth import (
     make_kernels,
     representable_kernel,
 )
-from prismap.mappings.base import Mapping
+from prismap.mappings.base import Mapping, distances_to, relative_residual
 from prismap.mappings.costs import MAP_COSTS, MapCost, as_cost, map_cost, minimize_map_cost
-from prismap.mappings.kernels import GaussianKernel, merge_duplicates
-from prismap.mappings.solve import interpolate
+from prismap.mappings.kernels import GaussianKernel, interpolate, merge_duplicates
 from prismap.mappings.streaming import EuclideanExponents, evaluate
 
 #: The published rules for widths, from distances and the smallest kernel that counts to the kernels and their factor.

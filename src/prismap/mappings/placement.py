@@ -10,13 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from prismap._affinities import calibrate, lower_perplexity
 from prismap._blocks import require_memory, row_blocks
+from prismap._graphs import connected_neighbours, edge_graph, geodesics, neighbour_edges
 from prismap._params import Interval, StrOptions, num_samples
 from prismap._search import smallest
 from prismap._spacing import typical_spacing
+from prismap._spectra import gram_around_centre, reconstruction_weights
 from prismap._threads import on_one_thread
-from prismap.mappings._inputs import as_positions
-from prismap.mappings._minimize import minimize_rows
-from prismap.mappings.base import Mapping
+from prismap.mappings.base import Mapping, as_positions
 from prismap.mappings.costs import (
     PLACEMENT_COSTS,
     SPECTRAL,
@@ -27,10 +27,16 @@ from prismap.mappings.costs import (
     stress_placement,
     tsne_placement,
 )
-from prismap.mappings.spectral_placement import spectral_placement
 
 #: When a row's search ends: steps, or its gradient times the typical spacing of positions.
 MOST_STEPS, GRADIENT_TOLERANCE = 200, 1e-7
+#: Neighbours that rebuild a row, at least, where no number is given.
+LLE_NEIGHBORS, MVU_NEIGHBORS = 10, 6
+#: Ridge on local Gram matrices, as a share of their trace.
+RIDGE = 1e-3
+#: Of the line searches: the share of the slope that a step must gain (Armijo 1966), halvings of a step at most, and
+#: the relative gain below which a row is at its minimum.
+_ARMIJO, _HALVINGS, _NO_PROGRESS = 1e-4, 30, 1e-14
 
 
 class DirectPlacement(Mapping):
@@ -44,10 +50,9 @@ class DirectPlacement(Mapping):
     cost : str or MapCost, default="tsne"
         What is minimised; a name stands for the `MapCost` with this name. "tsne": KL(P || Q) of t-SNE with the new
         sample included. "nerv": ``gamma KL(p || q) + (1 - gamma) KL(q || p)`` of the sample's own neighbourhood. "mds",
-        "sammon", "elastic": the stress against all fitted samples.
-        "classical" and "isomap": inner products with all fitted samples, from distances or from the lengths of paths
-        over neighbours, in closed form. "lle" and "mvu": the weights that rebuild the sample from its neighbours, which
-        place it among theirs.
+        "sammon", "elastic": the stress against all fitted samples. "classical" and "isomap": inner products with all
+        fitted samples, from distances or from the lengths of paths over neighbours, in closed form. "lle" and "mvu":
+        the weights that rebuild the sample from its neighbours, which place it among theirs.
     metric : str or metric object, default="euclidean"
         As in `KernelMap`. A fitted metric is used as it is.
     n_init : int, default=3
@@ -164,3 +169,159 @@ class DirectPlacement(Mapping):
             float((1 / (1 + np.square(Y[rows, None] - Y[None]).sum(axis=2))).sum()) for rows in row_blocks(n, 48.0 * n)
         )
         self._rest -= n  # a row and itself are no pair
+
+
+# --- closed forms of spectral methods ---------------------------------------------------------------------------------
+
+
+class PathPlacement:
+    """Inner products with the fitted rows as path lengths ask for them: ``z = argmin |B z - b|^2``.
+
+    B are the centred positions, ``b_j = -(delta_j^2 - mean_i delta_ij^2) / 2``, delta the lengths of paths over the
+    neighbour graph (Isomap) or the distances themselves (classical scaling). This is the strain of the new row, and for
+    a fitted row the position that classical scaling gave it (Bengio et al. 2003). Each row is computed by itself.
+    """
+
+    def __init__(self, metric, Y, n_neighbors, *, paths):
+        D = np.asarray(metric.pairwise(None), dtype=np.float64)
+        self.center, self.k = Y.mean(axis=0), 0
+        if paths:
+            distances, indices = connected_neighbours(metric, len(Y), n_neighbors)
+            self.k = indices.shape[1]
+            self.lengths = D = geodesics(edge_graph(neighbour_edges(distances, indices), len(Y)))
+        self.means = np.square(D).mean(axis=0)
+        self.B = Y - self.center
+        self.solve = np.linalg.pinv(self.B).T
+
+    def wanted(self, D):
+        """b of rows at distances D from the fitted ones."""
+        return -0.5 * (np.square(self.paths(D) if self.k else D) - self.means)
+
+    def paths(self, D):
+        """Lengths of the shortest paths of rows at distances D, each over one of its nearest fitted rows."""
+        near, columns = smallest(D, min(self.k, D.shape[1]))
+        shortest = near[:, :1] + self.lengths[columns[:, 0]]
+        for k in range(1, near.shape[1]):
+            np.minimum(shortest, near[:, k : k + 1] + self.lengths[columns[:, k]], out=shortest)
+        return shortest
+
+    def place(self, D):
+        """Positions of rows at distances D."""
+        return np.einsum("ij,jk->ik", self.wanted(D), self.solve) + self.center
+
+    def cost(self, D):
+        """``|B z - b|^2 / |b|^2`` of rows at distances D, as a function of positions z and rows."""
+        b = self.wanted(D)
+        size = np.maximum(np.square(b).sum(axis=1), np.finfo(np.float64).tiny)
+
+        def cost_of(Z, rows):
+            gap = np.einsum("ik,jk->ij", Z - self.center, self.B) - b[rows]
+            return np.square(gap).sum(axis=1) / size[rows], 2 * np.einsum("ij,jk->ik", gap, self.B) / size[rows, None]
+
+        return cost_of
+
+
+class WeightPlacement:
+    """A row is rebuilt from its nearest fitted rows by weights that add up to one, in the data and on the map.
+
+    LLE: Saul & Roweis (2003), Think globally, fit locally, sec. 6.1. MVU: Weinberger, Packer & Saul (2005), Nonlinear
+    dimensionality reduction by semidefinite programming and kernel matrix factorization.
+    """
+
+    def __init__(self, metric, Y, n_neighbors, *, least, closed):
+        self.Y, self.D2 = Y, np.square(np.asarray(metric.pairwise(None), dtype=np.float64))
+        if n_neighbors != "auto" or closed:
+            n_neighbors = connected_neighbours(metric, len(Y), n_neighbors, least=least, closed=closed)[1].shape[1]
+        else:
+            n_neighbors = least
+        self.k = min(n_neighbors, len(Y))
+
+    def place(self, D):
+        """Positions of rows at distances D."""
+        near, columns = smallest(D, self.k)
+        among = self.D2[columns[:, :, None], columns[:, None, :]]
+        W, _ = reconstruction_weights(gram_around_centre(np.square(near), among), RIDGE)
+        return np.einsum("ij,ijk->ik", W, self.Y[columns])
+
+    def cost(self, D):
+        """``|z - sum_j w_j y_j|^2`` of rows at distances D, as a function of positions z and rows."""
+        best = self.place(D)
+        return lambda Z, rows: (np.square(Z - best[rows]).sum(axis=1), 2 * (Z - best[rows]))
+
+
+def spectral_placement(cost, metric, Y, n_neighbors):
+    """The placement of a spectral method by name."""
+    if cost in ("isomap", "classical"):
+        return PathPlacement(metric, Y, n_neighbors, paths=cost == "isomap")
+    least = LLE_NEIGHBORS if cost == "lle" else MVU_NEIGHBORS
+    return WeightPlacement(metric, Y, n_neighbors, least=least, closed=cost == "lle")
+
+
+# --- many small minimisations side by side ----------------------------------------------------------------------------
+
+
+def minimize_rows(cost_of, start, *, length, max_iter, tol):
+    """Minimise independent functions of a few variables, one per row: ``(positions, costs)``.
+
+    ``cost_of(Z, rows)`` gives cost (b,) and gradient (b, d) of the functions number `rows` at Z. Each row follows BFGS
+    with a halving line search until its gradient, times the typical `length`, falls below `tol`, or its cost no
+    longer falls, so the result of a row does not depend on the others. Costs never rise.
+    """
+    Z = start.copy()
+    cost, gradient = cost_of(Z, np.arange(len(Z)))
+    norm = np.linalg.norm(gradient, axis=1)
+    H = np.eye(Z.shape[1]) * (length / np.maximum(norm, np.finfo(float).tiny))[:, None, None]
+    live = np.flatnonzero(norm * length > tol)
+    for iteration in range(max_iter):
+        if not len(live):
+            break
+        g = gradient[live]
+        step = -np.einsum("nij,nj->ni", H[live], g)
+        slope = np.einsum("ni,ni->n", step, g)
+        uphill = slope >= 0
+        if uphill.any():
+            step[uphill] = -g[uphill] * (length / np.linalg.norm(g[uphill], axis=1))[:, None]
+            slope[uphill] = np.einsum("ni,ni->n", step[uphill], g[uphill])
+        before = cost[live]
+        taken = _line_search(cost_of, Z, cost, gradient, live, step, slope)
+        taken &= before - cost[live] > _NO_PROGRESS * np.abs(before)
+        live, s, change = live[taken], step[taken], (gradient[live] - g)[taken]
+        _update(H, live, s, change, rescale=iteration == 0)
+        live = live[np.linalg.norm(gradient[live], axis=1) * length > tol]
+    return Z, cost
+
+
+def _line_search(cost_of, Z, cost, gradient, rows, step, slope):
+    """Halve each row's step (in place) until it lowers the cost enough; update Z, cost and gradient of those rows.
+
+    Returns which rows moved. A row that finds no lower place is at its minimum to working precision.
+    """
+    moved = np.zeros(len(rows), dtype=bool)
+    pending = np.arange(len(rows))
+    size = 1.0
+    for _ in range(_HALVINGS):
+        trial = Z[rows[pending]] + step[pending]
+        new_cost, new_gradient = cost_of(trial, rows[pending])
+        fine = new_cost <= cost[rows[pending]] + _ARMIJO * size * slope[pending]
+        done = rows[pending[fine]]
+        Z[done], cost[done], gradient[done] = trial[fine], new_cost[fine], new_gradient[fine]
+        moved[pending[fine]] = True
+        pending = pending[~fine]
+        if not len(pending):
+            break
+        step[pending] *= 0.5
+        size *= 0.5
+    return moved
+
+
+def _update(H, rows, s, change, *, rescale):
+    """The BFGS update of the inverse Hessians of `rows`, skipped where the curvature is not positive."""
+    curvature = np.einsum("ni,ni->n", s, change)
+    square = np.einsum("ni,ni->n", change, change)
+    good = curvature > 1e-10 * np.sqrt(square * np.einsum("ni,ni->n", s, s))
+    rows, s, change, curvature, square = rows[good], s[good], change[good], curvature[good], square[good]
+    if rescale:
+        H[rows] = np.eye(H.shape[1]) * (curvature / square)[:, None, None]
+    rho = 1 / curvature
+    left = np.eye(H.shape[1]) - rho[:, None, None] * s[:, :, None] * change[:, None, :]
+    H[rows] = left @ H[rows] @ left.transpose(0, 2, 1) + rho[:, None, None] * s[:, :, None] * s[:, None, :]

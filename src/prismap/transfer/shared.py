@@ -7,18 +7,23 @@ from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils.validation import check_is_fitted
 
+from prismap._affinities import lower_perplexity
 from prismap._params import Interval, StrOptions
-from prismap._random import as_generator
+from prismap._random import as_generator, as_seed
 from prismap._threads import on_one_thread
 from prismap._validation import check_rows, check_target_length, encode_classes
+from prismap.embeddings import TSNE
 from prismap.exceptions import InputError, PrismapWarning
+from prismap.mappings import KernelMap
+from prismap.metrics import FisherMetric
 from prismap.transfer.agreement import DIFFERENT, EQUAL, agreement, standard_error
 from prismap.transfer.matching import Matching, Model, expect, responsibility_blocks
 from prismap.transfer.search import N_WIDTHS, STRUCTURE_ROWS, Search, kernel_family, linear_family, spread_of
-from prismap.transfer.source import embed_source
 
 #: Below this agreement, or above this distortion, a warning says that the clouds do not fit.
 POOR_AGREEMENT, POOR_DISTORTION = 0.4, 0.35
@@ -26,6 +31,8 @@ POOR_AGREEMENT, POOR_DISTORTION = 0.4, 0.35
 PAIRS_SHARE = 0.5
 #: Probability that a target row's class differs from its source partner's although both are known.
 WRONG_CLASS = 0.05
+#: Kernels, at most, of the map that places new source rows: its bandwidth is sought with systems of so many equations.
+MOST_LANDMARKS = 1_000
 
 
 class SharedEmbedding(BaseEstimator):
@@ -33,8 +40,8 @@ class SharedEmbedding(BaseEstimator):
 
     The source is embedded first. The target follows by a projection f of its own, fitted so that both clouds look like
     draws from one distribution. Gaussians around the f(z_j) explain the source, and Gaussians around the source explain
-    the f(z_j). Expectation maximisation fits them, with a width that falls step by step. A
-    classifier trained on the source then works on the target.
+    the f(z_j). Expectation maximisation fits them, with a width that falls step by step. A classifier trained on the
+    source then works on the target.
 
     Without known pairs a match can be wrong and look right, because clouds may be mirrored and clusters exchanged.
     Several starts are tried. They are judged by the likelihood and by how well the match preserves the distances within
@@ -86,7 +93,6 @@ class SharedEmbedding(BaseEstimator):
 
     See Also
     --------
-    prismap.transfer.agreement : How mixed two clouds of positions are.
     prismap.inspection.TransferDisplay : A picture of both tables.
 
     Notes
@@ -305,3 +311,66 @@ def known_classes(y, y_target, n_source, n_target):
     emission[:c, :c] = WRONG_CLASS / (c - 1)
     emission[np.arange(c), np.arange(c)] = 1 - WRONG_CLASS
     return (codes[:n_source], codes[n_source:]), emission
+
+
+# --- positions of the source ------------------------------------------------------------------------------------------
+
+
+def embed_source(source, X, y, *, n_components, perplexity, rng):
+    """``(positions, map)`` of the source rows X; the map has ``transform`` for new rows.
+
+    Where the embedding has none of its own (t-SNE, given positions), a `KernelMap` learns it from the positions.
+    """
+    if not isinstance(source, str):
+        return _given_positions(source, X, rng) if not hasattr(source, "fit") else _given_estimator(source, X, y, rng)
+    if source in ("lda", "fisher") and y is None:
+        raise InputError(f"source={source!r} needs the labels of the source: fit(X_source, Z_target, y_source).")
+    if source in ("pca", "lda"):
+        return _linear(source, X, y, n_components, rng)
+    metric = "euclidean"
+    if source == "fisher":
+        metric = FisherMetric(perplexity=lower_perplexity(perplexity, len(X)), random_state=as_seed(rng))
+    embedding = TSNE(n_components, perplexity=perplexity, metric=metric, random_state=as_seed(rng))
+    Y = embedding.fit_transform(X, y)
+    return Y, _learnt_map(X, Y, rng, embedding.metric_ if source == "fisher" else "euclidean")
+
+
+def _linear(source, X, y, n_components, rng):
+    most = min(X.shape[1], len(X) - 1)
+    if source == "lda":
+        classes, codes = encode_classes(y, len(X))
+        labelled, y = X[codes >= 0], codes[codes >= 0]
+        most = min(X.shape[1], len(classes) - 1)
+    if n_components > most:
+        raise InputError(
+            f"n_components={n_components} is more than source={source!r} can give here ({most}); lower it."
+        )
+    if source == "lda":
+        model = LinearDiscriminantAnalysis(n_components=n_components).fit(labelled, y)
+    else:
+        model = PCA(n_components, random_state=as_seed(rng)).fit(X)
+    return np.asarray(model.transform(X), dtype=np.float64), model
+
+
+def _given_positions(source, X, rng):
+    Y = np.asarray(source, dtype=np.float64)
+    if Y.ndim != 2 or len(Y) != len(X) or not np.isfinite(Y).all():
+        raise InputError(
+            f"source, if an array, must hold one finite position per source row, shape ({len(X)}, n_components); got "
+            f"shape {Y.shape}."
+        )
+    return Y, _learnt_map(X, Y, rng)
+
+
+def _given_estimator(source, X, y, rng):
+    model = clone(source)
+    if hasattr(model, "transform"):
+        model.fit(X, y)
+        return np.asarray(model.transform(X), dtype=np.float64), model
+    Y = np.asarray(model.fit_transform(X, y), dtype=np.float64)
+    return Y, _learnt_map(X, Y, rng)
+
+
+def _learnt_map(X, Y, rng, metric="euclidean"):
+    n_landmarks = MOST_LANDMARKS if len(X) > MOST_LANDMARKS else None
+    return KernelMap(metric=metric, n_landmarks=n_landmarks, random_state=as_seed(rng)).fit(X, Y)
