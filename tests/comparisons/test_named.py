@@ -15,13 +15,9 @@ from prismap.comparisons import COMPARISONS, Objects, edit, get_comparison
 from prismap.comparisons.alignment import alignment_score
 from prismap.comparisons.blosum import AMINO_ACIDS, BLOSUM62
 from prismap.comparisons.compression import compression_distance
-from prismap.comparisons.counts import Counts
-from prismap.comparisons.edit import bit_parallel_distance, edit_distance
-from prismap.comparisons.graphs import prepare as counted_graph
-from prismap.comparisons.graphs import weisfeiler_lehman
-from prismap.comparisons.sets import intersection, jaccard, ochiai
+from prismap.comparisons.counts import Counts, intersection, jaccard, ochiai, prepare_graph, weisfeiler_lehman
+from prismap.comparisons.edit import bit_parallel_distance, edit_distance, tree_edit_distance
 from prismap.comparisons.transport import earth_mover, transport
-from prismap.comparisons.trees import tree_edit_distance
 from prismap.comparisons.warping import band_width, dtw
 from prismap.exceptions import InputError
 from reference.comparisons_reference import (
@@ -63,12 +59,12 @@ def trees(rng, n):
 
 
 def graphs(rng, n):
-    found = []
+    every = []
     for _ in range(n):
         size = int(rng.integers(1, 7))
         edges = [[int(i), int(j)] for i in range(size) for j in range(i + 1) if rng.random() < 0.4]
-        found.append({"nodes": [str(x) for x in rng.choice(list("CNO"), size)], "edges": edges})
-    return found
+        every.append({"nodes": [str(x) for x in rng.choice(list("CNO"), size)], "edges": edges})
+    return every
 
 
 def sets(rng, n):
@@ -224,11 +220,11 @@ def test_weisfeiler_lehman_does_not_see_the_order_of_nodes():
 
 
 def test_labels_of_graphs_are_the_same_in_every_program():
-    found = counted_graph({"nodes": ["C", "O"], "edges": [[0, 1]]}, 1)
-    assert isinstance(found, Counts)
+    counts = prepare_graph({"nodes": ["C", "O"], "edges": [[0, 1]]}, 1)
+    assert isinstance(counts, Counts)
     # Written down once: what a cache or a saved map holds must keep its meaning.
     expected = [3200251876246815483, 10196632138077153557, 13531952394025233016, 16249691431034167374]
-    assert found.items.tolist() == expected
+    assert counts.items.tolist() == expected
 
 
 def test_set_kernels_are_their_formulas():

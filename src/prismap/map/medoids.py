@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from prismap.comparisons.shown import shown_text
+from prismap.comparisons.content import shown_text
 from prismap.map.islands import medoid
 from prismap.relevance.map_groups import map_islands
 
