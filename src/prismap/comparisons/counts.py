@@ -37,7 +37,7 @@ def number_of(thing):
 
 
 def inner_products(A, B):
-    """Sums over items of count times count, (len(A), len(B)). Items that only one side holds take no part."""
+    """Sums over items of count times count, (len(A), len(B)). Items that only one side holds add nothing."""
     if sum(len(a.items) for a in A) > sum(len(b.items) for b in B):
         return inner_products(B, A).T
     vocabulary = np.unique(np.concatenate([a.items for a in A]))

@@ -1,4 +1,4 @@
-"""The comparisons that have a name."""
+"""The comparisons by name, and their options."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from prismap.comparisons.running import in_blocks, one_by_one, run_pairs, shorte
 from prismap.comparisons.store import PairStore
 from prismap.exceptions import InputError
 
-#: Pairs that are evaluated both ways, and objects that are compared with themselves, to see what a function is.
+#: Pairs that are evaluated both ways, and objects that are compared with themselves, to check a function.
 CHECKED_PAIRS, CHECKED_OBJECTS = 20, 5
 #: Both ways round may differ by this share of the larger value: a sum in another order differs by rounding.
 SYMMETRY_TOLERANCE = 1e-8
