@@ -108,7 +108,7 @@ def test_columns_are_learnt_a_few_at_a_time(frame, monkeypatch):
     learn = learning._learn_numbers
     monkeypatch.setattr(learning, "_learn_numbers", lambda block, *a: widths.append(block.shape[1]) or learn(block, *a))
     monkeypatch.setattr(learning, "BLOCK_BYTES", 2 * 60 * 8 * learning.COPIES)
-    found, _ = learn_encoding(table, roles=Roles("label"))
+    learnt, _ = learn_encoding(table, roles=Roles("label"))
     assert widths == [2, 2]
-    for one, other in zip(found.columns, expected.columns, strict=True):
+    for one, other in zip(learnt.columns, expected.columns, strict=True):
         np.testing.assert_allclose([*one.center, one.scale], [*other.center, other.scale], rtol=1e-12)

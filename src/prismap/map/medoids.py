@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from prismap.comparisons.shown import shown_text
+from prismap.comparisons.content import shown_text
 from prismap.map.fitted import FittedMap
 from prismap.map.refit import medoid
 from prismap.quality import find_clusters

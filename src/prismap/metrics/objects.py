@@ -20,9 +20,8 @@ from prismap._blocks import row_blocks
 from prismap._search import Neighbors, check_n_neighbors
 from prismap._validation import check_similarity
 from prismap.comparisons import Objects, get_comparison, neighbors_by_pivots
-from prismap.comparisons.keys import digest
+from prismap.comparisons.content import digest, pack, to_plain, unpack
 from prismap.comparisons.objects import describe
-from prismap.comparisons.plain import pack, to_plain, unpack
 from prismap.exceptions import InputError
 from prismap.metrics.anchors import FittedIndex, MatrixAnchors, SeenEntries
 from prismap.metrics.base import Seen

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from prismap.comparisons.shown import shown_text
+from prismap.comparisons.content import shown_text
 from prismap.inspection.map import MapDisplay
 from prismap.judging.judge import Judgement
 from prismap.judging.refits import Permuted

@@ -33,7 +33,7 @@ def table_from_arrow(batch: Any, roles: Roles) -> Table:
 
 
 def table_from_columns(arrays: Iterable[tuple[str, Any]], n_rows: int, roles: Roles) -> Table:
-    """Names and pyarrow arrays as a `Table`; each array may be forgotten before the next one is read."""
+    """Names and pyarrow arrays as a `Table`; each array is released before the next one is read."""
     columns: dict[str, Column] = {}
     for name, array in arrays:
         vectors = vectors_from_arrow(array) if roles.may_be_vectors(name) else None
@@ -71,7 +71,7 @@ def _floats(array: Any) -> NDArray[Any]:
 
 def column_from_arrow(array: Any, *, as_text: bool, as_label: bool = False) -> Column:
     """Numbers and booleans as floats with NaN for null, labels exactly; everything else as text."""
-    import pyarrow as pa  # whoever holds an arrow array has it
+    import pyarrow as pa  # installed, since there is an array of it
     import pyarrow.compute as pc
 
     if pa.types.is_dictionary(array.type):

@@ -70,7 +70,7 @@ class Roles:
         return name == self.target or name in self.also
 
     def may_be_vectors(self, name: str) -> bool:
-        """Whether a column that holds vectors is to be taken apart: it is a feature, and nobody calls it by name."""
+        """Whether a column that holds vectors is to be taken apart: it is a feature, and no role names it."""
         return not self.is_label(name) and name not in {*self.text, *self.drop, *self.show}
 
 

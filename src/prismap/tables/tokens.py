@@ -108,7 +108,7 @@ def read_by_batches(source: Source, columns: Collection[str] | None, roles: Role
 
 
 def _held(source: Source) -> Source:
-    """The source, with its rows in memory if they are few: then the file is gone through once."""
+    """The source, with its rows in memory if they are few, so that the file is read once."""
     few = list(itertools.islice(source.chunks(_chunk_rows(source)), 2))
     return source if len(few) > 1 else replace(source, chunks=lambda n_rows: iter(few))
 

@@ -1,4 +1,4 @@
-"""The comparisons that have a name."""
+"""The comparisons by name, and their options."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from prismap.comparisons import alignment, compression, edit, graphs, sets, transport, trees, warping
+from prismap.comparisons import alignment, compression, counts, edit, transport, warping
 from prismap.exceptions import InputError
 
 
@@ -102,8 +102,8 @@ def _checked(comparison, options):
 
 _ENTRIES = (
     Comparison(
-        "edit", edit.edit_distance, "dissimilarity", "strings or sequences of tokens", edit.prepare,
-        block=edit.block if edit.has_rapidfuzz() else None, remembered=not edit.has_rapidfuzz(), metric=True,
+        "edit", edit.edit_distance, "dissimilarity", "strings or sequences of tokens", edit.prepare_sequence,
+        block=edit.edit_block if edit.has_rapidfuzz() else None, remembered=not edit.has_rapidfuzz(), metric=True,
     ),
     Comparison(
         "compression", compression.compression_distance, "dissimilarity", "strings or bytes", compression.prepare,
@@ -116,20 +116,20 @@ _ENTRIES = (
         block=warping.block, shared=warping.channels,
     ),
     Comparison(
-        "tree_edit", trees.tree_edit_distance, "dissimilarity", "trees, [label, child, child, ...]", trees.prepare,
+        "tree_edit", edit.tree_edit_distance, "dissimilarity", "trees, [label, child, child, ...]", edit.prepare_tree,
         metric=True,
     ),
     Comparison(
-        "weisfeiler_lehman", graphs.weisfeiler_lehman, "similarity",
-        "graphs, {'nodes': [label, ...], 'edges': [[i, j], ...]}", graphs.prepare, block=graphs.block,
-        remembered=False, metric=True,
+        "weisfeiler_lehman", counts.weisfeiler_lehman, "similarity",
+        "graphs, {'nodes': [label, ...], 'edges': [[i, j], ...]}", counts.prepare_graph,
+        block=counts.weisfeiler_lehman_block, remembered=False, metric=True,
     ),
-    Comparison("jaccard", sets.jaccard, "similarity", "sets or lists of items", sets.prepare,
-               block=sets.jaccard_block, remembered=False, metric=True),
-    Comparison("intersection", sets.intersection, "similarity", "sets or lists of items", sets.prepare,
-               block=sets.intersection_block, remembered=False, metric=True),
-    Comparison("ochiai", sets.ochiai, "similarity", "sets or lists of items", sets.prepare,
-               block=sets.ochiai_block, remembered=False, metric=True),
+    Comparison("jaccard", counts.jaccard, "similarity", "sets or lists of items", counts.prepare_set,
+               block=counts.jaccard_block, remembered=False, metric=True),
+    Comparison("intersection", counts.intersection, "similarity", "sets or lists of items", counts.prepare_set,
+               block=counts.intersection_block, remembered=False, metric=True),
+    Comparison("ochiai", counts.ochiai, "similarity", "sets or lists of items", counts.prepare_set,
+               block=counts.ochiai_block, remembered=False, metric=True),
     Comparison(
         "earth_mover", transport.earth_mover, "dissimilarity", "histograms of equal length", transport.prepare,
         block=transport.block, shared=transport.bins, remembered=False, metric=True,
