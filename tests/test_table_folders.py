@@ -38,7 +38,7 @@ def test_a_folder_is_the_files_below_one_another(frame, folder, tmp_path):
     frame.to_parquet(tmp_path / "whole.parquet", index=False)
     together, whole = read_table(folder, Roles("label")), read_table(tmp_path / "whole.parquet", Roles("label"))
     assert together.n_rows == whole.n_rows == 60
-    assert together.target.tolist() == whole.target.tolist() == frame["label"].tolist()
+    assert together.target.tolist() == whole.target.tolist() == ["x", "y", None] * 20
     for name in "abcd":
         assert together.columns[name].dtype == np.float32
         np.testing.assert_array_equal(together.columns[name], frame[name])

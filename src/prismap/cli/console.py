@@ -114,7 +114,7 @@ def encodable(text: str, encoding: str) -> str:
     Output that goes to a pipe or a file has the encoding of the country on Windows, which lacks most letters.
 
     >>> encodable("Müller, 北京", "cp1252")
-    'Müller, \\u5317\\u4eac'
+    'Müller, \\\\u5317\\\\u4eac'
     """
     missing = {character for character in set(text) if not character.encode(encoding, "ignore")}
     return text.translate({ord(character): json.dumps(character)[1:-1] for character in missing})

@@ -63,9 +63,9 @@ def unpack_column(about: dict[str, Any], array: Callable[[Any], Any]) -> Any:
     if "unit" not in about:
         return numbers
     known = np.isfinite(numbers)
-    steps, unit = (1, "D") if about["unit"] == "date" else (1000, "ms")
+    steps, dtype = (1, "datetime64[D]") if about["unit"] == "date" else (1000, "datetime64[ms]")
     times = np.where(known, np.rint(np.where(known, numbers, 0) * float(steps)), 0).astype(np.int64)
-    return np.where(known, times.astype(f"datetime64[{unit}]"), np.datetime64("NaT"))
+    return np.where(known, times.astype(dtype), np.array("NaT", dtype))
 
 
 def column_array(values: Any) -> NDArray[Any]:
