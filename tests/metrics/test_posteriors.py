@@ -8,7 +8,8 @@ from sklearn.svm import LinearSVC
 
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
-from prismap.metrics.posteriors.lssvm import fit_lssvm, log_loss, softmax, solve
+from prismap.metrics.posteriors.machine import fit_lssvm, solve
+from prismap.metrics.posteriors.rowwise import log_loss, softmax
 from prismap.metrics.target import guess_target, resolve_target
 
 

@@ -7,8 +7,8 @@ from sklearn.preprocessing import StandardScaler
 
 from prismap.metrics import FisherMetric, graph, segments
 from prismap.metrics.geometry import FittedIndex
-from prismap.metrics.posteriors.excess import PATH_SEGMENTS
-from prismap.metrics.posteriors.process import GaussianProcess
+from prismap.metrics.posteriors.gaussian_process import GaussianProcess
+from prismap.metrics.posteriors.local_parzen import PATH_SEGMENTS
 from reference import fisher_reference as slow
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric, SeveralTargets
-from prismap.metrics.posteriors.joint import threshold_roots, told_share, weights_of
+from prismap.metrics.posteriors.several_targets import threshold_roots, told_share, weights_of
 from prismap.target import RealTarget, SeveralTarget, make_target
 from prismap.target.making import MOST_COLUMNS
 from reference import several_reference as slow

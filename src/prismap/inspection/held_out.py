@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from prismap.exceptions import PrismapWarning
 from prismap.inspection.responses import Answer
 from prismap.inspection.surface import inverse_of, positions_of
-from prismap.metrics.posteriors.entry_model import takes_entries
+from prismap.metrics.posteriors.models import takes_entries
 from prismap.quality.fidelity import Fidelity, HeldOutFidelity, Region, fidelity
 
 #: A regressor's row is shown wrongly when the picture misses the model's output by more than this share of its spread.

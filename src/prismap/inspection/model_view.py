@@ -29,8 +29,7 @@ from prismap.map import PrisMap
 from prismap.mappings import InverseMap
 from prismap.metrics import FisherMetric
 from prismap.metrics.geometry import data_metric
-from prismap.metrics.posteriors.entry_model import takes_entries
-from prismap.metrics.posteriors.models import model_name
+from prismap.metrics.posteriors.models import model_name, takes_entries
 from prismap.metrics.target import real_values
 from prismap.quality.fidelity import HeldOutFidelity
 

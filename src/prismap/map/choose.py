@@ -30,7 +30,7 @@ from prismap.map.trials import (
 )
 from prismap.mappings import KernelMap, VoteMap
 from prismap.metrics.base import PrecomputedMetric
-from prismap.metrics.posteriors.lssvm import log_loss
+from prismap.metrics.posteriors.rowwise import log_loss
 from prismap.metrics.posteriors.trees import GROWN, MOST_TREE_ROWS, fit_trees
 from prismap.metrics.target import known_targets
 from prismap.target import draw_rows as stratified_support
