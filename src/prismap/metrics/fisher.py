@@ -31,12 +31,11 @@ from prismap.metrics.anchors import FisherAnchors
 from prismap.metrics.base import Metric
 from prismap.metrics.baseline import support_by_baseline
 from prismap.metrics.geometry import DATA, DataMetric, FittedIndex, data_metric
-from prismap.metrics.graph import SegmentGraph
 from prismap.metrics.posteriors.base import MOST_SUPPORT, Context, Posterior
 from prismap.metrics.posteriors.choice import is_cross_fitted, posterior_of
 from prismap.metrics.posteriors.models import is_model
 from prismap.metrics.posteriors.several_targets import SeveralTargets
-from prismap.metrics.segments import SegmentRule
+from prismap.metrics.segments import SegmentGraph, SegmentRule
 from prismap.metrics.tiles import fill_pairs
 from prismap.target import ClassTarget, NoTarget, SeveralTarget, Target, make_target
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from scipy.sparse.csgraph import shortest_path
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from prismap._affinities import calibrate, lower_perplexity, row_affinities, symmetrised
@@ -22,7 +21,7 @@ from prismap._costs import (
     stress_cost,
     tsne_cost,
 )
-from prismap._graphs import connected_neighbours, edge_graph, neighbour_edges
+from prismap._graphs import connected_neighbours, geodesics, neighbour_graph
 from prismap._optimise import Minimum, minimize
 from prismap._spectra import classical_scaling, double_centre
 from prismap.metrics.base import PrecomputedMetric
@@ -174,9 +173,7 @@ class IsomapCost:
         """Lengths of the shortest paths of a condensed mixture, and the row before each on them."""
         D = squareform(np.maximum(D, 0.0))
         near = connected_neighbours(PrecomputedMetric.of(D), len(D), "auto")
-        graph = edge_graph(neighbour_edges(*near), len(D))
-        graph.data = np.maximum(graph.data, _TINY)  # an edge of length zero is an edge
-        return shortest_path(graph, method="D", directed=False, return_predecessors=True)
+        return geodesics(neighbour_graph(*near), predecessors=True)
 
 
 def path_lengths(matrices, before):
