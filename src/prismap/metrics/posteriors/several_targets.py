@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from prismap._evidence import SIGNIFICANT, paired_gap
 from prismap.exceptions import InputError
 from prismap.metrics.anchors import MomentAnchors
 from prismap.metrics.posteriors.base import Posterior
@@ -36,8 +37,6 @@ from prismap.metrics.posteriors.trees import GROWN, Trees, fit_trees
 from prismap.metrics.segments import arc
 from prismap.target import RealTarget, SeveralTarget
 
-#: A target is known if its posterior is better than chance by so many standard errors of the paired differences.
-SIGNIFICANT = 2.5
 #: Rows whose pairs show how long distances are.
 LENGTH_ROWS = 300
 #: Posteriors of a column of classes by name.
@@ -84,9 +83,8 @@ def threshold_roots(roots):
 
 def told_share(found, chance):
     """(share, known): how much of the losses `chance` of rows the losses `found` leave out, and if beyond chance."""
-    gap = chance - found
-    error = gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.inf
-    return float(max(1 - found.mean() / chance.mean(), 0.0)), bool(gap.mean() > SIGNIFICANT * error)
+    gap, error = paired_gap(chance, found)
+    return float(max(1 - found.mean() / chance.mean(), 0.0)), gap > SIGNIFICANT * error
 
 
 def weights_of(given, shares, known):
