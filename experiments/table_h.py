@@ -20,8 +20,7 @@ import numpy as np
 from experiments.common import load
 from experiments.ledger import file_name, main
 from prismap.embeddings import ElasticMDS, Isomap
-from prismap.metrics.dissimilarities import DISSIMILARITIES, dissimilarity
-from prismap.metrics.mixture import MixtureMetric
+from prismap.metrics import DISSIMILARITIES, AlternatingDescent, MixtureMetric, dissimilarity
 from prismap.quality import knn_error, knn_nrmse
 
 READING = """
@@ -120,13 +119,15 @@ def study(name, folder, quick):
     X, y, images = rows_and_images(name, folder, quick)
     matrices = tuple(np.maximum(dissimilarity(measure, X), 0.0) for measure in NAMES)
     n_random = 2 if quick else 5
-    common = {"random_state": 0, **({"n_epochs": 3, "n_iter": 40} if quick else {})}
+    steps = {"n_epochs": 3, "max_iter": 40} if quick else {}
+    common = {"random_state": 0, "descent": AlternatingDescent(**steps)}
     plain = ElasticMDS(metric="precomputed", n_init=1 + n_random, random_state=0).fit(matrices[0])
-    paper = {"scale": None, "solver": "scg", "n_weight_iter": 1, "init": "eigenvalues", "n_init": 1 + n_random}
+    published = AlternatingDescent(solver="scg", n_weight_iter=1, **steps)
+    paper = {"scale": None, "init": "eigenvalues", "n_init": 1 + n_random, "random_state": 0, "descent": published}
     others = {"n_init": 2, **common}
     runs = {
-        "as published (raw matrices, SCG)": MixtureMetric(matrices, **paper, **common),
-        "as published, values below zero kept": MixtureMetric(NAMES, negative="keep", **paper, **common),
+        "as published (raw matrices, SCG)": MixtureMetric(matrices, **paper),
+        "as published, values below zero kept": MixtureMetric(NAMES, negative="keep", **paper),
         "ours": MixtureMetric(matrices, **common),
         "ours, no negative weights": MixtureMetric(matrices, allow_negative=False, **common),
         "eigenvalues alone": MixtureMetric(matrices, init="eigenvalues", n_init=1, **common),
