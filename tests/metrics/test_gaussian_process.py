@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
+from prismap.metrics.target import known_targets, real_targets, resolve_target
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from prismap._threads import limit_threads
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric, SimilarityMetric
-from prismap.metrics.posteriors import process as gaussian_process
-from prismap.metrics.posteriors.process import GaussianProcess, fisher_rao, fit_process
-from prismap.metrics.target import known_targets, real_targets, resolve_target
+from prismap.metrics.posteriors import evidence, gaussian_process
+from prismap.metrics.posteriors.gaussian_process import GaussianProcess, fisher_rao
 from prismap.target import RealTarget
 from reference import gaussian_process_reference as slow
 
@@ -109,11 +109,11 @@ def test_moments_equal_those_of_scikit_learn(toy):
 def test_marginal_likelihood_is_at_least_that_of_scikit_learn(toy):
     X, y = toy
     z = y - y.mean()
-    signal, beta, noise = fit_process(squared(X, X), y)
+    signal, beta, noise = evidence.plain_kernel(squared(X, X), y)
     ours = sklearn_process(signal, beta, noise).fit(X, z).log_marginal_likelihood_value_
     theirs = sklearn_process(1.0, 0.5, 0.1, "fmin_l_bfgs_b").fit(X, z)
     assert ours >= theirs.log_marginal_likelihood_value_ - 1e-4
-    found = -gaussian_process.best_noise(squared(X, X), z, beta)[0]
+    found = -evidence.noise_of_width(squared(X, X), z, beta)[0]
     assert found == pytest.approx(ours, abs=1e-8)
     assert 0.1 < np.sqrt(noise) < 0.8
 
@@ -350,7 +350,7 @@ def test_support_is_capped_and_spread_over_the_target(monkeypatch):
     rng = np.random.default_rng(6)
     X = rng.normal(size=(300, 2))
     monkeypatch.setattr(gaussian_process, "SUPPORT", (30, 60))
-    monkeypatch.setattr("prismap.metrics.posteriors.process.EVIDENCE_ROWS", 40)
+    monkeypatch.setattr(evidence, "EVIDENCE_ROWS", 40)
     metric = FisherMetric(perplexity=10, random_state=0).fit(X, X[:, 0])
     assert len(metric.support_) == 60
     codes = RealTarget(X[:, 0]).groups

@@ -13,10 +13,11 @@ from prismap.exceptions import InputError
 from prismap.map.cells import nearest_of
 from prismap.metrics import FisherMetric
 from prismap.metrics.geometry import VectorMetric
-from prismap.metrics.posteriors import base, excess, nystroem
-from prismap.metrics.posteriors.local import LabelledRows, best_perplexity, class_shares, local_probabilities
-from prismap.metrics.posteriors.lssvm import log_loss, softmax, solve
-from prismap.metrics.posteriors.nystroem import fit_on_all_rows, normal_equations, solve_normal
+from prismap.metrics.posteriors import base, local_parzen
+from prismap.metrics.posteriors import machine as machines
+from prismap.metrics.posteriors.local_parzen import LabelledRows, best_perplexity, class_shares, local_probabilities
+from prismap.metrics.posteriors.machine import fit_on_all_rows, normal_equations, solve, solve_normal
+from prismap.metrics.posteriors.rowwise import log_loss, softmax
 from prismap.neighbors import kneighbors
 from prismap.target import ClassTarget
 
@@ -34,7 +35,7 @@ def squared(A, B):
 def test_landmarks_that_are_all_rows_give_the_machine_itself():
     rows, codes = X[:120], CLASSES[:120]
     Q = squared(rows, rows)
-    folds = np.arange(120) % nystroem.N_FOLDS
+    folds = np.arange(120) % machines.N_FOLDS
     gamma, ridge = 0.02, 0.1
     coefficients, mean, scores = solve(Q, codes, 3, folds, gamma, ridge)
     K = np.exp(-gamma * Q)
@@ -42,7 +43,7 @@ def test_landmarks_that_are_all_rows_give_the_machine_itself():
     penalty = ridge * K
     whole = solve_normal(products.sum(axis=0), moments.sum(axis=0), penalty)
     np.testing.assert_allclose(K @ whole, K @ coefficients, atol=1e-6)
-    seen = np.arange(nystroem.N_FOLDS) != 4
+    seen = np.arange(machines.N_FOLDS) != 4
     without = solve_normal(products[seen].sum(axis=0), moments[seen].sum(axis=0), penalty)
     judged = folds == 4
     # The machine without a fold has no kernels there either, this one has: alike, not equal.
@@ -50,7 +51,7 @@ def test_landmarks_that_are_all_rows_give_the_machine_itself():
 
 
 def test_no_row_is_judged_by_its_own_label(monkeypatch):
-    monkeypatch.setattr(nystroem, "N_LANDMARKS", 60)
+    monkeypatch.setattr(machines, "N_LANDMARKS", 60)
     noise = np.random.default_rng(0).permutation(CLASSES)
     _, honest = fit_on_all_rows(VectorMetric().over(X), of_classes(noise), np.random.default_rng(0))
     assert abs((honest.argmax(axis=1) == noise).mean() - 1 / 3) < 0.08
@@ -65,8 +66,8 @@ def test_no_row_is_judged_by_its_own_label(monkeypatch):
 
 
 def test_rows_beyond_those_it_is_fitted_on_are_predicted(monkeypatch):
-    monkeypatch.setattr(nystroem, "N_LANDMARKS", 60)
-    monkeypatch.setattr(nystroem, "MOST_FITTED", 200)
+    monkeypatch.setattr(machines, "N_LANDMARKS", 60)
+    monkeypatch.setattr(machines, "MOST_FITTED", 200)
     machine, P = fit_on_all_rows(VectorMetric().over(X), of_classes(CLASSES), np.random.default_rng(0))
     Q = squared(X - X.mean(axis=0), (X - X.mean(axis=0))[machine.landmarks])
     by_all = np.isclose(P, machine.probabilities(Q), atol=1e-8).all(axis=1)
@@ -157,7 +158,7 @@ def test_local_probabilities_of_noise_are_at_chance_and_unlabelled_rows_get_thei
 @pytest.mark.parametrize("posterior", ["parzen", "lssvm", "auto"])
 def test_a_metric_beyond_its_support_sees_every_label(monkeypatch, posterior):
     monkeypatch.setattr(base, "MOST_SUPPORT", 100)
-    monkeypatch.setattr(nystroem, "N_LANDMARKS", 100)
+    monkeypatch.setattr(machines, "N_LANDMARKS", 100)
     metric = FisherMetric(posterior=posterior, supervision=0.8, random_state=0).fit(X, CLASSES)
     P = metric.class_probabilities()
     assert P.shape == (400, 3)
@@ -183,7 +184,7 @@ def test_the_ends_alone_are_never_longer_and_find_the_neighbours(monkeypatch, su
 
 def test_rows_outside_the_small_support_leave_out_no_fold_of_it(monkeypatch):
     monkeypatch.setattr(base, "MOST_SUPPORT", 100)
-    monkeypatch.setattr(excess, "PATH_SUPPORT", 60)
+    monkeypatch.setattr(local_parzen, "PATH_SUPPORT", 60)
     metric = FisherMetric(posterior="parzen", supervision=1.0, random_state=0).fit(X, CLASSES)
     posterior = metric.posterior_
     folds = np.empty(len(X), dtype=int)

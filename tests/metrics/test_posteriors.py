@@ -2,14 +2,15 @@
 
 import numpy as np
 import pytest
+from prismap.metrics.target import guess_target, resolve_target
 from sklearn.datasets import make_classification, make_moons
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
-from prismap.metrics.posteriors.lssvm import fit_lssvm, log_loss, softmax, solve
-from prismap.metrics.target import guess_target, resolve_target
+from prismap.metrics.posteriors.machine import fit_lssvm, solve
+from prismap.metrics.posteriors.rowwise import log_loss, softmax
 
 
 @pytest.fixture(scope="module")

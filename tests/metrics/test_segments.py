@@ -5,10 +5,10 @@ import pytest
 from sklearn.datasets import load_digits, load_iris, load_wine, make_classification
 from sklearn.preprocessing import StandardScaler
 
-from prismap.metrics import FisherMetric, graph, segments
+from prismap.metrics import FisherMetric, segments
 from prismap.metrics.geometry import FittedIndex
-from prismap.metrics.posteriors.excess import PATH_SEGMENTS
-from prismap.metrics.posteriors.process import GaussianProcess
+from prismap.metrics.posteriors.gaussian_process import GaussianProcess
+from prismap.metrics.posteriors.local_parzen import PATH_SEGMENTS
 from reference import fisher_reference as slow
 
 
@@ -145,7 +145,7 @@ def graph_sets():
 @pytest.mark.parametrize("name", ["iris", "wine", "digits"])
 @pytest.mark.parametrize("complete", [True, False])
 def test_graph_distances_are_a_metric(name, complete, monkeypatch):
-    monkeypatch.setattr(graph, "EXACT_ROWS", 10_000 if complete else 10)
+    monkeypatch.setattr(segments, "EXACT_ROWS", 10_000 if complete else 10)
     X, y = graph_sets()[name]
     rng = np.random.default_rng(0)
     metric = parzen(X, y, path="graph", perplexity=30)
@@ -163,7 +163,7 @@ def test_graph_distances_are_a_metric(name, complete, monkeypatch):
 
 @pytest.mark.parametrize("complete", [True, False])
 def test_every_way_to_ask_for_graph_distances_agrees(complete, monkeypatch):
-    monkeypatch.setattr(graph, "EXACT_ROWS", 10_000 if complete else 10)
+    monkeypatch.setattr(segments, "EXACT_ROWS", 10_000 if complete else 10)
     X, y = load_iris(return_X_y=True)
     metric = parzen(X, y, path="graph")
     D, new = metric.pairwise(), X[::30] + 0.05
@@ -178,13 +178,13 @@ def test_every_way_to_ask_for_graph_distances_agrees(complete, monkeypatch):
     assert ("over all segments" in metric.describe()) == complete
 
 
-def test_the_complete_graph_gives_the_shortest_of_all_paths():
-    D = np.random.default_rng(0).random((12, 12))
-    D = np.triu(D, 1) + np.triu(D, 1).T
-    expected = D.copy()
-    for _ in range(12):  # paths of ever more edges, by brute force
-        expected = (expected[:, :, None] + D[None]).min(axis=1)
-    np.testing.assert_allclose(graph.all_shortest_paths(D), expected, atol=1e-12)
+def test_copies_of_a_row_lie_at_no_distance_over_neighbours(monkeypatch):
+    monkeypatch.setattr(segments, "EXACT_ROWS", 10)
+    X, y = load_iris(return_X_y=True)
+    twice = FisherMetric(path="graph", supervision=0.5, posterior="lssvm", cross_fit=False, perplexity=10)
+    D = twice.fit(np.vstack([X[::2], X[::2]]), np.r_[y[::2], y[::2]]).pairwise()
+    assert (np.diag(D[:75, 75:]) == 0).all()
+    np.testing.assert_allclose(D[:75, :75], D[75:, :75], atol=1e-12)
 
 
 # --- more rows than a support holds -----------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from numbers import Integral
 import numpy as np
 
 from prismap._blocks import require_memory
-from prismap._graphs import connected_neighbours, edge_graph, geodesics, neighbour_edges
+from prismap._graphs import connected_neighbours, geodesics, neighbour_graph
 from prismap._params import Interval, StrOptions
 from prismap._spectra import check_n_components, classical_scaling, triangulate
 from prismap.embeddings.base import Embedding, EmbeddingResult
@@ -112,7 +112,7 @@ class Isomap(Embedding):
             "Set n_landmarks to fewer rows, 500 say.",
         )
         distances, indices = connected_neighbours(metric, n_rows, self.n_neighbors)
-        D2 = geodesics(edge_graph(neighbour_edges(distances, indices), n_rows), landmarks)
+        D2 = geodesics(neighbour_graph(distances, indices), landmarks)
         D2 *= D2
         if landmarks is None:
             Y, values, missing = classical_scaling(D2, self.n_components, rng)

@@ -33,7 +33,7 @@ from prismap.map import PrisMap
 from prismap.metrics import FisherMetric
 from prismap.metrics.geometry import data_metric
 from prismap.metrics.objects import ObjectRows, as_rows
-from prismap.metrics.posteriors.entry_model import takes_entries
+from prismap.metrics.posteriors.models import takes_entries
 
 FEWEST_ROWS = 10
 #: Attributes of fitted models that hold rows, by what they are called in a picture.

@@ -28,7 +28,7 @@ from prismap.map.quick import quick_maps
 from prismap.mappings import KernelMap, VoteMap
 from prismap.mappings.vote_map import vote
 from prismap.metrics.base import PrecomputedMetric
-from prismap.metrics.posteriors.lssvm import log_loss
+from prismap.metrics.posteriors.rowwise import log_loss
 from prismap.metrics.posteriors.trees import GROWN, MOST_TREE_ROWS, fit_trees
 from prismap.quality.votes import VOTERS, vote_of_lists
 from prismap.target import ClassTarget, RealTarget, Target, plain_folds

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from prismap._affinities import calibrate, lower_perplexity
 from prismap._blocks import require_memory, row_blocks
-from prismap._graphs import connected_neighbours, edge_graph, geodesics, neighbour_edges
+from prismap._graphs import connected_neighbours, geodesics, neighbour_graph, paths_through
 from prismap._params import Interval, StrOptions, num_samples
 from prismap._search import smallest
 from prismap._spacing import typical_spacing
@@ -188,7 +188,7 @@ class PathPlacement:
         if paths:
             distances, indices = connected_neighbours(metric, len(Y), n_neighbors)
             self.k = indices.shape[1]
-            self.lengths = D = geodesics(edge_graph(neighbour_edges(distances, indices), len(Y)))
+            self.lengths = D = geodesics(neighbour_graph(distances, indices))
         self.means = np.square(D).mean(axis=0)
         self.B = Y - self.center
         self.solve = np.linalg.pinv(self.B).T
@@ -199,11 +199,7 @@ class PathPlacement:
 
     def paths(self, D):
         """Lengths of the shortest paths of rows at distances D, each over one of its nearest fitted rows."""
-        near, columns = smallest(D, min(self.k, D.shape[1]))
-        shortest = near[:, :1] + self.lengths[columns[:, 0]]
-        for k in range(1, near.shape[1]):
-            np.minimum(shortest, near[:, k : k + 1] + self.lengths[columns[:, k]], out=shortest)
-        return shortest
+        return paths_through(D, min(self.k, D.shape[1]), self.lengths)
 
     def place(self, D):
         """Positions of rows at distances D."""

@@ -12,7 +12,8 @@ from prismap.metrics.geometry import (
     VectorMetric,
     repair_similarity,
 )
-from prismap.metrics.mixture import MixtureMetric
+from prismap.metrics.mixture import AlternatingDescent, MixtureMetric
+from prismap.metrics.mixture_costs import MixtureCost
 from prismap.metrics.object_mixture import ComparisonWeights, comparison_weights, comparison_weights_for_classes
 from prismap.metrics.objects import ObjectDissimilarity, ObjectSimilarity
 from prismap.metrics.posteriors import (
@@ -27,6 +28,7 @@ from prismap.metrics.posteriors import (
 
 __all__ = [
     "DISSIMILARITIES",
+    "AlternatingDescent",
     "ClassMixture",
     "ComparisonWeights",
     "CosineMetric",
@@ -35,6 +37,7 @@ __all__ = [
     "GaussianProcess",
     "LeastSquaresMachine",
     "Metric",
+    "MixtureCost",
     "MixtureMetric",
     "NamedMetric",
     "ObjectDissimilarity",

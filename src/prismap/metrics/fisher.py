@@ -30,13 +30,11 @@ from prismap.metrics.anchors import FisherAnchors
 from prismap.metrics.base import Metric
 from prismap.metrics.baseline import support_by_baseline
 from prismap.metrics.geometry import DATA, DataMetric, FittedIndex, data_metric
-from prismap.metrics.graph import SegmentGraph
-from prismap.metrics.posteriors.base import MOST_SUPPORT, Context
+from prismap.metrics.posteriors.base import MOST_SUPPORT, Context, Posterior
 from prismap.metrics.posteriors.choice import is_cross_fitted, posterior_of
-from prismap.metrics.posteriors.joint import SeveralTargets
 from prismap.metrics.posteriors.models import is_model
-from prismap.metrics.segments import SegmentRule
-from prismap.metrics.support import given_bandwidth
+from prismap.metrics.posteriors.several_targets import SeveralTargets
+from prismap.metrics.segments import SegmentGraph, SegmentRule
 from prismap.metrics.tiles import fill_pairs
 from prismap.target import ClassTarget, NoTarget, SeveralTarget, Target, make_target
 
@@ -229,9 +227,9 @@ class FisherMetric(Metric):
         return self
 
     def _fit_bandwidth(self, rng):
-        own = getattr(self.posterior, "bandwidth", None)
-        if own is not None:
-            return given_bandwidth(own, self.data_, self.support_)
+        own = isinstance(self.posterior, Posterior) and self.posterior.own_bandwidth(self.data_, self.support_)
+        if own:
+            return own
         sample = self.support_
         if len(sample) > BANDWIDTH_ROWS:
             sample = np.sort(rng.choice(sample, BANDWIDTH_ROWS, replace=False))

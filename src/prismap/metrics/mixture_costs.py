@@ -7,10 +7,11 @@ positions, ``of_weights(matrices, weights, Y)``. All mixtures are condensed: eac
 from __future__ import annotations
 
 from functools import partial
+from numbers import Real
 
 import numpy as np
-from scipy.sparse.csgraph import shortest_path
 from scipy.spatial.distance import cdist, pdist, squareform
+from sklearn.base import BaseEstimator
 
 from prismap._affinities import calibrate, lower_perplexity, row_affinities, symmetrised
 from prismap._costs import (
@@ -22,8 +23,9 @@ from prismap._costs import (
     stress_cost,
     tsne_cost,
 )
-from prismap._graphs import connected_neighbours, edge_graph, neighbour_edges
+from prismap._graphs import connected_neighbours, geodesics, neighbour_graph
 from prismap._optimise import Minimum, minimize
+from prismap._params import Interval, StrOptions
 from prismap._spectra import classical_scaling, double_centre
 from prismap.metrics.base import PrecomputedMetric
 from prismap.metrics.mixture_stress import mix, mixture_stress
@@ -174,9 +176,7 @@ class IsomapCost:
         """Lengths of the shortest paths of a condensed mixture, and the row before each on them."""
         D = squareform(np.maximum(D, 0.0))
         near = connected_neighbours(PrecomputedMetric.of(D), len(D), "auto")
-        graph = edge_graph(neighbour_edges(*near), len(D))
-        graph.data = np.maximum(graph.data, _TINY)  # an edge of length zero is an edge
-        return shortest_path(graph, method="D", directed=False, return_predecessors=True)
+        return geodesics(neighbour_graph(*near), predecessors=True)
 
 
 def path_lengths(matrices, before):
@@ -195,11 +195,46 @@ def path_lengths(matrices, before):
     return np.stack([squareform(0.5 * (one + one.T), checks=False) for one in lengths])
 
 
-def make_cost(name, perplexity, gamma):
-    """The cost by name."""
-    if name in ("tsne", "nerv"):
-        return NeighborCost(name, perplexity, gamma)
-    return ElasticCost() if name == "elastic" else IsomapCost()
+class MixtureCost(BaseEstimator):
+    """What a mixture of dissimilarities is learnt by: the cost of an embedding, and its numbers.
+
+    Parameters
+    ----------
+    name : {"elastic", "tsne", "nerv", "isomap"}, default="elastic"
+        The elastic stress of the paper, KL(P || Q) of t-SNE, the cost of NeRV, or the share of the path lengths' Gram
+        matrix that Isomap leaves out.
+    perplexity : float, default=30
+        Effective number of neighbours ("tsne" and "nerv").
+    gamma : float in [0, 1], default=0.5
+        For "nerv". 1 asks that no neighbour is missed, 0 that no false neighbour is shown.
+
+    See Also
+    --------
+    MixtureMetric : Takes it as ``cost=MixtureCost(...)``.
+
+    Examples
+    --------
+    >>> MixtureCost("tsne", perplexity=10)
+    MixtureCost(name='tsne', perplexity=10)
+    """
+
+    _parameter_constraints = {
+        "name": [StrOptions({"elastic", "tsne", "nerv", "isomap"})],
+        "perplexity": [Interval(Real, 1, None, closed="left")],
+        "gamma": [Interval(Real, 0, 1, closed="both")],
+    }
+
+    def __init__(self, name="elastic", *, perplexity=30, gamma=0.5):
+        self.name = name
+        self.perplexity = perplexity
+        self.gamma = gamma
+
+    def made(self):
+        """The cost, after a check of the parameters."""
+        self._validate_params()
+        if self.name in ("tsne", "nerv"):
+            return NeighborCost(self.name, self.perplexity, self.gamma)
+        return ElasticCost() if self.name == "elastic" else IsomapCost()
 
 
 def of_roots(objective):

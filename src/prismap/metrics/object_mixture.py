@@ -69,7 +69,7 @@ def comparison_weights(
     objects : list of objects that all comparisons take.
     n_starts, n_permutations : starts of the weights, and of the baseline, each with a random state of its own.
     random_state : seed.
-    **options : parameters of `MixtureMetric`, such as ``allow_negative=False`` (the default here) or ``n_epochs``.
+    **options : parameters of `MixtureMetric`, such as ``cost`` or ``allow_negative`` (False by default here).
 
     Returns
     -------

@@ -13,6 +13,13 @@ tensor where supervision is partial.
 
 How many sub-segments are enough depends on the data. `enough_segments` asks a sample of pairs, and `extrapolated` takes
 the next term of the error, which falls with 1/T^2, from the length with half as many sub-segments.
+
+`SegmentGraph` measures shortest paths over straight segments: a true metric, and never longer than any path along its
+edges. Up to `EXACT_ROWS` rows every pair is an edge, so the paths are the shortest over all rows, no longer than the
+straight segments. Beyond, the edges lead to the nearest neighbours, and a path may be longer than the segment that is
+no edge. A new row enters by edges too. It must not be a shortcut between fitted rows, whose distances do not know of
+it, so an edge l_e to row e is lengthened to ``max_f D(e, f) - l_f`` where it is shorter than that. Then
+``f(j) = min_e l_e + D(e, j)`` keeps ``|f(j) - f(k)| <= D(j, k)`` and ``D(j, k) <= f(j) + f(k)`` for all fitted j, k.
 """
 
 from __future__ import annotations
@@ -23,12 +30,18 @@ from typing import Any
 
 import numpy as np
 
+from prismap._graphs import complete_geodesics, geodesics, neighbour_graph, until_connected
+
 #: Numbers of sub-segments that are tried.
 CANDIDATES = (2, 4, 6, 8, 12, 16, 24, 32)
 #: What is enough: this share of the pairs of a sample within this share of the length.
 SHARE_WITHIN, TOLERANCE = 0.99, 0.02
 #: An extrapolated length is at most this share longer.
 MOST_EXTRAPOLATED = 0.05
+#: Rows up to which all segments are edges.
+EXACT_ROWS = 1000
+#: Neighbours of a row in the graph to start with; doubled until the graph hangs together.
+GRAPH_NEIGHBORS = 15
 
 
 @dataclass(frozen=True)
@@ -195,3 +208,51 @@ def between_class_deviation(W, M):
         class_mean = np.divide(moment, mass, out=mean.copy(), where=mass > 0)
         variance += mass * (class_mean - mean) ** 2
     return np.sqrt(variance / total)
+
+
+# --- shortest paths over segments -------------------------------------------------------------------------------------
+
+
+class SegmentGraph:
+    """Fitted rows as nodes, straight segments as edges.
+
+    Parameters
+    ----------
+    straight : ``straight()``, lengths of all segments.
+    kneighbors : ``kneighbors(k)``, lengths and indices of the shortest segments of each row.
+    n_rows : number of rows.
+    """
+
+    def __init__(self, straight, kneighbors, n_rows):
+        self.n_rows, self.complete = n_rows, n_rows <= EXACT_ROWS
+        if self.complete:
+            self.lengths = complete_geodesics(straight())
+        else:
+            self.graph = neighbour_graph(*until_connected(kneighbors, n_rows, GRAPH_NEIGHBORS)[:2])
+
+    def describe(self):
+        """Which segments are edges, in words."""
+        return "shortest paths over all segments" if self.complete else "shortest paths over segments to neighbours"
+
+    @property
+    def n_entries(self):
+        """Segments by which a new row enters the graph."""
+        return self.n_rows if self.complete else min(GRAPH_NEIGHBORS, self.n_rows)
+
+    def paths(self, index=None):
+        """Path lengths (n, n_rows) from some nodes, or all, to all."""
+        if self.complete:
+            return self.lengths.copy() if index is None else self.lengths[index]
+        return geodesics(self.graph, index)
+
+    def paths_of_new(self, lengths, entries):
+        """Path lengths of new rows to all nodes from the segments by which they enter, (n_new, n_entries) each."""
+        nodes, place = np.unique(entries, return_inverse=True)
+        D, place = self.paths(nodes), place.reshape(entries.shape)
+        out = np.empty((len(entries), self.n_rows))
+        for i, own in enumerate(place):
+            edges = lengths[i].astype(np.float64)
+            among = D[np.ix_(own, entries[i])]
+            edges = np.maximum(edges, (among - edges).max(axis=1))
+            out[i] = (edges[:, None] + D[own]).min(axis=0)
+        return out

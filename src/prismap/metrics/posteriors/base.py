@@ -147,6 +147,10 @@ class Posterior(BaseEstimator, ABC):
         """Support rows of a target where no number is given."""
         return MOST_SUPPORT
 
+    def own_bandwidth(self, data, support):
+        """The width of kernels that the user asks this posterior for; None leaves it to the perplexity."""
+        return None
+
     @abstractmethod
     def fit(self, context):
         """Learn from the context, and return the fitted posterior (which may be another that suits it better)."""

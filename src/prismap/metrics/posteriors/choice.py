@@ -9,18 +9,22 @@ from sklearn.base import clone
 from prismap._validation import is_fitted
 from prismap.exceptions import InputError
 from prismap.metrics.posteriors.base import Posterior
-from prismap.metrics.posteriors.entry_model import on_entries
+from prismap.metrics.posteriors.gaussian_process import GaussianProcess
 from prismap.metrics.posteriors.gradients import check_gradient
-from prismap.metrics.posteriors.joint import posterior_of_several
-from prismap.metrics.posteriors.lssvm import log_loss
 from prismap.metrics.posteriors.machine import LeastSquaresMachine
-from prismap.metrics.posteriors.model import ClassModel, RealModel
-from prismap.metrics.posteriors.model_segments import SegmentModel
-from prismap.metrics.posteriors.model_tangents import TangentModel
-from prismap.metrics.posteriors.models import check_model, is_model, model_name, model_words, predicted_target
+from prismap.metrics.posteriors.model import ClassModel, RealModel, SegmentModel, TangentModel
+from prismap.metrics.posteriors.models import (
+    check_model,
+    is_model,
+    model_name,
+    model_words,
+    on_entries,
+    predicted_target,
+)
 from prismap.metrics.posteriors.parzen import Parzen
-from prismap.metrics.posteriors.process import GaussianProcess
 from prismap.metrics.posteriors.row_process import RowProcess
+from prismap.metrics.posteriors.rowwise import log_loss
+from prismap.metrics.posteriors.several_targets import posterior_of_several
 from prismap.metrics.posteriors.trees import Trees
 from prismap.target import ClassTarget, RealTarget, SeveralTarget, Target
 

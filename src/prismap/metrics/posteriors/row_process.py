@@ -26,9 +26,9 @@ from prismap._threads import on_one_thread
 from prismap.metrics.anchors import MomentAnchors
 from prismap.metrics.geometry import FittedIndex, VectorMetric
 from prismap.metrics.posteriors.base import Posterior
-from prismap.metrics.posteriors.evidence import EVIDENCE_ROWS, Kernel, find_kernel
-from prismap.metrics.posteriors.process import fisher_rao, pivoted_cholesky
-from prismap.metrics.posteriors.warp import Warp
+from prismap.metrics.posteriors.evidence import Kernel, Warp, evidence_rows, find_kernel
+from prismap.metrics.posteriors.gaussian_process import fisher_rao, pivoted_cholesky
+from prismap.metrics.posteriors.rowwise import StateBlock, StateRows
 from prismap.target import RealTarget
 
 #: Pivots at most, rows that they are chosen from at most, and the share of the noise that they may leave unexplained.
@@ -153,38 +153,6 @@ class ScaledRows:
 # --- all targets, rows and pairs --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class MomentRows:
-    """Means and deviations (n, targets, 2) at rows; fold is -1 throughout: honest rows need no pairing."""
-
-    state: np.ndarray
-    fold: np.ndarray
-
-    def __len__(self):
-        return len(self.fold)
-
-    @classmethod
-    def of(cls, means, variances):
-        """Rows from (n, targets) each."""
-        return cls(np.stack([means, variances], axis=-1), np.full(len(means), -1, dtype=np.intp))
-
-    def take(self, index):
-        """Some of the rows."""
-        return MomentRows(self.state[index], self.fold[index])
-
-
-@dataclass(frozen=True)
-class MomentBlock:
-    """Fisher-Rao distances between two sets of rows, tile by tile."""
-
-    state_a: np.ndarray
-    state_b: np.ndarray
-
-    def sub_lengths(self, a, b):
-        """The one sub-segment's length for the pairs of two slices."""
-        yield moment_lengths(self.state_a[a][:, None], self.state_b[b][None])
-
-
 def moment_lengths(one, two):
     """Fisher-Rao lengths between means and variances over the last axis; squares add over targets, the last but one."""
     total = sum(
@@ -221,10 +189,7 @@ class RowProcess(Posterior):
     def fit(self, context):
         """Find the kernels, and judge every fitted row by the process that never saw its fold."""
         support = context.support
-        seen = np.arange(len(support))
-        if len(seen) > EVIDENCE_ROWS:
-            seen = np.sort(context.rng.choice(seen, EVIDENCE_ROWS, replace=False))
-        seen = support[seen]
+        seen = support[evidence_rows(len(support), context.rng)]
         data = context.data.filled()
         Q = np.maximum(data.squared_to(FittedIndex(seen), seen), 0).astype(np.float64)
         X = dense_rows(data, seen)
@@ -264,7 +229,7 @@ class RowProcess(Posterior):
     def _hold(self, context, states):
         self.rule, self.order = context.rule_at_rows(self.name), np.arange(len(states))
         self.judged = f"{process_words(self.regressions)}, {context.judged}"
-        self.rows = MomentRows(states, np.full(len(states), -1, dtype=np.intp))
+        self.rows = StateRows.of(states)
         return self
 
     @property
@@ -279,7 +244,7 @@ class RowProcess(Posterior):
             one.moments(field.squared(rows, pivots, self_similarity))
             for one, field, pivots in zip(self.regressions, self.fields, self.pivots, strict=True)
         ]
-        return MomentRows.of(*(np.stack(part, axis=1) for part in zip(*parts, strict=True)))
+        return StateRows.of(stacked_moments(parts))
 
     def fitted_states(self):
         """Means and variances (n, targets, 2) of the fitted rows."""
@@ -287,8 +252,7 @@ class RowProcess(Posterior):
 
     def new_states(self, rows):
         """The same of new rows that are to be placed: the same bits in any company."""
-        parts = [one.moments(see(rows)) for one, see in zip(self.regressions, self.placed, strict=True)]
-        return np.stack([np.stack(part, axis=1) for part in parts], axis=1)
+        return stacked_moments(one.moments(see(rows)) for one, see in zip(self.regressions, self.placed, strict=True))
 
     @cached_property
     def placed(self):
@@ -301,7 +265,7 @@ class RowProcess(Posterior):
 
     def block(self, A, B):
         """The pairs of two sets of rows."""
-        return MomentBlock(A.state, B.state)
+        return StateBlock(A.state, B.state, moment_lengths)
 
     def moments(self, rows):
         """Means and variances of the targets at rows, in the targets' own units."""
@@ -345,6 +309,11 @@ class RowProcess(Posterior):
             raise ValueError("its process does not go with its rows")
         self._take(context, [one.kernel for one in self.regressions])
         return self._hold(context, state["process_states"])
+
+
+def stacked_moments(parts):
+    """Means and variances (n, targets, 2) from a pair of them for each target."""
+    return np.stack([np.stack(part, axis=1) for part in parts], axis=1)
 
 
 def process_words(regressions):

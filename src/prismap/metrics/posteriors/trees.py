@@ -17,8 +17,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 from prismap._threads import parallel_map
 from prismap.exceptions import InputError
 from prismap.metrics.geometry import FittedIndex
-from prismap.metrics.posteriors.lssvm import best_temperature, softmax
-from prismap.metrics.posteriors.rowwise import RowPosterior
+from prismap.metrics.posteriors.rowwise import RowPosterior, best_temperature, softmax
 
 N_TREES = 120
 #: Trees that are grown one after the other; such lots are grown side by side.

@@ -27,90 +27,26 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
+from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.linalg.lapack import dpstrf
-from scipy.optimize import minimize_scalar
 
 from prismap._blocks import require_memory, row_blocks
 from prismap._threads import on_one_thread
 from prismap.exceptions import InputError
 from prismap.metrics.geometry import FittedIndex, SimilarityMetric, VectorMetric
 from prismap.metrics.posteriors.base import Posterior, found_rule
+from prismap.metrics.posteriors.evidence import evidence_rows, plain_kernel
 from prismap.metrics.segments import join
 from prismap.target import RealTarget
 
-#: Support rows when the user names no number (fewer for many rows, whose pairs cost |S|^2 each), and rows that the
-#: hyper-parameters are found on: no silent O(n^3).
+#: Support rows, at least and at most, when the user names no number.
 SUPPORT = (300, 1000)
-PAIRS_BUDGET = 10**6
-EVIDENCE_ROWS = 400
-#: Shares of noise in the signal that are looked at; less than the first is beyond what double precision can tell.
-NOISE_SHARES = (1e-6, 1e3)
 #: Support rows that the others explain up to this share of the noise are left out of the products.
 TRUNCATION = 1e-12
 #: ``beta a (1-a) ||x - x'||^2`` up to which products of factors lose nothing: what underflows there counts for nothing.
 MOST_LIFT = 300.0
 #: Bytes of kernel values in hand: few enough to stay in cache.
 KERNEL_BYTES = 2**20
-
-
-# --- targets ----------------------------------------------------------------------------------------------------------
-
-
-def most_support(n_rows):
-    """Support rows for so many rows.
-
-    >>> [most_support(n) for n in (500, 2000, 5000)]
-    [1000, 500, 300]
-    """
-    return int(np.clip(PAIRS_BUDGET // n_rows, *SUPPORT))
-
-
-# --- hyper-parameters -------------------------------------------------------------------------------------------------
-
-
-@on_one_thread
-def fit_process(Q, y):
-    """(signal, beta, noise) of the largest marginal likelihood, from squared distances Q (n, n) and targets y.
-
-    For one beta, an eigendecomposition of ``exp(-beta Q)`` gives the likelihood of every noise share, and the best
-    signal in closed form. Only beta needs steps: a coarse grid that cannot miss the valley, then a search inside it.
-    """
-    mean = float(Q.mean())
-    grid = np.log(2.0) * np.arange(-8, 9, 2) - np.log(mean if mean > 0 else 1.0)
-    y = y - y.mean()
-    best = grid[np.argmin([best_noise(Q, y, np.exp(step))[0] for step in grid])]
-    reach = grid[1] - grid[0]
-    found = minimize_scalar(
-        lambda step: best_noise(Q, y, np.exp(step))[0], bounds=(best - reach, best + reach), method="bounded",
-        options={"xatol": 1e-3},
-    )  # fmt: skip
-    beta = float(np.exp(found.x))
-    _, signal, share = best_noise(Q, y, beta)
-    return signal, beta, signal * share
-
-
-def best_noise(Q, y, beta):
-    """(negative log marginal likelihood, signal, noise / signal) for one beta; y without its mean.
-
-    With eigenvalues l and squared coordinates z of y in the eigenvectors, the best signal for a noise share h is
-    ``mean(z / (l + h))``. Negative eigenvalues, of distances that are not Euclidean, count as zero.
-    """
-    values, vectors = eigh(np.exp(-beta * Q), check_finite=False)
-    values, z = np.maximum(values, 0), (vectors.T @ y) ** 2
-
-    def cost(log_share):
-        spectrum = values + np.exp(log_share)
-        signal = np.mean(z / spectrum)
-        return 0.5 * (len(y) * (np.log(2 * np.pi * signal) + 1) + np.log(spectrum).sum()), signal
-
-    low, high = np.log(NOISE_SHARES)
-    grid = np.linspace(low, high, 40)
-    start = grid[np.argmin([cost(step)[0] for step in grid])]
-    reach = grid[1] - grid[0]
-    bounds = max(low, start - reach), min(high, start + reach)
-    share = float(minimize_scalar(lambda step: cost(step)[0], bounds=bounds, method="bounded").x)
-    return *map(float, cost(share)), float(np.exp(share))
 
 
 # --- one process ------------------------------------------------------------------------------------------------------
@@ -285,7 +221,7 @@ class GaussianProcess(Posterior):
 
     def most_support(self, target):
         """Fewer for many rows: a pair costs the square of the support."""
-        return most_support(len(target))
+        return int(np.clip(10**6 // len(target), *SUPPORT))
 
     def fit(self, context):
         """Find the hyper-parameters, and the processes without every pair of folds."""
@@ -328,10 +264,8 @@ class GaussianProcess(Posterior):
             if not all(np.isfinite(value) and value > 0 for value in values):
                 raise InputError(f"beta, signal and noise of a GaussianProcess must be positive numbers; got {self!r}.")
             return np.array([values] * y.shape[1])
-        seen = np.arange(len(y))
-        if len(seen) > EVIDENCE_ROWS:
-            seen = np.sort(rng.choice(seen, EVIDENCE_ROWS, replace=False))
-        return np.array([fit_process(Q[np.ix_(seen, seen)], column) for column in y[seen].T])
+        seen = evidence_rows(len(y), rng)
+        return np.array([plain_kernel(Q[np.ix_(seen, seen)], column) for column in y[seen].T])
 
     def new(self, rows, self_similarity=None):
         """State of new rows."""

@@ -20,27 +20,25 @@ known of a target beforehand that its posterior tells, out of fold; 0 if it tell
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from prismap._evidence import SIGNIFICANT, paired_gap
 from prismap.exceptions import InputError
 from prismap.metrics.anchors import MomentAnchors
 from prismap.metrics.posteriors.base import Posterior
-from prismap.metrics.posteriors.lssvm import log_loss
+from prismap.metrics.posteriors.gaussian_process import fisher_rao
 from prismap.metrics.posteriors.machine import LeastSquaresMachine
-from prismap.metrics.posteriors.process import fisher_rao
 from prismap.metrics.posteriors.row_process import RowProcess
+from prismap.metrics.posteriors.rowwise import StateBlock, StateRows, log_loss, log_losses
 from prismap.metrics.posteriors.trees import GROWN, Trees, fit_trees
 from prismap.metrics.segments import arc
 from prismap.target import RealTarget, SeveralTarget
 
-#: A target is known if its posterior is better than chance by so many standard errors of the paired differences.
-SIGNIFICANT = 2.5
 #: Rows whose pairs show how long distances are.
 LENGTH_ROWS = 300
-#: The least probability that counts in a log-loss.
-LEAST_CHANCE = 1e-12
 #: Posteriors of a column of classes by name.
 OF_CLASSES: dict[str, Any] = {"lssvm": LeastSquaresMachine, "trees": Trees}
 
@@ -85,9 +83,8 @@ def threshold_roots(roots):
 
 def told_share(found, chance):
     """(share, known): how much of the losses `chance` of rows the losses `found` leave out, and if beyond chance."""
-    gap = chance - found
-    error = gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.inf
-    return float(max(1 - found.mean() / chance.mean(), 0.0)), bool(gap.mean() > SIGNIFICANT * error)
+    gap, error = paired_gap(chance, found)
+    return float(max(1 - found.mean() / chance.mean(), 0.0)), gap > SIGNIFICANT * error
 
 
 def weights_of(given, shares, known):
@@ -110,37 +107,47 @@ def weights_of(given, shares, known):
 
 
 @dataclass(frozen=True)
-class JointRows:
-    """What is known of all targets at rows (n, columns); fold is -1 throughout: honest rows need no pairing."""
+class Part:
+    """One of the targets: its posterior, and the columns that it has in the state of a row.
 
-    state: np.ndarray
-    fold: np.ndarray
+    ordered : whether its classes have an order, so that thresholds take the place of classes.
+    """
 
-    def __len__(self):
-        return len(self.fold)
+    posterior: Any
+    ordered: bool = False
 
-    @classmethod
-    def of(cls, parts):
-        """Rows from what is known of each target."""
-        state = np.concatenate(parts, axis=1)
-        return cls(state, np.full(len(state), -1, dtype=np.intp))
+    @property
+    def is_moments(self):
+        """Whether the columns are a mean and a variance, and not roots of probabilities."""
+        return isinstance(self.posterior, RowProcess)
 
-    def take(self, index):
-        """Some of the rows."""
-        return JointRows(self.state[index], self.fold[index])
+    def columns(self, rows):
+        """The columns of rows of the posterior."""
+        return rows.state[:, 0] if self.is_moments else self._roots(rows.root)
+
+    def placed_columns(self, rows):
+        """The columns of new rows that are to be placed: the same bits in any company."""
+        if self.is_moments:
+            return self.posterior.new_states(rows)[:, 0]
+        return self._roots(self.posterior.new_roots(rows))
+
+    def _roots(self, roots):
+        return threshold_roots(roots) if self.ordered else roots
+
+    def terms(self, start, weight):
+        """The summands of the squared length, from column `start` on; those of ordered classes share the weight."""
+        width = self.columns(self.posterior.rows.take(slice(0, 1))).shape[1]
+        step = 2 if self.ordered else width
+        firsts = range(start, start + width, step)
+        return [Term(slice(first, first + step), weight * step / width, self.is_moments) for first in firsts]
 
 
-@dataclass(frozen=True)
-class JointBlock:
-    """Lengths between two sets of rows, tile by tile."""
-
-    state_a: np.ndarray
-    state_b: np.ndarray
-    terms: tuple[Term, ...]
-
-    def sub_lengths(self, a, b):
-        """The one sub-segment's length for the pairs of two slices."""
-        yield joint_lengths(self.state_a[a][:, None], self.state_b[b][None], self.terms, gaps_by_product)
+def terms_of(parts, weights):
+    """The summands of the squared length that count."""
+    terms: list[Term] = []
+    for part, weight in zip(parts, weights, strict=True):
+        terms += part.terms(terms[-1].columns.stop if terms else 0, float(weight))
+    return tuple(term for term in terms if term.weight > 0)
 
 
 class SeveralTargets(Posterior):
@@ -194,20 +201,21 @@ class SeveralTargets(Posterior):
     def fit(self, context):
         """Fit a posterior to each target, and weigh them."""
         contexts = [replace(context, target=column) for column in context.target.columns]
-        self.posteriors = [self._fit_one(one) for one in contexts]
+        self._take(context, [self._fit_one(one) for one in contexts])
         evidence = [self._evidence(*one) for one in zip(contexts, self.posteriors, strict=True)]
         self.told_, self.known_ = (np.array(part) for part in zip(*evidence, strict=True))
         self.weights_ = weights_of(self.weights, self.told_, self.known_)
-        self.units_ = np.array([mean_square(one) for one in self._blocks(context)])
+        self.units_ = np.array([mean_square(part, context.support) for part in self.parts])
         return self._hold(context)
 
-    def _blocks(self, context):
-        """The pairs of a sample of rows, for each target by itself."""
-        rows = np.unique(np.linspace(0, len(context.support) - 1, LENGTH_ROWS).astype(np.intp))
-        for column, one in zip(context.target.columns, self.posteriors, strict=True):
-            part = one.rows.take(context.support[rows])
-            state = state_columns(column.kind, part)
-            yield JointBlock(state, state, terms_of([column.kind], [part], [1.0]))
+    def _take(self, context, posteriors):
+        columns = zip(posteriors, context.target.columns, strict=True)
+        self.parts = [Part(one, column.kind == "ordered") for one, column in columns]
+
+    @property
+    def posteriors(self):
+        """The posterior of each target."""
+        return [part.posterior for part in self.parts]
 
     def _fit_one(self, context):
         if isinstance(context.target, RealTarget):
@@ -230,31 +238,27 @@ class SeveralTargets(Posterior):
         if isinstance(context.target, RealTarget):
             g = one.warps[0](context.numbers[context.support, 0])
             return told_share(np.square(g - one.rows.state[context.support, 0, 0]), np.square(g - g.mean()))
-        codes, P = context.codes[context.support], one.fitted_probabilities[context.support]
-        found = -np.log(np.maximum(P[np.arange(len(codes)), codes], LEAST_CHANCE))
-        return told_share(found, -np.log(np.bincount(codes)[codes] / len(codes)))
+        codes = context.codes[context.support]
+        frequencies = np.bincount(codes)[codes] / len(codes)
+        return told_share(log_losses(one.fitted_probabilities[context.support], codes), -np.log(frequencies))
 
     def _hold(self, context):
-        self.kinds = context.target.kind
         self.rule, self.order = context.rule_at_rows(self.name), np.arange(context.data.n_rows_)
-        self.rows = JointRows.of(self._columns([one.rows for one in self.posteriors]))
+        self.rows = StateRows.of(np.concatenate([part.columns(part.posterior.rows) for part in self.parts], axis=1))
         unit = float(self.weights_ @ self.units_)
         scaled = self.weights_ * np.divide(unit, self.units_, out=np.ones(len(self.units_)), where=self.units_ > 0)
-        self.terms = terms_of(self.kinds, [one.rows for one in self.posteriors], scaled)
+        self.terms = terms_of(self.parts, scaled)
         by = ", ".join(
             f"{kind} by {one.name}, weight {weight:.2f}"
-            for kind, one, weight in zip(self.kinds, self.posteriors, self.weights_, strict=True)
+            for kind, one, weight in zip(context.target.kind, self.posteriors, self.weights_, strict=True)
         )
         self.judged = f"at the rows ({by}), {context.judged}"
         return self
 
-    def _columns(self, parts):
-        """The columns of a state that each target has, from the rows of its posterior."""
-        return [state_columns(kind, part) for kind, part in zip(self.kinds, parts, strict=True)]
-
     def new(self, rows, self_similarity=None):
         """State of new rows."""
-        return JointRows.of(self._columns([one.new(rows, self_similarity) for one in self.posteriors]))
+        columns = [part.columns(part.posterior.new(rows, self_similarity)) for part in self.parts]
+        return StateRows.of(np.concatenate(columns, axis=1))
 
     def fitted_states(self):
         """What is known of the fitted rows (n, columns)."""
@@ -262,11 +266,7 @@ class SeveralTargets(Posterior):
 
     def new_states(self, rows):
         """The same of new rows that are to be placed: the same bits in any company."""
-        parts = [
-            one.new_states(rows)[:, 0] if kind == "real" else with_thresholds(kind, one.new_roots(rows))
-            for kind, one in zip(self.kinds, self.posteriors, strict=True)
-        ]
-        return np.concatenate(parts, axis=1)
+        return np.concatenate([part.placed_columns(rows) for part in self.parts], axis=1)
 
     def pair_lengths(self, one, two):
         """Distances between states of rows, over the last axis."""
@@ -274,7 +274,7 @@ class SeveralTargets(Posterior):
 
     def block(self, A, B):
         """The pairs of two sets of rows."""
-        return JointBlock(A.state, B.state, self.terms)
+        return joint_block(A.state, B.state, self.terms)
 
     def probabilities_of(self, t, rows=None):
         """Class probabilities of target t at new rows; None: of the fitted rows, out of fold."""
@@ -304,41 +304,27 @@ class SeveralTargets(Posterior):
             raise ValueError("its weights do not go with its targets")
         self.weights_, self.told_, known, self.units_ = numbers
         self.known_ = known > 0
-        self.posteriors = []
+        posteriors = []
         for t, column in enumerate(columns):
             prefix = f"part{t}_"
             own = {name[len(prefix) :]: value for name, value in state.items() if name.startswith(prefix)}
             of_classes = Trees if "trees_roots" in own else LeastSquaresMachine
             made = RowProcess() if isinstance(column, RealTarget) else of_classes()
-            self.posteriors.append(made.restore(replace(context, target=column), own))
+            posteriors.append(made.restore(replace(context, target=column), own))
+        self._take(context, posteriors)
         return self._hold(context)
 
 
-def mean_square(block):
-    """Mean squared length over all pairs of a block."""
-    return float(np.mean(np.square(next(block.sub_lengths(slice(None), slice(None))))))
+def joint_block(state_a, state_b, terms):
+    """All pairs of two sets of rows by their states."""
+    return StateBlock(state_a, state_b, partial(joint_lengths, terms=terms, gaps=gaps_by_product))
 
 
-def state_columns(kind, part):
-    """The columns of a state from the rows of a target's posterior."""
-    return part.state[:, 0] if kind == "real" else with_thresholds(kind, part.root)
-
-
-def with_thresholds(kind, roots):
-    """Square roots of probabilities: of classes, or of being above and below each threshold."""
-    return threshold_roots(roots) if kind == "ordered" else roots
-
-
-def terms_of(kinds, parts, weights):
-    """The summands of the squared length: those of ordered classes share their weight."""
-    terms, start = [], 0
-    for kind, part, weight in zip(kinds, parts, weights, strict=True):
-        width = state_columns(kind, part.take(slice(0, 1))).shape[1]
-        step = 2 if kind == "ordered" else width
-        for first in range(start, start + width, step):
-            terms.append(Term(slice(first, first + step), float(weight) * step / width, kind == "real"))
-        start += width
-    return tuple(term for term in terms if term.weight > 0)
+def mean_square(part, support):
+    """Mean squared length that a target's own metric has over the pairs of some support rows."""
+    some = np.unique(np.linspace(0, len(support) - 1, LENGTH_ROWS).astype(np.intp))
+    state, every = part.columns(part.posterior.rows.take(support[some])), slice(None)
+    return float(np.mean(np.square(next(joint_block(state, state, terms_of([part], [1.0])).sub_lengths(every, every)))))
 
 
 def posterior_of_several(given):
