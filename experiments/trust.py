@@ -37,7 +37,7 @@ from experiments.common import load, split_rows
 from experiments.ledger import main
 from prismap import PrisMap
 from prismap.exceptions import PrismapWarning
-from prismap.map.trust import TOLERANCE
+from prismap.target.kinds import TOLERANCE
 from prismap.quality.trust import calibration_error, worst_tenth
 
 STORED = ("usps9298", "phoneme_lvqpak", "letter")

@@ -33,8 +33,8 @@ BELOW = {
     "page": {"bundle", "tables"},
     "map": {"metrics", "neighbors", "embeddings", "mappings", "quality", "bundle", "tables", "relevance", "learners"},
 }
-BELOW["map"].add("comparisons")
-BELOW["judging"] = {"metrics", "mappings", "quality", "map"}
+BELOW["judging"] = {"metrics", "mappings", "quality"}
+BELOW["map"] |= {"comparisons", "judging"}
 BELOW["inspection"] = {*BELOW["map"], "map", "learners", "relevance", "transfer"}
 BELOW["scale"] = {"map", "bundle", "tables", "comparisons"}
 for room in set(BELOW) - {"target", "comparisons", "bundle", "tables"}:

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from prismap.metrics.target import known_targets, real_targets, resolve_target
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
@@ -11,7 +10,7 @@ from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric, SimilarityMetric
 from prismap.metrics.posteriors import evidence, gaussian_process
 from prismap.metrics.posteriors.gaussian_process import GaussianProcess, fisher_rao
-from prismap.target import RealTarget
+from prismap.target import RealTarget, make_target
 from reference import gaussian_process_reference as slow
 
 PAIRS = [(0, 5), (3, 17), (24, 2), (11, 12), (8, 20)]
@@ -394,11 +393,10 @@ def test_bad_input_is_refused(toy):
 
 
 def test_real_targets_are_columns():
-    assert real_targets([1.0, 2.5, 4.0], 3).shape == (3, 1)
-    Y = real_targets([[1.0, 2.0], [2.5, np.nan], [4.0, 1.0], [5.0, 7.5]], 4)
-    assert np.isnan(Y).all(axis=1).tolist() == [False, True, False, False]
-    assert known_targets(Y).tolist() == [True, False, True, True]
-    kind, same = resolve_target([[1, 2], [2, 3], [4, 1], [5, 7]], 4)
-    assert (kind, same.shape) == ("real", (4, 2))
+    assert make_target([1.0, 2.5, 4.0], 3, "real").matrix.shape == (3, 1)
+    target = make_target([[1.0, 2.0], [2.5, np.nan], [4.0, 1.0], [5.0, 7.5]], 4, "real")
+    assert np.isnan(target.values).all(axis=1).tolist() == [False, True, False, False]
+    assert target.labelled.tolist() == [True, False, True, True]
+    assert [column.values.shape for column in target.columns] == [(4,), (4,)]
     with pytest.raises(InputError, match="y has 4 entries and X has 5 rows"):
-        resolve_target(same, 5)
+        make_target([[1, 2], [2, 3], [4, 1], [5, 7]], 5, "real")

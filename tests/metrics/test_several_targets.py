@@ -228,7 +228,7 @@ def test_probabilities_are_asked_for_by_column(metric):
 
 def columns_of(values, kinds):
     classes = tuple(None if kind == "real" else np.arange(3) for kind in kinds)
-    return SeveralTarget(values, kinds=tuple(kinds), names=("",) * len(kinds), column_classes=classes)
+    return SeveralTarget(values, kinds=tuple(kinds), column_names=("",) * len(kinds), column_classes=classes)
 
 
 def test_groups_and_indicators():

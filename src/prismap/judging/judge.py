@@ -30,7 +30,7 @@ from prismap.quality import (
 )
 from prismap.quality.trust import TrustRule
 from prismap.quality.votes import VOTERS
-from prismap.target import ClassTarget, SeveralTarget, Target
+from prismap.target import Target
 
 #: With fewer labelled rows, a map without a fifth of them has too few to vote on that fifth.
 FEWEST_LABELLED = 15
@@ -113,7 +113,7 @@ def too_few_labels(target: Target) -> str | None:
     n_known = int(target.labelled.sum())
     if n_known < FEWEST_LABELLED:
         return f"{n_known} rows have a target, and at least {FEWEST_LABELLED} are needed."
-    if isinstance(target, ClassTarget) and (np.bincount(target.values[target.labelled]) > 1).sum() < 2:
+    if target.codes is not None and (np.bincount(target.codes[target.labelled]) > 1).sum() < 2:
         return "fewer than two classes have more than one row, so a map without some rows has nothing to tell apart."
     return None
 
@@ -128,7 +128,7 @@ def _judged(
         warnings.simplefilter("ignore", PrismapWarning)
         comparison = _compared(subject, effort, n_permutations, callback, by_target=by_target)
     measures, arranged = map_measures(
-        *subject.spaces["data"][:1], subject.made.positions, target.values if isinstance(target, ClassTarget) else None,
+        *subject.spaces["data"][:1], subject.made.positions, target.codes,
         metric=subject.spaces["data"][1], neighborhoods=not subject.is_large, n_samples=effort.structure_rows,
         random_state=subject.seed,
     )  # fmt: skip
@@ -138,7 +138,7 @@ def _judged(
     facts = dict(subject.facts)
     notes, times = facts.pop("notes", ()), facts.pop("times", {})
     report = MapReport(
-        target=kind_of(target), n_fitted=len(subject.made.positions), judged=comparison.how,
+        target=target.reported_kind, n_fitted=len(subject.made.positions), judged=comparison.how,
         structure=structure_of(subject, comparison, effort), arrangement=arranged,
         measures={**measures, **steadiness(subject.made, comparison)}, budget=effort.name, seed=subject.seed,
         versions=current_versions(), clusters=clusters_of(subject, comparison),
@@ -204,13 +204,6 @@ def _null_rule(subject: Subject, comparison: Comparison) -> TrustRule | None:
     return None if unstructured is None else rule_of_null(subject.made, subject.target, unstructured)
 
 
-def kind_of(target: Target) -> str:
-    """What a report calls the target."""
-    if not isinstance(target, SeveralTarget):
-        return str(target.kind)
-    return "ordered" if target.kinds == ("ordered",) else "several"
-
-
 def structure_of(subject: Subject, comparison: Comparison, effort: Effort) -> dict[str, Any]:
     """Neighbourhood preservation of the map in each of its spaces, and of the map without a target in the data.
 
@@ -244,5 +237,5 @@ def clusters_of(subject: Subject, comparison: Comparison) -> MapClusters:
     target = subject.target
     return judge_clusters(
         subject.made.positions, comparison.runs, nulls=comparison.nulls,
-        names=target.texts if isinstance(target, ClassTarget) else None, random_state=subject.seed,
+        names=target.texts, random_state=subject.seed,
     )  # fmt: skip

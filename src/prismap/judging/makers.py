@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,8 +21,8 @@ from sklearn.base import clone
 from prismap.exceptions import InputError
 from prismap.judging.budget import FULL, Effort
 from prismap.mappings import VoteMap
-from prismap.quality.votes import mean_on, vote_on
-from prismap.target import ClassTarget, Target
+from prismap.quality.votes import poll
+from prismap.target import Target
 
 Numbers = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -57,18 +58,16 @@ class Made(ABC):
     def in_data(self, rows: Any) -> dict[str, Any]:
         """Where the nearest rows of some rows are looked for in the data: arguments of `vote_on`; None: its own."""
 
-    def support(self, predicted: NDArray[Any], rows: Any, target: Target, half: float) -> Numbers:
+    def support(self, predicted: NDArray[Any], rows: Any, target: Target) -> Numbers:
         """The chance that rows' own features give a prediction.
 
         By default the share of each row's ten nearest rows in the data that agree with it.
 
         rows : as for `place`; None: the map's own rows, none of which votes for itself. target : of one column, of the
-        map's rows. half : numbers agree that differ by no more.
+        map's rows.
         """
-        if isinstance(target, ClassTarget):
-            votes = vote_on(fitted_codes=target.values, n_classes=len(target.classes), **self.in_data(rows))
-            return votes.share_of(predicted)
-        return mean_on(fitted_values=target.values, **self.in_data(rows)).share_within(predicted, half)
+        agreement: Numbers = poll(target=target, **self.in_data(rows)).agreement(predicted, target.tolerance)
+        return agreement
 
 
 class Maker(ABC):
@@ -84,7 +83,7 @@ class Maker(ABC):
     leaves_target_out : whether the judged map is the one that would be made without a target.
     compares_plain : whether the map without a target is another one, or may be, and is shown beside this one.
     shows_plain : whether it is shown how well the map without a target keeps neighbourhoods.
-    is_large : whether maps for comparison have far fewer rows than the judged one.
+    is_large, most_rows : whether maps for comparison have far fewer rows than the judged one, and at most how many.
     reseeds : whether the map with another seed is another map.
     falls_back : whether the map is judged without its target if a map for comparison cannot be made.
     notes, limits : what there is to say of how it was judged, and what could not be told.
@@ -99,6 +98,7 @@ class Maker(ABC):
     compares_plain: bool = True
     shows_plain: bool = False
     is_large: bool = False
+    most_rows: float = math.inf
     reseeds: bool = False
     falls_back: bool = False
     notes: tuple[str, ...] = ()

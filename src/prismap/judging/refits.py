@@ -108,15 +108,16 @@ class Comparison:
 
 
 def judged_folds(
-    target: Target, rng: np.random.Generator, effort: Effort = FULL, wrong: float = 0.5
+    target: Target, rng: np.random.Generator, effort: Effort = FULL, wrong: float = 0.5, most: float = MOST_KEPT
 ) -> list[tuple[Rows, Rows]]:
     """(kept, judged) rows: of five fifths of the labelled rows as many as the figures take.
 
     wrong : about the share of rows that neighbours are wrong about. The fitted rows show it, so that no judged row
         decides how many there will be.
+    most : rows that a map for comparison can have.
     """
     parts, n_rows = target.splits(PARTS, rng), len(target)
-    most = min(MOST_KEPT, max(FEW_KEPT, int(effort.kept_share * n_rows)))
+    most = int(min(most, MOST_KEPT, max(FEW_KEPT, int(effort.kept_share * n_rows))))
     folds = [(kept_rows(n_rows, out, rng, most), out) for out in parts]
     folds = folds[: n_folds(int(target.labelled.sum()), effort, wrong)]
     return [(kept, drawn_of(out, effort.held_out, rng)) for kept, out in folds]
@@ -258,7 +259,7 @@ def compare(
     rng = as_generator(maker.seed + 1)
     n_turns = n_permutations or effort.permutations
     held_out = np.empty(0, dtype=np.intp) if outside is None else drawn_of(outside.numbers, effort.held_out, rng)
-    folds = judged_folds(target, rng, effort, wrong) if len(held_out) < FEWEST_HELD_OUT else []
+    folds = judged_folds(target, rng, effort, wrong, maker.most_rows) if len(held_out) < FEWEST_HELD_OUT else []
     left_out = maker.leaves_target_out
     if left_out and not maker.compares_plain:  # no map is made for a permuted target: every fold can have one
         n_turns = max(n_turns, len(folds))

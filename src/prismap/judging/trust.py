@@ -17,14 +17,12 @@ from scipy.linalg import orthogonal_procrustes
 from prismap.judging.makers import Made
 from prismap.quality import Trust, local_quality
 from prismap.quality.trust import LOW, TrustRule, learn_trust, null_trust
-from prismap.quality.votes import VOTERS, mean_on, vote_on
-from prismap.target import ClassTarget, Target
+from prismap.quality.votes import VOTERS, poll
+from prismap.target import Target
 
 Numbers = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-#: Neighbours are right about a number if they miss it by no more than this, in its standard deviations.
-TOLERANCE = 0.5
 #: Rows up to which it is found out how many neighbours are kept and stay: that takes all distances.
 MOST_ROWS = 10_000
 #: Fewer rows of known truth than this make no rule.
@@ -40,13 +38,13 @@ class Evidence:
     predicted : the class that they name, as a code, or the mean of their numbers.
     vote : the share of them that agree with it.
     told : the chance that the rows' own features give it.
-    half : numbers agree that differ by no more; 0 for classes.
+    tolerance : predictions that miss the truth by no more are right.
     """
 
     predicted: NDArray[Any]
     vote: Numbers
     told: Numbers
-    half: float
+    tolerance: float
 
     def take(self, rows: Rows) -> Evidence:
         """The evidence on some of the rows."""
@@ -54,7 +52,7 @@ class Evidence:
 
     def right(self, truth: NDArray[Any]) -> Numbers:
         """1.0 where the prediction is true, and 0.0 where it is not."""
-        return np.asarray((np.abs(self.predicted - truth) <= self.half).astype(np.float64))
+        return np.asarray((np.abs(self.predicted - truth) <= self.tolerance).astype(np.float64))
 
 
 def evidence_on(made: Made, Y: Numbers, target: Target, rows: Any = None) -> Evidence:
@@ -64,15 +62,10 @@ def evidence_on(made: Made, Y: Numbers, target: Target, rows: Any = None) -> Evi
     """
     target = target.shown
     own = np.arange(len(Y)) if rows is None else None
-    predicted: NDArray[Any]
-    if isinstance(target, ClassTarget):
-        votes = vote_on(Y, made.positions, target.values, len(target.classes), own=own)
-        predicted, vote, half = votes.named, votes.share, 0.0
-    else:
-        half = TOLERANCE * float(target.values[target.labelled].std())
-        numbers = mean_on(Y, made.positions, target.values, own=own)
-        predicted, vote = numbers.mean, numbers.share_within(numbers.mean, half)
-    return Evidence(predicted, vote, made.support(predicted, rows, target, half), half)
+    votes = poll(Y, made.positions, target, own=own)
+    predicted = votes.prediction
+    vote = votes.agreement(predicted, target.tolerance)
+    return Evidence(predicted, vote, made.support(predicted, rows, target), target.tolerance)
 
 
 # --- the rule, learnt while a map is judged ---------------------------------------------------------------------------
@@ -86,7 +79,7 @@ def learnt_rule(made: Made, target: Target, judged: Iterable[tuple[Evidence, Tar
     vote, told, right = (np.concatenate([part[k][part[3]] for part in parts]) for k in range(3))
     if len(right) < FEWEST_JUDGED:
         return None
-    kind = "class" if isinstance(target.shown, ClassTarget) else "real"
+    kind = "real" if target.shown.classes is None else "class"
     return with_low(learn_trust(kind, vote, told, right), made, target)
 
 
@@ -106,7 +99,7 @@ def with_low(rule: TrustRule, made: Made, target: Target) -> TrustRule:
 
 def evidence_for(made: Made, rule: TrustRule, target: Target, Y: Numbers, rows: Any) -> tuple[Numbers, ...]:
     """What the rule asks for of rows at positions Y: (vote, told), or without a target (kept,)."""
-    if rule.kind == "none":
+    if rule.evidence == ("kept",):
         return (kept_by(made, len(rule.weights) - 1, Y, rows),)
     evidence = evidence_on(made, Y, target, rows)
     return evidence.vote, evidence.told
@@ -177,6 +170,5 @@ def trust_in_own_rows(
 ) -> Trust:
     """The trust in the rows of a map, with its parts."""
     evidence = evidence_for(made, rule, target, made.positions, None)
-    names = ("kept",) if rule.kind == "none" else ("vote", "told")
-    parts = dict(zip(names, evidence, strict=True))
+    parts = dict(zip(rule.evidence, evidence, strict=True))
     return Trust(rule.chances(*evidence), {**parts, **row_parts(made, plain, runs, kept="kept" not in parts)}, rule)

@@ -89,11 +89,10 @@ def column_notes(fitted: FittedMap) -> list[str]:
     clusters = explained_clusters(labels, by_cluster, seed=seed)[:MOST_CLUSTERS]
     notes, telling, judged = [], None, {"seed": seed, "n_columns": len(columns)}
     if target.exists and target.values.ndim == 1:
-        y, kind = target.values, target.kind
-        by_target = screened_columns(columns, target_groups(y, kind), MOST_COLUMNS)
-        notes += [str(leak) for leak in leaking_columns(by_target, y, kind, **judged)[:MOST_LEAKS]]
+        by_target = screened_columns(columns, target_groups(target), MOST_COLUMNS)
+        notes += [str(leak) for leak in leaking_columns(by_target, target, **judged)[:MOST_LEAKS]]
         named = {name: by_cluster[name] for cluster in clusters for name in list(cluster.columns)[:MOST_NAMED]}
-        telling = telling_columns(named, y, kind, **judged)
+        telling = telling_columns(named, target, **judged)
     return [*notes, *cluster_notes(clusters, target, telling)]
 
 

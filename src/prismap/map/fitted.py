@@ -114,11 +114,11 @@ class FittedMap(Brief):
     placed_by_data: bool
     nearest: np.ndarray
     supervision: float = 0.0
-    supervision_curve: tuple[dict[str, Any], ...] | None = None
+    supervision_curve: tuple[dict[str, Any], ...] | None = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
-    embedding: Any = None
-    story: dict[str, Any] = field(default_factory=dict)
-    times: dict[str, float] = field(default_factory=dict)
+    embedding: Any = field(default=None, repr=False)
+    story: dict[str, Any] = field(default_factory=dict, repr=False)
+    times: dict[str, float] = field(default_factory=dict, repr=False)
 
     @property
     def seed(self) -> int:

@@ -36,7 +36,7 @@ from prismap.mappings import KernelMap, MapCost
 from prismap.metrics import FisherMetric, SimilarityMetric
 from prismap.metrics.geometry import data_metric
 from prismap.quality import Trust
-from prismap.target import ClassTarget, NoTarget, SeveralTarget, Target
+from prismap.target import NoTarget, Target
 
 Numbers = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -73,23 +73,23 @@ class MadeMap(Made):
         on_map = NearestNeighbors(n_neighbors=k).fit(self.positions).kneighbors(Y, return_distance=False)
         return np.asarray((in_metric[:, :, None] == on_map[:, None, :]).any(axis=2).mean(axis=1))
 
-    def support(self, predicted: NDArray[Any], rows: Any, target: Target, half: float) -> Numbers:
+    def support(self, predicted: NDArray[Any], rows: Any, target: Target) -> Numbers:
         """The posterior of the metric, out of fold for the map's own rows; without one, the nearest rows in the data.
 
-        Of a number it is the chance of a value within `half` of what is predicted.
+        Of a number it is the chance of a value that the prediction does not miss.
         """
         metric = self.fitted.metric
         if not isinstance(metric, FisherMetric) or metric.posterior_ is None:
-            return super().support(predicted, rows, target, half)
+            return super().support(predicted, rows, target)
         rows = None if rows is None else self._entries(rows)
-        if isinstance(target, ClassTarget):
+        if target.codes is not None:
             P, classes = class_posterior(metric, rows)
             place = {str(name): k for k, name in enumerate(classes)}
             columns = np.array([place.get(str(name), 0) for name in target.classes])
             return np.asarray(P[np.arange(len(predicted)), columns[predicted]])
         mean, variance = number_posterior(metric, rows)
         width = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
-        above, below = (norm.cdf((predicted + side * half - mean) / width) for side in (1, -1))
+        above, below = (norm.cdf((predicted + side * target.tolerance - mean) / width) for side in (1, -1))
         return np.asarray(above - below)
 
 
@@ -124,7 +124,7 @@ class MapMaker(Maker):
         self.columns = fitted.rows if vectors and self.n_rows <= DENSE_ROWS else None
         self.leaves_target_out = fitted.metric is fitted.data and not needs_target(fitted.recipe.method)
         self.shows_plain = isinstance(fitted.metric, FisherMetric)
-        self.is_large = fitted.is_large
+        self.is_large, self.most_rows = fitted.is_large, DENSE_ROWS
         self.again = self._again()
 
     def _again(self) -> Recipe:
@@ -263,7 +263,7 @@ def facts_of(fitted: FittedMap) -> dict[str, Any]:
 def target_weights(fitted: FittedMap) -> dict[str, float]:
     """How much each of several targets counts in the metric of the map, by name; nothing where none does."""
     target = fitted.target
-    if not isinstance(target, SeveralTarget) or len(target.names) < 2 or not isinstance(fitted.metric, FisherMetric):
+    if len(target.names) < 2 or not isinstance(fitted.metric, FisherMetric):
         return {}
     return dict(zip(target.names, fitted.metric.posterior_.weights_.tolist(), strict=True))
 
@@ -308,7 +308,7 @@ def published_notes(fitted: FittedMap) -> tuple[str, ...]:
     if not published or not metric.cross_fit:
         return ()
     own, pure = (one["score"] for one in compared_with_own(metric, fitted.data, fitted.target, fitted.seed))
-    if isinstance(fitted.target, ClassTarget):
+    if fitted.target.codes is not None:
         worse = pure < own
         figures = f"tell {100 * own:.0f} % of the rows right in the data and {100 * pure:.0f} % under it"
     else:
@@ -338,7 +338,7 @@ def trust_in_given(fitted: FittedMap, judgement: Judgement) -> Trust:
         Y, far = (part[others] for part in fitted.placed)
         evidence = evidence_for(made, rule, fitted.target, Y, fitted.entries(given.rows[others]))
         value[others] = np.where(far, np.nan, rule.chances(*evidence))
-        for name, part in zip(("kept",) if rule.kind == "none" else ("vote", "told"), evidence, strict=True):
+        for name, part in zip(rule.evidence, evidence, strict=True):
             parts[name][others] = part
     return Trust(value, parts, rule)
 

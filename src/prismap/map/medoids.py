@@ -10,7 +10,6 @@ from prismap.comparisons.content import shown_text
 from prismap.map.fitted import FittedMap
 from prismap.map.refit import medoid
 from prismap.quality import find_clusters
-from prismap.target import ClassTarget
 
 #: Up to so many fitted objects: all values between them are known then.
 MOST_OBJECTS = 5000
@@ -25,8 +24,8 @@ def medoids_of(fitted: FittedMap) -> list[dict[str, Any]]:
     if data.kind != "objects" or len(fitted.positions) > MOST_OBJECTS:
         return []
     groups = []
-    if isinstance(target, ClassTarget):
-        groups += [(f"class {name}", np.flatnonzero(target.values == c)) for c, name in enumerate(target.classes)]
+    if target.codes is not None:
+        groups += [(f"class {name}", np.flatnonzero(target.codes == c)) for c, name in enumerate(target.classes)]
     labels = find_clusters(fitted.positions, random_state=fitted.seed)
     clusters = range(labels.max() + 1) if labels.max() > 0 else ()  # one alone is the whole map
     groups += [(f"cluster {number + 1}", np.flatnonzero(labels == number)) for number in clusters]

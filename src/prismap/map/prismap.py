@@ -37,7 +37,7 @@ from prismap.mappings.base import Mapping
 from prismap.metrics import Metric
 from prismap.metrics.geometry import DATA, DESCRIBED, DataMetric, data_metric
 from prismap.tables import NAMES, Roles
-from prismap.target import SeveralTarget, Target, encode_like, make_target
+from prismap.target import Target, encode_like, make_target
 
 
 def of_map(path: str, doc: str) -> property:
@@ -392,8 +392,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     @property
     def target_names_(self):
         """The names of several columns."""
-        target = self.map_.given.target
-        return target.names if isinstance(target, SeveralTarget) else ()
+        return self.map_.given.target.names
 
     def fit_transform(self, X, y=None):
         """Fit the map and return the positions of all samples: embedded if they were fitted, projected otherwise."""
@@ -476,7 +475,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self
 
     def _place(self, X):
-        return self.map_.place(self.map_.entries(self._read(X)))
+        rows = self._read(X)
+        return self.map_.place(self.map_.entries(rows))
 
     def _read(self, X):
         check_is_fitted(self, "map_")

@@ -22,7 +22,7 @@ from prismap.metrics.geometry import REPAIRS, data_metric
 from prismap.metrics.objects import known_rows
 from prismap.quality import Estimate, MapReport
 from prismap.quality.errors import errors_of
-from prismap.target import ClassTarget, SeveralTarget, Target
+from prismap.target import SeveralTarget, Target
 
 NO_CLASSES = np.empty(0, dtype=np.intp)
 N_NEIGHBORS, HEAD = 5, "Repairs side by side"
@@ -98,6 +98,6 @@ def with_repairs(report: MapReport, fitted: FittedMap) -> MapReport:
     if any(note.startswith(HEAD) for note in report.notes):
         return report
     figures = "; ".join(str(one) for one in compare_repairs(fitted))
-    what = "error" if isinstance(fitted.target, ClassTarget) else "nRMSE"
+    what = "nRMSE" if fitted.target.codes is None else "error"
     note = f"{HEAD}, {what} of {N_NEIGHBORS} neighbours on rows left out: {figures}. This map: {fitted.data.repair}."
     return replace(report, notes=(*report.notes, note))

@@ -11,7 +11,7 @@ from prismap.exceptions import InputError
 from prismap.map.fitted import FittedMap
 from prismap.quality import knn_error, knn_nrmse
 from prismap.quality.votes import VOTERS
-from prismap.target import ClassTarget, Target, make_target
+from prismap.target import Target, make_target
 from prismap.target.making import split_columns
 
 
@@ -51,6 +51,6 @@ def column_score(target: Target, positions: NDArray[np.float64], Y: NDArray[np.f
     options: dict[str, Any] = {
         "n_neighbors": min(VOTERS, int(target.labelled.sum())), "Y_fit": positions, "y_fit": target.named
     }  # fmt: skip
-    if isinstance(target, ClassTarget):
+    if target.codes is not None:
         return 1.0 - float(knn_error(Y, y, **options))
     return 1.0 - float(knn_nrmse(Y, y, **options)) ** 2

@@ -58,7 +58,7 @@ def save_map(fitted: FittedMap, path: Any, report: MapReport | None, extra_heade
     table = {} if given.encoding is None else {"table": given.encoding.to_dict()}
     header = {
         "kind": KIND, "params": params, "target_kind": target.kind,
-        "target_names": target.names if isinstance(target, SeveralTarget) else (), "seed": fitted.seed,
+        "target_names": target.names, "seed": fitted.seed,
         "n_features": given.n_features, "n_given": len(given), "times": fitted.times,
         "story": {name: to_plain(value) for name, value in fitted.story.items()}, "extra": {**extra_header, **table},
         "report": None if report is None else report.to_dict(), "supervision": fitted.supervision,
@@ -209,7 +209,9 @@ def unpack_target(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Targ
         return NoTarget.of(len(arrays["positions"]))
     if isinstance(kind, list):
         classes = tuple(arrays.get(f"classes/{t}") for t in range(len(kind)))
-        return SeveralTarget(values, kinds=tuple(kind), names=tuple(header["target_names"]), column_classes=classes)
+        return SeveralTarget(
+            values, kinds=tuple(kind), column_names=tuple(header["target_names"]), column_classes=classes
+        )
     if "classes" in arrays:
         return ClassTarget(values, names_of_classes=arrays["classes"])
     return RealTarget(values)

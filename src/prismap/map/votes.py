@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prismap.map.fitted import FittedMap
-from prismap.quality.votes import mean_on, vote_on
-from prismap.target import ClassTarget
+from prismap.quality.votes import poll
 
 #: Names of the columns of `votes_at`.
 CLASS, SHARE, MEAN, SPREAD = "neighbor_class", "neighbor_share", "neighbor_mean", "neighbor_std"
@@ -23,9 +22,8 @@ def votes_at(fitted: FittedMap, Y: NDArray[np.float64]) -> dict[str, np.ndarray]
     target = fitted.target.shown
     if not target.exists:
         return {}
-    if not isinstance(target, ClassTarget):
-        numbers = mean_on(Y, fitted.positions, target.values)
-        return {MEAN: numbers.mean, SPREAD: numbers.std}
-    votes = vote_on(Y, fitted.positions, target.values, len(target.classes))
+    votes = poll(Y, fitted.positions, target)
+    if target.classes is None:
+        return {MEAN: votes.mean, SPREAD: votes.std}
     names = np.array([str(name) for name in target.classes], dtype=object)
     return {CLASS: names[votes.named], SHARE: votes.share}

@@ -8,7 +8,6 @@ not matter for the target cost nothing, directions that do cost much.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -36,7 +35,7 @@ from prismap.metrics.posteriors.models import is_model
 from prismap.metrics.posteriors.several_targets import SeveralTargets
 from prismap.metrics.segments import SegmentGraph, SegmentRule
 from prismap.metrics.tiles import fill_pairs
-from prismap.target import ClassTarget, NoTarget, SeveralTarget, Target, make_target
+from prismap.target import NoTarget, Target, make_target
 
 #: Rows that the bandwidth is averaged over.
 BANDWIDTH_ROWS = 1000
@@ -531,23 +530,7 @@ def with_seen_classes(target):
         distinct = len(np.unique(column.values[column.labelled]))
         if distinct < (2 if column.classes is not None else 3):
             raise InputError(f"the fitted rows hold {distinct} different values of the target: nothing to tell apart.")
-    if isinstance(target, ClassTarget):
-        seen, codes = renumbered(target.values, target.labelled)
-        return replace(target, values=codes, names_of_classes=target.classes[seen])
-    if isinstance(target, SeveralTarget):
-        values, classes = target.values.copy(), list(target.classes)
-        for t in np.flatnonzero(target.nominal):
-            seen, values[:, t] = renumbered(values[:, t], target.labelled)
-            classes[t] = classes[t][seen]
-        return replace(target, values=values, column_classes=tuple(classes))
-    return target
-
-
-def renumbered(codes, known):
-    """(seen, codes): the codes that occur in the rows `known`, and those rows by their place among them."""
-    out = codes.copy()
-    seen, out[known] = np.unique(codes[known], return_inverse=True)
-    return seen.astype(np.intp), out
+    return target.present()
 
 
 def unsort(D, order_rows, order_columns):

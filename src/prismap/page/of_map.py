@@ -27,7 +27,7 @@ from prismap.quality import TargetScore, Trust, local_quality
 from prismap.quality.votes import VOTERS
 from prismap.relevance import column_relevance
 from prismap.tables import label_texts
-from prismap.target import ClassTarget, SeveralTarget, Target, shuffle_entries
+from prismap.target import Target, shuffle_entries
 
 #: Up to so many fitted rows the page says how well each keeps its neighbours, which takes all distances.
 MOST_JUDGED_ROWS = 10_000
@@ -90,19 +90,15 @@ def page_target(target: Target) -> PageTarget:
     shown = target.shown
     if not shown.exists:
         return PageTarget()
-    if isinstance(shown, ClassTarget):
-        return PageTarget(kind="class", classes=[str(name) for name in shown.classes], codes=shown.values)
-    return PageTarget(kind="real", values=shown.values)
+    if shown.codes is None:
+        return PageTarget(kind="real", values=shown.values)
+    return PageTarget(kind="class", classes=[str(name) for name in shown.classes], codes=shown.codes)
 
 
 def other_targets(target: Target) -> dict[str, Any]:
     """The targets that the page is not coloured by at first, as columns by name."""
-    if not isinstance(target, SeveralTarget):
-        return {}
-    columns = zip(target.names[1:], target.columns[1:], strict=True)
-    return {
-        name: np.array(one.texts, dtype=object) if isinstance(one, ClassTarget) else one.values for name, one in columns
-    }
+    columns = zip(target.names[1:], target.columns[1:], strict=False)
+    return {name: one.values if one.texts is None else np.array(one.texts, dtype=object) for name, one in columns}
 
 
 def data_columns(fitted: FittedMap) -> tuple[dict[str, Any], int]:
@@ -121,7 +117,7 @@ def data_columns(fitted: FittedMap) -> tuple[dict[str, Any], int]:
 
 def given_name(given: Given) -> str | None:
     """What the target was called where it came from; None if it had no name."""
-    if isinstance(given.target, SeveralTarget):
+    if given.target.names:
         return given.target.names[0]
     return getattr(given.encoding, "target", None) or given.target_name
 
@@ -212,7 +208,7 @@ def permuted_layer(fitted: FittedMap, permuted: Permuted, score: TargetScore) ->
     """The map of a permuted target, coloured by that target first: by the true one it looks like a success."""
     assert isinstance(permuted.made, MadeMap)
     Y, _ = fitted.place_given(permuted.made.fitted, permuted.rows)
-    what, shown = ("labels", ".0%") if isinstance(fitted.target, ClassTarget) else ("values", ".2f")
+    what, shown = ("values", ".2f") if fitted.target.codes is None else ("labels", ".0%")
     null = [] if score.permuted is None else [score.permuted.mean]
     error, chance = (format(value, shown).replace("%", " %") for value in (*null, score.chance))
     return Layer(

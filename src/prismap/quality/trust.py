@@ -57,6 +57,11 @@ class TrustRule:
     worst_tenth: float = float("nan")
     low: float = float("nan")
 
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """What the rule asks about rows, by the names of `Trust.parts`."""
+        return ("kept",) if self.kind == "none" else ("vote", "told")
+
     def chances(self, *evidence: np.ndarray) -> np.ndarray:
         """The trust in rows of these `vote` and `told`; without a target, that keep these shares of neighbours."""
         if self.kind == "none":

@@ -13,7 +13,8 @@ So nothing depends on the order of the rows or on chance, and maps with many equ
 duplicates) are judged fairly. Of numbers the plain mean of the voters is taken. Only the published measures of real
 targets (`knn_nrmse` and those of ranks) have neighbours of their own: five, weighted by 1/distance.
 
-`vote_on` and `mean_on` ask positions, distances or a metric, and `vote_of_lists` counts lists of neighbours.
+`poll` asks by the target, `vote_on` and `mean_on` ask positions, distances or a metric, and `vote_of_lists` counts
+lists of neighbours.
 `nearest_votes` is the search below them, which the errors use as well.
 """
 
@@ -32,6 +33,7 @@ from prismap._random import as_generator
 from prismap._search import check_n_neighbors
 from prismap.exceptions import InputError
 from prismap.quality.distances import FEW_COLUMNS, distance_rows, rounded
+from prismap.target import Target
 
 #: k: how many neighbours vote.
 VOTERS = 10
@@ -73,6 +75,15 @@ class Vote:
         """The share of the voters that are of the named class, (n,)."""
         return self.share_of(self.named)
 
+    @property
+    def prediction(self) -> Rows:
+        """What the voters say: the class that is named."""
+        return self.named
+
+    def agreement(self, prediction: Rows, tolerance: float) -> Numbers:
+        """The share of the voters that agree with a prediction, (n,)."""
+        return self.share_of(prediction)
+
     def share_of(self, codes: Rows) -> Numbers:
         """The share of the voters that are of a class, (n,); 0 where there is no voter."""
         votes = self.seats[np.arange(len(codes)), codes]
@@ -112,6 +123,15 @@ class NumberVote:
         """The standard deviation of the voters, (n,)."""
         return np.sqrt(self._over(np.square(self.values[self.seats.indices] - self._per_entry(self.mean))))
 
+    @property
+    def prediction(self) -> Numbers:
+        """What the voters say: their mean."""
+        return self.mean
+
+    def agreement(self, prediction: Numbers, tolerance: float) -> Numbers:
+        """The share of the voters that agree with a prediction, (n,): that differ by no more than the tolerance."""
+        return self.share_within(prediction, tolerance)
+
     def share_within(self, centre: Numbers, half: float) -> Numbers:
         """The share of the voters that are not farther than `half` from a number, (n,)."""
         near = np.abs(self.values[self.seats.indices] - self._per_entry(centre)) <= half
@@ -132,6 +152,16 @@ class NumberVote:
 
 
 # --- votes ------------------------------------------------------------------------------------------------------------
+
+
+def poll(Y: Any, fitted_Y: Any, target: Target, **options: Any) -> Any:
+    """The vote of fitted rows with this target on each row of Y, a `Vote` or a `NumberVote`; options of `vote_on`.
+
+    target : of one column.
+    """
+    if target.codes is None:
+        return mean_on(Y, fitted_Y, target.values, **options)
+    return vote_on(Y, fitted_Y, target.codes, len(target.classes), **options)
 
 
 def vote_on(

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta, binom, chi2_contingency
 
 from prismap.relevance.features import FeatureRelevance
+from prismap.target import Target
 
 #: Neighbourhoods that are judged; each looks at all rows.
 N_SAMPLES = 1000
@@ -97,15 +98,16 @@ def column_numbers(values: Any) -> np.ndarray | None:
 
 @dataclass(frozen=True)
 class Leak:
-    """A column that alone gives the target away, with its leave-one-out error (nRMSE of a real target)."""
+    """A column that alone gives the target away, with its leave-one-out error (nRMSE of a number), also in words."""
 
     name: str
     error: float
-    kind: str
+    figure: str
 
     def __str__(self) -> str:
-        figure = f"{100 * self.error:.1f} % error" if self.kind == "class" else f"an nRMSE of {self.error:.3f}"
-        return f"Column {self.name!r} alone gives {figure}: is it a copy of the target? Then leave it out of the map."
+        return (
+            f"Column {self.name!r} alone gives {self.figure}: is it a copy of the target? Then leave it out of the map."
+        )
 
 
 def screened_columns(columns: Columns, groups: NDArray, most: int) -> dict[str, NDArray[np.float64]]:
@@ -138,26 +140,22 @@ def screened_columns(columns: Columns, groups: NDArray, most: int) -> dict[str, 
     return {name: values for place, (name, values) in enumerate(columns.items()) if place in kept}
 
 
-def target_groups(y: NDArray, kind: str) -> NDArray[np.intp]:
-    """Groups of rows with a like target: the classes, or twenty bins of a real one; -1 where it is unknown."""
-    if kind == "class":
-        return np.asarray(y, dtype=np.intp)
-    known = np.flatnonzero(~np.isnan(y))
-    groups = np.full(len(y), -1, dtype=np.intp)
-    groups[known] = _binned(y[known], 20)
+def target_groups(target: Target, n_bins: int = 20) -> NDArray[np.intp]:
+    """Groups of rows with a like target: the classes, or bins of a number; -1 where it is unknown."""
+    if target.codes is not None:
+        return target.codes
+    known, groups = target.labelled_rows, np.full(len(target), -1, dtype=np.intp)
+    groups[known] = _binned(target.values[known], n_bins)
     return groups
 
 
-def leaking_columns(
-    columns: Columns, y: NDArray, kind: str, *, seed: int = 0, n_columns: int | None = None
-) -> list[Leak]:
+def leaking_columns(columns: Columns, target: Target, *, seed: int = 0, n_columns: int | None = None) -> list[Leak]:
     """The columns that alone give the target away, the surest first.
 
     Parameters
     ----------
     columns : features by name, (n,) or (n, k); a column of several features is a category, one feature per level.
-    y : codes of classes (-1: unknown) or real values (NaN: unknown).
-    kind : "class" or "real".
+    target : of one column.
     n_columns : how many columns these were taken from; None for as many as there are.
 
     Examples
@@ -165,48 +163,54 @@ def leaking_columns(
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(3, size=200)
     >>> columns = {"noise": rng.normal(size=200), "code": 7.0 * y}
-    >>> [leak.name for leak in leaking_columns(columns, y, "class")]
+    >>> from prismap.target import make_target
+    >>> [leak.name for leak in leaking_columns(columns, make_target(y, 200))]
     ['code']
     """
-    rows = _known_sample(y, kind, seed)
+    rows = _known_sample(target, seed)
     if len(rows) < FEWEST_ROWS:
         return []
-    y = y[rows]
-    if kind == "class":
-        chance = 1.0 - np.bincount(y).max() / len(y)
+    judge = class_leak if target.codes is not None else number_leak
     leaks = []
     for name, values in columns.items():
         value, ordered = _as_one(values[rows])
-        if kind == "class":
-            error = float((loo_classes(value, y, ordered) != y).mean())
-            luck = binom.cdf(round(error * len(y)), len(y), chance)
-            perfect = error <= min(LEAK_ERROR, chance / BETTER_THAN_CHANCE)
-        else:
-            error = float(np.sqrt(np.mean((loo_values(value, y, ordered) - y) ** 2)) / (y.std() or 1.0))
-            luck = beta.sf(1 - min(error, 1.0) ** 2, 0.5, (len(y) - 2) / 2)
-            perfect = error <= LEAK_NRMSE
-        if perfect and luck * (n_columns or len(columns)) < ALPHA:
-            leaks.append(Leak(name, error, kind))
+        leak, luck = judge(name, value, target.values[rows], ordered)
+        if leak is not None and luck * (n_columns or len(columns)) < ALPHA:
+            leaks.append(leak)
     return sorted(leaks, key=lambda leak: leak.error)
 
 
+def class_leak(name: str, value: NDArray, y: NDArray, ordered: bool) -> tuple[Leak | None, float]:
+    """What a column gives away of classes, if that is nearly all, and how likely that is by chance."""
+    chance = 1.0 - np.bincount(y).max() / len(y)
+    error = float((loo_classes(value, y, ordered) != y).mean())
+    perfect = error <= min(LEAK_ERROR, chance / BETTER_THAN_CHANCE)
+    leak = Leak(name, error, f"{100 * error:.1f} % error") if perfect else None
+    return leak, float(binom.cdf(round(error * len(y)), len(y), chance))
+
+
+def number_leak(name: str, value: NDArray, y: NDArray, ordered: bool) -> tuple[Leak | None, float]:
+    """The same of a number."""
+    error = float(np.sqrt(np.mean((loo_values(value, y, ordered) - y) ** 2)) / (y.std() or 1.0))
+    leak = Leak(name, error, f"an nRMSE of {error:.3f}") if error <= LEAK_NRMSE else None
+    return leak, float(beta.sf(1 - min(error, 1.0) ** 2, 0.5, (len(y) - 2) / 2))
+
+
 def telling_columns(
-    columns: Columns, y: NDArray, kind: str, *, seed: int = 0, n_columns: int | None = None
+    columns: Columns, target: Target, *, seed: int = 0, n_columns: int | None = None
 ) -> dict[str, bool]:
     """Whether each column alone says anything about the target, in whatever form; parameters as `leaking_columns`."""
-    rows = _known_sample(y, kind, seed)
-    target = y[rows] if kind == "class" else _binned(y[rows], 5)
-    target = np.unique(target, return_inverse=True)[1]
-    counts = np.bincount(target)
-    keep = counts[target] >= 5  # a class of fewer rows cannot be judged
-    rows, target = rows[keep], np.unique(target[keep], return_inverse=True)[1]
-    if len(rows) < FEWEST_ROWS or len(np.unique(target)) < 2:
+    rows = _known_sample(target, seed)
+    groups = np.unique(target_groups(target.take(rows), 5), return_inverse=True)[1]
+    keep = np.bincount(groups)[groups] >= 5  # a class of fewer rows cannot be judged
+    rows, groups = rows[keep], np.unique(groups[keep], return_inverse=True)[1]
+    if len(rows) < FEWEST_ROWS or len(np.unique(groups)) < 2:
         return dict.fromkeys(columns, False)
-    n_bins = int(np.clip(len(rows) / (5 * len(np.unique(target))), 2, MOST_BINS))
+    n_bins = int(np.clip(len(rows) / (5 * len(np.unique(groups))), 2, MOST_BINS))
     telling, among = {}, n_columns or len(columns)
     for name, values in columns.items():
         value, ordered = _as_one(values[rows])
-        telling[name] = _dependence(_binned(value, n_bins) if ordered else value, target) * among < ALPHA
+        telling[name] = _dependence(_binned(value, n_bins) if ordered else value, groups) * among < ALPHA
     return telling
 
 
@@ -249,9 +253,8 @@ def _next_level(levels: NDArray) -> NDArray:
     return np.arange(len(levels)) + np.where(after < before, 1, -1)
 
 
-def _known_sample(y: NDArray, kind: str, seed: int) -> NDArray:
-    known = np.flatnonzero(y >= 0 if kind == "class" else ~np.isnan(y))
-    return np.sort(np.random.default_rng(seed).permutation(known)[:MOST_ROWS])
+def _known_sample(target: Target, seed: int) -> NDArray:
+    return np.sort(np.random.default_rng(seed).permutation(target.labelled_rows)[:MOST_ROWS])
 
 
 def _as_one(values: NDArray) -> tuple[NDArray, bool]:

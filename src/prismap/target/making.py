@@ -71,7 +71,7 @@ def make_target(y: Any, n_rows: int, kind: Any = "auto", *, X: Any = None, data:
     values[np.isnan(values).any(axis=1)] = np.nan
     check_joint(values, names, kinds)
     return SeveralTarget(
-        values, kinds=tuple(kinds), names=names, column_classes=tuple(classes for classes, _ in encoded)
+        values, kinds=tuple(kinds), column_names=names, column_classes=tuple(classes for classes, _ in encoded)
     )
 
 
