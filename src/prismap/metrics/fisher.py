@@ -35,12 +35,8 @@ from prismap.metrics.posteriors.base import MOST_SUPPORT, Context, Posterior
 from prismap.metrics.posteriors.choice import is_cross_fitted, posterior_of
 from prismap.metrics.posteriors.models import is_model
 from prismap.metrics.posteriors.several_targets import SeveralTargets
-from prismap.metrics.segments import SegmentGraph, SegmentRule
-from prismap.metrics.tiles import fill_pairs
+from prismap.metrics.segments import SegmentGraph, SegmentRule, fill_pairs
 from prismap.target import ClassTarget, NoTarget, SeveralTarget, Target, make_target
-
-#: Rows that the bandwidth is averaged over.
-BANDWIDTH_ROWS = 1000
 
 
 class FisherMetric(Metric):
@@ -232,13 +228,14 @@ class FisherMetric(Metric):
             self._graph = SegmentGraph(self._straight, lambda k: self._straight_neighbors(None, k), self.n_rows_)
         return self
 
-    def _fit_bandwidth(self, rng):
+    def _fit_bandwidth(self, rng, most_rows=1000):
+        """The width that was asked for, or the mean of those of the perplexity over at most so many support rows."""
         own = isinstance(self.posterior, Posterior) and self.posterior.own_bandwidth(self.data_, self.support_)
         if own:
             return own
         sample = self.support_
-        if len(sample) > BANDWIDTH_ROWS:
-            sample = np.sort(rng.choice(sample, BANDWIDTH_ROWS, replace=False))
+        if len(sample) > most_rows:
+            sample = np.sort(rng.choice(sample, most_rows, replace=False))
         D2 = self.data_.squared_to(FittedIndex(sample), self.support_).astype(np.float64)
         D2[sample[:, None] == self.support_[None, :]] = np.inf
         # In the words of the embedding where it is about the same rows, so that a map says it once.
@@ -481,7 +478,8 @@ class FisherMetric(Metric):
 
     def describe(self):
         """The posterior, how it was fitted and what is approximated, in words."""
-        words = [self.posterior_.name, self.posterior_.judged]
+        posterior = self._posterior()
+        words = ["the data's own distances"] if posterior is None else [posterior.name, posterior.judged]
         if self.extrapolated_:
             words.append(f"{self.n_segments_} sub-segments, extrapolated")
         if self._graph is not None:

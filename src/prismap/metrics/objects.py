@@ -30,11 +30,8 @@ from prismap.metrics.geometry import DESCRIBED, DissimilarityMetric, SimilarityM
 
 #: Up to so many objects all values that were found stay in a square array; beyond, the evaluator remembers them.
 MOST_IN_MATRIX = 5000
-#: Values that are asked for at a time: more where each is remembered, so that all cores have work.
-ASKED, ASKED_IN_BLOCKS = 4_000_000, 500_000
-#: Search for neighbours among many objects: pivots, candidates for each neighbour wanted, and near neighbours whose
-#: neighbours are evaluated too.
-N_PIVOTS, CANDIDATES, NEAR, CHECKED = 100, 2, 12, 50
+#: Objects that all others are compared with, to search for neighbours among many.
+N_PIVOTS = 100
 
 
 class ValueTable:
@@ -94,7 +91,8 @@ class ValueTable:
         i, j = i[missing.any(axis=1)], j[missing.any(axis=0)]
         named = self.evaluator.comparison
         remembered = named is None or named.remembered
-        asked = ASKED if remembered else min(ASKED_IN_BLOCKS, len(i) * len(j) // 8)  # mirror images are not asked for
+        # Few at a time where mirror images would be evaluated again, many where all cores are to have work.
+        asked = 4_000_000 if remembered else min(500_000, len(i) * len(j) // 8)
         for part in row_blocks(len(i), len(j), asked):
             rows = i[part]
             columns = j[np.isnan(self.matrix[np.ix_(rows, j)]).any(axis=0)]
@@ -378,8 +376,8 @@ class ObjectDissimilarity(ObjectData, DissimilarityMetric):
         if len(self.rows_) != len(table.evaluator):
             table = ValueTable(self.how, self.rows_.tolist())
         found = neighbors_by_pivots(
-            table.evaluator, n_neighbors, n_pivots=N_PIVOTS, n_candidates=CANDIDATES * n_neighbors, n_near=NEAR,
-            n_checked=CHECKED, random_state=random_state,
+            table.evaluator, n_neighbors, n_pivots=N_PIVOTS, n_candidates=2 * n_neighbors, n_near=12, n_checked=50,
+            random_state=random_state,
         )  # fmt: skip
         return Neighbors(
             found.distances, found.indices, method="pivots", recall=found.recall, n_distances=found.n_evaluations

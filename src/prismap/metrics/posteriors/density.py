@@ -26,10 +26,6 @@ from prismap.metrics.segments import arc, between_class_deviation, join, root_ma
 
 #: Below this a sum of products of two factors may have lost terms to underflow, and its pairs are done again.
 SMALLEST_MASS = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-290}
-#: Bytes of the factors of a block.
-CHUNK_BYTES = 2**27
-#: A tile in which more than this share of the pairs underflows in float32 is done again in float64 as a whole.
-WHOLE_TILE_SHARE = 0.02
 
 
 @dataclass(frozen=True)
@@ -93,8 +89,8 @@ class ParzenDensity:
         return [1 / self.rule.n_segments] if self.rule.n_segments > 1 else []
 
     def chunk_rows(self):
-        """Rows of a block at most: the factors of all nodes are at hand for both of its sides."""
-        return max(64, CHUNK_BYTES // (16 * len(self.order) * max(1, len(self.rule.nodes()))))
+        """Rows of a block at most: the factors of all nodes, 128 MB, are at hand for both of its sides."""
+        return max(64, 2**27 // (16 * len(self.order) * max(1, len(self.rule.nodes()))))
 
     def rows(self, Q, fold=None):
         """State of rows from their squared profiles against the support (in the order it was given in)."""
@@ -205,7 +201,8 @@ class ParzenBlock:
     def _masses(self, t, a, b):
         """Class masses W (C, n_a, n_b) at node t and their sums; only their ratios have a meaning.
 
-        Pairs whose masses underflow are redone: a whole tile in float64 if there are many, single pairs in log space.
+        Pairs whose masses underflow are redone: a whole tile in float64 if they are more than 2 %, single pairs in log
+        space.
         """
         W = class_products(self.factors_a[t][a], self.factors_b[t][b], self.starts)
         total = W.sum(axis=0)
@@ -213,7 +210,7 @@ class ParzenBlock:
             return W, total
         lost = total < SMALLEST_MASS[W.dtype]
         node, (A, B) = self.nodes[t], self._exponents(a, b)
-        if W.dtype == np.float32 and lost.mean() > WHOLE_TILE_SHARE:
+        if W.dtype == np.float32 and lost.mean() > 0.02:
             wide = class_products(
                 np.exp((1 - node) * A.astype(np.float64)), np.exp(node * B.astype(np.float64)), self.starts
             )

@@ -41,10 +41,6 @@ from prismap.target import RealTarget
 
 #: Support rows, at least and at most, when the user names no number.
 SUPPORT = (300, 1000)
-#: Support rows that the others explain up to this share of the noise are left out of the products.
-TRUNCATION = 1e-12
-#: ``beta a (1-a) ||x - x'||^2`` up to which products of factors lose nothing: what underflows there counts for nothing.
-MOST_LIFT = 300.0
 #: Bytes of kernel values in hand: few enough to stay in cache.
 KERNEL_BYTES = 2**20
 
@@ -140,7 +136,7 @@ def solve(K, y, signal, noise):
     because the distances are not Euclidean, what lies beyond L is left out.
     """
     n, mean = len(K), float(y.mean())
-    negligible = max(TRUNCATION * noise, np.finfo(np.float64).eps * n * signal)
+    negligible = max(1e-12 * noise, np.finfo(np.float64).eps * n * signal)
     L, rows, rank = pivoted_cholesky(K, negligible)
     if rank == n:
         C = cholesky(K + noise * np.eye(n), lower=True)
@@ -368,7 +364,8 @@ class ProcessBlock:
         lift = beta * node * (1 - node) * self.D2[a, b]
         factor_b = self.process.signal * np.exp(-beta * node * QB)
         for rows in row_blocks(len(QA), 8.0 * QB.size, KERNEL_BYTES):
-            if self.euclidean and lift[rows].max() <= MOST_LIFT:
+            # Up to such a lift the products of factors lose nothing: what underflows there counts for nothing.
+            if self.euclidean and lift[rows].max() <= 300.0:
                 k = np.exp(-beta * (1 - node) * QA[rows])[:, None, :] * factor_b
                 k *= np.exp(lift[rows])[:, :, None]
             else:

@@ -29,8 +29,7 @@ import scipy.sparse as sp
 
 from prismap._affinities import bandwidths
 from prismap._blocks import WORKING_BYTES, row_blocks
-from prismap._partition import partition_neighbors
-from prismap._search import smallest
+from prismap._search import partition_neighbors, smallest
 from prismap.metrics.anchors import FittedIndex, typical_neighbor_distance
 from prismap.metrics.posteriors.base import Posterior
 from prismap.metrics.posteriors.density import ParzenBlock, ParzenDensity, ParzenRows, arc_between
@@ -38,10 +37,8 @@ from prismap.metrics.posteriors.rowwise import RootBlock, RootRows, RowPosterior
 from prismap.metrics.segments import SegmentRule
 from prismap.metrics.vector_search import vector_search
 
-#: Neighbours in units of the perplexity, and how many folds share them out.
-NEIGHBORS_FACTOR, N_FOLDS = 3, 10
-#: Perplexities that are tried beside the map's own, in units of it, and at least; rows that tell which is best.
-SMALLER, FEWEST_JUDGING, TELLING_ROWS = (1 / 2, 1 / 3, 1 / 6), 2.0, 5000
+#: Neighbours in units of the perplexity.
+NEIGHBORS_FACTOR = 3
 #: Rows of the small support, and sub-segments of the way between two rows.
 PATH_SUPPORT, PATH_SEGMENTS = 500, 4
 
@@ -125,7 +122,7 @@ def part_of(rows, block):
 # --- local supports ---------------------------------------------------------------------------------------------------
 
 
-def local_probabilities(geometry, target, perplexity, rng, *, cross_fit=True):
+def local_probabilities(geometry, target, perplexity, rng, *, cross_fit=True, n_folds=10):
     """Class probabilities (n, C) of the fitted rows, each by labelled rows outside its own fold, and the perplexity."""
     codes, n_classes, labelled = target.values, len(target.classes), target.labelled_rows
     k = min(int(NEIGHBORS_FACTOR * perplexity), len(labelled) - 1)
@@ -134,7 +131,7 @@ def local_probabilities(geometry, target, perplexity, rng, *, cross_fit=True):
         return geometry.squared_to(FittedIndex(labelled[a]), labelled[b])
 
     found = partition_neighbors(between, len(labelled), k, random_state=rng)
-    folds = target.folds(labelled, N_FOLDS, rng) if cross_fit else np.arange(len(labelled))
+    folds = target.folds(labelled, n_folds, rng) if cross_fit else np.arange(len(labelled))
     D2 = np.maximum(found.distances.astype(np.float64), 0)
     D2[folds[found.indices] == folds[:, None]] = np.inf
     near = codes[labelled][found.indices]
@@ -148,11 +145,14 @@ def local_probabilities(geometry, target, perplexity, rng, *, cross_fit=True):
 
 
 def best_perplexity(D2, near, codes, n_classes, perplexity, rng):
-    """The perplexity of the lowest log-loss, on some rows with these codes whose nearest have the codes `near`."""
-    rows = rng.permutation(len(codes))[:TELLING_ROWS]
+    """The perplexity of the lowest log-loss, on some rows with these codes whose nearest have the codes `near`.
+
+    Beside the map's own, a half, a third and a sixth of it are tried.
+    """
+    rows = rng.permutation(len(codes))[:5000]
     D2, near, codes = D2[rows], near[rows], codes[rows]
-    smaller = (perplexity * share for share in SMALLER)
-    tried = [float(perplexity), *(one for one in smaller if one >= FEWEST_JUDGING)]
+    smaller = (perplexity * share for share in (1 / 2, 1 / 3, 1 / 6))
+    tried = [float(perplexity), *(one for one in smaller if one >= 2.0)]
     return tried[int(np.argmin([log_loss(class_shares(D2, near, n_classes, one), codes) for one in tried]))]
 
 

@@ -42,10 +42,6 @@ from prismap.target import ClassTarget, RealTarget, Target
 BATCH_BYTES = 32 * 2**20
 #: Evaluations of a model for one matrix of distances at most.
 MOST_EVALUATIONS = 20_000_000
-#: Candidates for each neighbour that is wanted, found with one sub-segment.
-CANDIDATES = 3
-#: Least variance of a regressor's statement, as a share of the target's.
-LEAST_VARIANCE = 1e-6
 
 
 # --- what a model says, and how far two statements are apart ----------------------------------------------------------
@@ -91,7 +87,7 @@ class RealReading:
 
 
 def make_reading(context, folded):
-    """How the model's statements are read and compared."""
+    """How a model's statements are read and compared; the variance of a regressor is at least 1e-6 of the target's."""
     if not isinstance(context.target, RealTarget):
         return ClassReading(context.target.classes)
     known, values = context.support, context.numbers
@@ -102,7 +98,7 @@ def make_reading(context, folded):
             f"the regressor {model_name(folded.whole)} predicts {means.shape[1]} targets and y has {values.shape[1]}: "
             "it was fitted on another target."
         )
-    least = LEAST_VARIANCE * values[known].var(axis=0)
+    least = 1e-6 * values[known].var(axis=0)
     return RealReading(np.maximum(np.mean((values[known] - means) ** 2, axis=0), least), least)
 
 
@@ -227,12 +223,13 @@ class SegmentModel(AskedModel):
     def neighbors(self, A, n_neighbors, supervision, steps_of):
         """Nearest fitted rows of rows A (None: of the fitted ones), evaluated along segments to candidates only.
 
+        One sub-segment finds three candidates for each neighbour that is wanted.
         ``steps_of(block)`` gives the squared steps of a slice of the rows to all fitted rows, None without.
         """
         own = A is None
         rows = self.fitted if own else self.new(A)
         n_fitted = len(self.fitted)
-        n_candidates = min(CANDIDATES * n_neighbors, n_fitted - own)
+        n_candidates = min(3 * n_neighbors, n_fitted - own)
         distances = np.empty((len(rows), n_neighbors), dtype=self.data.dtype)
         indices = np.empty((len(rows), n_neighbors), dtype=np.intp)
         ends = self.states(self.fitted)

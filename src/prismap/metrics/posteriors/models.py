@@ -24,7 +24,7 @@ from sklearn.utils.metaestimators import available_if
 
 from prismap._validation import changed, is_fitted
 from prismap.exceptions import InputError
-from prismap.metrics.entries import EntryRows
+from prismap.metrics.geometry import EntryRows
 from prismap.metrics.posteriors.base import Posterior
 from prismap.metrics.posteriors.gradients import as_doubles, has_gradient, log_gradients
 from prismap.target import RealTarget

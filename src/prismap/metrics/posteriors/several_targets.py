@@ -37,8 +37,6 @@ from prismap.metrics.posteriors.trees import GROWN, Trees, fit_trees
 from prismap.metrics.segments import arc
 from prismap.target import RealTarget, SeveralTarget
 
-#: Rows whose pairs show how long distances are.
-LENGTH_ROWS = 300
 #: Posteriors of a column of classes by name.
 OF_CLASSES: dict[str, Any] = {"lssvm": LeastSquaresMachine, "trees": Trees}
 
@@ -320,9 +318,9 @@ def joint_block(state_a, state_b, terms):
     return StateBlock(state_a, state_b, partial(joint_lengths, terms=terms, gaps=gaps_by_product))
 
 
-def mean_square(part, support):
+def mean_square(part, support, n_rows=300):
     """Mean squared length that a target's own metric has over the pairs of some support rows."""
-    some = np.unique(np.linspace(0, len(support) - 1, LENGTH_ROWS).astype(np.intp))
+    some = np.unique(np.linspace(0, len(support) - 1, n_rows).astype(np.intp))
     state, every = part.columns(part.posterior.rows.take(support[some])), slice(None)
     return float(np.mean(np.square(next(joint_block(state, state, terms_of([part], [1.0])).sub_lengths(every, every)))))
 

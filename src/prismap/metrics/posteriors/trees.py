@@ -22,10 +22,6 @@ from prismap.metrics.posteriors.rowwise import RowPosterior, best_temperature, s
 N_TREES = 120
 #: Trees that are grown one after the other; such lots are grown side by side.
 GROWN = 30
-#: Features that are looked at in every node, at most.
-MOST_FEATURES = 100
-#: Leaves of fewer rows say more of these rows than of their place.
-LEAST_LEAF = 2
 #: Rows that go down all trees at once.
 BLOCK_ROWS = 2048
 #: Rows that a forest is fitted to, at most: more know more, and its nodes, about a quarter of that per tree, are kept.
@@ -174,7 +170,7 @@ def fit_trees(X, codes, n_classes, seed, *, n_trees=N_TREES, cross_fit=True):
 
     A tree is fitted to a draw with replacement and leaves out a row in e, so the forest that is kept judges its own
     rows, out of bag (Breiman 2001, sec. 3.1). Thresholds are random (Geurts et al. 2006), which leaves room in the time
-    to look at all features, up to `MOST_FEATURES`, at every node: where two features matter only together, or few of
+    to look at all features, up to 100, at every node: where two features matter only together, or few of
     many, a tree that draws few of them rarely meets them. ``cross_fit=False`` gives in-sample probabilities, calibrated
     all the same.
     """
@@ -182,7 +178,7 @@ def fit_trees(X, codes, n_classes, seed, *, n_trees=N_TREES, cross_fit=True):
 
     def grow(part):
         return ExtraTreesClassifier(
-            GROWN, min_samples_leaf=LEAST_LEAF, max_features=min(MOST_FEATURES, X.shape[1]), bootstrap=True,
+            GROWN, min_samples_leaf=2, max_features=min(100, X.shape[1]), bootstrap=True,
             random_state=(seed + part) % 2**32,
         ).fit(X, codes)  # fmt: skip
 
