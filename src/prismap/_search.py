@@ -32,7 +32,7 @@ class Neighbors(tuple):
     distances, indices : arrays (n, k).
     method : "exact", "partition", "vptree" or "pivots".
     recall : share of the exact neighbours that were found, estimated on a sample; 1 for exact ones.
-    n_distances : distances computed, None where nobody counted.
+    n_distances : distances computed, None where they were not counted.
     n_rounds : rounds of a partition search.
     """
 
@@ -124,7 +124,7 @@ def check_n_neighbors(n_neighbors: int, n_fitted: int, *, own: bool) -> int:
 
 # --- random partitions ------------------------------------------------------------------------------------------------
 
-#: Rows whose exact neighbours say how good the others are.
+#: Rows whose exact neighbours are computed, to estimate the recall.
 SAMPLE_ROWS = 200
 
 
@@ -162,9 +162,9 @@ def partition_neighbors(
     if at_least is not None:
         options = {"recall": recall, "random_state": rng, "n_jobs": n_jobs, "callback": callback}
         candidates = partition_neighbors(at_least, n_rows, n_neighbors, **options)
-        found = measured_candidates(between, at_least, candidates, n_neighbors, rng, n_jobs)
-        if found.recall >= recall - 0.02:
-            return found
+        nearest = measured_candidates(between, at_least, candidates, n_neighbors, rng, n_jobs)
+        if nearest.recall >= recall - 0.02:
+            return nearest
     size = max(256, 6 * n_neighbors)
     lists = NeighborLists(between, n_rows, n_neighbors)
     sample = np.sort(rng.choice(n_rows, min(SAMPLE_ROWS, n_rows), replace=False))
@@ -244,8 +244,8 @@ class NeighborLists:
         D = np.array(self.between(rows, columns), dtype=np.float32)
         self.count(D.size)
         self.strike_known(rows, columns, D)
-        found, where = below(D, self.distances[rows].max(axis=1), self.k)
-        distances = np.concatenate([self.distances[rows], found], axis=1)
+        near, where = below(D, self.distances[rows].max(axis=1), self.k)
+        distances = np.concatenate([self.distances[rows], near], axis=1)
         indices = np.concatenate([self.indices[rows], columns[where].astype(np.int32)], axis=1)
         self.distances[rows], best = smallest_unsorted(distances, self.k)
         self.indices[rows] = np.take_along_axis(indices, best, axis=1)
@@ -339,16 +339,16 @@ def exact_of_sample(between, sample, n_rows, n_neighbors):
     return indices
 
 
-def exact_below(between, at_least, sample, found, n_rows, *, rounding=1e-3):
-    """The exact neighbours of some rows, from the distances `found` of as many others.
+def exact_below(between, at_least, sample, distances, n_rows, *, rounding=1e-3):
+    """The exact neighbours of some rows, from the `distances` of as many others.
 
     Where `at_least` is longer than the longest of these, no row can be nearer, and nothing is measured. A distance may
     be wrong by the share `rounding` in single precision.
     """
-    every, k = np.arange(n_rows), found.shape[1]
+    every, k = np.arange(n_rows), distances.shape[1]
     indices = np.empty((len(sample), k), dtype=np.intp)
     for part in row_blocks(len(sample), 24.0 * n_rows, 64 * 2**20):
-        near = np.asarray(at_least(sample[part], every)) <= found[part].max(axis=1, keepdims=True) * (1 + rounding)
+        near = np.asarray(at_least(sample[part], every)) <= distances[part].max(axis=1, keepdims=True) * (1 + rounding)
         for place, (row, columns) in enumerate(zip(sample[part], map(np.flatnonzero, near), strict=True), part.start):
             columns = columns[columns != row]
             D = np.asarray(between(np.array([row]), columns), dtype=np.float32)
@@ -356,7 +356,7 @@ def exact_below(between, at_least, sample, found, n_rows, *, rounding=1e-3):
     return indices
 
 
-def recall_of(found, exact):
-    """Share of the exact neighbours that were found."""
-    hits = sum(np.isin(a, b, assume_unique=True).sum() for a, b in zip(exact, found, strict=True))
+def recall_of(indices, exact):
+    """Share of the exact neighbours that are among the neighbours `indices`."""
+    hits = sum(np.isin(a, b, assume_unique=True).sum() for a, b in zip(exact, indices, strict=True))
     return float(hits / exact.size)

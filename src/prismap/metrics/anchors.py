@@ -30,7 +30,7 @@ class FittedIndex:
 
 
 class VectorAnchors(Anchors):
-    """Vectors on a grid, where their distances come out the same on every machine and in any company."""
+    """Vectors on a grid, where their distances are the same on every machine and in any batch."""
 
     searchable, threaded = True, False
 
@@ -195,7 +195,7 @@ class RowwiseAnchors(Anchors):
         return SeenRowwise(self, self.grid.lay(self.metric.posterior_.new_roots(rows, own)), own)
 
     def of_fitted(self, index, own):
-        """The same of fitted rows, each with its own honest posterior."""
+        """The same of fitted rows, each with its own cross-fitted posterior."""
         return SeenRowwise(self, self.grid.lay(self.metric.posterior_.fitted_roots()[index]), own)
 
 
@@ -233,7 +233,7 @@ class SeenRowwise(Seen):
 class MomentAnchors(Anchors):
     """The Fisher metric of real targets that are known at the rows: Fisher-Rao distances between their Gaussians.
 
-    These are computed pair by pair and element by element, so a row gets the same bits in any company.
+    These are computed pair by pair and element by element, so a row gets the same bits in any batch.
     """
 
     threaded = False
@@ -248,7 +248,7 @@ class MomentAnchors(Anchors):
         return SeenMoments(self, self.metric.posterior_.new_states(rows), own)
 
     def of_fitted(self, index, own):
-        """The same of fitted rows, each with its own honest posterior."""
+        """The same of fitted rows, each with its own cross-fitted posterior."""
         return SeenMoments(self, self.states[index], own)
 
 

@@ -78,7 +78,7 @@ def support_by_baseline(metric: Any, data: Any, target: Target, rng: Any) -> tup
         trial = changed(metric, posterior=posterior, random_state=seed)
         errors = []
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PrismapWarning)  # the fit itself says it again
+            warnings.simplefilter("ignore", PrismapWarning)  # the fit itself gives the warning again
             for one in shuffled:
                 D = trial.fit_on(data, one).between(labelled[judged], labelled)
                 errors.append(neighbor_error(D, judged, one.values[labelled]))

@@ -60,9 +60,9 @@ class FisherMetric(Metric):
         model's predictions in the place of y.
     path : {"chord", "tangent", "tangent-left", "graph"}, default="chord"
         Arcs between posteriors at nodes of the straight segment; speeds at nodes as published, mirrored about the
-        middle or at left nodes as in the thesis ("parzen", "gp", and classifiers with a derivative: `RSLVQ`, logistic
-        regression, ...); or shortest paths over a graph whose edges are such segments: all of them up to 1,000 rows,
-        those to the nearest neighbours beyond. Only "graph" is sure to keep the triangle inequality.
+        middle or at left nodes (Schulz 2017, eq. 2.18; "parzen", "gp", and classifiers with a derivative: `RSLVQ`,
+        logistic regression, ...); or shortest paths over a graph whose edges are such segments: all of them up to
+        1,000 rows, those to the nearest neighbours beyond. Only "graph" is sure to keep the triangle inequality.
     n_segments : int or "auto", default="auto"
         Sub-segments of a straight segment. "auto" is 1 where a posterior knows rows only; "parzen" and "gp" take as
         many as a sample of pairs needs to be within 2 % of 64, lengths extrapolated (`n_segments_` says how many; a
@@ -238,7 +238,7 @@ class FisherMetric(Metric):
             sample = np.sort(rng.choice(sample, most_rows, replace=False))
         D2 = self.data_.squared_to(FittedIndex(sample), self.support_).astype(np.float64)
         D2[sample[:, None] == self.support_[None, :]] = np.inf
-        # In the words of the embedding where it is about the same rows, so that a map says it once.
+        # In the words of the embedding where it is about the same rows, so that a map warns once.
         what = "rows" if len(self.support_) == self.n_rows_ else "support rows"
         return mean_bandwidth(D2, lower_perplexity(self.perplexity, len(self.support_), what=what))
 

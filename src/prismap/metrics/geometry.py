@@ -1,4 +1,4 @@
-"""Three kinds of data, one thing asked of them: squared distances to the fitted rows.
+"""The data's own distances: squared distances to the fitted rows, whatever the data are.
 
 Everything the Fisher metric needs of a row x is its *profile* ``q_l(x) = ||x - x_l||^2`` against support rows x_l.
 
@@ -11,7 +11,7 @@ similarity     ``s(x,x) + s(x_l,x_l) - 2 s(x,x_l)``        its similarities to t
 dissimilarity  ``delta(x,x_l)^2``                          its dissimilarities to the fitted rows
 =============  ==========================================  =======================================
 
-(Schulz et al. 2017 eq. 16 with the errata of thesis eq. 2.26.) After this file no code touches a coordinate.
+(Schulz et al. 2017, eq. 16, as corrected in Schulz 2017, eq. 2.26.) No posterior touches a coordinate.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class VectorMetric(DataMetric):
     def squared_to(self, A, columns, self_similarity=None):
         """Squared distances of new rows A (the fitted rows where None or an index) to the fitted rows `columns`.
 
-        New rows are measured in double precision: their distances must not depend on their company.
+        New rows are measured in double precision: their distances must not depend on the batch.
         """
         rows, norms, present = self._side(A)
         others, other_norms, other_present = self._side(FittedIndex(columns))
@@ -424,7 +424,7 @@ class SimilarityMetric(MatrixMetric):
             return np.asarray(given, dtype=self.dtype)
         if projected is not None:
             return projected.astype(self.dtype)
-        # Where it varies, squared distances of a row are off by a constant, which the class posterior does not feel.
+        # Where it varies, squared distances of a row are off by a constant, which does not change the class posterior.
         constant = self.diagonal[0] if not np.ptp(self.diagonal) else self.diagonal.mean()
         return np.full(len(A), constant, dtype=self.dtype)
 

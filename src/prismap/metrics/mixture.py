@@ -103,8 +103,8 @@ def learn_mixture(matrices, weights, positions, cost, descent, *, allow_negative
             objective = cost.of_weights(matrices, weights, positions)
             start = weights if allow_negative else np.sqrt(weights)
             objective = objective if allow_negative else of_roots(objective)
-            found = minimize(objective, start, n_iter=descent.n_weight_iter, relative=True, **options).x
-            before, weights = weights, _shares(found if allow_negative else found**2)
+            moved = minimize(objective, start, n_iter=descent.n_weight_iter, relative=True, **options).x
+            before, weights = weights, _shares(moved if allow_negative else moved**2)
         placed = cost.place(mix(weights, matrices), positions, n_iter=descent.max_iter, **options)
         halvings = 0
         while epoch and placed.value > history[-1] and halvings < most_halvings:
@@ -136,13 +136,13 @@ def leaning_starts(matrices, weights, n_components, cost, rng, *, lean=0.7, n_st
     descent to a minimum that a start in the middle of all measures mostly misses.
     """
     means = np.abs(matrices).mean(axis=1)
-    found = []
+    starts = []
     for one in np.eye(len(means)):
         leaning = _shares(((1 - lean) * _shares(weights * means) + lean * one) / means)
         D, positions = first_positions(matrices, leaning, n_components, rng)
         lowest = cost.place(squareform(D, checks=False), positions, n_iter=n_steps, tol=1e-7).value
-        found.append((lowest, leaning, positions))
-    return [(leaning, positions) for _, leaning, positions in sorted(found, key=lambda start: start[0])]
+        starts.append((lowest, leaning, positions))
+    return [(leaning, positions) for _, leaning, positions in sorted(starts, key=lambda start: start[0])]
 
 
 def first_positions(matrices, weights, n_components, rng):
@@ -321,8 +321,8 @@ class MixtureMetric(Metric):
             np.fill_diagonal(D, np.inf)
             return smallest(D, n_neighbors)
         A = self._check_objects(A, reset=False)
-        found = [smallest(self.pairwise(A[block]), n_neighbors) for block in row_blocks(len(A), 32.0 * self.n_rows_)]
-        return np.vstack([d for d, _ in found]), np.vstack([i for _, i in found])
+        near = [smallest(self.pairwise(A[block]), n_neighbors) for block in row_blocks(len(A), 32.0 * self.n_rows_)]
+        return np.vstack([d for d, _ in near]), np.vstack([i for _, i in near])
 
     def _check_objects(self, X, *, reset):
         """Rows as a float array where X is a matrix or a measure needs vectors, else a list of objects."""

@@ -40,7 +40,7 @@ class ClassMixture(Brief):
     ----------
     weights : of each similarity by name, on all labelled rows; they sum to 1.
     spread : standard deviation of each weight over the folds.
-    permuted : mean weights for permuted labels: what a weight means that is no larger than this, nobody knows.
+    permuted : mean weights for permuted labels: a weight that is no larger than this means nothing.
     error : share of rows that a support vector machine on the mixture gets wrong, weights and machine without them.
     alone : the same of each similarity by itself.
     equal : the same of equal weights.
@@ -80,8 +80,8 @@ def mixture_for_classes(similarities: Mapping[str, Any], y: Any, *, n_folds: int
     >>> rng = np.random.default_rng(0)
     >>> y = np.repeat([0, 1], 20)
     >>> telling, noise = rng.normal(size=(40, 2)) + 3 * y[:, None], rng.normal(size=(40, 2))
-    >>> found = mixture_for_classes({"telling": telling @ telling.T, "noise": noise @ noise.T}, y, random_state=0)
-    >>> found.weights["telling"] > 0.9
+    >>> mixture = mixture_for_classes({"telling": telling @ telling.T, "noise": noise @ noise.T}, y, random_state=0)
+    >>> mixture.weights["telling"] > 0.9
     True
     """
     names, stacked = stack(similarities)
@@ -232,8 +232,8 @@ def comparison_weights(
     --------
     >>> words = [stem + end for stem in ("house", "garden", "winter") for end in ("", "s", "y", "er", "ed", "ing")]
     >>> shape = Objects(lambda a, b: abs(len(a) - len(b)), "dissimilarity")
-    >>> found = comparison_weights({"letters": "edit", "length": shape}, words, n_starts=2, random_state=0)
-    >>> sorted(found.weights), round(sum(found.weights.values()), 6)
+    >>> mixture = comparison_weights({"letters": "edit", "length": shape}, words, n_starts=2, random_state=0)
+    >>> sorted(mixture.weights), round(sum(mixture.weights.values()), 6)
     (['length', 'letters'], 1.0)
     """
     hows = checked(comparisons)
@@ -283,8 +283,8 @@ def comparison_weights_for_classes(
     Examples
     --------
     >>> words, kind = ["aab", "aba", "baa", "ccd", "cdc", "dcc"] * 5, [0, 0, 0, 1, 1, 1] * 5
-    >>> found = comparison_weights_for_classes({"edits": "edit", "bytes": "compression"}, words, kind, random_state=0)
-    >>> sorted(found.weights)
+    >>> mixture = comparison_weights_for_classes({"edits": "edit", "bytes": "compression"}, words, kind, random_state=0)
+    >>> sorted(mixture.weights)
     ['bytes', 'edits']
     """
     objects = list(objects)

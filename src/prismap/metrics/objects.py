@@ -1,7 +1,7 @@
 """Any objects and a comparison of two of them as the data of a map: values are evaluated when they are needed.
 
-Rows of a map are then `ObjectRows`. Those of one fit share a table of values, so that the twins that judge a map and
-the rows that are held out for it ask for no pair again.
+Rows of a map are then `ObjectRows`. Those of one fit share a table of values, so that the maps that are made
+to judge one, and the rows that are held out for it, ask for no pair again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from prismap.metrics.anchors import FittedIndex, MatrixAnchors, SeenEntries
 from prismap.metrics.base import Seen
 from prismap.metrics.geometry import DESCRIBED, DissimilarityMetric, SimilarityMetric
 
-#: Up to so many objects all values that were found stay in a square array; beyond, the evaluator remembers them.
+#: Up to so many objects all values stay in a square array; beyond, the evaluator remembers them.
 MOST_IN_MATRIX = 5000
 #: Objects that all others are compared with, to search for neighbours among many.
 N_PIVOTS = 100
@@ -65,7 +65,7 @@ class ValueTable:
         return cls(how, objects)
 
     def block(self, i, j):
-        """Values between objects i and objects j; if that fails, those found so far wait for the next attempt."""
+        """Values between objects i and objects j; if that fails, those evaluated so far wait for the next attempt."""
         how = self.evaluator.how
         try:
             with self.lock if self.matrix is not None else nullcontext():
@@ -199,7 +199,7 @@ class ObjectRows:
         return rows
 
     def content_keys(self) -> list[Any]:
-        """What tells equal objects: their content, or, for objects without a readable one, themselves."""
+        """What equal objects share: their content, or, for objects without a readable one, themselves."""
         return [content_key(thing) for thing in self.objects]
 
 
@@ -284,7 +284,7 @@ class ObjectData:
 
     @property
     def n_evaluations(self):
-        """Values computed so far, for the fit, for twins that judge it, and for new objects."""
+        """Values computed so far, for the fit, for maps that judge it, and for new objects."""
         return self.rows_.table.n_evaluations
 
     def __sklearn_tags__(self):
@@ -304,7 +304,7 @@ class ObjectAnchors(MatrixAnchors):
         return SeenObjects(self, rows)
 
     def of_fitted(self, index):
-        """Fitted objects by their distances to pivots: which anchor is near one is told without comparing them."""
+        """Fitted objects by their distances to pivots: which anchor is near one follows without comparing them."""
         coordinates = self.metric.coordinates()
         return Seen(euclidean_distances(coordinates[index], coordinates[self.anchors]))
 
@@ -375,12 +375,12 @@ class ObjectDissimilarity(ObjectData, DissimilarityMetric):
         table = self.rows_.table
         if len(self.rows_) != len(table.evaluator):
             table = ValueTable(self.how, self.rows_.tolist())
-        found = neighbors_by_pivots(
+        near = neighbors_by_pivots(
             table.evaluator, n_neighbors, n_pivots=N_PIVOTS, n_candidates=2 * n_neighbors, n_near=12, n_checked=50,
             random_state=random_state,
         )  # fmt: skip
         return Neighbors(
-            found.distances, found.indices, method="pivots", recall=found.recall, n_distances=found.n_evaluations
+            near.distances, near.indices, method="pivots", recall=near.recall, n_distances=near.n_evaluations
         )
 
 

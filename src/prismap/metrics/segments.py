@@ -5,8 +5,8 @@ With p(a) the class posterior along a segment, the Fisher speed is ``sqrt(sum_c 
 
 - *chord*: the arc on that sphere between consecutive nodes, ``4 asin(||sqrt p(t) - sqrt p(t+1)|| / 2)``. Symmetric,
   never longer than the straight segment, and needs class masses only.
-- *tangent* (Schulz et al. 2017, eq. 8-10; thesis eq. 2.18): the speed at one node per sub-segment, times its length
-  1/T. Left nodes as in the thesis, or mirrored about the middle (Schulz et al. 2017, eq. 9), which makes it symmetric.
+- *tangent* (Schulz et al. 2017, eq. 8-10): the speed at one node per sub-segment, times its length 1/T. At left nodes
+  (Schulz 2017, eq. 2.18), or mirrored about the middle (Schulz et al. 2017, eq. 9), which makes it symmetric.
 
 A posterior gives the T sub-segment lengths one after another; `blend` adds them up, with the Euclidean part of the
 tensor where supervision is partial.
@@ -37,7 +37,7 @@ from prismap._threads import parallel_map
 MOST_EXTRAPOLATED = 0.05
 #: Rows up to which all segments are edges.
 EXACT_ROWS = 1000
-#: Neighbours of a row in the graph to start with; doubled until the graph hangs together.
+#: Neighbours of a row in the graph to start with; doubled until the graph is connected.
 GRAPH_NEIGHBORS = 15
 
 
@@ -59,7 +59,7 @@ class SegmentRule:
         return add_up(sub_lengths, self.n_segments, supervision, squared_steps)
 
     def nodes(self):
-        """Where along the segment the posterior is needed: inner nodes for chords, one a sub-segment for tangents."""
+        """Where along the segment the posterior is needed: inner nodes for chords, one per sub-segment for tangents."""
         T = self.n_segments
         if self.path == "tangent":
             return [tangent_node(t, T, symmetric=self.symmetric) for t in range(T)]
@@ -151,13 +151,13 @@ def sample_pairs(fold, mean, n_rows):
     if len(groups) == 1:
         groups = [groups[0][::2], groups[0][1::2]]
     groups = [group[np.linspace(0, len(group) - 1, min(n_rows, len(group))).round().astype(int)] for group in groups]
-    found, n_pairs = [], 0
+    pairs, n_pairs = [], 0
     for a, b in combinations(groups, 2):
         if n_pairs >= n_rows**2:
             break
-        found.append((a, b))
+        pairs.append((a, b))
         n_pairs += len(a) * len(b)
-    return found
+    return pairs
 
 
 def tangent_node(t, n_segments, *, symmetric):

@@ -5,8 +5,8 @@ looks for its nearest landmarks, and for its nearest vectors in their cells. Whe
 looked for in the same way. So a new vector is compared with a few thousand others, however many there are.
 
 The search goes on on a grid of whole numbers (`prismap._grid`), where distances are exact, and equally near vectors are
-told apart by their place. So neither the cells nor what is found in them depend on the processor, on the number of
-threads, or on the company of a vector, and cells that are made again from the same vectors are the same.
+told apart by their place. So neither the cells nor the result of a search depend on the processor, on the number of
+threads, or on the batch that a vector comes in, and cells that are made again from the same vectors are the same.
 """
 
 from __future__ import annotations
@@ -139,11 +139,11 @@ class CellSearch:
 
     def nearest(self, rows):
         """The nearest row here of many rows, of equally near ones the first: those that share a cell together."""
-        best, found = np.full(len(rows), np.inf), np.zeros(len(rows), dtype=np.intp)
+        best, place = np.full(len(rows), np.inf), np.zeros(len(rows), dtype=np.intp)
         if not self.n_cells:
             for block in row_blocks(len(rows), 8.0 * len(self.rows), BLOCK_BYTES):
-                found[block] = self.grid.squared(rows.take(block), self.rows).argmin(axis=1)
-            return found
+                place[block] = self.grid.squared(rows.take(block), self.rows).argmin(axis=1)
+            return place
         probed, _ = self._probed(rows, 1)
         asking = np.argsort(probed, axis=None, kind="stable")
         starts = np.searchsorted(probed.ravel()[asking], np.arange(self.n_cells + 1))
@@ -152,9 +152,9 @@ class CellSearch:
             D2 = self.grid.squared(rows.take(some), part)
             nearest = D2.argmin(axis=1)
             D2, nearest = D2[np.arange(len(some)), nearest], self.members[self.edges[cell] + nearest]
-            better = (best[some] > D2) | ((best[some] == D2) & (nearest < found[some]))
-            best[some[better]], found[some[better]] = D2[better], nearest[better]
-        return found
+            better = (best[some] > D2) | ((best[some] == D2) & (nearest < place[some]))
+            best[some[better]], place[some[better]] = D2[better], nearest[better]
+        return place
 
     def _cell(self, cell):
         """The rows of a cell."""

@@ -1,6 +1,6 @@
 """Nearest neighbours over any metric: one question, several ways to answer it.
 
-A vantage-point tree over any distance, built and searched with blocks of distances (Schulz et al. 2017 section 4).
+A vantage-point tree over any distance, built and searched with blocks of distances (Schulz et al. 2017, sec. 4).
 
 Each node of the tree picks one of its rows, the *vantage*, sorts its rows by their distance to it and cuts them in
 halves. A query that is d away from the vantage is, by the triangle inequality, at least ``max(lo - d, d - hi)`` away
@@ -84,17 +84,17 @@ def kneighbors(
         return Neighbors(distances, indices, method="exact", n_distances=len(indices) * n_rows)
     n_neighbors = check_n_neighbors(n_neighbors, n_rows, own=True)
     if method == "vptree":
-        distances, indices, told = vptree_neighbors(
+        distances, indices, report = vptree_neighbors(
             metric.between, n_rows, n_neighbors, random_state=random_state, n_jobs=n_jobs
         )
-        return Neighbors(distances, indices, method="vptree", recall=told.recall, n_distances=told.n_evaluations)
+        return Neighbors(distances, indices, method="vptree", recall=report.recall, n_distances=report.n_evaluations)
     cheaper = metric.cheaper()
-    found = partition_neighbors(
+    neighbors = partition_neighbors(
         metric.between, n_rows, n_neighbors, recall=recall, random_state=random_state, n_jobs=n_jobs,
         at_least=None if cheaper is metric else cheaper.between,
     )  # fmt: skip
-    logger.info("%r", found)
-    return found
+    logger.info("%r", neighbors)
+    return neighbors
 
 
 def choose_method(method, metric, n_rows, queries):
@@ -216,9 +216,9 @@ def vptree_neighbors(
 
     distances, indices = np.empty((n_rows, n_neighbors)), np.empty((n_rows, n_neighbors), dtype=np.intp)
     n_evaluations = tree.n_evaluations
-    for found in parallel_map(search, leaves, n_jobs):
-        distances[found.queries], indices[found.queries] = found.distances, found.indices
-        n_evaluations += found.n_evaluations
+    for leaf in parallel_map(search, leaves, n_jobs):
+        distances[leaf.queries], indices[leaf.queries] = leaf.distances, leaf.indices
+        n_evaluations += leaf.n_evaluations
     checked = np.sort(rng.permutation(n_rows)[:n_checked])
     recall = measured_recall(distance_block, distances, checked)
     report = VPTreeReport(n_rows, n_neighbors, n_evaluations, recall, len(checked), tree.depth, len(leaves))

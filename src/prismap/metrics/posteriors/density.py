@@ -2,12 +2,12 @@
 
 For ``x(a) = (1-a) x + a x'`` the identity ``||x(a) - x_l||^2 = (1-a) q_l(x) + a q_l(x') - a(1-a) ||x-x'||^2`` holds,
 and its last term is the same for every support row l, so it cancels in all ratios. The kernel weights along the segment
-are therefore a product of one factor an endpoint,
+are therefore a product of one factor per endpoint,
 
     w_l(a) ~ exp(-(1-a) q_l(x) / 2 sigma^2) * exp(-a q_l(x') / 2 sigma^2),
 
-and the class masses ``W_c(a) = sum_{l in class c} w_l(a)`` of all pairs of two blocks of rows are one matrix product a
-class and node. At a = 0 and a = 1 they depend on one row alone and need no product at all.
+and the class masses ``W_c(a) = sum_{l in class c} w_l(a)`` of all pairs of two blocks of rows are one matrix product
+per class and node. At a = 0 and a = 1 they depend on one row alone and need no product at all.
 
 Cross-fitting: every support row lies in a fold, and a pair of rows from folds g and h only sees the support outside g
 and h. Rows that are not support lie in no fold (-1) and exclude nothing.
@@ -225,7 +225,7 @@ class ParzenBlock:
     def _masses_and_moments(self, t, a, b):
         """Class masses and first moments ``M_c = sum_l w_l u_l`` of ``u_l = (q_l(x') - q_l(x)) / 2 sigma^2``.
 
-        In exponents u is A - B, up to a constant of the pair that the between-class variance does not feel.
+        In exponents u is A - B, up to a constant of the pair that does not change the between-class variance.
         """
         FA, FB, (A, B) = self.factors_a[t][a], self.factors_b[t][b], self._exponents(a, b)
         W = class_products(FA, FB, self.starts)
@@ -245,10 +245,10 @@ def arc_between(root, other):
 
 def powers(base, most):
     """The powers 1 to `most` of an array."""
-    found = [base]
-    while len(found) < most:
-        found.append(found[-1] * base)
-    return found
+    products = [base]
+    while len(products) < most:
+        products.append(products[-1] * base)
+    return products
 
 
 def gather(columns, ranges):
@@ -266,7 +266,7 @@ def pair_chunks(mask, n_columns):
 
 
 def class_products(FA, FB, starts):
-    """``sum_{l in class c} FA[i, l] FB[j, l]`` as (C, n_A, n_B): one matrix product a class."""
+    """``sum_{l in class c} FA[i, l] FB[j, l]`` as (C, n_A, n_B): one matrix product per class."""
     W = np.empty((len(starts) - 1, len(FA), len(FB)), dtype=FA.dtype)
     for c, (start, stop) in enumerate(pairwise(starts)):
         np.matmul(FA[:, start:stop], FB[:, start:stop].T, out=W[c])

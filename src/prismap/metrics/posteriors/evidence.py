@@ -112,7 +112,7 @@ def candidate_warps(y, shifts=(0.01, 0.1, 1.0)):
     """The identity, and logarithms for a long upper or lower tail, from known values y.
 
     The shifts of the logarithm are in spreads. None is below the step from the least value to the next: many rows with
-    the least value, such as counts of none, would be torn from all others.
+    the least value, such as counts of none, would lie far from all others.
     """
     spread, warps = spread_of(y), [Warp()]
     for sign in (1.0, -1.0):
@@ -126,7 +126,7 @@ def candidate_warps(y, shifts=(0.01, 0.1, 1.0)):
 # --- kernels ----------------------------------------------------------------------------------------------------------
 
 
-#: Rows that the hyper-parameters are found on: no silent O(n^3).
+#: Rows that the hyper-parameters are estimated on, since time grows with their cube.
 EVIDENCE_ROWS = 400
 #: Noise at least, as a share of the signal: with less, a few rows would bend the process through themselves.
 LEAST_NOISE = 1e-4
@@ -172,7 +172,7 @@ def inner_products(Q, means):
 
 
 def evidence_rows(n_rows, rng):
-    """Sorted numbers of the rows that hyper-parameters are found on."""
+    """Sorted numbers of the rows that hyper-parameters are estimated on."""
     rows = np.arange(n_rows)
     return rows if n_rows <= EVIDENCE_ROWS else np.sort(rng.choice(rows, EVIDENCE_ROWS, replace=False))
 
@@ -241,12 +241,12 @@ def search(start, Q, X, y, *, linear):
     own = max(float(np.mean(start.scales[0] * Q)) / 2, 1e-12)  # the mean of the inner products' diagonal
     begin = np.log(np.r_[scales, start.signal, start.noise, *([0.3 * least / own] if linear else [])])
     reach = np.r_[np.full(len(scales), 12.0), np.full(len(begin) - len(scales), 8.0)]
-    found = minimize(
+    best = minimize(
         lambda step: cost_and_slope(step, Q, X, y, linear=linear), begin, jac=True, method="L-BFGS-B",
         bounds=list(zip(begin - reach, begin + reach, strict=True)), options={"maxiter": 40},
     )  # fmt: skip
-    kernel = unpack(found.x, len(scales), linear=linear)
-    cost = float(found.fun) + 0.5 * np.log(n) * len(begin)
+    kernel = unpack(best.x, len(scales), linear=linear)
+    cost = float(best.fun) + 0.5 * np.log(n) * len(begin)
     return cost, kernel
 
 
@@ -279,7 +279,7 @@ def cost_and_slope(step, Q, X, y, *, linear):
     K[np.diag_indices_from(K)] += kernel.noise
     try:
         C = cholesky(K, lower=True, check_finite=False)
-    except LinAlgError:  # not Euclidean, or numbers beyond reason: nothing to be had there
+    except LinAlgError:  # not positive definite: distances that are not Euclidean, or extreme numbers
         return 1e300, np.zeros(len(step))
     a = cho_solve((C, True), y)
     W = cho_solve((C, True), np.eye(len(y))) - np.outer(a, a)
@@ -337,7 +337,7 @@ def noise_of_width(Q, y, beta):
         signal = np.mean(z / spectrum)
         return 0.5 * (len(y) * (np.log(2 * np.pi * signal) + 1) + np.log(spectrum).sum()), signal
 
-    low, high = np.log((1e-6, 1e3))  # less noise is beyond what double precision can tell
+    low, high = np.log((1e-6, 1e3))  # less noise is beyond double precision
     grid = np.linspace(low, high, 40)
     start = grid[np.argmin([cost(step)[0] for step in grid])]
     reach = grid[1] - grid[0]

@@ -1,11 +1,11 @@
 """A Gaussian process for real-valued targets, along straight segments, from squared distances only.
 
-With ``k(x, x') = s exp(-beta ||x - x'||^2)`` and noise nu, the target at x is ``N(m(x), v(x))`` (thesis eq. 2.32 to
-2.34, noise included). Along ``x(a) = (1-a) x + a x'`` the kernel against support row l is
+With ``k(x, x') = s exp(-beta ||x - x'||^2)`` and noise nu, the target at x is ``N(m(x), v(x))`` (Schulz 2017, eq.
+2.32 to 2.34, noise included). Along ``x(a) = (1-a) x + a x'`` the kernel against support row l is
 
     k_l(a) = s exp(-beta ((1-a) q_l(x) + a q_l(x') - a (1-a) ||x - x'||^2)),
 
-a product of one factor an endpoint and one a pair, so no coordinate and no exponential a pair is needed, and
+a product of one factor per endpoint and one per pair, so no coordinate and no exponential per pair is needed, and
 
     m(a) = mean + sum_l w_l k_l(a),        v(a) = s + nu - ||T k(a)||^2
 
@@ -15,7 +15,8 @@ is so smooth that the others add nothing that the noise would not drown.
 
 - *chord*: Fisher-Rao distances between the Gaussians at consecutive nodes,
   ``sqrt(2) arccosh(1 + ((m1 - m2)^2 / 2 + (s1 - s2)^2) / (2 s1 s2))``.
-- *tangent*: the speed ``sqrt(m'^2 / v + v'^2 / (2 v^2))`` at nodes, which is ``sqrt(dx^T J dx)`` with thesis eq. 2.40.
+- *tangent*: the speed ``sqrt(m'^2 / v + v'^2 / (2 v^2))`` at nodes, which is ``sqrt(dx^T J dx)`` (Schulz 2017, eq.
+  2.40).
 
 Several targets have a process each, and their squared lengths add.
 """
@@ -99,11 +100,11 @@ class Process:
             return self._kept[key]
         seen = np.flatnonzero((self.folds != fold_a) & (self.folds != fold_b))
         rows, T, w, mean = solve(self.K[np.ix_(seen, seen)], self.y[seen], self.signal, self.noise)
-        found = Regression(seen[rows], T, w, mean)
+        regression = Regression(seen[rows], T, w, mean)
         # Two different folds meet once when all pairs are measured; the others come back with every new row.
         if key[0] in (-1, key[1]):
-            self._kept[key] = found
-        return found
+            self._kept[key] = regression
+        return regression
 
     def moments(self, k, regression):
         """Mean and variance (noise included) from kernel values (n, r)."""

@@ -9,7 +9,7 @@ All labels are seen, for the price of one neighbour search in the data's own geo
 another question than how many a map keeps together: the denser the rows, the fewer know best. So the perplexity is that
 of the map or a smaller one, whichever has the lowest log-loss, out of fold.
 
-Local supports say what is known *at* a row. How much longer the way between two rows is than the arc between its ends
+Local supports give what is known *at* a row. How much longer the way between two rows is than the arc between its ends
 is asked of a Parzen posterior on a few hundred support rows:
 
     d(x, x') = arc(x, x') + (length(x, x') - chord(x, x'))
@@ -81,7 +81,7 @@ class PassedNearest:
 
 
 class SearchedNearest:
-    """The nearest of many fitted vectors by a `VectorSearch`. What it found is measured in double precision."""
+    """The nearest of many fitted vectors by a `VectorSearch`. Its result is measured in double precision."""
 
     def __init__(self, data, columns, search):
         self.data, self.columns, self.search = data, columns, search
@@ -103,8 +103,8 @@ class SearchedNearest:
     def _measured(self, rows, n_neighbors):
         near = self.search.find(rows, n_neighbors)
         squared = np.empty(near.shape)
-        for i, (row, found) in enumerate(zip(rows.astype(np.float64), self.columns[near], strict=True)):
-            squared[i] = np.square(self.data.rows_[found] - row).sum(axis=1)
+        for i, (row, columns) in enumerate(zip(rows.astype(np.float64), self.columns[near], strict=True)):
+            squared[i] = np.square(self.data.rows_[columns] - row).sum(axis=1)
         order = np.argsort(squared, axis=1, kind="stable")
         return np.take_along_axis(squared, order, axis=1), np.take_along_axis(near, order, axis=1)
 
@@ -130,11 +130,11 @@ def local_probabilities(geometry, target, perplexity, rng, *, cross_fit=True, n_
     def between(a, b):
         return geometry.squared_to(FittedIndex(labelled[a]), labelled[b])
 
-    found = partition_neighbors(between, len(labelled), k, random_state=rng)
+    neighbors = partition_neighbors(between, len(labelled), k, random_state=rng)
     folds = target.folds(labelled, n_folds, rng) if cross_fit else np.arange(len(labelled))
-    D2 = np.maximum(found.distances.astype(np.float64), 0)
-    D2[folds[found.indices] == folds[:, None]] = np.inf
-    near = codes[labelled][found.indices]
+    D2 = np.maximum(neighbors.distances.astype(np.float64), 0)
+    D2[folds[neighbors.indices] == folds[:, None]] = np.inf
+    near = codes[labelled][neighbors.indices]
     judging = best_perplexity(D2, near, codes[labelled], n_classes, perplexity, rng)
     P = np.empty((geometry.n_rows_, n_classes))
     P[labelled] = class_shares(D2, near, n_classes, judging)

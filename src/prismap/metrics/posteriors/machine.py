@@ -220,7 +220,7 @@ class LeastSquaresMachine(RowPosterior):
         return self.hold_support(context, of_support)
 
     def _take(self, context):
-        # A machine learns what to make of a filling; kernels of distances over common columns are worse.
+        # A machine on filled values is better than one on distances over the columns that two rows have in common.
         self.data, self.judged = context.data.filled(), context.judged
 
     def predict(self, rows, self_similarity=None):

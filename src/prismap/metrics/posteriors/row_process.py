@@ -69,7 +69,7 @@ class RowRegression:
 
 @on_one_thread
 def fit_rows(kernel, warp, Q_pivots, Q, g, folds):
-    """(process, m, v): the process of rows with warped targets g, and what it says of each of them.
+    """(process, m, v): the process of rows with warped targets g, and its moments at each of them.
 
     Q_pivots : scaled squared distances between the pivots. Q : those of the rows to the pivots. folds : fold of each
     row, which is judged without it; None gives in-sample moments.
@@ -140,7 +140,7 @@ class ScaledRows:
         return self.factor * np.maximum(D2, 0).astype(np.float64)
 
     def anchored(self, pivots):
-        """The same for new rows that are to be placed, the same bits in any company: a function of rows."""
+        """The same for new rows that are to be placed, the same bits in any batch: a function of rows."""
         anchors = self.data.to_anchors(pivots)
         return lambda rows: self.factor * anchors.see(self.given(rows)).squared.astype(np.float64)
 
@@ -188,10 +188,10 @@ class RowProcess(Posterior):
         data = context.data.filled()
         Q = np.maximum(data.squared_to(FittedIndex(seen), seen), 0).astype(np.float64)
         X = dense_rows(data, seen)
-        found = [find_kernel(Q, column, X) for column in context.numbers[seen].T]
-        self._take(context, [kernel for _, kernel in found])
-        self.pivots = [self._pivots(context, t, kernel) for t, (_, kernel) in enumerate(found)]
-        learnt = [self._learn(context, t, *one) for t, one in enumerate(found)]
+        kernels = [find_kernel(Q, column, X) for column in context.numbers[seen].T]
+        self._take(context, [kernel for _, kernel in kernels])
+        self.pivots = [self._pivots(context, t, kernel) for t, (_, kernel) in enumerate(kernels)]
+        learnt = [self._learn(context, t, *one) for t, one in enumerate(kernels)]
         self.regressions = [one for one, _ in learnt]
         return self._hold(context, np.stack([state for _, state in learnt], axis=1))
 
@@ -246,7 +246,7 @@ class RowProcess(Posterior):
         return self.rows.state
 
     def new_states(self, rows):
-        """The same of new rows that are to be placed: the same bits in any company."""
+        """The same of new rows that are to be placed: the same bits in any batch."""
         return stacked_moments(one.moments(see(rows)) for one, see in zip(self.regressions, self.placed, strict=True))
 
     @cached_property
@@ -269,7 +269,7 @@ class RowProcess(Posterior):
         return np.stack(means, axis=1), np.stack(variances, axis=1)
 
     def state(self):
-        """The processes as arrays, one behind the other, and what the fitted rows were told."""
+        """The processes as arrays, one behind the other, and the moments of the fitted rows."""
         parts = self.regressions
         return {
             "process_states": self.rows.state,
@@ -286,17 +286,17 @@ class RowProcess(Posterior):
         """From the arrays of `state`; files of the first versions hold a process along segments."""
         if "process_states" not in state:
             return GaussianProcess().restore(context, state)
-        scales, told, pivots = state["process_sizes"].T
+        scales, directions, pivots = state["process_sizes"].T
         pieces = {
             name: np.split(state[f"process_{name}"], np.cumsum(sizes)[:-1])
             for name, sizes in {
-                "scales": scales, "pivots": pivots, "means": pivots, "weights": pivots, "root": told * pivots,
+                "scales": scales, "pivots": pivots, "means": pivots, "weights": pivots, "root": directions * pivots,
             }.items()
         }  # fmt: skip
         self.pivots, self.regressions = pieces["pivots"], []
         for t, (mean, signal, linear, noise, *warp) in enumerate(state["process_numbers"].tolist()):
             kernel = Kernel(pieces["scales"][t], signal, linear, noise)
-            root = pieces["root"][t].reshape(told[t], pivots[t])
+            root = pieces["root"][t].reshape(directions[t], pivots[t])
             if not (kernel.scales >= 0).all() or min(signal, linear) < 0 or noise <= 0:
                 raise ValueError("the kernel of its process has negative numbers")
             self.regressions.append(
