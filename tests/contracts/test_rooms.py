@@ -15,7 +15,7 @@ ROOT = Path(prismap.__file__).parent
 BASE = {
     "_grid", "_locks", "_missing", "_graphs", "_progress", "_checkpoint",
     "_validation", "_blocks", "_costs", "_threads", "_random", "_optional", "_version", "exceptions", "_search",
-    "_partition", "_optimise", "_spectra", "_affinities", "_spacing", "_brief", "_evidence", "_params",
+    "_optimise", "_spectra", "_affinities", "_spacing", "_brief", "_evidence", "_params",
 }  # fmt: skip
 BELOW = {
     "target": set(),

@@ -250,8 +250,8 @@ def test_kneighbors_equal_sorted_distances(toy, options, monkeypatch):
 
 def test_tile_and_thread_counts_change_nothing(toy, monkeypatch):
     expected = metric_of(toy).pairwise()
-    monkeypatch.setattr("prismap.metrics.tiles.TILE", 3)
-    monkeypatch.setattr("prismap.metrics.tiles.CHUNK", 7)
+    monkeypatch.setattr("prismap.metrics.segments.TILE", 3)
+    monkeypatch.setattr("prismap.metrics.segments.CHUNK", 7)
     with limit_threads(1):
         np.testing.assert_allclose(metric_of(toy).pairwise(), expected, atol=1e-12)
 
@@ -412,3 +412,4 @@ def test_a_second_fit_without_a_target_forgets_the_posterior(toy):
     euclidean = metric.set_params(supervision=0).fit(X)
     assert euclidean.target_ == "none"
     assert not hasattr(euclidean, "posterior_")
+    assert euclidean.describe() == "the data's own distances"

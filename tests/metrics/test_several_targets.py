@@ -5,7 +5,7 @@ import pytest
 
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric, SeveralTargets
-from prismap.metrics.posteriors.several_targets import threshold_roots, told_share, weights_of
+from prismap.metrics.posteriors.several_targets import explained_share, threshold_roots, weights_of
 from prismap.target import RealTarget, SeveralTarget, make_target
 from prismap.target.making import MOST_COLUMNS
 from reference import several_reference as slow
@@ -97,7 +97,7 @@ def test_weights_follow_what_is_told_and_noise_gets_none(rows):
     codes = Y[:, 0].astype(int)
     P = posterior.probabilities_of(0)
     losses = -np.log(P[np.arange(60), codes]), -np.log(np.bincount(codes)[codes] / 60)
-    assert posterior.told_[0] == pytest.approx(1 - losses[0].mean() / losses[1].mean(), abs=1e-6)
+    assert posterior.explained_[0] == pytest.approx(1 - losses[0].mean() / losses[1].mean(), abs=1e-6)
 
 
 def test_permuted_targets_are_not_known(rows):
@@ -126,12 +126,12 @@ def test_weights_as_they_are_given(rows):
 
 def test_what_is_told_is_a_share_beyond_chance():
     chance = np.ones(100)
-    assert told_share(0.5 * chance, chance) == (0.5, True)
-    assert told_share(2 * chance, chance) == (0.0, False)
-    assert not told_share(chance + np.where(np.arange(100) % 2, 1, -1.01), chance)[1]
+    assert explained_share(0.5 * chance, chance) == (0.5, True)
+    assert explained_share(2 * chance, chance) == (0.0, False)
+    assert not explained_share(chance + np.where(np.arange(100) % 2, 1, -1.01), chance)[1]
     scatter = np.where(np.arange(100) % 2, 1.0, -1.0)  # whose mean has a standard error of 0.1
-    assert not told_share(5 - 0.28 - scatter, np.full(100, 5.0))[1]
-    assert told_share(5 - 0.32 - scatter, np.full(100, 5.0))[1]
+    assert not explained_share(5 - 0.28 - scatter, np.full(100, 5.0))[1]
+    assert explained_share(5 - 0.32 - scatter, np.full(100, 5.0))[1]
 
 
 def test_a_stored_metric_is_the_same(rows, metric):

@@ -24,8 +24,6 @@ from prismap.target import Target
 EXPECTED_SHARE = 0.9
 #: Permutations that the error is the mean of, and rows whose nearest neighbours are looked at.
 N_PERMUTATIONS, JUDGED_ROWS = 3, 500
-#: Shares of the labelled rows that are tried as support, the most flexible first.
-SUPPORT_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 
 
 def chance_error(codes: np.ndarray) -> float:
@@ -80,11 +78,12 @@ def support_by_baseline(metric: Any, data: Any, target: Target, rng: Any) -> tup
         trial = changed(metric, posterior=posterior, random_state=seed)
         errors = []
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PrismapWarning)  # the fit itself says it again
+            warnings.simplefilter("ignore", PrismapWarning)  # the fit itself gives the warning again
             for one in shuffled:
                 D = trial.fit_on(data, one).between(labelled[judged], labelled)
                 errors.append(neighbor_error(D, judged, one.values[labelled]))
         return float(np.mean(errors))
 
-    sizes = dict.fromkeys(max(n_classes, round(share * most)) for share in SUPPORT_SHARES)
+    shares = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)  # the most flexible first
+    sizes = dict.fromkeys(max(n_classes, round(share * most)) for share in shares)
     return as_expected(list(sizes), error, chance_error(target.values), "n_support")

@@ -33,8 +33,6 @@ from prismap.metrics.base import PrecomputedMetric
 
 #: Bytes of one tile of differences: small enough to stay in the cache between the passes over it.
 TILE_BYTES = 2 * 2**20
-#: Values beyond this have squares and products that a float cannot hold.
-LARGEST = 1e150
 
 
 @dataclass(frozen=True)
@@ -176,7 +174,7 @@ def check_vectors(X, name):
 
 def check_domain(measure, X):
     """Refuse negative values where a measure of shares and counts would be meaningless, and squares that overflow."""
-    if measure.vectors and np.abs(X).max() > LARGEST:
+    if measure.vectors and np.abs(X).max() > 1e150:
         raise InputError(f"X holds values up to {np.abs(X).max():.3g}, whose squares overflow; rescale the columns.")
     if measure.nonnegative and X.min() < 0:
         raise InputError(

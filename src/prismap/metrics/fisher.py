@@ -33,12 +33,8 @@ from prismap.metrics.posteriors.base import MOST_SUPPORT, Context, Posterior
 from prismap.metrics.posteriors.choice import is_cross_fitted, posterior_of
 from prismap.metrics.posteriors.models import is_model
 from prismap.metrics.posteriors.several_targets import SeveralTargets
-from prismap.metrics.segments import SegmentGraph, SegmentRule
-from prismap.metrics.tiles import fill_pairs
+from prismap.metrics.segments import SegmentGraph, SegmentRule, fill_pairs
 from prismap.target import NoTarget, Target, make_target
-
-#: Rows that the bandwidth is averaged over.
-BANDWIDTH_ROWS = 1000
 
 
 class FisherMetric(Metric):
@@ -62,9 +58,9 @@ class FisherMetric(Metric):
         model's predictions in the place of y.
     path : {"chord", "tangent", "tangent-left", "graph"}, default="chord"
         Arcs between posteriors at nodes of the straight segment; speeds at nodes as published, mirrored about the
-        middle or at left nodes as in the thesis ("parzen", "gp", and classifiers with a derivative: `RSLVQ`, logistic
-        regression, ...); or shortest paths over a graph whose edges are such segments: all of them up to 1,000 rows,
-        those to the nearest neighbours beyond. Only "graph" is sure to keep the triangle inequality.
+        middle or at left nodes (Schulz 2017, eq. 2.18; "parzen", "gp", and classifiers with a derivative: `RSLVQ`,
+        logistic regression, ...); or shortest paths over a graph whose edges are such segments: all of them up to
+        1,000 rows, those to the nearest neighbours beyond. Only "graph" is sure to keep the triangle inequality.
     n_segments : int or "auto", default="auto"
         Sub-segments of a straight segment. "auto" is 1 where a posterior knows rows only; "parzen" and "gp" take as
         many as a sample of pairs needs to be within 2 % of 64, lengths extrapolated (`n_segments_` says how many; a
@@ -225,16 +221,17 @@ class FisherMetric(Metric):
             self._graph = SegmentGraph(self._straight, lambda k: self._straight_neighbors(None, k), self.n_rows_)
         return self
 
-    def _fit_bandwidth(self, rng):
+    def _fit_bandwidth(self, rng, most_rows=1000):
+        """The width that was asked for, or the mean of those of the perplexity over at most so many support rows."""
         own = isinstance(self.posterior, Posterior) and self.posterior.own_bandwidth(self.data_, self.support_)
         if own:
             return own
         sample = self.support_
-        if len(sample) > BANDWIDTH_ROWS:
-            sample = np.sort(rng.choice(sample, BANDWIDTH_ROWS, replace=False))
+        if len(sample) > most_rows:
+            sample = np.sort(rng.choice(sample, most_rows, replace=False))
         D2 = self.data_.squared_to(FittedIndex(sample), self.support_).astype(np.float64)
         D2[sample[:, None] == self.support_[None, :]] = np.inf
-        # In the words of the embedding where it is about the same rows, so that a map says it once.
+        # In the words of the embedding where it is about the same rows, so that a map warns once.
         what = "rows" if len(self.support_) == self.n_rows_ else "support rows"
         return mean_bandwidth(D2, lower_perplexity(self.perplexity, len(self.support_), what=what))
 
@@ -474,7 +471,8 @@ class FisherMetric(Metric):
 
     def describe(self):
         """The posterior, how it was fitted and what is approximated, in words."""
-        words = [self.posterior_.name, self.posterior_.judged]
+        posterior = self._posterior()
+        words = ["the data's own distances"] if posterior is None else [posterior.name, posterior.judged]
         if self.extrapolated_:
             words.append(f"{self.n_segments_} sub-segments, extrapolated")
         if self._graph is not None:

@@ -27,15 +27,10 @@ from prismap._validation import check_dissimilarity, check_rows, check_square
 from prismap.exceptions import InputError
 from prismap.metrics.base import Metric
 from prismap.metrics.dissimilarities import DISSIMILARITIES, Dissimilarity, get_dissimilarity, learn_options
-from prismap.metrics.mixture_costs import MixtureCost, of_roots
-from prismap.metrics.mixture_stress import largest_eigenvalue, mix
+from prismap.metrics.mixture_costs import MixtureCost, largest_eigenvalue, mix, of_roots
 
 #: The measures of the paper's table.
 TABLE = tuple(DISSIMILARITIES)
-#: Part of one measure in a start that leans to it, and steps of the positions before such starts are compared.
-LEAN, SCREEN_ITER = 0.7, 30
-#: How often a step of the weights is halved that has raised the cost of Isomap, whose paths change with the weights.
-HALVINGS = 6
 
 
 @dataclass(frozen=True)
@@ -90,14 +85,14 @@ class AlternatingDescent(BaseEstimator):
         return self
 
 
-def learn_mixture(matrices, weights, positions, cost, descent, *, allow_negative=True, tol=1e-7):
+def learn_mixture(matrices, weights, positions, cost, descent, *, allow_negative=True, tol=1e-7, most_halvings=6):
     """Lower the cost by turns: some steps of the weights, then some of the positions (Rice 2016, algorithm 1).
 
     `matrices` is (L, n_pairs), each pair once, scaled so that the mixture at the start has mean 1 or so. Both solvers
     only ever take steps that lower the cost, so `history` never rises; a step, or an epoch, that lowers it by less
     than `tol` of it is the last. (Isomap's may rise, where other paths become the shortest: then the weights go half of
-    the way, again and again, and in the end back.) The positions are placed once before the first epoch and after every
-    turn of the weights, so that at the end they belong to the weights.
+    the way, at most `most_halvings` times, and in the end back.) The positions are placed once before the first epoch
+    and after every turn of the weights, so that at the end they belong to the weights.
     """
     weights = _shares(weights)
     options = {"solver": descent.solver, "tol": tol}
@@ -108,11 +103,11 @@ def learn_mixture(matrices, weights, positions, cost, descent, *, allow_negative
             objective = cost.of_weights(matrices, weights, positions)
             start = weights if allow_negative else np.sqrt(weights)
             objective = objective if allow_negative else of_roots(objective)
-            found = minimize(objective, start, max_iter=descent.n_weight_iter, relative=True, **options).x
-            before, weights = weights, _shares(found if allow_negative else found**2)
+            moved = minimize(objective, start, max_iter=descent.n_weight_iter, relative=True, **options).x
+            before, weights = weights, _shares(moved if allow_negative else moved**2)
         placed = cost.place(mix(weights, matrices), positions, max_iter=descent.max_iter, **options)
         halvings = 0
-        while epoch and placed.value > history[-1] and halvings < HALVINGS:
+        while epoch and placed.value > history[-1] and halvings < most_halvings:
             weights, halvings = 0.5 * (before + weights), halvings + 1
             placed = cost.place(mix(weights, matrices), positions, max_iter=descent.max_iter, **options)
         done += placed.n_iter
@@ -133,21 +128,21 @@ def eigenvalue_weights(matrices):
     return values / values.sum()
 
 
-def leaning_starts(matrices, weights, n_components, cost, rng):
+def leaning_starts(matrices, weights, n_components, cost, rng, *, lean=0.7, n_steps=30):
     """Starts (weights, positions) that lean towards one measure each, those of the lowest stress first.
 
-    The mixture at a start owes `LEAN` of its mean to one measure and the rest to all by `weights`. The stress is that
-    of the positions after a few steps from classical scaling: a measure that alone fits well into the map leads the
+    The mixture at a start owes `lean` of its mean to one measure and the rest to all by `weights`. The stress is that
+    of the positions after `n_steps` from classical scaling: a measure that alone fits well into the map leads the
     descent to a minimum that a start in the middle of all measures mostly misses.
     """
     means = np.abs(matrices).mean(axis=1)
-    found = []
+    starts = []
     for one in np.eye(len(means)):
-        leaning = _shares(((1 - LEAN) * _shares(weights * means) + LEAN * one) / means)
+        leaning = _shares(((1 - lean) * _shares(weights * means) + lean * one) / means)
         D, positions = first_positions(matrices, leaning, n_components, rng)
-        lowest = cost.place(squareform(D, checks=False), positions, max_iter=SCREEN_ITER, tol=1e-7).value
-        found.append((lowest, leaning, positions))
-    return [(leaning, positions) for _, leaning, positions in sorted(found, key=lambda start: start[0])]
+        lowest = cost.place(squareform(D, checks=False), positions, max_iter=n_steps, tol=1e-7).value
+        starts.append((lowest, leaning, positions))
+    return [(leaning, positions) for _, leaning, positions in sorted(starts, key=lambda start: start[0])]
 
 
 def first_positions(matrices, weights, n_components, rng):
@@ -326,8 +321,8 @@ class MixtureMetric(Metric):
             np.fill_diagonal(D, np.inf)
             return smallest(D, n_neighbors)
         A = self._check_objects(A, reset=False)
-        found = [smallest(self.pairwise(A[block]), n_neighbors) for block in row_blocks(len(A), 32.0 * self.n_rows_)]
-        return np.vstack([d for d, _ in found]), np.vstack([i for _, i in found])
+        near = [smallest(self.pairwise(A[block]), n_neighbors) for block in row_blocks(len(A), 32.0 * self.n_rows_)]
+        return np.vstack([d for d, _ in near]), np.vstack([i for _, i in near])
 
     def _check_objects(self, X, *, reset):
         """Rows as a float array where X is a matrix or a measure needs vectors, else a list of objects."""

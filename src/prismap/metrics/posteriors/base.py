@@ -106,7 +106,7 @@ class Context:
         return SegmentRule(n_segments=1)
 
     def rule_along(self):
-        """The rule that parameters or a file name; None where it is still to be found."""
+        """The rule that parameters or a file name; None where a sample of pairs has to show it."""
         tangent, left = self.path.startswith("tangent"), self.path == "tangent-left"
         if self.n_segments != "auto" or tangent:
             n_segments = 2 if self.n_segments == "auto" else self.n_segments

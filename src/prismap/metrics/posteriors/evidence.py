@@ -34,12 +34,8 @@ from prismap._threads import on_one_thread
 
 # --- warps ------------------------------------------------------------------------------------------------------------
 
-#: Shifts of the logarithm that are tried, in spreads; without a shift the target stays as it is.
-SHIFTS = (0.01, 0.1, 1.0)
 #: Spreads from the median that a value may lie away: about four standard deviations of a Gaussian.
 REACH = 4.5
-#: Share of the values at either end that says nothing about the spread.
-TAIL = 0.05
 
 
 @dataclass(frozen=True)
@@ -99,9 +95,9 @@ class Warp:
 
 
 def spread_of(values):
-    """Standard deviation after the outermost values are drawn in; of all values where that leaves none."""
-    inner = np.clip(values, np.quantile(values, TAIL, method="higher"), np.quantile(values, 1 - TAIL, method="lower"))
-    inner = inner.std()
+    """Standard deviation after a twentieth of the values at either end is drawn in; of all where that leaves none."""
+    low, high = np.quantile(values, 0.05, method="higher"), np.quantile(values, 1 - 0.05, method="lower")
+    inner = np.clip(values, low, high).std()
     return float(inner if inner > 0 else values.std()) or 1.0
 
 
@@ -112,34 +108,28 @@ def bounded(warp, y):
     return Warp(warp.shift, warp.sign, warp.least, warp.spread, middle - reach, middle + reach)
 
 
-def candidate_warps(y):
+def candidate_warps(y, shifts=(0.01, 0.1, 1.0)):
     """The identity, and logarithms for a long upper or lower tail, from known values y.
 
-    No shift is below the step from the least value to the next: many rows with the least value, such as counts of
-    none, would be torn from all others.
+    The shifts of the logarithm are in spreads. None is below the step from the least value to the next: many rows with
+    the least value, such as counts of none, would lie far from all others.
     """
-    spread, found = spread_of(y), [Warp()]
+    spread, warps = spread_of(y), [Warp()]
     for sign in (1.0, -1.0):
         levels = np.unique(sign * y)[:2]
         step = float(levels[-1] - levels[0]) / spread
-        shifts = sorted({max(shift, step) for shift in SHIFTS if step <= SHIFTS[-1]})
-        found += [Warp(shift, sign, float(levels[0]), spread) for shift in shifts]
-    return [bounded(warp, y) for warp in found]
+        tried = sorted({max(shift, step) for shift in shifts if step <= shifts[-1]})
+        warps += [Warp(shift, sign, float(levels[0]), spread) for shift in tried]
+    return [bounded(warp, y) for warp in warps]
 
 
 # --- kernels ----------------------------------------------------------------------------------------------------------
 
 
-#: Rows that the hyper-parameters are found on: no silent O(n^3).
+#: Rows that the hyper-parameters are estimated on, since time grows with their cube.
 EVIDENCE_ROWS = 400
-#: Noise, as a share of the signal: below the first a few rows would bend the process through themselves.
-LEAST_NOISE, MOST_NOISE = 1e-4, 1e3
-#: Columns that may have a scale each: no more than this, and so many rows for each.
-MOST_SCALES, ROWS_PER_SCALE = 60, 5
-#: Steps of the search for the scales.
-SEARCH_STEPS = 40
-#: Widths of the first look, as powers of four about the mean squared distance.
-FIRST_LOOK = np.log(4.0) * np.arange(-4, 5)
+#: Noise at least, as a share of the signal: with less, a few rows would bend the process through themselves.
+LEAST_NOISE = 1e-4
 
 
 @dataclass(frozen=True)
@@ -182,7 +172,7 @@ def inner_products(Q, means):
 
 
 def evidence_rows(n_rows, rng):
-    """Sorted numbers of the rows that hyper-parameters are found on."""
+    """Sorted numbers of the rows that hyper-parameters are estimated on."""
     rows = np.arange(n_rows)
     return rows if n_rows <= EVIDENCE_ROWS else np.sort(rng.choice(rows, EVIDENCE_ROWS, replace=False))
 
@@ -191,24 +181,25 @@ def evidence_rows(n_rows, rng):
 def find_kernel(Q, y, X=None):
     """(warp, kernel) of the largest evidence, from squared distances Q (n, n), targets y and, of vectors, the rows X.
 
-    First warp, width and noise of a kernel with one scale; then, from there, a linear part and a scale per column.
+    First warp, width and noise of a kernel with one scale; then, from there, a linear part and, of at most 60 columns
+    and with five rows for each, a scale per column.
     """
     warps = candidate_warps(y)
     warp, start = smooth_kernel(Q, y, warps)
     g = warp(y)
     g = g - g.mean()
-    found = [(search(start, Q, None, g, linear=linear)) for linear in (False, True)]
-    if X is not None and 1 < X.shape[1] <= min(MOST_SCALES, len(y) // ROWS_PER_SCALE):
-        best = min(found, key=lambda one: one[0])[1]
-        found.append(search(best, Q, X, g, linear=best.linear > 0))
-    return warp, min(found, key=lambda one: one[0])[1]
+    kernels = [(search(start, Q, None, g, linear=linear)) for linear in (False, True)]
+    if X is not None and 1 < X.shape[1] <= min(60, len(y) // 5):
+        best = min(kernels, key=lambda one: one[0])[1]
+        kernels.append(search(best, Q, X, g, linear=best.linear > 0))
+    return warp, min(kernels, key=lambda one: one[0])[1]
 
 
 def smooth_kernel(Q, y, warps):
     """The warp, and the kernel with one scale and no linear part, of the largest marginal likelihood.
 
     For one width, an eigendecomposition of ``exp(-beta Q)`` gives the likelihood of every warp and share of noise, and
-    the best signal in closed form.
+    the best signal in closed form. The widths are powers of four about the mean squared distance.
     """
     G = np.stack([warp(y) for warp in warps])
     G -= G.mean(axis=1, keepdims=True)
@@ -216,7 +207,7 @@ def smooth_kernel(Q, y, warps):
     slopes = np.array([warp.log_slope(y).sum() - charge * warp.is_logarithm for warp in warps])
     mean = float(Q.mean()) or 1.0
     best: Any = (np.inf,)
-    for step in FIRST_LOOK:
+    for step in np.log(4.0) * np.arange(-4, 5):
         beta = np.exp(step) / mean
         values, vectors = eigh(np.exp(-beta * Q), check_finite=False)
         for k, z in enumerate((G @ vectors) ** 2):
@@ -231,7 +222,7 @@ def best_noise(values, z):
 
     The best signal for a share h of noise is ``mean(z / (l + h))``.
     """
-    shares = np.geomspace(LEAST_NOISE, MOST_NOISE, 29)
+    shares = np.geomspace(LEAST_NOISE, 1e3, 29)
     spectra = values + shares[:, None]
     signals = np.maximum(np.mean(z / spectra, axis=1), np.finfo(np.float64).tiny)
     costs = 0.5 * (len(z) * (np.log(2 * np.pi * signals) + 1) + np.log(spectra).sum(axis=1))
@@ -250,12 +241,12 @@ def search(start, Q, X, y, *, linear):
     own = max(float(np.mean(start.scales[0] * Q)) / 2, 1e-12)  # the mean of the inner products' diagonal
     begin = np.log(np.r_[scales, start.signal, start.noise, *([0.3 * least / own] if linear else [])])
     reach = np.r_[np.full(len(scales), 12.0), np.full(len(begin) - len(scales), 8.0)]
-    found = minimize(
+    best = minimize(
         lambda step: cost_and_slope(step, Q, X, y, linear=linear), begin, jac=True, method="L-BFGS-B",
-        bounds=list(zip(begin - reach, begin + reach, strict=True)), options={"maxiter": SEARCH_STEPS},
+        bounds=list(zip(begin - reach, begin + reach, strict=True)), options={"maxiter": 40},
     )  # fmt: skip
-    kernel = unpack(found.x, len(scales), linear=linear)
-    cost = float(found.fun) + 0.5 * np.log(n) * len(begin)
+    kernel = unpack(best.x, len(scales), linear=linear)
+    cost = float(best.fun) + 0.5 * np.log(n) * len(begin)
     return cost, kernel
 
 
@@ -288,7 +279,7 @@ def cost_and_slope(step, Q, X, y, *, linear):
     K[np.diag_indices_from(K)] += kernel.noise
     try:
         C = cholesky(K, lower=True, check_finite=False)
-    except LinAlgError:  # not Euclidean, or numbers beyond reason: nothing to be had there
+    except LinAlgError:  # not positive definite: distances that are not Euclidean, or extreme numbers
         return 1e300, np.zeros(len(step))
     a = cho_solve((C, True), y)
     W = cho_solve((C, True), np.eye(len(y))) - np.outer(a, a)
@@ -346,7 +337,7 @@ def noise_of_width(Q, y, beta):
         signal = np.mean(z / spectrum)
         return 0.5 * (len(y) * (np.log(2 * np.pi * signal) + 1) + np.log(spectrum).sum()), signal
 
-    low, high = np.log((1e-6, 1e3))  # less noise is beyond what double precision can tell
+    low, high = np.log((1e-6, 1e3))  # less noise is beyond double precision
     grid = np.linspace(low, high, 40)
     start = grid[np.argmin([cost(step)[0] for step in grid])]
     reach = grid[1] - grid[0]

@@ -1,11 +1,11 @@
 """A Gaussian process for real-valued targets, along straight segments, from squared distances only.
 
-With ``k(x, x') = s exp(-beta ||x - x'||^2)`` and noise nu, the target at x is ``N(m(x), v(x))`` (thesis eq. 2.32 to
-2.34, noise included). Along ``x(a) = (1-a) x + a x'`` the kernel against support row l is
+With ``k(x, x') = s exp(-beta ||x - x'||^2)`` and noise nu, the target at x is ``N(m(x), v(x))`` (Schulz 2017, eq.
+2.32 to 2.34, noise included). Along ``x(a) = (1-a) x + a x'`` the kernel against support row l is
 
     k_l(a) = s exp(-beta ((1-a) q_l(x) + a q_l(x') - a (1-a) ||x - x'||^2)),
 
-a product of one factor an endpoint and one a pair, so no coordinate and no exponential a pair is needed, and
+a product of one factor per endpoint and one per pair, so no coordinate and no exponential per pair is needed, and
 
     m(a) = mean + sum_l w_l k_l(a),        v(a) = s + nu - ||T k(a)||^2
 
@@ -15,7 +15,8 @@ is so smooth that the others add nothing that the noise would not drown.
 
 - *chord*: Fisher-Rao distances between the Gaussians at consecutive nodes,
   ``sqrt(2) arccosh(1 + ((m1 - m2)^2 / 2 + (s1 - s2)^2) / (2 s1 s2))``.
-- *tangent*: the speed ``sqrt(m'^2 / v + v'^2 / (2 v^2))`` at nodes, which is ``sqrt(dx^T J dx)`` with thesis eq. 2.40.
+- *tangent*: the speed ``sqrt(m'^2 / v + v'^2 / (2 v^2))`` at nodes, which is ``sqrt(dx^T J dx)`` (Schulz 2017, eq.
+  2.40).
 
 Several targets have a process each, and their squared lengths add.
 """
@@ -41,10 +42,6 @@ from prismap.target import RealTarget
 
 #: Support rows, at least and at most, when the user names no number.
 SUPPORT = (300, 1000)
-#: Support rows that the others explain up to this share of the noise are left out of the products.
-TRUNCATION = 1e-12
-#: ``beta a (1-a) ||x - x'||^2`` up to which products of factors lose nothing: what underflows there counts for nothing.
-MOST_LIFT = 300.0
 #: Bytes of kernel values in hand: few enough to stay in cache.
 KERNEL_BYTES = 2**20
 
@@ -103,11 +100,11 @@ class Process:
             return self._kept[key]
         seen = np.flatnonzero((self.folds != fold_a) & (self.folds != fold_b))
         rows, T, w, mean = solve(self.K[np.ix_(seen, seen)], self.y[seen], self.signal, self.noise)
-        found = Regression(seen[rows], T, w, mean)
+        regression = Regression(seen[rows], T, w, mean)
         # Two different folds meet once when all pairs are measured; the others come back with every new row.
         if key[0] in (-1, key[1]):
-            self._kept[key] = found
-        return found
+            self._kept[key] = regression
+        return regression
 
     def moments(self, k, regression):
         """Mean and variance (noise included) from kernel values (n, r)."""
@@ -140,7 +137,7 @@ def solve(K, y, signal, noise):
     because the distances are not Euclidean, what lies beyond L is left out.
     """
     n, mean = len(K), float(y.mean())
-    negligible = max(TRUNCATION * noise, np.finfo(np.float64).eps * n * signal)
+    negligible = max(1e-12 * noise, np.finfo(np.float64).eps * n * signal)
     L, rows, rank = pivoted_cholesky(K, negligible)
     if rank == n:
         C = cholesky(K + noise * np.eye(n), lower=True)
@@ -368,7 +365,8 @@ class ProcessBlock:
         lift = beta * node * (1 - node) * self.D2[a, b]
         factor_b = self.process.signal * np.exp(-beta * node * QB)
         for rows in row_blocks(len(QA), 8.0 * QB.size, KERNEL_BYTES):
-            if self.euclidean and lift[rows].max() <= MOST_LIFT:
+            # Up to such a lift the products of factors lose nothing: what underflows there counts for nothing.
+            if self.euclidean and lift[rows].max() <= 300.0:
                 k = np.exp(-beta * (1 - node) * QA[rows])[:, None, :] * factor_b
                 k *= np.exp(lift[rows])[:, :, None]
             else:

@@ -1,7 +1,7 @@
 """Derivatives of a classifier's log-probabilities by the row: what the tangent form of its own metric needs.
 
 With ``s_c(x) = grad log p(c|x)`` the Fisher tensor of a model is ``J(x) = sum_c p_c s_c s_c^T`` (Schulz 2017, sec.
-2.4.1 b and 3.5.4). A model tells its s_c by ``predict_log_proba_gradient(X)``, shape (n, n_classes, n_features), as
+2.4.1 b and 3.5.4). A model gives its s_c by ``predict_log_proba_gradient(X)``, shape (n, n_classes, n_features), as
 `RSLVQ` and `FunctionModel` do. Known here are logistic regression and linear discriminant analysis of scikit-learn,
 where ``s_c = w_c - sum_k p_k w_k``, and pipelines that lead to one of these by scalers, principal components or the
 features of a Gaussian kernel, by the chain rule: kernel logistic regression is ``make_pipeline(Nystroem(),

@@ -9,7 +9,7 @@ All labels are seen, for the price of one neighbour search in the data's own geo
 another question than how many a map keeps together: the denser the rows, the fewer know best. So the perplexity is that
 of the map or a smaller one, whichever has the lowest log-loss, out of fold.
 
-Local supports say what is known *at* a row. How much longer the way between two rows is than the arc between its ends
+Local supports give what is known *at* a row. How much longer the way between two rows is than the arc between its ends
 is asked of a Parzen posterior on a few hundred support rows:
 
     d(x, x') = arc(x, x') + (length(x, x') - chord(x, x'))
@@ -29,8 +29,7 @@ import scipy.sparse as sp
 
 from prismap._affinities import bandwidths
 from prismap._blocks import WORKING_BYTES, row_blocks
-from prismap._partition import partition_neighbors
-from prismap._search import smallest
+from prismap._search import partition_neighbors, smallest
 from prismap.metrics.anchors import FittedIndex, typical_neighbor_distance
 from prismap.metrics.posteriors.base import Posterior
 from prismap.metrics.posteriors.density import ParzenBlock, ParzenDensity, ParzenRows, arc_between
@@ -38,10 +37,8 @@ from prismap.metrics.posteriors.rowwise import RootBlock, RootRows, RowPosterior
 from prismap.metrics.segments import SegmentRule
 from prismap.metrics.vector_search import vector_search
 
-#: Neighbours in units of the perplexity, and how many folds share them out.
-NEIGHBORS_FACTOR, N_FOLDS = 3, 10
-#: Perplexities that are tried beside the map's own, in units of it, and at least; rows that tell which is best.
-SMALLER, FEWEST_JUDGING, TELLING_ROWS = (1 / 2, 1 / 3, 1 / 6), 2.0, 5000
+#: Neighbours in units of the perplexity.
+NEIGHBORS_FACTOR = 3
 #: Rows of the small support, and sub-segments of the way between two rows.
 PATH_SUPPORT, PATH_SEGMENTS = 500, 4
 
@@ -84,7 +81,7 @@ class PassedNearest:
 
 
 class SearchedNearest:
-    """The nearest of many fitted vectors by a `VectorSearch`. What it found is measured in double precision."""
+    """The nearest of many fitted vectors by a `VectorSearch`. Its result is measured in double precision."""
 
     def __init__(self, data, columns, search):
         self.data, self.columns, self.search = data, columns, search
@@ -106,8 +103,8 @@ class SearchedNearest:
     def _measured(self, rows, n_neighbors):
         near = self.search.find(rows, n_neighbors)
         squared = np.empty(near.shape)
-        for i, (row, found) in enumerate(zip(rows.astype(np.float64), self.columns[near], strict=True)):
-            squared[i] = np.square(self.data.rows_[found] - row).sum(axis=1)
+        for i, (row, columns) in enumerate(zip(rows.astype(np.float64), self.columns[near], strict=True)):
+            squared[i] = np.square(self.data.rows_[columns] - row).sum(axis=1)
         order = np.argsort(squared, axis=1, kind="stable")
         return np.take_along_axis(squared, order, axis=1), np.take_along_axis(near, order, axis=1)
 
@@ -125,7 +122,7 @@ def part_of(rows, block):
 # --- local supports ---------------------------------------------------------------------------------------------------
 
 
-def local_probabilities(geometry, target, perplexity, rng, *, cross_fit=True):
+def local_probabilities(geometry, target, perplexity, rng, *, cross_fit=True, n_folds=10):
     """Class probabilities (n, C) of the fitted rows, each by labelled rows outside its own fold, and the perplexity."""
     codes, n_classes, labelled = target.values, len(target.classes), target.labelled_rows
     k = min(int(NEIGHBORS_FACTOR * perplexity), len(labelled) - 1)
@@ -133,11 +130,11 @@ def local_probabilities(geometry, target, perplexity, rng, *, cross_fit=True):
     def between(a, b):
         return geometry.squared_to(FittedIndex(labelled[a]), labelled[b])
 
-    found = partition_neighbors(between, len(labelled), k, random_state=rng)
-    folds = target.folds(labelled, N_FOLDS, rng) if cross_fit else np.arange(len(labelled))
-    D2 = np.maximum(found.distances.astype(np.float64), 0)
-    D2[folds[found.indices] == folds[:, None]] = np.inf
-    near = codes[labelled][found.indices]
+    neighbors = partition_neighbors(between, len(labelled), k, random_state=rng)
+    folds = target.folds(labelled, n_folds, rng) if cross_fit else np.arange(len(labelled))
+    D2 = np.maximum(neighbors.distances.astype(np.float64), 0)
+    D2[folds[neighbors.indices] == folds[:, None]] = np.inf
+    near = codes[labelled][neighbors.indices]
     judging = best_perplexity(D2, near, codes[labelled], n_classes, perplexity, rng)
     P = np.empty((geometry.n_rows_, n_classes))
     P[labelled] = class_shares(D2, near, n_classes, judging)
@@ -148,11 +145,14 @@ def local_probabilities(geometry, target, perplexity, rng, *, cross_fit=True):
 
 
 def best_perplexity(D2, near, codes, n_classes, perplexity, rng):
-    """The perplexity of the lowest log-loss, on some rows with these codes whose nearest have the codes `near`."""
-    rows = rng.permutation(len(codes))[:TELLING_ROWS]
+    """The perplexity of the lowest log-loss, on some rows with these codes whose nearest have the codes `near`.
+
+    Beside the map's own, a half, a third and a sixth of it are tried.
+    """
+    rows = rng.permutation(len(codes))[:5000]
     D2, near, codes = D2[rows], near[rows], codes[rows]
-    smaller = (perplexity * share for share in SMALLER)
-    tried = [float(perplexity), *(one for one in smaller if one >= FEWEST_JUDGING)]
+    smaller = (perplexity * share for share in (1 / 2, 1 / 3, 1 / 6))
+    tried = [float(perplexity), *(one for one in smaller if one >= 2.0)]
     return tried[int(np.argmin([log_loss(class_shares(D2, near, n_classes, one), codes) for one in tried]))]
 
 

@@ -32,19 +32,12 @@ from prismap._threads import on_one_thread
 from prismap.metrics.geometry import FittedIndex
 from prismap.metrics.posteriors.rowwise import RowPosterior, best_temperature, log_loss, softmax
 
-#: Widths tried first, in units of 1 / (half the mean squared distance), and ridges tried with each.
-WIDTHS = (0.25, 1.0, 4.0)
-RIDGES = (0.01, 0.1, 1.0)
-#: Support rows that the search for width and ridge looks at: so many a class, within limits.
-SEARCH_ROWS_A_CLASS, SEARCH_ROWS = 60, (600, 2000)
 #: Landmarks of a machine that is fitted on more rows than the metric has support.
 N_LANDMARKS = 2000
 N_FOLDS = 10
 #: Labelled rows that it is fitted on at most: a hundred for each landmark. Others are predicted by a machine that never
 #: saw them.
 MOST_FITTED = 200_000
-#: Added to the diagonal of the normal equations, in units of its mean: kernels of near landmarks are nearly equal.
-JITTER = 1e-10
 
 
 @dataclass(frozen=True)
@@ -90,9 +83,12 @@ def folds_by_profile(Q, codes, n_folds=10):
 
 @on_one_thread
 def search(Q, codes, n_classes, folds, rng):
-    """Width and ridge with the smallest out-of-fold log-loss: a coarse grid, then half and double the best width."""
+    """Width and ridge with the smallest out-of-fold log-loss: a coarse grid, then half and double the best width.
+
+    Widths are in units of 1 / (half the mean squared distance). Sixty support rows per class are enough to tell.
+    """
     rows = np.arange(len(codes))
-    most = int(np.clip(SEARCH_ROWS_A_CLASS * n_classes, *SEARCH_ROWS))
+    most = int(np.clip(60 * n_classes, 600, 2000))
     if len(rows) > most:
         rows = np.sort(rng.choice(rows, most, replace=False))
     Q, codes, folds = Q[np.ix_(rows, rows)], codes[rows], folds[rows]
@@ -100,11 +96,11 @@ def search(Q, codes, n_classes, folds, rng):
     losses = {}
 
     def try_width(width):
-        for ridge in RIDGES:
+        for ridge in (0.01, 0.1, 1.0):
             _, _, scores = solve(Q, codes, n_classes, folds, width * unit, ridge)
             losses[width, ridge] = log_loss(softmax(best_temperature(scores, codes) * scores), codes)
 
-    for width in WIDTHS:
+    for width in (0.25, 1.0, 4.0):
         try_width(width)
     best = min(losses, key=lambda tried: losses[tried])[0]
     for width in (best / 2, best * 2):
@@ -180,9 +176,9 @@ def normal_equations(kernels, codes, folds, mean, n_landmarks):
 
 
 def solve_normal(product, moment, penalty):
-    """``(K^T K + lambda L)^{-1} K^T T``."""
+    """``(K^T K + lambda L)^{-1} K^T T``, with a trace on the diagonal: kernels of near landmarks are nearly equal."""
     A = product + penalty
-    A[np.diag_indices_from(A)] += JITTER * np.trace(A) / len(A)
+    A[np.diag_indices_from(A)] += 1e-10 * np.trace(A) / len(A)
     return np.linalg.solve(A, moment)
 
 
@@ -224,7 +220,7 @@ class LeastSquaresMachine(RowPosterior):
         return self.hold_support(context, of_support)
 
     def _take(self, context):
-        # A machine learns what to make of a filling; kernels of distances over common columns are worse.
+        # A machine on filled values is better than one on distances over the columns that two rows have in common.
         self.data, self.judged = context.data.filled(), context.judged
 
     def predict(self, rows, self_similarity=None):

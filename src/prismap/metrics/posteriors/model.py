@@ -1,8 +1,8 @@
 """Any trained model as posterior: at the rows, along straight segments, or by its speeds (Schulz 2017, sec. 2.4.1 b).
 
-A classifier with ``predict_proba`` says of a point its class probabilities, a regressor a mean and, where it can, a
+A classifier with ``predict_proba`` predicts the class probabilities of a point, a regressor a mean and, where it can, a
 standard deviation (``predict(X, return_std=True)``; otherwise the variance of its residuals). The length is the sum of
-the distances between what is said at consecutive nodes, arcs between square roots of probabilities or Fisher-Rao
+the distances between the predictions at consecutive nodes, arcs between square roots of probabilities or Fisher-Rao
 distances of Gaussians: no gradient, nothing of the model's inside.
 
 One sub-segment costs an evaluation per row. T of them cost (T - 1) per pair, so `SegmentModel.neighbors` spends them on
@@ -42,13 +42,9 @@ from prismap.target import ClassTarget, RealTarget, Target
 BATCH_BYTES = 32 * 2**20
 #: Evaluations of a model for one matrix of distances at most.
 MOST_EVALUATIONS = 20_000_000
-#: Candidates for each neighbour that is wanted, found with one sub-segment.
-CANDIDATES = 3
-#: Least variance of a regressor's statement, as a share of the target's.
-LEAST_VARIANCE = 1e-6
 
 
-# --- what a model says, and how far two statements are apart ----------------------------------------------------------
+# --- predictions, and how far two of them are apart -----------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -58,11 +54,11 @@ class ClassReading:
     classes: np.ndarray
 
     def __call__(self, model, X):
-        """What the model says of rows, (n, C)."""
+        """The model's predictions for rows, (n, C)."""
         return np.sqrt(aligned_probabilities(model, X, self.classes))
 
     def lengths(self, one, two):
-        """Distances between statements, over the last axis."""
+        """Distances between predictions, over the last axis."""
         gap = one - two
         return arc(np.einsum("...c,...c->...", gap, gap))
 
@@ -72,26 +68,26 @@ class RealReading:
     """Mean and variance of each target; their distance is Fisher and Rao's, and squares add over targets.
 
     variance : (targets,), of the residuals, for models that state no deviation.
-    least : (targets,), no statement is surer than this.
+    least : (targets,), no prediction is surer than this.
     """
 
     variance: np.ndarray
     least: np.ndarray
 
     def __call__(self, model, X):
-        """What the model says of rows, (n, targets, 2)."""
+        """The model's predictions for rows, (n, targets, 2)."""
         mean, deviation = predicted_moments(model, X)
         variance = np.broadcast_to(self.variance, mean.shape) if deviation is None else deviation**2
         return np.stack([mean, np.maximum(variance, self.least)], axis=-1)
 
     def lengths(self, one, two):
-        """Distances between statements, over the last two axes."""
+        """Distances between predictions, over the last two axes."""
         by_target = fisher_rao(one[..., 0], one[..., 1], two[..., 0], two[..., 1])
         return np.sqrt(np.sum(by_target**2, axis=-1))
 
 
 def make_reading(context, folded):
-    """How the model's statements are read and compared."""
+    """How a model's predictions are read and compared; the variance of a regressor is at least 1e-6 of the target's."""
     if not isinstance(context.target, RealTarget):
         return ClassReading(context.target.classes)
     known, values = context.support, context.numbers
@@ -102,7 +98,7 @@ def make_reading(context, folded):
             f"the regressor {model_name(folded.whole)} predicts {means.shape[1]} targets and y has {values.shape[1]}: "
             "it was fitted on another target."
         )
-    least = LEAST_VARIANCE * values[known].var(axis=0)
+    least = 1e-6 * values[known].var(axis=0)
     return RealReading(np.maximum(np.mean((values[known] - means) ** 2, axis=0), least), least)
 
 
@@ -140,13 +136,13 @@ class AskedModel(Posterior):
         return len(target)
 
     def ask_in_folds(self, context, *, pairs=False):
-        """Fit a clone for every fold (or pair of folds) unless the model is fitted, and say how it is read."""
+        """Fit a clone for every fold (or pair of folds) unless the model is fitted, and choose how it is read."""
         self.name, self.data = model_name(self.model), context.data
         self.folded = fold_model(context, self.model, pairs=pairs)
         self.reading, self.judged = make_reading(context, self.folded), model_words(context, self.folded)
 
     def states_of_fitted(self, context):
-        """What is said of the fitted rows, each by the clone that never saw its fold."""
+        """Predictions for the fitted rows, each by the clone that never saw its fold."""
         return self.folded.each_row(self.reading, self.data.raw(), context.folds)
 
     def tensor_at(self, X, folds):
@@ -182,7 +178,7 @@ class SegmentModel(AskedModel):
         return ModelRows(X, np.full(len(X), -1, dtype=np.intp))
 
     def states(self, rows):
-        """What is said of rows, each by the clone that never saw its fold."""
+        """Predictions for rows, each by the clone that never saw its fold."""
         return self.folded.each_row(self.reading, rows.X, rows.fold)
 
     def probabilities(self, rows):
@@ -207,7 +203,7 @@ class SegmentModel(AskedModel):
         yield self.reading.lengths(previous, last)
 
     def _ends(self, model, X, index):
-        """What is said of X[index], each row asked about once."""
+        """Predictions for X[index], each row asked about once."""
         rows, place = np.unique(index, return_inverse=True)
         return self.reading(model, X[rows])[place]
 
@@ -227,12 +223,13 @@ class SegmentModel(AskedModel):
     def neighbors(self, A, n_neighbors, supervision, steps_of):
         """Nearest fitted rows of rows A (None: of the fitted ones), evaluated along segments to candidates only.
 
+        One sub-segment finds three candidates for each neighbour that is wanted.
         ``steps_of(block)`` gives the squared steps of a slice of the rows to all fitted rows, None without.
         """
         own = A is None
         rows = self.fitted if own else self.new(A)
         n_fitted = len(self.fitted)
-        n_candidates = min(CANDIDATES * n_neighbors, n_fitted - own)
+        n_candidates = min(3 * n_neighbors, n_fitted - own)
         distances = np.empty((len(rows), n_neighbors), dtype=self.data.dtype)
         indices = np.empty((len(rows), n_neighbors), dtype=np.intp)
         ends = self.states(self.fitted)
@@ -284,8 +281,8 @@ class SegmentBlock:
         parts = []
         for rows in row_blocks(len(A), 8.0 * B.size, BATCH_BYTES):
             points = (1 - node) * A[rows][:, None] + node * B
-            said = self.posterior.reading(self.model, points.reshape(-1, B.shape[1]))
-            parts.append(said.reshape(*points.shape[:2], *said.shape[1:]))
+            predicted = self.posterior.reading(self.model, points.reshape(-1, B.shape[1]))
+            parts.append(predicted.reshape(*points.shape[:2], *predicted.shape[1:]))
         return np.concatenate(parts)
 
 

@@ -8,8 +8,8 @@ Of similarities, dissimilarities and objects (Schulz et al. 2017, sec. 6), a mac
 (``SVC(kernel="precomputed")``, ``KNeighborsClassifier(metric="precomputed")``) is fitted to the entries between the
 rows that it may see, and is asked with entries against these. Any other model takes objects as they are (a pipeline
 that compares them, a Gaussian process with a kernel of objects), or a row of a matrix by its entries against all fitted
-rows, as a vector (Pekalska & Duin 2005, chapter 4). Entries tell nothing of the target, so a fold that was left out is
-judged honestly either way.
+rows, as a vector (Pekalska & Duin 2005, chapter 4). Entries know nothing of the target, so a fold that was left out is
+predicted out of fold either way.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sklearn.utils.metaestimators import available_if
 
 from prismap._validation import changed, is_fitted
 from prismap.exceptions import InputError
-from prismap.metrics.entries import EntryRows
+from prismap.metrics.geometry import EntryRows
 from prismap.metrics.posteriors.base import Posterior
 from prismap.metrics.posteriors.gradients import as_doubles, has_gradient, log_gradients
 from prismap.target import RealTarget
@@ -34,12 +34,12 @@ from prismap.target import RealTarget
 
 def aligned_probabilities(model, X, classes):
     """The model's probabilities in the order of `classes`; a class it does not know gets none."""
-    found = np.asarray(ask(model, "predict_proba", X), dtype=np.float64)
+    answer = np.asarray(ask(model, "predict_proba", X), dtype=np.float64)
     known = [str(name) for name in model.classes_]
-    P = np.zeros((len(found), len(classes)))
+    P = np.zeros((len(answer), len(classes)))
     for k, name in enumerate(classes):
         if str(name) in known:
-            P[:, k] = found[:, known.index(str(name))]
+            P[:, k] = answer[:, known.index(str(name))]
     total = P.sum(axis=1, keepdims=True)
     if not total.all():
         raise InputError(
@@ -53,12 +53,12 @@ def aligned_gradients(model, X, classes):
     """Probabilities (n, C) in the order of `classes`, and their ``grad log p(c|x)`` (n, C, D); classes the model does
     not know have neither.
     """
-    P, found = aligned_probabilities(model, X, classes), ask_gradients(model, X)
+    P, gradients = aligned_probabilities(model, X, classes), ask_gradients(model, X)
     S = np.zeros((*P.shape, X.shape[1]))
     known = [str(name) for name in model.classes_]
     for k, name in enumerate(classes):
         if str(name) in known:
-            S[:, k] = found[:, known.index(str(name))]
+            S[:, k] = gradients[:, known.index(str(name))]
     if len(known) > len(classes):  # the classes of y share all the mass: log p' = log p - log sum p
         S -= np.einsum("nc,ncd->nd", P, S)[:, None]
     return P, S
@@ -119,7 +119,7 @@ def model_name(model):
 
 
 def check_model(model, *, classes):
-    """A model that can say what is needed of it."""
+    """Refuse a model that lacks what is needed of it."""
     if classes and not hasattr(model, "predict_proba"):
         raise InputError(
             f"posterior={model!r} must be a classifier with predict_proba. Wrap one without probabilities in "
@@ -270,14 +270,14 @@ def predicted_target(context, model):
     names = [str(name) for name in context.target.classes]
 
     def codes(one, rows):
-        found = [str(label) for label in ask(one, "predict", rows)]
-        unknown = sorted(set(found) - set(names))
+        labels = [str(label) for label in ask(one, "predict", rows)]
+        unknown = sorted(set(labels) - set(names))
         if unknown:
             raise InputError(
                 f"the model {model_name(model)} predicts {unknown[:8]}, which are none of y's classes {names[:8]}: it "
                 "was fitted on another target."
             )
-        return np.array([names.index(label) for label in found])
+        return np.array([names.index(label) for label in labels])
 
     return folded.each_row(codes, X, folds).astype(np.intp), folded
 
@@ -363,7 +363,7 @@ def innermost(model):
 def takes_entries(model):
     """Whether a model or a map takes entries of a matrix in the place of rows, as scikit-learn's tags say.
 
-    Not all estimators around others pass the tag on (``CalibratedClassifierCV`` does not): the inner one tells.
+    Not all estimators around others pass the tag on (``CalibratedClassifierCV`` does not), so the inner one counts.
     """
     model = innermost(model)
     own = hasattr(model, "__sklearn_tags__") and bool(get_tags(model).input_tags.pairwise)

@@ -22,7 +22,7 @@ def rule_of_thumb(X):
     """The width of Gaussian kernels that suits normal data: ``s (4 / (d + 2) n)^(1 / (d + 4))`` (Silverman 1986, 4.14).
 
     s^2 is the mean variance of the d columns of the n rows. In one dimension this is the ``h_rot = 1.06 s n^(-1/5)``
-    that the thesis names (Schulz 2017, sec. 2.4.1). Many columns make it wide.
+    of Schulz (2017, sec. 2.4.1). Many columns make it wide.
     """
     n, d = X.shape
     variances = mean_variance_axis(X, axis=0)[1] if sp.issparse(X) else np.var(X, axis=0, dtype=np.float64)
@@ -49,7 +49,7 @@ class Parzen(Posterior):
 
     References
     ----------
-    A. Schulz, J. Brinkrolf, B. Hammer (2017), eq. 4 and sec. 5. A. Schulz (2017), thesis, sec. 2.4.1. B. W. Silverman
+    A. Schulz, J. Brinkrolf, B. Hammer (2017), eq. 4 and sec. 5. A. Schulz (2017), sec. 2.4.1. B. W. Silverman
     (1986), Density estimation for statistics and data analysis, sec. 4.3.2.
 
     Examples

@@ -22,7 +22,7 @@ from prismap.metrics.segments import arc
 
 @dataclass(frozen=True)
 class StateRows:
-    """What is known at some rows, (n, ...); fold is -1 throughout: rows that were judged honestly need no pairing."""
+    """What is known at some rows, (n, ...); fold is -1 throughout, since it does not depend on the other row."""
 
     state: np.ndarray
     fold: np.ndarray
@@ -58,7 +58,7 @@ class StateBlock:
 
 @dataclass(frozen=True)
 class RootRows:
-    """Square roots of class probabilities (n, C) of some rows; fold is -1 throughout: honest rows need no pairing."""
+    """Square roots of class probabilities (n, C) of some rows; fold is -1 throughout, as in `StateRows`."""
 
     root: np.ndarray
     fold: np.ndarray
@@ -148,10 +148,8 @@ class RootBlock:
 
 def best_temperature(scores, codes):
     """The factor on the scores with the smallest log-loss."""
-    found = minimize_scalar(
-        lambda t: log_loss(softmax(np.exp(t) * scores), codes), bounds=(-2.0, 4.5), method="bounded"
-    )
-    return float(np.exp(found.x))
+    best = minimize_scalar(lambda t: log_loss(softmax(np.exp(t) * scores), codes), bounds=(-2.0, 4.5), method="bounded")
+    return float(np.exp(best.x))
 
 
 def softmax(scores):

@@ -14,7 +14,7 @@ c = 1..C are the C - 1 questions whether y is above c, which one class posterior
     d_t^2 = 1 / (C - 1) sum_c arc^2(P(y > c | x), P(y > c | x')),
 
 so that a distance grows with the number of thresholds that lie between two rows. Weights are the share of what is not
-known of a target beforehand that its posterior tells, out of fold; 0 if it tells nothing beyond chance.
+known of a target beforehand that its posterior explains, out of fold; 0 if that is not beyond chance.
 """
 
 from __future__ import annotations
@@ -37,8 +37,6 @@ from prismap.metrics.posteriors.trees import GROWN, Trees, fit_trees
 from prismap.metrics.segments import arc
 from prismap.target import RealTarget, SeveralTarget
 
-#: Rows whose pairs show how long distances are.
-LENGTH_ROWS = 300
 #: Posteriors of a column of classes by name.
 OF_CLASSES: dict[str, Any] = {"lssvm": LeastSquaresMachine, "trees": Trees}
 
@@ -66,7 +64,7 @@ def joint_lengths(one, two, terms, gaps):
 
 
 def gaps_by_element(one, two):
-    """``||r - r'||^2`` over the last axis, element by element: the same bits in any company."""
+    """``||r - r'||^2`` over the last axis, element by element: the same bits in any batch."""
     return sum(np.square(one[..., c] - two[..., c]) for c in range(one.shape[-1]))
 
 
@@ -81,10 +79,10 @@ def threshold_roots(roots):
     return np.sqrt(np.stack([above, 1 - above], axis=2)).reshape(len(roots), -1)
 
 
-def told_share(found, chance):
-    """(share, known): how much of the losses `chance` of rows the losses `found` leave out, and if beyond chance."""
-    gap, error = paired_gap(chance, found)
-    return float(max(1 - found.mean() / chance.mean(), 0.0)), gap > SIGNIFICANT * error
+def explained_share(losses, chance):
+    """(share, known): the share of the losses `chance` of rows that `losses` are below them, and if beyond chance."""
+    gap, error = paired_gap(chance, losses)
+    return float(max(1 - losses.mean() / chance.mean(), 0.0)), gap > SIGNIFICANT * error
 
 
 def weights_of(given, shares, known):
@@ -126,7 +124,7 @@ class Part:
         return rows.state[:, 0] if self.is_moments else self._roots(rows.root)
 
     def placed_columns(self, rows):
-        """The columns of new rows that are to be placed: the same bits in any company."""
+        """The columns of new rows that are to be placed: the same bits in any batch."""
         if self.is_moments:
             return self.posterior.new_states(rows)[:, 0]
         return self._roots(self.posterior.new_roots(rows))
@@ -159,8 +157,8 @@ class SeveralTargets(Posterior):
     Parameters
     ----------
     weights : "evidence", "equal" or array (n_targets,), default="evidence"
-        How much each target counts. By evidence: the share of its entropy, or variance, that is told out of fold, and 0
-        if that is not beyond chance; equal, if none is.
+        How much each target counts. By evidence: the share of its entropy, or variance, that is explained out of fold,
+        and 0 if that is not beyond chance; equal, if none is.
     classes : {"auto", "lssvm", "trees"}, default="auto"
         The posterior of classes.
     n_support : int or None, default=None
@@ -168,10 +166,10 @@ class SeveralTargets(Posterior):
 
     Attributes
     ----------
-    weights_, told_ : arrays (n_targets,)
-        The weights, which sum to 1, and the share of each target's entropy or variance that is told out of fold.
+    weights_, explained_ : arrays (n_targets,)
+        The weights, which sum to 1, and the share of each target's entropy or variance that is explained out of fold.
     known_ : array of bool (n_targets,)
-        Which targets are told beyond chance.
+        Which targets are predicted better than by chance.
     units_ : array (n_targets,)
         The mean squared length that each target's own metric has over pairs of rows.
 
@@ -203,8 +201,8 @@ class SeveralTargets(Posterior):
         contexts = [replace(context, target=column) for column in context.target.columns]
         self._take(context, [self._fit_one(one) for one in contexts])
         evidence = [self._evidence(*one) for one in zip(contexts, self.posteriors, strict=True)]
-        self.told_, self.known_ = (np.array(part) for part in zip(*evidence, strict=True))
-        self.weights_ = weights_of(self.weights, self.told_, self.known_)
+        self.explained_, self.known_ = (np.array(part) for part in zip(*evidence, strict=True))
+        self.weights_ = weights_of(self.weights, self.explained_, self.known_)
         self.units_ = np.array([mean_square(part, context.support) for part in self.parts])
         return self._hold(context)
 
@@ -234,13 +232,13 @@ class SeveralTargets(Posterior):
         return trees if log_loss(trees.fitted_probabilities[support], codes) < loss else machine
 
     def _evidence(self, context, one):
-        """The share of a target that is told out of fold, and whether that is beyond chance."""
+        """The share of a target that is explained out of fold, and whether that is beyond chance."""
         if isinstance(context.target, RealTarget):
             g = one.warps[0](context.numbers[context.support, 0])
-            return told_share(np.square(g - one.rows.state[context.support, 0, 0]), np.square(g - g.mean()))
+            return explained_share(np.square(g - one.rows.state[context.support, 0, 0]), np.square(g - g.mean()))
         codes = context.codes[context.support]
         frequencies = np.bincount(codes)[codes] / len(codes)
-        return told_share(log_losses(one.fitted_probabilities[context.support], codes), -np.log(frequencies))
+        return explained_share(log_losses(one.fitted_probabilities[context.support], codes), -np.log(frequencies))
 
     def _hold(self, context):
         self.rule, self.order = context.rule_at_rows(self.name), np.arange(context.data.n_rows_)
@@ -265,7 +263,7 @@ class SeveralTargets(Posterior):
         return self.rows.state
 
     def new_states(self, rows):
-        """The same of new rows that are to be placed: the same bits in any company."""
+        """The same of new rows that are to be placed: the same bits in any batch."""
         return np.concatenate([part.placed_columns(rows) for part in self.parts], axis=1)
 
     def pair_lengths(self, one, two):
@@ -289,8 +287,8 @@ class SeveralTargets(Posterior):
     def state(self):
         """The weights, and the arrays of each target's posterior under its number."""
         own = {
-            "joint_weights": self.weights_, "joint_told": self.told_, "joint_known": self.known_.astype(np.float64),
-            "joint_units": self.units_,
+            "joint_weights": self.weights_, "joint_told": self.explained_, "joint_units": self.units_,
+            "joint_known": self.known_.astype(np.float64),
         }  # fmt: skip
         for t, one in enumerate(self.posteriors):
             own |= {f"part{t}_{name}": value for name, value in one.state().items()}
@@ -302,7 +300,7 @@ class SeveralTargets(Posterior):
         columns = context.target.columns
         if any(one.shape != (len(columns),) or one.min() < 0 for one in numbers) or not numbers[0].any():
             raise ValueError("its weights do not go with its targets")
-        self.weights_, self.told_, known, self.units_ = numbers
+        self.weights_, self.explained_, known, self.units_ = numbers
         self.known_ = known > 0
         posteriors = []
         for t, column in enumerate(columns):
@@ -320,9 +318,9 @@ def joint_block(state_a, state_b, terms):
     return StateBlock(state_a, state_b, partial(joint_lengths, terms=terms, gaps=gaps_by_product))
 
 
-def mean_square(part, support):
+def mean_square(part, support, n_rows=300):
     """Mean squared length that a target's own metric has over the pairs of some support rows."""
-    some = np.unique(np.linspace(0, len(support) - 1, LENGTH_ROWS).astype(np.intp))
+    some = np.unique(np.linspace(0, len(support) - 1, n_rows).astype(np.intp))
     state, every = part.columns(part.posterior.rows.take(support[some])), slice(None)
     return float(np.mean(np.square(next(joint_block(state, state, terms_of([part], [1.0])).sub_lengths(every, every)))))
 
