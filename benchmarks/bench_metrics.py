@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 
 from prismap.metrics import FisherMetric, Parzen
 from prismap.metrics.posteriors.density import class_products
-from prismap.metrics.tiles import fill_pairs
+from prismap.metrics.segments import fill_pairs
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 SLOW_PAIRS = 40

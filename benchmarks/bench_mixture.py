@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist, pdist, squareform
 from prismap._costs import elastic_weights, stress_cost
 from prismap._optimise import minimize
 from prismap.metrics.dissimilarities import DISSIMILARITIES, dissimilarity
-from prismap.metrics.mixture import eigenvalue_weights, learn_mixture
+from prismap.metrics.mixture import AlternatingDescent, eigenvalue_weights, learn_mixture
 from prismap.metrics.mixture_costs import ElasticCost
 
 N_ROWS = 700
@@ -73,9 +73,8 @@ def cases(data_folder=None):
     W, start = elastic_weights(D), np.random.default_rng(0).normal(size=(len(X), 2))
 
     def mixture(n_weight_iter):
-        return learn_mixture(
-            matrices, weights, start, ElasticCost(), n_epochs=N_EPOCHS, max_iter=N_ITER, n_weight_iter=n_weight_iter
-        )
+        descent = AlternatingDescent(n_epochs=N_EPOCHS, max_iter=N_ITER, n_weight_iter=n_weight_iter)
+        return learn_mixture(matrices, weights, start, ElasticCost(), descent)
 
     def plain(max_iter):
         while max_iter > 0:

@@ -55,7 +55,7 @@ def line(name, rows, fit_rows, seed, permuted):
     figures = held_out(model.embedding_, y[model.fit_rows_], model.transform(X_held), y_held)
     told = {"stages": model.times_, "supervision": model.supervision_, "notes": model.notes_}
     told["metric"] = model.metric_.describe()
-    return fitted | clock | figures | told | {"iterations": model.parts_.story["n_iter"]}
+    return fitted | clock | figures | told | {"iterations": model.map_.story["n_iter"]}
 
 
 def main():

@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.files import make_rows
 from benchmarks.harness import clocked, on_its_own, peak_gb
 from prismap import PrisMap
-from prismap.embeddings import TSNE
+from prismap.embeddings import TSNE, GradientDescent
 from prismap.metrics import FisherMetric
 from prismap.neighbors import kneighbors
 from prismap.quality import knn_error
@@ -114,7 +114,7 @@ def whole_map(who, folder, n_rows):
         Y, story = np.asarray(model), {"n_iter": 750}
     else:
         model, seconds = clocked(lambda: PrisMap(fit_rows=len(X), random_state=0).fit(X, y))
-        Y, story = model.embedding_, model.parts_.story
+        Y, story = model.embedding_, model.map_.story
     peak = peak_gb()
     Z, place_seconds = clocked(lambda: np.asarray(model.transform(X_test)))
     return {
@@ -178,14 +178,14 @@ def one_settled(X, y, n_rows, tol, permuted):
     if permuted:
         rng = np.random.default_rng(0)
         y_fit, y_test = rng.permutation(y_fit), rng.permutation(y_test)
-    method = TSNE(tol=tol)
+    method = TSNE(descent=GradientDescent(tol=tol))
     model = PrisMap(method, supervision=0.8, mapping="fisher", random_state=0).fit(fit, y_fit)
     error = knn_error(model.transform(test), y_test, Y_fit=model.embedding_, y_fit=y_fit, n_neighbors=10)
     near = [kneighbors(A, 10).indices for A in (fit, model.embedding_)]
     kept = np.array([len(np.intersect1d(a, b)) / 10 for a, b in zip(*near, strict=True)])
     spread = 100 * np.sqrt(float(error) * (1 - float(error)) / len(test))
     return {
-        "n_iter": model.parts_.story["n_iter"], "accuracy": f"{100 * (1 - float(error)):.1f} ± {spread:.1f}",
+        "n_iter": model.map_.story["n_iter"], "accuracy": f"{100 * (1 - float(error)):.1f} ± {spread:.1f}",
         "kept": f"{kept.mean():.3f} ± {kept.std() / np.sqrt(len(kept)):.3f}",
     }  # fmt: skip
 

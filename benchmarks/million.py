@@ -61,7 +61,7 @@ def fit_ours(X, y, held, folder):
 
     checkpoint = folder / f"checkpoint-prismap-{len(X)}"
     model = PrisMap(fit_rows=len(X), random_state=0).fit(X, y, verbose=1, checkpoint=checkpoint)
-    yield {"stages": model.times_, "story": model.parts_.story, "metric": model.metric_.describe()}
+    yield {"stages": model.times_, "story": model.map_.story, "metric": model.metric_.describe()}
     placed, seconds = clocked(lambda: model.transform(held["X"]))
     yield {"place 10,000, CPU": round(seconds), **held_out(model.embedding_, y, placed, held["y"])}
     report, seconds = clocked(lambda: model.report(budget="quick"))
@@ -76,7 +76,7 @@ def fit_permuted(X, y, held, folder):
     y, y_held = rng.permutation(y), rng.permutation(held["y"])
     checkpoint = folder / f"checkpoint-permuted-{len(X)}"
     model = PrisMap(fit_rows=len(X), random_state=0).fit(X, y, verbose=1, checkpoint=checkpoint)
-    yield {"stages": model.times_, "story": model.parts_.story, "metric": model.metric_.describe()}
+    yield {"stages": model.times_, "story": model.map_.story, "metric": model.metric_.describe()}
     yield held_out(model.embedding_, y, model.transform(held["X"]), y_held)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.files import make_rows
 from benchmarks.harness import clocked, on_its_own, peak_gb
 from prismap import PrisMap
-from prismap.embeddings import TSNE
+from prismap.embeddings import TSNE, GradientDescent
 from prismap.metrics import FisherMetric
 
 BATCH = 100_000
@@ -58,7 +58,8 @@ def extended(n_rows, supervision):
     """
     warnings.simplefilter("ignore")
     X, y = make_rows(n_rows, 0)
-    method = TSNE(max_iter=20, tol=0)  # where the fitted rows lie does not matter here, and iterations take long
+    # Where the fitted rows lie does not matter here, and iterations take long.
+    method = TSNE(max_iter=20, descent=GradientDescent(tol=0))
     model = PrisMap(
         method, metric=FisherMetric(posterior="lssvm"), supervision=supervision, fit_rows=n_rows, random_state=0
     )

@@ -88,9 +88,7 @@ ROOMS = {
     "prismap.scale": "Files of any size",
     "prismap.tables": "Data files",
     "prismap.bundle": "Our files",
-    "prismap.page_data": "The data of a page",
-    "prismap.pages": "Pages of maps",
-    "prismap.explorer": "The page",
+    "prismap.page": "The page",
     "prismap.exceptions": "Errors and warnings",
 }
 

@@ -39,7 +39,7 @@ for name in ("north", "east", "south", "west"):
 
 m = PrisMap(data=Objects("edit"), perplexity=12, random_state=0).fit(strings, family)
 m.plot()
-print(f"{len(strings)} strings, {m.parts_.data.n_evaluations:,} comparisons")
+print(f"{len(strings)} strings, {m.map_.data.n_evaluations:,} comparisons")
 
 # %%
 # New strings
@@ -57,7 +57,7 @@ for name, place in zip(["from north", "from south", "a stranger"], Y, strict=Tru
 # %%
 # How much of it is true? Judging the map computes no comparison again:
 
-before = m.parts_.data.n_evaluations
+before = m.map_.data.n_evaluations
 print(textwrap.fill(m.report(n_permutations=2).verdict, 100))
-print(f"{m.parts_.data.n_evaluations - before} further comparisons")
+print(f"{m.map_.data.n_evaluations - before} further comparisons")
 plt.show()

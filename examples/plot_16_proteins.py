@@ -14,16 +14,17 @@ import textwrap
 
 import matplotlib.pyplot as plt
 import numpy as np
+from Bio.Align import substitution_matrices
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from prismap import PrisMap
 from prismap.comparisons import ComparisonMatrix, Objects
-from prismap.comparisons.blosum import AMINO_ACIDS, BLOSUM62
 from prismap.inspection import ModelView
 
 rng = np.random.default_rng(0)
-odds = np.exp(BLOSUM62[:20, :20] / 2)
+AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
+odds = np.exp(np.array(substitution_matrices.load("BLOSUM62").select(AMINO_ACIDS)) / 2)
 np.fill_diagonal(odds, 0)
 odds /= odds.sum(axis=1, keepdims=True)
 
@@ -46,7 +47,7 @@ for name, ancestor in ancestors.items():
 
 m = PrisMap(data=Objects("alignment"), perplexity=8, random_state=0).fit(proteins, family)
 m.plot()
-print(f"{len(proteins)} proteins, {m.parts_.data.n_evaluations:,} alignments")
+print(f"{len(proteins)} proteins, {m.map_.data.n_evaluations:,} alignments")
 
 # %%
 # The verdict, and the most typical protein of every family and cluster. No alignment is computed again for it.

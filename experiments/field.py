@@ -107,7 +107,7 @@ def our_map(X, y, new, seed, **params):
     """prismap, and in words what it took."""
     model = PrisMap(random_state=seed, **params).fit(X, y)
     taken = model.metric_.describe().split(",")[0] + " " if model.supervision_ else ""
-    mapping = {"KernelMap": "kernels", "VoteMap": "votes"}[type(model.parts_.mapping).__name__]
+    mapping = {"KernelMap": "kernels", "VoteMap": "votes"}[type(model.map_.mapping).__name__]
     return model.embedding_, model.transform(new), f"{taken}{model.supervision_:g}, {mapping}"
 
 

@@ -45,7 +45,7 @@ def outliers():
     X, y = toys.plate_in_ring()
     narrow, wide = SVC(gamma=20, C=100).fit(X, y), SVC(gamma=0.3).fit(X, y)
     return [
-        ("narrow kernels: an island for one row", ModelView.from_estimator(narrow, X, y, map=PCA(2))),
+        ("narrow kernels: a region for one row", ModelView.from_estimator(narrow, X, y, map=PCA(2))),
         ("wide kernels: the row is passed by", ModelView.from_estimator(wide, X, y, map=PCA(2))),
     ]
 

@@ -158,7 +158,7 @@ def is_unchanged_since(earlier):
 
     The explorer does not count: it shows maps, and no experiment asks it.
     """
-    library = ("src", ":(exclude)src/prismap/explorer")
+    library = ("src", ":(exclude)src/prismap/page")
     return bool(earlier) and git("diff", "--quiet", earlier, "--", *library) is not None
 
 

@@ -130,7 +130,7 @@ def seven_matrices(options):
         maps = [PrisMap(data=data, perplexity=PERPLEXITY, random_state=0) for data in (kind, how)]
         placed = [m.fit(X, y).embedding_ for m, X in zip(maps, (S, things), strict=True)]
         yield {
-            "objects": name, "n": len(S), "evaluations, % of n^2": percent(maps[1].parts_.data.n_evaluations, len(S)),
+            "objects": name, "n": len(S), "evaluations, % of n^2": percent(maps[1].map_.data.n_evaluations, len(S)),
             "bits of the published metric": same(*published),
             "its 1-NN error (in-sample), %": error(published[1], y, "precomputed"),
             "bits of the default map": same(*placed), "1-NN error on it (in-sample), %": error(placed[1], y),
@@ -176,7 +176,7 @@ def held_out_rows(how, things, classes, n, **params):
                                 ("permuted classes", shuffled, {})):  # fmt: skip
         m = PrisMap(data=how, fit_rows=n, random_state=0, **{**params, **more})
         _, seconds = timed(lambda m=m, y=target: m.fit(things[:n], y[:n]))
-        count, found = m.parts_.data.n_evaluations, m.parts_.story["neighbors"]
+        count, found = m.map_.data.n_evaluations, m.map_.story["neighbors"]
         Y = m.transform(things[n:])
         wrong = knn_error(Y, target[n:], Y_fit=m.embedding_, y_fit=target[:n], n_neighbors=10)
         yield {

@@ -43,7 +43,7 @@ from experiments.ledger import main
 from prismap.embeddings import LLE, MDS, MVU, TSNE, ElasticMDS, Isomap, NeRV
 from prismap.exceptions import PrismapWarning
 from prismap.inspection import OutOfSampleDisplay
-from prismap.mappings import DirectPlacement, KernelMap, VoteMap
+from prismap.mappings import DirectPlacement, KernelMap, MapCost, VoteMap
 from prismap.mappings.costs import MAP_COSTS
 from prismap.quality import q_local
 
@@ -192,7 +192,7 @@ def other_embeddings(options):
             Y = embedding.fit_transform(X[fitted])
             found.setdefault("fitted rows", []).append(float(q_local(X[fitted], Y)))
             maps = {"interpolation": KernelMap()}
-            maps |= {"trained by the cost": KernelMap(solver="cost", cost=cost)} if cost in MAP_COSTS else {}
+            maps |= {"trained by the cost": KernelMap(solver=MapCost(cost))} if cost in MAP_COSTS else {}
             for name, model in (maps | {"direct": DirectPlacement(cost), "vote": VoteMap()}).items():
                 Z = model.fit(X[fitted], Y).transform(X[new])
                 found.setdefault(name, []).append(float(q_local(X[new], Z)))

@@ -46,12 +46,12 @@ from experiments.common import load, processor_seconds, quietly
 from experiments.ledger import main
 from prismap import PrisMap
 from prismap.inspection import ModelView
-from prismap.inspection.held_out import compare, part
-from prismap.inspection.responses import Answer, Responder
-from prismap.inspection.surface import inverse_of
+from prismap.inspection.inverse import inverse_of
+from prismap.inspection.responses import Responder
+from prismap.inspection.tasks import Answer
 from prismap.learners import RSLVQ
 from prismap.metrics import FisherMetric
-from prismap.quality import correlation
+from prismap.quality.fidelity import correlation
 
 READING = """
 Fisher is better in all fifteen pairs. Rows of usps left out of *both* maps: 95.3 % against 92.7 % (ICPRAM 2013: 92 and
@@ -72,7 +72,7 @@ metric draws in extreme targets: 98.0 for the support vector regression with GTM
 
 Below the paper: the regression tree of set 2 (91.3 and 91.9 for 99; its output jumps, so a small error of the inverse
 becomes a large one of the output), and the tree on usps under labels (81.9 for 87.8). The complex machine of set 1 has
-an island around the astray row and no longer border otherwise, so the one claim marked NO is not seen in our rebuilt
+a region around the astray row and no longer border otherwise, so the one claim marked NO is not seen in our rebuilt
 set.
 """
 METHODS = ("tsne", "isomap", "mvu", "som", "gtm")
@@ -81,13 +81,13 @@ N_ROWS, N_FOLDS, N_STRICT = 1500, 10, 5
 
 def left_out_of_inverse(view, model, X, y, n_folds=N_FOLDS, inverse="auto"):
     """The thesis' figure: each fold left out of the inverse map only; all rows have their place on the map."""
-    responder, said = Responder(model, X, y), Answer(view.said, view.said_certainty)
+    responder, predicted = Responder(model, X, y), Answer(view.predicted, view.certainty)
     cut = StratifiedKFold if view.kind == "class" else KFold
     parts = []
-    for train, test in cut(n_folds, shuffle=True, random_state=0).split(X, view.said):
+    for train, test in cut(n_folds, shuffle=True, random_state=0).split(X, view.predicted):
         back = inverse_of(view.map, view.positions[train], np.asarray(X)[train], inverse)
         shown = responder(back(view.positions[test]))
-        parts.append(compare(part(said, test), shown, view.kind, len(view.classes)))
+        parts.append(view.task.compare(predicted.take(test), shown))
     figures = ("agreement", "certainty", "output", "signed_certainty")
     names = [name for name in figures if getattr(parts[0], name) is not None]
     return {name: 100 * float(np.mean([getattr(one, name) for one in parts])) for name in names}
@@ -99,7 +99,7 @@ def neighbor_certainty(view, n_neighbors=15):
     It needs no inverse: a certainty that differs between rows in one place cannot be shown by any picture of the map.
     """
     index = NearestNeighbors(n_neighbors=n_neighbors + 1).fit(view.positions).kneighbors(view.positions)[1][:, 1:]
-    return 100 * correlation(view.said_certainty, view.said_certainty[index].mean(axis=1))
+    return 100 * correlation(view.certainty, view.certainty[index].mean(axis=1))
 
 
 def rows_of(name, options, part=0):
@@ -165,8 +165,8 @@ def certainty_of_many_classes(options):
             row = {"set": name, "machine trained on": words, "agreement": found["agreement"], "r": found["certainty"]}
             row |= {"kernels: agreement": smooth["agreement"], "kernels: r": smooth["certainty"]}
             row["neighbours r"] = neighbor_certainty(view)
-            row["rows at margin 1, %"] = 100 * float(np.mean(np.abs(view.said_certainty - 1) < 0.02))
-            yield row | {"spread of certainty": float(view.said_certainty.std())}
+            row["rows at margin 1, %"] = 100 * float(np.mean(np.abs(view.certainty - 1) < 0.02))
+            yield row | {"spread of certainty": float(view.certainty.std())}
 
 
 def other_models(options):
@@ -223,7 +223,7 @@ def toy_claims(options):
         view = ModelView.from_estimator(model, X, y, map=PCA(2))
         astray = len(y) // 2 - 1
         says = f"set 1, {text}, PCA: faithful; astray row classified {'as it is labelled' if outlier else 'otherwise'}"
-        seen = (view.said[astray] == view.truth[astray]) == outlier and not view.misshown[astray]
+        seen = (view.predicted[astray] == view.truth[astray]) == outlier and not view.misshown[astray]
         claim(says, "99 / .99", view, model, X, y, lambda f, seen=seen: seen and f["agreement"] > 97)
         rows[-1]["border length"] = border_length(view)
     rows[-1]["holds"] = "yes" if rows[-2]["border length"] > 1.5 * rows[-1]["border length"] else "NO"
@@ -295,7 +295,7 @@ def shapes(svr, tree, X, y):
         steps = np.abs(np.diff(view.grid.value, axis=1)).ravel()
         row = {"set": f"set 2, {name}", "method": "shape", "distinct outputs": len(np.unique(view.grid.value))}
         row["largest step, % of range"] = 100 * float(steps.max() / np.ptp(view.grid.value))
-        row["outlier: target - output"] = float(y[-1] - view.said[-1])
+        row["outlier: target - output"] = float(y[-1] - view.predicted[-1])
         yield row
 
 

@@ -24,7 +24,7 @@ from sklearn.svm import SVC
 from experiments.common import load
 from experiments.ledger import main
 from prismap.exceptions import PrismapWarning
-from prismap.transfer import SharedEmbedding
+from prismap.transfer import Matching, SharedEmbedding
 
 READING = """
 The target is above the paper in every line but one: two linear components cannot hold the first four objects (nor those
@@ -63,7 +63,7 @@ FIRST, DRAWN = partial(coil, drawn=False), partial(coil, drawn=True)
 #: By part: title, how to load it, parameters.
 STUDIES = {
     "iris": [
-        ("linear, one-sided likelihood (eq. 5.3), PCA", iris, {"kind": "linear", "mutual": 0.0}),
+        ("linear, one-sided likelihood (eq. 5.3), PCA", iris, {"kind": "linear", "matching": Matching(mutual=0.0)}),
         ("linear, ours, PCA", iris, {"kind": "linear"}),
         ("linear, ours, LDA (source labels)", iris, {"kind": "linear", "source": "lda"}),
     ],

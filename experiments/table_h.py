@@ -20,8 +20,7 @@ import numpy as np
 from experiments.common import load
 from experiments.ledger import file_name, main
 from prismap.embeddings import ElasticMDS, Isomap
-from prismap.metrics.dissimilarities import DISSIMILARITIES, dissimilarity, smallest_connected
-from prismap.metrics.mixture import MixtureMetric
+from prismap.metrics import DISSIMILARITIES, AlternatingDescent, MixtureMetric, dissimilarity
 from prismap.quality import knn_error, knn_nrmse
 
 READING = """
@@ -120,13 +119,15 @@ def study(name, folder, quick):
     X, y, images = rows_and_images(name, folder, quick)
     matrices = tuple(np.maximum(dissimilarity(measure, X), 0.0) for measure in NAMES)
     n_random = 2 if quick else 5
-    common = {"random_state": 0, **({"n_epochs": 3, "max_iter": 40} if quick else {})}
+    steps = {"n_epochs": 3, "max_iter": 40} if quick else {}
+    common = {"random_state": 0, "descent": AlternatingDescent(**steps)}
     plain = ElasticMDS(metric="precomputed", n_init=1 + n_random, random_state=0).fit(matrices[0])
-    paper = {"scale": None, "solver": "scg", "n_weight_iter": 1, "init": "eigenvalues", "n_init": 1 + n_random}
+    published = AlternatingDescent(solver="scg", n_weight_iter=1, **steps)
+    paper = {"scale": None, "init": "eigenvalues", "n_init": 1 + n_random, "random_state": 0, "descent": published}
     others = {"n_init": 2, **common}
     runs = {
-        "as published (raw matrices, SCG)": MixtureMetric(matrices, **paper, **common),
-        "as published, values below zero kept": MixtureMetric(NAMES, negative="keep", **paper, **common),
+        "as published (raw matrices, SCG)": MixtureMetric(matrices, **paper),
+        "as published, values below zero kept": MixtureMetric(NAMES, negative="keep", **paper),
         "ours": MixtureMetric(matrices, **common),
         "ours, no negative weights": MixtureMetric(matrices, allow_negative=False, **common),
         "eigenvalues alone": MixtureMetric(matrices, init="eigenvalues", n_init=1, **common),
@@ -154,7 +155,7 @@ def figures(name, y, plain, runs):
     error = f"mean relative error {100 * np.sqrt(2 * plain.stress_ / (n * (n - 1))):.1f} %"
     yield row("stress, plain elastic MDS", "-", f"{plain.stress_:.0f}", f"{error}; {NOTES[name]}")
     yield row("  spread of random starts", "same map", spread(plain.start_stress_[1:]))
-    yield row("  smallest k of Isomap", k_plain, smallest_connected(plain.metric_.pairwise()))
+    yield row("  smallest k of Isomap", k_plain, smallest_k(plain.metric_.pairwise()))
     if y is not None:
         yield row("  map judged by what it was not shown", "-", judge(name, plain.embedding_, y))
         yield row("  Isomap judged likewise", "-", judge(name, isomap_of(plain.metric_.pairwise()), y))
@@ -176,7 +177,7 @@ def figures(name, y, plain, runs):
         yield row("  largest weights", dominant if published else "-", leading(metric.weights_))
         if published:
             yield row("  largest lambda", "-", leading(metric.start_weights_))
-            yield row("  smallest k of Isomap", k_learnt, smallest_connected(metric.pairwise()))
+            yield row("  smallest k of Isomap", k_learnt, smallest_k(metric.pairwise()))
         if y is not None:
             yield row("  map judged by what it was not shown", "-", judge(name, metric.positions_, y))
             if published or title == "ours":
@@ -189,6 +190,11 @@ def figures_of_cost(name, y, title, metric, row):
     yield row("  largest weights", "-", leading(metric.weights_))
     if y is not None:
         yield row("  map judged by what it was not shown", "-", judge(name, metric.positions_, y))
+
+
+def smallest_k(D):
+    """The smallest number of neighbours that connects all rows."""
+    return Isomap(metric="precomputed").fit(D).n_neighbors_
 
 
 def isomap_of(D):

@@ -52,7 +52,7 @@ from prismap.embeddings import KernelDiscriminant
 from prismap.exceptions import PrismapWarning
 from prismap.inspection import FisherDisplay, ModelView
 from prismap.learners import GMLVQ, LGMLVQ, RSLVQ
-from prismap.metrics import FisherMetric, SimilarityMetric, comparison_weights
+from prismap.metrics import FisherMetric, MixtureCost, SimilarityMetric, comparison_weights
 from prismap.metrics.posteriors import Parzen
 from prismap.quality import chance_error
 
@@ -250,7 +250,8 @@ def words(options):
         "length": Objects(other_length, "dissimilarity", n_jobs=1),
     }
     for cost in ("elastic", "tsne", "nerv", "isomap"):
-        found = comparison_weights(comparisons, strings, cost=cost, perplexity=10, n_starts=3, random_state=0)
+        numbered = MixtureCost(cost, perplexity=10)
+        found = comparison_weights(comparisons, strings, cost=numbered, n_starts=3, random_state=0)
         row = {"cost": cost, "1-NN error": error(found.positions, groups)}
         for name, weight in found.weights.items():
             row[name] = f"{weight:.2f} +- {found.spread[name]:.2f}"

@@ -35,7 +35,7 @@ def table(folder):
             lambda folder: FisherDisplay.from_estimator(FisherMetric(random_state=0).fit(X[:, :2], Y)),
             "FisherDisplay(rows=array (150, 2)",
         ),
-        (lambda folder: PrisMap(random_state=0).fit(X, Y).parts_, "MapParts(rows=array (150, 4)"),
+        (lambda folder: PrisMap(random_state=0).fit(X, Y).map_, "rows=array (150, 4)"),
         (table, "Table(columns=dict of 4, n_rows=150"),
     ],
 )

@@ -19,7 +19,7 @@ from prismap.tables import (
     table_from_frame,
 )
 from prismap.tables.column import text_column
-from prismap.tables.copies import copied_rows
+from prismap.tables.learning import copied_rows
 
 pa = pytest.importorskip("pyarrow")
 
@@ -266,8 +266,8 @@ def test_amounts_become_numbers(levels, numbers):
     X = encoding.apply(rows).X
     np.testing.assert_allclose(X[:, 0], [*numbers, NAN])
     longest = max(levels, key=lambda level: (len(level), level))
-    said = f"column 'price' holds amounts: {longest!r} is used as {numbers[levels.index(longest)]:.15g} "
-    assert any(note.startswith(said) and "use=['price']" in note for note in notes)
+    beginning = f"column 'price' holds amounts: {longest!r} is used as {numbers[levels.index(longest)]:.15g} "
+    assert any(note.startswith(beginning) and "use=['price']" in note for note in notes)
     again = TableEncoding.from_dict(json.loads(json.dumps(encoding.to_dict())))
     np.testing.assert_array_equal(again.apply(rows).X, X)
     np.testing.assert_array_equal(again.apply(table_of(price=[2.5], x=[1.0])).X, [[2.5, 1.0]])  # as a number, later
@@ -323,8 +323,8 @@ def test_times_become_hours(levels, hours):
     X = encoding.apply(rows).X
     np.testing.assert_allclose(X[:4, 0], [*hours, NAN], rtol=1e-12)
     longest = max(levels, key=lambda level: (len(level), level))
-    said = f"column 'at' holds times: {longest!r} is used as {hours[levels.index(longest)]:.5g} "
-    assert any(note.startswith(said) and "use=['at']" in note for note in notes)
+    beginning = f"column 'at' holds times: {longest!r} is used as {hours[levels.index(longest)]:.5g} "
+    assert any(note.startswith(beginning) and "use=['at']" in note for note in notes)
     again = TableEncoding.from_dict(json.loads(json.dumps(encoding.to_dict())))
     np.testing.assert_array_equal(again.apply(rows).X, X)
     np.testing.assert_array_equal(again.shown(rows)["at"], X[:, 0])
@@ -354,8 +354,8 @@ def test_later_times_must_be_written_alike():
 
 
 def test_levels_that_differ_in_case_or_blanks_are_said():
-    told = "levels of column 'plan' that differ only in case or blanks are kept apart: 'A' and 'a'; 'Pro' and 'p ro'"
-    assert told in learn_encoding(table_of(plan=["a", "A", "Pro", "p ro", "x"] * 2))[1]
+    note = "levels of column 'plan' that differ only in case or blanks are kept apart: 'A' and 'a'; 'Pro' and 'p ro'"
+    assert note in learn_encoding(table_of(plan=["a", "A", "Pro", "p ro", "x"] * 2))[1]
     assert not any("kept apart" in note for note in learn_encoding(table_of(plan=["a", "b"] * 2))[1])
 
 
@@ -389,8 +389,8 @@ def test_a_few_extreme_values_that_set_a_scale_are_said():
     price[[3, 90]] = 1e5, 2e5
     flat[0] = 1e300
     table = table_of(price=price, size=rng.normal(size=200), skewed=np.exp(rng.normal(size=200)), flat=flat)
-    said = [note for note in learn_encoding(table)[1] if "far out" in note]
-    assert said == [
+    far_out = [note for note in learn_encoding(table)[1] if "far out" in note]
+    assert far_out == [
         "2 of 200 values of column 'price' lie far out and set its scale: the others hardly count (show=['price'] "
         "keeps it out of the map; a logarithm may help)"
     ]

@@ -38,7 +38,7 @@ def test_a_folder_is_the_files_below_one_another(frame, folder, tmp_path):
     frame.to_parquet(tmp_path / "whole.parquet", index=False)
     together, whole = read_table(folder, Roles("label")), read_table(tmp_path / "whole.parquet", Roles("label"))
     assert together.n_rows == whole.n_rows == 60
-    assert together.target.tolist() == whole.target.tolist() == frame["label"].tolist()
+    assert together.target.tolist() == whole.target.tolist() == ["x", "y", None] * 20
     for name in "abcd":
         assert together.columns[name].dtype == np.float32
         np.testing.assert_array_equal(together.columns[name], frame[name])
@@ -108,7 +108,7 @@ def test_columns_are_learnt_a_few_at_a_time(frame, monkeypatch):
     learn = learning._learn_numbers
     monkeypatch.setattr(learning, "_learn_numbers", lambda block, *a: widths.append(block.shape[1]) or learn(block, *a))
     monkeypatch.setattr(learning, "BLOCK_BYTES", 2 * 60 * 8 * learning.COPIES)
-    found, _ = learn_encoding(table, roles=Roles("label"))
+    learnt, _ = learn_encoding(table, roles=Roles("label"))
     assert widths == [2, 2]
-    for one, other in zip(found.columns, expected.columns, strict=True):
+    for one, other in zip(learnt.columns, expected.columns, strict=True):
         np.testing.assert_allclose([*one.center, one.scale], [*other.center, other.scale], rtol=1e-12)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from prismap._validation import encode_classes
 from prismap.bundle import write_map
 from prismap.exceptions import InputError
-from prismap.explorer.folder import load_folder
+from prismap.page.folder import load_folder
 from prismap.tables import Roles, read_batches, read_table
 
 pa = pytest.importorskip("pyarrow")
@@ -126,10 +126,10 @@ def test_codes_with_zeros_or_points_keep_them(tmp_path, name):
     assert read_table(tmp_path / name, Roles(ids="k")).ids.tolist() == codes
     table = read_table(tmp_path / name, Roles(target="k"))
     assert table.target.tolist() == codes
-    told = [note for note in table.notes if "'01' and '1'" in note or "'1' and '01'" in note]
+    notes = [note for note in table.notes if "'01' and '1'" in note or "'1' and '01'" in note]
     assert len(encode_classes(table.target, 5)[0]) == 5
     assert name in ("t.parquet", "t.feather", "t.arrow", "t.npz") or any("several ways" in note for note in table.notes)
-    assert not told or "target_kind='real'" in told[0]
+    assert not notes or "target_kind='real'" in notes[0]
 
 
 def test_decimal_keys_are_exact(tmp_path):

@@ -52,22 +52,22 @@ class Dataset:
 def test_each_entry_of_a_vector_becomes_a_column(table, kind, tmp_path):
     if kind == "file":
         pq.write_table(table, tmp_path / "t.parquet")
-        found = read_table(tmp_path / "t.parquet", Roles("label"))
+        given = read_table(tmp_path / "t.parquet", Roles("label"))
     else:
         made = {
             "arrow": table, "pandas": table.to_pandas(), "polars": pl.from_arrow(table), "relation": Relation(table),
             "dataset": Dataset(table),
         }[kind]  # fmt: skip
         assert is_frame(made)
-        found = table_from_frame(made, Roles("label"))
+        given = table_from_frame(made, Roles("label"))
     for name in ("embedding", "lists"):
-        entries = np.column_stack([found.columns[f"{name}:{place}"] for place in (1, 2, 3, 4)])
+        entries = np.column_stack([given.columns[f"{name}:{place}"] for place in (1, 2, 3, 4)])
         # As they are stored; the numbers of Python's lists have double precision.
         assert entries.dtype == (np.float64 if name == "lists" else np.float32)
         np.testing.assert_array_equal(entries, E.astype(np.float64))
-    assert isinstance(found.columns["ragged"], TextColumn)
-    assert isinstance(found.columns["words"], TextColumn)
-    assert found.target.tolist() == ["a"] * 15 + ["b"] * 15 + ["c"] * 15
+    assert isinstance(given.columns["ragged"], TextColumn)
+    assert isinstance(given.columns["words"], TextColumn)
+    assert given.target.tolist() == ["a"] * 15 + ["b"] * 15 + ["c"] * 15
 
 
 def test_a_map_of_embeddings_takes_later_files(table, tmp_path):
@@ -84,6 +84,6 @@ def test_a_map_of_embeddings_takes_later_files(table, tmp_path):
 
 
 def test_a_shown_vector_is_not_taken_apart(table):
-    found = table_from_frame(table, Roles("label", show=("lists",), drop=("embedding",)))
-    assert isinstance(found.columns["lists"], TextColumn)
-    assert not any(name.startswith("embedding") for name in found.columns)
+    given = table_from_frame(table, Roles("label", show=("lists",), drop=("embedding",)))
+    assert isinstance(given.columns["lists"], TextColumn)
+    assert not any(name.startswith("embedding") for name in given.columns)

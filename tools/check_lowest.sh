@@ -10,7 +10,7 @@ tests=("$@")
 if [ ${#tests[@]} -eq 0 ]; then
   tests=(tests/metrics/test_fisher.py tests/neighbors tests/embeddings/test_tsne.py tests/mappings/test_kernel_map.py
     tests/map/test_placing.py tests/map/test_prismap.py tests/test_bundle.py tests/hardening
-    tests/explorer tests/scale/test_run.py tests/scale/test_cluster.py tests/scale/test_lazy.py
+    tests/page tests/scale/test_run.py tests/scale/test_cluster.py tests/scale/test_lazy.py
     tests/contracts/test_rooms.py tests/contracts/test_estimators.py)
 fi
 

@@ -24,7 +24,7 @@ PATHS = [str(ROOT / "src"), str(ROOT / "tests")]
 SERVER = """
 import sys
 from hardening.asking import Abilities, small_page
-from prismap.explorer.serve import serve
+from prismap.page import serve
 serve(small_page(), compute=Abilities(), folder=sys.argv[1], open_browser=False,
       announce=lambda address: print(address, flush=True))
 """

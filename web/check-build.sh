@@ -8,8 +8,8 @@ npx --no-install tsc --noEmit
 out="$(mktemp -d)"
 trap 'rm -rf "$out"' EXIT
 npx --no-install vite build --outDir "$out" --emptyOutDir --logLevel warn
-if ! diff -rq "$out" ../src/prismap/explorer/static; then
-  echo "src/prismap/explorer/static is not what web/ builds: run 'make web' and commit the result." >&2
+if ! diff -rq "$out" ../src/prismap/page/static; then
+  echo "src/prismap/page/static is not what web/ builds: run 'make web' and commit the result." >&2
   exit 1
 fi
 echo "the committed page is what web/ builds"

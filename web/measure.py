@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from playwright.sync_api import sync_playwright
 
-from prismap.explorer import Layer, PageData, Target, write_html
+from prismap.page import Layer, PageData, Target, write_html
 
 FLAGS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-background-networking"]
 RECORD = """() => { window.frames_ = []; let last = performance.now(); window.recording = true;
@@ -25,7 +25,7 @@ RECORD = """() => { window.frames_ = []; let last = performance.now(); window.re
   requestAnimationFrame(tick); }"""
 SERVE = """
 import sys
-from prismap.explorer import serve
+from prismap.page import serve
 serve(sys.argv[1], open_browser=False, announce=lambda address: print(address, flush=True))
 """
 

@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config";
 // One ES module with its style inside: the HTML file, the live explorer and the notebook widget all load this.
 export default defineConfig({
   build: {
-    outDir: "../src/prismap/explorer/static",
+    outDir: "../src/prismap/page/static",
     emptyOutDir: true,
     target: "es2022",
     modulePreload: false,

@@ -16,8 +16,8 @@ _LAZY = {
     "judge": "prismap.judging",
 }  # fmt: skip
 _ROOMS = (
-    "bundle", "comparisons", "embeddings", "exceptions", "explorer", "inspection", "judging", "learners", "mappings",
-    "metrics", "neighbors", "page_data", "pages", "quality", "relevance", "scale", "tables", "transfer",
+    "bundle", "comparisons", "embeddings", "exceptions", "inspection", "judging", "learners", "mappings",
+    "metrics", "neighbors", "page", "quality", "relevance", "scale", "tables", "transfer",
 )  # fmt: skip
 
 __all__ = ["InputError", "MapReport", "PrisMap", "__version__", "judge"]
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
         bundle,
         embeddings,
         exceptions,
-        explorer,
         inspection,
         judging,
         learners,
         mappings,
         metrics,
         neighbors,
+        page,
         quality,
         relevance,
         scale,

@@ -1,7 +1,7 @@
-"""Affinities of rows from their distances: a Gaussian a row, as wide as the wanted perplexity asks.
+"""Affinities of rows from their distances: one Gaussian per row, as wide as the perplexity asks.
 
 p_{j|i} = exp(-d_ij^2 / 2 sigma_i^2) / sum_k exp(-d_ik^2 / 2 sigma_i^2), with sigma_i such that the entropy of p_{.|i}
-is log(perplexity) (thesis 2.2.1 and eq. 4.1). Perplexity is the number of neighbours a row effectively has.
+is log(perplexity) (Schulz 2017, sec. 2.2.1 and eq. 4.1). Perplexity is the number of neighbours a row effectively has.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def bandwidths(D2, perplexity):
 
 
 def mean_bandwidth(D2, perplexity):
-    """The mean of the `bandwidths`, and 1 for data in which all rows are one point."""
+    """The mean of the `bandwidths`, and 1 for data in which all rows are equal."""
     return float(bandwidths(D2, perplexity).mean()) or 1.0
 
 
@@ -117,7 +117,7 @@ def pair_affinities(D2, perplexity):
 
 
 def joint_affinities(distances, indices, perplexity):
-    """Symmetric affinities that sum to one, sparse: p_ij = (p_{j|i} + p_{i|j}) / 2n (thesis 2.2.1).
+    """Symmetric affinities that sum to one, sparse: p_ij = (p_{j|i} + p_{i|j}) / 2n (Schulz 2017, 2.2.1).
 
     `distances` and `indices`, both (n, k), are the neighbours of each row, as `kneighbors` returns them.
     """
@@ -128,7 +128,7 @@ def joint_affinities(distances, indices, perplexity):
     return sp.csr_matrix(symmetrised(P))
 
 
-def lower_perplexity(perplexity, n_rows, *, what="rows"):
+def lower_perplexity(perplexity: float, n_rows: int, *, what: str = "rows") -> float:
     """The perplexity, or the (n - 1) / 3 that n rows allow, with a warning."""
     most = max(1.0, (n_rows - 1) / 3)
     if perplexity > most:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from prismap._locks import replace_path
 from prismap.exceptions import InputError
 
 #: Seconds between two writings of a state that changes all the time.
@@ -71,7 +72,7 @@ class Checkpoint:
             np.savez(file, key=np.array(self.key), **state)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(new, self.path)
+        replace_path(new, self.path)
         self._last = time.monotonic()
 
     def is_due(self) -> bool:

@@ -39,7 +39,7 @@ def tsne_cost(
 ) -> tuple[float, Array]:
     """t-SNE, exact, over all pairs: KL(P || Q), and t-NeRV: gamma KL(P || Q) + (1 - gamma) KL(Q || P).
 
-    q_ij = w_ij / Z, w_ij = (1 + |y_i - y_j|^2)^-1, Z the sum of all w (thesis 2.2.1; gamma as in eq. 4.3). P is
+    q_ij = w_ij / Z, w_ij = (1 + |y_i - y_j|^2)^-1, Z the sum of all w (Schulz 2017, 2.2.1; gamma as in eq. 4.3). P is
     symmetric with a zero diagonal; for gamma = 1 its sum m may differ from 1. In the second term affinities are at
     least `SMALLEST_AFFINITY`. The gradient is 4 sum_j f_ij w_ij (y_i - y_j), with
     f_ij = gamma (p_ij - m q_ij) + (1 - gamma) q_ij (KL(Q || P) - log(q_ij / p_ij)).
@@ -71,7 +71,7 @@ def tsne_cost(
 
 
 def nerv_cost(Y: Array, P: Array, sigma: Array, *, gamma: float = 0.5) -> tuple[float, Array]:
-    """NeRV: gamma sum_i KL(p_.|i || q_.|i) + (1 - gamma) sum_i KL(q_.|i || p_.|i) (thesis eq. 4.3).
+    """NeRV: gamma sum_i KL(p_.|i || q_.|i) + (1 - gamma) sum_i KL(q_.|i || p_.|i) (Schulz 2017, eq. 4.3).
 
     q_{j|i} is proportional to exp(-|y_i - y_j|^2 / 2 sigma_i^2) (eq. 4.2); the rows of P sum to one, with a zero
     diagonal. With gamma = 1 this is the cost of SNE. In log p, affinities are at least `SMALLEST_AFFINITY`.

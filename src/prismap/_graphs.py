@@ -1,13 +1,20 @@
-"""Neighbour graphs: edges from neighbours, whether they connect all rows, and the lengths of paths along them."""
+"""Neighbour graphs: edges from neighbours, whether they connect all rows, and the lengths of paths along them.
+
+A graph is a symmetric sparse matrix of lengths. A stored zero is an edge of length zero, between copies of a row, and
+not a missing edge. scipy's searches for paths and for components read it so. Its element-wise functions of two sparse
+matrices and its spanning tree drop stored zeros, so lengths never go through them.
+"""
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree, shortest_path
 
 from prismap._blocks import require_memory
-from prismap._search import check_n_neighbors
+from prismap._search import check_n_neighbors, smallest
 from prismap.exceptions import InputError
 
 
@@ -26,7 +33,7 @@ def neighbour_edges(distances, indices):
 
 
 def edge_graph(edges, n_rows):
-    """Symmetric sparse matrix of edge lengths; edges of length zero (duplicated rows) stay edges."""
+    """The graph of undirected edges ``(i, j, length)``."""
     i, j, length = edges
     rows, columns, values = np.r_[i, j], np.r_[j, i], np.r_[length, length]
     order = np.lexsort((columns, rows))
@@ -34,9 +41,35 @@ def edge_graph(edges, n_rows):
     return sp.csr_array((values[order], columns[order], starts), shape=(n_rows, n_rows))
 
 
-def geodesics(graph, indices=None):
-    """Lengths of the shortest paths along an undirected graph, from all rows or from those in `indices`."""
-    return shortest_path(graph, method="D", directed=True, indices=indices)
+def neighbour_graph(distances, indices):
+    """The graph that joins each row to its neighbours."""
+    return edge_graph(neighbour_edges(distances, indices), len(indices))
+
+
+def geodesics(graph, indices=None, *, predecessors=False):
+    """Lengths of the shortest paths along a graph, from all rows or from those in `indices`.
+
+    With `predecessors` also the row before each row on its path, negative where there is none.
+    """
+    return shortest_path(graph, method="D", directed=True, indices=indices, return_predecessors=predecessors)
+
+
+def complete_geodesics(D):
+    """The same along the complete graph with edge lengths D, of two ways the shorter (Floyd and Warshall)."""
+    D = np.minimum(D, D.T).astype(np.float64)
+    through = np.empty_like(D)
+    for k in range(len(D)):
+        np.minimum(D, np.add(D[:, k, None], D[k], out=through), out=D)
+    return D
+
+
+def paths_through(D, n_neighbors, lengths):
+    """``min_k (D_ik + lengths_kj)`` over the smallest D_ik: into the graph by one of the nearest rows, then on."""
+    near, columns = smallest(D, n_neighbors)
+    shortest = near[:, :1] + lengths[columns[:, 0]]
+    for k in range(1, near.shape[1]):
+        np.minimum(shortest, near[:, k : k + 1] + lengths[columns[:, k]], out=shortest)
+    return shortest
 
 
 def parts_of(indices, *, closed=False):
@@ -75,22 +108,16 @@ def connected_neighbours(metric, n_rows, n_neighbors, *, least=1, closed=False):
         raise InputError(
             f"The neighbour graph with n_neighbors={n_neighbors} falls into {n_parts} {what}: {describe(part)}. "
             f"Raise n_neighbors to {enough}, the smallest number that connects all rows, set n_neighbors='auto', "
-            "or embed the parts one by one."
+            "or take the parts one by one."
         )
     return distances, indices
 
 
 def smallest_connected(metric, n_rows, *, least=1, closed=False):
     """Neighbours for the smallest number, not below `least`, that connects all rows: doubling, then bisection."""
-    least = min(least, n_rows - 1)
-    k = min(max(least, 8), n_rows - 1)
-    while True:
-        require_memory(16.0 * n_rows * k, f"A graph of {k} neighbours a row", "Remove the outliers, or use fewer rows.")
-        distances, indices = metric.kneighbors(None, k)
-        if k == n_rows - 1 or parts_of(indices, closed=closed)[0] == 1:
-            break
-        least, k = k + 1, min(2 * k, n_rows - 1)
-    low, high = least, k
+    start = max(least, 8)
+    distances, indices, low = until_connected(partial(metric.kneighbors, None), n_rows, start, closed=closed)
+    low, high = max(low, min(least, n_rows - 1)), indices.shape[1]
     while low < high:
         middle = (low + high) // 2
         if parts_of(indices[:, :middle], closed=closed)[0] == 1:
@@ -98,6 +125,23 @@ def smallest_connected(metric, n_rows, *, least=1, closed=False):
         else:
             low = middle + 1
     return distances[:, :low], indices[:, :low]
+
+
+def until_connected(kneighbors, n_rows, n_neighbors, *, closed=False):
+    """Neighbours ``(distances, indices, fewest)``, whose number is doubled from `n_neighbors` on until they connect.
+
+    kneighbors : ``kneighbors(k)``, distances and indices of the k nearest rows of each row.
+    fewest : no smaller number that was tried connects all rows, so none below this does.
+    """
+    k, fewest = min(n_neighbors, n_rows - 1), 1
+    while True:
+        require_memory(
+            16.0 * n_rows * k, f"A graph of {k} neighbours per row", "Remove the outliers, or use fewer rows."
+        )
+        distances, indices = kneighbors(k)
+        if k == n_rows - 1 or parts_of(indices, closed=closed)[0] == 1:
+            return distances, indices, fewest
+        k, fewest = min(2 * k, n_rows - 1), k + 1
 
 
 def bridged_edges(metric, n_rows, n_neighbors):

@@ -1,6 +1,6 @@
 """The one way to minimise smooth functions: scipy's L-BFGS, or scaled conjugate gradients (Moller 1993).
 
-Variables have any shape; the end of a run comes with its story.
+Variables have any shape; a run ends with its value, its number of iterations and the reason why it ended.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ def minimize(fun, x, *, max_iter=300, tol=1e-6, callback=None, done=0, solver="l
         return callback is not None and callback(done + iteration, value, x.reshape(shape).copy())
 
     if solver == "scg":
-        found = scaled_conjugate_gradients(flat, x.ravel(), max_iter=max_iter, tol=tol, callback=watch)
+        minimum = scaled_conjugate_gradients(flat, x.ravel(), max_iter=max_iter, tol=tol, callback=watch)
     else:
-        found = lbfgs(flat, x.ravel(), max_iter=max_iter, tol=tol, callback=watch, **options)
-    return Minimum(found.x.reshape(shape), found.value, found.n_iter, found.stop_reason)
+        minimum = lbfgs(flat, x.ravel(), max_iter=max_iter, tol=tol, callback=watch, **options)
+    return Minimum(minimum.x.reshape(shape), minimum.value, minimum.n_iter, minimum.stop_reason)
 
 
 def lbfgs(
@@ -79,9 +79,9 @@ def lbfgs(
         "maxiter": max_iter, "maxfun": n_evaluations or 10 * max_iter, "maxcor": memory,
         "ftol": 0.0 if relative else tol, "gtol": 0.0 if relative else gradient_tol,
     }  # fmt: skip
-    found = scipy_minimize(fun, x, jac=True, method="L-BFGS-B", callback=watch, bounds=bounds, options=options)
+    result = scipy_minimize(fun, x, jac=True, method="L-BFGS-B", callback=watch, bounds=bounds, options=options)
     # Status 1 is the limit; 2 is a line search without progress, which at the precision of the value is convergence.
-    return Minimum(found.x, float(found.fun), done, reason or ("max_iter" if found.status == 1 else "converged"))
+    return Minimum(result.x, float(result.fun), done, reason or ("max_iter" if result.status == 1 else "converged"))
 
 
 def scaled_conjugate_gradients(fun, x, *, max_iter, tol, callback):

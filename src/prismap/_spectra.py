@@ -92,7 +92,7 @@ def _search(G, n_pairs, rng):
 
 
 def fix_signs(vectors):
-    """Columns turned so that their entry of largest size is positive: eigenvectors know no sign, results should."""
+    """Columns turned so that their entry of largest size is positive: the sign of an eigenvector is arbitrary."""
     largest = np.abs(vectors).argmax(axis=0)
     return vectors * np.where(vectors[largest, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
 

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prismap._blocks import require_memory
+from prismap._locks import replace_path
 from prismap._optional import import_extra
 from prismap._version import __version__
 from prismap.exceptions import FileFormatError, InputError
@@ -72,7 +73,7 @@ def written_aside(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield aside
         with open(aside, "rb+") as file:
             os.fsync(file.fileno())
-        os.replace(aside, path)
+        replace_path(aside, path)
     finally:
         with suppress(FileNotFoundError):
             aside.unlink()

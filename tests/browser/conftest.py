@@ -11,7 +11,7 @@ import uvicorn
 from playwright.sync_api import Error, expect
 
 from browser.hands import wait_for_map
-from prismap.explorer import write_html
+from prismap.page import write_html
 
 FLAGS = [
     "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-quic", "--no-first-run",

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from prismap.page_data import Layer, PageData, Raster, Relevance, Target
+from prismap.page import Layer, PageData, Target
+from prismap.page.data import Raster, Relevance
 
 # Every browser test on one worker; the last mark is for a fixture of a plugin, out of our reach.
 BROWSER = [

@@ -14,8 +14,7 @@ from browser.accessibility import breaches
 from browser.examples import BROWSER, CENTRES, three_groups
 from browser.hands import count, lasso, on_screen, wait_for_map
 from prismap.exceptions import InputError
-from prismap.explorer import make_app, write_html
-from prismap.explorer.compute import Placed
+from prismap.page import Placed, make_app, write_html
 
 pytestmark = BROWSER
 

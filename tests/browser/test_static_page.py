@@ -12,8 +12,8 @@ from sklearn.neighbors import NearestNeighbors
 from browser.accessibility import breaches
 from browser.examples import BROWSER, CENTRES, EVIL, three_groups, with_model
 from browser.hands import count, lasso, on_screen, point_at, wait_for_map
-from prismap.explorer import write_html
-from prismap.page_data import Layer, Neighbors, PageData, Relevance, Target
+from prismap.page import Layer, PageData, Target, write_html
+from prismap.page.data import Neighbors, Relevance
 
 pytestmark = BROWSER
 

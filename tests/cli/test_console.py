@@ -93,3 +93,17 @@ def test_text_of_files_has_no_power_over_the_terminal(capsys):
         assert r"a\u001b]0;title\u0007\u001b[2J\u009b31m\u202eb\ud800" in text
     assert json.loads(printed.split("\n", 1)[1])["name"] == evil
     assert module.visible("plain: ä → 日本\tand\nlines") == "plain: ä → 日本\tand\nlines"
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_letters_that_the_output_lacks_are_escaped(monkeypatch, as_json):
+    """As on Windows, where a pipe has the encoding of the country."""
+    text = "Müller, 北京 😀"
+    raw = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(raw, encoding="cp1252"))
+    Console(as_json=as_json).result(text, {"text": text})
+    written = raw.getvalue().decode("cp1252")
+    if as_json:
+        assert json.loads(written) == {"text": text}
+    else:
+        assert written.splitlines() == ["Müller, \\u5317\\u4eac \\ud83d\\ude00"]

@@ -66,7 +66,7 @@ def test_the_former_map_comes_back_if_the_new_one_cannot_take_its_name(tmp_path,
     out = tmp_path / "out"
     out.mkdir()
     fill(out, "old")
-    rename, calls = os.rename, []
+    rename, calls = os.replace, []
     monkeypatch.setattr(module, "_exchange", lambda *_: False)
 
     def stubborn(source, target):
@@ -75,11 +75,15 @@ def test_the_former_map_comes_back_if_the_new_one_cannot_take_its_name(tmp_path,
             raise OSError("the disk says no")
         rename(source, target)
 
-    monkeypatch.setattr(module.os, "rename", stubborn)
-    with pytest.raises(OSError, match="says no"), folder_aside(out, force=True) as aside:
+    monkeypatch.setattr(module.os, "replace", stubborn)
+    with (
+        pytest.raises(OSError, match=r"says no. The finished map is in .*out-2"),
+        folder_aside(out, force=True) as aside,
+    ):
         fill(aside)
-    assert listing(tmp_path) == ["out"]
+    assert listing(tmp_path) == ["out", "out-2"]
     assert (out / "report.json").read_text() == "old"
+    assert (tmp_path / "out-2" / "report.json").read_text() == "new"
 
 
 def test_the_working_folder_is_filled_and_not_moved(tmp_path, monkeypatch):
@@ -141,8 +145,8 @@ def test_of_two_runs_at_once_no_result_is_lost(tmp_path):
     assert (tmp_path / "out-2" / "report.json").read_text() == "third"
 
 
-def _finish(out, content):
-    with folder_aside(out, force=False) as aside:
+def _finish(out, content, force=False):
+    with folder_aside(out, force=force) as aside:
         fill(aside, content)
 
 
@@ -184,7 +188,51 @@ def test_a_strangers_file_outlives_the_exchange(tmp_path, monkeypatch):
     assert listing(tmp_path) == ["out", "out.former"]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the exchange in one step is Linux's")
+@pytest.mark.parametrize("exchanged", [True, False])
+def test_a_file_that_another_program_has_open_stays_beside(tmp_path, monkeypatch, exchanged):
+    """Windows does not delete open files."""
+    out = tmp_path / "out"
+    out.mkdir()
+    fill(out, "old")
+    unlink = module.Path.unlink
+
+    def but_the_model(path, **options):
+        if path.name == "model.prismap":
+            raise PermissionError(13, "The process cannot access the file")
+        unlink(path, **options)
+
+    if not exchanged:
+        monkeypatch.setattr(module, "_exchange", lambda *_: False)
+    with monkeypatch.context() as patched, folder_aside(out, force=True) as aside:
+        fill(aside)
+        patched.setattr(module.Path, "unlink", but_the_model)
+    assert (out / "model.prismap").read_text() == "new"
+    assert listing(tmp_path) == ["out", "out.former"]
+    assert listing(tmp_path / "out.former") == ["model.prismap"]
+
+
+def test_a_folder_that_another_program_has_open_is_left_and_the_map_kept(tmp_path, monkeypatch):
+    """Windows does not rename open folders."""
+    out = tmp_path / "out"
+    out.mkdir()
+    fill(out, "old")
+    rename = os.replace
+
+    def refuse_out(source, target):
+        if module.Path(source) == out:
+            raise PermissionError(13, "Access is denied")
+        rename(source, target)
+
+    monkeypatch.setattr(module, "_exchange", lambda *_: False)
+    monkeypatch.setattr(module.os, "replace", refuse_out)
+    with pytest.raises(OSError, match=r"Access is denied.* The finished map is in .*out-2"):
+        _finish(out, "new", force=True)
+    assert (out / "report.json").read_text() == "old"
+    assert (tmp_path / "out-2" / "report.json").read_text() == "new"
+    assert listing(tmp_path) == ["out", "out-2"]
+
+
+@pytest.mark.linux
 def test_the_exchange_is_one_step(tmp_path, monkeypatch):
     out = tmp_path / "out"
     out.mkdir()
@@ -199,11 +247,11 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from prismap.cli import folder
-rename = os.rename
+rename = os.replace
 def then_die(*names):
     rename(*names)
     os.kill(os.getpid(), signal.SIGKILL)
-folder.os.rename = then_die
+folder.os.replace = then_die
 if sys.argv[2] == "two steps":
     folder._exchange = lambda *_: False
 else:
@@ -218,6 +266,7 @@ with folder.folder_aside(Path(sys.argv[1]), force=True) as aside:
 
 
 @pytest.mark.parametrize("how", ["exchange", "two steps"])
+@pytest.mark.posix
 def test_a_run_killed_while_it_replaces_leaves_a_whole_map(tmp_path, how):
     out = tmp_path / "out"
     out.mkdir()

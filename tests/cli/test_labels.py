@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from cli.flowers import write_flowers
-from prismap.explorer.folder import load_folder
 from prismap.map import PrisMap
+from prismap.page.folder import load_folder
 from prismap.tables import Roles, read_table
 
 pa = pytest.importorskip("pyarrow")

@@ -12,11 +12,11 @@ import pytest
 
 from cli.flowers import tree, write_flowers
 from prismap.cli import demo
-from prismap.explorer.folder import load_folder
 from prismap.map import PrisMap
-from prismap.map.make import METHODS
-from prismap.map.pace import Pace
-from prismap.map.parts import MapParts
+from prismap.map.fitted import FittedMap
+from prismap.map.methods import METHODS
+from prismap.map.time_budget import Pace
+from prismap.page.folder import load_folder
 from prismap.quality import MapReport
 
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -193,7 +193,7 @@ def test_a_target_of_another_length_is_refused(refused, tmp_path):
 @pytest.mark.parametrize("stage", ["fit", "save", "page", "plot"])
 def test_an_interrupted_run_leaves_nothing(run, flowers, tmp_path, monkeypatch, stage):
     def interrupted(*args, **options):
-        os.kill(os.getpid(), signal.SIGTERM if stage == "save" else signal.SIGINT)
+        signal.raise_signal(signal.SIGTERM if stage == "save" else signal.SIGINT)
 
     elsewhere = {"page": "prismap.cli.job.write_html", "plot": "prismap.inspection.MapDisplay.plot"}
     monkeypatch.setattr(elsewhere.get(stage, f"prismap.map.PrisMap.{stage}"), interrupted)
@@ -205,7 +205,7 @@ def test_an_interrupted_run_leaves_nothing(run, flowers, tmp_path, monkeypatch, 
 
 def test_a_map_is_there_before_it_is_judged(run, flowers, tmp_path, monkeypatch):
     def interrupted(*args, **options):
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr("prismap.map.PrisMap.report", interrupted)
     words = ("map", flowers, "--target-kind", "none", "--id", "key", "-o", tmp_path / "out")
@@ -217,8 +217,8 @@ def test_a_map_is_there_before_it_is_judged(run, flowers, tmp_path, monkeypatch)
 
 
 def test_rows_that_are_not_fitted_are_placed_once(quick, flowers, tmp_path, monkeypatch):
-    placed, place = [], MapParts.place
-    monkeypatch.setattr(MapParts, "place", lambda parts, rows: placed.append(rows.shape[0]) or place(parts, rows))
+    placed, place = [], FittedMap.place
+    monkeypatch.setattr(FittedMap, "place", lambda parts, rows: placed.append(rows.shape[0]) or place(parts, rows))
     code, _, err = quick(flowers, "--id", "key", "--fit-rows", "30")
     assert code == 0, err
     rows = parquet.read_table(tmp_path / "out" / "map.parquet").to_pydict()

@@ -48,7 +48,7 @@ def test_a_column_of_text_becomes_a_map(run, tmp_path):
     options = ("--column", "word", "--target", "kind", "--target-kind", "none", "--perplexity", "3", "-o", out)
     code, _, err = run("map", data, "--compare", "edit", *options)
     assert code == 0, err
-    assert PrisMap.load(out / "model.prismap").fitted_rows().tolist() == words
+    assert PrisMap.load(out / "model.prismap").map_.rows.tolist() == words
     new = tmp_path / "new.csv"
     new.write_text("id,word\n1,wintered\n2,houses\n")
     code, _, err = run("apply", out, new, "-o", tmp_path / "placed.csv")

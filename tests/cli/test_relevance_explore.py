@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cli.flowers import write_flowers
-from prismap.explorer.folder import load_folder
+from prismap.page.folder import load_folder
 
 
 def test_the_features_that_shape_the_map_come_first(run, tmp_path):
@@ -67,6 +67,7 @@ def test_relevance_refuses_what_it_cannot_judge(refused, run, made, tmp_path):
     assert "it has no features to judge" in refused("relevance", tmp_path / "out", tmp_path / "d.npz")
 
 
+@pytest.mark.posix
 def test_explore_serves_the_page_until_interrupted(made):
     pytest.importorskip("uvicorn")
     words = [sys.executable, "-m", "prismap.cli.main", "explore", str(made[0]), "--no-open", "--json", "--quiet"]

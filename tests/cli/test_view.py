@@ -15,8 +15,8 @@ from sklearn.svm import SVC
 from cli.flowers import write_flowers
 from prismap.cli.view import labels_for
 from prismap.exceptions import InputError
-from prismap.explorer.folder import read_page
 from prismap.inspection import ModelView
+from prismap.page.folder import read_page
 
 MEASURES = ["sl", "sw", "pl", "pw"]
 
@@ -85,7 +85,7 @@ def test_types_nobody_vouched_for_are_not_loaded(refused_view, run, flowers, tmp
 
 
 def test_trees_need_no_trust(flowers, tmp_path):
-    from prismap.cli.models import load_trusted
+    from prismap.cli.view import load_trusted
 
     model = model_of(flowers, RandomForestClassifier(3, random_state=0))
     sio.dump(model, tmp_path / "forest.skops")

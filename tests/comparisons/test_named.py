@@ -4,6 +4,7 @@ import bz2
 import copy
 import lzma
 import pickle
+import sys
 import zlib
 from dataclasses import replace
 from hashlib import sha256
@@ -12,20 +13,17 @@ import numpy as np
 import pytest
 
 from prismap.comparisons import COMPARISONS, Objects, edit, get_comparison
-from prismap.comparisons.alignment import alignment_score
-from prismap.comparisons.blosum import AMINO_ACIDS, BLOSUM62
+from prismap.comparisons.alignment import AMINO_ACIDS, alignment_score, blosum62
 from prismap.comparisons.compression import compression_distance
-from prismap.comparisons.counts import Counts
-from prismap.comparisons.edit import bit_parallel_distance, edit_distance
-from prismap.comparisons.graphs import prepare as counted_graph
-from prismap.comparisons.graphs import weisfeiler_lehman
-from prismap.comparisons.sets import intersection, jaccard, ochiai
+from prismap.comparisons.counts import Counts, intersection, jaccard, ochiai, prepare_graph, weisfeiler_lehman
+from prismap.comparisons.edit import bit_parallel_distance, edit_distance, tree_edit_distance
 from prismap.comparisons.transport import earth_mover, transport
-from prismap.comparisons.trees import tree_edit_distance
 from prismap.comparisons.warping import band_width, dtw
-from prismap.exceptions import InputError
+from prismap.exceptions import InputError, MissingExtraError
 from reference.comparisons_reference import (
+    alignment_by_rows,
     alignment_reference,
+    dtw_by_diagonals,
     dtw_reference,
     edit_distance_reference,
     transport_reference,
@@ -63,12 +61,12 @@ def trees(rng, n):
 
 
 def graphs(rng, n):
-    found = []
+    every = []
     for _ in range(n):
         size = int(rng.integers(1, 7))
         edges = [[int(i), int(j)] for i in range(size) for j in range(i + 1) if rng.random() < 0.4]
-        found.append({"nodes": [str(x) for x in rng.choice(list("CNO"), size)], "edges": edges})
-    return found
+        every.append({"nodes": [str(x) for x in rng.choice(list("CNO"), size)], "edges": edges})
+    return every
 
 
 def sets(rng, n):
@@ -150,25 +148,48 @@ def test_edit_distance_is_the_same_without_rapidfuzz(monkeypatch):
     np.testing.assert_array_equal(Objects(without).over(things).block(), expected)
 
 
-@pytest.mark.parametrize("local", [True, False])
-@pytest.mark.parametrize(("gap_open", "gap_extend"), [(11.0, 1.0), (2.0, 2.0), (3.0, 0.5)])
-def test_alignment_is_the_best_over_all_gaps(local, gap_open, gap_extend):
-    rng = np.random.default_rng(0)
-    code = {letter: k for k, letter in enumerate(AMINO_ACIDS)} | {"X": 20}
-    mode = "local" if local else "global"
+GAPS = [(11.0, 1.0), (2.0, 2.0), (3.0, 0.5), (11, 1)]
+
+
+@pytest.mark.parametrize("mode", ["local", "global"])
+@pytest.mark.parametrize(("gap_open", "gap_extend"), GAPS)
+def test_alignment_is_the_best_over_all_gaps(mode, gap_open, gap_extend):
+    rng, options = np.random.default_rng(0), (mode == "local", gap_open, gap_extend)
     for a, b in zip(proteins(rng, 12), proteins(rng, 12), strict=True):
-        expected = alignment_reference(a, b, lambda x, y: BLOSUM62[code[x], code[y]], local, gap_open, gap_extend)
-        found = alignment_score(a, b, mode, "blosum62", gap_open, gap_extend, normalized=False)
-        assert found == pytest.approx(expected)
-        expected = alignment_reference(a, b, lambda x, y: 1.0 if x == y else -1.0, local, gap_open, gap_extend)
-        assert alignment_score(a, b, mode, "match", gap_open, gap_extend, normalized=False) == pytest.approx(expected)
+        expected = alignment_reference(a, b, lambda x, y: blosum62()[x, y], *options)
+        assert alignment_score(a, b, mode, "blosum62", gap_open, gap_extend, normalized=False) == expected
+        expected = alignment_reference(a, b, lambda x, y: 1.0 if x == y else -1.0, *options)
+        assert alignment_score(a, b, mode, "match", gap_open, gap_extend, normalized=False) == expected
     assert alignment_score("WHEAT", "wheat", mode) == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("mode", ["local", "global"])
+@pytest.mark.parametrize(("gap_open", "gap_extend"), GAPS)
+def test_alignment_of_long_sequences_is_gotohs_program(mode, gap_open, gap_extend):
+    rng, options = np.random.default_rng(1), (mode == "local", gap_open, gap_extend)
+    table = np.asarray(blosum62())
+    for n, m in ((150, 200), (300, 20)):
+        a, b = (rng.integers(0, 21, size) for size in (n, m))
+        b[: m // 2] = a[: m // 2]  # a common part
+        words = ["".join((AMINO_ACIDS + "?")[code] for code in codes) for codes in (a, b)]
+        scored = alignment_score(*words, mode, "blosum62", gap_open, gap_extend, normalized=False)
+        assert scored == alignment_by_rows(table[a][:, b], *options)
+        scored = alignment_score(*words, mode, "match", gap_open, gap_extend, normalized=False)
+        assert scored == alignment_by_rows(np.where(a[:, None] == b, 1.0, -1.0), *options)
+
+
+def test_letters_that_are_no_amino_acids_score_minus_one():
+    for letter in "XBZJUO*-1é日":
+        for other in "XBA":
+            assert alignment_score("WWW" + letter, "WWW" + other, "global", normalized=False) == 3 * 11 - 1
+    assert alignment_score("ж日😀a", "ж日😁A", "global", "match", normalized=False) == 3 - 1
+
+
 def test_blosum62_is_the_published_table():
-    np.testing.assert_array_equal(BLOSUM62, BLOSUM62.T)
-    table = BLOSUM62[:20, :20]
-    # Sums of rows and of their squares, of the table that Biopython 1.88 ships; all 400 entries were compared with it.
+    scores = np.asarray(blosum62())
+    np.testing.assert_array_equal(scores, scores.T)
+    table = scores[:20, :20]
+    # Sums of rows and of their squares, and a hash of all 400 entries.
     sums = [-16, -21, -18, -26, -31, -12, -17, -34, -17, -27, -25, -17, -13, -25, -32, -11, -14, -32, -16, -22]
     squares = [54, 99, 116, 140, 187, 78, 105, 146, 133, 135, 117, 89, 73, 143, 148, 53, 56, 262, 130, 104]
     assert AMINO_ACIDS == "ARNDCQEGHILKMFPSTWYV"
@@ -176,7 +197,7 @@ def test_blosum62_is_the_published_table():
     assert np.square(table).sum(axis=1).tolist() == squares
     assert sha256(table.astype(np.int8).tobytes()).hexdigest().startswith("9b2ded231b0a76ed")
     assert (np.diag(table) > (table - 99 * np.eye(20)).max(axis=1)).all()  # no letter stands in better than itself
-    assert (BLOSUM62[20] == -1).all()
+    assert (scores[20] == -1).all()
 
 
 @pytest.mark.parametrize("band", [None, 0.0, 0.1, 0.5])
@@ -190,6 +211,26 @@ def test_warping_is_the_best_path_in_the_band(band):
                 expected = dtw_reference(a, b, band_width(len(a), len(b), band))
                 assert dtw(a, b, band) == pytest.approx(expected, abs=1e-12)
                 assert block[i, j] == dtw(a, b, band)  # a series gets the same bits alone and among others
+
+
+@pytest.mark.parametrize("band", [None, 0.0, 0.05, 0.3])
+def test_warping_of_long_series_is_the_same_program(band):
+    rng = np.random.default_rng(1)
+    for n, m, channels in ((300, 300, 1), (300, 210, 1), (40, 260, 3), (100, 99, 2), (1, 50, 1)):
+        scale = 10.0 ** rng.integers(-6, 7)
+        a, b = scale * rng.normal(size=(n, channels)).cumsum(axis=0), scale * rng.normal(size=(m, channels))
+        expected = dtw_by_diagonals(a, b, band_width(n, m, band))
+        np.testing.assert_allclose([dtw(a, b, band), dtw(b, a, band)], expected, rtol=1e-13)
+        assert dtw(np.asfortranarray(a), b[::-1][::-1], band) == dtw(a, b, band)
+
+
+def test_warping_of_series_whose_best_path_is_the_diagonal():
+    """Its length is also the upper bound that a pruned search stops at, which may be rounded below it."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        a = rng.normal(size=(rng.integers(1, 12), 3))
+        b = a + 1e-3 * rng.normal(size=a.shape)
+        assert dtw(a, b, 0.0) == pytest.approx(np.linalg.norm(a - b))
 
 
 def test_tree_edit_is_the_recursion_over_forests():
@@ -224,11 +265,11 @@ def test_weisfeiler_lehman_does_not_see_the_order_of_nodes():
 
 
 def test_labels_of_graphs_are_the_same_in_every_program():
-    found = counted_graph({"nodes": ["C", "O"], "edges": [[0, 1]]}, 1)
-    assert isinstance(found, Counts)
+    counts = prepare_graph({"nodes": ["C", "O"], "edges": [[0, 1]]}, 1)
+    assert isinstance(counts, Counts)
     # Written down once: what a cache or a saved map holds must keep its meaning.
     expected = [3200251876246815483, 10196632138077153557, 13531952394025233016, 16249691431034167374]
-    assert found.items.tolist() == expected
+    assert counts.items.tolist() == expected
 
 
 def test_set_kernels_are_their_formulas():
@@ -304,6 +345,21 @@ def test_wrong_objects_are_named(name, options, things, message):
     with pytest.raises(InputError, match=message) as caught:
         Objects(get_comparison(name, **options)).over(things)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "feature"),
+    [
+        ("alignment", "Bio", "Alignment of sequences"), ("dtw", "dtaidistance", "Dynamic time warping"),
+        ("transport", "ot", "Earth mover's distance of points"),
+    ],
+)  # fmt: skip
+def test_what_needs_a_package_names_the_extra(monkeypatch, name, package, feature):
+    things = SAMPLES[name](np.random.default_rng(0), 3)
+    for module in [module for module in sys.modules if module.split(".")[0] == package]:
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError, match=rf"{feature} needs the package '{package}'.*prismap\[things\]"):
+        Objects(name).over(things)
 
 
 def test_wrong_options_of_pairs_are_refused():

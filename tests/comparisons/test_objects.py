@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from prismap.comparisons import Objects, get_comparison, objects, running
-from prismap.comparisons.keys import _hash, digest, function_digest
+from prismap.comparisons.content import _hash, digest, function_digest
 from prismap.comparisons.objects import CHECKED_OBJECTS, CHECKED_PAIRS
 from prismap.comparisons.store import PairStore
 from prismap.exceptions import FileFormatError, InputError

@@ -10,14 +10,14 @@ from prismap.exceptions import InputError
 def strings(n_clusters, size, seed=0):
     """Random words, each changed in a few places many times."""
     rng = np.random.default_rng(seed)
-    letters, found = list("abcdefgh"), []
+    letters, words = list("abcdefgh"), []
     for _ in range(n_clusters):
         word = rng.choice(letters, 20)
         for _ in range(size):
             changed, places = word.copy(), rng.integers(0, 20, rng.integers(1, 7))
             changed[places] = rng.choice(letters, len(places))
-            found.append("".join(changed))
-    return found
+            words.append("".join(changed))
+    return words
 
 
 def exact(D, k):
@@ -29,25 +29,25 @@ def exact(D, k):
 @pytest.mark.parametrize("settings", [{"n_pivots": 60}, {"n_pivots": 3, "n_candidates": 59}])
 def test_neighbours_are_exact_where_all_is_evaluated(settings):
     evaluator = Objects("edit").over(strings(6, 10))
-    found = neighbors_by_pivots(evaluator, 5, random_state=0, **settings)
+    neighbors = neighbors_by_pivots(evaluator, 5, random_state=0, **settings)
     D = evaluator.block()
-    np.testing.assert_array_equal(found.distances, exact(D, 5))
-    np.testing.assert_array_equal(found.distances, np.take_along_axis(D, found.indices, axis=1))
-    assert not (found.indices == np.arange(60)[:, None]).any()
-    assert all(len(set(row)) == 5 for row in found.indices.tolist())
-    assert found.recall == 1.0
+    np.testing.assert_array_equal(neighbors.distances, exact(D, 5))
+    np.testing.assert_array_equal(neighbors.distances, np.take_along_axis(D, neighbors.indices, axis=1))
+    assert not (neighbors.indices == np.arange(60)[:, None]).any()
+    assert all(len(set(row)) == 5 for row in neighbors.indices.tolist())
+    assert neighbors.recall == 1.0
 
 
 def test_few_evaluations_find_most_neighbours():
     evaluator = Objects("edit").over(strings(60, 20))
-    found = neighbors_by_pivots(evaluator, 5, n_pivots=20, n_candidates=15, random_state=0)
+    neighbors = neighbors_by_pivots(evaluator, 5, n_pivots=20, n_candidates=15, random_state=0)
     distances = exact(evaluator.block(), 5)
-    recall = (found.distances <= distances[:, -1:]).mean()
+    recall = (neighbors.distances <= distances[:, -1:]).mean()
     assert recall > 0.9
-    assert found.share < 0.05
-    assert found.recall == pytest.approx(recall, abs=0.05)
+    assert neighbors.share < 0.05
+    assert neighbors.recall == pytest.approx(recall, abs=0.05)
     again = neighbors_by_pivots(evaluator, 5, n_pivots=20, n_candidates=15, random_state=0)
-    np.testing.assert_array_equal(found.indices, again.indices)
+    np.testing.assert_array_equal(neighbors.indices, again.indices)
 
 
 def test_neighbours_of_neighbours_find_what_coordinates_missed():
@@ -69,12 +69,12 @@ def test_evaluations_are_counted_and_no_pair_is_asked_for_twice():
 
     values = np.random.default_rng(0).permutation(80) ** 1.5
     evaluator = Objects(gap, "dissimilarity", n_jobs=1).over(values.tolist())
-    found = neighbors_by_pivots(evaluator, 3, n_pivots=4, n_candidates=6, n_checked=0, random_state=0)
+    neighbors = neighbors_by_pivots(evaluator, 3, n_pivots=4, n_candidates=6, n_checked=0, random_state=0)
     assert len(asked) == evaluator.n_evaluations + evaluator.n_checks
     assert len(set(asked) - {frozenset([value]) for value in values}) == evaluator.n_evaluations
-    assert evaluator.n_evaluations <= found.n_evaluations < 80 * 79 / 2
-    assert found.n_checks == 0
-    assert np.isnan(found.recall)
+    assert evaluator.n_evaluations <= neighbors.n_evaluations < 80 * 79 / 2
+    assert neighbors.n_checks == 0
+    assert np.isnan(neighbors.recall)
 
 
 def test_similarities_become_distances():
@@ -82,9 +82,9 @@ def test_similarities_become_distances():
     graphs = [{"nodes": [int(x) for x in rng.integers(0, 3, 6)], "edges": [[0, 1], [1, 2], [3, int(rng.integers(6))]]}
               for _ in range(40)]  # fmt: skip
     evaluator = Objects("weisfeiler_lehman").over(graphs)
-    found = neighbors_by_pivots(evaluator, 4, n_pivots=10, n_candidates=39, random_state=0)
+    neighbors = neighbors_by_pivots(evaluator, 4, n_pivots=10, n_candidates=39, random_state=0)
     D = np.sqrt(np.maximum(2 - 2 * evaluator.block(), 0))
-    np.testing.assert_allclose(found.distances, exact(D, 4), atol=1e-7)
+    np.testing.assert_allclose(neighbors.distances, exact(D, 4), atol=1e-7)
 
 
 def test_more_neighbours_than_objects_are_refused():

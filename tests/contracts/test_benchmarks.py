@@ -11,9 +11,9 @@ from benchmarks import goals, large, million, run, speed
 from benchmarks.harness import clocked, compare, on_its_own, peak_gb
 from experiments import ledger
 
-from prismap.map.make import METHODS
+from prismap.map.methods import METHODS
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="peaks of memory are read from /proc")
+pytestmark = pytest.mark.linux  # peaks of memory are read from /proc
 
 
 def keep(out, page, part, rows, **more):

@@ -134,7 +134,7 @@ def test_resume_leaves_out_what_this_library_has_measured_in_the_same_size(squar
 
 def test_the_library_changes_with_its_own_files_only(tmp_path, monkeypatch):
     monkeypatch.setattr(ledger, "RESULTS", tmp_path / "docs" / "results")
-    for name in ("src", "src/prismap/explorer", "docs"):
+    for name in ("src", "src/prismap/page", "docs"):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "file").write_text("one", encoding="utf-8")
     assert not ledger.is_unchanged_since("abc1234")  # no repository at all
@@ -143,7 +143,7 @@ def test_the_library_changes_with_its_own_files_only(tmp_path, monkeypatch):
         assert ledger.git(*words) is not None
     first = ledger.commit()
     assert ledger.is_unchanged_since(first)
-    for name in ("docs", "src/prismap/explorer"):
+    for name in ("docs", "src/prismap/page"):
         (tmp_path / name / "file").write_text("two", encoding="utf-8")
         assert ledger.is_unchanged_since(first)
     (tmp_path / "src" / "file").write_text("two", encoding="utf-8")

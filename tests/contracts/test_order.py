@@ -9,7 +9,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from prismap import PrisMap
 from prismap.embeddings import GTM, LLE, MDS, SOM, Isomap, KernelDiscriminant, NeRV
-from prismap.map.refit import cost_of
+from prismap.map.methods import cost_settings
 from prismap.mappings import DirectPlacement, KernelMap, VoteMap
 from prismap.metrics import FisherMetric, PredictedLabels
 
@@ -93,8 +93,8 @@ def test_mappings_do_not_feel_order(mapping):
 
 
 def test_a_method_by_name_and_as_an_object_grow_alike():
-    assert cost_of("mds") == cost_of(MDS()) == "mds"
-    assert cost_of("tsne") == "tsne"
+    assert cost_settings("direct", "mds")["name"] == cost_settings("direct", MDS())["name"] == "mds"
+    assert cost_settings("direct", "tsne")["name"] == "tsne"
 
 
 def test_a_supervised_method_gets_the_target():

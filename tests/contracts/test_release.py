@@ -47,7 +47,7 @@ def test_wheel_holds_package_page_and_types_only(packages):
         names = set(archive.namelist())
         metadata = next(archive.read(name).decode() for name in names if name.endswith(".dist-info/METADATA"))
         scripts = next(archive.read(name).decode() for name in names if name.endswith("entry_points.txt"))
-    assert {"prismap/py.typed", "prismap/_version.py", "prismap/explorer/static/prismap.js"} <= names
+    assert {"prismap/py.typed", "prismap/_version.py", "prismap/page/static/prismap.js"} <= names
     assert {name.split("/")[0] for name in names} == {"prismap", f"prismap-{prismap.__version__}.dist-info"}
     assert not [name for name in names if name.endswith((".pyc", ".map")) or "/tests/" in name]
     assert any(name.endswith("licenses/LICENSE") for name in names)
@@ -62,7 +62,7 @@ def test_sdist_can_be_tested_and_documented(packages):
         names = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
     needed = {
         "pyproject.toml", "LICENSE", "README.md", "CHANGELOG.md", "CITATION.cff", "Makefile", "docs/conf.py",
-        "docs/images/digits.png", "src/prismap/py.typed", "src/prismap/explorer/static/prismap.js",
+        "docs/images/digits.png", "src/prismap/py.typed", "src/prismap/page/static/prismap.js",
         "tests/contracts/test_release.py", "examples/plot_01_start.py",
     }  # fmt: skip
     assert not needed - names

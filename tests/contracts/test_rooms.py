@@ -1,6 +1,8 @@
 """The house stays in order: rooms know only the rooms below them, and only by public names."""
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -13,7 +15,7 @@ ROOT = Path(prismap.__file__).parent
 BASE = {
     "_grid", "_locks", "_missing", "_graphs", "_progress", "_checkpoint",
     "_validation", "_blocks", "_costs", "_threads", "_random", "_optional", "_version", "exceptions", "_search",
-    "_partition", "_optimise", "_spectra", "_affinities", "_spacing", "_brief",
+    "_optimise", "_spectra", "_affinities", "_spacing", "_brief", "_evidence", "_params",
 }  # fmt: skip
 BELOW = {
     "target": set(),
@@ -21,7 +23,6 @@ BELOW = {
     "metrics": {"comparisons"},
     "bundle": set(),
     "tables": set(),
-    "page_data": {"bundle"},
     "neighbors": {"metrics"},
     "embeddings": {"metrics", "neighbors"},
     "mappings": {"metrics", "neighbors"},
@@ -29,20 +30,28 @@ BELOW = {
     "quality": {"metrics", "neighbors"},
     "relevance": {"metrics", "neighbors", "embeddings", "learners", "quality"},
     "transfer": {"metrics", "neighbors", "embeddings", "mappings"},
-    "explorer": {"bundle", "tables", "page_data"},
+    "page": {"bundle", "tables"},
     "map": {"metrics", "neighbors", "embeddings", "mappings", "quality", "bundle", "tables", "relevance", "learners"},
 }
-BELOW["map"].add("comparisons")
-BELOW["judging"] = {"metrics", "mappings", "quality", "map"}
+BELOW["judging"] = {"metrics", "mappings", "quality"}
+BELOW["map"] |= {"comparisons", "judging"}
 BELOW["inspection"] = {*BELOW["map"], "map", "learners", "relevance", "transfer"}
-BELOW["pages"] = {*BELOW["inspection"], "inspection", "explorer", "page_data"}
 BELOW["scale"] = {"map", "bundle", "tables", "comparisons"}
 for room in set(BELOW) - {"target", "comparisons", "bundle", "tables"}:
     BELOW[room].add("target")
 BELOW["cli"] = {*BELOW, "cli"}
 
+#: The layers of `page`, from the data up: a file imports those of its own layer and of lower ones. Only the last one,
+#: which makes pages of fitted maps, also knows the rooms of these.
+PAGE_LAYERS = (
+    {"columns", "data", "message", "packing"},
+    {"app", "compute", "document", "folder", "rows", "security", "server", "widget"},
+    {"live", "of_map", "of_model"},
+)
+OF_MAPS = {*BELOW["inspection"], "inspection"}
+
 #: `PrisMap` is the public face of the house: its methods that draw and show call rooms above it, when they are called.
-FACE = {("map/prismap.py", "inspection"), ("map/prismap.py", "pages")}
+FACE = {("map/prismap.py", "inspection"), ("map/prismap.py", "page")}
 
 #: Names with an underscore that are the contract of scikit-learn or Python, not the secret of a room.
 CONTRACTS = {"_n_features_out", "_validate_params", "_repr_html_", "_exit"}
@@ -129,16 +138,43 @@ def private_reads(tree: ast.AST, room: str, own: set[str]) -> set[str]:
     return read
 
 
+def rooms_below(path: Path) -> set[str]:
+    """Rooms that a file may import."""
+    room = room_of(path)
+    below = BASE | {room} | (BELOW[room] if room not in BASE else set())
+    return below | OF_MAPS if room == "page" and path.stem in PAGE_LAYERS[-1] else below
+
+
 def test_imports_only_go_down():
     assert len(FILES) > 10
     wrong = []
     for path in FILES:
-        room = room_of(path)
-        allowed = BASE | {room} | (BELOW[room] if room not in BASE else set())
         wrong += [
-            f"{path.relative_to(ROOT)} imports prismap.{other}" for other in sorted(imported_rooms(path) - allowed)
+            f"{path.relative_to(ROOT)} imports prismap.{other}"
+            for other in sorted(imported_rooms(path) - rooms_below(path))
         ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_layers_of_the_page_import_only_lower_ones():
+    files = {path.stem: path for path in FILES if room_of(path) == "page" and path.stem != "__init__"}
+    layer_of = {name: place for place, layer in enumerate(PAGE_LAYERS) for name in layer}
+    assert files.keys() == layer_of.keys()
+    wrong = []
+    for name, path in files.items():
+        for module, _ in imports(parsed(path)):
+            other = (module.split(".") + ["", ""])[2] if module.startswith("prismap.page.") else None
+            # What is none of the files stands for a name of the room's face.
+            if other is not None and layer_of.get(other, len(PAGE_LAYERS)) > layer_of[name]:
+                wrong.append(f"page/{name}.py imports {module}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_page_can_be_shown_without_the_rooms_of_maps():
+    code = "import sys, prismap.page.app, prismap.page.widget; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "prismap.page.app" in loaded
+    assert not {"prismap.map", "prismap.inspection", "prismap.embeddings"} & set(loaded)
 
 
 def test_no_two_rooms_lie_below_each_other():
@@ -161,6 +197,35 @@ def test_private_names_stay_in_their_room():
         for name in private_reads(parsed(path), room_of(path), names[room_of(path)])
     }
     assert not found, sorted(found)
+
+
+def private_imports_of_sklearn(tree: ast.AST) -> set[str]:
+    """Private modules of scikit-learn that a file imports, and private names out of its modules."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return {name for name in names if name.startswith("sklearn.") and any(map(is_private, name.split(".")))}
+
+
+def test_one_file_imports_private_names_of_sklearn():
+    files = [path.relative_to(ROOT).as_posix() for path in FILES if private_imports_of_sklearn(parsed(path))]
+    assert files == ["_params.py"]
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("from sklearn.utils._param_validation import Interval", {"sklearn.utils._param_validation.Interval"}),
+        ("def f():\n    import sklearn.utils._tags", {"sklearn.utils._tags"}),
+        ("from sklearn.utils import _safe_indexing, check_array", {"sklearn.utils._safe_indexing"}),
+        ("from sklearn.utils.validation import check_is_fitted", set()),
+    ],
+)
+def test_private_imports_of_sklearn_are_seen(source, names):
+    assert private_imports_of_sklearn(ast.parse(source)) == names
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ model.save("m.prismap")
 report: MapReport = prismap.quality.MapReport.from_dict({})
 error: ValueError = InputError("x")
 map_files("in", "out", "m.prismap", engine="local")
-prismap.explorer.serve("out", port=0)
+prismap.page.serve("out", port=0)
 prismap.bundle.read_bundle("m.prismap", max_bytes=10)
 """
 #: A wrong call, and what must be said of it.
@@ -30,11 +30,11 @@ WRONG = {
     "PrisMap().fit()": 'Missing positional argument "X" in call to "fit"',
     "PrisMap().save()": 'Missing positional argument "path" in call to "save"',
     "map_files('in')": 'Missing positional arguments "out_dir", "model" in call to "map_files"',
-    "prismap.explorer.serve('out', port='x')": 'Argument "port" to "serve" has incompatible type "str"',
+    "prismap.page.serve('out', port='x')": 'Argument "port" to "serve" has incompatible type "str"',
     "prismap.bundle.read_bundle(3)": 'Argument 1 to "read_bundle" has incompatible type "int"',
     "prismap.Prismap": 'Module has no attribute "Prismap"',
     "prismap.scale.map_flies": 'Module has no attribute "map_flies"',
-    "prismap.scale.Mapped(rows=3)": 'Missing positional arguments "source", "out" in call to "Mapped"',
+    "prismap.scale.map_frame()": 'Missing positional arguments "frame", "model" in call to "map_frame"',
 }
 
 

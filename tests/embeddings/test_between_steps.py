@@ -1,16 +1,15 @@
 """Interrupts wait for the end of a step, happen then, and leave the handler as it was."""
 
-import os
 import signal
 import threading
 
 import pytest
 
-from prismap.embeddings._interrupt import InterruptBetweenSteps
+from prismap.embeddings._descent import InterruptBetweenSteps
 
 
 def press():
-    os.kill(os.getpid(), signal.SIGINT)
+    signal.raise_signal(signal.SIGINT)
 
 
 def test_an_interrupt_waits_for_the_end_of_the_step():

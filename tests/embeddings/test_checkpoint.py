@@ -1,7 +1,5 @@
 """A run that is killed goes on where it was, to the same bits; the state of another run is refused."""
 
-import os
-import signal
 import subprocess
 import sys
 
@@ -12,10 +10,10 @@ from sklearn.datasets import make_blobs
 
 from prismap import _checkpoint
 from prismap._checkpoint import Checkpoint, fingerprint
-from prismap.embeddings import TSNE
+from prismap.embeddings import TSNE, GradientDescent
 from prismap.exceptions import InputError
 
-OPTIONS = {"perplexity": 10, "max_iter": 200, "tol": 0.001, "random_state": 0}
+OPTIONS = {"perplexity": 10, "max_iter": 200, "random_state": 0}
 
 
 class Killed(Exception):
@@ -30,6 +28,10 @@ def killed_at(last):
     return callback
 
 
+def kept_in(folder):
+    return GradientDescent(tol=0.001, checkpoint=folder)
+
+
 @pytest.fixture
 def always(monkeypatch):
     """The state is written at every look."""
@@ -40,11 +42,11 @@ def always(monkeypatch):
 def test_a_run_goes_on_to_the_same_bits(tmp_path, always, n_rows, last):
     """Killed in either phase, on either engine; what it takes over is not what the whole run does."""
     X, _ = make_blobs(n_rows, 5, centers=4, cluster_std=2.0, random_state=0)
-    whole = TSNE(**OPTIONS).fit(X)
+    whole = TSNE(**OPTIONS, descent=GradientDescent(tol=0.001)).fit(X)
     with pytest.raises(Killed):
-        TSNE(**OPTIONS, callback=killed_at(last), checkpoint=tmp_path / "kept").fit(X)
+        TSNE(**OPTIONS, callback=killed_at(last), descent=kept_in(tmp_path / "kept")).fit(X)
     seen = []
-    again = TSNE(**OPTIONS, callback=lambda i, *_: seen.append(i), checkpoint=tmp_path / "kept").fit(X)
+    again = TSNE(**OPTIONS, callback=lambda i, *_: seen.append(i), descent=kept_in(tmp_path / "kept")).fit(X)
     assert seen[0] >= last
     np.testing.assert_array_equal(again.embedding_, whole.embedding_)
     assert (again.n_iter_, again.kl_divergence_) == (whole.n_iter_, whole.kl_divergence_)
@@ -55,14 +57,15 @@ def test_a_killed_process_goes_on(tmp_path):
     """By SIGKILL, which no handler sees."""
     script = (
         "import sys; from prismap import _checkpoint; _checkpoint.SECONDS_BETWEEN = 0.0\n"
-        "from sklearn.datasets import make_blobs; from prismap.embeddings import TSNE\n"
+        "from sklearn.datasets import make_blobs; from prismap.embeddings import TSNE, GradientDescent\n"
         "def tell(iteration, *_): print(iteration, flush=True)\n"
         "X, _ = make_blobs(60, 5, centers=4, cluster_std=2.0, random_state=0)\n"
-        "TSNE(perplexity=10, max_iter=10**6, tol=0, random_state=0, callback=tell, checkpoint=sys.argv[1]).fit(X)\n"
+        "descent = GradientDescent(tol=0, checkpoint=sys.argv[1])\n"
+        "TSNE(perplexity=10, max_iter=10**6, random_state=0, callback=tell, descent=descent).fit(X)\n"
     )
     with subprocess.Popen([sys.executable, "-c", script, tmp_path], stdout=subprocess.PIPE, text=True) as process:
         lines = [process.stdout.readline() for _ in range(3)]
-        os.kill(process.pid, signal.SIGKILL)
+        process.kill()
     X, _ = make_blobs(60, 5, centers=4, cluster_std=2.0, random_state=0)
     seen = []
 
@@ -70,19 +73,22 @@ def test_a_killed_process_goes_on(tmp_path):
         seen.append(iteration)
         return True
 
-    TSNE(perplexity=10, max_iter=10**6, tol=0, random_state=0, callback=stop, checkpoint=tmp_path).fit(X)
+    descent = GradientDescent(tol=0, checkpoint=tmp_path)
+    TSNE(perplexity=10, max_iter=10**6, random_state=0, callback=stop, descent=descent).fit(X)
     assert seen[0] >= int(lines[-1])
 
 
-@pytest.mark.parametrize("change", [{"max_iter": 150}, {"tol": 0.01}, {"perplexity": 9}, {"early_exaggeration": 4}])
+@pytest.mark.parametrize(
+    "change", [{"max_iter": 150}, {"descent__tol": 0.01}, {"perplexity": 9}, {"descent__early_exaggeration": 4}]
+)
 def test_another_run_is_refused(tmp_path, always, change):
     X, _ = make_blobs(60, 5, random_state=0)
     with pytest.raises(Killed):
-        TSNE(**OPTIONS, callback=killed_at(100), checkpoint=tmp_path).fit(X)
+        TSNE(**OPTIONS, callback=killed_at(100), descent=kept_in(tmp_path)).fit(X)
     with pytest.raises(InputError, match="other samples, targets or parameters"):
-        TSNE(**{**OPTIONS, **change}, checkpoint=str(tmp_path)).fit(X)
+        TSNE(**OPTIONS, descent=kept_in(str(tmp_path))).set_params(**change).fit(X)
     with pytest.raises(InputError, match="other samples"):
-        TSNE(**OPTIONS, checkpoint=tmp_path).fit(X + np.eye(60, 5))
+        TSNE(**OPTIONS, descent=kept_in(tmp_path)).fit(X + np.eye(60, 5))
 
 
 def test_a_damaged_state_is_no_state(tmp_path):

@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 
 from prismap import _checkpoint
-from prismap.embeddings import TSNE, _descent, tsne
-from prismap.embeddings._curve import curve_order, permuted
+from prismap.embeddings import TSNE, GradientDescent, _descent, tsne
+from prismap.embeddings._descent import curve_order, permuted
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_the_map_is_that_of_unsorted_rows_but_for_rounding(sorted_rows, monkeypa
     monkeypatch.setattr(tsne, "FFT_ROWS", 301)
     X, _ = make_blobs(n_rows, 5, centers=4, cluster_std=2.0, random_state=0)
     seen = []
-    options = {"perplexity": 10, "max_iter": 50, "tol": 0, "random_state": 0}
+    options = {"perplexity": 10, "max_iter": 50, "descent": GradientDescent(tol=0), "random_state": 0}
     ours = TSNE(callback=lambda i, error, Y: seen.append((error, Y)), **options).fit(X)
     monkeypatch.setattr(_descent, "SORTED_ROWS", 10**9)
     theirs = TSNE(callback=lambda i, error, Y: seen.append((error, Y)), **options).fit(X)
@@ -58,15 +58,16 @@ def test_the_map_is_that_of_unsorted_rows_but_for_rounding(sorted_rows, monkeypa
 def test_a_sorted_run_goes_on_to_the_same_bits(sorted_rows, monkeypatch, tmp_path, last):
     monkeypatch.setattr(_checkpoint, "SECONDS_BETWEEN", 0.0)
     X, _ = make_blobs(120, 5, centers=4, cluster_std=2.0, random_state=0)
-    options = {"perplexity": 10, "max_iter": 200, "tol": 0.001, "random_state": 0}
-    whole = TSNE(**options).fit(X)
+    options = {"perplexity": 10, "max_iter": 200, "random_state": 0}
+    kept = GradientDescent(tol=0.001, checkpoint=tmp_path / "kept")
+    whole = TSNE(**options, descent=GradientDescent(tol=0.001)).fit(X)
 
     def stop(iteration, *_):
         if iteration >= last:
             raise KeyError
 
     with pytest.raises(KeyError):
-        TSNE(**options, callback=stop, checkpoint=tmp_path / "kept").fit(X)
-    again = TSNE(**options, checkpoint=tmp_path / "kept").fit(X)
+        TSNE(**options, callback=stop, descent=kept).fit(X)
+    again = TSNE(**options, descent=kept).fit(X)
     np.testing.assert_array_equal(again.embedding_, whole.embedding_)
     assert again.n_iter_ == whole.n_iter_

@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from prismap.embeddings.elastic import ElasticMDS
 from prismap.exceptions import InputError
-from prismap.metrics.mixture import MixtureMetric
+from prismap.metrics import AlternatingDescent, MixtureMetric
 from reference.dissimilarities_reference import elastic_stress
 
 
@@ -138,12 +138,12 @@ def test_callback_sees_positions_and_can_stop(rows):
 
 
 def test_mixture_hands_over_its_positions(rows):
-    model = ElasticMDS(metric=MixtureMetric(n_epochs=3, random_state=0)).fit(rows)
+    model = ElasticMDS(metric=MixtureMetric(descent=AlternatingDescent(n_epochs=3), random_state=0)).fit(rows)
     metric = model.metric_
     assert model.stress_ <= metric.stress_ * (1 + 1e-9)
     assert model.stress_ == pytest.approx(elastic_stress(model.embedding_, metric.pairwise()), rel=1e-6)
-    shape = ElasticMDS(3, metric=MixtureMetric(n_epochs=1)).fit(rows).embedding_.shape  # of another width: starts anew
-    assert shape == (40, 3)
+    short = MixtureMetric(descent=AlternatingDescent(n_epochs=1))
+    assert ElasticMDS(3, metric=short).fit(rows).embedding_.shape == (40, 3)  # of another width: starts anew
 
 
 @pytest.mark.parametrize(

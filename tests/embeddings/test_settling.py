@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from prismap.embeddings import TSNE
-from prismap.embeddings._settling import N_LOOKED_AT, Settling, arrangement, neighborhoods, share_moved
+from prismap.embeddings import TSNE, GradientDescent
+from prismap.embeddings._descent import N_LOOKED_AT, Settling, arrangement, neighborhoods, share_moved
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_neighbours_may_move_where_the_arrangement_does_not(Y):
 def test_a_settled_map_is_as_good_as_the_map_of_all_iterations(n_rows):
     """On both engines: fewer iterations, all of the exaggerated ones among them, and as many neighbours kept."""
     X, _ = make_blobs(n_rows, 5, centers=4, cluster_std=1.5, random_state=3)
-    short, long = (TSNE(perplexity=15, tol=tol, random_state=0).fit(X) for tol in (0.03, 0))
+    short, long = (TSNE(perplexity=15, descent=GradientDescent(tol=tol), random_state=0).fit(X) for tol in (0.03, 0))
     assert (long.n_iter_, long.stop_reason_) == (750, "max_iter")
     assert short.stop_reason_ == "converged"
     assert short.n_iter_ % 25 == 0
@@ -74,11 +74,12 @@ def test_a_settled_map_is_as_good_as_the_map_of_all_iterations(n_rows):
 def test_a_callback_sees_every_fiftieth_iteration_of_both_phases():
     X, _ = make_blobs(60, 5, centers=4, random_state=3)
     seen = []
-    model = TSNE(perplexity=8, tol=0, max_iter=200, callback=lambda *call: seen.append(call[0]), random_state=0).fit(X)
+    all_steps = TSNE(perplexity=8, max_iter=200, descent=GradientDescent(tol=0), random_state=0)
+    model = all_steps.set_params(callback=lambda *call: seen.append(call[0])).fit(X)
     assert seen == [50, 100, 150, 200, 250, 300]
     assert model.n_iter_ == 300
 
 
 def test_bad_tolerance():
     with pytest.raises(ValueError, match="tol"):
-        TSNE(tol=-1).fit(np.eye(5))
+        TSNE(descent=GradientDescent(tol=-1)).fit(np.eye(5))

@@ -9,7 +9,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from prismap._affinities import joint_affinities
-from prismap.embeddings import TSNE
+from prismap.embeddings import TSNE, GradientDescent
 from prismap.embeddings.tsne import EXACT_ROWS, exact_engine
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics import FisherMetric
@@ -43,7 +43,7 @@ def one_neighbour_error(Y, y):
 @pytest.mark.parametrize("init", ["auto", "pca", "spectral", "random"])
 def test_clusters_stay_together_from_every_start(blobs, init):
     X, y = blobs
-    model = TSNE(perplexity=10, init=init, max_iter=150, tol=0, random_state=0).fit(X)
+    model = TSNE(perplexity=10, init=init, max_iter=150, descent=GradientDescent(tol=0), random_state=0).fit(X)
     assert one_neighbour_error(model.embedding_, y) == 0
     assert model.stop_reason_ == "max_iter"
     assert model.n_iter_ == 75 + 150
@@ -214,7 +214,8 @@ def test_callback_sees_a_running_count_and_can_stop(blobs):
         seen.append((iteration, error, embedding))
         return iteration >= 200
 
-    model = TSNE(perplexity=10, max_iter=200, tol=0, callback=stop_late, random_state=0).fit(blobs[0])
+    descent = GradientDescent(tol=0)
+    model = TSNE(perplexity=10, max_iter=200, descent=descent, callback=stop_late, random_state=0).fit(blobs[0])
     assert [iteration for iteration, _, _ in seen] == [50, 100, 150, 200]
     assert model.stop_reason_ == "callback"
     assert model.n_iter_ == 200
@@ -243,7 +244,8 @@ def test_other_numbers_of_dimensions(many, n_components, n_rows):
 def test_a_given_start_is_used(blobs):
     X, _ = blobs
     start = np.random.default_rng(0).normal(size=(len(X), 2))
-    options = {"perplexity": 5, "max_iter": 1, "learning_rate": 1e-12, "random_state": 0}  # stands all but still
+    still = GradientDescent(learning_rate=1e-12)
+    options = {"perplexity": 5, "max_iter": 1, "descent": still, "random_state": 0}
     runs = [TSNE(init=positions, **options).fit_transform(X) for positions in (start, 50 * start + 3)]
     np.testing.assert_allclose(runs[0], runs[1], rtol=1e-6)
     np.testing.assert_allclose(runs[0], 1e-4 * (start - start.mean(axis=0)) / start.std(axis=0).max(), atol=5e-6)

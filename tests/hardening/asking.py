@@ -10,11 +10,10 @@ import tracemalloc
 
 import numpy as np
 
-from explorer.client import Client
 from hardening.cases import arguments, run_cases
-from prismap.explorer.app import make_app
-from prismap.explorer.compute import Placed
-from prismap.page_data import Layer, PageData, Target
+from page.client import Client
+from prismap.page import Layer, PageData, Placed, Target
+from prismap.page.app import make_app
 
 PATHS = (
     "/", "/api/page", "/api/columns/0", "/api/columns/99999999999", "/api/columns/-1", "/api/view", "/api/export",

@@ -5,7 +5,6 @@
 
 import copy
 import os
-import resource
 import tracemalloc
 import warnings
 from contextlib import suppress
@@ -199,7 +198,7 @@ def use(path, rows):
     """Load a map and place rows on it: "refused" in words, or "used", with positions that are all finite."""
     try:
         model = PrisMap.load(path)
-        width = rows.shape[1] if model.parts_.data.is_matrix else model.n_features_in_
+        width = rows.shape[1] if model.map_.data.is_matrix else model.n_features_in_
         if width == rows.shape[1]:
             Y, far = model.place(rows)
             if not np.isfinite(Y).all() or far.shape != (rows.shape[0],):
@@ -238,6 +237,8 @@ def declared_bytes(path, arrays, header):
 
 def main(folder, first, last):
     """Run cases in this process."""
+    import resource  # Windows has none
+
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
     os.fsync = lambda _: None  # thousands of files that nobody keeps
     folder = Path(folder)

@@ -7,7 +7,7 @@ import numpy as np
 
 from hardening.cases import arguments, in_words, run_cases
 from prismap.exceptions import InputError
-from prismap.tables import Roles, read_batches, read_table
+from prismap.tables import Roles, delimited, read_batches, read_table
 
 WORDS = ("a", "b, c", 'd"e', "ü", "", "NA", "nan", "1e999", "00001", "9" * 30, "\u202e", "-", "1;2", "\t")
 
@@ -56,6 +56,7 @@ def main(folder, first, last):
     """Run cases in this process."""
     whole = whole_tables()
     endings = sorted(whole)
+    delimited.ARROW_BYTES = 0  # files as small as these are left to the csv module otherwise
 
     def run(case):
         rng = np.random.default_rng([21, case])

@@ -16,7 +16,7 @@ from hardening import forging
 from prismap import PrisMap
 from prismap.bundle import check_sparse, read_bundle, write_bundle
 from prismap.exceptions import FileFormatError, InputError
-from prismap.map.specs import from_spec, to_spec
+from prismap.map.params_json import from_spec, to_spec
 from prismap.map.stored import check_stored, load_bytes
 from prismap.metrics import FisherMetric
 
@@ -27,6 +27,7 @@ BUNDLES = forging.golden_bundles()
 @pytest.mark.parametrize(
     ("kind", "n_cases"), [("forging", 2000), ("garbling", 300), ("asking", 300)], ids=["models", "tables", "requests"]
 )
+@pytest.mark.linux
 def test_what_is_forged_damaged_or_odd_is_refused_or_used(tmp_path, kind, n_cases):
     """In a process of its own, which must live to the end; the case that ends it is in a file."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path]), "OMP_NUM_THREADS": "1"}

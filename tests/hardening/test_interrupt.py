@@ -20,11 +20,12 @@ FIT_AND_SAVE = """
 import sys
 import numpy as np
 from prismap import PrisMap
-from prismap.embeddings import TSNE
+from prismap.embeddings import TSNE, GradientDescent
 X = np.random.default_rng(0).normal(size=(400, 5))
 def told(iteration, error, positions):
     print("begun", flush=True)
-PrisMap(TSNE(max_iter=10**6, tol=0), random_state=0).fit(X, X[:, 0] > 0, callback=told).save(sys.argv[1])
+method = TSNE(max_iter=10**6, descent=GradientDescent(tol=0))
+PrisMap(method, random_state=0).fit(X, X[:, 0] > 0, callback=told).save(sys.argv[1])
 """
 
 
@@ -40,6 +41,7 @@ def interrupted(words, begun):
     return process.returncode, err
 
 
+@pytest.mark.posix
 def test_a_fit_in_a_script_ends_and_leaves_no_file(tmp_path):
     words = [sys.executable, "-c", FIT_AND_SAVE, str(tmp_path / "m.prismap")]
     code, err = interrupted(words, lambda process: process.stdout.readline())
@@ -48,6 +50,7 @@ def test_a_fit_in_a_script_ends_and_leaves_no_file(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.posix
 def test_the_command_says_that_it_stopped_and_leaves_nothing(tmp_path):
     data = tmp_path / "d.csv"
     np.savetxt(data, np.column_stack([np.tile(X, (10, 1)) + 0.01 * np.arange(4000)[:, None], np.tile(y, 10)]),

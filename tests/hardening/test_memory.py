@@ -28,10 +28,9 @@ def test_a_map_that_would_not_fit_is_refused_with_the_figure(monkeypatch, method
         PrisMap(method, perplexity=5, random_state=0).fit(X, target)
 
 
+@pytest.mark.linux
 def test_a_process_that_may_not_have_the_memory_says_so():
     """Under a limit of the system on the process, not a figure of ours."""
-    resource = pytest.importorskip("resource")
-    assert resource.RLIMIT_AS
     code = """
 import resource
 import numpy as np
@@ -130,7 +129,7 @@ def test_a_map_that_a_container_has_no_room_for_is_refused(monkeypatch):
         PrisMap(perplexity=5, random_state=0).fit(X, y)
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="an environment variable of glibc")
+@pytest.mark.linux
 def test_freed_memory_is_kept_in_workers_that_dask_has_told_to_give_it_back():
     """Pages that the system has to make anew for arrays of 2 MB, one after another."""
     script = (

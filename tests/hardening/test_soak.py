@@ -5,7 +5,7 @@ import sys
 
 from tools import soak
 
-from prismap.explorer import serve
+from prismap.page import serve
 
 
 def test_nothing_is_left_over_of_good_and_bad_requests(monkeypatch):

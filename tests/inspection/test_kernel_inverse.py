@@ -12,9 +12,7 @@ from sklearn.svm import SVC
 from prismap import PrisMap
 from prismap.exceptions import InputError
 from prismap.inspection import ModelView
-from prismap.inspection.kernel_inverse import fitted_factors, kernel_inverse
-from prismap.inspection.local_surface import LocalSurface
-from prismap.inspection.surface import inverse_of
+from prismap.inspection.inverse import LocalSurface, fitted_factors, inverse_of, kernel_inverse
 from prismap.learners import RSLVQ
 from prismap.mappings import InverseMap
 from prismap.metrics import FisherMetric
@@ -66,7 +64,7 @@ def test_the_published_inverse_is_the_weighted_kernel_map(plain):
 def test_a_map_by_the_model_is_inverted_under_the_model_s_own_tensor():
     model = RSLVQ(random_state=0)
     view = view_of(model, supervision_from="model", inverse="kernel")
-    F = fitted_factors(view.map)
+    F = fitted_factors(view.map.map_)
     for i in (0, 33):
         np.testing.assert_allclose(F[i].T @ F[i], tensor_reference(model, X[i]), rtol=1e-4, atol=1e-6)
     assert view.misshown.mean() < 0.2

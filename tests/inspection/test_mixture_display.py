@@ -8,7 +8,7 @@ from matplotlib import pyplot as plt
 from prismap.embeddings.elastic import ElasticMDS
 from prismap.exceptions import InputError, MissingExtraError
 from prismap.inspection.mixture import MixtureDisplay, uncovered
-from prismap.metrics.mixture import MixtureMetric
+from prismap.metrics import AlternatingDescent, MixtureMetric
 
 mpl.use("Agg")
 
@@ -16,7 +16,8 @@ mpl.use("Agg")
 @pytest.fixture(scope="module")
 def metric():
     X = np.random.default_rng(0).random((20, 4))
-    return MixtureMetric(("euclidean", "cosine", "max_norm"), n_epochs=3, random_state=0).fit(X)
+    descent = AlternatingDescent(n_epochs=3)
+    return MixtureMetric(("euclidean", "cosine", "max_norm"), descent=descent, random_state=0).fit(X)
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +62,8 @@ def test_stress_by_epoch(metric):
 
 
 def test_all_in_one_figure_from_an_embedding(metric):
-    model = ElasticMDS(metric=MixtureMetric(n_components=1, n_epochs=1, random_state=0)).fit(np.eye(6))
+    short = MixtureMetric(n_components=1, descent=AlternatingDescent(n_epochs=1), random_state=0)
+    model = ElasticMDS(metric=short).fit(np.eye(6))
     display = MixtureDisplay.from_estimator(model).plot()
     assert len(display.figure_.axes) == 3
 

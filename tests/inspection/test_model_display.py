@@ -9,7 +9,7 @@ from sklearn.svm import SVC, SVR
 
 from prismap.exceptions import InputError
 from prismap.inspection import ModelDisplay, ModelView
-from prismap.inspection.paint import DEEP, FAINT, class_palette, from_hex, paint
+from prismap.inspection.paint import DEEP, FAINT, class_palette, from_hex, paint_classes
 from prismap.learners import RSLVQ
 
 mpl.use("Agg")
@@ -59,7 +59,7 @@ def test_rings_are_drawn_around_misshown_rows_only(view):
 
 def test_points_by_true_or_predicted_label(view):
     colours = np.array([mpl.colors.to_rgba(colour) for colour in class_palette(3)])
-    for points, codes in (("true", view.truth), ("predicted", view.said)):
+    for points, codes in (("true", view.truth), ("predicted", view.predicted)):
         drawn = next(one for one in view.plot(points=points).collections if len(one.get_offsets()) == len(X))
         np.testing.assert_allclose(drawn.get_facecolors(), colours[codes])
     assert not any(len(one.get_offsets()) == len(X) for one in view.plot(points="none").collections)
@@ -85,7 +85,7 @@ def test_output_as_contours_and_as_a_surface():
 
 
 def test_paint_deepens_with_certainty_and_greys_far_places(view):
-    rgba = paint(view.grid, "class", scale=1.0, n_classes=3).astype(float)
+    rgba = paint_classes(view.grid, 3, 1.0).astype(float)
     colours = np.array([from_hex(colour) for colour in class_palette(3)])[view.grid.value]
     depth = (255 - rgba[..., :3]).sum(axis=-1) / (255 - colours).sum(axis=-1)
     near = ~view.grid.far

@@ -27,7 +27,7 @@ def test_a_machine_on_a_kernel_matrix_is_pictured_like_the_one_on_vectors():
     X, y, K, _ = matrices()
     by_matrix = ModelView.from_estimator(SVC(kernel="precomputed").fit(K, y), K, y, grid_resolution=20)
     by_vectors = ModelView.from_estimator(SVC(gamma=0.3).fit(X, y), X, y, grid_resolution=20)
-    assert np.array_equal(by_matrix.said, by_vectors.said)
+    assert np.array_equal(by_matrix.predicted, by_vectors.predicted)
     assert by_matrix.map.data == "similarity"
     assert by_matrix.fidelity_.agreement >= by_vectors.fidelity_.agreement - 0.1
     assert by_matrix.fidelity_.agreement > by_matrix.fidelity_.chance + 0.4

@@ -77,8 +77,8 @@ def test_classes_of_model_and_labels_share_one_code():
     labels = Y.astype(object)
     labels[:3] = None
     responder = Responder(model, X, labels)
-    assert responder.classes.tolist() == ["ash", "birch", "cedar", "dogwood"]
-    codes = responder.encode(labels)
+    assert responder.task.classes.tolist() == ["ash", "birch", "cedar", "dogwood"]
+    codes = responder.task.encode(labels)
     assert (codes[:3] == -1).all()
     assert (codes[3:] == CODES[3:]).all()
     answer = responder(X[known])

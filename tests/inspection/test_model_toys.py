@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from prismap import PrisMap
 from prismap.inspection import ModelView
-from prismap.inspection.held_out import region_values
+from prismap.inspection.model_view import region_values
 from prismap.metrics import FisherMetric
 
 PATH = Path(__file__).parents[2] / "experiments" / "toys.py"
@@ -26,7 +26,7 @@ def test_set_1_shows_whether_a_machine_keeps_the_outlier(gamma, C, kept):
     X, y = toys.plate_in_ring()
     view = ModelView.from_estimator(SVC(gamma=gamma, C=C).fit(X, y), X, y, map=PCA(2), grid_resolution=60)
     astray = len(y) // 2 - 1
-    assert (view.said[astray] == view.truth[astray]) == kept
+    assert (view.predicted[astray] == view.truth[astray]) == kept
     line, column = view.grid.cells(view.positions[[astray]])
     assert (view.grid.value[line, column] == view.truth[astray]) == kept  # and so does the picture
     assert view.fidelity_.agreement > 0.97

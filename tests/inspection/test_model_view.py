@@ -23,8 +23,8 @@ from prismap import PrisMap
 from prismap.embeddings import SOM
 from prismap.exceptions import InputError
 from prismap.inspection import ModelView
-from prismap.inspection.held_out import cross_validate
-from prismap.inspection.responses import Responder
+from prismap.inspection.model_view import cross_validate
+from prismap.inspection.view_data import VectorData
 from prismap.learners import RSLVQ
 from reference.model_reference import signed_certainty_reference
 
@@ -60,13 +60,13 @@ def test_any_model_is_shown(name):
     assert view.grid.value.shape == (25, 25)
     assert view.positions.shape == (90, 2)
     if view.kind == "class":
-        assert (view.classes[view.said] == model.predict(X)).all()
+        assert (view.classes[view.predicted] == model.predict(X)).all()
         assert (view.classes[view.truth] == y).all()
         assert view.misshown.mean() < 0.1
         assert view.fidelity_.agreement > 0.9
         assert (view.grid.certainty >= 0).all()
     else:
-        np.testing.assert_allclose(view.said, model.predict(X))
+        np.testing.assert_allclose(view.predicted, model.predict(X))
         assert view.fidelity_.output > (-1 if name == "process regressor" else 0.5)
 
 
@@ -96,7 +96,7 @@ def test_in_a_plane_the_view_is_the_model_and_scikit_learns_picture(plane):
 
 def test_a_view_is_frozen_and_travels(plane):
     view = ModelView.from_estimator(*plane, map=PCA(2), grid_resolution=10)
-    for array in (view.positions, view.said, view.shown, view.truth, view.regions, view.grid.value, view.grid.far):
+    for array in (view.positions, view.predicted, view.shown, view.truth, view.regions, view.grid.value, view.grid.far):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
     with pytest.raises(AttributeError):
@@ -238,8 +238,7 @@ def test_two_classes_are_compared_with_the_sign_of_the_decision(model):
     model = model.fit(X, two)
     view = ModelView.from_estimator(model, X, two, map=PCA(2), grid_resolution=20)
     found = view.cross_validate(3)
-    responder = Responder(model, X, two)
-    _, behind, _ = cross_validate(PCA(2), responder, X, X, two, responder(X), n_folds=3)
+    behind, _ = cross_validate(PCA(2), VectorData(model, X, two, PCA(2), "auto"), two, n_folds=3)
     values = model.decision_function if isinstance(model, SVC) else lambda rows: 2 * model.predict_proba(rows)[:, 1] - 1
     assert found.signed_certainty == pytest.approx(signed_certainty_reference(values(X), values(behind)))
     assert found.spread["signed_certainty"] < 0.2

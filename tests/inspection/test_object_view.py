@@ -18,7 +18,7 @@ from prismap.comparisons import ComparisonMatrix, Objects
 from prismap.embeddings import TSNE
 from prismap.exceptions import InputError
 from prismap.inspection import ModelView
-from prismap.inspection.pre_images import PreImages, among, among_vectors, squared_of_matrix
+from prismap.inspection.inverse import PreImages, among, among_vectors, squared_of_matrix
 
 WORDS = [stem + end for stem in ("house", "garden", "winter", "summer") for end in ("", "s", "y", "er", "ed", "ing")]
 KIND = np.repeat(["place", "season"], 12)
@@ -51,16 +51,16 @@ def test_a_machine_that_compares_strings_is_pictured_by_its_own_comparison():
     model = machine().fit(WORDS, KIND)
     view = ModelView.from_estimator(model, WORDS, KIND, grid_resolution=15)
     assert repr(view.map.data) == "Objects('edit')"
-    assert np.array_equal(view.classes[view.said], model.predict(WORDS))
+    assert np.array_equal(view.classes[view.predicted], model.predict(WORDS))
     # Each place shows what the model says of the very object behind it.
     places = np.column_stack([axis.ravel() for axis in np.meshgrid(view.grid.x, view.grid.y)])
     behind = view.pre_images(places)
-    assert np.array_equal(view.grid.value.ravel(), view.said[behind])
+    assert np.array_equal(view.grid.value.ravel(), view.predicted[behind])
     assert view.exemplars.name == "support vector"
     assert len(view.exemplars.rows) == len(model[-1].support_)
-    before = view.map.parts_.data.n_evaluations
+    before = view.map.map_.data.n_evaluations
     fidelity = view.cross_validate(3)
-    assert view.map.parts_.data.n_evaluations == before  # judging compares nothing again
+    assert view.map.map_.data.n_evaluations == before  # judging compares nothing again
     assert fidelity.agreement > fidelity.chance + 0.2
     assert np.isfinite(fidelity.certainty)
     assert 0 < fidelity.off_surface < 1.5

@@ -72,7 +72,7 @@ def test_a_view_of_it(iris, network, tmp_path):
     X, y = iris
     model = write(network, tmp_path / "net.onnx", 3)
     mine, itself = (ModelView.from_estimator(one, X, y, grid_resolution=20) for one in (model, network))
-    np.testing.assert_array_equal(mine.said, itself.said)
+    np.testing.assert_array_equal(mine.predicted, itself.predicted)
 
 
 def test_a_regressor_has_no_classes(iris, tmp_path):

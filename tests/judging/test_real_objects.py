@@ -40,7 +40,7 @@ def test_maps_of_groups_show_them(method, groups):
     assert (found.target_shows, found.overstates) == (True, False)
     assert any("by the transform of" in note for note in found.notes)
     assert found.row_trust.value.mean() > 0.9
-    assert len(found.clusters.found) >= 2
+    assert len(found.clusters.clusters) >= 2
 
 
 def test_open_tsne_invents_nothing(noise):

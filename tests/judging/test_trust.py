@@ -10,13 +10,24 @@ from sklearn.decomposition import PCA
 
 from judging.stand_ins import LikePaCMAP, LikeUMAP
 from prismap import MapReport, judge
-from prismap.judging.trust import evidence
+from prismap.judging.makers import OtherMade
+from prismap.judging.trust import evidence_on
+from prismap.target import make_target
 
 
 @pytest.fixture(scope="module")
 def mixed():
     """Three groups, two of which overlap."""
     return make_blobs(300, 5, centers=[[0] * 5, [1.5] * 5, [-9, 9, -9, 9, -9]], cluster_std=1.5, random_state=0)
+
+
+def evidence(X, Y, y, metric="euclidean", kind="auto"):
+    return evidence_on(OtherMade(Y, X, metric), Y, make_target(y, len(y), kind))
+
+
+def named(lists):
+    """The class that most of each row's neighbours have, nearest first; of equally many that of the nearest."""
+    return np.array([max(row, key=lambda c: (list(row).count(c), -list(row).index(c))) for row in lists])
 
 
 def neighbors(A, k=10):
@@ -28,19 +39,18 @@ def neighbors(A, k=10):
 def test_evidence_is_what_neighbours_on_map_and_in_data_say(mixed):
     X, y = mixed
     Y = PCA(2).fit_transform(X)
-    found = evidence(X, Y, "class", y, 0.0, "euclidean")
+    found = evidence(X, Y, y)
     on_map, in_data = y[neighbors(Y)], y[neighbors(X)]
-    votes = np.stack([(on_map == c).sum(axis=1) for c in range(3)], axis=1)
-    np.testing.assert_array_equal(found.said, votes.argmax(axis=1))
-    np.testing.assert_allclose(found.vote, votes.max(axis=1) / 10)
-    np.testing.assert_allclose(found.told, (in_data == found.said[:, None]).mean(axis=1))
-    by_distances = evidence(cdist(X, X), Y, "class", y, 0.0, "precomputed")
+    np.testing.assert_array_equal(found.predicted, named(on_map))
+    np.testing.assert_allclose(found.vote, (on_map == found.predicted[:, None]).mean(axis=1))
+    np.testing.assert_allclose(found.told, (in_data == found.predicted[:, None]).mean(axis=1))
+    by_distances = evidence(cdist(X, X), Y, y, "precomputed")
     np.testing.assert_allclose(by_distances.told, found.told)
     value = X[:, 0]
     half = 0.5 * value.std()
-    real = evidence(X, Y, "real", value, half, "euclidean")
-    np.testing.assert_allclose(real.said, value[neighbors(Y)].mean(axis=1))
-    np.testing.assert_allclose(real.told, (np.abs(value[neighbors(X)] - real.said[:, None]) <= half).mean(axis=1))
+    real = evidence(X, Y, value, kind="real")
+    np.testing.assert_allclose(real.predicted, value[neighbors(Y)].mean(axis=1))
+    np.testing.assert_allclose(real.told, (np.abs(value[neighbors(X)] - real.predicted[:, None]) <= half).mean(axis=1))
 
 
 @pytest.mark.parametrize("subject", [LikeUMAP(random_state=0), LikePaCMAP(), "coordinates"])
@@ -53,7 +63,7 @@ def test_rows_of_any_map_get_a_calibrated_trust(mixed, subject):
     assert trust.rule is report.trust
     assert trust.rule.n_judged == 300
     assert trust.rule.calibration_error < 0.06
-    truth = np.stack([(y[neighbors(Y)] == c).sum(axis=1) for c in range(3)], axis=1).argmax(axis=1) == y
+    truth = named(y[neighbors(Y)]) == y
     assert abs(trust.value.mean() - truth.mean()) < 0.03
     assert trust.value[y == 2].min() > 0.95 > trust.value[y < 2].mean()
     parts = {"vote", "told", "kept"} if subject == "coordinates" else {"vote", "told", "kept", "stays", "scatter"}

@@ -7,7 +7,7 @@ from sklearn.datasets import make_blobs
 from large_maps import count_as_large
 from prismap import PrisMap, _checkpoint
 from prismap.exceptions import InputError
-from prismap.map import make
+from prismap.map import methods
 from prismap.mappings import KernelMap, VoteMap
 
 X, y = make_blobs(400, 4, centers=4, cluster_std=2.0, random_state=0)
@@ -35,15 +35,15 @@ def a_map(**options):
 
 def test_a_large_map_goes_on(tmp_path, large, monkeypatch):
     whole = a_map().fit(X, y)
-    assert np.shares_memory(whole.parts_.rows, X)  # not copied
+    assert np.shares_memory(whole.map_.rows, X)  # not copied
     with pytest.raises(Killed):
         a_map().fit(X, y, callback=kill, checkpoint=tmp_path / "kept")
-    monkeypatch.setattr(make, "kneighbors", None)
+    monkeypatch.setattr(methods, "kneighbors", None)
     seen = []
     again = a_map().fit(X, y, callback=lambda i, *_: seen.append(i), checkpoint=tmp_path / "kept")
     np.testing.assert_array_equal(again.embedding_, whole.embedding_)
     assert seen[0] >= 100
-    assert again.parts_.story == whole.parts_.story
+    assert again.map_.story == whole.map_.story
     assert not (tmp_path / "kept").exists()
 
 
@@ -64,8 +64,8 @@ def test_what_cannot_go_on_says_so(tmp_path):
 def test_kernels_are_fitted_only_where_they_are_asked(large):
     """On a large map of vectors the nearest fitted rows decide; of sparse rows the kernels do."""
     by_rows = a_map().fit(X, y)
-    assert isinstance(by_rows.parts_.mapping, VoteMap)
-    assert by_rows.parts_.cells is not None
+    assert isinstance(by_rows.map_.mapping, VoteMap)
+    assert by_rows.map_.cells is not None
     by_kernels = a_map(mapping="fisher").fit(X, y)
-    assert isinstance(by_kernels.parts_.mapping, KernelMap)
+    assert isinstance(by_kernels.map_.mapping, KernelMap)
     np.testing.assert_array_equal(by_rows.transform(X[:9] + 0.01), by_kernels.transform(X[:9] + 0.01))

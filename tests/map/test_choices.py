@@ -11,9 +11,9 @@ from sklearn.datasets import load_iris
 from prismap import PrisMap
 from prismap.embeddings import MDS, ElasticMDS, Isomap, KernelDiscriminant, KernelPCA, NeRV
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.map.make import MAPPINGS, METHODS
-from prismap.map.twins import twins_of
-from prismap.mappings import DirectPlacement, KernelMap, VoteMap
+from prismap.map.judged import MapMaker
+from prismap.map.methods import MAPPINGS, METHODS
+from prismap.mappings import DirectPlacement, KernelMap, MapCost, VoteMap
 from prismap.metrics import MixtureMetric
 
 ROWS, LABELS = load_iris(return_X_y=True)
@@ -60,7 +60,7 @@ def test_kernel_methods_by_name_are_those_of_the_room_and_can_be_kept(method, tm
         one.save(tmp_path / "m.prismap")
         again = PrisMap.load(tmp_path / "m.prismap")
         np.testing.assert_array_equal(again.transform(ROWS[HELD]), model.transform(ROWS[HELD]))
-    without_target = twins_of(model)[1]["method"]
+    without_target = MapMaker(model.map_).make_plain(np.arange(40)).fitted.recipe.method
     assert type(without_target).__name__ == {"kpca": "KernelPCA", "kda": "TSNE"}[method]
 
 
@@ -75,7 +75,7 @@ def test_some_methods_place_new_rows_by_themselves(method):
     model = fit(method=method, mapping="own")
     assert error_of_new_rows(model) < 0.15
     D = model.metric_.pairwise(ROWS[HELD])
-    np.testing.assert_allclose(model.transform(ROWS[HELD]), model.parts_.embedding.transform(D), atol=1e-3)
+    np.testing.assert_allclose(model.transform(ROWS[HELD]), model.map_.embedding.transform(D), atol=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,11 @@ def test_mappings_by_name_are_those_of_the_room_and_can_be_kept(mapping, tmp_pat
     assert error_of_new_rows(model) < 0.15
     np.testing.assert_array_equal(model.transform(ROWS[FITTED]), model.embedding_)
     placed = model.transform(ROWS[HELD])
-    objects = {"elm": KernelMap("elm", random_state=0), "direct": DirectPlacement(perplexity=10), "vote": VoteMap()}
+    objects = {
+        "elm": KernelMap("elm", random_state=0),
+        "direct": DirectPlacement(MapCost(perplexity=10)),
+        "vote": VoteMap(),
+    }
     np.testing.assert_array_equal(np.vstack([model.transform(row[None]) for row in ROWS[HELD][:5]]), placed[:5])
     if mapping in objects:
         np.testing.assert_array_equal(fit(mapping=objects[mapping]).transform(ROWS[HELD]), placed)
@@ -106,20 +110,21 @@ def test_mappings_by_name_are_those_of_the_room_and_can_be_kept(mapping, tmp_pat
 @pytest.mark.parametrize(
     ("mapping", "method", "settings"),
     [
-        ("cost", "nerv", {"cost": "nerv"}),
-        ("cost", MDS(kind="sammon"), {"cost": "sammon"}),
-        ("cost", NeRV(kernel="student", gamma=0.3, perplexity=7), {"cost": "tnerv", "gamma": 0.3, "perplexity": 7}),
-        ("direct", "elastic", {"cost": "elastic"}),
-        ("direct", ElasticMDS(weights="uniform"), {"cost": "mds"}),
-        ("direct", Isomap(n_neighbors=30), {"cost": "isomap", "n_neighbors": 30}),
-        ("direct", "lle", {"cost": "lle"}),
-        ("direct", "mvu", {"cost": "mvu"}),
+        ("cost", "nerv", {"name": "nerv"}),
+        ("cost", MDS(kind="sammon"), {"name": "sammon"}),
+        ("cost", NeRV(kernel="student", gamma=0.3, perplexity=7), {"name": "tnerv", "gamma": 0.3, "perplexity": 7}),
+        ("direct", "elastic", {"name": "elastic"}),
+        ("direct", ElasticMDS(weights="uniform"), {"name": "mds"}),
+        ("direct", Isomap(n_neighbors=30), {"name": "isomap", "n_neighbors": 30}),
+        ("direct", "lle", {"name": "lle"}),
+        ("direct", "mvu", {"name": "mvu"}),
     ],
     ids=str,
 )
 def test_cost_and_direct_take_the_cost_of_the_embedding(mapping, method, settings, tmp_path):
     model = fit(method=method, mapping=mapping)
-    assert settings.items() <= model.parts_.mapping.get_params().items()
+    cost = getattr(model.map_.mapping, "solver" if mapping == "cost" else "cost")
+    assert settings.items() <= cost.get_params().items()
     assert error_of_new_rows(model) < 0.15
     model.save(tmp_path / "m.prismap")
     placed = model.transform(ROWS[HELD])
@@ -133,8 +138,11 @@ def test_a_method_without_such_a_cost_is_refused(mapping, method):
 
 
 def test_the_map_without_a_target_is_compared_at_its_best():
-    assert twins_of(fit())[1]["mapping"] == "vote"
-    assert "mapping" not in twins_of(fit(mapping="direct"))[1]
+    def mapping_without_target(model):
+        return MapMaker(model.map_).make_plain(np.arange(40)).fitted.mapping
+
+    assert isinstance(mapping_without_target(fit()), VoteMap)
+    assert isinstance(mapping_without_target(fit(mapping="direct")), DirectPlacement)
 
 
 def test_the_command_line_offers_the_mappings_that_files_can_hold():

@@ -5,7 +5,7 @@ import pytest
 
 from prismap import PrisMap
 from prismap.embeddings import TSNE
-from prismap.pages import page_of
+from prismap.page import page_of
 
 # A perplexity that few labels do not allow is lowered with a warning; that is not the subject.
 pytestmark = pytest.mark.filterwarnings("ignore:perplexity")
@@ -34,7 +34,7 @@ def test_what_cannot_be_judged_is_said_and_the_map_is_there(y):
     assert report.notes[0].startswith("How well the target shows was not judged: ")
     assert report.target_shows is None
     # The twin without a target is made all the same, and is not the map itself.
-    assert not np.array_equal(model.twins_.unsupervised.positions, model.embedding_)
+    assert not np.array_equal(model.judgement_.comparison.plain.positions, model.embedding_)
     assert [layer.id for layer in page_of(model).layers] == ["map", "unsupervised"]
 
 
@@ -62,6 +62,6 @@ def test_other_errors_are_not_hidden(monkeypatch):
         raise RuntimeError("a fault of ours")
 
     model = fitted(labelled(36))
-    monkeypatch.setattr("prismap.map.judge.run_side_by_side", broken)
+    monkeypatch.setattr("prismap.map.judged.MapMaker.run", broken)
     with pytest.raises(RuntimeError, match="a fault of ours"):
         model.report()

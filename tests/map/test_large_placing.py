@@ -13,8 +13,8 @@ from prismap import PrisMap
 from prismap.embeddings import TSNE
 from prismap.map import cells
 from prismap.metrics import FisherMetric, vector_search
-from prismap.metrics.nearest import PassedNearest, SearchedNearest
 from prismap.metrics.posteriors import base
+from prismap.metrics.posteriors.local_parzen import PassedNearest, SearchedNearest
 
 X, CLASSES = make_blobs(1500, 5, centers=12, cluster_std=2.0, random_state=0)
 CLASSES = np.where(np.arange(1500) % 6 == 0, None, (CLASSES % 3).astype(object))
@@ -34,9 +34,9 @@ def model():
 
 def test_the_nearest_rows_decide_and_are_searched(model):
     assert model.metric_.posterior_.name == "parzen"
-    assert model.parts_.is_large
-    assert model.parts_.cells.search.cells.n_cells > 0
-    assert model.parts_.map_anchors.metric.posterior_.labelled is model.metric_.posterior_.labelled
+    assert model.map_.is_large
+    assert model.map_.cells.search.cells.n_cells > 0
+    assert model.map_.map_anchors.metric.posterior_.labelled is model.metric_.posterior_.labelled
     assert isinstance(model.metric_.posterior_.labelled.nearest, SearchedNearest)
 
 
@@ -98,7 +98,7 @@ def test_positions_are_nearly_those_of_a_pass_over_all_rows(model, monkeypatch):
 
 
 def test_the_searched_coordinates_order_rows_as_the_metric_does(model):
-    parts = model.parts_
+    parts = model.map_
     seen = parts.map_anchors.see(NEW[:40], parts.data_anchors.see(NEW[:40]))
     every = parts.cells.search.rows_at(slice(None))
     straight = np.sqrt(np.square(seen.coordinates[:, None] - every[None]).sum(axis=2))

@@ -40,7 +40,7 @@ def test_a_map_is_kept_with_its_gaps(made, flowers, tmp_path):
     made.save(tmp_path / "m.prismap")
     again = PrisMap.load(tmp_path / "m.prismap")
     assert np.array_equal(again.transform(flowers[0] + 0.1), made.transform(flowers[0] + 0.1))
-    assert np.array_equal(again.fitted_rows(), flowers[0], equal_nan=True)
+    assert np.array_equal(again.map_.rows, flowers[0], equal_nan=True)
 
 
 def test_a_complete_map_places_rows_that_lack_values(flowers):
@@ -54,7 +54,7 @@ def test_a_large_map_is_made_of_neighbours_over_common_columns(flowers, monkeypa
     X, y = flowers
     count_as_large(monkeypatch, 50, n_landmarks=30)
     model = PrisMap(perplexity=8, supervision=0.8, random_state=0).fit(X, y)
-    assert model.parts_.is_large
+    assert model.map_.is_large
     assert model.score(X + 0.01, y) > 0.9
 
 

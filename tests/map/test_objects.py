@@ -106,12 +106,12 @@ def test_a_real_target_gives_the_bits_of_the_matrix():
 def test_no_pair_is_evaluated_twice_by_fit_and_report():
     look = LookUp(dissimilarities())
     m = fitted(look, "dissimilarity")
-    checks = m.fitted_rows().table.evaluator.n_checks
-    assert m.parts_.data.n_evaluations == N * (N - 1) // 2 == len(look.asked) - checks
+    checks = m.map_.rows.table.evaluator.n_checks
+    assert m.map_.data.n_evaluations == N * (N - 1) // 2 == len(look.asked) - checks
     m.report()
-    assert m.parts_.data.n_evaluations == N * (N - 1) // 2
+    assert m.map_.data.n_evaluations == N * (N - 1) // 2
     m.transform(list(range(N, N + NEW)))
-    assert m.parts_.data.n_evaluations == N * (N - 1) // 2 + NEW * N
+    assert m.map_.data.n_evaluations == N * (N - 1) // 2 + NEW * N
 
 
 def test_rows_that_are_not_fitted_are_compared_with_the_fitted_ones_only():
@@ -120,7 +120,7 @@ def test_rows_that_are_not_fitted_are_compared_with_the_fitted_ones_only():
     )
     Y = m.fit_transform(list(range(N)), LABELS[:N])
     assert Y.shape == (N, 2)
-    assert m.parts_.data.n_evaluations == 20 * 19 // 2 + (N - 20) * 20
+    assert m.map_.data.n_evaluations == 20 * 19 // 2 + (N - 20) * 20
 
 
 def test_a_fisher_metric_takes_objects():
@@ -187,13 +187,13 @@ def test_a_saved_map_places_alike_and_compares_nothing_it_knows(tmp_path):
     m = words_map(Objects(get_comparison("alignment", mode="global", scoring="match")))
     m.save(path)
     loaded = PrisMap.load(path)
-    before = loaded.parts_.data.n_evaluations
+    before = loaded.map_.data.n_evaluations
     assert before <= len(WORDS)  # the check that a map can place
     new = ["wintery", "gardeners"]
     assert np.array_equal(loaded.transform(new), m.transform(new))
-    assert loaded.parts_.data.n_evaluations == before + len(new) * len(WORDS)
+    assert loaded.map_.data.n_evaluations == before + len(new) * len(WORDS)
     assert repr(loaded.data) == repr(m.data)
-    assert loaded.fitted_rows().tolist() == WORDS
+    assert loaded.map_.rows.tolist() == WORDS
 
 
 def test_a_function_is_asked_for_again(tmp_path):
@@ -212,7 +212,7 @@ def test_objects_of_other_types_come_back_as_they_were(tmp_path):
     sets = [{"milk", str(k % 4), str(k % 7)} for k in range(20)]
     m = PrisMap(data=Objects("jaccard"), **settings(perplexity=4, target="none")).fit(sets)
     m.save(tmp_path / "sets.prismap")
-    assert PrisMap.load(tmp_path / "sets.prismap").fitted_rows().tolist() == sets
+    assert PrisMap.load(tmp_path / "sets.prismap").map_.rows.tolist() == sets
     m = PrisMap(data=Objects(lambda a, b: abs(a.real - b.real), "dissimilarity"), **settings(perplexity=4))
     m.fit([complex(k, 0) for k in range(20)])
     with pytest.raises(InputError, match=r"object 0 cannot be saved: 0j \(complex\)"):
@@ -252,16 +252,16 @@ def test_many_objects_are_searched_by_pivots_and_placed_by_landmarks(monkeypatch
     values = np.concatenate([rng.normal(k * 20, 1, size=40) for k in range(10)])
     how = Objects(gap, "dissimilarity", n_jobs=1)
     m = PrisMap(data=how, **settings(target="none", fit_rows=400)).fit(values.tolist())
-    assert "pivots" in m.parts_.story["neighbors"]
-    assert len(m.parts_.anchors) == 60
+    assert "pivots" in m.map_.story["neighbors"]
+    assert len(m.map_.anchors) == 60
     m.transform([0.0])  # fitted objects are laid into the cells of the landmarks
-    before = m.parts_.data.n_evaluations
+    before = m.map_.data.n_evaluations
     new = [20.05, 120.05, 179.5]
     Y, far = m.place(new)
-    assert m.parts_.data.n_evaluations - before < 3 * 400
+    assert m.map_.data.n_evaluations - before < 3 * 400
     nearest_object = [int(np.abs(values - one).argmin()) for one in new]
     # The nearest fitted objects decide, those that the map shows beside the very nearest one.
-    assert (np.linalg.norm(Y - m.embedding_[nearest_object], axis=1) <= m.parts_.cells.radius).all()
+    assert (np.linalg.norm(Y - m.embedding_[nearest_object], axis=1) <= m.map_.cells.radius).all()
     assert not far.any()
     assert m.is_far([5000.0]).all()
     m.save(tmp_path / "many.prismap")
@@ -321,8 +321,8 @@ def test_the_next_attempt_goes_on_where_the_last_one_failed(kind):
     failing.clear()
     m.fit(things)
     n_pairs = 41 * 40 // 2 + (41 if kind == "similarity" else 0)
-    assert len(asked) == n_pairs + m.fitted_rows().table.evaluator.n_checks
-    assert m.parts_.data.n_evaluations == n_pairs
+    assert len(asked) == n_pairs + m.map_.rows.table.evaluator.n_checks
+    assert m.map_.data.n_evaluations == n_pairs
     assert not hasattr(m.data, "unfinished")
 
 
@@ -376,6 +376,6 @@ def test_a_fitted_map_of_objects_can_be_pickled_and_copied():
     m = words_map()
     new = ["wintered", "housings"]
     for again in (pickle.loads(pickle.dumps(m)), copy.deepcopy(m)):
-        before = again.parts_.data.n_evaluations
+        before = again.map_.data.n_evaluations
         assert np.array_equal(again.transform(new), m.transform(new))
-        assert again.parts_.data.n_evaluations == before + len(new) * len(WORDS)
+        assert again.map_.data.n_evaluations == before + len(new) * len(WORDS)

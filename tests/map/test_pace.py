@@ -5,6 +5,7 @@ No clock is looked at: fake clocks and trials of known cost stand in for the mac
 
 import itertools
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,9 +18,9 @@ from prismap._progress import seconds_in
 from prismap.comparisons import Objects
 from prismap.embeddings import TSNE
 from prismap.exceptions import FileFormatError, InputError
-from prismap.map import pace
-from prismap.map.make import fit_bytes, most_fitted
-from prismap.map.pace import (
+from prismap.map import time_budget
+from prismap.map.methods import fit_bytes, most_fitted
+from prismap.map.time_budget import (
     DENSE_ROWS,
     FEWEST,
     Pace,
@@ -34,7 +35,8 @@ from prismap.map.pace import (
 )
 from prismap.mappings import KernelMap
 from prismap.metrics.geometry import data_metric
-from prismap.pages import live_compute, page_of
+from prismap.page import page_of
+from prismap.page.live import live_compute
 
 # --- times ------------------------------------------------------------------------------------------------------------
 
@@ -93,7 +95,7 @@ def test_the_power_is_that_of_a_ridge_regression():
     x, y, usual = np.log([125, 250, 500, 1000]), np.log([0.5, 0.9, 2.3, 4.0]), 1.15
     slopes = np.linspace(1, 2, 100_001)
     residuals = (y - y.mean()) - slopes[:, None] * (x - x.mean())
-    loss = np.square(residuals).sum(axis=1) + pace.BELIEF * np.square(slopes - usual)
+    loss = np.square(residuals).sum(axis=1) + time_budget.BELIEF * np.square(slopes - usual)
     assert growth([125, 250, 500, 1000], [0.5, 0.9, 2.3, 4.0], usual) == pytest.approx(slopes[loss.argmin()], abs=2e-5)
 
 
@@ -154,20 +156,20 @@ class Machine:
 
 
 def dense(n):
-    return 1e-3 * n**pace.NEIGHBORS_GROWTH
+    return 1e-3 * n**time_budget.NEIGHBORS_GROWTH
 
 
 @pytest.fixture(autouse=True)
 def _room(monkeypatch):
     """Memory enough for everything."""
-    monkeypatch.setattr(pace, "available_bytes", lambda: 10**15)
+    monkeypatch.setattr(time_budget, "available_bytes", lambda: 10**15)
 
 
 @pytest.mark.parametrize("asked", ["10 s", "20 s", "28 s", "5 min", "2 h"])
 @pytest.mark.parametrize("busy", [1.0, 7.0])
 def test_the_largest_size_that_fits_is_taken(asked, busy):
     def seconds(n):
-        return dense(n) if n <= DENSE_ROWS else pace.LARGE_SHARE * dense(DENSE_ROWS) * n / DENSE_ROWS
+        return dense(n) if n <= DENSE_ROWS else time_budget.LARGE_SHARE * dense(DENSE_ROWS) * n / DENSE_ROWS
 
     machine = Machine(seconds, busy)
     found, budget = machine.pace(asked), time_asked(asked)
@@ -176,9 +178,9 @@ def test_the_largest_size_that_fits_is_taken(asked, busy):
     assert found.seconds == pytest.approx(busy * seconds(found.n_rows))
     assert found.spent + found.seconds <= budget < found.spent + busy * seconds(after)
     assert machine.tried == [125 * 2**k for k in range(len(machine.tried))]
-    assert found.spent <= pace.TRIAL_SHARE * budget or len(machine.tried) == 2
+    assert found.spent <= time_budget.TRIAL_SHARE * budget or len(machine.tried) == 2
     if len(machine.tried) > 2:  # and no further trial would have been short enough
-        assert found.spent + busy * seconds(2 * machine.tried[-1]) > pace.TRIAL_SHARE * budget
+        assert found.spent + busy * seconds(2 * machine.tried[-1]) > time_budget.TRIAL_SHARE * budget
 
 
 def test_more_time_takes_no_fewer_samples():
@@ -209,10 +211,10 @@ def test_a_first_trial_that_takes_all_of_the_time_is_the_last():
 
 def test_no_more_than_memory_and_the_method_take(monkeypatch):
     assert Machine(dense).pace("10 h", most=DENSE_ROWS).n_rows == DENSE_ROWS
-    monkeypatch.setattr(pace, "available_bytes", lambda: fit_bytes(3000, 30))
+    monkeypatch.setattr(time_budget, "available_bytes", lambda: fit_bytes(3000, 30))
     assert Machine(dense).pace("10 h", most=DENSE_ROWS).n_rows == 3000
     # Less memory is needed beyond all pairs than for all pairs.
-    monkeypatch.setattr(pace, "available_bytes", lambda: fit_bytes(20_000, 30))
+    monkeypatch.setattr(time_budget, "available_bytes", lambda: fit_bytes(20_000, 30))
     assert Machine(dense).pace("10 h").n_rows == 20_000
 
 
@@ -350,7 +352,8 @@ def test_tables_take_it_too(slow):
 
 
 def test_a_file_with_another_text_is_refused(tmp_path):
-    model = a_map(100, supervision=0.8).fit(X, y).set_params(fit_rows="soon")
+    model = a_map(100, supervision=0.8).fit(X, y)
+    model.map_ = replace(model.map_, recipe=model.map_.recipe.but(fit_rows="soon"))
     model.save(tmp_path / "a.prismap")
     with pytest.raises(FileFormatError, match="fit_rows must be"):
         PrisMap.load(tmp_path / "a.prismap")

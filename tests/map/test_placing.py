@@ -13,9 +13,9 @@ from threadpoolctl import threadpool_limits
 from prismap import PrisMap
 from prismap._blocks import row_blocks
 from prismap.embeddings import TSNE
-from prismap.map import parts
-from prismap.map.known import KnownRows
-from prismap.map.parts import MapParts
+from prismap.map import fitted as fitted_maps
+from prismap.map.exact_rows import KnownRows
+from prismap.map.fitted import FittedMap
 from prismap.metrics import FisherMetric
 
 ROWS, LABELS = load_iris(return_X_y=True)
@@ -67,7 +67,7 @@ def test_other_mappings_place_a_row_alike_alone_and_among_others(mapping):
 
 
 def test_placing_is_the_mapping_of_the_metrics_own_distances(fitted):
-    parts = fitted.parts_
+    parts = fitted.map_
     D = parts.metric.pairwise(NEW)
     np.testing.assert_allclose(parts.place(NEW)[0], parts.mapping.place(D), atol=1e-4 * np.ptp(fitted.embedding_))
 
@@ -126,10 +126,10 @@ def test_the_same_bits_where_products_of_few_rows_take_another_path():
 
 def test_all_samples_are_placed_a_block_at_a_time(fitted, monkeypatch):
     sizes = []
-    place = MapParts.place
-    monkeypatch.setattr(MapParts, "place", lambda self, rows: sizes.append(rows.shape[0]) or place(self, rows))
-    monkeypatch.setattr(parts, "row_blocks", partial(row_blocks, budget=16 * 4 * 25))
+    place = FittedMap.place
+    monkeypatch.setattr(FittedMap, "place", lambda self, rows: sizes.append(rows.shape[0]) or place(self, rows))
+    monkeypatch.setattr(fitted_maps, "row_blocks", partial(row_blocks, budget=16 * 4 * 25))
     others = np.setdiff1d(np.arange(len(ROWS)), fitted.fit_rows_)
-    found, _ = fitted.parts_.place_some(ROWS, others, fitted.entry_columns_)
+    found, _ = fitted.map_.place_some(ROWS, others, fitted.map_.given.entry_columns)
     assert sizes == [25, 25, 10]
     assert_same(fitted, found, fitted.transform(ROWS[others]))

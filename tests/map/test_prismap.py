@@ -125,7 +125,7 @@ def test_unlabelled_rows_are_mapped(iris):
     partly = np.where(np.arange(150) % 2, y, -1)
     m = PrisMap(perplexity=10, random_state=0).fit(X, partly)
     assert m.embedding_.shape == (150, 2)
-    assert m.known().sum() == 75
+    assert m.map_.given.target.labelled.sum() == 75
     assert m.report().n_judged == 75
 
 

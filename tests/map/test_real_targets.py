@@ -5,8 +5,9 @@ import pytest
 
 from prismap import PrisMap
 from prismap.exceptions import InputError
-from prismap.map.scores import error_of
 from prismap.quality import knn_nrmse
+from prismap.quality.errors import errors_of
+from prismap.target import make_target
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +24,8 @@ def test_several_real_targets_make_one_map(two_targets, tmp_path):
     m = PrisMap(method="mds", supervision=0.8, perplexity=8, fit_rows=45, random_state=0).fit(X, Y)
     assert m.target_ == "real"
     assert m.metric_.target_moments()[0].shape == (45, 2)
-    assert m.known().sum() == 249
-    np.testing.assert_array_equal(m.shown_target(), np.where(np.arange(250) == 3, np.nan, Y[:, 0]))
+    assert m.map_.given.target.labelled.sum() == 249
+    np.testing.assert_array_equal(m.map_.given.target.shown.values, np.where(np.arange(250) == 3, np.nan, Y[:, 0]))
     report = m.report(n_permutations=1)
     assert report.scores[0].name == "mean rank error of 2 targets"
     assert float(report.scores[0].value) < report.scores[0].permuted.mean
@@ -35,7 +36,9 @@ def test_several_real_targets_make_one_map(two_targets, tmp_path):
 
 def test_the_error_of_several_targets_is_the_mean_of_theirs(two_targets):
     X, Y = two_targets
-    found = error_of("real", 5, X[:10], Y[:10], X[10:], Y[10:])
+    target = make_target(Y, len(Y))
+    error = next(one for one in errors_of(target) if one.name == "mean nRMSE of 2 targets")
+    found = error.measure(X[:10], target.take(slice(10)), X[10:], target.take(slice(10, None)))
     parts = [knn_nrmse(X[:10], Y[:10, j], Y_fit=X[10:], y_fit=Y[10:, j]) for j in range(2)]
     assert float(found) == pytest.approx(np.mean([float(part) for part in parts]))
     assert found.spread == pytest.approx(np.mean([part.spread for part in parts]))

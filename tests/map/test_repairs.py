@@ -10,9 +10,11 @@ from prismap._random import as_generator
 from prismap.comparisons import Objects
 from prismap.embeddings import MDS
 from prismap.exceptions import InputError, PrismapWarning
+from prismap.judging.judge import Judgement
+from prismap.judging.refits import judged_folds, place_fold
 from prismap.map import repairs
+from prismap.map.judged import MapMaker
 from prismap.map.repairs import compare_repairs
-from prismap.map.twins import judged_folds, place_fold
 from prismap.metrics import FisherMetric, ObjectSimilarity, SimilarityMetric
 from prismap.metrics.geometry import REPAIRS
 from prismap.quality import MapReport, knn_error
@@ -80,18 +82,19 @@ def test_the_report_sets_the_repairs_side_by_side(monkeypatch):
     monkeypatch.setattr(repairs, "judged_folds", lambda *args: judged_folds(*args)[:2])
     S = similarities(constant=False)[:N, :N]
     m = plane("similarity").fit(S, Y[:N])
-    figures = compare_repairs(m)
+    figures = compare_repairs(m.map_)
     assert [one.repair for one in figures] == ["clip", "flip", "shift", "none"]
     # Clip as its own map in the same folds: the figure of a plain loop.
-    codes = m.fitted_target()
-    wrong = []
-    for kept, out in judged_folds(codes, "class", as_generator(m.seed_))[:2]:
-        case = place_fold(m, {"data": SimilarityMetric("clip")}, codes, kept, out)  # of the matrix, not of objects
-        options = {"Y_fit": case.fitted_positions, "y_fit": case.fitted_target, "n_neighbors": 5}
-        wrong.append(float(knn_error(case.positions, case.target, **options)) * len(out))
+    target, wrong = m.map_.target, []
+    maker = MapMaker(m.map_)  # of the matrix, not of objects
+    maker.again = m.map_.recipe.but(data=SimilarityMetric("clip"))
+    for kept, out in judged_folds(target, as_generator(m.seed_))[:2]:
+        case = place_fold(maker, target, kept, out, None)
+        options = {"Y_fit": case.fitted_positions, "y_fit": case.fitted_target.values, "n_neighbors": 5}
+        wrong.append(float(knn_error(case.positions, case.target.values, **options)) * len(out))
     assert float(figures[0].error) == pytest.approx(sum(wrong) / 16)
     assert all(float(one.permuted) > 0.2 for one in figures)
-    m.remember_report(MapReport("class", N))
+    m.judgement_ = Judgement(MapReport("class", N))
     report = m.report(repairs=True)
     notes = [note for note in report.notes if note.startswith("Repairs side by side")]
     assert len(notes) == 1
@@ -103,7 +106,7 @@ def test_what_has_no_repairs_is_told():
     X = np.random.default_rng(0).normal(size=(30, 3))
     m = PrisMap(MDS(kind="classical"), perplexity=5, random_state=0).fit(X, [0, 1] * 15)
     with pytest.raises(InputError, match="repairs=True is for similarities"):
-        compare_repairs(m)
+        compare_repairs(m.map_)
     m = PrisMap(MDS(kind="classical"), data="similarity", perplexity=5, random_state=0).fit(X @ X.T)
     with pytest.raises(InputError, match="this map has none"):
-        compare_repairs(m)
+        compare_repairs(m.map_)

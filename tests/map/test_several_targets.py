@@ -5,9 +5,12 @@ import pytest
 
 from prismap import PrisMap
 from prismap.exceptions import FileFormatError, InputError
-from prismap.map.several import joint_score
+from prismap.judging.scores import joint_score
 from prismap.metrics import FisherMetric
-from prismap.quality import Estimate, MapReport, NullResult, TargetScore
+from prismap.quality import MapReport
+from prismap.quality.estimates import Estimate
+from prismap.quality.null import NullResult
+from prismap.quality.scores import TargetScore
 
 N = 70
 OPTIONS = {"method": "mds", "supervision": 0.8, "perplexity": 10, "random_state": 0}
@@ -34,7 +37,7 @@ def test_what_a_map_of_several_targets_knows(rows, hierarchy):
     assert hierarchy.target_ == ("class", "class", "class")
     assert hierarchy.target_names_ == ("kind", "sort", "noise")
     assert [one.tolist() for one in hierarchy.classes_] == [[0, 1], [0, 1, 2, 3], [0, 1]]
-    assert hierarchy.shown_target().tolist() == rows[1]["kind"].tolist()
+    assert hierarchy.map_.given.target.shown.values.tolist() == rows[1]["kind"].tolist()
     assert hierarchy.metric_.posterior_.known_.tolist() == [True, True, False]
     codes = np.column_stack(list(rows[1].values()))
     np.testing.assert_array_equal(hierarchy.y_, codes)
@@ -104,7 +107,7 @@ def test_a_damaged_file_is_refused(hierarchy, tmp_path, damage):
 
 
 def test_the_page_shows_the_first_target_and_has_the_others_as_columns(hierarchy):
-    from prismap.pages import page_of
+    from prismap.page import page_of
 
     page = page_of(hierarchy)
     assert (page.target.name, page.target.kind, list(page.target.classes)) == ("kind", "class", ["0", "1"])
@@ -126,7 +129,7 @@ def test_targets_that_nothing_tells_are_left_out(rows):
     Y = np.random.default_rng(3).permutation(np.column_stack(list(targets.values())))
     made = PrisMap(perplexity=10, random_state=0, target="class").fit(X, Y)
     assert made.supervision_ == 0
-    assert made.metric_ is made.parts_.data
+    assert made.metric_ is made.map_.data
 
 
 def test_ordered_classes_are_judged_by_steps(rows):
@@ -137,7 +140,7 @@ def test_ordered_classes_are_judged_by_steps(rows):
     by_machine = FisherMetric(posterior="lssvm")
     made = PrisMap(metric=by_machine, **OPTIONS).fit(X, size.rename("size"))
     assert made.target_ == ("ordered",)
-    assert made.shown_classes().tolist() == levels
+    assert made.map_.given.target.shown.classes.tolist() == levels
     report = made.report(n_permutations=1)
     assert report.target == "ordered"
     assert [score.name for score in report.scores] == ["mean class steps", "10-NN error", "1-NN error"]
@@ -158,7 +161,7 @@ def test_several_columns_of_a_table(rows):
     assert made.target_names_ == ("kind", "sort")
     assert made.encoding_.names == list("abcd")
     assert "1 row without one of the targets: placed without any of them" in made.notes_
-    assert not made.known()[0]
+    assert not made.map_.given.target.labelled[0]
     assert made.score(table) > 0.8
     with pytest.raises(InputError, match="a target is named twice: 'kind', 'kind'"):
         PrisMap.from_table(table, ["kind", "kind"], drop="sort")

@@ -6,6 +6,7 @@ from sklearn.datasets import load_diabetes, load_wine
 from sklearn.neighbors import KNeighborsClassifier
 
 from prismap import PrisMap
+from prismap._evidence import paired_gap
 from prismap._random import as_generator
 from prismap.map import choose
 from prismap.map.choose import (
@@ -14,19 +15,23 @@ from prismap.map.choose import (
     candidates,
     choose_mapping,
     compared_with_own,
+    kept_share,
     knows_target,
     least_as_good,
+    nearest_rows,
+    neighbor_losses,
+    quick_losses,
     trees_are_worth_it,
 )
-from prismap.map.judge import published_notes
-from prismap.map.make import smoothness
+from prismap.map.judged import published_notes
+from prismap.map.methods import smoothness
 from prismap.map.quick import quick_maps
-from prismap.map.trials import is_majority, kept_share, nearest_rows, paired_gap, quick_losses, row_losses
 from prismap.mappings import KernelMap, VoteMap
 from prismap.metrics import FisherMetric
 from prismap.metrics.base import PrecomputedMetric
 from prismap.metrics.geometry import data_metric
 from prismap.metrics.posteriors import base, trees
+from prismap.target import make_target
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +65,7 @@ def test_losses_are_those_of_neighbours_without_the_row_itself():
     arcs2, steps2 = (np.square(Z[:, None] - Z[None]).sum(axis=2) for Z in (A, B))
     for w in (0.0, 0.3):
         D = w * arcs2 + (1 - w) * steps2
-        losses = row_losses(nearest_rows(D.copy()), y, real=False)
+        losses = neighbor_losses(y[nearest_rows(D.copy())], y)
         for i in range(60):
             others = np.delete(np.arange(60), i)
             near = others[np.argsort(D[i, others], kind="stable")[:10]]
@@ -73,7 +78,7 @@ def test_losses_of_numbers_are_squared_errors_of_the_mean():
     rng = np.random.default_rng(0)
     Z, y = rng.normal(size=(40, 2)), rng.normal(size=(40, 1))
     D2 = np.square(Z[:, None] - Z[None]).sum(axis=2)
-    found = row_losses(nearest_rows(D2.copy()), y, real=True)
+    found = neighbor_losses(y[nearest_rows(D2.copy())], y)
     near = np.argsort(D2 + np.diag(np.full(40, np.inf)), axis=1)[:, :10]
     assert np.allclose(found, np.square(y[near].mean(axis=1) - y)[:, 0])
 
@@ -89,7 +94,7 @@ def test_majority_agrees_with_scikit_learn_where_there_is_no_tie():
     X, y = rng.normal(size=(80, 2)), rng.integers(2, size=80)
     model = KNeighborsClassifier(9).fit(X[:50], y[:50])
     votes = y[:50][model.kneighbors(X[50:], return_distance=False)]
-    assert np.array_equal(is_majority(votes, y[50:]), model.predict(X[50:]) == y[50:])
+    assert np.array_equal(neighbor_losses(votes, y[50:]) == 0, model.predict(X[50:]) == y[50:])
 
 
 def test_the_error_of_a_gap_is_paired():
@@ -133,7 +138,7 @@ def test_a_row_is_judged_on_a_quick_map_of_the_half_without_it():
     y = np.arange(60) % 4  # seven or eight of each in a half
     X = rng.normal(size=(2, 60, 4)) + y[:, None]
     D2 = np.square(X[:, :, None] - X[:, None]).sum(axis=3)
-    found = quick_losses(D2, y, perplexity=30, seed=5, real=False)
+    found = quick_losses(D2, y, perplexity=30, seed=5)
     rng = as_generator(5)
     order = np.lexsort((rng.permutation(60), y))
     a, b = order[::2], order[1::2]
@@ -142,7 +147,7 @@ def test_a_row_is_judged_on_a_quick_map_of_the_half_without_it():
         D = np.sqrt(D2[k])
         placed = VoteMap(metric="precomputed").fit(D[np.ix_(kept, kept)], Y).transform(D[np.ix_(out, kept)])
         near = np.argsort(np.square(placed[:, None] - Y[None]).sum(axis=2), axis=1)[:, :7]
-        assert np.array_equal(found[k, out], ~is_majority(y[kept][near], y[out]))
+        assert np.array_equal(found[k, out], neighbor_losses(y[kept][near], y[out]))
     assert abs(np.bincount(y[a], minlength=4) - np.bincount(y[b], minlength=4)).max() <= 1
 
 
@@ -168,7 +173,7 @@ def test_trees_are_tried_on_more_rows_than_other_posteriors_look_at_and_see_them
     X, y = signs
     monkeypatch.setattr(base, "MOST_SUPPORT", 100)
     y = np.where(np.arange(200) % 50 == 7, -1, y)
-    found = candidates(FisherMetric(random_state=0), data_metric("vectors").over(X), y, 0)
+    found = candidates(FisherMetric(random_state=0), data_metric("vectors").over(X), make_target(y, len(y)), 0)
     assert found[1].posterior_.name == "trees"
     assert [len(metric.support_) for metric in found] == [100, 196]
     assert np.array_equal(found[1].support_, np.flatnonzero(y >= 0))
@@ -186,13 +191,15 @@ def test_a_forest_sees_so_many_rows_at_most(monkeypatch, signs):
 def test_a_posterior_must_know_the_target(signs, noise):
     for (X, y), knows in ((signs, True), (noise, False)):
         metric = FisherMetric(posterior="lssvm", supervision=0.8, random_state=0).fit(X, y)
-        assert knows_target(metric, y, real=False) == knows
+        assert knows_target(metric, make_target(y, len(y))) == knows
     X, _ = signs
     for y, knows in ((X[:, 0] ** 2 + X[:, 1], True), (np.random.default_rng(3).normal(size=200), False)):
         metric = FisherMetric("real", supervision=0.8, random_state=0).fit(X, y)
-        assert knows_target(metric, y, real=True) == knows
+        assert knows_target(metric, make_target(y, len(y))) == knows
     both = np.column_stack([X[:, 0], 1000 * np.random.default_rng(3).normal(size=200)])  # the unit does not matter
-    assert knows_target(FisherMetric("real", supervision=0.8, random_state=0).fit(X, both), both, real=True)
+    assert knows_target(
+        FisherMetric("real", supervision=0.8, random_state=0).fit(X, both), make_target(both, len(both))
+    )
 
 
 # --- maps -------------------------------------------------------------------------------------------------------------
@@ -255,7 +262,7 @@ def test_a_chosen_map_is_stored(which, request, tmp_path):
     again = PrisMap.load(tmp_path / "map.prismap")
     assert again.supervision_ == model.supervision_
     assert list(again.supervision_curve_) == list(model.supervision_curve_)
-    assert type(again.parts_.mapping) is type(model.parts_.mapping)
+    assert type(again.map_.mapping) is type(model.map_.mapping)
     assert np.array_equal(again.transform(X + 0.01), model.transform(X + 0.01))
 
 
@@ -285,22 +292,22 @@ def test_a_published_metric_that_is_worse_than_none_is_told():
     """Wine without standardisation: one large column is nearly all there is to see."""
     X, y = load_wine(return_X_y=True)
     model = PrisMap("mds", supervision=1.0, random_state=0).fit(X, y)
-    (note,) = published_notes(model)
+    (note,) = published_notes(model.map_)
     shares = []
-    for D in (model.parts_.data.pairwise(), model.metric_.pairwise()):
+    for D in (model.map_.data.pairwise(), model.metric_.pairwise()):
         near = np.argsort(D + np.diag(np.full(len(y), np.inf)), axis=1, kind="stable")[:, :10]
-        shares.append(is_majority(y[near], y).mean())
+        shares.append(1 - neighbor_losses(y[near], y).mean())
     own, pure = shares
     assert f"{100 * own:.0f} % of the rows right in the data and {100 * pure:.0f} % under it" in note
-    assert published_notes(PrisMap("mds", supervision=0.8, random_state=0).fit(X, y)) == ()
+    assert published_notes(PrisMap("mds", supervision=0.8, random_state=0).fit(X, y).map_) == ()
 
 
 def test_a_published_metric_that_helps_is_not_complained_of():
     X = np.random.default_rng(0).uniform(0, 8, size=(100, 2))
     model = PrisMap("mds", supervision=1.0, target="real", random_state=0).fit(X, np.sin(X[:, 0]))
-    own, pure = compared_with_own(model.metric_, model.parts_.data, model.fitted_target(), 0)
+    own, pure = compared_with_own(model.metric_, model.map_.data, model.map_.target, 0)
     assert pure["score"] < own["score"]
-    assert published_notes(model) == ()
+    assert published_notes(model.map_) == ()
 
 
 # --- mappings ---------------------------------------------------------------------------------------------------------
@@ -310,7 +317,7 @@ def test_without_a_target_votes_are_taken():
     assert isinstance(choose_mapping(np.zeros((5, 5)), np.zeros((5, 2)), None, 0), VoteMap)
     X = np.random.default_rng(0).normal(size=(60, 3))
     assert isinstance(
-        PrisMap(supervision="auto", mapping="auto", perplexity=10, random_state=0).fit(X).parts_.mapping, VoteMap
+        PrisMap(supervision="auto", mapping="auto", perplexity=10, random_state=0).fit(X).map_.mapping, VoteMap
     )
 
 
@@ -318,9 +325,9 @@ def test_kernels_are_not_tried_on_many_rows(monkeypatch):
     angle = np.linspace(0, 5, 120)
     Y = np.column_stack([np.cos(angle), np.sin(angle)])  # as smooth as kernels like it
     D = np.abs(angle[:, None] - angle[None])
-    assert isinstance(choose_mapping(D, Y, angle, 0), KernelMap)
+    assert isinstance(choose_mapping(D, Y, make_target(angle, len(angle), "real"), 0), KernelMap)
     monkeypatch.setattr(choose, "MOST_KERNEL_ROWS", 119)
-    assert isinstance(choose_mapping(D, Y, angle, 0), VoteMap)
+    assert isinstance(choose_mapping(D, Y, make_target(angle, len(angle), "real"), 0), VoteMap)
 
 
 def test_the_mapping_that_loses_less_is_taken(signs, signs_map):
@@ -337,9 +344,11 @@ def test_the_mapping_that_loses_less_is_taken(signs, signs_map):
             made = mapping.set_params(metric=PrecomputedMetric.of(part)).fit(part, signs_map.embedding_[kept])
             near = KNeighborsClassifier(10).fit(signs_map.embedding_[kept], y[kept])
             votes = y[kept][near.kneighbors(made.place(D[out][:, kept]), return_distance=False)]
-            wrong += np.count_nonzero(~is_majority(votes, y[out]))
+            wrong += neighbor_losses(votes, y[out]).sum()
         losses.append(wrong)
-    assert isinstance(choose_mapping(D, signs_map.embedding_, y, 0), (VoteMap, KernelMap)[int(np.argmin(losses))])
+    assert isinstance(
+        choose_mapping(D, signs_map.embedding_, make_target(y, len(y)), 0), (VoteMap, KernelMap)[int(np.argmin(losses))]
+    )
 
 
 def test_new_regions_are_added_to_a_map_of_votes(noise):

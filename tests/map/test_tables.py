@@ -84,7 +84,7 @@ def test_a_loaded_map_places_tables_as_apply_does(folder, form):
     assert np.array_equal(far, applied["far"].to_numpy())
     assert np.array_equal(model.transform(table), Y)
     assert np.array_equal(model.is_far(table), far)
-    assert np.array_equal(model.distance_to_data(table) > model.parts_.far_threshold, far)
+    assert np.array_equal(model.distance_to_data(table) > model.map_.far_threshold, far)
     assert 0 <= model.drift(table).far_share <= 1
 
 
@@ -127,7 +127,7 @@ def test_partial_refit_takes_tables_with_their_target(made, tmp_path):
     model.partial_refit(far)
     assert len(model.added_rows_) > 0
     wanted = [model.classes_.tolist().index(name) for name in far["species"].iloc[model.added_rows_]]
-    assert model.fitted_target()[60:].tolist() == wanted
+    assert model.map_.target.values[60:].tolist() == wanted
     assert len(model.positions(as_frame=True)) == 60 + len(model.added_rows_)
 
 
@@ -184,7 +184,7 @@ def test_scales_that_are_well_are_not_warned_of():
     assert "factor of" in uneven_spreads(pixels * np.r_[np.ones(29), 100])
 
 
-def test_a_copy_of_the_target_and_islands_are_in_the_report():
+def test_a_copy_of_the_target_and_clusters_are_in_the_report():
     rng = np.random.default_rng(0)
     kind = rng.integers(2, size=240)
     frame = pd.DataFrame({
@@ -195,23 +195,23 @@ def test_a_copy_of_the_target_and_islands_are_in_the_report():
     assert any(note.startswith("Column 'state_code' alone gives 0.0 % error: is it a copy") for note in notes)
     notes = PrisMap.from_table(frame, "state", drop="state_code", random_state=0).report(n_permutations=1).notes
     assert not any("copy of the target" in note for note in notes)
-    islands = [note for note in notes if "cluster" in note]
-    assert islands
-    assert all("'site'" in note and "nothing about the target" in note for note in islands)
+    clusters = [note for note in notes if "cluster" in note]
+    assert clusters
+    assert all("'site'" in note and "nothing about the target" in note for note in clusters)
 
 
-def test_of_many_columns_a_copy_and_the_makers_of_islands_are_found():
+def test_of_many_columns_a_copy_and_the_makers_of_clusters_are_found():
     rng = np.random.default_rng(0)
     kind, site = rng.integers(2, size=160), rng.integers(3, size=160)
     X = np.column_stack([rng.normal(size=(160, 230)), 40.0 * site, 7.0 * kind])
     names = [f"gene {j}" for j in range(230)] + ["site", "copy"]
     with pytest.warns(PrismapWarning, match="differ in spread"):
         made = PrisMap(supervision=0.8, random_state=0).fit(pd.DataFrame(X, columns=names), np.array(["x", "y"])[kind])
-    notes = column_notes(made)
+    notes = column_notes(made.map_)
     assert [note for note in notes if note.startswith("Column 'copy' alone gives 0.0 % error")]
-    islands = [note for note in notes if "cluster" in note]
-    assert islands
-    assert all("'site' alone says nothing about the target" in note for note in islands)
+    clusters = [note for note in notes if "cluster" in note]
+    assert clusters
+    assert all("'site' alone says nothing about the target" in note for note in clusters)
     assert not [note for note in notes if "gene" in note]
 
 
@@ -228,7 +228,7 @@ def test_numbers_that_were_declared_a_category_are_levels(tmp_path):
     assert made.target_ == "class"
     wanted = made.transform(frame)
     frame.to_csv(tmp_path / "new.csv", index=False)
-    assert np.array_equal(made.transform(pd.read_csv(tmp_path / "new.csv", float_precision="round_trip")), wanted)
+    assert np.array_equal(made.transform(pd.read_csv(tmp_path / "new.csv", converters={"a": float})), wanted)
     assert np.array_equal(made.transform(FORMS["pyarrow"](frame)), wanted)
     arrow = PrisMap.from_table(FORMS["pyarrow"](frame), "kind", perplexity=8, random_state=0)
     assert arrow.encoding_ == made.encoding_

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from prismap import PrisMap
-from prismap.map.votes import CLASS, MEAN, SHARE, SPREAD, votes_of
+from prismap.map.votes import CLASS, MEAN, SHARE, SPREAD, votes_at
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(45, 3))
@@ -23,7 +23,7 @@ def test_classes_are_voted_for_by_ten_labelled_rows():
     y = np.array(["a", "b", "c"], dtype=object)[np.arange(45) % 3]
     y[40:] = None
     model = PrisMap(perplexity=5, random_state=0).fit(X, y)
-    votes = votes_of(model, NEW)
+    votes = votes_at(model.map_, NEW)
     for near, said, share in zip(nearest(model, model.y_), votes[CLASS], votes[SHARE], strict=True):
         counts = np.bincount(near, minlength=3)
         assert said == model.classes_[counts.argmax()]
@@ -34,18 +34,18 @@ def test_numbers_are_averaged():
     y = RNG.normal(size=45)
     y[3] = np.nan
     model = PrisMap(perplexity=5, random_state=0, target="real").fit(X, y)
-    votes = votes_of(model, NEW)
+    votes = votes_at(model.map_, NEW)
     np.testing.assert_allclose(votes[MEAN], [near.mean() for near in nearest(model, y)])
     np.testing.assert_allclose(votes[SPREAD], [near.std() for near in nearest(model, y)])
 
 
 def test_without_a_target_nothing_is_said():
-    assert votes_of(PrisMap(perplexity=5, random_state=0).fit(X), NEW) == {}
+    assert votes_at(PrisMap(perplexity=5, random_state=0).fit(X).map_, NEW) == {}
 
 
 @pytest.mark.parametrize("target", ["class", "real"])
 def test_a_loaded_map_says_the_same(tmp_path, target):
     model = PrisMap(perplexity=5, random_state=0, target=target).fit(X, np.arange(45) % 3)
     model.save(tmp_path / "map.prismap")
-    for name, values in votes_of(PrisMap.load(tmp_path / "map.prismap"), NEW).items():
-        np.testing.assert_array_equal(values, votes_of(model, NEW)[name])
+    for name, values in votes_at(PrisMap.load(tmp_path / "map.prismap").map_, NEW).items():
+        np.testing.assert_array_equal(values, votes_at(model.map_, NEW)[name])

@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from prismap._affinities import pair_affinities
 from prismap._costs import SMALLEST_AFFINITY, tsne_cost
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.mappings import KernelMap
+from prismap.mappings import KernelMap, MapCost
 from prismap.mappings.bandwidth import cross_validate, local_quality, neighbor_ranks
 from prismap.mappings.kernels import ElmKernel, kernel_matrix, merge_duplicates
 from prismap.metrics import FisherMetric
@@ -21,7 +21,7 @@ from reference import mappings_reference as slow
 
 
 @parametrize_with_checks(
-    [KernelMap(), KernelMap("elm", solver="svr", normalize=False), KernelMap(solver="cost", perplexity=3)]
+    [KernelMap(), KernelMap("elm", solver="svr", normalize=False), KernelMap(solver=MapCost(perplexity=3))]
 )
 def test_is_a_scikit_learn_estimator(estimator, check):
     check(estimator)
@@ -322,7 +322,7 @@ def test_the_tsne_cost_and_its_gradient_in_the_coefficients(curve):
 def test_training_by_the_cost_never_raises_it(curve, normalize):
     X, Y = curve
     start = KernelMap(bandwidth=1.0, ridge=1e-3, normalize=normalize).fit(X, Y)
-    model = KernelMap(bandwidth=1.0, ridge=1e-3, normalize=normalize, solver="cost", perplexity=10).fit(X, Y)
+    model = KernelMap(bandwidth=1.0, ridge=1e-3, normalize=normalize, solver=MapCost(perplexity=10)).fit(X, Y)
     before, after = model.cost_
     P = pair_affinities(squared_distances_of(X), 10)
     assert before == pytest.approx(tsne_cost(start.transform(X), P)[0], rel=1e-6)
@@ -336,7 +336,7 @@ def test_every_differentiable_cost_can_train_the_map(curve, cost, scale):
     X, Y = curve[0][:30] * scale, curve[1][:30] * (1.0 if cost == "tnerv" else scale)
     options = {"bandwidth": 1.0, "ridge": 1e-2, "n_landmarks": 12}
     start = KernelMap(**options).fit(X, Y).transform(X)
-    model = KernelMap(solver="cost", cost=cost, perplexity=5, gamma=0.3, **options).fit(X, Y)
+    model = KernelMap(solver=MapCost(cost, perplexity=5, gamma=0.3), **options).fit(X, Y)
     D = cdist(X, X)
     P, sigma = costs.row_affinities(D / scale, 5)
     pairs = np.triu_indices(len(D), 1)
@@ -366,7 +366,9 @@ def test_support_vector_regression_stays_in_its_tube(curve, normalize):
         ({"solver": "guess"}, "solver"),
         ({"bandwidth": -1.0}, "bandwidth"),
         ({"smallest_kernel": 1.5}, "smallest_kernel"),
-        ({"solver": "cost", "cost": "isomap"}, "cost"),
+        ({"solver": MapCost("isomap")}, "the cost 'isomap' is none that this mapping can minimise"),
+        ({"solver": MapCost("guess")}, "'name' parameter of MapCost"),
+        ({"solver": MapCost(gamma=2)}, "'gamma' parameter of MapCost"),
         ({"ridge": -1.0}, "ridge"),
         ({"kernel": "elm", "bandwidth": "fifth"}, "rule for kernel='rbf'"),
         ({"metric": "nonsense"}, "metric='nonsense' is not known"),

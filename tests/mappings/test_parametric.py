@@ -13,16 +13,19 @@ from prismap import PrisMap
 from prismap._costs import stress_cost
 from prismap.embeddings import TSNE
 from prismap.exceptions import InputError
-from prismap.mappings import ParametricMap
-from prismap.mappings.network import backward, first_weights, flatten, forward, shadow_targets, unflatten
+from prismap.mappings import MapCost, ParametricMap
+from prismap.mappings.parametric import backward, first_weights, flatten, forward, shadow_targets, unflatten
 from reference import embedding_costs_reference as costs
 from reference import mappings_reference as slow
 
-SMALL = {"n_hidden": 6, "max_iter": 15, "perplexity": 8}
+SMALL = {"n_hidden": 6, "max_iter": 15, "cost": MapCost(perplexity=8)}
 
 
 @parametrize_with_checks(
-    [ParametricMap(n_hidden=4, max_iter=3, perplexity=3), ParametricMap("rbf", cost="sammon", n_hidden=4, max_iter=3)]
+    [
+        ParametricMap(cost=MapCost(perplexity=3), n_hidden=4, max_iter=3),
+        ParametricMap("rbf", cost="sammon", n_hidden=4, max_iter=3),
+    ]
 )
 def test_is_a_scikit_learn_estimator(estimator, check):
     check(estimator)
@@ -73,7 +76,7 @@ def test_shadow_targets_equal_the_slow_ones_and_lower_the_stress(plane):
 @pytest.mark.parametrize("cost", ["tsne", "sammon"])
 def test_training_lowers_the_cost_of_the_fitted_rows(plane, kind, init, cost):
     X, Y = plane[0][:25], plane[1][:25]
-    model = ParametricMap(kind, init=init, cost=cost, **SMALL).fit(X, Y)
+    model = ParametricMap(kind, init=init, **SMALL | {"cost": MapCost(cost, perplexity=8)}).fit(X, Y)
     placed, D = model.transform(X), cdist(X, X)
     P = costs.row_affinities(D, 8)[0]
     np.testing.assert_allclose(placed.mean(axis=0), Y.mean(axis=0), atol=1e-8)  # turned and shifted onto the positions
@@ -109,7 +112,7 @@ def test_it_is_a_mapping_of_maps_that_can_be_kept(mapping, tmp_path):
     model.fit(X[::2], y[::2])
     placed = model.transform(X[1::2])
     # In the scale of the map, which a network trained to the end would leave: the residual was 1.9.
-    assert model.parts_.mapping.residual_ < 0.7
+    assert model.map_.mapping.residual_ < 0.7
     assert np.abs(placed).max() < 1.5 * np.abs(model.embedding_).max()
     np.testing.assert_array_equal(np.vstack([model.transform(row[None]) for row in X[1:9:2]]), placed[:4])
     model.save(tmp_path / "m.prismap")
@@ -123,3 +126,5 @@ def test_equal_rows_and_wrong_parameters():
     assert np.isfinite(model.transform(np.ones((2, 2)))).all()
     with pytest.raises(ValueError, match="kind"):
         ParametricMap("forest").fit(np.eye(9), np.eye(9)[:, :2])
+    with pytest.raises(InputError, match="the cost 'lle' is none that this mapping can minimise"):
+        ParametricMap(cost=MapCost("lle")).fit(np.eye(9), np.eye(9)[:, :2])

@@ -8,15 +8,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from prismap.embeddings import MDS, Isomap
 from prismap.exceptions import PrismapWarning
-from prismap.mappings import DirectPlacement
-from prismap.mappings._minimize import minimize_rows
+from prismap.mappings import DirectPlacement, MapCost
+from prismap.mappings.placement import minimize_rows
 from prismap.metrics import FisherMetric
 from reference import mappings_reference as slow
 
 COSTS = ["tsne", "nerv", "mds", "sammon", "elastic", "classical", "isomap", "lle", "mvu"]
 
 
-@parametrize_with_checks([DirectPlacement(perplexity=3), DirectPlacement("mds"), DirectPlacement("lle")])
+@parametrize_with_checks([DirectPlacement(MapCost(perplexity=3)), DirectPlacement("mds"), DirectPlacement("lle")])
 def test_is_a_scikit_learn_estimator(estimator, check):
     check(estimator)
 
@@ -34,7 +34,7 @@ def test_the_tsne_cost_is_that_of_all_rows_up_to_a_constant(plane):
     """Moving the new row changes its placement cost as it changes (n + 1) KL(P || Q) of the whole embedding."""
     X, Y = plane
     fitted, new = slice(0, 40), slice(40, 41)
-    model = DirectPlacement("tsne", perplexity=8).fit(X[fitted], Y[fitted])
+    model = DirectPlacement(MapCost("tsne", perplexity=8)).fit(X[fitted], Y[fitted])
     P = _joint_with_new_row(cdist(X[fitted], X[fitted]), cdist(X[new], X[fitted])[0], 8)
     here, there = np.array([[0.3, 1.0]]), np.array([[2.0, 0.1]])
     whole = [41 * slow.tsne_cost(np.vstack([Y[fitted], z]), P) for z in (here, there)]
@@ -60,7 +60,7 @@ def _joint_with_new_row(D, d_new, perplexity):
 
 def test_the_nerv_cost_is_the_formula(plane):
     X, Y = plane
-    model = DirectPlacement("nerv", perplexity=8, gamma=0.3).fit(X[:40], Y[:40])
+    model = DirectPlacement(MapCost("nerv", perplexity=8, gamma=0.3)).fit(X[:40], Y[:40])
     d = cdist(X[40:41], X[:40])[0]
     p = slow.conditional_affinities(d, 8)
     a, b = np.argsort(d)[[0, -1]]
@@ -83,7 +83,7 @@ def test_the_cost_of_scaling_is_the_stress(plane, cost, power):
 def test_isomap_places_a_row_by_the_lengths_of_paths(plane):
     X, _ = plane
     Y = Isomap(n_neighbors=6).fit_transform(X[:40])
-    placed = DirectPlacement("isomap", n_neighbors=6).fit(X[:40], Y).transform(X[40:44])
+    placed = DirectPlacement(MapCost("isomap", n_neighbors=6)).fit(X[:40], Y).transform(X[40:44])
     expected = np.array([slow.isomap_position(x, X[:40], 6) for x in X[40:44]])
     signs = np.sign((expected * placed).sum(axis=0))  # eigenvectors know no sign
     np.testing.assert_allclose(placed, expected * signs, rtol=1e-9)
@@ -108,7 +108,7 @@ def test_weights_of_neighbours_place_a_row(plane, cost, n_neighbors):
 @pytest.mark.parametrize("cost", COSTS)
 def test_gradients_equal_finite_differences(plane, cost):
     X, Y = plane
-    model = DirectPlacement(cost, perplexity=8).fit(X[:40], Y[:40])
+    model = DirectPlacement(MapCost(cost, perplexity=8)).fit(X[:40], Y[:40])
     cost_of, _ = model._problem(cdist(X[40:43], X[:40]))
     Z = np.random.default_rng(1).normal(size=(3, 2))
     _, gradient = cost_of(Z, np.arange(3))
@@ -120,7 +120,7 @@ def test_gradients_equal_finite_differences(plane, cost):
 @pytest.mark.parametrize("cost", COSTS)
 def test_placed_rows_are_at_a_minimum_below_every_start(plane, cost):
     X, Y = plane
-    model = DirectPlacement(cost, perplexity=8).fit(X[:80], Y[:80])
+    model = DirectPlacement(MapCost(cost, perplexity=8)).fit(X[:80], Y[:80])
     placed = model.transform(X[80:])
     lowest = model.placement_cost(X[80:], placed)
     nearest = Y[:80][cdist(X[80:], X[:80]).argmin(axis=1)]
@@ -138,7 +138,7 @@ def test_mds_finds_the_place_distances_determine(plane):
 @pytest.mark.parametrize("cost", COSTS)
 def test_a_row_does_not_depend_on_its_company(plane, cost):
     X, Y = plane
-    model = DirectPlacement(cost, perplexity=8).fit(X[:70], Y[:70])
+    model = DirectPlacement(MapCost(cost, perplexity=8)).fit(X[:70], Y[:70])
     together = model.transform(X[70:])
     alone = np.vstack([model.transform(X[i : i + 1]) for i in range(70, 90)])
     np.testing.assert_allclose(together, alone, atol=1e-6)
@@ -148,7 +148,7 @@ def test_the_best_of_all_starts_wins(plane):
     """Positions that have nothing to do with the rows: every start ends somewhere else."""
     X, Y = plane
     Y = 30 * np.random.default_rng(1).permutation(Y)
-    few, many = (DirectPlacement("tsne", perplexity=8, n_init=n).fit(X[:70], Y[:70]) for n in (1, 4))
+    few, many = (DirectPlacement(MapCost("tsne", perplexity=8), n_init=n).fit(X[:70], Y[:70]) for n in (1, 4))
     costs = [model.placement_cost(X[70:], model.transform(X[70:])) for model in (few, many)]
     assert (costs[1] <= costs[0] + 1e-9).all()
     assert (costs[1] < costs[0] - 1e-3).sum() > 3
@@ -157,7 +157,7 @@ def test_the_best_of_all_starts_wins(plane):
 def test_a_fitted_metric_is_used_as_it_is(plane):
     X, Y = plane
     metric = FisherMetric(random_state=0, perplexity=10).fit(X[:70], X[:70, 0] > 0)
-    model = DirectPlacement(metric=metric, perplexity=8).fit(X[:70], Y[:70])
+    model = DirectPlacement(MapCost(perplexity=8), metric=metric).fit(X[:70], Y[:70])
     assert model.metric_ is metric
     assert np.isfinite(model.transform(X[70:])).all()
 

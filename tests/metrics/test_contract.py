@@ -58,8 +58,8 @@ def test_neighbours_are_searched_without_all_pairs():
 def test_it_makes_a_large_map(small_is_large):
     model = PrisMap(TSNE(max_iter=100, perplexity=10), metric=WeightedMetric(), perplexity=10, random_state=0)
     model.fit(X, CLASSES)
-    assert model.parts_.is_large
-    assert len(model.parts_.anchors) == 80
+    assert model.map_.is_large
+    assert len(model.map_.anchors) == 80
     np.testing.assert_array_equal(model.transform(X), model.embedding_)
     new = X[:60] + 0.01
     Y, spread = model.transform(new), np.ptp(model.embedding_, axis=0).max()

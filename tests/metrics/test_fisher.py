@@ -8,7 +8,8 @@ from sklearn.datasets import make_classification
 
 from prismap._threads import limit_threads
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.metrics import FisherMetric, Parzen, SimilarityMetric
+from prismap.metrics import FisherMetric, Parzen, SimilarityMetric, VectorMetric
+from prismap.target import make_target
 from reference import fisher_reference as slow
 
 
@@ -249,8 +250,8 @@ def test_kneighbors_equal_sorted_distances(toy, options, monkeypatch):
 
 def test_tile_and_thread_counts_change_nothing(toy, monkeypatch):
     expected = metric_of(toy).pairwise()
-    monkeypatch.setattr("prismap.metrics.tiles.TILE", 3)
-    monkeypatch.setattr("prismap.metrics.tiles.CHUNK", 7)
+    monkeypatch.setattr("prismap.metrics.segments.TILE", 3)
+    monkeypatch.setattr("prismap.metrics.segments.CHUNK", 7)
     with limit_threads(1):
         np.testing.assert_allclose(metric_of(toy).pairwise(), expected, atol=1e-12)
 
@@ -368,3 +369,47 @@ def test_more_than_memory_is_refused_with_the_figure(toy, monkeypatch):
     monkeypatch.setattr("prismap._blocks.available_bytes", lambda: 1000)
     with pytest.raises(InputError, match="matrix of all distances would need .* GiB .* Use kneighbors"):
         metric.pairwise()
+
+
+# --- targets that were made before ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["class", "ordered", "real"])
+def test_a_made_target_is_the_same_as_y(toy, kind):
+    X, y = toy
+    options = {"perplexity": 6, "random_state": 0, "supervision": 0.8}
+    plain = FisherMetric(kind, **options).fit(X, y)
+    data, target = VectorMetric().fit(X), make_target(y, 30, kind)
+    made = FisherMetric(**options).fit_on(data, target)
+    np.testing.assert_array_equal(made.pairwise(), plain.pairwise())
+    assert made.target_ == plain.target_
+    restored = FisherMetric(**options).restore_on(data, target, plain.state())
+    np.testing.assert_array_equal(restored.pairwise(), plain.pairwise())
+    assert made.judged_target(y) is y if kind != "ordered" else made.judged_target(target).kind == "real"
+
+
+@pytest.mark.parametrize("kind", ["class", "ordered"])
+def test_a_class_that_no_row_has_takes_no_part(toy, kind):
+    X, y = toy
+    kept = np.flatnonzero(y != 1)
+    options = {"perplexity": 6, "random_state": 0, "supervision": 0.8, "posterior": "lssvm"}
+    plain = FisherMetric(kind, **options).fit(X[kept], y[kept])
+    part = FisherMetric(**options).fit_on(VectorMetric().fit(X[kept]), make_target(y, 30, kind).take(kept))
+    np.testing.assert_array_equal(part.pairwise(), plain.pairwise())
+    assert np.array_equal(np.ravel(part.classes_), [0, 2])
+
+
+def test_a_part_with_one_class_is_refused(toy):
+    X, y = toy
+    kept = np.flatnonzero(y == 1)
+    with pytest.raises(InputError, match="1 different values of the target: nothing to tell apart"):
+        FisherMetric(perplexity=5).fit_on(VectorMetric().fit(X[kept]), make_target(y, 30).take(kept))
+
+
+def test_a_second_fit_without_a_target_forgets_the_posterior(toy):
+    X, _ = toy
+    metric = metric_of(toy)
+    euclidean = metric.set_params(supervision=0).fit(X)
+    assert euclidean.target_ == "none"
+    assert not hasattr(euclidean, "posterior_")
+    assert euclidean.describe() == "the data's own distances"

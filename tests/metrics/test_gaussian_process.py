@@ -8,9 +8,9 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from prismap._threads import limit_threads
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric, SimilarityMetric
-from prismap.metrics.posteriors import process as gaussian_process
-from prismap.metrics.posteriors.process import GaussianProcess, fisher_rao, fit_process, target_bins
-from prismap.metrics.target import known_targets, real_targets, resolve_target
+from prismap.metrics.posteriors import evidence, gaussian_process
+from prismap.metrics.posteriors.gaussian_process import GaussianProcess, fisher_rao
+from prismap.target import RealTarget, make_target
 from reference import gaussian_process_reference as slow
 
 PAIRS = [(0, 5), (3, 17), (24, 2), (11, 12), (8, 20)]
@@ -108,11 +108,11 @@ def test_moments_equal_those_of_scikit_learn(toy):
 def test_marginal_likelihood_is_at_least_that_of_scikit_learn(toy):
     X, y = toy
     z = y - y.mean()
-    signal, beta, noise = fit_process(squared(X, X), y)
+    signal, beta, noise = evidence.plain_kernel(squared(X, X), y)
     ours = sklearn_process(signal, beta, noise).fit(X, z).log_marginal_likelihood_value_
     theirs = sklearn_process(1.0, 0.5, 0.1, "fmin_l_bfgs_b").fit(X, z)
     assert ours >= theirs.log_marginal_likelihood_value_ - 1e-4
-    found = -gaussian_process.best_noise(squared(X, X), z, beta)[0]
+    found = -evidence.noise_of_width(squared(X, X), z, beta)[0]
     assert found == pytest.approx(ours, abs=1e-8)
     assert 0.1 < np.sqrt(noise) < 0.8
 
@@ -349,10 +349,10 @@ def test_support_is_capped_and_spread_over_the_target(monkeypatch):
     rng = np.random.default_rng(6)
     X = rng.normal(size=(300, 2))
     monkeypatch.setattr(gaussian_process, "SUPPORT", (30, 60))
-    monkeypatch.setattr("prismap.metrics.posteriors.process.EVIDENCE_ROWS", 40)
+    monkeypatch.setattr(evidence, "EVIDENCE_ROWS", 40)
     metric = FisherMetric(perplexity=10, random_state=0).fit(X, X[:, 0])
     assert len(metric.support_) == 60
-    codes = target_bins(X[:, :1])
+    codes = RealTarget(X[:, 0]).groups
     np.testing.assert_array_equal(np.bincount(codes), 15)
     np.testing.assert_array_equal(np.bincount(codes[metric.support_]), 3)
     assert np.bincount(metric.folds_[metric.support_]).tolist() == [6] * 10
@@ -393,11 +393,10 @@ def test_bad_input_is_refused(toy):
 
 
 def test_real_targets_are_columns():
-    assert real_targets([1.0, 2.5, 4.0], 3).shape == (3, 1)
-    Y = real_targets([[1.0, 2.0], [2.5, np.nan], [4.0, 1.0], [5.0, 7.5]], 4)
-    assert np.isnan(Y).all(axis=1).tolist() == [False, True, False, False]
-    assert known_targets(Y).tolist() == [True, False, True, True]
-    kind, same = resolve_target([[1, 2], [2, 3], [4, 1], [5, 7]], 4)
-    assert (kind, same.shape) == ("real", (4, 2))
+    assert make_target([1.0, 2.5, 4.0], 3, "real").matrix.shape == (3, 1)
+    target = make_target([[1.0, 2.0], [2.5, np.nan], [4.0, 1.0], [5.0, 7.5]], 4, "real")
+    assert np.isnan(target.values).all(axis=1).tolist() == [False, True, False, False]
+    assert target.labelled.tolist() == [True, False, True, True]
+    assert [column.values.shape for column in target.columns] == [(4,), (4,)]
     with pytest.raises(InputError, match="y has 4 entries and X has 5 rows"):
-        resolve_target(same, 5)
+        make_target([[1, 2], [2, 3], [4, 1], [5, 7]], 5, "real")

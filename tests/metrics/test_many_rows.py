@@ -13,13 +13,19 @@ from prismap.exceptions import InputError
 from prismap.map.cells import nearest_of
 from prismap.metrics import FisherMetric
 from prismap.metrics.geometry import VectorMetric
-from prismap.metrics.posteriors import base, excess, nystroem
-from prismap.metrics.posteriors.local import LabelledRows, best_perplexity, class_shares, local_probabilities
-from prismap.metrics.posteriors.lssvm import log_loss, softmax, solve
-from prismap.metrics.posteriors.nystroem import fit_on_all_rows, normal_equations, solve_normal
+from prismap.metrics.posteriors import base, local_parzen
+from prismap.metrics.posteriors import machine as machines
+from prismap.metrics.posteriors.local_parzen import LabelledRows, best_perplexity, class_shares, local_probabilities
+from prismap.metrics.posteriors.machine import fit_on_all_rows, normal_equations, solve, solve_normal
+from prismap.metrics.posteriors.rowwise import log_loss, softmax
 from prismap.neighbors import kneighbors
+from prismap.target import ClassTarget
 
 X, CLASSES = make_blobs(400, 4, centers=3, cluster_std=3.0, random_state=0)
+
+
+def of_classes(codes):
+    return ClassTarget(codes, names_of_classes=np.arange(3))
 
 
 def squared(A, B):
@@ -29,7 +35,7 @@ def squared(A, B):
 def test_landmarks_that_are_all_rows_give_the_machine_itself():
     rows, codes = X[:120], CLASSES[:120]
     Q = squared(rows, rows)
-    folds = np.arange(120) % nystroem.N_FOLDS
+    folds = np.arange(120) % machines.N_FOLDS
     gamma, ridge = 0.02, 0.1
     coefficients, mean, scores = solve(Q, codes, 3, folds, gamma, ridge)
     K = np.exp(-gamma * Q)
@@ -37,7 +43,7 @@ def test_landmarks_that_are_all_rows_give_the_machine_itself():
     penalty = ridge * K
     whole = solve_normal(products.sum(axis=0), moments.sum(axis=0), penalty)
     np.testing.assert_allclose(K @ whole, K @ coefficients, atol=1e-6)
-    seen = np.arange(nystroem.N_FOLDS) != 4
+    seen = np.arange(machines.N_FOLDS) != 4
     without = solve_normal(products[seen].sum(axis=0), moments[seen].sum(axis=0), penalty)
     judged = folds == 4
     # The machine without a fold has no kernels there either, this one has: alike, not equal.
@@ -45,34 +51,36 @@ def test_landmarks_that_are_all_rows_give_the_machine_itself():
 
 
 def test_no_row_is_judged_by_its_own_label(monkeypatch):
-    monkeypatch.setattr(nystroem, "N_LANDMARKS", 60)
+    monkeypatch.setattr(machines, "N_LANDMARKS", 60)
     noise = np.random.default_rng(0).permutation(CLASSES)
-    _, honest = fit_on_all_rows(VectorMetric().over(X), noise, 3, np.random.default_rng(0))
+    _, honest = fit_on_all_rows(VectorMetric().over(X), of_classes(noise), np.random.default_rng(0))
     assert abs((honest.argmax(axis=1) == noise).mean() - 1 / 3) < 0.08
-    machine, true = fit_on_all_rows(VectorMetric().over(X), CLASSES, 3, np.random.default_rng(0))
+    machine, true = fit_on_all_rows(VectorMetric().over(X), of_classes(CLASSES), np.random.default_rng(0))
     assert log_loss(true, CLASSES) < 0.6
     Q = squared(X - X.mean(axis=0), (X - X.mean(axis=0))[machine.landmarks])
-    _, in_sample = fit_on_all_rows(VectorMetric().over(X), CLASSES, 3, np.random.default_rng(0), cross_fit=False)
+    _, in_sample = fit_on_all_rows(
+        VectorMetric().over(X), of_classes(CLASSES), np.random.default_rng(0), cross_fit=False
+    )
     np.testing.assert_allclose(in_sample, machine.probabilities(Q), atol=0.05)
     assert softmax(machine.scores(Q)).shape == (400, 3)
 
 
 def test_rows_beyond_those_it_is_fitted_on_are_predicted(monkeypatch):
-    monkeypatch.setattr(nystroem, "N_LANDMARKS", 60)
-    monkeypatch.setattr(nystroem, "MOST_FITTED", 200)
-    machine, P = fit_on_all_rows(VectorMetric().over(X), CLASSES, 3, np.random.default_rng(0))
+    monkeypatch.setattr(machines, "N_LANDMARKS", 60)
+    monkeypatch.setattr(machines, "MOST_FITTED", 200)
+    machine, P = fit_on_all_rows(VectorMetric().over(X), of_classes(CLASSES), np.random.default_rng(0))
     Q = squared(X - X.mean(axis=0), (X - X.mean(axis=0))[machine.landmarks])
     by_all = np.isclose(P, machine.probabilities(Q), atol=1e-8).all(axis=1)
     assert by_all.sum() >= 200
     assert log_loss(P, CLASSES) < 0.6
     noise = np.random.default_rng(0).permutation(CLASSES)
-    _, honest = fit_on_all_rows(VectorMetric().over(X), noise, 3, np.random.default_rng(0))
+    _, honest = fit_on_all_rows(VectorMetric().over(X), of_classes(noise), np.random.default_rng(0))
     assert abs((honest.argmax(axis=1) == noise).mean() - 1 / 3) < 0.08
 
 
 def test_local_probabilities_equal_a_loop_over_neighbours():
     geometry = VectorMetric().over(X)
-    P, judging = local_probabilities(geometry, CLASSES, 3, 10, np.random.default_rng(0), cross_fit=False)
+    P, judging = local_probabilities(geometry, of_classes(CLASSES), 10, np.random.default_rng(0), cross_fit=False)
     D2 = squared(X, X)
     np.fill_diagonal(D2, np.inf)
     for i in (0, 57, 311):
@@ -137,11 +145,11 @@ def width_of(d2, perplexity):
 def test_local_probabilities_of_noise_are_at_chance_and_unlabelled_rows_get_theirs():
     geometry = VectorMetric().over(X)
     noise = np.random.default_rng(1).permutation(CLASSES)
-    P, judging = local_probabilities(geometry, noise, 3, 10, np.random.default_rng(0))
+    P, judging = local_probabilities(geometry, of_classes(noise), 10, np.random.default_rng(0))
     assert judging == 10
     assert abs((P.argmax(axis=1) == noise).mean() - 1 / 3) < 0.08
     codes = np.where(np.arange(400) % 4 == 0, -1, CLASSES)
-    P, judging = local_probabilities(geometry, codes, 3, 10, np.random.default_rng(0))
+    P, judging = local_probabilities(geometry, of_classes(codes), 10, np.random.default_rng(0))
     new = LabelledRows(geometry, codes, 3, 10, judging).judge(X[::4])
     np.testing.assert_allclose(P[::4], new, atol=1e-6)
     assert (P[::4].argmax(axis=1) == CLASSES[::4]).mean() > 0.7
@@ -150,7 +158,7 @@ def test_local_probabilities_of_noise_are_at_chance_and_unlabelled_rows_get_thei
 @pytest.mark.parametrize("posterior", ["parzen", "lssvm", "auto"])
 def test_a_metric_beyond_its_support_sees_every_label(monkeypatch, posterior):
     monkeypatch.setattr(base, "MOST_SUPPORT", 100)
-    monkeypatch.setattr(nystroem, "N_LANDMARKS", 100)
+    monkeypatch.setattr(machines, "N_LANDMARKS", 100)
     metric = FisherMetric(posterior=posterior, supervision=0.8, random_state=0).fit(X, CLASSES)
     P = metric.class_probabilities()
     assert P.shape == (400, 3)
@@ -176,7 +184,7 @@ def test_the_ends_alone_are_never_longer_and_find_the_neighbours(monkeypatch, su
 
 def test_rows_outside_the_small_support_leave_out_no_fold_of_it(monkeypatch):
     monkeypatch.setattr(base, "MOST_SUPPORT", 100)
-    monkeypatch.setattr(excess, "PATH_SUPPORT", 60)
+    monkeypatch.setattr(local_parzen, "PATH_SUPPORT", 60)
     metric = FisherMetric(posterior="parzen", supervision=1.0, random_state=0).fit(X, CLASSES)
     posterior = metric.posterior_
     folds = np.empty(len(X), dtype=int)
@@ -187,7 +195,7 @@ def test_rows_outside_the_small_support_leave_out_no_fold_of_it(monkeypatch):
 
 def check_nearest_rows(model, new):
     """The rows that decide are the nearest of all fitted ones, when all cells are looked into."""
-    parts = model.parts_
+    parts = model.map_
     seen = parts.map_anchors.see(new, parts.data_anchors.see(new))
     candidates, real = parts.cells._in_cells(seen.distances)
     found = nearest_of(np.where(real, seen.among(candidates) ** 2, np.inf), candidates)
@@ -200,7 +208,7 @@ def test_a_large_map_is_made_from_neighbours_and_landmarks(monkeypatch, tmp_path
     count_as_large(monkeypatch, 200, n_landmarks=80)
     model = PrisMap(TSNE(max_iter=100, perplexity=10), random_state=0, perplexity=10).fit(X, CLASSES)
     assert model.embedding_.shape == (400, 2)
-    assert len(model.parts_.anchors) <= 80
+    assert len(model.map_.anchors) <= 80
     np.testing.assert_array_equal(model.transform(X), model.embedding_)
     new = X[:40] + 0.01
     np.testing.assert_array_equal(
@@ -223,8 +231,8 @@ def test_a_large_map_is_made_from_neighbours_and_landmarks(monkeypatch, tmp_path
 
 def test_no_row_of_the_own_fold_is_asked(monkeypatch):
     folds = np.arange(400) % 4
-    monkeypatch.setattr("prismap.metrics.posteriors.local.stratified_folds", lambda codes, n_folds, rng: folds)
-    P, judging = local_probabilities(VectorMetric().over(X), CLASSES, 3, 10, np.random.default_rng(0))
+    monkeypatch.setattr(ClassTarget, "folds", lambda target, rows, n_folds, rng: folds)
+    P, judging = local_probabilities(VectorMetric().over(X), of_classes(CLASSES), 10, np.random.default_rng(0))
     D2 = squared(X, X)
     np.fill_diagonal(D2, np.inf)
     for i in (3, 118, 260):

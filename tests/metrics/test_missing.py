@@ -8,7 +8,7 @@ from sklearn.metrics.pairwise import euclidean_distances, nan_euclidean_distance
 
 from prismap._missing import mean_filled
 from prismap.exceptions import InputError
-from prismap.map.known import KnownRows
+from prismap.map.exact_rows import KnownRows
 from prismap.metrics import CosineMetric, FisherMetric, VectorMetric
 from prismap.metrics.geometry import FittedIndex
 from prismap.metrics.posteriors.trees import Forest
@@ -112,28 +112,6 @@ def test_votes_of_trees_are_those_of_scikit_learn(share):
     made = ExtraTreesClassifier(12, random_state=0).fit(X, y)
     votes = Forest.of(made.estimators_, made.classes_, 3).votes(new)
     assert np.allclose(votes, made.predict_proba(new), rtol=0, atol=1e-12)
-
-
-def test_trees_of_the_first_files_are_still_read():
-    X, y = gappy(60, share=0.0), np.arange(60) % 2
-    made = ExtraTreesClassifier(3, random_state=0).fit(X, y)
-    forest = Forest.of(made.estimators_, made.classes_, 2)
-    old = {**forest.arrays(), "children": forest.children[:, :2]}
-    assert np.array_equal(Forest.from_arrays(old, 2).votes(X), forest.votes(X))
-    with pytest.raises(ValueError, match="do not belong together"):
-        Forest.from_arrays({**old, "children": forest.children[:, :1]}, 2)
-
-
-def test_trees_whose_files_hold_shares_of_all_nodes_are_still_read():
-    X, y = gappy(60, share=0.0), np.arange(60) % 3
-    made = ExtraTreesClassifier(3, random_state=0).fit(X, y)
-    forest = Forest.of(made.estimators_, made.classes_, 3)
-    arrays = {name: value for name, value in forest.arrays().items() if name not in ("shares", "classes", "starts")}
-    value = np.concatenate([tree.tree_.value[:, 0] for tree in made.estimators_])
-    old = {**arrays, "value": value / value.sum(axis=1, keepdims=True)}
-    assert np.array_equal(Forest.from_arrays(old, 3).votes(X), forest.votes(X))
-    with pytest.raises(ValueError, match="do not belong together"):
-        Forest.from_arrays({**old, "value": old["value"][1:]}, 3)
 
 
 @pytest.mark.parametrize("posterior", ["auto", "parzen", "lssvm", "trees"])

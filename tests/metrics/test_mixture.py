@@ -14,13 +14,15 @@ from prismap.exceptions import InputError
 from prismap.mappings import KernelMap
 from prismap.metrics.base import fit_metric
 from prismap.metrics.dissimilarities import DISSIMILARITIES, dissimilarity, register_dissimilarity
-from prismap.metrics.mixture import MixtureMetric
+from prismap.metrics.mixture import AlternatingDescent, MixtureMetric
+from prismap.metrics.mixture_costs import MixtureCost
 from reference.dissimilarities_reference import elastic_stress
 
-FAST = {"n_epochs": 4, "max_iter": 25, "random_state": 0}
+STAY = AlternatingDescent(n_epochs=0)  # no weights are learnt
+FAST = {"descent": AlternatingDescent(n_epochs=4, max_iter=25), "random_state": 0}
 
 
-@parametrize_with_checks([MixtureMetric(n_init=2, n_epochs=1, max_iter=3)])
+@parametrize_with_checks([MixtureMetric(n_init=2, descent=AlternatingDescent(n_epochs=1, max_iter=3))])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -87,7 +89,9 @@ def test_stress_is_that_of_positions_and_mixture(fitted):
 @pytest.mark.parametrize("allow_negative", [True, False])
 @pytest.mark.parametrize("init", ["eigenvalues", "random"])
 def test_stress_never_rises_and_weights_stay_normalised(rows, solver, allow_negative, init):
-    metric = MixtureMetric(solver=solver, allow_negative=allow_negative, init=init, n_init=1, **FAST).fit(rows)
+    descent = AlternatingDescent(n_epochs=4, max_iter=25, solver=solver)
+    options = {"allow_negative": allow_negative, "init": init, "descent": descent}
+    metric = MixtureMetric(n_init=1, random_state=0, **options).fit(rows)
     assert (np.diff(metric.history_) <= 0).all()
     assert metric.history_[-1] < 0.9 * metric.history_[0]
     assert metric.weights_.sum() == pytest.approx(1)
@@ -102,15 +106,14 @@ def test_finds_the_measure_that_fits_into_the_plane(solver, allow_negative):
     rng = np.random.default_rng(1)
     plane = rng.normal(size=(20, 2))
     noise = squareform(rng.uniform(1, 3, size=20 * 19 // 2))
-    metric = MixtureMetric(
-        (cdist(plane, plane), noise), n_epochs=20, max_iter=30, solver=solver, allow_negative=allow_negative
-    ).fit(plane)
+    descent = AlternatingDescent(n_epochs=20, max_iter=30, solver=solver)
+    metric = MixtureMetric((cdist(plane, plane), noise), descent=descent, allow_negative=allow_negative).fit(plane)
     np.testing.assert_allclose(metric.weights_, [1, 0], atol=0.02)
     assert metric.stress_ < 0.05 * metric.history_[0]
 
 
 def test_one_measure_is_plain_elastic_scaling(rows):
-    metric = MixtureMetric(("euclidean",), scale=None, n_epochs=5, max_iter=400).fit(rows)
+    metric = MixtureMetric(("euclidean",), scale=None, descent=AlternatingDescent(n_epochs=5, max_iter=400)).fit(rows)
     assert metric.weights_.tolist() == [1.0]
     np.testing.assert_allclose(metric.pairwise(), cdist(rows, rows), atol=1e-12)
     gradient = stress_cost(metric.positions_, metric.pairwise(), elastic_weights(metric.pairwise()))[1]
@@ -120,7 +123,7 @@ def test_one_measure_is_plain_elastic_scaling(rows):
 
 def test_start_weights_are_the_normalised_largest_eigenvalues(rows):
     names = ("euclidean", "cosine", "max_norm")
-    metric = MixtureMetric(names, scale=None, init="eigenvalues", n_init=1, n_epochs=0).fit(rows)
+    metric = MixtureMetric(names, scale=None, init="eigenvalues", n_init=1, descent=STAY).fit(rows)
     values = np.array([np.linalg.eigvalsh(dissimilarity(name, rows))[-1] for name in names])
     np.testing.assert_allclose(metric.start_weights_, values / values.sum(), rtol=1e-9)
     np.testing.assert_array_equal(metric.weights_, metric.start_weights_)  # no epochs: nothing learnt
@@ -133,7 +136,8 @@ def test_leaning_starts_find_the_measure_that_fits_and_are_never_worse_than_the_
     plane = cdist(flat := rng.normal(size=(30, 2)), flat)
     others = [cdist(X, X, "cityblock") for X in rng.normal(size=(5, 30, 8))]
     measures = (*others[:3], 0.01 * plane, *others[3:])
-    options = {"scale": scale, "allow_negative": allow_negative, "n_epochs": 3, "max_iter": 40, "random_state": 0}
+    descent = AlternatingDescent(n_epochs=3, max_iter=40)
+    options = {"scale": scale, "allow_negative": allow_negative, "descent": descent, "random_state": 0}
     alone = MixtureMetric(measures, init="eigenvalues", n_init=1, **options).fit(flat)
     metric = MixtureMetric(measures, n_init=2, **options).fit(flat)
     assert metric.start_stress_[0] == alone.stress_
@@ -141,7 +145,8 @@ def test_leaning_starts_find_the_measure_that_fits_and_are_never_worse_than_the_
     by_mean = metric.weights_ * [D.mean() for D in measures] / metric.scales_
     assert by_mean.argmax() == 3
     # Once every measure has had its turn, chance goes on.
-    assert len(MixtureMetric(measures[:2], n_init=5, n_epochs=0, max_iter=5).fit(flat).start_stress_) == 5
+    short = AlternatingDescent(n_epochs=0, max_iter=5)
+    assert len(MixtureMetric(measures[:2], n_init=5, descent=short).fit(flat).start_stress_) == 5
 
 
 def test_scaling_to_equal_means_forgets_the_units_of_a_measure(rows):
@@ -173,18 +178,18 @@ def test_the_same_seed_gives_the_same_mixture(rows):
     a, b = (MixtureMetric(init="random", **FAST).fit(rows) for _ in range(2))
     np.testing.assert_array_equal(a.weights_, b.weights_)
     np.testing.assert_array_equal(a.positions_, b.positions_)
-    other = MixtureMetric(init="random", n_epochs=4, max_iter=25, random_state=1).fit(rows)
+    other = MixtureMetric(init="random", **{**FAST, "random_state": 1}).fit(rows)
     assert not np.allclose(a.weights_, other.weights_)
 
 
 def test_given_start_weights(rows):
     names = ("euclidean", "cosine")
-    metric = MixtureMetric(names, init=[3, 1], n_epochs=0).fit(rows)
+    metric = MixtureMetric(names, init=[3, 1], descent=STAY).fit(rows)
     assert metric.weights_.tolist() == [0.75, 0.25]
 
 
 def test_options_and_functions_in_measures(rows):
-    metric = MixtureMetric((("minkowski", {"p": 3}), length_of_gap), scale=None, n_epochs=0, init=[1, 1]).fit(rows)
+    metric = MixtureMetric((("minkowski", {"p": 3}), length_of_gap), scale=None, descent=STAY, init=[1, 1]).fit(rows)
     assert metric.measures_ == ["minkowski", "length_of_gap"]
     expected = (cdist(rows, rows, "minkowski", p=3) + cdist(rows, rows)) / 2
     np.testing.assert_allclose(metric.pairwise(), expected, rtol=1e-6, atol=1e-12)
@@ -268,7 +273,7 @@ def test_words_are_embedded():
 
 
 def test_clone_pickle_and_fit_metric(fitted, rows):
-    assert clone(fitted).get_params() == fitted.get_params()
+    assert repr(clone(fitted)) == repr(fitted)
     restored = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(restored.pairwise(rows[:3]), fitted.pairwise(rows[:3]))
     again = fit_metric(MixtureMetric(**FAST), rows)
@@ -299,7 +304,9 @@ def test_duplicates_are_at_zero_and_do_no_harm(rows):
         ),
         ({"measures": ("euclidean",), "init": [-1]}, "init must hold finite weights with a positive sum"),
         ({"scale": "max"}, "'scale' parameter"),
-        ({"n_epochs": -1}, "'n_epochs' parameter"),
+        ({"descent": AlternatingDescent(n_epochs=-1)}, "'n_epochs' parameter"),
+        ({"cost": "stress"}, "'cost' parameter"),
+        ({"cost": MixtureCost("nerv", gamma=2)}, "'gamma' parameter"),
     ],
 )
 def test_wrong_parameters_are_refused(rows, parameters, message):
@@ -323,7 +330,7 @@ def test_input_with_nothing_to_map_is_refused():
 
 
 def test_ready_made_matrices_know_no_new_rows(rows):
-    metric = MixtureMetric((cdist(rows, rows),), n_epochs=0).fit(rows)
+    metric = MixtureMetric((cdist(rows, rows),), descent=STAY).fit(rows)
     with pytest.raises(InputError, match="'matrix 0' is a ready-made matrix and knows the fitted rows only"):
         metric.pairwise(rows[:2])
 
@@ -333,3 +340,24 @@ def test_new_rows_outside_the_domain_are_refused(fitted):
         fitted.pairwise(-np.ones((2, 5)))
     with pytest.raises(InputError, match="features"):
         fitted.pairwise(np.ones((2, 4)))
+
+
+def test_options_objects_are_parameters_like_others():
+    metric = MixtureMetric(cost=MixtureCost("nerv", gamma=0.2), descent=AlternatingDescent(max_iter=9))
+    copy = clone(metric)
+    assert copy.get_params()["cost__gamma"] == 0.2
+    assert copy.set_params(descent__max_iter=3, cost__perplexity=7).descent.max_iter == 3
+    assert metric.descent.max_iter == 9
+    assert copy.cost.perplexity == 7
+    assert repr(copy) != repr(metric)
+    assert len(MixtureMetric().get_params(deep=False)) == 10
+
+
+def test_a_name_is_the_cost_with_its_usual_numbers(rows):
+    rows = np.tile(rows, (3, 1)) + np.random.default_rng(1).normal(size=(120, 5))
+    costs = "nerv", MixtureCost("nerv"), MixtureCost("nerv", perplexity=5)
+    named, made, other = (
+        MixtureMetric(("euclidean", "cosine"), cost=cost, n_init=1, **FAST).fit(rows).weights_ for cost in costs
+    )
+    np.testing.assert_array_equal(named, made)
+    assert np.abs(other - named).max() > 1e-6

@@ -6,8 +6,8 @@ from scipy.optimize import approx_fprime
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from prismap.embeddings import TSNE, Isomap, NeRV
-from prismap.metrics import MixtureMetric
-from prismap.metrics.mixture_costs import IsomapCost, make_cost, path_lengths
+from prismap.metrics import AlternatingDescent, MixtureCost, MixtureMetric
+from prismap.metrics.mixture_costs import IsomapCost, path_lengths
 from reference import embedding_costs_reference as costs
 from reference import mappings_reference as maps
 
@@ -39,7 +39,7 @@ def slow_cost(name, D, Y):
 @pytest.mark.parametrize("name", COSTS[1:])
 def test_costs_equal_the_formulas_and_both_turns_agree(problem, name):
     _, matrices, a, Y = problem
-    cost, weights = make_cost(name, 5, 0.3), a / a.sum()
+    cost, weights = MixtureCost(name, perplexity=5, gamma=0.3).made(), a / a.sum()
     D = squareform(weights @ matrices)
     assert cost.of_weights(matrices, weights, Y)(a)[0] == pytest.approx(slow_cost(name, D, Y), rel=1e-4)
     placed = cost.place(weights @ matrices, Y, max_iter=3)
@@ -50,7 +50,7 @@ def test_costs_equal_the_formulas_and_both_turns_agree(problem, name):
 @pytest.mark.parametrize("name", COSTS)
 def test_weight_gradients_equal_finite_differences(problem, name):
     _, matrices, a, Y = problem
-    objective = make_cost(name, 5, 0.3).of_weights(matrices, a / a.sum(), Y)
+    objective = MixtureCost(name, perplexity=5, gamma=0.3).made().of_weights(matrices, a / a.sum(), Y)
     numeric = approx_fprime(a, lambda a: objective(a)[0], 1e-6)
     np.testing.assert_allclose(objective(a)[1], numeric, atol=2e-4 * np.abs(numeric).max())
 
@@ -70,8 +70,9 @@ def test_every_cost_falls_and_prefers_the_measure_that_fits(name, allow_negative
     noise = squareform(rng.uniform(1, 3, size=40 * 39 // 2))
     # Isomap's cost jumps where other paths become the shortest, so that the starts decide.
     start = {"n_init": 3} if name == "isomap" else {"n_init": 1, "init": [0.5, 0.5]}
-    options = {"n_epochs": 6, "max_iter": 40, "random_state": 0, "perplexity": 8, **start}
-    metric = MixtureMetric((cdist(plane, plane), noise), cost=name, allow_negative=allow_negative, **options).fit(plane)
+    options = {"descent": AlternatingDescent(n_epochs=6, max_iter=40), "random_state": 0, **start}
+    options |= {"cost": MixtureCost(name, perplexity=8), "allow_negative": allow_negative}
+    metric = MixtureMetric((cdist(plane, plane), noise), **options).fit(plane)
     assert (np.diff(metric.history_) <= 0).all()
     assert metric.stress_ < (0.5 * metric.start_stress_.max() if name == "isomap" else 0.8 * metric.history_[0])
     assert metric.weights_[0] > 0.7
@@ -80,13 +81,13 @@ def test_every_cost_falls_and_prefers_the_measure_that_fits(name, allow_negative
 
 def test_the_learnt_mixture_is_a_metric_of_the_embedding_it_was_learnt_by(problem):
     X = problem[0]
-    options = {"n_epochs": 2, "max_iter": 20, "n_init": 1, "perplexity": 5}
+    options = {"descent": AlternatingDescent(n_epochs=2, max_iter=20), "n_init": 1}
     for name, embedding in (
         ("tsne", TSNE(perplexity=5, max_iter=50)),
         ("nerv", NeRV(max_iter=10, perplexity=5)),
         ("isomap", Isomap()),
     ):
-        metric = MixtureMetric(("euclidean", "city_block"), cost=name, **options).fit(X)
+        metric = MixtureMetric(("euclidean", "city_block"), cost=MixtureCost(name, perplexity=5), **options).fit(X)
         assert embedding.set_params(metric=metric).fit_transform(X).shape == (20, 2)
         if name == "isomap":
             assert metric.stress_ == pytest.approx(slow_cost(name, metric.pairwise(), embedding.embedding_), rel=1e-6)
@@ -103,16 +104,15 @@ def test_weights_of_measures_of_words_are_learnt_by_every_cost():
         return np.array([[len(set(a) ^ set(b)) for b in B] for a in A], dtype=float)
 
     for name in COSTS:
-        metric = MixtureMetric((lengths, letters), cost=name, n_epochs=2, max_iter=15, n_init=2, perplexity=4).fit(
-            words
-        )
+        options = {"cost": MixtureCost(name, perplexity=4), "descent": AlternatingDescent(n_epochs=2, max_iter=15)}
+        metric = MixtureMetric((lengths, letters), n_init=2, **options).fit(words)
         assert metric.weights_.sum() == pytest.approx(1)
         assert metric.pairwise(words[:3]).shape == (3, 15)
 
 
 def test_dissimilarities_below_zero_are_kept_on_demand():
     X = np.random.default_rng(0).gamma(2.0, size=(25, 5)) + 2
-    options = {"scale": None, "n_init": 1, "n_epochs": 0, "init": [0.9, 0.1]}
+    options = {"scale": None, "n_init": 1, "descent": AlternatingDescent(n_epochs=0), "init": [0.9, 0.1]}
     measures = ("euclidean", "correlation2")
     clipped, kept = (MixtureMetric(measures, negative=how, **options).fit(X) for how in ("zero", "keep"))
     below = clipped.pairwise() - kept.pairwise()

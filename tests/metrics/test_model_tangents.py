@@ -15,8 +15,7 @@ from sklearn.preprocessing import MinMaxScaler, PolynomialFeatures, StandardScal
 
 from prismap import PrisMap
 from prismap.exceptions import InputError
-from prismap.inspection.model_posterior import ModelPosterior
-from prismap.inspection.responses import Responder
+from prismap.inspection.responses import ModelPosterior, Responder
 from prismap.learners import RSLVQ
 from prismap.mappings import InverseMap
 from prismap.metrics import FisherMetric

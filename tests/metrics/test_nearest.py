@@ -10,8 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from prismap.metrics import vector_search
 from prismap.metrics.geometry import CosineMetric, FittedIndex, SimilarityMetric, VectorMetric
-from prismap.metrics.nearest import PassedNearest, SearchedNearest, nearest_among
-from prismap.metrics.posteriors.local import LabelledRows
+from prismap.metrics.posteriors.local_parzen import LabelledRows, PassedNearest, SearchedNearest, nearest_among
 from prismap.metrics.vector_search import smallest_by_place
 
 ROWS, CLASSES = make_blobs(9000, 6, centers=30, cluster_std=1.5, random_state=0)

@@ -7,9 +7,9 @@ import pytest
 from prismap.comparisons import Objects
 from prismap.exceptions import InputError
 from prismap.inspection import ComparisonDisplay
-from prismap.metrics import MixtureMetric, comparison_weights, comparison_weights_for_classes
+from prismap.metrics import AlternatingDescent, MixtureMetric, comparison_weights, comparison_weights_for_classes
 
-QUICK = {"n_epochs": 2, "max_iter": 20}
+QUICK = {"descent": AlternatingDescent(n_epochs=2, max_iter=20)}
 
 
 def points():

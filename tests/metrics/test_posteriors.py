@@ -8,8 +8,9 @@ from sklearn.svm import LinearSVC
 
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
-from prismap.metrics.posteriors.lssvm import fit_lssvm, log_loss, softmax, solve
-from prismap.metrics.target import guess_target, resolve_target
+from prismap.metrics.posteriors.machine import fit_lssvm, solve
+from prismap.metrics.posteriors.rowwise import log_loss, softmax
+from prismap.target import decide_target, make_target
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +145,7 @@ def test_softmax_of_large_scores_is_finite():
     ],
 )
 def test_kind_of_target_is_seen(y, kind):
-    assert guess_target(np.array(y, dtype=object if None in y else None)) == kind
+    assert decide_target(np.array(y, dtype=object if None in y else None)).kind == kind
 
 
 def test_useless_real_targets_are_refused():
@@ -156,7 +157,7 @@ def test_useless_real_targets_are_refused():
         (["a", "b", "c"], "needs numbers"),
     ]:
         with pytest.raises(InputError, match=words):
-            resolve_target(y, len(y), "real")
+            make_target(y, len(y), "real")
     for kind in ("auto", "class"):  # whole numbers and infinity are no classes
         with pytest.raises(InputError, match="2 infinite values"):
-            resolve_target([1.0, np.inf, 2.0, np.inf], 4, kind)
+            make_target([1.0, np.inf, 2.0, np.inf], 4, kind)

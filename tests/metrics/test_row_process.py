@@ -9,10 +9,18 @@ from scipy.stats import multivariate_normal, norm, spearmanr
 from prismap import PrisMap
 from prismap.metrics import FisherMetric, RowProcess
 from prismap.metrics.posteriors import evidence, row_process
-from prismap.metrics.posteriors.evidence import Kernel, cost_and_slope, find_kernel, inner_products
-from prismap.metrics.posteriors.process import fisher_rao
+from prismap.metrics.posteriors.evidence import (
+    REACH,
+    Kernel,
+    Warp,
+    candidate_warps,
+    cost_and_slope,
+    find_kernel,
+    inner_products,
+    spread_of,
+)
+from prismap.metrics.posteriors.gaussian_process import fisher_rao
 from prismap.metrics.posteriors.row_process import fit_rows
-from prismap.metrics.posteriors.warp import REACH, Warp, candidate_warps, spread_of
 from reference import gaussian_process_reference as slow
 
 KERNELS = {

@@ -5,10 +5,10 @@ import pytest
 from sklearn.datasets import load_digits, load_iris, load_wine, make_classification
 from sklearn.preprocessing import StandardScaler
 
-from prismap.metrics import FisherMetric, graph, segments
+from prismap.metrics import FisherMetric, segments
 from prismap.metrics.geometry import FittedIndex
-from prismap.metrics.posteriors.excess import PATH_SEGMENTS
-from prismap.metrics.posteriors.process import GaussianProcess
+from prismap.metrics.posteriors.gaussian_process import GaussianProcess
+from prismap.metrics.posteriors.local_parzen import PATH_SEGMENTS
 from reference import fisher_reference as slow
 
 
@@ -107,7 +107,7 @@ def test_the_number_does_not_depend_on_the_order_of_rows():
     np.testing.assert_allclose(two.pairwise(), one.pairwise()[np.ix_(order, order)], atol=1e-10)
 
 
-def test_stored_arrays_bring_the_rule_back_and_old_ones_the_old_rule():
+def test_stored_arrays_bring_the_rule_back():
     X, y = overlapping()
     metric = parzen(X, y)
     assert metric.n_segments_ > 2
@@ -115,9 +115,6 @@ def test_stored_arrays_bring_the_rule_back_and_old_ones_the_old_rule():
     again = FisherMetric(**metric.get_params()).restore(X, y, state)
     np.testing.assert_array_equal(again.pairwise(new), metric.pairwise(new))
     assert f"{metric.n_segments_} sub-segments, extrapolated" in again.describe()
-    del state["segments"]
-    old = FisherMetric(**metric.get_params()).restore(X, y, state)
-    np.testing.assert_array_equal(old.pairwise(new), parzen(X, y, n_segments=2).pairwise(new))
 
 
 # --- shortest paths ---------------------------------------------------------------------------------------------------
@@ -145,7 +142,7 @@ def graph_sets():
 @pytest.mark.parametrize("name", ["iris", "wine", "digits"])
 @pytest.mark.parametrize("complete", [True, False])
 def test_graph_distances_are_a_metric(name, complete, monkeypatch):
-    monkeypatch.setattr(graph, "EXACT_ROWS", 10_000 if complete else 10)
+    monkeypatch.setattr(segments, "EXACT_ROWS", 10_000 if complete else 10)
     X, y = graph_sets()[name]
     rng = np.random.default_rng(0)
     metric = parzen(X, y, path="graph", perplexity=30)
@@ -163,7 +160,7 @@ def test_graph_distances_are_a_metric(name, complete, monkeypatch):
 
 @pytest.mark.parametrize("complete", [True, False])
 def test_every_way_to_ask_for_graph_distances_agrees(complete, monkeypatch):
-    monkeypatch.setattr(graph, "EXACT_ROWS", 10_000 if complete else 10)
+    monkeypatch.setattr(segments, "EXACT_ROWS", 10_000 if complete else 10)
     X, y = load_iris(return_X_y=True)
     metric = parzen(X, y, path="graph")
     D, new = metric.pairwise(), X[::30] + 0.05
@@ -178,13 +175,13 @@ def test_every_way_to_ask_for_graph_distances_agrees(complete, monkeypatch):
     assert ("over all segments" in metric.describe()) == complete
 
 
-def test_the_complete_graph_gives_the_shortest_of_all_paths():
-    D = np.random.default_rng(0).random((12, 12))
-    D = np.triu(D, 1) + np.triu(D, 1).T
-    expected = D.copy()
-    for _ in range(12):  # paths of ever more edges, by brute force
-        expected = (expected[:, :, None] + D[None]).min(axis=1)
-    np.testing.assert_allclose(graph.all_shortest_paths(D), expected, atol=1e-12)
+def test_copies_of_a_row_lie_at_no_distance_over_neighbours(monkeypatch):
+    monkeypatch.setattr(segments, "EXACT_ROWS", 10)
+    X, y = load_iris(return_X_y=True)
+    twice = FisherMetric(path="graph", supervision=0.5, posterior="lssvm", cross_fit=False, perplexity=10)
+    D = twice.fit(np.vstack([X[::2], X[::2]]), np.r_[y[::2], y[::2]]).pairwise()
+    assert (np.diag(D[:75, 75:]) == 0).all()
+    np.testing.assert_allclose(D[:75, :75], D[75:, :75], atol=1e-12)
 
 
 # --- more rows than a support holds -----------------------------------------------------------------------------------
@@ -223,8 +220,7 @@ def test_the_excess_is_what_a_small_support_says(monkeypatch):
         assert D[i, j] == pytest.approx(arc + way - chord, abs=1e-7)
     again = FisherMetric(**metric.get_params()).restore(X, y, metric.state())
     np.testing.assert_array_equal(again.pairwise(X[:5] + 0.1), metric.pairwise(X[:5] + 0.1))
-    old = {name: value for name, value in metric.state().items() if name != "path_support"}
-    old = FisherMetric(**metric.get_params()).restore(X, y, old)
-    assert "at the rows only" in old.describe()
+    ends = metric.cheaper()
+    assert "at the rows only" in ends.describe()
     gap = np.linalg.norm(np.sqrt(P[:, None]) - np.sqrt(P[None]), axis=2)
-    np.testing.assert_allclose(old.pairwise(), 4 * np.arcsin(gap / 2), atol=1e-6)
+    np.testing.assert_allclose(ends.pairwise(), 4 * np.arcsin(gap / 2), atol=1e-6)

@@ -5,8 +5,9 @@ import pytest
 
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric, SeveralTargets
-from prismap.metrics.posteriors.joint import threshold_roots, told_share, weights_of
-from prismap.metrics.several import MOST_COLUMNS, indicator_columns, joint_groups, resolve_columns
+from prismap.metrics.posteriors.several_targets import explained_share, threshold_roots, weights_of
+from prismap.target import RealTarget, SeveralTarget, make_target
+from prismap.target.making import MOST_COLUMNS
 from reference import several_reference as slow
 
 KINDS = ["class", "ordered", "real"]
@@ -96,7 +97,7 @@ def test_weights_follow_what_is_told_and_noise_gets_none(rows):
     codes = Y[:, 0].astype(int)
     P = posterior.probabilities_of(0)
     losses = -np.log(P[np.arange(60), codes]), -np.log(np.bincount(codes)[codes] / 60)
-    assert posterior.told_[0] == pytest.approx(1 - losses[0].mean() / losses[1].mean(), abs=1e-6)
+    assert posterior.explained_[0] == pytest.approx(1 - losses[0].mean() / losses[1].mean(), abs=1e-6)
 
 
 def test_permuted_targets_are_not_known(rows):
@@ -125,9 +126,12 @@ def test_weights_as_they_are_given(rows):
 
 def test_what_is_told_is_a_share_beyond_chance():
     chance = np.ones(100)
-    assert told_share(0.5 * chance, chance) == (0.5, True)
-    assert told_share(2 * chance, chance) == (0.0, False)
-    assert not told_share(chance + np.where(np.arange(100) % 2, 1, -1.01), chance)[1]
+    assert explained_share(0.5 * chance, chance) == (0.5, True)
+    assert explained_share(2 * chance, chance) == (0.0, False)
+    assert not explained_share(chance + np.where(np.arange(100) % 2, 1, -1.01), chance)[1]
+    scatter = np.where(np.arange(100) % 2, 1.0, -1.0)  # whose mean has a standard error of 0.1
+    assert not explained_share(5 - 0.28 - scatter, np.full(100, 5.0))[1]
+    assert explained_share(5 - 0.32 - scatter, np.full(100, 5.0))[1]
 
 
 def test_a_stored_metric_is_the_same(rows, metric):
@@ -159,23 +163,23 @@ def test_kinds_are_decided_by_column():
             "label": pandas.Categorical([3, 4] * 10),
         }
     )
-    found = resolve_columns(frame, 20)
+    found = make_target(frame, 20)
     assert (found.kinds, found.names) == (("class", "ordered", "real", "class"), ("word", "size", "price", "label"))
     assert [None if one is None else one.tolist() for one in found.classes] == [["a", "b"], list("SML"), None, [3, 4]]
     assert found.values[:4, 1].tolist() == [1, 0, 2, 0]
-    series = resolve_columns(frame["size"], 20)
+    series = make_target(frame["size"], 20)
     assert (series.kinds, series.names) == (("ordered",), ("size",))
-    assert resolve_columns(frame["word"], 20) is None
-    assert resolve_columns(frame[["price", "price"]].to_numpy(), 20) is None
-    assert resolve_columns({"a": [0, 1] * 10, "b": [0, 1, 1, 0] * 5}, 20).names == ("a", "b")
-    assert resolve_columns([[0, 1], [1, 0]] * 10, 20).kinds == ("class", "class")
+    assert make_target(frame["word"], 20).kind == "class"
+    assert make_target(frame[["price", "price"]].to_numpy(), 20).kind == "real"
+    assert make_target({"a": [0, 1] * 10, "b": [0, 1, 1, 0] * 5}, 20).names == ("a", "b")
+    assert make_target([[0, 1], [1, 0]] * 10, 20).kind == ("class", "class")
 
 
 def test_a_row_with_a_missing_entry_is_unlabelled(rows):
     X, Y, _ = rows
     gaps = Y.copy()
     gaps[0, 1], gaps[5, 2], gaps[7, 0] = np.nan, np.nan, np.nan
-    found = resolve_columns(gaps, 60, KINDS)
+    found = make_target(gaps, 60, KINDS)
     assert np.flatnonzero(np.isnan(found.values).all(axis=1)).tolist() == [0, 5, 7]
     assert np.isnan(found.values).sum() == 9
     metric = FisherMetric(KINDS, posterior="lssvm", supervision=0.8, perplexity=10, random_state=0).fit(X, gaps)
@@ -200,7 +204,7 @@ def test_a_row_with_a_missing_entry_is_unlabelled(rows):
 )  # fmt: skip
 def test_targets_that_cannot_be_told_are_refused_in_one_line(Y, target, words):
     with pytest.raises(InputError, match=words.replace("(", r"\(")) as refused:
-        resolve_columns(Y, len(Y), target)
+        make_target(Y, len(Y), target)
     assert "\n" not in str(refused.value)
 
 
@@ -222,15 +226,31 @@ def test_probabilities_are_asked_for_by_column(metric):
     assert means.shape == variances.shape == (60, 1)
 
 
+def columns_of(values, kinds):
+    classes = tuple(None if kind == "real" else np.arange(3) for kind in kinds)
+    return SeveralTarget(values, kinds=tuple(kinds), column_names=("",) * len(kinds), column_classes=classes)
+
+
 def test_groups_and_indicators():
     values = np.array([[0, 2, 0.5], [1, 0, 0.1], [1, 1, 0.2], [0, 2, 0.3], [np.nan] * 3] * 3)
-    shown = indicator_columns(values, KINDS)
-    assert shown.shape == (15, 1 + 2 + 1)
-    assert shown[:4, :3].tolist() == [[0, 1, 1], [1, 0, 0], [1, 1, 0], [0, 1, 1]]
-    assert np.isnan(shown[4]).all()
-    np.testing.assert_array_equal(shown[:4, 3], values[:4, 2])
-    assert indicator_columns(values, ["class", "class", "real"]).shape == (15, 1 + 3 + 1)
-    groups = joint_groups(values, KINDS)
+    numbers = columns_of(values, KINDS).indicators().values
+    assert numbers.shape == (15, 1 + 2 + 1)
+    assert numbers[:4, :3].tolist() == [[0, 1, 1], [1, 0, 0], [1, 1, 0], [0, 1, 1]]
+    assert np.isnan(numbers[4]).all()
+    np.testing.assert_array_equal(numbers[:4, 3], values[:4, 2])
+    assert columns_of(values, ["class", "class", "real"]).indicators().values.shape == (15, 1 + 3 + 1)
+    groups = columns_of(values, KINDS).groups
     assert groups[:5].tolist() == [0, 1, 1, 0, -1]  # three combinations are too many for 12 rows
-    assert joint_groups(np.tile(values, (2, 1)), KINDS)[:5].tolist() == [0, 1, 2, 0, -1]
-    assert joint_groups(values[:, 2:], ["real"]).max() == 1
+    assert columns_of(np.tile(values, (2, 1)), KINDS).groups[:5].tolist() == [0, 1, 2, 0, -1]
+    assert columns_of(values[:, 2:], ["real"]).groups.max() == 1
+
+
+def test_neighbours_are_judged_by_the_targets_that_count(rows):
+    X, Y, _ = rows
+    target = make_target(Y, 60, KINDS)
+    posterior = SeveralTargets([1.0, 0.0, 2.0], classes="lssvm")
+    metric = FisherMetric(KINDS, posterior=posterior, supervision=0.7, perplexity=10, random_state=0).fit(X, Y)
+    numbers = metric.judged_target(target)
+    assert isinstance(numbers, RealTarget)
+    np.testing.assert_array_equal(numbers.values, target.indicators([True, False, True]).values)
+    np.testing.assert_array_equal(metric.judged_target(target.values), numbers.values)

@@ -8,9 +8,7 @@ from scipy.spatial.distance import cdist, pdist, squareform
 from prismap import _costs
 from prismap._costs import elastic_floor, elastic_weights, stress_cost
 from prismap._spectra import classical_scaling
-from prismap.metrics import mixture_stress as module
-from prismap.metrics.mixture_costs import ElasticCost, of_roots
-from prismap.metrics.mixture_stress import largest_eigenvalue, mixture_stress
+from prismap.metrics.mixture_costs import ElasticCost, largest_eigenvalue, mixture_stress, of_roots
 from reference import dissimilarities_reference as reference
 
 
@@ -104,9 +102,9 @@ def test_small_blocks_change_nothing(problem, monkeypatch):
     Y, matrices, a = problem
     D, rows, d = matrices[0], condensed(matrices), pdist(Y)
     whole = stress_cost(Y, D, elastic_weights(D)), mixture_stress(a, rows, d, 1e-3)
-    for place, name in ((module, "BLOCK_BYTES"), (_costs, "_BLOCK_BYTES")):
-        monkeypatch.setattr(place, name, 8 * len(Y) * 5)
-    blocks = stress_cost(Y, D, elastic_weights(D)), mixture_stress(a, rows, d, 1e-3)
+    small = 8 * len(Y) * 5
+    monkeypatch.setattr(_costs, "_BLOCK_BYTES", small)
+    blocks = stress_cost(Y, D, elastic_weights(D)), mixture_stress(a, rows, d, 1e-3, block_bytes=small)
     for (value, gradient), (again, gradient_again) in zip(whole, blocks, strict=True):
         assert again == pytest.approx(value, rel=1e-13)
         np.testing.assert_allclose(gradient_again, gradient, rtol=1e-11)

@@ -6,17 +6,17 @@ import pytest
 from prismap._affinities import bandwidths, mean_bandwidth
 from prismap.exceptions import InputError
 from prismap.metrics import repair_similarity
-from prismap.metrics.support import shares, stratified_folds, stratified_support
+from prismap.target import deal_folds, draw_rows, shares
 
 
 def test_support_keeps_class_shares_and_never_takes_unlabelled_rows():
     rng = np.random.default_rng(0)
     codes = np.repeat([0, 1, 2, -1], [60, 30, 3, 50])
-    support = stratified_support(codes, 31, rng)
+    support = draw_rows(codes, 31, rng)
     assert np.bincount(codes[support]).tolist() == [20, 10, 1]
     assert (np.diff(support) > 0).all()
-    np.testing.assert_array_equal(stratified_support(codes, None, rng), np.arange(93))
-    assert set(codes[stratified_support(codes, 2, rng)]) == {0, 1, 2}
+    np.testing.assert_array_equal(draw_rows(codes, None, rng), np.arange(93))
+    assert set(codes[draw_rows(codes, 2, rng)]) == {0, 1, 2}
 
 
 def test_shares_add_up():
@@ -29,7 +29,7 @@ def test_shares_add_up():
 
 def test_folds_have_equal_class_shares():
     codes = np.repeat([0, 1, 2], [40, 25, 7])
-    folds = stratified_folds(codes, 5, np.random.default_rng(1))
+    folds = deal_folds(codes, 5, np.random.default_rng(1))
     for code in range(3):
         counts = np.bincount(folds[codes == code], minlength=5)
         assert counts.max() - counts.min() <= 1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, load_digits, load_wine
 
-from prismap.metrics.target import decide_target, guess_target, resolve_target
+from prismap.target import decide_target, make_target
 from prismap.target.order import order_of_values
 
 N = 400
@@ -111,7 +111,7 @@ def test_targets_as_they_occur(name):
     (X, y), kind = TARGETS[name]
     decision = decide_target(y, X)
     assert decision.kind == kind, decision.reason
-    assert guess_target(y, X) == resolve_target(y, len(y), X=X)[0] == kind
+    assert decide_target(y, X).kind == make_target(y, len(y), X=X).kind == kind
     other = {"real": "class", "class": "real"}[kind]
     possible = y.dtype.kind in "iuf" and len(np.unique(y)) > 2
     assert (f"target='{other}'" in str(decision)) == possible == (decision.way_out is not None)
@@ -124,7 +124,7 @@ def test_matrices_of_pairs_tell_the_same(name, data):
     (X, y), kind = TARGETS[name]
     X = X / X.std(axis=0)
     pairs = X @ X.T if data == "similarity" else np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))
-    assert guess_target(y, pairs, data) == kind
+    assert decide_target(y, pairs, data).kind == kind
     assert order_of_values(pairs, y, data=data) == pytest.approx(order_of_values(X, y))
 
 
@@ -140,5 +140,5 @@ def test_exchanged_names_are_no_order_and_missing_values_do_not_matter():
 
 def test_a_told_kind_is_not_doubted():
     (X, y), _ = TARGETS["age"]
-    assert resolve_target(y, len(y), "class", X=X)[0] == "class"
-    assert resolve_target(y, len(y), X=X)[0] == "real"
+    assert make_target(y, len(y), "class", X=X).kind == "class"
+    assert make_target(y, len(y), X=X).kind == "real"

@@ -8,7 +8,7 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
-from prismap.metrics.posteriors.lssvm import softmax
+from prismap.metrics.posteriors.rowwise import softmax
 from prismap.metrics.posteriors.trees import GROWN, N_TREES, Forest, fit_trees, log_shares
 
 

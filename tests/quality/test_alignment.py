@@ -6,6 +6,8 @@ from scipy.stats import kendalltau
 
 from prismap.quality import importance_alignment
 from prismap.quality.alignment import importances
+from reference.ranks_reference import distances_reference
+from reference.votes_reference import vote_error_reference
 
 
 @pytest.fixture(scope="module")
@@ -25,11 +27,7 @@ def slow(X, Y, y, seed):
         return sorted((j for j in range(len(A)) if j != i), key=lambda j: ((A[i] - A[j]) ** 2).sum())[:10]
 
     def error(X):
-        wrong = 0
-        for i in range(len(X)):
-            votes = np.bincount(y[nearest(X, i)], minlength=3)
-            wrong += votes[y[i]] < votes.max()
-        return wrong / len(X)
+        return vote_error_reference(distances_reference(X), y, y, 10, own=True)
 
     def kept(X):
         return np.mean([len(set(nearest(X, i)) & set(nearest(Y, i))) / 10 for i in range(len(X))])

@@ -9,9 +9,9 @@ from scipy.stats import t as student
 
 from judging.stand_ins import LikeUMAP
 from prismap import MapReport, PrisMap, judge
-from prismap.quality import Cluster, MapClusters, find_clusters, judge_clusters, one_gaussian
-from prismap.quality.clusters import best_jaccard, null_limit
-from prismap.quality.gaps import LEAST_GAP, MOST_ROWS, join, meetings, widest_gap
+from prismap.quality import find_clusters, judge_clusters
+from prismap.quality.cluster_report import Cluster, MapClusters, best_jaccard, null_limit, one_gaussian
+from prismap.quality.clusters import LEAST_GAP, MOST_ROWS, join, meetings, widest_gap
 from reference import clusters_reference as joined_groups
 
 
@@ -77,7 +77,7 @@ def test_many_rows_are_sampled(rng):
     found = find_clusters(Y)
     assert (found[: MOST_ROWS // 2] == 1).all()
     assert (found[MOST_ROWS // 2 :] == 0).all()
-    assert judge_clusters(Y).found[1].share == pytest.approx(0.25, abs=0.03)
+    assert judge_clusters(Y).clusters[1].share == pytest.approx(0.25, abs=0.03)
 
 
 def test_clusters_that_stay_split_and_merge_in_other_runs(three):
@@ -88,21 +88,21 @@ def test_clusters_that_stay_split_and_merge_in_other_runs(three):
     merged[labels == 2] = merged[labels == 1][:20] + 0.01  # the smallest falls on the second
     names = [str(label) for label in labels]
     same = judge_clusters(Y, [(np.arange(90), Y), (some, Y[some])], names=names)
-    assert [one.there for one in same.found] == [1, 1, 1]
-    assert [one.jaccard for one in same.found] == [1, 1, 1]
-    assert [(one.mostly, one.purity) for one in same.found] == [("0", 1), ("1", 1), ("2", 1)]
+    assert [one.there for one in same.clusters] == [1, 1, 1]
+    assert [one.jaccard for one in same.clusters] == [1, 1, 1]
+    assert [(one.mostly, one.purity) for one in same.clusters] == [("0", 1), ("1", 1), ("2", 1)]
     assert same.moved == 0
     assert same.words[1:] == ["All of them are there in each of 2 other runs."]
     torn = judge_clusters(Y, [(np.arange(90), Y), (np.arange(90), apart)], names=names)
-    assert [one.splits for one in torn.found] == [0.5, 0, 0]
-    assert torn.found[0].there == 0.5
+    assert [one.splits for one in torn.clusters] == [0.5, 0, 0]
+    assert torn.clusters[0].there == 0.5
     assert torn.unsteady == (0,)
     assert (
         torn.words[1] == "1 of them is not there in some of 2 other runs: one (44% of the rows, mostly 0; it splits)."
     )
     fallen = judge_clusters(Y, [(np.arange(90), merged)])
-    assert [one.there for one in fallen.found] == [1, 0, 0]
-    assert fallen.found[2].splits == 0
+    assert [one.there for one in fallen.clusters] == [1, 0, 0]
+    assert fallen.clusters[2].splits == 0
 
 
 def test_rows_that_move_are_counted_where_they_come_from(three):
@@ -110,7 +110,7 @@ def test_rows_that_move_are_counted_where_they_come_from(three):
     again = Y.copy()
     again[:8] = Y[50:58] + 0.01  # 8 of 40 rows go to the second cluster
     found = judge_clusters(Y, [(np.arange(90), again)])
-    assert [one.moved for one in found.found] == [8 / 40, 0, 0]
+    assert [one.moved for one in found.clusters] == [8 / 40, 0, 0]
     assert found.moved == pytest.approx(8 / 90)
     assert found.words[-1] == "9% of the rows, mostly in one cluster, would lie elsewhere in another run."
     assert labels[8] == 0
@@ -157,34 +157,34 @@ def test_clusters_of_nothing_are_taken_for_real_in_one_of_twenty_maps_at_most(pu
         rng = np.random.default_rng(seed)
         maps = [LikeUMAP(pull=pull).fit_transform(rng.normal(size=(120, 4)), rng.integers(0, 3, 120)) for _ in range(4)]
         found = judge_clusters(maps[0], nulls=maps[1:])
-        assert len(found.found) >= 2
-        founded.append(len(found.unfounded) < len(found.found))
+        assert len(found.clusters) >= 2
+        founded.append(len(found.unfounded) < len(found.clusters))
     assert np.mean(founded) <= 0.18  # 5 % of 25 with three standard errors
 
 
 def test_clusters_survive_json(three):
     Y, _ = three
     found = judge_clusters(Y, [(np.arange(90), Y)])
-    assert np.isnan(found.found[0].purity)
+    assert np.isnan(found.clusters[0].purity)
     stored = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert MapClusters.from_dict(stored).to_dict() == found.to_dict()
     report = MapReport(target="none", n_fitted=90, clusters=found)
     assert MapReport.from_dict(json.loads(json.dumps(report.to_dict()))).clusters.to_dict() == found.to_dict()
     assert "cluster" in str(report)
     assert "cluster" in report._repr_html_()
-    assert isinstance(MapClusters.from_dict(stored).found[0], Cluster)
+    assert isinstance(MapClusters.from_dict(stored).clusters[0], Cluster)
 
 
 def test_methods_that_make_clusters_of_nothing_are_found_out(rng):
     X, y = rng.normal(size=(120, 4)), rng.integers(0, 3, 120)
     pulled = judge(LikeUMAP(pull=0.95), X, y).clusters
-    assert len(pulled.found) == 3
+    assert len(pulled.clusters) == 3
     assert pulled.unfounded == (0, 1, 2)
     X += 12 * np.eye(3, 4)[y]
     honest = judge(LikeUMAP(), X, y).clusters
-    assert len(honest.found) == 3
+    assert len(honest.clusters) == 3
     assert honest.unfounded == honest.unsteady == ()
-    assert honest.n_runs == 6
+    assert honest.n_runs == 9  # five folds, three runs of four fifths of the rows, and another seed
     assert judge(LikeUMAP(), X, y, budget="quick").clusters.null_gaps == ()
 
 
@@ -193,7 +193,7 @@ def test_a_prismap_has_clusters_in_its_report(rng):
     X = rng.normal(size=(90, 4)) + 15 * np.eye(3, 4)[y]
     for target in (y, None):
         report = PrisMap(method="mds", perplexity=10, random_state=0).fit(X, target).report(n_permutations=1)
-        assert [round(90 * one.share) for one in report.clusters.found] == [30, 30, 30]
+        assert [round(90 * one.share) for one in report.clusters.clusters] == [30, 30, 30]
         assert report.clusters.n_runs == (1 if target is None else 3)  # the target is left out: no folds
         assert max(report.clusters.null_gaps) < 2
         assert "All of them are there in" in report.verdict

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import approx_fprime, check_grad
 from sklearn.datasets import make_blobs
 
-from prismap.embeddings import TSNE
+from prismap.embeddings import TSNE, GradientDescent
 from prismap.exceptions import InputError
 from prismap.quality import perturbation_scores, singularity_scores
 from prismap.quality.continuity import _both, leave_one_out_cost
@@ -14,7 +14,8 @@ from prismap.quality.continuity import _both, leave_one_out_cost
 @pytest.fixture(scope="module")
 def two_groups():
     X, y = make_blobs([45, 45], 3, centers=[[0, 0, 0], [5, 0, 0]], cluster_std=1.0, random_state=0)
-    return X, TSNE(perplexity=12, max_iter=400, tol=0, random_state=0).fit_transform(X), y
+    method = TSNE(perplexity=12, max_iter=400, descent=GradientDescent(tol=0), random_state=0)
+    return X, method.fit_transform(X), y
 
 
 def whole_cost(y, i, Y, P):

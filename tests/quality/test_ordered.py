@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from prismap.quality import chance_steps, knn_steps
+from prismap.quality import knn_steps
+from prismap.quality.knn import chance_steps
 
 
 @pytest.mark.parametrize("k", [1, 4, 7])

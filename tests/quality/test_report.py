@@ -8,20 +8,20 @@ import pytest
 
 from prismap.exceptions import InputError
 from prismap.quality import (
-    Estimate,
     MapReport,
-    NullResult,
-    Overlap,
-    TargetScore,
     TrustRule,
     chance_error,
     class_overlap,
-    current_versions,
     knn_error,
     overlapping_pairs,
     permuted_null,
     r_nx,
 )
+from prismap.quality.estimates import Estimate
+from prismap.quality.knn import Overlap
+from prismap.quality.null import NullResult
+from prismap.quality.report import current_versions
+from prismap.quality.scores import TargetScore
 
 
 def error(value, n=400):

@@ -36,6 +36,34 @@ def alignment_reference(a, b, score, local, gap_open, gap_extend):
     return H.max() if local else H[-1, -1]
 
 
+def alignment_by_rows(scores, local, gap_open, gap_extend):
+    """The best alignment under a matrix of letter scores, a row of Gotoh's program (1982) at a time.
+
+    A gap opened out of another gap in the same row never pays (gap_open >= gap_extend), so that the best score that
+    ends in a gap along the row is a running maximum, ``F_ij = max_k<j (H'_ik + e k) - o - e (j - 1)``, with H' the row
+    without F.
+    """
+    n, m = scores.shape
+    ramp = gap_extend * np.arange(m + 1.0)
+    edge = np.zeros(n + 1) if local else -(gap_open - gap_extend) - gap_extend * np.arange(n + 1.0)
+    H = np.zeros(m + 1) if local else -(gap_open - gap_extend) - ramp
+    H[0] = 0.0
+    E = np.full(m + 1, -np.inf)
+    row, best = np.empty(m + 1), 0.0
+    for i in range(n):
+        E = np.maximum(H - gap_open, E - gap_extend)
+        row[0] = edge[i + 1]
+        np.maximum(H[:-1] + scores[i], E[1:], out=row[1:])
+        if local:
+            np.maximum(row, 0.0, out=row)
+        F = np.maximum.accumulate(row + ramp)[:-1] - gap_open - ramp[:-1]
+        np.maximum(row[1:], F, out=row[1:])
+        H, row = row, H
+        if local:
+            best = max(best, float(H.max()))
+    return best if local else float(H[-1])
+
+
 def dtw_reference(a, b, width):
     """The least sum of squared differences over all monotone paths inside the band, entry by entry."""
     a, b = (np.asarray(x, dtype=float).reshape(len(x), -1) for x in (a, b))
@@ -47,6 +75,25 @@ def dtw_reference(a, b, width):
                 cost = float(((a[i] - b[j]) ** 2).sum())
                 D[i + 1, j + 1] = cost + min(D[i, j + 1], D[i + 1, j], D[i, j])
     return float(np.sqrt(D[-1, -1]))
+
+
+def dtw_by_diagonals(a, b, width):
+    """The same for long series: the entries of an anti-diagonal do not depend on each other."""
+    n, m = len(a), len(b)
+    before, last, now = (np.full(n + 2, np.inf) for _ in range(3))  # entry i + 1 holds D_ij
+    for k in range(n + m - 1):
+        low, high = max(0, k - m + 1, (k - width + 1) // 2), min(n - 1, k, (k + width) // 2)
+        # With width 0 every other anti-diagonal is empty.
+        cost = 0.0
+        for x, y in zip(a.T, b.T, strict=True):
+            cost = cost + np.square(x[low : high + 1] - y[k - high : k - low + 1][::-1])
+        if k:
+            best = np.minimum(last[low : high + 1], last[low + 1 : high + 2])
+            cost = cost + np.minimum(best, before[low : high + 1])
+        now[low + 1 : high + 2] = cost
+        now[low] = now[high + 2] = np.inf
+        before, last, now = last, now, before
+    return float(np.sqrt(last[n]))
 
 
 def tree_edit_reference(a, b):

@@ -62,26 +62,6 @@ def distances_reference(X):
     return np.array([[np.sqrt(((a - b) ** 2).sum()) for b in X] for a in X])
 
 
-def vote_error_reference(D, y_judged, y_fit, k, own):
-    """k-NN error, one row at a time: rows tied with the k-th share the seats left; tied winners share the win."""
-    errors = []
-    for i in range(len(D)):
-        others = [j for j in range(D.shape[1]) if not (own and j == i)]
-        others.sort(key=lambda j: D[i, j])
-        last = D[i, others[k - 1]]
-        nearer = [j for j in others if D[i, j] < last]
-        tied = [j for j in others if D[i, j] == last]
-        votes = {}
-        for j in nearer:
-            votes[y_fit[j]] = votes.get(y_fit[j], 0) + 1
-        for j in tied:
-            votes[y_fit[j]] = votes.get(y_fit[j], 0) + (k - len(nearer)) / len(tied)
-        best = max(votes.values())
-        winners = [label for label, count in votes.items() if abs(count - best) < 1e-9]
-        errors.append(1 - (y_judged[i] in winners) / len(winners))
-    return sum(errors) / len(errors)
-
-
 def nrmse_reference(D, y, k):
     """Leave-one-out k-NN regression weighted by 1/distance, root mean squared error over the standard deviation."""
     squares = []

@@ -14,8 +14,8 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.relevance import RelevanceBounds, bounds, programs
-from prismap.relevance.greedy import greedy_bounds, regression_errors
+from prismap.relevance import RelevanceBounds, bounds, ranges
+from prismap.relevance.bounds import greedy_bounds, regression_errors
 from reference.bounds_reference import convex_bounds, greedy_reference, large_bounds
 
 
@@ -60,22 +60,20 @@ def test_bounds_equal_a_convex_solver(D, dim, slack):
 def test_side_by_side_simplex_equals_the_general_solver(slack, monkeypatch):
     X, w = random_problem(3, 30, 12)
     quick = RelevanceBounds(7, slack=slack).fit(X, w).interval_
-    monkeypatch.setattr(programs, "MOST_ROWS", 0)
+    monkeypatch.setattr(ranges, "MOST_ROWS", 0)
     np.testing.assert_allclose(quick, RelevanceBounds(7, slack=slack).fit(X, w).interval_, atol=1e-9)
 
 
 def test_walk_that_stalls_is_handed_to_the_general_solver(monkeypatch):
     X, w = random_problem(3, 30, 12)
     right = RelevanceBounds(7).fit(X, w).interval_
-    monkeypatch.setattr(programs, "_walk", lambda A, b, C, basis: np.tile(basis, (len(C), 1)))
+    monkeypatch.setattr(ranges, "_walk", lambda A, b, C, basis: np.tile(basis, (len(C), 1)))
     np.testing.assert_allclose(RelevanceBounds(7).fit(X, w).interval_, right, atol=1e-9)
 
 
 def test_unbounded_program_is_an_error_with_the_name():
     with pytest.raises(InputError, match="for age has no answer"):
-        programs.solve_programs(
-            np.array([[1.0, -1.0]]), np.array([1.0]), np.array([[-1.0, 0.0]]), np.array([0]), ["age"]
-        )
+        ranges.solve_programs(np.array([[1.0, -1.0]]), np.array([1.0]), np.array([[-1.0, 0.0]]), np.array([0]), ["age"])
 
 
 @pytest.mark.parametrize("n_steps", [1, 3, 6])

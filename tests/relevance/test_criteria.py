@@ -16,7 +16,7 @@ from prismap.relevance.entropy import (
     rank_dependence,
     real_information,
 )
-from prismap.relevance.hinge import hinge_losses
+from prismap.relevance.ranges import hinge_losses
 from reference.bounds_reference import (
     class_information_reference,
     entropy_reference,

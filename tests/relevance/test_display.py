@@ -1,6 +1,4 @@
-"""Pictures and panels of relevance say what the arrays say."""
-
-import json
+"""Pictures of relevance say what the arrays say."""
 
 import matplotlib as mpl
 import numpy as np
@@ -9,7 +7,7 @@ import pytest
 
 from prismap.exceptions import InputError
 from prismap.inspection.relevance import RelevanceDisplay
-from prismap.relevance import FeatureRelevance, RelevanceBounds, relevance_panel
+from prismap.relevance import FeatureRelevance, RelevanceBounds
 
 
 @pytest.fixture(autouse=True)
@@ -80,25 +78,3 @@ def test_wrong_shapes_are_refused(shown):
         RelevanceDisplay(np.zeros(3)).plot_curve()
     with pytest.raises(InputError, match="X must have 3 columns"):
         RelevanceDisplay(np.zeros(3)).plot_map(X, Y)
-
-
-def test_panel_is_json_and_names_what_drives_map_and_selection(shown):
-    X, Y = shown
-    panel = json.loads(
-        json.dumps(relevance_panel(X, Y, subset=np.arange(20), groups=["a"] * 20 + ["b"] * 17 + ["c"] * 3))
-    )
-    assert panel["method"] == "forward"
-    assert panel["n_neighbors"] == 10
-    assert {feature["name"] for feature in panel["map"]["features"][:2]} == {"age", "height"}
-    assert panel["map"]["features"][0]["relevant"] is True
-    assert panel["map"]["features"][-1]["relevant"] is False
-    assert set(panel["groups"]) == {"a", "b"}
-    direct = FeatureRelevance(random_state=0).fit(X, Y, subset=np.arange(20))
-    found = {feature["name"]: feature["relevance"] for feature in panel["subset"]["features"]}
-    np.testing.assert_allclose([found[name] for name in X.columns], direct.relevance_)
-    assert panel["groups"]["a"] == panel["subset"]
-    plain = relevance_panel(X.to_numpy(), Y, names=list("abcd"), model=FeatureRelevance("weights", n_permuted=0), top=1)
-    assert len(plain["map"]["features"]) == 1
-    assert plain["map"]["threshold"] is None
-    with pytest.raises(InputError, match="names has 1 entries for 4 features"):
-        relevance_panel(X, Y, names=["a"])

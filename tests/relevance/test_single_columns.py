@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from prismap.relevance.single_columns import (
+from prismap.relevance.columns import (
     leaking_columns,
     loo_classes,
     loo_values,
@@ -11,6 +11,11 @@ from prismap.relevance.single_columns import (
     target_groups,
     telling_columns,
 )
+from prismap.target import ClassTarget, make_target
+
+
+def as_target(y):
+    return make_target(y, len(y))
 
 
 def one_hot(codes):
@@ -31,7 +36,7 @@ def test_copies_of_a_class_target_are_named_in_every_disguise(rng):
         "good": y + 0.5 * rng.normal(size=300), "noise": rng.normal(size=300),
         "site": one_hot(rng.integers(4, size=300)),
     }  # fmt: skip
-    leaks = leaking_columns(columns, y, "class")
+    leaks = leaking_columns(columns, as_target(y))
     assert {leak.name for leak in leaks} == {"number", "category", "nearly"}
     assert str(leaks[0]).startswith("Column 'number' alone gives 0.0 % error: is it a copy of the target?")
     assert 0 < leaks[-1].error <= 0.02
@@ -40,35 +45,35 @@ def test_copies_of_a_class_target_are_named_in_every_disguise(rng):
 def test_copies_of_a_real_target_are_named(rng):
     y = rng.normal(size=300)
     columns = {"euros": 0.9 * y + 3, "cubed": y**3, "noisy": y + 0.3 * rng.normal(size=300), "key": np.arange(300.0)}
-    leaks = leaking_columns(columns, y, "real")
+    leaks = leaking_columns(columns, as_target(y))
     assert "euros" in {leak.name for leak in leaks} <= {"euros", "cubed"}
     assert "an nRMSE of 0.0" in str(leaks[0])
 
 
 def test_few_rows_and_rare_classes_make_no_leak(rng):
     y = np.array([0] * 97 + [1] * 3)  # always saying 0 errs in 3 %
-    assert not leaking_columns({"constant": np.ones(100), "noise": rng.normal(size=100)}, y, "class")
-    assert not leaking_columns({"copy": np.arange(10.0)}, np.arange(10) // 5, "class")
-    assert not leaking_columns({"copy": np.arange(50.0)}, np.full(50, -1), "class")
+    assert not leaking_columns({"constant": np.ones(100), "noise": rng.normal(size=100)}, as_target(y))
+    assert not leaking_columns({"copy": np.arange(10.0)}, as_target(np.arange(10) // 5))
+    assert not leaking_columns({"copy": np.arange(50.0)}, ClassTarget(np.full(50, -1), names_of_classes=np.arange(2)))
 
 
 def test_unknown_targets_do_not_count(rng):
     y = rng.integers(2, size=200)
     copy = y.astype(float)
     y[:50] = -1
-    assert [leak.error for leak in leaking_columns({"copy": copy}, y, "class")] == [0.0]
+    assert [leak.error for leak in leaking_columns({"copy": copy}, as_target(y))] == [0.0]
 
 
 def test_many_columns_of_noise_are_never_a_leak(rng):
     y = np.arange(40) % 2
-    assert not leaking_columns({str(j): rng.normal(size=40) for j in range(200)}, y, "class")
+    assert not leaking_columns({str(j): rng.normal(size=40) for j in range(200)}, as_target(y))
 
 
 @pytest.mark.parametrize("kind", ["class", "real"])
 def test_of_many_columns_those_that_follow_the_target_are_kept(rng, kind):
     y = rng.integers(3, size=200) if kind == "class" else rng.normal(size=200)
     y[:5] = -1 if kind == "class" else np.nan
-    groups = target_groups(y, kind)
+    groups = target_groups(as_target(y))
     assert (groups[:5] == -1).all()
     columns = {f"noise {j}": rng.normal(size=200) for j in range(300)}
     columns["copy"] = np.where(groups >= 0, np.array([5.0, -1, 2])[groups % 3] if kind == "class" else y**2, 0.0)
@@ -84,10 +89,10 @@ def test_luck_is_counted_over_all_columns(rng):
     """A figure that is sure among two columns is not sure among 10^30."""
     y = rng.integers(2, size=60)
     columns = {"copy": 3.0 * y, "noise": rng.normal(size=60)}
-    assert len(leaking_columns(columns, y, "class", n_columns=100)) == 1
-    assert leaking_columns(columns, y, "class", n_columns=10**30) == []
-    assert telling_columns(columns, y, "class", n_columns=100)["copy"]
-    assert not telling_columns(columns, y, "class", n_columns=10**30)["copy"]
+    assert len(leaking_columns(columns, as_target(y), n_columns=100)) == 1
+    assert leaking_columns(columns, as_target(y), n_columns=10**30) == []
+    assert telling_columns(columns, as_target(y), n_columns=100)["copy"]
+    assert not telling_columns(columns, as_target(y), n_columns=10**30)["copy"]
 
 
 def test_telling_columns_say_something_in_any_form(rng):
@@ -97,10 +102,10 @@ def test_telling_columns_say_something_in_any_form(rng):
         "level": one_hot(np.where(rng.random(500) < 0.3, y, rng.integers(2, size=500) + 2)),
         **{f"noise {j}": rng.normal(size=500) for j in range(20)}, "site": one_hot(rng.integers(5, size=500)),
     }  # fmt: skip
-    telling = telling_columns(columns, y, "class")
+    telling = telling_columns(columns, as_target(y))
     assert {name for name, tells in telling.items() if tells} == {"shift", "spread", "level"}
     real = telling_columns(
-        {"parabola": np.abs(columns["shift"]), "noise": columns["noise 1"]}, columns["shift"], "real"
+        {"parabola": np.abs(columns["shift"]), "noise": columns["noise 1"]}, as_target(columns["shift"])
     )
     assert real == {"parabola": True, "noise": False}
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from prismap.exceptions import InputError
-from prismap.scale import engines
-from prismap.scale.engines import private_cluster, run_dask, temporary_security
+from prismap.scale import run
 from prismap.scale.records import Part
+from prismap.scale.run import private_cluster, run_dask, temporary_security
 from scale.helpers import dies_on_b, kills_its_scheduler
 
 distributed = pytest.importorskip("distributed")
@@ -71,7 +71,7 @@ def test_parts_are_done_on_the_private_cluster():
 
 def test_without_a_way_to_make_keys_there_is_no_cluster(monkeypatch):
     monkeypatch.setattr(distributed.Security, "temporary", _missing)
-    monkeypatch.setattr(engines.shutil, "which", lambda _: None)
+    monkeypatch.setattr(run.shutil, "which", lambda _: None)
     with pytest.raises(InputError, match="pip install cryptography.*engine='local' needs neither"):
         list(run_dask(PARTS, dies_on_b, None, 1))
 
@@ -83,7 +83,7 @@ def _missing():
 def test_keys_of_openssl_leave_no_file(tmp_path, monkeypatch):
     monkeypatch.setattr(distributed.Security, "temporary", _missing)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(engines.tempfile, "tempdir", None)
+    monkeypatch.setattr(run.tempfile, "tempdir", None)
     security = temporary_security(distributed)
     assert "PRIVATE KEY" in security.tls_worker_key
     assert security.require_encryption
@@ -100,6 +100,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.posix
 def test_a_scheduler_that_is_lost_is_said_for_each_part():
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent.parent), *sys.path])}
     with subprocess.Popen(

@@ -67,9 +67,9 @@ def test_distances_and_posteriors_are_those_of_placing_and_of_the_metric(options
     if case == "missing values":
         X[::7, 0] = new[::9, 2] = np.nan
     model = PrisMap(perplexity=8, random_state=0, **options).fit(X, y)
-    found, (Y, distances) = model.drift(new), model.parts_.place(new)
-    assert np.array_equal(model.parts_.distances(new)[0], distances)
-    assert found.far_share == np.mean(distances > model.parts_.far_threshold)
+    found, (Y, distances) = model.drift(new), model.map_.place(new)
+    assert np.array_equal(model.map_.distances(new)[0], distances)
+    assert found.far_share == np.mean(distances > model.map_.far_threshold)
     assert np.isfinite(Y).all()
     if found.shift is not None:
         mean = model.metric_.class_probabilities(new).mean(axis=0, dtype=np.float64)

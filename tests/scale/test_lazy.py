@@ -5,12 +5,18 @@ import pytest
 
 from prismap.exceptions import InputError
 from prismap.map import PrisMap, lazy
+from prismap.map.recipe import Recipe
 from prismap.scale import map_file, map_frame
 from scale.conftest import make_rows
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 pd = pytest.importorskip("pandas")
+
+
+def recipe_of(model):
+    params = {name: value for name, value in model.get_params().items() if name != "random_state"}
+    return Recipe(**params, seed=model.random_state)
 
 
 def test_batches_are_placed_one_by_one(model):
@@ -91,7 +97,7 @@ def test_the_sample_has_the_shares_of_the_classes_and_a_bounded_pool(chunks, mon
     trimmed = lazy.trimmed
     monkeypatch.setattr(lazy, "trimmed", lambda *args: largest.append(trimmed(*args)) or largest[-1])
     model = PrisMap(fit_rows=50, random_state=3)
-    rows, target, index = lazy.drawn(da.from_array(X, chunks=(chunks, 2)), y, model)
+    rows, target, index = lazy.drawn(da.from_array(X, chunks=(chunks, 2)), y, recipe_of(model))
     np.testing.assert_array_equal(rows[:, 0], index)
     np.testing.assert_array_equal(rows[:, 1], target)
     assert (np.diff(index) > 0).all()
@@ -99,34 +105,34 @@ def test_the_sample_has_the_shares_of_the_classes_and_a_bounded_pool(chunks, mon
     assert max(len(pool.keys) for pool in largest) <= 4 * 50 + 3 * 32
     # Every row has the same chance: the mean place is near the middle of its class.
     assert abs(index[target == 0].mean() - 600) < 4 * 346 / np.sqrt(30)
-    again = lazy.drawn(da.from_array(X, chunks=(chunks, 2)), y, model)[2]
+    again = lazy.drawn(da.from_array(X, chunks=(chunks, 2)), y, recipe_of(model))[2]
     np.testing.assert_array_equal(index, again)
-    other = lazy.drawn(da.from_array(X, chunks=(chunks, 2)), y, model.set_params(random_state=4))[2]
+    other = lazy.drawn(da.from_array(X, chunks=(chunks, 2)), y, recipe_of(model.set_params(random_state=4)))[2]
     assert not np.array_equal(index, other)
 
 
 def test_real_and_missing_targets_are_sampled(monkeypatch):
     X, _ = make_rows(300, 1)
     model = PrisMap(fit_rows=40, random_state=0)
-    rows, target, _ = lazy.drawn(da.from_array(X, chunks=(100, 4)), X[:, 0], model)
+    rows, target, _ = lazy.drawn(da.from_array(X, chunks=(100, 4)), X[:, 0], recipe_of(model))
     assert len(rows) == 40
     np.testing.assert_array_equal(rows[:, 0], target)
     y = np.where(np.arange(300) % 3 == 0, None, "a").astype(object)
-    target = lazy.drawn(da.from_array(X, chunks=(100, 4)), y, model)[1]
+    target = lazy.drawn(da.from_array(X, chunks=(100, 4)), y, recipe_of(model))[1]
     assert sum(value is None for value in target) in (13, 14)
-    assert lazy.drawn(da.from_array(X, chunks=(100, 4)), None, model)[1] is None
+    assert lazy.drawn(da.from_array(X, chunks=(100, 4)), None, recipe_of(model))[1] is None
 
 
 def test_targets_divided_otherwise_are_refused_or_redivided():
     X, y = make_rows(60, 1)
     rows = da.from_array(X, chunks=(20, 4))
     model = PrisMap(fit_rows=30, random_state=0)
-    one = lazy.drawn(rows, da.from_array(y, chunks=7), model)
+    one = lazy.drawn(rows, da.from_array(y, chunks=7), recipe_of(model))
     np.testing.assert_array_equal(one[1], y[one[2]])
     with pytest.raises(InputError, match="y has 50 entries and X has 60 rows"):
-        lazy.drawn(rows, da.from_array(y[:50], chunks=20), model)
+        lazy.drawn(rows, da.from_array(y[:50], chunks=20), recipe_of(model))
     with pytest.raises(InputError, match="2 Dask partitions and X has 3"):
-        lazy.drawn(rows, dd.from_pandas(pd.Series(y), npartitions=2), model)
+        lazy.drawn(rows, dd.from_pandas(pd.Series(y), npartitions=2), recipe_of(model))
     with pytest.raises(InputError, match="cannot be sampled by rows"):
         PrisMap(data="similarity").fit(rows)
     with pytest.raises(InputError, match="fit_rows='10 min' needs rows in memory: of Dask rows one pass draws"):

@@ -9,8 +9,7 @@ from large_maps import count_as_large
 from prismap._spacing import typical_spacing
 from prismap.exceptions import InputError
 from prismap.map import PrisMap
-from prismap.map.islands import free_place, groups_of, own_shape
-from prismap.map.refit import extended_mapping
+from prismap.map.refit import extended_mapping, free_place, groups_of, own_shape
 from prismap.mappings import KernelMap
 from prismap.metrics import FisherMetric
 from scale.conftest import make_rows
@@ -66,9 +65,9 @@ def test_a_large_map_is_extended_by_its_landmarks(options, monkeypatch):
     monkeypatch.setattr("prismap.map.refit.MOST_PAIRED", 150)
     X, y = make_rows(240, 0)
     model = PrisMap(perplexity=8, fit_rows=240, random_state=0, **options).fit(X, y)
-    assert len(model.parts_.anchors) < 240
+    assert len(model.map_.anchors) < 240
     before, new = model.embedding_.copy(), far_rows()
-    for metric in (FisherMetric, type(model.parts_.data)):
+    for metric in (FisherMetric, type(model.map_.data)):
         monkeypatch.setattr(metric, "pairwise", None)
     model.partial_refit(new)
     np.testing.assert_array_equal(model.embedding_[:240], before)
@@ -87,9 +86,9 @@ def test_landmarks_are_taken_farthest_first_and_spread(model):
 
 
 def test_rows_of_known_regions_change_nothing(model):
-    before = model.parts_
+    before = model.map_
     assert len(model.partial_refit(make_rows(90, 0)[0]).added_rows_) == 0
-    assert model.parts_ is before
+    assert model.map_ is before
 
 
 def test_new_kernels_send_the_new_landmarks_to_their_positions():

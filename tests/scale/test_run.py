@@ -1,5 +1,6 @@
 """`map_files`: every row once, whoever is killed in the middle, and bit-equal to a run that nobody disturbed."""
 
+import ntpath
 import os
 import signal
 import subprocess
@@ -12,10 +13,10 @@ import numpy as np
 import pytest
 
 from prismap.exceptions import InputError
-from prismap.scale import engines, map_files, plan, run
-from prismap.scale.engines import run_pool
+from prismap.scale import map_files, plan, run
 from prismap.scale.files import attempt, fingerprint
 from prismap.scale.records import Part
+from prismap.scale.run import run_pool
 from scale.conftest import contents, parquet, write_rows
 from scale.helpers import dies_on_b, dies_once
 
@@ -28,6 +29,7 @@ def undisturbed(folder, model_file, tmp_path):
     return contents(tmp_path / "quiet")
 
 
+@pytest.mark.posix
 def test_a_killed_worker_costs_nothing(folder, model_file, undisturbed, tmp_path, monkeypatch):
     (folder / "a.parquet").unlink()
     undisturbed.pop("a.parquet")
@@ -40,16 +42,18 @@ def test_a_killed_worker_costs_nothing(folder, model_file, undisturbed, tmp_path
     assert (seen[-1].files_done, seen[-1].rows, seen[-1].rows_expected, seen[-1].seconds_left) == (2, 50, 50, 0)
 
 
+@pytest.mark.posix
 def test_a_file_that_kills_every_worker_is_given_up_and_the_others_done(monkeypatch):
     parts = [Part(Path(f"{name}.parquet"), Path(f"{name}-out.parquet")) for name in "abcd"]
     errors = {result.source: result.error for result in run_pool(parts, dies_on_b, 2)}
     assert errors.pop("b.parquet").startswith("b.parquet: its worker process died 3 times")
     assert errors == {"a.parquet": None, "c.parquet": None, "d.parquet": None}
-    monkeypatch.setattr(engines, "MOST_DEATHS", 1)
+    monkeypatch.setattr(run, "MOST_DEATHS", 1)
     errors = [result.error for result in run_pool(parts[1:2] * 2, dies_on_b, 1)]
     assert all("too many worker processes died" in error for error in errors)
 
 
+@pytest.mark.posix
 def test_a_run_that_is_killed_is_completed_by_the_next(model_file, tmp_path):
     data, out = tmp_path / "big.parquet", tmp_path / "out"
     write_rows(data, 60_000, 1, row_group_size=10_000)
@@ -77,10 +81,10 @@ def test_a_run_that_is_killed_is_completed_by_the_next(model_file, tmp_path):
     np.testing.assert_array_equal(rows, np.arange(60_000))
 
 
-@pytest.mark.skipif(not Path("/proc").exists(), reason="looks at processes through /proc")
+@pytest.mark.linux
 def test_workers_end_with_a_killed_parent(tmp_path):
     code = (
-        "import sys; from pathlib import Path; from prismap.scale.engines import run_pool\n"
+        "import sys; from pathlib import Path; from prismap.scale.run import run_pool\n"
         "from prismap.scale.records import Part; from scale.helpers import sleeps\n"
         "parts = [Part(Path(name), Path(sys.argv[1]) / name) for name in 'ab']\n"
         "if __name__ == '__main__': list(run_pool(parts, sleeps, 2))"
@@ -139,7 +143,7 @@ def test_sources_and_outputs(folder, model_file, tmp_path):
     (folder / ".hidden.parquet").touch()
     out = folder / "out"
     parts = plan.plan(folder, out)
-    assert [str(part.out.relative_to(out)) for part in parts] == ["b.parquet", "c.parquet", "year=1/a.parquet"]
+    assert [part.out.relative_to(out).as_posix() for part in parts] == ["b.parquet", "c.parquet", "year=1/a.parquet"]
     plan.prepare_folder(out, parts)
     write_rows(out / "b.parquet", 5, 1)
     assert plan.plan(folder, out) == parts  # outputs are no sources
@@ -160,6 +164,13 @@ def test_sources_and_outputs(folder, model_file, tmp_path):
         map_files(folder, out, model_file, engine="spark")
     with pytest.raises(InputError, match="is for engine='dask'"):
         map_files(folder, out, model_file, address="tcp://here:1")
+
+
+def test_files_on_several_drives_have_no_common_folder(tmp_path, monkeypatch):
+    write_rows(tmp_path / "a.parquet", 5, 1)
+    monkeypatch.setattr(plan.os.path, "commonpath", lambda _: ntpath.commonpath(["C:\\a", "D:\\b"]))
+    with pytest.raises(InputError, match="on different drives"):
+        plan.plan(tmp_path / "a.parquet", tmp_path / "out")
 
 
 def test_a_large_file_is_split_between_row_groups(tmp_path, model_file, monkeypatch):

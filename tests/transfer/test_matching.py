@@ -1,4 +1,4 @@
-"""EM without correspondences: against the thesis' formulas, its law, and gradients by finite differences."""
+"""EM without correspondences: against the published formulas, its law, and gradients by finite differences."""
 
 from itertools import combinations
 
@@ -8,10 +8,8 @@ from scipy.optimize import check_grad
 
 from prismap.transfer import matching
 from prismap.transfer.agreement import agreement
-from prismap.transfer.families import AffineFamily, KernelFamily
-from prismap.transfer.matching import Model, expect, maximise, responsibility_blocks
-from prismap.transfer.search import sample, take_rows
-from prismap.transfer.starts import couplings, distortion, exchanges, sinkhorn, structure, turns, way
+from prismap.transfer.matching import AffineFamily, KernelFamily, Model, expect, maximise, responsibility_blocks
+from prismap.transfer.search import couplings, distortion, exchanges, sample, sinkhorn, structure, take_rows, turns, way
 from reference.transfer_reference import (
     coupling_distortion,
     kernel_positions,
@@ -41,7 +39,7 @@ def kernel(Z, n, strength=0.05):
 
 
 @pytest.mark.parametrize("block_bytes", [80, 2**21])
-def test_expectation_is_the_thesis(clouds, block_bytes, monkeypatch):
+def test_expectation_is_the_published_one(clouds, block_bytes, monkeypatch):
     monkeypatch.setattr(matching, "_BLOCK_BYTES", block_bytes)
     source, target, theta = clouds
     sigma, volume = 0.4, 30.0
@@ -118,7 +116,7 @@ def test_linear_step_is_weighted_least_squares():
     np.testing.assert_allclose(family.design(Z) @ W, family.positions(W))
 
 
-def test_kernel_positions_and_cost_are_the_thesis():
+def test_kernel_positions_and_cost_are_the_published_ones():
     rng = np.random.default_rng(3)
     source, Z, gamma = rng.normal(size=(8, 2)), rng.normal(size=(12, 3)), rng.random((8, 12))
     family = kernel(Z, 8)
@@ -157,10 +155,10 @@ def test_part_of_a_family_and_of_a_model():
 
 
 def test_turns_are_orthogonal_and_different():
-    found = turns(2, 11, np.random.default_rng(0))
-    for R in found:
+    matrices = turns(2, 11, np.random.default_rng(0))
+    for R in matrices:
         np.testing.assert_allclose(R @ R.T, np.eye(2), atol=1e-12)
-    assert len(np.unique(np.round(found, 6), axis=0)) == 11
+    assert len(np.unique(np.round(matrices, 6), axis=0)) == 11
     assert {float(R[0, 0]) for R in turns(1, 5, np.random.default_rng(0))} == {1.0, -1.0}
 
 
@@ -175,9 +173,9 @@ def test_coupling_has_uniform_margins_and_finds_a_permutation():
     np.testing.assert_allclose(T.sum(axis=1), 1 / 5, rtol=1e-3)
     C, D = structure(X), structure(turned)
     assert distortion(C[:4, :4], D[:5, :5], T[:4, :5]) != distortion(C[:4, :4], D[:5, :5], T[:4, 2:])
-    found = couplings(C, D, 4, rng)
-    assert [value for value, _ in found] == sorted(value for value, _ in found)
-    assert (found[0][1].argmax(axis=0) == order).mean() == 1.0
+    best = couplings(C, D, 4, rng)
+    assert [value for value, _ in best] == sorted(value for value, _ in best)
+    assert (best[0][1].argmax(axis=0) == order).mean() == 1.0
 
 
 def test_an_exchange_of_two_clusters_is_found_beside_the_best_coupling():
@@ -185,15 +183,15 @@ def test_an_exchange_of_two_clusters_is_found_beside_the_best_coupling():
     label = np.repeat([0, 1, 2], 20)
     X = np.array([[0.0, 0.0], [4.0, 0.0], [2.0, 6.0]])[label] + 0.4 * rng.normal(size=(60, 2))
     C = structure(X)
-    found = couplings(C, C, 2, rng)
+    best = couplings(C, C, 2, rng)
     member = np.eye(3)[label]
-    partner = [tuple((member.T @ T @ member).argmax(axis=0)) for _, T in found]
+    partner = [tuple((member.T @ T @ member).argmax(axis=0)) for _, T in best]
     assert partner[0] == (0, 1, 2)
     assert (1, 0, 2) in partner
-    assert [value for value, _ in found] == sorted(value for value, _ in found)
-    assert min(way(C, S, T) for (_, S), (_, T) in combinations(found, 2)) > 0.1
-    assert way(C, found[0][1], found[0][1]) == pytest.approx(0, abs=1e-12)
-    for T in exchanges(C, C, found[0][1]):
+    assert [value for value, _ in best] == sorted(value for value, _ in best)
+    assert min(way(C, S, T) for (_, S), (_, T) in combinations(best, 2)) > 0.1
+    assert way(C, best[0][1], best[0][1]) == pytest.approx(0, abs=1e-12)
+    for T in exchanges(C, C, best[0][1]):
         np.testing.assert_allclose(T.sum(axis=0), 1 / 60, rtol=1e-6)
 
 

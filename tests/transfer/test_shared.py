@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 
 from prismap.embeddings import MDS
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.transfer import SharedEmbedding
+from prismap.transfer import Matching, SharedEmbedding
 
 CENTERS = np.array([[0.0, 0.0, 0.0], [9.0, 0.0, 1.0], [3.0, 4.0, 0.0], [2.0, -2.0, 1.0]])
 SIZES = (32, 12, 18, 13)
@@ -80,11 +80,11 @@ def test_a_class_missing_on_one_side(missing):
     most = (32, 12, 18, 0)
     X, y = blobs(0, sizes=most if missing == "source" else SIZES)
     W, y_target = blobs(1, sizes=most if missing == "target" else SIZES)
-    model = SharedEmbedding(n_init=8, outliers=0.3, random_state=0)
+    model = SharedEmbedding(n_init=8, matching=Matching(outliers=0.3), random_state=0)
     model = _quietly(model, X, turned(W, 4))
     shared = y_target < 3
-    found = KNeighborsClassifier(5).fit(model.source_positions_, y).predict(model.target_positions_[shared])
-    assert (found == y_target[shared]).mean() >= 0.9
+    predicted = KNeighborsClassifier(5).fit(model.source_positions_, y).predict(model.target_positions_[shared])
+    assert (predicted == y_target[shared]).mean() >= 0.9
 
 
 def _quietly(model, *args, **known):
@@ -171,7 +171,7 @@ def test_a_few_known_rows_settle_it(swap, what):
 
 
 @pytest.mark.filterwarnings("ignore:Ambiguous match")
-def test_one_cluster_against_several_is_said():
+def test_one_cluster_against_several_warns():
     X, _ = blobs(0, noise=0.2)
     Z = np.random.default_rng(0).normal(size=(60, 4))
     with pytest.warns(PrismapWarning, match="Poor match"):
@@ -216,8 +216,8 @@ def test_columns_are_checked_on_both_sides(fitted, task):
 
 def test_contract_of_an_estimator(fitted, task):
     X, _, Z, _ = task
-    model = SharedEmbedding("kernel", n_init=3, sigma=(0.4, 0.1))
-    assert clone(model).get_params() == model.get_params()
+    model = SharedEmbedding("kernel", n_init=3, matching=Matching(sigma=(0.4, 0.1)))
+    assert repr(clone(model)) == repr(model)
     assert not [name for name in vars(model) if name.endswith("_")]
     assert clone(fitted["linear"]).set_params(n_init=1).fit(X, Z) is not None
     back = pickle.loads(pickle.dumps(fitted["kernel"]))
@@ -246,8 +246,8 @@ GOOD_X, GOOD_Z = np.random.default_rng(0).normal(size=(20, 3)), np.random.defaul
         ({"source": "lda"}, (GOOD_X, GOOD_Z, np.arange(20) % 2), {}, "n_components=2 is more than"),
         ({"n_components": 4}, (GOOD_X, GOOD_Z), {}, "n_components=4 is more than"),
         ({"source": GOOD_X[:4]}, (GOOD_X, GOOD_Z), {}, "one finite position per source row"),
-        ({"sigma": (0.1, 0.5)}, (GOOD_X, GOOD_Z), {}, "sigma must fall"),
-        ({"sigma": (0.1,)}, (GOOD_X, GOOD_Z), {}, "sigma must be two numbers"),
+        ({"matching": Matching(sigma=(0.1, 0.5))}, (GOOD_X, GOOD_Z), {}, "sigma must fall"),
+        ({"matching": Matching(sigma=(0.1,))}, (GOOD_X, GOOD_Z), {}, "sigma must be two numbers"),
         ({"kind": "cubic"}, (GOOD_X, GOOD_Z), {}, "'kind' parameter"),
         ({}, (GOOD_X, GOOD_Z, np.zeros(3)), {}, "y has 3 entries"),
         ({}, (GOOD_X, GOOD_Z), {"pairs": [[0.5, 1]]}, "pairs must be whole numbers"),

@@ -1,4 +1,4 @@
-/** What the packed header says; `prismap/page_data` writes it. */
+/** What the packed header says; `prismap/page` writes it. */
 
 export type NumberArray =
   | Int8Array

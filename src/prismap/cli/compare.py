@@ -96,25 +96,24 @@ def run(args: argparse.Namespace, console: Console) -> None:
     table, X = read_rows(args, console)
     if table.target is None:
         raise InputError("prismap compare needs a target: --target names its column.")
-    kind, y, classes = checked_target(table, X, args)
-    if kind == "none":
+    target = checked_target(table, X, args)
+    if not target.exists:
         raise InputError("prismap compare needs a target; --target-kind none ignores it.")
     from prismap.judging import judge_and_map
 
     maps = []
     for name in chosen:
-        if name == "lda" and kind != "class":
+        if name == "lda" and target.classes is None:
             console.note("lda was left out: linear discriminant analysis needs classes")
             continue
-        y_given = y if classes is None else [None if code < 0 else str(classes[code]) for code in y]
         with console.stage(f"making and judging {name}"):
 
             def follow(done: int, total: int, name: str = name) -> None:
                 console.doing(f"{name}: {done} of {total} maps for comparison", done / max(total, 1))
 
             report, positions = judge_and_map(
-                METHODS[name].make(args.seed), X, y_given, target=kind, supervised=METHODS[name].supervised,
-                random_state=args.seed, budget=args.budget, callback=follow,
+                METHODS[name].make(args.seed), X, target, supervised=METHODS[name].supervised, random_state=args.seed,
+                budget=args.budget, callback=follow,
             )  # fmt: skip
         maps.append(JudgedMap(name, positions, report))
     if not maps:

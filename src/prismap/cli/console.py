@@ -65,7 +65,7 @@ class Console:
             self.say(f"  {what}")
 
     def note(self, text: str) -> None:
-        """Something the user should know; kept for the report too, and said once."""
+        """Something the user should know; kept for the report too, and written once."""
         text = in_options(text)
         if text not in self.notes:
             self.notes.append(text)
@@ -81,7 +81,8 @@ class Console:
     def result(self, text: str, document: Mapping[str, Any]) -> None:
         """The answer on stdout, as words or as JSON; also when quiet."""
         self.clear()
-        sys.stdout.write(visible(to_json(document) if self.as_json else text).rstrip("\n") + "\n")
+        answer = visible(to_json(document) if self.as_json else text).rstrip("\n") + "\n"
+        sys.stdout.write(encodable(answer, sys.stdout.encoding or "utf-8"))
         sys.stdout.flush()
 
     def clear(self) -> None:
@@ -99,12 +100,24 @@ class Console:
 
 
 def visible(text: str) -> str:
-    """Text of files without power over the terminal: control characters are written as JSON would write them.
+    """Text that cannot control the terminal: control characters are written as JSON would write them.
 
     >>> visible("a class named \\x1b[2J")
     'a class named \\\\u001b[2J'
     """
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def encodable(text: str, encoding: str) -> str:
+    """Text with the characters that `encoding` lacks written as JSON would write them.
+
+    Output that goes to a pipe or a file has the encoding of the country on Windows, which lacks most letters.
+
+    >>> encodable("Müller, 北京", "cp1252")
+    'Müller, \\\\u5317\\\\u4eac'
+    """
+    missing = {character for character in set(text) if not character.encode(encoding, "ignore")}
+    return text.translate({ord(character): json.dumps(character)[1:-1] for character in missing})
 
 
 def in_options(text: str) -> str:
@@ -118,8 +131,8 @@ def in_options(text: str) -> str:
     return _ARGUMENT.sub(_as_option, text).replace(" in PrisMap", "")
 
 
-def _as_option(found: re.Match[str]) -> str:
-    option, value = f"--{found[1].replace('_', '-')}", found[2]
+def _as_option(match: re.Match[str]) -> str:
+    option, value = f"--{match[1].replace('_', '-')}", match[2]
     if value == "...":
         return option
     if value in ("True", "False"):

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
     """Serve until interrupted."""
     if not args.file.exists():
         raise InputError(f"there is no folder or file {args.file}: name one written by prismap map, or a data file.")
-    from prismap.explorer import serve
+    from prismap.page import serve
 
     folder = args.file if args.file.is_dir() else None
     serve(
@@ -51,13 +51,13 @@ def run(args: argparse.Namespace, console: Console) -> None:
 
 
 def _opened(folder: Path, console: Console) -> Callable[..., Any]:
-    """A folder: what cannot be shown is said here, while the model is loaded behind the page."""
-    from prismap.explorer.folder import load_folder
+    """A folder: it is read here, so that an error ends the command; the model is loaded behind the page."""
+    from prismap.page.folder import load_folder
 
     page = load_folder(folder)
 
     def make(progress: Callable[..., None]) -> Any:
-        from prismap.pages import live_compute
+        from prismap.page.live import live_compute
 
         if not (folder / MODEL).is_file():
             return page
@@ -72,14 +72,14 @@ def _opened(folder: Path, console: Console) -> Callable[..., Any]:
 
 
 def _fitted(args: argparse.Namespace, console: Console) -> Callable[..., Any]:
-    """A data file: read here, so that a mistyped column is said at once; fitted and judged behind the page."""
+    """A data file: read here, so that a mistyped column is an error at once; fitted and judged behind the page."""
     job = read_job(args, console)
 
     def make(progress: Callable[..., None]) -> Any:
         watched = _Watched(console, progress)
         try:
             return _map_of(job, watched)
-        except InputError as error:  # the page shows these words; the terminal should not stay silent
+        except InputError as error:  # the page shows these words, and the terminal should, too
             words = in_options(str(error))
             console.say(f"prismap: {words}")
             raise InputError(words) from error
@@ -89,7 +89,7 @@ def _fitted(args: argparse.Namespace, console: Console) -> Callable[..., Any]:
 
 def _map_of(job: Job, console: _Watched) -> Any:
     """Page and abilities of a map made now."""
-    from prismap.pages import live_compute
+    from prismap.page.live import live_compute
 
     console.span = (_FITTING, _DRAWING)
     model = fit_map(job, console)

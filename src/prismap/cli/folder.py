@@ -1,4 +1,4 @@
-"""The folder of a map: complete or absent, and never in place of somebody else's files.
+"""The folder of a map: complete or absent, and never in place of files that are not prismap's.
 
 A run looks at the folder twice: before the work, so that a mistake costs no time, and again when the result takes its
 name, under a lock, because much can happen during a fit. The exchange itself is one step of the system where there is
@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from prismap._locks import locked_folder
+from prismap._locks import locked_folder, replace_path
 from prismap.bundle import sync_folder
 from prismap.exceptions import InputError
-from prismap.explorer.folder import DATA
+from prismap.page.folder import DATA
 
 MODEL, REPORT, PAGE, PICTURE = "model.prismap", "report.json", "map.html", "map.png"
 #: Where the explorer keeps its last view.
@@ -49,12 +49,12 @@ def _check_content(out: Path, *, force: bool) -> None:
         return
     if not out.is_dir():
         raise InputError(f"{out} is a file; -o names the folder to write.")
-    found = sorted(path.name for path in out.iterdir())
-    others = [name for name in found if name not in NAMES]
+    names = sorted(path.name for path in out.iterdir())
+    others = [name for name in names if name not in NAMES]
     if others:
         shown = ", ".join(others[:4]) + (", ..." if others[4:] else "")
         raise InputError(f"{out} holds files that are not prismap's ({shown}) and is left alone: name another folder.")
-    if found and not force:
+    if names and not force:
         raise InputError(f"{out} holds a map already: --force replaces it.")
 
 
@@ -121,21 +121,25 @@ def _kept_beside(aside: Path, out: Path) -> Path:
     while True:
         name = out.with_name(f"{out.name}-{number}")
         if not os.path.lexists(name):
-            os.rename(aside, name)
+            replace_path(aside, name)
             return name
         number += 1
 
 
 def _take_name(aside: Path, out: Path) -> Path | None:
     """Put the finished folder at `out`; returns where the former one is now, if there was one."""
-    if out == Path.cwd():  # a shell stands in it: the files go in, one rename each
+    if out == Path.cwd():  # the working directory cannot be exchanged: the files are moved into it one by one
         for path in sorted(aside.iterdir()):
-            os.replace(path, out / path.name)
+            replace_path(path, out / path.name)
         return None
-    if not out.exists():
-        os.rename(aside, out)
-        return None
-    return aside if _exchange(aside, out) else _replace_in_two_steps(aside, out)
+    try:
+        if not out.exists():
+            replace_path(aside, out)
+            return None
+        return aside if _exchange(aside, out) else _replace_in_two_steps(aside, out)
+    except OSError as error:  # on Windows, another program has the folder or a file in it open
+        kept = _kept_beside(aside, out)
+        raise OSError(f"{out} cannot be written: {error}. The finished map is in {kept}.") from error
 
 
 def _exchange(aside: Path, out: Path) -> bool:
@@ -156,24 +160,25 @@ def _exchange(aside: Path, out: Path) -> bool:
 def _replace_in_two_steps(aside: Path, out: Path) -> Path:
     """Where there is no exchange: killed between the two steps, the former map is at OUT.former and nothing is lost."""
     former = _former_name(out)
-    os.rename(out, former)
+    replace_path(out, former)
     try:
-        os.rename(aside, out)
+        replace_path(aside, out)
     except BaseException:
-        os.rename(former, out)
+        replace_path(former, out)
         raise
     return former
 
 
 def _remove_former(former: Path, out: Path) -> None:
-    """Remove our own files and the folder; a file that somebody put there meanwhile stays, in OUT.former."""
+    """Remove our own files and the folder; what somebody else has put there or has open stays, in OUT.former."""
     for name in NAMES:
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError, PermissionError):
             (former / name).unlink()
     try:
         former.rmdir()
     except OSError:
-        os.rename(former, _former_name(out))
+        if former.name.startswith("."):  # two folders that exchanged their names: the former one has a hidden name
+            replace_path(former, _former_name(out))
 
 
 def _former_name(out: Path) -> Path:

@@ -19,8 +19,8 @@ from prismap.bundle import write_map, written_aside
 from prismap.cli.console import Console, in_options, to_json
 from prismap.cli.folder import DATA, MODEL, PAGE, PICTURE, REPORT, VIEW, folder_aside, mark_of
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.explorer import write_html
-from prismap.page_data import PageData, write_page_file
+from prismap.page import PageData, write_html
+from prismap.page.message import write_page_file
 from prismap.tables import TableEncoding, label_texts
 
 #: Iterations of t-SNE; only a bar that shows how far an embedding is relies on them.
@@ -42,9 +42,9 @@ class Job:
     """Arguments of `PrisMap`; those left out keep its defaults."""
     ids: NDArray[Any] | None = None
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """Values as the file has them, for the page."""
     about: Mapping[str, Any] = field(default_factory=dict)
     """What the file of the map says besides: where the objects of a table are."""
-    """Values as the file has them, for the page."""
     images: NDArray[np.uint8] | None = None
     target_name: str = "target"
     quick: bool = False
@@ -75,7 +75,7 @@ def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
     if judged is None:
         console.result(f"{out}: {', '.join(files)}", document)
         return
-    # What was said in between is not said twice.
+    # Notes that were written in between are not written twice.
     judged = replace(judged, notes=tuple(note for note in judged.notes if in_options(note) not in console.notes))
     if page is not None:
         page = attempt(console, f"no verdict in {PAGE}: making the page", lambda: verdict_page(page, model)) or page
@@ -87,7 +87,7 @@ def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
         with written_aside(folder / REPORT) as aside:
             aside.write_text(to_json(report.to_dict()), encoding="utf-8")
         document["files"] = files = write_map_and_page(job, model, (Y, far), page, folder, console)
-    printed = report if console.quiet else judged  # the other notes have been said
+    printed = report if console.quiet else judged  # the other notes have been written
     console.result(f"{printed}\n\n{out}: {', '.join(files)}", {**document, "report": report.to_dict()})
 
 
@@ -115,7 +115,7 @@ def write_map_and_page(
 
 
 def attempt(console: Console, what: str, work: Callable[[], Any]) -> Any:
-    """The result of `work`, or None and a note: a map that took hours is written without what cannot be had.
+    """The result of `work`, or None and a note: a fit may have taken hours, and is written without what failed.
 
     A disk that is full is not of this kind: nothing else could be written either.
     """
@@ -135,15 +135,20 @@ def with_notes(page: PageData, console: Console) -> PageData:
 
 def map_page(job: Job, model: Any) -> PageData:
     """The page of a map made of this job, not judged yet."""
-    from prismap.pages import page_of
+    from prismap.page import page_of
 
-    about = {"title": job.title, "target_name": job.target_name, "images": job.images, "row_ids": label_texts(job.ids)}
+    about: dict[str, Any] = {
+        "title": job.title,
+        "target_name": job.target_name,
+        "images": job.images,
+        "row_ids": label_texts(job.ids),
+    }
     return page_of(model, columns=job.columns, features=False, judge=False, **about)
 
 
 def verdict_page(page: PageData, model: Any) -> PageData:
     """The page of a map that has been judged."""
-    from prismap.pages import judged_page
+    from prismap.page.of_map import judged_page
 
     return judged_page(page, model, verbose=0)
 
@@ -163,7 +168,8 @@ def load_model(path: Path, console: Console) -> Any:
 
 def fit_map(job: Job, console: Console) -> Any:
     """The fitted `PrisMap`; an option it refuses is the user's mistake."""
-    from sklearn.utils._param_validation import InvalidParameterError
+    from prismap._params import InvalidParameterError
+    from prismap.map.tables import with_table
 
     def follow(iteration: int, error: float, _: Any) -> bool:
         share = min(iteration / USUAL_ITERATIONS, 1.0)
@@ -183,13 +189,13 @@ def fit_map(job: Job, console: Console) -> Any:
             raise InputError(str(error)) from error
     for note in model.notes_:
         console.note(note)
-    return model.remember_table(job.encoding, index=job.ids)
+    return with_table(model, job.encoding, job.ids)
 
 
 def judge_map(model: Any, console: Console, budget: Any = None) -> Any:
     """The report of a map; it is refitted several times for it."""
     with console.stage("judging it"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrismapWarning)  # what the refits warn of was said of the map itself
+        warnings.simplefilter("ignore", PrismapWarning)  # the refits repeat the warnings of the map itself
         begin = perf_counter()
 
         def follow(done: int, total: int) -> None:
@@ -201,9 +207,7 @@ def judge_map(model: Any, console: Console, budget: Any = None) -> Any:
 
 def map_positions(model: Any, page: PageData | None) -> tuple[NDArray[Any], NDArray[Any]]:
     """Positions of all rows that were given, and which of them are far; if there is a page, it has placed them."""
-    from prismap.pages.of_map import all_positions
-
-    Y, far = all_positions(model, model.parts_) if page is None else (page.layers[0].positions, page.far)
+    Y, far = model.map_.placed if page is None else (page.layers[0].positions, page.far)
     return Y, np.asarray(far, dtype=bool)
 
 
@@ -216,7 +220,7 @@ def map_rows(job: Job, model: Any, Y: NDArray[Any], far: NDArray[Any]) -> dict[s
         "split": np.where(np.isin(np.arange(len(Y)), model.fit_rows_), "fit", "placed"),
         "far": far,
     }
-    if model.knows_trust():
+    if model.judgement_ is not None and model.judgement_.knows_trust:
         columns["trust"] = model.trust_.value
     if job.y is not None:
         several = job.y if isinstance(job.y, Mapping) else {"": job.y}
@@ -237,7 +241,8 @@ def draw(job: Job, model: Any, Y: NDArray[Any], folder: Path, console: Console) 
     figure = Figure(figsize=(8, 7), layout="constrained")  # without pyplot: no window, no global state
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    display: Any = MapDisplay(Y, model.shown_target(), model.shown_classes(), job.title)
+    target = model.map_.given.target.shown
+    display: Any = MapDisplay(Y, target.values if target.exists else None, target.classes, job.title)
     display.plot(axes)
     with written_aside(folder / PICTURE) as aside:
-        figure.savefig(aside, dpi=150, bbox_inches="tight")  # a wide map leaves no empty paper
+        figure.savefig(aside, dpi=150, bbox_inches="tight")  # no margins beside a wide map

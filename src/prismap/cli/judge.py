@@ -48,19 +48,19 @@ def run(args: argparse.Namespace, console: Console) -> None:
     check_folder(args.out, force=args.force)
     check_names(args)
     table, X = read_rows(args, console, apart=(*args.x, *args.y))
-    found = {f"{x}, {y}": columns(table, x, y) for x, y in zip(args.x, args.y, strict=True)}
+    planes = {f"{x}, {y}": columns(table, x, y) for x, y in zip(args.x, args.y, strict=True)}
     if args.obsm:
-        found |= {key: plane(key, values, console) for key, values in read_obsm(args.data, args.obsm).items()}
-    kind, _, _ = checked_target(table, X, args)
-    if args.clustered and kind != "class":
+        planes |= {key: plane(key, values, console) for key, values in read_obsm(args.data, args.obsm).items()}
+    target = checked_target(table, X, args)
+    if args.clustered and target.classes is None:
         raise InputError("--clustered is for classes that a clustering made, and --target names none.")
     from prismap.judging import judge
 
     maps = []
-    for name, positions in found.items():
+    for name, positions in planes.items():
         with console.stage(f"judging {name}"):
             report = judge(
-                X, positions, table.target, target=args.target_kind, random_state=args.seed,
+                X, positions, target, random_state=args.seed,
                 labels_from="clustering" if args.clustered else None,
             )  # fmt: skip
         maps.append(JudgedMap(name, positions, report))

@@ -24,7 +24,7 @@ COMMANDS = (demo, map, apply, view, judge, compare, relevance, report, explore)
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse whose complaints are errors like all others, and not a page of usage."""
+    """argparse whose errors are `InputError`, without a page of usage."""
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message} (see {self.prog} --help)")
@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         console.clear()
         sys.stderr.write("prismap: stopped\n")
         return 130
-    except BrokenPipeError:  # the reader of our output went away; nothing can be said to it
+    except BrokenPipeError:  # the reader of our output went away
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (MissingExtraError, OSError, MemoryError) as error:
@@ -104,7 +104,7 @@ def _warnings_as_notes(console: Console) -> Iterator[None]:
 
 @contextmanager
 def _terminated_like_interrupted() -> Iterator[None]:
-    """A polite end from outside cleans up as Ctrl-C does."""
+    """SIGTERM cleans up as Ctrl-C does."""
 
     def stop(*_: Any) -> NoReturn:
         raise KeyboardInterrupt

@@ -16,9 +16,8 @@ from prismap.cli import options
 from prismap.cli.console import Console
 from prismap.cli.folder import check_folder
 from prismap.cli.job import Job, run_job
-from prismap.cli.objects import add_object_options, read_objects, refuse_object_options
 from prismap.exceptions import InputError
-from prismap.tables import Roles, Table, TableEncoding, TextColumn, read_table, reader_of
+from prismap.tables import ENDINGS, Roles, Table, TableEncoding, TextColumn, read_table, reader_of
 
 DATA = ("vectors", "cosine", "similarity", "dissimilarity")
 
@@ -112,7 +111,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
 def read_job(args: argparse.Namespace, console: Console) -> Job:
     """The file as a job."""
     if args.compare is not None:
-        return read_objects(args, console, args.target_kind, _options)
+        return read_objects(args, console)
     refuse_object_options(args)
     from prismap.map.tables import prepare
 
@@ -186,3 +185,99 @@ def _digits(column: NDArray[Any]) -> NDArray[Any]:
     if column.dtype.kind == "O" or not (np.abs(column) < 2.0**53).all() or not np.array_equal(column, np.round(column)):
         return column
     return np.array([str(int(value)) for value in column], dtype=object)
+
+
+# --- objects of a file, compared by name (--compare) ---
+
+
+def add_object_options(parser: argparse.ArgumentParser) -> None:
+    """How objects that are no rows of numbers become a map."""
+    group = parser.add_argument_group("objects that are not vectors")
+    group.add_argument(
+        "--compare", metavar="NAME",
+        help="compare the objects of a FASTA or JSON lines file, or of a column of text: edit, alignment, dtw, ...",
+    )  # fmt: skip
+    group.add_argument("--column", metavar="COL", help="column of text that holds the objects")
+    group.add_argument("--labels", type=Path, metavar="FILE", help="table whose first two columns are names and labels")
+
+
+def refuse_object_options(args: argparse.Namespace) -> None:
+    """Options of objects mean nothing without a comparison."""
+    if args.column is not None or args.labels is not None:
+        raise InputError("--column and --labels are for objects: name their comparison with --compare.")
+
+
+def read_objects(args: argparse.Namespace, console: Console) -> Job:
+    """The file as a job."""
+    from prismap.comparisons import Objects
+
+    if len(args.target or ()) > 1:
+        raise InputError("objects take one target: --target names a single column.")
+    how = Objects(args.compare)
+    with console.stage(f"reading {args.file}"):
+        things = read_things(args)
+        labels = things.labels if args.labels is None else read_labels(args.labels, things.names)
+    y = None if labels is None or args.target_kind == "none" else target_of(labels)
+    if y is None:
+        console.note("the map has no target: it shows the objects alone (--labels names a file of labels)")
+    missing = 0 if labels is None else sum(label is None for label in labels)
+    if missing and y is not None:
+        console.note(f"{missing} objects have no label; they are placed without one")
+    return Job(
+        X=things.objects,
+        y=y,
+        encoding=None,
+        title=args.title or args.file.stem,
+        target_name=(args.target or ["label"])[0],
+        options=_options(args, how, "none" if y is None else args.target_kind),
+        ids=np.array(things.names),
+        about={} if args.column is None else {"objects": {"column": args.column, "ids": args.ids}},
+    )
+
+
+def read_things(args: argparse.Namespace) -> Any:
+    """Sequences of a FASTA file, objects of JSON lines, or a column of text of any table."""
+    from prismap.comparisons import text_column
+    from prismap.comparisons.reading import FASTA, JSON, objects_reader
+
+    if args.column is not None:
+        roles = Roles((args.target or [None])[0], args.ids, text=(args.column,))
+        return text_column(read_table(args.file, roles), args.column)
+    reader = objects_reader(args.file)
+    if reader is not None:
+        return reader(args.file)
+    raise InputError(
+        f"--compare {args.compare} needs to know where the objects of {args.file} are: --column names a column of text "
+        f"of a table ({', '.join(ENDINGS)}); FASTA files end in {' or '.join(FASTA[:2])}, JSON lines in {JSON[0]}."
+    )
+
+
+def read_labels(path: Path, names: list[str]) -> list[Any]:
+    """The label of each name by a table of both, None where it has none."""
+    table = read_table(path, Roles())
+    columns = list(table.columns)
+    if len(columns) < 2:
+        raise InputError(f"--labels {path} must have a column of names and a column of labels; got {len(columns)}.")
+    first, second = (column_texts(table.columns[name]) for name in columns[:2])
+    label = dict(zip((str(name) for name in first), second, strict=True))
+    labels = [label.get(name) for name in names]
+    if all(one is None for one in labels):
+        raise InputError(
+            f"--labels {path} names none of the objects: they are called {', '.join(names[:3])}, ... and its column "
+            f"{columns[0]!r} holds {', '.join(str(name) for name in first[:3])}, ..."
+        )
+    return labels
+
+
+def column_texts(column: Any) -> list[Any]:
+    """Values of a column: text, or numbers, whole ones as such."""
+    if isinstance(column, TextColumn):
+        return list(column.values().tolist())
+    return [None if v != v else int(v) if float(v).is_integer() else float(v) for v in column.tolist()]
+
+
+def target_of(labels: list[Any]) -> NDArray[Any]:
+    """Labels as an array; numbers stay numbers."""
+    if all(isinstance(label, (int, float, np.number)) for label in labels):
+        return np.array(labels)
+    return np.array(labels, dtype=object)

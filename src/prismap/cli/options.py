@@ -29,12 +29,12 @@ def names(text: str) -> tuple[str, ...]:
 
 def kinds(text: str) -> str | list[str]:
     """What a target is; of several targets one for all, or one each, divided by commas."""
-    found = text.split(",")
+    parts = text.split(",")
     known = ("auto", "class", "ordered", "real", "none")
-    wrong = [kind for kind in found if kind not in known or (kind == "none" and len(found) > 1)]
+    wrong = [kind for kind in parts if kind not in known or (kind == "none" and len(parts) > 1)]
     if wrong:
         raise argparse.ArgumentTypeError(f"auto, class, ordered, real or none is needed; got {wrong[0]!r}")
-    return found if len(found) > 1 else text
+    return parts if len(parts) > 1 else text
 
 
 def shape(text: str) -> tuple[int, ...]:

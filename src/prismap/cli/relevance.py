@@ -12,8 +12,8 @@ from prismap.cli import options
 from prismap.cli.console import Console
 from prismap.cli.job import load_model
 from prismap.exceptions import InputError
-from prismap.explorer.folder import load_folder
-from prismap.page_data import Relevance
+from prismap.page.data import Relevance
+from prismap.page.folder import load_folder
 from prismap.tables import encoding_of, read_table
 
 NEIGHBORS = 10
@@ -80,7 +80,7 @@ def page_relevance(folder: Path, args: argparse.Namespace) -> Relevance:
 def data_relevance(args: argparse.Namespace, console: Console) -> Relevance:
     """Place the rows of a file and judge its features."""
     model = load_model(args.map, console)
-    if model.parts_.data.is_matrix:
+    if model.map_.data.is_matrix:
         raise InputError(f"{args.map} was made of a matrix of pairs ({model.data}): it has no features to judge.")
     encoding = encoding_of(model)
     with console.stage(f"reading {args.data}"):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,13 @@ from prismap.cli import options
 from prismap.cli.console import Console, to_json
 from prismap.cli.folder import PAGE, PICTURE, folder_aside
 from prismap.exceptions import InputError
-from prismap.explorer import write_html
-from prismap.page_data import Layer, PageData, Target
+from prismap.page import Layer, PageData, write_html
+from prismap.page import Target as PageTarget
 from prismap.tables import Roles, Table, label_texts, learn_encoding, read_table, reader_of
 from prismap.tables.table import describe_names
+
+if TYPE_CHECKING:  # --help can do without
+    from prismap.target import Target
 
 VERDICTS, WORDS = "verdicts.json", "verdicts.txt"
 #: A line per row: without and with pyarrow.
@@ -68,7 +71,7 @@ def read_rows(
     args: argparse.Namespace, console: Console, apart: Sequence[str] = ()
 ) -> tuple[Table, NDArray[np.float64]]:
     """The table, and its features as numbers; columns `apart` are no features."""
-    from prismap.map.quantities import with_quantities
+    from prismap.map.tables import with_quantities
 
     cells = reader_of(args.data) == "cells"
     if args.rep is not None and not cells:
@@ -91,8 +94,8 @@ def read_rows(
         )
     encoding, notes = learn_encoding(table, roles=roles, standardize=standardize, impute=args.impute)
     X = encoding.apply(table).X
-    table, _, told = with_quantities(table, roles, X, target_kind=args.target_kind)
-    for note in (*notes, *told):
+    table, _, more = with_quantities(table, roles, X, target_kind=args.target_kind)
+    for note in (*notes, *more):
         console.note(note)
     return table, X
 
@@ -147,21 +150,20 @@ def table_of(maps: Sequence[JudgedMap]) -> list[str]:
     for one in maps:
         report = one.report
         score = report.scores[0] if report.scores else None
-        shown = ".1%" if report.target == "class" else ".2f"
         area = next(iter(report.structure.values())).auc_log_k
         rows.append([
             one.name, answer(report.target_shows),
-            "" if score is None else f"{float(score.value):{shown}} ({score.name})",
-            "" if score is None else f"{score.chance:{shown}}",
+            "" if score is None else f"{score.figure(score.value)} ({score.name})",
+            "" if score is None else score.figure(score.chance),
             answer(report.overstates), f"{area:.2f}",
         ])  # fmt: skip
     widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def answer(found: bool | None) -> str:
-    """yes, no, or that it cannot be told."""
-    return "cannot be told" if found is None else "yes" if found else "no"
+def answer(decision: bool | None) -> str:
+    """yes, no, or that it is not known."""
+    return "cannot be told" if decision is None else "yes" if decision else "no"
 
 
 def page_of_maps(
@@ -171,7 +173,7 @@ def page_of_maps(
     layers = [Layer(f"map{j}", one.name, flat(one.positions), one.report.verdict) for j, one in enumerate(maps)]
     first = maps[0]
     return PageData(
-        layers=layers, title=args.title or args.data.stem, target=target_of(table, X, args),
+        layers=layers, title=args.title or args.data.stem, target=shown_target(table, X, args),
         report=first.report.to_dict(), row_ids=label_texts(table.ids),
         columns={name: values if name.startswith("trust") else values.astype(str)
                  for one in maps for name, values in beside(one).items()},
@@ -179,7 +181,14 @@ def page_of_maps(
     )  # fmt: skip
 
 
-def checked_target(table: Table, X: NDArray[np.float64], args: argparse.Namespace) -> tuple[str, Any, Any]:
+def shown_target(table: Table, X: NDArray[np.float64], args: argparse.Namespace) -> PageTarget:
+    """The target in the page's terms."""
+    from prismap.page.of_map import page_target
+
+    return replace(page_target(checked_target(table, X, args)), name=args.target or "target")
+
+
+def checked_target(table: Table, X: NDArray[np.float64], args: argparse.Namespace) -> Target:
     """The target as `judge` takes it; a refusal names its column."""
     from prismap.judging.inputs import as_target
 
@@ -189,16 +198,6 @@ def checked_target(table: Table, X: NDArray[np.float64], args: argparse.Namespac
         raise InputError(
             re.sub(r"\by\b", lambda _: f"the target {args.target or 'y'!r}", str(error), count=1)
         ) from error
-
-
-def target_of(table: Table, X: NDArray[np.float64], args: argparse.Namespace) -> Target:
-    """The target in the page's terms."""
-    kind, values, classes = checked_target(table, X, args)
-    if kind == "none":
-        return Target()
-    if kind == "real":
-        return Target(kind="real", name=args.target, values=values)
-    return Target(kind="class", name=args.target, classes=[str(name) for name in classes], codes=values)
 
 
 def flat(positions: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -221,11 +220,9 @@ def draw(maps: Sequence[JudgedMap], page: PageData, folder: Path, console: Conso
     n_lines = -(-len(maps) // n_columns)
     figure = Figure(figsize=(5 * n_columns, 4.6 * n_lines), layout="constrained")
     FigureCanvasAgg(figure)
-    target: Mapping[str, Any] = vars(page.target)
-    values = None if target["kind"] == "none" else target["codes"] if target["kind"] == "class" else target["values"]
-    classes = target["classes"] if target["kind"] == "class" else None
+    classes = page.target.classes if page.target.has_classes else None
     for j, one in enumerate(maps):
-        display: Any = MapDisplay(flat(one.positions), values, classes, one.name)
+        display: Any = MapDisplay(flat(one.positions), page.target.entries, classes, one.name)
         display.plot(figure.add_subplot(n_lines, n_columns, j + 1), legend=j == len(maps) - 1)
     with written_aside(folder / PICTURE) as aside:
         figure.savefig(aside, dpi=130)

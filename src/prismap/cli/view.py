@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,35 @@ from prismap.bundle import written_aside
 from prismap.cli import options
 from prismap.cli.console import Console, to_json
 from prismap.cli.folder import check_folder, folder_aside
-from prismap.cli.models import load_model_file
-from prismap.exceptions import InputError
+from prismap.exceptions import FileFormatError, InputError
 from prismap.tables import Roles, Table, TextColumn, label_texts, missing_count, read_table
 
 PICTURE, PAGE, FIDELITY = "view.png", "view.html", "fidelity.json"
 #: A column so many times wider than the usual one is worth a note.
 UNEQUAL_SCALES = 100.0
+#: Bytes that a model may take once it is unpacked.
+MODEL_BYTES = 2**32
+PICKLES = (".joblib", ".pkl", ".pickle")
+#: Types beyond those that skops trusts by itself. A file says what it holds, never what is to be trusted.
+TRUSTED = frozenset({
+    "numpy.dtype",
+    "prismap.learners.gmlvq.GMLVQ",
+    "prismap.learners.lgmlvq.LGMLVQ",
+    "prismap.learners.rslvq.RSLVQ",
+    "sklearn.calibration._CalibratedClassifier",
+    "sklearn.calibration._SigmoidCalibration",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.gaussian_process._gpc._BinaryGaussianProcessClassifierLaplace",
+    "sklearn.gaussian_process.kernels.ConstantKernel",
+    "sklearn.gaussian_process.kernels.Product",
+    "sklearn.gaussian_process.kernels.RBF",
+    "sklearn.gaussian_process.kernels.Sum",
+    "sklearn.gaussian_process.kernels.WhiteKernel",
+    "sklearn.metrics._dist_metrics.EuclideanDistance64",
+    "sklearn.neighbors._kd_tree.KDTree",
+    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+    "sklearn.tree._tree.Tree",
+})  # fmt: skip
 
 
 def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
@@ -84,10 +107,10 @@ def run(args: argparse.Namespace, console: Console) -> None:
     view = make_view(model, X, table, args, console)
     with console.stage(f"judging the picture in {args.folds} folds"):
         fidelity = view.cross_validate(args.folds)
-    vars(view)["fidelity_"] = fidelity  # where the property keeps it: the caption tells it too
+    vars(view)["fidelity_"] = fidelity  # where the property keeps it: the caption names it too
     page = make_page(view, X, names, table, args, console)
     with console.stage("writing"), folder_aside(args.out, force=args.force) as folder:
-        from prismap.explorer import write_html
+        from prismap.page import write_html
 
         write_html(page, folder / PAGE)
         about = {"model": view.model_name, "kind": view.kind, "supervised_by": args.supervise}
@@ -148,8 +171,8 @@ def handed_over(pipeline: Any, table: Table, wanted: list[str], console: Console
     X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
     if not np.isfinite(X).all():
         raise InputError("the steps before the model leave missing values; a picture needs a pipeline that fills them.")
-    told = " -> ".join(type(step).__name__ for _, step in pipeline.steps[:-1])
-    console.note(f"{told} made {X.shape[1]} features of {len(wanted)} columns; the map is one of these features")
+    steps = " -> ".join(type(step).__name__ for _, step in pipeline.steps[:-1])
+    console.note(f"{steps} made {X.shape[1]} features of {len(wanted)} columns; the map is one of these features")
     return last, X, names
 
 
@@ -162,7 +185,7 @@ def raw_values(column: Any) -> NDArray[Any]:
 
 def labels_for(model: Any, target: NDArray[Any] | None) -> NDArray[Any] | None:
     """The target in the model's own labels: files know text and numbers only."""
-    from prismap.map.quantities import as_quantity
+    from prismap.map.tables import as_quantity
 
     classes = getattr(model, "classes_", None)
     if target is None:
@@ -182,9 +205,10 @@ def make_view(model: Any, X: NDArray[np.float64], table: Table, args: argparse.N
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    from prismap.inspection.model_view import ModelView, default_map, leading_scalers
+    from prismap.inspection.model_view import ModelView
+    from prismap.inspection.view_data import leading_scalers, map_of_vectors, plane_of
 
-    recipe = default_map(model, X)
+    recipe = map_of_vectors(model, X)
     settings = {"method": args.method, "random_state": args.seed}
     if args.standardize:
         recipe = make_pipeline(StandardScaler(), plane_of(recipe))
@@ -201,23 +225,20 @@ def make_view(model: Any, X: NDArray[np.float64], table: Table, args: argparse.N
         )  # fmt: skip
 
 
-def plane_of(recipe: Any) -> Any:
-    """The `PrisMap` of a recipe: itself, or the last step of a pipeline."""
-    return recipe.steps[-1][1] if hasattr(recipe, "steps") else recipe
-
-
 def make_page(view: Any, X: Any, names: list[str], table: Table, args: argparse.Namespace, console: Console) -> Any:
     """The page of the map with the decisions behind its points."""
     from prismap.cli.job import judge_map
-    from prismap.pages import page_of, with_view
+    from prismap.inspection.view_data import plane_of
+    from prismap.page import page_of
+    from prismap.page.of_model import with_view
 
     plane = plane_of(view.map)
     judge_map(plane, console)
     columns = {name: X[:, j] for j, name in enumerate(names)}
     about = {"title": args.title or args.data.stem, "row_ids": label_texts(table.ids)}
     page = with_view(page_of(plane, columns=columns, features=False, **about), view)
-    told = f"The picture of {view.model_name} behind the points: {view.fidelity_}."
-    return replace(page, target=replace(page.target, name=args.target or "target"), notes=(*page.notes, told))
+    note = f"The picture of {view.model_name} behind the points: {view.fidelity_}."
+    return replace(page, target=replace(page.target, name=args.target or "target"), notes=(*page.notes, note))
 
 
 def draw(view: Any, path: Path) -> None:
@@ -231,3 +252,60 @@ def draw(view: Any, path: Path) -> None:
     view.plot(ax=figure.add_subplot())
     with written_aside(path) as aside:
         figure.savefig(aside, dpi=130, bbox_inches="tight")
+
+
+# --- models in files: skops without trust in what is unknown, ONNX, and pickles that the user vouches for ---
+
+
+def load_model_file(path: Path, trust: list[str], *, pickles: bool = False) -> Any:
+    """The model in a file, by its ending."""
+    if not path.is_file():
+        raise InputError(f"there is no file {path}: name a model written by skops.io.dump.")
+    if path.suffix.lower() in PICKLES:
+        return load_pickle(path, pickles)
+    if path.suffix.lower() == ".onnx":
+        from prismap.inspection.onnx_model import OnnxModel
+
+        return OnnxModel.from_file(path)
+    return load_trusted(path, trust)
+
+
+def load_pickle(path: Path, trusted: bool) -> Any:
+    """The model in a pickle, which can do anything that its reader may do."""
+    if not trusted:
+        raise InputError(
+            f"{path} is a pickle: loading it runs whatever code it holds, with your rights. If you made the file, or "
+            "trust who did, add --trust-pickle; safer is to write the model with skops.io.dump."
+        )
+    import joblib
+
+    try:
+        return joblib.load(path)
+    except Exception as error:
+        raise FileFormatError(f"{path} cannot be loaded by this installation: {error}") from error
+
+
+def load_trusted(path: Path, trust: list[str]) -> Any:
+    """The model in a skops file, unless it holds types that are not trusted."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(one.file_size for one in archive.infolist())
+    except (zipfile.BadZipFile, OSError) as error:
+        raise FileFormatError(f"{path} is no skops file ({error}); write one with skops.io.dump.") from error
+    if size > MODEL_BYTES:
+        raise FileFormatError(f"{path} would take {size / 2**30:.1f} GiB, more than any model may.")
+    skops = import_extra("skops.io", extra="models", feature="reading a model")
+    try:
+        unknown = sorted(set(skops.get_untrusted_types(file=path)) - TRUSTED - set(trust))
+    except Exception as error:
+        raise FileFormatError(f"{path} cannot be read as a skops file: {error}") from error
+    if unknown:
+        shown = ", ".join(unknown[:4]) + (f" and {len(unknown) - 4} more" if unknown[4:] else "")
+        raise InputError(
+            f"{path} holds types that are not trusted: {shown}. Loading them could run their code: if you made the "
+            f"file, or trust who did, add {' '.join(f'--trust {name}' for name in unknown[:4])}."
+        )
+    try:
+        return skops.load(path, trusted=sorted(TRUSTED | set(trust)))
+    except Exception as error:
+        raise FileFormatError(f"{path} cannot be loaded by this installation: {error}") from error

@@ -42,7 +42,7 @@ def compressed_size(text, compressor):
 
 
 def compression_distance(a, b, compressor="zlib"):
-    """Normalised compression distance of two texts, near 0 for texts that share all and near 1 for strangers.
+    """Normalised compression distance of two texts, near 0 if they share all and near 1 if they share nothing.
 
     >>> song, other = "round and round the garden, like a teddy bear; ", "one step, two step, tickly under there"
     >>> compression_distance(song * 3, song * 4) < compression_distance(song * 3, other)

@@ -1,15 +1,15 @@
-"""Edit distance: letters or tokens to change, add or leave out until two sequences are equal (Levenshtein 1966).
+"""Edit distances of sequences (Levenshtein 1966) and of ordered trees (Zhang, Shasha 1989).
 
-rapidfuzz computes it if it is installed (the extra `things`). The way without is the bit-parallel algorithm of Myers
-(1999) in the form of Hyyrö (2003): a column of the dynamic program is two whole numbers, one bit per letter, and
-Python's whole numbers are as long as they need to be.
+The distance of sequences is computed by rapidfuzz if it is installed (the extra `things`), and otherwise by the
+bit-parallel algorithm of Myers (1999) in the form of Hyyrö (2003): a column of the dynamic program is two whole numbers
+of Python, one bit per letter.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ def has_rapidfuzz():
     return find_spec("rapidfuzz") is not None
 
 
-def prepare(thing):
+def prepare_sequence(thing):
     """A string as it is, another sequence as a list of hashable tokens."""
     if isinstance(thing, str):
         return thing
@@ -44,7 +44,7 @@ def edit_distance(a, b):
     return float(bit_parallel_distance(a, b))
 
 
-def block(A, B, n_jobs=1):
+def edit_block(A, B, n_jobs=1):
     """All distances between two lists, by rapidfuzz."""
     from rapidfuzz.distance import Levenshtein
     from rapidfuzz.process import cdist
@@ -73,3 +73,80 @@ def bit_parallel_distance(a, b):
         up, down = (up << 1 | 1) & every, (down << 1) & every
         more, less = (down | ~(diagonal | up)) & every, up & diagonal
     return distance
+
+
+# Trees
+
+
+class Tree(NamedTuple):
+    """A tree in postorder: labels, the first leaf below each node, and the nodes where subtrees are compared."""
+
+    labels: list[Any]
+    first_leaf: list[int]
+    keyroots: list[int]
+
+
+def prepare_tree(thing):
+    """The postorder form of a tree.
+
+    A tree is written ``[label, child, child, ...]``, where a child is a tree or, if it is a leaf, its label alone.
+    """
+    if isinstance(thing, Tree):
+        return thing
+    if not isinstance(thing, (list, tuple)):
+        raise TypeError("a list [label, child, ...] is needed")
+    # Backwards, a postorder is a preorder with the children from right to left.
+    labels: list[Any] = []
+    sizes: list[int] = []
+    parents: list[int] = []
+    stack: list[tuple[Any, int]] = [(thing, -1)]
+    while stack:
+        node, parent = stack.pop()
+        node = node if isinstance(node, (list, tuple)) else [node]
+        if not node or isinstance(node[0], (list, tuple, dict)):
+            raise ValueError("a node must begin with its label, text or a number")
+        place = len(labels)
+        labels.append(node[0])
+        sizes.append(1)
+        parents.append(parent)
+        stack += [(child, place) for child in node[1:]]
+    for place in range(len(labels) - 1, 0, -1):
+        sizes[parents[place]] += sizes[place]
+    first_leaf = [k - size + 1 for k, size in enumerate(reversed(sizes))]
+    last = {leaf: node for node, leaf in enumerate(first_leaf)}
+    return Tree(labels[::-1], first_leaf, sorted(last.values()))
+
+
+def tree_edit_distance(a, b):
+    """Fewest nodes to rename, insert or remove that turn one ordered tree into the other.
+
+    >>> tree_edit_distance(["f", ["d", "a", ["c", "b"]], "e"], ["f", ["c", ["d", "a", "b"]], "e"])
+    2.0
+    """
+    a, b = prepare_tree(a), prepare_tree(b)
+    distances = [[0.0] * len(b.labels) for _ in a.labels]
+    for i in a.keyroots:
+        for j in b.keyroots:
+            _forests(a, b, i, j, distances)
+    return distances[-1][-1]
+
+
+def _forests(a, b, i, j, distances):
+    """Distances of all pairs of subtrees whose first leaves are those of i and j, written to `distances`."""
+    first_a, first_b = a.first_leaf[i], b.first_leaf[j]
+    width = j - first_b + 2
+    above = [float(k) for k in range(width)]
+    rows = [above]  # rows[x][y]: the first x nodes from first_a on against the first y from first_b on
+    for x in range(first_a, i + 1):
+        row = [above[0] + 1.0]
+        whole_a, leaf_a, label = a.first_leaf[x] == first_a, a.first_leaf[x] - first_a, a.labels[x]
+        for y in range(first_b, j + 1):
+            best = min(above[y - first_b + 1], row[-1]) + 1.0
+            if whole_a and b.first_leaf[y] == first_b:
+                best = min(best, above[y - first_b] + (label != b.labels[y]))
+                distances[x][y] = best
+            else:
+                best = min(best, rows[leaf_a][b.first_leaf[y] - first_b] + distances[x][y])
+            row.append(best)
+        rows.append(row)
+        above = row

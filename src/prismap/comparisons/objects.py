@@ -1,4 +1,4 @@
-"""Objects that are no vectors, and how two of them are compared: values are evaluated when they are asked for."""
+"""Objects that are not vectors, and how two of them are compared: values are evaluated when they are asked for."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from prismap._blocks import WORKING_BYTES, require_memory, row_blocks
-from prismap.comparisons.keys import digest, function_digest
+from prismap.comparisons.content import digest, function_digest
+from prismap.comparisons.named import Comparison, get_comparison
 from prismap.comparisons.running import in_blocks, one_by_one, run_pairs, shortened
 from prismap.comparisons.store import PairStore
-from prismap.comparisons.table import Comparison, get_comparison
 from prismap.exceptions import InputError
 
-#: Pairs that are evaluated both ways, and objects that are compared with themselves, to see what a function is.
+#: Pairs that are evaluated both ways, and objects that are compared with themselves, to check a function.
 CHECKED_PAIRS, CHECKED_OBJECTS = 20, 5
-#: Both ways round may differ by this share of the larger value: sums in another order are no asymmetry.
+#: Both ways round may differ by this share of the larger value: a sum in another order differs by rounding.
 SYMMETRY_TOLERANCE = 1e-8
 #: Values that a comparison in blocks computes at a time.
 BLOCK_VALUES = 4_000_000
@@ -76,7 +76,7 @@ class Objects:
         return get_comparison(self.compare) if isinstance(self.compare, (str, Comparison)) else None
 
     def __sklearn_clone__(self):
-        return self  # it never changes, and a function may be something that cannot be copied
+        return self  # it is immutable, and a function may not be copyable
 
     def __repr__(self):
         if (named := self.comparison) is None:
@@ -187,7 +187,7 @@ class Evaluator:
         a, b = (k.ravel() for k in np.indices(values.shape))
         with self._lock:
             self._run(
-                prepared, a, j[b], "new object", lambda places, found: values.put(places, found), objects, numbers
+                prepared, a, j[b], "new object", lambda places, given: values.put(places, given), objects, numbers
             )
         return values
 
@@ -212,7 +212,7 @@ class Evaluator:
         missing = np.unique(keys[np.isnan(values)])
         missing = missing[np.isnan(self._store.find(missing))]
         a, b = (part.astype(np.intp) for part in np.divmod(missing, np.uint64(len(self))))
-        self._run(self.prepared, a, b, "object", lambda places, found: self._store.add(missing[places], found))
+        self._run(self.prepared, a, b, "object", lambda places, given: self._store.add(missing[places], given))
         unknown = np.isnan(values)
         values[unknown] = self._store.find(keys[unknown])
         return values
@@ -220,9 +220,9 @@ class Evaluator:
     def _run(self, left, i, j, whose, store, whole=None, numbers=None):
         """Evaluate pairs; a failure is an error that names the pair."""
 
-        def count(places, found):
-            store(places, found)
-            self.n_evaluations += len(found)
+        def count(places, given):
+            store(places, given)
+            self.n_evaluations += len(given)
 
         failure = run_pairs(self._many(), left, self.prepared, i, j, count, self.how.n_jobs)
         if failure is not None:
@@ -243,10 +243,10 @@ class Evaluator:
         """Evaluate a few of the first pairs the other way round, and a few objects with themselves."""
         chosen = np.flatnonzero(i != j)
         if not len(chosen):
-            return  # objects with themselves tell nothing: the next pairs are looked at
+            return  # pairs of an object with itself show no asymmetry: the next pairs are checked
         chosen = chosen[np.linspace(0, len(chosen) - 1, min(CHECKED_PAIRS, len(chosen)), dtype=np.intp)]
         a, b = i[chosen], j[chosen]
-        self._checked = True  # for the values asked here; until the end nothing is certain
+        self._checked = True  # while the values of the check itself are evaluated
         try:
             there = self._pairs(a, b)
         finally:
@@ -341,9 +341,9 @@ class Evaluator:
 
     def _check_shared(self, prepared, first):
         """What all objects must have in common with the first, as the length of their histograms."""
-        found, wanted = self.comparison.shared(prepared), self.comparison.shared(first)
-        if found != wanted:
-            raise ValueError(f"{found} is not {wanted}")
+        own, wanted = self.comparison.shared(prepared), self.comparison.shared(first)
+        if own != wanted:
+            raise ValueError(f"{own} is not {wanted}")
 
     def _indices(self, k):
         k = np.asarray(k)

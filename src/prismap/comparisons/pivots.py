@@ -3,8 +3,8 @@
 A few objects are *pivots*, and the distances of an object to them are its coordinates. Under a metric, two objects are
 at least as far apart as any of their coordinates differ. Candidates are therefore sought in the space of coordinates,
 by matrix products and without an evaluation. Only they are evaluated. The neighbours of the neighbours found are
-evaluated after that, which finds those whose coordinates told too little. The recall is measured on a sample of objects
-whose exact neighbours are evaluated.
+evaluated after that, which finds further ones that the coordinates did not show. The recall is measured on a sample of
+objects whose exact neighbours are evaluated.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def neighbors_by_pivots(
     --------
     >>> from prismap.comparisons import Objects
     >>> words = [stem + end for stem in ("house", "garden", "winter") for end in ("", "s", "y", "er", "ed")]
-    >>> found = neighbors_by_pivots(Objects("edit").over(words), 2, n_pivots=5, n_candidates=4, random_state=0)
-    >>> found.recall
+    >>> neighbors = neighbors_by_pivots(Objects("edit").over(words), 2, n_pivots=5, n_candidates=4, random_state=0)
+    >>> neighbors.recall
     1.0
     """
     n = len(evaluator)

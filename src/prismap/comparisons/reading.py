@@ -159,10 +159,10 @@ def read_json_lines(path: str | Path) -> Things:
             if not line.strip():
                 continue
             entry = _entry(path, number, line)
-            (found,) = entry.keys() & KINDS.keys()
-            if kind not in (None, found):
-                raise FileFormatError(f"{path}: line {number:,} is a {found}, those before are a {kind}.")
-            kind = found
+            (own_kind,) = entry.keys() & KINDS.keys()
+            if kind not in (None, own_kind):
+                raise FileFormatError(f"{path}: line {number:,} is a {own_kind}, those before are a {kind}.")
+            kind = own_kind
             objects.append(entry[kind])
             names.append(str(entry.get("name", len(names) + 1)))
             labels.append(entry.get("label"))

@@ -103,7 +103,7 @@ def one_by_one(function):
 
 
 def in_blocks(block):
-    """The form that `run_pairs` takes of a function of many objects and many, for values that are dear."""
+    """The form that `run_pairs` takes of a function of many objects and many, for values that are slow to compute."""
 
     def many(a, others):
         values = np.asarray(block([a], others), dtype=np.float64)[0]
@@ -128,8 +128,8 @@ def _work(many, tasks):
     """All values of one job, or those before the first pair that failed."""
     values = []
     for a, others in tasks:
-        found, why, error = many(a, others)
-        values += found
+        given, why, error = many(a, others)
+        values += given
         if why is not None:
             return values, why, _sendable(error)
     return values, None, None

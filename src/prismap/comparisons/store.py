@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from prismap._locks import replace_path
 from prismap.exceptions import FileFormatError
 
 PAIR = np.dtype([("pair", "<u8"), ("value", "<f8")])
@@ -86,14 +87,15 @@ class PairStore:
     def _spill(self):
         """Move all values in memory to one sorted file."""
         if self.folder is None:
-            self._temporary = TemporaryDirectory(prefix="prismap-pairs-")
+            # Windows does not delete files that are mapped into memory, as those of a store that was not closed are.
+            self._temporary = TemporaryDirectory(prefix="prismap-pairs-", ignore_cleanup_errors=True)
             self.folder = Path(self._temporary.name)
         number = int(Path(self.files[-1].filename).stem[3:]) + 1 if self.files else 0
         path = self.folder / f"run{number:04d}.npy"
         aside = path.with_suffix(".part")
         with open(aside, "wb") as file:
             np.save(file, _merged(self.runs))
-        os.replace(aside, path)
+        replace_path(aside, path)
         self.files.append(np.load(path, mmap_mode="r"))
         self.runs = []
         if self._journal is not None:

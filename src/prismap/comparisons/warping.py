@@ -2,27 +2,25 @@
 
     D_ij = |a_i - b_j|^2 + min(D_i-1,j, D_i,j-1, D_i-1,j-1),    d(a, b) = sqrt(D_nm),   |i - j| <= w
 
-The band w keeps a moment of one series near the same moment of the other. The entries of an anti-diagonal (i + j
-constant) do not depend on each other and are computed together, for many series of equal length at once. The triangle
-inequality does not hold.
+The band w keeps a moment of one series near the same moment of the other. The triangle inequality does not hold.
+dtaidistance computes the program in compiled code (the extra `things`), without its pruning, which gives infinity where
+the upper bound is rounded below the distance.
 """
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, sqrt
 
 import numpy as np
 
-from prismap._blocks import row_blocks
+from prismap._optional import import_extra
 from prismap.exceptions import InputError
-
-#: Bytes of the diagonals in hand: they should stay in the processor's cache.
-WORKING = 2 * 2**20
 
 
 def prepare(thing):
     """A series as a float array (time, channels)."""
-    series = np.asarray(thing, dtype=np.float64)
+    dtaidistance()
+    series = np.asarray(thing, dtype=np.float64, order="C")
     series = series[:, None] if series.ndim == 1 else series
     if series.ndim != 2 or not series.size:
         raise ValueError(f"an array (time,) or (time, channels) is needed, not {series.shape}")
@@ -51,19 +49,17 @@ def dtw(a, b, band=0.1):
     a, b = prepare(a), prepare(b)
     if a.shape[1] != b.shape[1]:
         raise InputError(f"series must have equally many channels; got {a.shape[1]} and {b.shape[1]}.")
-    return float(one_to_many(a, b[None], band)[0])
+    return float(block([a], [b], band)[0, 0])
 
 
 def block(A, B, band=0.1):
-    """Distances between two lists of series; those of equal length are computed together."""
-    values = np.empty((len(A), len(B)))
-    lengths = np.array([len(b) for b in B])
-    for length in np.unique(lengths):
-        places = np.flatnonzero(lengths == length)
-        together = np.stack([B[k] for k in places])
-        for i, a in enumerate(A):
-            for part in row_blocks(len(places), 32.0 * len(a), WORKING):
-                values[i, places[part]] = one_to_many(a, together[part], band)
+    """Distances between two lists of prepared series."""
+    distance, values = dtaidistance().distance_fast, np.empty((len(A), len(B)))
+    for i, a in enumerate(A):
+        for j, b in enumerate(B):
+            # dtaidistance counts the diagonal as part of its window; None is no window.
+            window = None if band is None else band_width(len(a), len(b), band) + 1
+            values[i, j] = distance(*(equally_long(a, b) if window else (a, b)), window=window, use_pruning=False)
     return values
 
 
@@ -76,22 +72,23 @@ def band_width(n, m, band):
     return max(ceil(band * max(n, m)), abs(n - m))
 
 
-def one_to_many(a, B, band):
-    """Distances of one series (n, channels) to several of one length (count, m, channels)."""
-    n, m, w = len(a), B.shape[1], band_width(len(a), B.shape[1], band)
-    columns = np.ascontiguousarray(B.transpose(2, 1, 0))  # (channels, m, count): the series side by side
-    before, last, now = (np.full((n + 2, len(B)), np.inf) for _ in range(3))  # row i + 1 holds D_ij
-    for k in range(n + m - 1):
-        low, high = max(0, k - m + 1, (k - w + 1) // 2), min(n - 1, k, (k + w) // 2)
-        # w = 0: every other anti-diagonal is empty.
-        cost = 0.0
-        for a_channel, b_channel in zip(a.T, columns, strict=True):
-            cost = cost + np.square(a_channel[low : high + 1, None] - b_channel[k - high : k - low + 1][::-1])
-        if k:
-            best = np.minimum(last[low : high + 1], last[low + 1 : high + 2])
-            np.minimum(best, before[low : high + 1], out=best)
-            cost = cost + best
-        now[low + 1 : high + 2] = cost
-        now[low] = now[high + 2] = np.inf
-        before, last, now = last, now, before
-    return np.sqrt(last[n])
+def equally_long(a, b):
+    """Series of one length and the same distance, since the window of dtaidistance is wider where lengths differ.
+
+    Both are continued by a value that lies so far out that only itself can stand against it: a match with any other
+    value costs more than every path without such a match. The last values of both then match, and so do the values
+    added, at no cost.
+    """
+    n, m = len(a), len(b)
+    if n == m:
+        return a, b
+    largest = max(np.abs(a).max(), np.abs(b).max())
+    # A path has fewer than n + m steps, and a step costs at most (2 largest)^2 per channel.
+    far = 1.0 + largest * (1.0 + 2.0 * sqrt(n + m))
+    length = max(n, m) + 1
+    return tuple(np.concatenate([one, np.full((length - len(one), one.shape[1]), far)]) for one in (a, b))
+
+
+def dtaidistance():
+    """dtaidistance for series of several channels."""
+    return import_extra("dtaidistance.dtw_ndim", extra="things", feature="Dynamic time warping")

@@ -1,5 +1,6 @@
-"""Positions in the plane from distances: one estimator a file."""
+"""Positions in the plane from distances: one estimator per file."""
 
+from prismap.embeddings._descent import GradientDescent
 from prismap.embeddings.discriminant import KernelDiscriminant
 from prismap.embeddings.elastic import ElasticMDS
 from prismap.embeddings.gtm import GTM
@@ -12,4 +13,7 @@ from prismap.embeddings.nerv import NeRV
 from prismap.embeddings.som import SOM
 from prismap.embeddings.tsne import TSNE
 
-__all__ = ["GTM", "LLE", "MDS", "MVU", "SOM", "TSNE", "ElasticMDS", "Isomap", "KernelDiscriminant", "KernelPCA", "NeRV"]
+__all__ = [
+    "GTM", "LLE", "MDS", "MVU", "SOM", "TSNE", "ElasticMDS", "GradientDescent", "Isomap", "KernelDiscriminant",
+    "KernelPCA", "NeRV",
+]  # fmt: skip

@@ -6,25 +6,200 @@ which another run goes on to the same positions, to the last bit.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import os
+import signal
+import threading
+from numbers import Real
+from typing import Any, NamedTuple
 
 import numpy as np
 from openTSNE.affinity import PrecomputedAffinities
 from openTSNE.tsne import TSNEEmbedding
+from scipy.spatial import cKDTree
+from scipy.spatial.distance import pdist
+from sklearn.base import BaseEstimator
 
-from prismap.embeddings._curve import curve_order, permuted
-from prismap.embeddings._interrupt import InterruptBetweenSteps
-from prismap.embeddings._settling import STEPS_BETWEEN_LOOKS, Settling
+from prismap._params import Interval, StrOptions
 
+#: Iterations between two looks; rows that are looked at, evenly spread over all; and neighbours of each of them.
+STEPS_BETWEEN_LOOKS, N_LOOKED_AT, N_NEIGHBORS = 25, 300, 10
 #: Iterations between two calls of the user's callback.
 STEPS_BETWEEN_CALLBACKS = 2 * STEPS_BETWEEN_LOOKS
 #: From so many rows on their order in memory matters.
 SORTED_ROWS = 20_000
+#: Cells of the curve's grid along each axis, as a power of two, and the quantiles that it reaches from and to.
+BITS, EDGES = 12, (0.001, 0.999)
 #: What an engine wants to know beside positions and affinities.
 _ENGINE = {
     "dof": 1, "bh_params": {"theta": 0.5},
     "fft_params": {"n_interpolation_points": 3, "min_num_intervals": 50, "ints_in_interval": 1},
 }  # fmt: skip
+
+
+class GradientDescent(BaseEstimator):
+    """The gradient descent of t-SNE: how it begins, how long its steps are, when it ends, and where its state is kept.
+
+    Parameters
+    ----------
+    early_exaggeration : float or "auto", default="auto"
+        Factor on P during the first ``max_iter // 2`` iterations. "auto" is 12.
+    learning_rate : float or "auto", default="auto"
+        "auto" is n divided by the exaggeration in force.
+    tol : float, default=0.03
+        The iterations end when the embedding has settled: of 300 samples a smaller share than this of the ten nearest
+        neighbours has changed in 25 iterations, and their distances from each other, apart from the scale, have
+        changed by less. Those with exaggeration are all done. 0 does all iterations.
+    checkpoint : path, default=None
+        A folder in which the state of the run is kept, every two minutes. If the run is killed, another one with the
+        same affinities and parameters goes on from there, to the same positions. It is removed at the end.
+
+    See Also
+    --------
+    TSNE : Takes it as ``descent=GradientDescent(...)``.
+
+    Examples
+    --------
+    >>> GradientDescent(tol=0)
+    GradientDescent(tol=0)
+    """
+
+    _parameter_constraints = {
+        "early_exaggeration": [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
+        "learning_rate": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "checkpoint": [str, os.PathLike, None],
+    }
+
+    def __init__(self, *, early_exaggeration="auto", learning_rate="auto", tol=0.03, checkpoint=None):
+        self.early_exaggeration = early_exaggeration
+        self.learning_rate = learning_rate
+        self.tol = tol
+        self.checkpoint = checkpoint
+
+
+# --- when the map has settled -----------------------------------------------------------------------------------------
+
+
+def arrangement(Y):
+    """Distances between all pairs of positions Y, in units of their root sum of squares."""
+    distances = pdist(Y)
+    return distances / max(float(np.linalg.norm(distances)), np.finfo(np.float64).tiny)
+
+
+def neighborhoods(Y, rows):
+    """The nearest positions of some rows among all others, sorted by index: (rows, k), k at most a third of all."""
+    k = min(N_NEIGHBORS, max(1, (len(Y) - 1) // 3))
+    nearest = cKDTree(Y).query(Y[rows], min(k + 1, len(Y)))[1].reshape(len(rows), -1)
+    return np.sort(nearest, axis=1)
+
+
+def share_moved(before, after):
+    """Mean share of the neighbours that are not the ones of before; each row is one of its own, and does not count."""
+    kept = [np.isin(a, b, assume_unique=True).sum() for a, b in zip(after, before, strict=True)]
+    return 1.0 - (float(np.mean(kept)) - 1) / max(1, after.shape[1] - 1)
+
+
+class Settling:
+    """Whether a map has settled up to `tol`: rows no longer change their places and their neighbours.
+
+    It has if the arrangement of `N_LOOKED_AT` rows changed by less than `tol` since the last look, and a smaller share
+    of their nearest neighbours did. The first look decides nothing, and with ``tol=0`` none does. The cost is no guide:
+    that of t-SNE falls as long as clusters drift apart, long after the picture has stopped to change.
+    """
+
+    def __init__(self, n_rows, tol):
+        self.rows = np.unique(np.linspace(0, n_rows - 1, min(N_LOOKED_AT, n_rows)).astype(np.intp))
+        self.tol, self._last = tol, None
+
+    def is_settled(self, Y):
+        """Look at positions Y."""
+        if not self.tol:
+            return False
+        Y, last = np.asarray(Y), self._last
+        self._last = arrangement(Y[self.rows]), neighborhoods(Y, self.rows)
+        if last is None or np.linalg.norm(last[0] - self._last[0]) >= self.tol:
+            return False
+        return share_moved(last[1], self._last[1]) < self.tol
+
+
+# --- the order of rows in memory --------------------------------------------------------------------------------------
+
+
+def curve_order(Y):
+    """The order of positions Y along Morton's curve (1966): the coordinates of their cells, bit by bit in turn.
+
+    The attractive forces look up the positions of all neighbours of a row. With a million rows in any order nearly
+    every look-up waits for the memory. Rows that are sorted along a space-filling curve through the map have most of
+    their neighbours in the cache.
+    """
+    low, high = np.quantile(Y, EDGES, axis=0)
+    cells = (Y - low) / np.where(high > low, high - low, 1.0) * 2**BITS
+    cells = np.clip(cells, 0, 2**BITS - 1).astype(np.uint64)
+    code, one = np.zeros(len(Y), dtype=np.uint64), np.uint64(1)
+    for bit in range(BITS):
+        for axis, cell in enumerate(cells.T):
+            code |= ((cell >> np.uint64(bit)) & one) << np.uint64(bit * cells.shape[1] + axis)
+    return np.argsort(code, kind="stable")
+
+
+def permuted(P, order):
+    """Rows and columns of a sparse matrix in another order: entry (i, j) is ``P[order[i], order[j]]``."""
+    place = np.empty(len(order), dtype=P.indices.dtype)
+    place[order] = np.arange(len(order), dtype=P.indices.dtype)
+    Q = P[order]
+    Q.indices = place[Q.indices]
+    Q.has_sorted_indices = False
+    return Q
+
+
+# --- interrupts -------------------------------------------------------------------------------------------------------
+
+
+class InterruptBetweenSteps:
+    """While it is entered, an interrupt is only noted; `check`, called between steps, lets it happen.
+
+    openTSNE's compiled code does not survive an exception in the middle of a step.
+    A second interrupt happens at once. Outside the main thread, and where SIGINT is ignored, nothing is changed: there
+    Python raises no KeyboardInterrupt.
+    """
+
+    def __enter__(self):
+        self._noted = False
+        self._handler: Any = None
+        in_main = threading.current_thread() is threading.main_thread()
+        if in_main and callable(signal.getsignal(signal.SIGINT)):
+            self._handler = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if self._handler is not None:
+            signal.signal(signal.SIGINT, self._handler)
+        if kind is None:
+            self.check()
+
+    def _note(self, number, frame):
+        if self._noted:
+            self._handler(number, frame)
+        self._noted = True
+
+    def check(self):
+        """Let a noted interrupt happen, as the handler that was there before would."""
+        if self._noted:
+            self._noted = False
+            self._handler(signal.SIGINT, None)
+
+    def between(self, step):
+        """The same function, after which a noted interrupt happens."""
+
+        def checked(*args, **kwargs):
+            result = step(*args, **kwargs)
+            self.check()
+            return result
+
+        return checked
+
+
+# --- the descent ------------------------------------------------------------------------------------------------------
 
 
 class TSNERun(NamedTuple):
@@ -88,7 +263,7 @@ class Descent:
         with InterruptBetweenSteps() as interrupt:
             engine = interrupt.between(self.engine)
             for number, (steps, factor) in enumerate(phases):
-                # Also where a kept state has passed this phase: by rounding, multiplied and divided is not untouched.
+                # Also where a kept state has passed this phase: multiplying and dividing rounds the values.
                 self.P.data *= factor
                 if number == self.phase and reason != "callback":
                     rate = len(self.embedding) / factor if learning_rate == "auto" else learning_rate
@@ -137,5 +312,5 @@ class Descent:
 
 
 def is_power_of_two(number):
-    """Whether a whole number is 1, 2, 4, 8, ...: a map is sorted ever more seldom, as it changes less and less."""
+    """Whether a whole number is 1, 2, 4, 8, ...: rows are sorted less and less often, as a map changes less."""
     return number > 0 and number & (number - 1) == 0

@@ -1,4 +1,4 @@
-"""Where an optimisation starts: principal components, the spectrum of the affinities, chance, or given positions."""
+"""Where an optimisation starts: principal components, the spectrum of the affinities, random or given positions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 def principal_start(rows, n_components, rng):
-    """The first principal components of the rows; columns of chance where the rows have too few."""
+    """The first principal components of the rows, and random columns where the rows have too few."""
     k = min(n_components, rows.shape[1], rows.shape[0] - 1)
     with np.errstate(invalid="ignore"):  # rows that are all equal: 0 / 0 in the share of variance, which is not used
         Y = PCA(k, random_state=as_seed(rng)).fit_transform(rows).astype(np.float64)
@@ -73,8 +73,8 @@ def distance_start(init, classical, D, rng):
 def rescale(Y, rng, std=1e-4):
     """Positions whose widest axis has the standard deviation `std`, moved by a hundredth of it at random.
 
-    The small start lets t-SNE sort clusters before they repel each other; the jitter keeps duplicates from being
-    glued together for ever (their gradients would be the same).
+    The small start lets t-SNE sort clusters before they repel each other; the jitter separates duplicates, which would
+    otherwise stay together (their gradients would be the same).
     """
     spread = float(Y.std(axis=0).max())
     chance = rng.normal(size=Y.shape)
@@ -84,5 +84,5 @@ def rescale(Y, rng, std=1e-4):
 
 
 def _filler(Y, n_columns, rng):
-    """Columns of chance, a hundredth as wide as the positions."""
+    """Random columns, a hundredth as wide as the positions."""
     return 0.01 * max(float(Y.std()), 1e-12) * rng.normal(size=(len(Y), n_columns))

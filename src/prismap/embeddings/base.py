@@ -1,4 +1,4 @@
-"""What every embedding shares: a fitted metric goes in, positions and the story of the run come out."""
+"""What every embedding shares: a fitted metric goes in, positions and how the run ended come out."""
 
 from __future__ import annotations
 

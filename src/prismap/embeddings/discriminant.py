@@ -1,4 +1,4 @@
-"""Kernel discriminant analysis: axes of a Gram matrix's feature space that tell classes apart.
+"""Kernel discriminant analysis: axes of a Gram matrix's feature space that separate classes.
 
 Baudat & Anouar, Neural Computation 12 (2000); Cai, He & Han, VLDB Journal 20 (2011), whose regularised form is solved
 here in closed form. Schulz et al. (2017), Table 1.
@@ -12,23 +12,16 @@ from numbers import Real
 import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from prismap._params import Interval, StrOptions
 from prismap._random import as_generator
 from prismap._spectra import check_n_components
 from prismap._threads import on_one_thread
 from prismap._validation import check_rows, encode_classes
 from prismap.embeddings.gram import KERNEL_CONSTRAINTS, KernelEmbedding, spectrum_of
 from prismap.exceptions import InputError
-from prismap.metrics.baseline import (
-    JUDGED_ROWS,
-    N_PERMUTATIONS,
-    as_expected,
-    chance_error,
-    neighbor_error,
-    permuted_codes,
-)
-from prismap.metrics.support import stratified_folds
+from prismap.metrics.baseline import JUDGED_ROWS, N_PERMUTATIONS, as_expected, chance_error, neighbor_error
+from prismap.target import deal_folds, shuffle_entries
 
 N_FOLDS = 10
 #: Ridges that the permuted-label baseline chooses from, the most flexible first.
@@ -83,15 +76,15 @@ def ridge_of(spectrum, alpha):
 
 
 def ridge_by_baseline(spectrum, codes, n_axes, folds, rng):
-    """The smallest ridge of `ALPHAS` whose baseline is as expected (Schulz et al. 2017, section 5), and the curve.
+    """The smallest ridge of `ALPHAS` whose baseline is as expected (Schulz et al. 2017, sec. 5), and the curve.
 
     The baseline is the 1-NN error of permuted labels along their own discriminating axes; held-out ones with `folds`.
     """
-    shuffled = [permuted_codes(codes, rng) for _ in range(N_PERMUTATIONS)]
+    shuffled = [shuffle_entries(codes, np.arange(len(codes)), rng) for _ in range(N_PERMUTATIONS)]
     judged = rng.permutation(len(codes))[:JUDGED_ROWS]
 
     def error(alpha):
-        found = []
+        errors = []
         for y in shuffled:
             H, ridge = class_contrasts(y), ridge_of(spectrum, alpha)
             axes, _, U = discriminant_axes(spectrum, H, ridge)
@@ -99,8 +92,8 @@ def ridge_by_baseline(spectrum, codes, n_axes, folds, rng):
                 Y = (spectrum.vectors * spectrum.values) @ (spectrum.vectors.T @ axes[:, :n_axes])
             else:
                 Y = held_out_positions(spectrum, H, U[:, :n_axes], ridge, folds)
-            found.append(neighbor_error(cdist(Y[judged], Y), judged, y))
-        return float(np.mean(found))
+            errors.append(neighbor_error(cdist(Y[judged], Y), judged, y))
+        return float(np.mean(errors))
 
     return as_expected(ALPHAS, error, chance_error(codes), "alpha")
 
@@ -230,7 +223,7 @@ class KernelDiscriminant(KernelEmbedding):
         spectrum = spectrum_of(K[np.ix_(rows, rows)])
         H = class_contrasts(codes[rows])
         rng = as_generator(self.random_state)
-        folds = stratified_folds(codes[rows], min(N_FOLDS, len(rows)), rng) if self.cross_fit else None
+        folds = deal_folds(codes[rows], min(N_FOLDS, len(rows)), rng) if self.cross_fit else None
         self.alpha_ = self.alpha
         if self.alpha == "baseline":
             self.alpha_, self.alpha_curve_ = ridge_by_baseline(spectrum, codes[rows], self.n_components, folds, rng)
@@ -249,7 +242,7 @@ class KernelDiscriminant(KernelEmbedding):
     def transform(self, X):
         """Positions of new rows: from vectors, or from their distances or similarities to the fitted rows.
 
-        Rows that equal a fitted one keep its place, which, with `cross_fit`, owes nothing to their own label.
+        Rows that equal a fitted one keep its position, which, with `cross_fit`, does not depend on their own label.
         """
         Y = super().transform(X)
         if self.cross_fit:

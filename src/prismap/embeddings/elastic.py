@@ -6,10 +6,10 @@ from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._costs import JITTER, elastic_weights, stress_cost
 from prismap._optimise import minimize
+from prismap._params import Interval, StrOptions
 from prismap._spectra import classical_scaling
 from prismap._validation import check_square
 from prismap.embeddings._starts import given_start

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import eigh
 from sklearn.utils import TransformerTags
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import require_memory
+from prismap._params import Interval, StrOptions
 from prismap._spectra import double_centre, fix_signs
 from prismap._threads import on_one_thread
 from prismap._validation import check_rows, check_similarity, take_columns
@@ -38,7 +38,7 @@ class Spectrum(NamedTuple):
 
 
 def spectrum_of(K):
-    """Eigenvalues of the Gram matrix centred in feature space; negative ones, which no space has, are left out."""
+    """Eigenvalues of the Gram matrix centred in feature space; negative ones (not Euclidean) are left out."""
     values, vectors = eigh(double_centre(-2.0 * K, overwrite=True), overwrite_a=True, check_finite=False)
     values, vectors = values[::-1], vectors[:, ::-1]
     size = max(float(np.abs(values).max()), np.finfo(np.float64).tiny)
@@ -108,7 +108,7 @@ class KernelEmbedding(Embedding):
 
 
 def typical_square(D2):
-    """The median squared distance between two rows, or their mean where most rows are one."""
+    """The median squared distance between two rows, or their mean where most rows are equal."""
     pairs = D2[np.triu_indices(len(D2), 1)]
     return float(np.median(pairs)) or float(pairs.mean()) or 1.0
 

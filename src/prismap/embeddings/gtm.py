@@ -1,7 +1,7 @@
 """The generative topographic mapping: a smooth sheet in the data space, with noise around it, fitted by EM.
 
 Bishop, Svensen & Williams, Neural Computation 10 (1998); on distances: Gisbrecht, Mokbel & Hammer, Neurocomputing 74
-(2011). Thesis 3.2.
+(2011). Schulz (2017), sec. 3.2.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, pinvh, solve
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import require_memory
+from prismap._params import Interval, StrOptions
 from prismap.embeddings._lattice import (
     LatticeEmbedding,
     check_grid,
@@ -92,8 +92,8 @@ def sheet_weights(R, Phi, penalty):
 def fit_sheet(space, nodes, Phi, R, penalty, *, variance, max_iter, tol, callback=None):
     """EM from responsibilities R: weights, precision, responsibilities, until the objective settles.
 
-    `variance`, that of the data a dimension, is where the noise starts and sets its floor. The objective is the
-    log-likelihood a row less the penalty, ``sum_m penalty_m |w_m|^2 / 2n``, which no step lowers.
+    `variance`, that of the data per dimension, is where the noise starts and sets its floor. The objective is the
+    log-likelihood per row less the penalty, ``sum_m penalty_m |w_m|^2 / 2n``, which no step lowers.
     """
     n_rows, n_nodes = R.shape
     noise, objective, reason = variance, -np.inf, "max_iter"
@@ -232,7 +232,7 @@ class GTM(LatticeEmbedding):
         basis = Basis(square_lattice(*sides), spacing(sides))
         _, axes, trace = space.principal_axes(rng)
         variance = trace / (n_rows * space.dimension) or 1.0
-        # The linear functions are all but free; a trace of penalty keeps them defined where rows span no plane.
+        # The linear functions are hardly penalised; the little keeps them defined where rows span no plane.
         penalty = np.r_[0.0, 1e-6, 1e-6, np.full(len(basis.centres), self.alpha)] / variance
         sheet = fit_sheet(
             space, nodes, basis(nodes), start_responsibilities(axes, nodes, spacing(grid)), penalty,

@@ -1,7 +1,7 @@
 """Isomap: classical scaling of the lengths of shortest paths over a neighbour graph.
 
-Tenenbaum, de Silva & Langford, Science 290 (2000); landmarks: de Silva & Tenenbaum, NIPS 15 (2003). Thesis 3.2,
-Gisbrecht et al. (2015), sec. 2.2.
+Tenenbaum, de Silva & Langford, Science 290 (2000); landmarks: de Silva & Tenenbaum, NIPS 15 (2003). Schulz
+(2017), sec. 3.2, Gisbrecht et al. (2015), sec. 2.2.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from numbers import Integral
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._blocks import require_memory
-from prismap._graphs import connected_neighbours, edge_graph, geodesics, neighbour_edges
+from prismap._graphs import connected_neighbours, geodesics, neighbour_graph
+from prismap._params import Interval, StrOptions
 from prismap._spectra import check_n_components, classical_scaling, triangulate
 from prismap.embeddings.base import Embedding, EmbeddingResult
 
@@ -112,7 +112,7 @@ class Isomap(Embedding):
             "Set n_landmarks to fewer rows, 500 say.",
         )
         distances, indices = connected_neighbours(metric, n_rows, self.n_neighbors)
-        D2 = geodesics(edge_graph(neighbour_edges(distances, indices), n_rows), landmarks)
+        D2 = geodesics(neighbour_graph(distances, indices), landmarks)
         D2 *= D2
         if landmarks is None:
             Y, values, missing = classical_scaling(D2, self.n_components, rng)

@@ -1,4 +1,4 @@
-"""Locally linear embedding from distances alone: neighbours' weights survive the way into the plane.
+"""Locally linear embedding from distances alone: weights that rebuild a row from its neighbours hold in the plane, too.
 
 Roweis & Saul, Science 290 (2000); from distances: Saul & Roweis, JMLR 4 (2003). Gisbrecht et al. (2015), sec. 2.2.
 """
@@ -11,10 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, eigsh, splu
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._blocks import row_blocks
 from prismap._graphs import connected_neighbours
+from prismap._params import Interval, StrOptions
 from prismap._spectra import DENSE_ROWS, check_n_components, fix_signs, gram_around_centre, reconstruction_weights
 from prismap.embeddings.base import Embedding, EmbeddingResult, all_distances
 from prismap.metrics.base import NamedMetric

@@ -11,10 +11,10 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy.linalg import eigvalsh
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._costs import sammon_weights, stress_cost
 from prismap._optimise import minimize
+from prismap._params import Interval, StrOptions
 from prismap._spectra import classical_scaling, double_centre
 from prismap.embeddings._starts import distance_start
 from prismap.embeddings.base import Embedding, EmbeddingResult, all_distances

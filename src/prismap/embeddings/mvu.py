@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._blocks import require_memory
 from prismap._graphs import bridged_edges, connected_neighbours, edge_graph, geodesics, neighbour_edges
 from prismap._optimise import minimize
+from prismap._params import Interval, StrOptions
 from prismap._search import smallest
 from prismap._spectra import (
     check_n_components,
@@ -114,11 +114,11 @@ def unfold(edges, R, *, max_iter=20_000, tol=1e-3, callback=None):
 
 def minimise_factors(R, graph, weights, penalty, max_iter):
     """One minimisation of the augmented Lagrangian: new factors and the number of steps."""
-    found = minimize(
+    minimum = minimize(
         lambda R: augmented_cost(R, graph, weights, penalty), R, max_iter=max_iter, n_evaluations=2 * max_iter,
         tol=1e-10, gradient_tol=1e-5 * abs(weights).mean(),
     )  # fmt: skip
-    return found.x, max(found.n_iter, 1)
+    return minimum.x, max(minimum.n_iter, 1)
 
 
 def incidence(i, j, n_rows):

@@ -1,6 +1,6 @@
 """NeRV, the neighbour retrieval visualiser, and t-NeRV: recall against precision, at the user's choice.
 
-Venna, Peltonen, Nybo, Aidos & Kaski, JMLR 11 (2010); thesis 4.2.1.
+Venna, Peltonen, Nybo, Aidos & Kaski, JMLR 11 (2010); Schulz (2017), sec. 4.2.1.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._affinities import lower_perplexity, pair_affinities
 from prismap._costs import gaussian_cost, tsne_cost
 from prismap._optimise import minimize
+from prismap._params import Interval, StrOptions
 from prismap._spectra import classical_scaling
 from prismap.embeddings._starts import distance_start
 from prismap.embeddings.base import Embedding, EmbeddingResult, all_distances

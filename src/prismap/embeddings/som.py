@@ -1,7 +1,7 @@
 """The self-organising map: prototypes on a lattice, near each other in the data where they are neighbours on it.
 
 Kohonen 1995; winners that make it a descent: Heskes, in Kohonen Maps, 1999; on distances: Hammer & Hasenfuss, Neural
-Computation 22 (2010), the "relational batch SOM" of thesis 3.5.1. Thesis 3.2.
+Computation 22 (2010), the "relational batch SOM" of Schulz (2017), sec. 3.5.1 and 3.2.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import logsumexp
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import require_memory
+from prismap._params import Interval, StrOptions
 from prismap.embeddings._lattice import (
     LatticeEmbedding,
     check_positions,
@@ -63,8 +63,8 @@ def batch_som(space, nodes, winners, *, radii, callback=None):
     """Batch steps, one for each radius: prototypes from winners, then winners from prototypes.
 
     With h fixed, both steps lower ``sum_i sum_l h_{c(i) l} |x_i - w_l|^2``, c(i) the winner of row i. Ends early when
-    nothing moves at the last radius. Returns the prototypes, the squared distances to them, the cost a row, the number
-    of steps and why they ended.
+    nothing moves at the last radius. Returns the prototypes, the squared distances to them, the cost per row, the
+    number of steps and why they ended.
     """
     for step, radius in enumerate(radii, start=1):
         log_h = log_neighbourhood(nodes, radius)

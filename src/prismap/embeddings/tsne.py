@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from numbers import Integral, Real
 
 import numpy as np
 from joblib import effective_n_jobs
 from openTSNE.tsne import kl_divergence_bh, kl_divergence_fft
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._affinities import joint_affinities, lower_perplexity
 from prismap._blocks import require_memory
 from prismap._checkpoint import Checkpoint, fingerprint
 from prismap._costs import tsne_cost
+from prismap._params import Interval, StrOptions
 from prismap._threads import n_threads
-from prismap.embeddings._descent import Descent
+from prismap.embeddings._descent import Descent, GradientDescent
 from prismap.embeddings._starts import given_start, principal_start, rescale, spectral_start
 from prismap.embeddings.base import Embedding, EmbeddingResult
 from prismap.exceptions import InputError
@@ -45,25 +44,18 @@ class TSNE(Embedding):
         Positions at the start. "auto" is "pca" for vectors with the Euclidean metric, and "spectral" (from the
         affinities) for everything else. They are shrunk to a standard deviation of 1e-4, and a little noise separates
         duplicates.
-    early_exaggeration : float or "auto", default="auto"
-        Factor on P during the first ``max_iter // 2`` iterations. "auto" is 12.
     max_iter : int, default=500
-        Largest number of iterations after those with exaggeration, which come on top.
-    tol : float, default=0.03
-        The iterations end when the embedding has settled: of 300 samples a smaller share than this of the ten nearest
-        neighbours has changed in 25 iterations, and their distances from each other, apart from the scale, have
-        changed by less. Those with exaggeration are all done. 0 does all iterations.
-    learning_rate : float or "auto", default="auto"
-        "auto" is n divided by the exaggeration in force.
+        Largest number of iterations after the ``max_iter // 2`` with early exaggeration, which come on top. Fewer are
+        done if the embedding has settled.
+    descent : GradientDescent, default=None
+        Early exaggeration, learning rate, the tolerance at which the embedding has settled, and a folder for
+        checkpoints. None is ``GradientDescent()``.
     neighbors : {"auto", "exact", "partition", "vptree"} or (distances, indices), default="auto"
         How neighbours are searched above 300 samples, see `prismap.neighbors.kneighbors`. Or the neighbours
         themselves, as that function returns them. No sample is its own neighbour.
     callback : callable, default=None
         ``callback(iteration, error, embedding)``, called every 50 iterations. Return True to stop and keep the
         positions. (Ctrl-C raises KeyboardInterrupt and keeps nothing.)
-    checkpoint : path, default=None
-        A folder in which the state of the run is kept, every two minutes. If the run is killed, another one with the
-        same affinities and parameters goes on from there, to the same positions. It is removed at the end.
     random_state : int, Generator, RandomState instance or None, default=None
         Seed.
     n_jobs : int, default=None
@@ -116,13 +108,10 @@ class TSNE(Embedding):
         "perplexity": [Interval(Real, 0, None, closed="neither")],
         "metric": [str, object],
         "init": [StrOptions({"auto", "pca", "spectral", "random"}), "array-like"],
-        "early_exaggeration": [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "learning_rate": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "descent": [GradientDescent, None],
         "neighbors": [StrOptions({"auto", "exact", "partition", "vptree"}), tuple, list],
         "callback": [callable, None],
-        "checkpoint": [str, os.PathLike, None],
         "random_state": ["random_state", np.random.Generator],
         "n_jobs": [Integral, None],
     }
@@ -134,13 +123,10 @@ class TSNE(Embedding):
         perplexity=30,
         metric="euclidean",
         init="auto",
-        early_exaggeration="auto",
         max_iter=500,
-        tol=0.03,
-        learning_rate="auto",
+        descent=None,
         neighbors="auto",
         callback=None,
-        checkpoint=None,
         random_state=None,
         n_jobs=None,
     ):
@@ -148,40 +134,43 @@ class TSNE(Embedding):
         self.perplexity = perplexity
         self.metric = metric
         self.init = init
-        self.early_exaggeration = early_exaggeration
         self.max_iter = max_iter
-        self.tol = tol
-        self.learning_rate = learning_rate
+        self.descent = descent
         self.neighbors = neighbors
         self.callback = callback
-        self.checkpoint = checkpoint
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        if self.descent is not None:
+            self.descent._validate_params()
 
     def _embed(self, metric, n_rows, rng):
         perplexity = lower_perplexity(self.perplexity, n_rows)
         engine = choose_engine(n_rows, self.n_components)
         if isinstance(self.neighbors, str):
             exact = engine is exact_engine
-            found = kneighbors(
+            nearest = kneighbors(
                 None, n_rows - 1 if exact else min(n_rows - 1, int(3 * perplexity)), metric=metric,
                 method="exact" if exact else self.neighbors, random_state=rng, n_jobs=self.n_jobs,
             )  # fmt: skip
-            words, (distances, indices) = repr(found), found
+            words, (distances, indices) = repr(nearest), nearest
         else:
             words = repr(self.neighbors) if isinstance(self.neighbors, Neighbors) else "given"
             distances, indices = check_neighbors(self.neighbors, n_rows)
             perplexity = min(perplexity, indices.shape[1])
         P = joint_affinities(distances, indices, perplexity)
-        exaggeration = 12.0 if self.early_exaggeration == "auto" else float(self.early_exaggeration)
+        how = GradientDescent() if self.descent is None else self.descent
+        exaggeration = 12.0 if how.early_exaggeration == "auto" else float(how.early_exaggeration)
         kept = None
-        if self.checkpoint is not None:
-            decides = (exaggeration, self.max_iter, self.tol, self.learning_rate, self.n_components)
-            kept = Checkpoint(self.checkpoint, "descent", fingerprint(P, *decides))
+        if how.checkpoint is not None:
+            decides = (exaggeration, self.max_iter, how.tol, how.learning_rate, self.n_components)
+            kept = Checkpoint(how.checkpoint, "descent", fingerprint(P, *decides))
         run = Descent(
             P, rescale(self._start(metric, P, rng), rng), engine=engine, n_jobs=self._n_threads(n_rows), kept=kept
         ).run(
-            exaggeration=exaggeration, max_iter=self.max_iter, tol=self.tol, learning_rate=self.learning_rate,
+            exaggeration=exaggeration, max_iter=self.max_iter, tol=how.tol, learning_rate=how.learning_rate,
             callback=self.callback,
         )  # fmt: skip
         extra = {"kl_divergence_": run.kl_divergence, "perplexity_": perplexity, "neighbors_": words}

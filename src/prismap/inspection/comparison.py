@@ -24,7 +24,7 @@ class ComparisonDisplay:
 
     See Also
     --------
-    from_weights : takes them from what `comparison_weights` or `comparison_weights_for_classes` found.
+    from_weights : takes them from a result of `comparison_weights` or `comparison_weights_for_classes`.
     """
 
     def __init__(self, weights: Mapping[str, float], spread: Mapping[str, float], permuted: Mapping[str, float]):
@@ -35,9 +35,9 @@ class ComparisonDisplay:
         self.figure_: Any = None
 
     @classmethod
-    def from_weights(cls, found: Any) -> ComparisonDisplay:
+    def from_weights(cls, result: Any) -> ComparisonDisplay:
         """From a `ComparisonWeights` or a `ClassMixture`."""
-        return cls(found.weights, found.spread, found.permuted)
+        return cls(result.weights, result.spread, result.permuted)
 
     def plot(self, ax: Any = None) -> ComparisonDisplay:
         """A bar per comparison, the largest first, its spread, and a mark at its weight in the baseline."""

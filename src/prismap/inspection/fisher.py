@@ -14,13 +14,13 @@ from prismap._brief import Brief
 from prismap._optional import import_extra
 from prismap._validation import is_fitted
 from prismap.exceptions import InputError
-from prismap.inspection.paint import class_palette, paint, ramp
+from prismap.inspection.paint import class_palette, paint_classes, paint_output, ramp
 from prismap.inspection.surface import Grid, frozen, plane_axes
 from prismap.metrics import FisherMetric
 
 #: Longest half-axis of an ellipse and longest arrow, as shares of the gap between their places.
 REACH = 0.46
-#: Places along a straight path at which its length so far is told.
+#: Places along a straight path that mark its length so far.
 N_NODES = 5
 #: Classes that a legend names at most.
 MOST_NAMED = 20
@@ -189,9 +189,9 @@ class FisherDisplay(Brief):
     def _plot_posterior(self, ax):
         left, right, bottom, top = self.grid.extent
         if len(self.classes):
-            picture = paint(self.grid, "class", scale=1.0, n_classes=len(self.classes))
+            picture = paint_classes(self.grid, len(self.classes), 1.0)
         else:
-            picture = paint(self.grid, "real", scale=(self.grid.value.min(), self.grid.value.max()))
+            picture = paint_output(self.grid, self.grid.value.min(), self.grid.value.max())
         ax.imshow(picture, origin="lower", extent=(left, right, bottom, top), aspect="auto", zorder=0)
 
     def _plot_rows(self, ax, size):
@@ -242,7 +242,7 @@ def ellipses(tensors: np.ndarray, reach: float, radius: float | None = None, n_p
 
 
 def shortest_rows(D: np.ndarray, a: int, b: int) -> tuple[list[int], float]:
-    """The rows on the shortest way from a to b over all rows, and its length (thesis 2.3.3).
+    """The rows on the shortest way from a to b over all rows, and its length (Schulz 2017, sec. 2.3.3).
 
     D holds the lengths of all edges; rows at distance 0 are joined.
     """
@@ -271,13 +271,13 @@ def paths_between(metric: FisherMetric, rows: np.ndarray, pairs: Any) -> tuple[F
     require_memory(16.0 * len(rows) ** 2, "The graph of all fitted rows", "Fit fewer rows, or leave paths out.")
     D = np.asarray(metric.pairwise(rows, rows), dtype=np.float64)
     D = (D + D.T) / 2
-    found = []
+    paths = []
     for a, b in pairs:
         straight = rows[a] + np.linspace(0, 1, N_NODES + 1)[:, None] * (rows[b] - rows[a])
         parts = np.diagonal(np.asarray(metric.pairwise(straight, straight), dtype=np.float64), 1)
         way, length = shortest_rows(D, a, b)
-        found.append(FisherPath(frozen(straight), frozen(parts), float(D[a, b]), frozen(rows[way]), length))
-    return tuple(found)
+        paths.append(FisherPath(frozen(straight), frozen(parts), float(D[a, b]), frozen(rows[way]), length))
+    return tuple(paths)
 
 
 def posterior_grid(metric: FisherMetric, x: np.ndarray, y: np.ndarray) -> Grid:
@@ -295,7 +295,7 @@ def posterior_grid(metric: FisherMetric, x: np.ndarray, y: np.ndarray) -> Grid:
 
 
 def fitted_target(metric: FisherMetric, y: Any) -> np.ndarray:
-    """The target of the fitted rows as codes or numbers; without y what the metric thinks of them."""
+    """The target of the fitted rows as codes or numbers; without y what the metric predicts for them."""
     if metric.target_ == "real":
         values = (
             metric.target_moments()[0] if y is None else np.asarray(y, dtype=np.float64).reshape(metric.n_rows_, -1)
@@ -323,8 +323,8 @@ def check_plane(metric: Any) -> None:
     if metric.target_ == "none":
         raise InputError("FisherDisplay needs a metric with a target: with supervision=0 all ellipses are one circle.")
     if metric.data_.is_matrix or metric.n_features_in_ != 2:
-        found = "a matrix between rows" if metric.data_.is_matrix else f"{metric.n_features_in_} columns"
+        where = "a matrix between rows" if metric.data_.is_matrix else f"{metric.n_features_in_} columns"
         raise InputError(
-            f"FisherDisplay draws the metric of rows with two columns, and this one is fitted on {found}. Fit it on "
+            f"FisherDisplay draws the metric of rows with two columns, and this one is fitted on {where}. Fit it on "
             "two columns, or map the rows with PrisMap."
         )

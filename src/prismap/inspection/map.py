@@ -44,7 +44,8 @@ class MapDisplay(Brief):
     @classmethod
     def from_map(cls, model):
         """From a fitted `PrisMap`: all rows it was given."""
-        return cls(model.positions(), model.shown_target(), model.shown_classes())
+        target = model.map_.given.target.shown
+        return cls(model.positions(), target.values if target.exists else None, target.classes)
 
     def plot(self, ax=None, *, color=None, palette=None, labels=None, legend=True, size=None, alpha=0.85):
         """Draw the points: classes by colour with a legend, numbers with a colour bar, no target in grey.
@@ -74,7 +75,7 @@ class MapDisplay(Brief):
         elif classes is None:
             drawn = ax.scatter(x, y, c=values, cmap=palette or "viridis", plotnonfinite=True, **style)
             if legend:
-                # Beside a map that is wide and low, a bar would stand in empty paper.
+                # Beside a map that is wide and low, a bar would leave most of its side empty.
                 low = np.ptp(self.positions[:, 1]) < 0.5 * np.ptp(self.positions[:, 0])
                 ax.figure.colorbar(drawn, ax=ax, shrink=0.8, location="bottom" if low else "right")
         else:

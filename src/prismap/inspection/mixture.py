@@ -57,7 +57,7 @@ class MixtureDisplay:
         return self
 
     def plot_weights(self, ax=None) -> MixtureDisplay:
-        """A bar a measure, with a mark where its weight started."""
+        """A bar per measure, with a mark where its weight started."""
         ax = self._axes(ax)
         place = np.arange(len(self.measures))
         ax.bar(place, self.weights, color="tab:blue", label="learnt")

@@ -10,7 +10,7 @@ import numpy as np
 from prismap._optional import import_extra
 from prismap.exceptions import InputError
 from prismap.inspection.model_view import ModelView
-from prismap.inspection.paint import FAR_GREY, RAMP_END, VIRIDIS, class_palette, paint
+from prismap.inspection.paint import FAR_GREY, RAMP_END, VIRIDIS, class_palette
 
 #: Support vectors are drawn by themselves when they are no more than this share of the rows.
 FEW_SUPPORT_VECTORS = 0.25
@@ -59,7 +59,7 @@ class ModelDisplay:
         """
         if points not in ("true", "predicted", "none"):
             raise InputError(f"points must be 'true', 'predicted' or 'none'; got {points!r}.")
-        if surface and self.view.kind != "real":
+        if surface and self.view.task.has_classes:
             raise InputError("surface=True draws the output of a regressor; this model is a classifier.")
         if points == "true" and self.view.truth is None:
             points = "predicted"
@@ -72,7 +72,7 @@ class ModelDisplay:
         size = size or float(np.clip(16000 / max(len(self.view.positions), 1), 6, 34))
         if surface:
             self._surface(ax, points, size)
-        elif self.view.kind == "class":
+        elif self.view.task.has_classes:
             self._classes(ax, points, size, exemplars, legend)
         else:
             self._output(ax, points, size, exemplars, legend)
@@ -83,23 +83,19 @@ class ModelDisplay:
     def _classes(self, ax, points, size, exemplars, legend):
         view, grid = self.view, self.view.grid
         colours = class_palette(len(view.classes))
-        rgba = paint(grid, "class", scale=certainty_scale(view), n_classes=len(view.classes))
+        rgba = view.task.paint(view)
         ax.imshow(rgba, origin="lower", extent=grid.extent, interpolation="nearest", aspect="auto", zorder=0)
         for code in np.unique(grid.value):
             inside = np.ma.masked_where(grid.far, (grid.value == code).astype(float))
             if 0 < inside.mean() < 1:
                 ax.contour(grid.x, grid.y, inside, [0.5], colors="#3a3f4a", linewidths=0.7, alpha=0.7, zorder=1)
-        if points != "none":
-            codes: Any = view.truth if points == "true" else view.said
+        codes = self._values(points)
+        if codes is not None:
             shades = [*colours, "#8b919b"]
             ax.scatter(
-                *view.positions.T,
-                s=size,
-                c=[shades[code] for code in codes],
-                edgecolors="white",
-                linewidths=0.4,
+                *view.positions.T, s=size, c=[shades[code] for code in codes], edgecolors="white", linewidths=0.4,
                 zorder=3,
-            )
+            )  # fmt: skip
         self._rings(ax, points, size)
         drawn = self._exemplars(ax, exemplars, size, colours)
         if legend:
@@ -107,7 +103,7 @@ class ModelDisplay:
 
     def _output(self, ax, points, size, exemplars, legend):
         view, grid = self.view, self.view.grid
-        low, high = output_scale(view)
+        low, high = view.task.scale(view)
         colormap = view_colormap()
         levels = (
             import_extra("matplotlib.ticker", extra="plot", feature="drawing").MaxNLocator(12).tick_values(low, high)
@@ -118,8 +114,8 @@ class ModelDisplay:
         ax.contour(grid.x, grid.y, grid.value, levels, colors="white", linewidths=0.5, alpha=0.8, zorder=1)
         grey = tuple(channel / 255 for channel in FAR_GREY)
         ax.contourf(grid.x, grid.y, grid.far.astype(float), [0.5, 1.5], colors=[(*grey, 0.8)], zorder=1)
-        if points != "none":
-            values = view.truth if points == "true" else view.said
+        values = self._values(points)
+        if values is not None:
             ax.scatter(
                 *view.positions.T, s=size, c=values, cmap=colormap, vmin=low, vmax=high, edgecolors="white",
                 linewidths=0.6, zorder=3, plotnonfinite=True,
@@ -134,7 +130,7 @@ class ModelDisplay:
 
     def _surface(self, ax, points, size):
         view, grid = self.view, self.view.grid
-        low, high = output_scale(view)
+        low, high = view.task.scale(view)
         colormap = view_colormap()
         x, y = np.meshgrid(grid.x, grid.y)
         height = np.where(grid.far, np.nan, grid.value)
@@ -143,8 +139,8 @@ class ModelDisplay:
             x, y, height, cmap=colormap, vmin=low, vmax=high, rstride=step, cstride=step, alpha=0.85, linewidth=0,
             antialiased=False,
         )  # fmt: skip
-        if points != "none":
-            values = view.truth if points == "true" else view.said
+        values = self._values(points)
+        if values is not None:
             ax.scatter(
                 *view.positions.T, values, s=size, c=values, cmap=colormap, vmin=low, vmax=high, edgecolors="#3a3f4a",
                 linewidths=0.4, depthshade=False,
@@ -152,28 +148,32 @@ class ModelDisplay:
         ax.figure.colorbar(drawn, ax=ax, shrink=0.6, label=f"output of {view.model_name}; points: {POINTS[points]}")
         ax.set_zlabel("output")
 
+    def _values(self, points):
+        """What colours the rows; None: they are not drawn."""
+        return {"true": self.view.truth, "predicted": self.view.predicted}.get(points)
+
     def _rings(self, ax, points, size):
         """A ring around every row that the picture shows otherwise than the model says."""
         wrong = self.view.positions[self.view.misshown]
-        if points == "none" or not len(wrong):
+        if self._values(points) is None or not len(wrong):
             return
         for colour, width in (("white", 2.6), ("#111318", 1.1)):
             ax.scatter(*wrong.T, s=3.2 * size + 12, facecolors="none", edgecolors=colour, linewidths=width, zorder=4)
 
     def _exemplars(self, ax, wanted, size, colours):
         """Prototypes as diamonds, support vectors as crosses; returns what was drawn."""
-        found = self.view.exemplars
-        crowd = found is not None and len(found.rows) > FEW_SUPPORT_VECTORS * len(self.view.positions)
-        if found is None or wanted is False or (wanted == "auto" and found.name == "support vector" and crowd):
+        own = self.view.exemplars
+        crowd = own is not None and len(own.rows) > FEW_SUPPORT_VECTORS * len(self.view.positions)
+        if own is None or wanted is False or (wanted == "auto" and own.name == "support vector" and crowd):
             return None
-        if found.name == "support vector":
-            ax.scatter(*found.rows.T, s=1.4 * size + 8, marker="x", color="#111318", linewidths=0.9, zorder=5)
+        if own.name == "support vector":
+            ax.scatter(*own.rows.T, s=1.4 * size + 8, marker="x", color="#111318", linewidths=0.9, zorder=5)
         else:
-            shades = "#d0d4da" if found.labels is None or colours is None else [colours[code] for code in found.labels]
+            shades = "#d0d4da" if own.labels is None or colours is None else [colours[code] for code in own.labels]
             ax.scatter(
-                *found.rows.T, s=4 * size + 60, marker="D", c=shades, edgecolors="#111318", linewidths=1.4, zorder=5
+                *own.rows.T, s=4 * size + 60, marker="D", c=shades, edgecolors="#111318", linewidths=1.4, zorder=5
             )
-        return found.name
+        return own.name
 
     def _class_legend(self, ax, points, colours, drawn):
         lines, patches = (
@@ -203,10 +203,10 @@ class ModelDisplay:
             return lines.Line2D([], [], linestyle="none", marker=marker, label=label, **style)
 
         handles = []
-        if points != "none":
+        if self._values(points) is not None:
             what = {"true": "its true", "predicted": "the model's"}[points]
-            noun = "class" if self.view.kind == "class" else "value"
-            handles.append(sign("o", f"row, coloured by {what} {noun}", color="#8b919b", markeredgecolor="white"))
+            label = f"row, coloured by {what} {self.view.task.noun}"
+            handles.append(sign("o", label, color="#8b919b", markeredgecolor="white"))
             if self.view.misshown.any():
                 label = f"shown wrongly ({int(self.view.misshown.sum())}): the model\nsays otherwise of this row"
                 handles.append(sign("o", label, markerfacecolor="none", markeredgecolor="#111318", markersize=9))
@@ -235,7 +235,7 @@ class ModelDisplay:
             if surface:
                 ax.figure.supxlabel(words, fontsize=8, color="#555b66")
             else:
-                below = 46 if self.view.kind == "real" and ax.get_legend() else 4
+                below = 46 if ax.get_legend() and not self.view.task.has_classes else 4
                 ax.set_xlabel(words, fontsize=8, color="#555b66", labelpad=below)
 
 
@@ -246,32 +246,20 @@ def figure_height(grid) -> float:
 
 
 def caption_of(view: ModelView) -> str:
-    """What the picture can and cannot show, and how far it was found to be true."""
+    """What the picture can and cannot show, and how far it is true."""
     known = view.__dict__.get("fidelity_")
     share = float(np.mean(view.misshown))
-    found = (
+    figures = (
         f"On rows the maps were not trained on: {known}." if known else f"{share:.1%} of these rows are shown wrongly."
     )
     return (
         "Each place stands for one row of data behind it, where the model was asked; together these rows are a surface "
-        f"through the data, and what the model does off that surface is not shown. {found}"
+        f"through the data, and what the model does off that surface is not shown. {figures}"
     )
 
 
-def certainty_scale(view: ModelView) -> float:
-    """The certainty that gets the full colour: what nine in ten rows do not exceed."""
-    return 1.0 if view.said_certainty is None else float(np.quantile(view.said_certainty, 0.9))
-
-
-def output_scale(view: ModelView) -> tuple[float, float]:
-    """Ends of the colour scale: the middle 99 % of outputs and targets."""
-    values = view.said if view.truth is None else np.concatenate([view.said, view.truth[np.isfinite(view.truth)]])
-    low, high = np.quantile(values, [0.005, 0.995])
-    return (float(low), float(high)) if high > low else (float(low) - 0.5, float(high) + 0.5)
-
-
 def view_colormap():
-    """viridis as `paint` uses it."""
+    """viridis as `paint_output` uses it."""
     colors = import_extra("matplotlib.colors", extra="plot", feature="drawing a model")
     whole = colors.LinearSegmentedColormap.from_list("view", VIRIDIS)
     return colors.LinearSegmentedColormap.from_list("view", whole(np.linspace(0, RAMP_END, 256)))

@@ -1,6 +1,6 @@
 """A trained model in an ONNX file, asked through onnxruntime: no code of the file's is run but its graph.
 
-Three kinds of models are told apart by their outputs:
+The outputs decide which kind of model it is:
 
 =============================================  =========================================================
 outputs                                        taken for
@@ -71,8 +71,8 @@ class OnnxModel(BaseEstimator):
             raise FileFormatError(f"{path} cannot be read as an ONNX model: {error}") from error
         inputs = session.get_inputs()
         if len(inputs) != 1 or inputs[0].type not in ("tensor(float)", "tensor(double)"):
-            found = ", ".join(f"{one.name} ({one.type})" for one in inputs)
-            raise InputError(f"{path} takes {found}; a view needs a model of one tensor of numbers.")
+            tensors = ", ".join(f"{one.name} ({one.type})" for one in inputs)
+            raise InputError(f"{path} takes {tensors}; a view needs a model of one tensor of numbers.")
         model = cls(session, Path(path).stem, classes)
         if len(inputs[0].shape) == 2 and isinstance(inputs[0].shape[1], int):
             model.n_features_in_ = inputs[0].shape[1]
@@ -133,8 +133,8 @@ class OnnxModel(BaseEstimator):
     def _run(self, X: Any) -> list[Any]:
         (entry,) = self.session.get_inputs()
         dtype = np.float32 if entry.type == "tensor(float)" else np.float64
-        found: list[Any] = self.session.run(None, {entry.name: np.asarray(X, dtype)})
-        return found
+        outputs: list[Any] = self.session.run(None, {entry.name: np.asarray(X, dtype)})
+        return outputs
 
 
 def as_probabilities(outputs: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -144,5 +144,5 @@ def as_probabilities(outputs: NDArray[np.float64]) -> NDArray[np.float64]:
     [[0.25, 0.75], [0.5, 0.5]]
     """
     already = (outputs >= 0).all(axis=1) & (np.abs(outputs.sum(axis=1) - 1) <= TOLERANCE)
-    found: NDArray[np.float64] = np.where(already[:, None], outputs, softmax(outputs, axis=1))
-    return found
+    probabilities: NDArray[np.float64] = np.where(already[:, None], outputs, softmax(outputs, axis=1))
+    return probabilities

@@ -7,16 +7,16 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.spatial.distance import pdist
 from sklearn.base import clone
 from sklearn.utils import check_array
 
 from prismap._optional import import_extra
 from prismap._random import as_generator
 from prismap.exceptions import InputError
-from prismap.mappings.evaluation import affinity_distribution
 from prismap.quality import q_local, q_nx
 
-#: Rows that Q_local is judged on: it looks at all pairs.
+#: Rows that are looked at where all pairs count, for Q_local and for the distribution of q_ij.
 MOST_ROWS = 2000
 
 
@@ -40,12 +40,26 @@ def sampled_curve(X, Y, *, size=100, n_repeats=10, random_state=0):
     return np.mean([q_nx(X[rows], Y[rows]).value for rows in samples], axis=0)
 
 
+def affinity_distribution(Y, *, bins=50, random_state=0):
+    """Share of pairs of positions by their q_ij, scaled so that sets of different size compare: ``(shares, edges)``.
+
+    ``q_ij = w_ij / sum w``, w = 1 / (1 + |y_i - y_j|^2), is scaled to one for coinciding positions, which makes it w
+    itself. `bins` equal bins from 0 to 1. Rows piled up in one spot show as a share of pairs in the last bin that
+    fitted rows do not have (Gisbrecht et al. 2015, Fig. 3).
+    """
+    Y = np.asarray(Y, dtype=np.float64)
+    if len(Y) > MOST_ROWS:
+        Y = Y[as_generator(random_state).choice(len(Y), MOST_ROWS, replace=False)]
+    counts, edges = np.histogram(1 / (1 + pdist(Y, "sqeuclidean")), bins, range=(0.0, 1.0))
+    return counts / counts.sum(), edges
+
+
 def share_curve(embedding, mapping, X, shares, *, n_repeats=3, random_state=0):
     """`Share` for each training share: Q_local of fitted and of new rows, and seconds to embed, fit and place.
 
     Each repeat draws a random split, the same for all shares. Q_local is judged on at most 2,000 rows.
     """
-    found = []
+    curve = []
     for share in shares:
         rng, values = as_generator(random_state), []
         for _ in range(n_repeats):
@@ -56,8 +70,8 @@ def share_curve(embedding, mapping, X, shares, *, n_repeats=3, random_state=0):
             seconds = perf_counter() - start
             few, some = slice(MOST_ROWS), new[:MOST_ROWS]
             values.append((q_local(X[fitted[few]], Y[few]), q_local(X[some], Z[few]), seconds))
-        found.append(Share(share, *map(float, np.mean(values, axis=0))))
-    return found
+        curve.append(Share(share, *map(float, np.mean(values, axis=0))))
+    return curve
 
 
 class OutOfSampleDisplay:
@@ -108,8 +122,8 @@ class OutOfSampleDisplay:
             curves |= {f"{name}, fitted": sampled_curve(fitted, Y), f"{name}, new": sampled_curve(new, Z)}
             affinities = affinities or {"fitted": affinity_distribution(Y)[0], "new": affinity_distribution(Z)[0]}
         first = next(iter(embeddings.values()))
-        found = share_curve(first, mapping, X, shares, n_repeats=n_repeats, random_state=random_state)
-        return cls(curves, found, affinities)
+        by_share = share_curve(first, mapping, X, shares, n_repeats=n_repeats, random_state=random_state)
+        return cls(curves, by_share, affinities)
 
     def plot(self) -> OutOfSampleDisplay:
         """All three pictures side by side."""
@@ -119,7 +133,7 @@ class OutOfSampleDisplay:
         return self
 
     def plot_curves(self, ax: Any = None) -> OutOfSampleDisplay:
-        """Q_M(k) of fitted (lines) and new rows (dashes), a colour an embedding (Fig. 1)."""
+        """Q_M(k) of fitted (lines) and new rows (dashes), a colour per embedding (Fig. 1)."""
         ax = self._axes(ax)
         colors: dict[str, Any] = {}
         for name, curve in self.curves.items():

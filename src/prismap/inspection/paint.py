@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from prismap.inspection.surface import Grid
+if TYPE_CHECKING:
+    from prismap.inspection.surface import Grid
 
-#: Colours by number of classes, those of the page (Okabe and Ito 2008; Petroff 2021): readers of all kinds of colour
-#: vision tell them apart.
+#: Colours by number of classes, those of the page (Okabe and Ito 2008; Petroff 2021): they differ for readers
+#: with all kinds of colour vision.
 OKABE_ITO = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#c9b400", "#5b5b7a")
 PETROFF = (
     "#3f90da", "#ffa90e", "#bd1f01", "#2f9e78", "#832db6", "#a96b59", "#e76300", "#b9ac70", "#4b5d8a", "#7fd0d3",
@@ -25,23 +28,29 @@ FAR_GREY = (226, 228, 232)
 
 
 def class_palette(n_classes):
-    """A colour a class as "#rrggbb"; beyond ten, hues at the golden angle in three lightnesses (OKLCH)."""
+    """A colour per class as "#rrggbb"; beyond ten, hues at the golden angle in three lightnesses (OKLCH)."""
     for palette in (OKABE_ITO, PETROFF):
         if n_classes <= len(palette):
             return list(palette[:n_classes])
     return [to_hex(oklch((0.58, 0.72, 0.44)[i % 3], 0.14, (i * 137.508 + 20) % 360)) for i in range(n_classes)]
 
 
-def paint(grid: Grid, kind: str, *, scale, n_classes: int = 0, opaque: bool = True) -> np.ndarray:
-    """The picture as RGBA bytes, line 0 at the lowest y; opaque on white, or see-through for any background.
+def paint_classes(grid: Grid, n_classes: int, full: float, *, opaque: bool = True) -> np.ndarray:
+    """The picture of a classifier as RGBA bytes, line 0 at the lowest y; `full` is the certainty with the full colour.
 
-    `scale`: for classes the certainty that gets the full colour, for output its (low, high) ends.
+    Opaque on white, or see-through for any background.
     """
-    if kind == "class":
-        colours = np.array([from_hex(colour) for colour in class_palette(n_classes)], dtype=np.float64)
-        rgb, depth = colours[grid.value], class_depth(grid, scale)
-    else:
-        rgb, depth = ramp(grid.value, *scale), np.full(grid.value.shape, OUTPUT_DEPTH)
+    colours = np.array([from_hex(colour) for colour in class_palette(n_classes)], dtype=np.float64)
+    return blend(grid, colours[grid.value], class_depth(grid, full), opaque)
+
+
+def paint_output(grid: Grid, low: float, high: float, *, opaque: bool = True) -> np.ndarray:
+    """The picture of a regressor, with the ends of its scale; otherwise as `paint_classes`."""
+    return blend(grid, ramp(grid.value, low, high), np.full(grid.value.shape, OUTPUT_DEPTH), opaque)
+
+
+def blend(grid: Grid, rgb: np.ndarray, depth: np.ndarray, opaque: bool) -> np.ndarray:
+    """Colours of some depth on white, places far from the data greyed; or see-through by their depth."""
     depth = np.where(grid.far, FAR, depth)[..., None]
     if not opaque:
         return np.concatenate([rgb, 255 * depth], axis=-1).round().astype(np.uint8)

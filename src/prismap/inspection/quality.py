@@ -7,7 +7,8 @@ from typing import Any
 
 from prismap._optional import import_extra
 from prismap.exceptions import InputError
-from prismap.quality import RankCurve, r_nx
+from prismap.quality import r_nx
+from prismap.quality.estimates import RankCurve
 
 LABELS = {"q_nx": "$Q_{NX}(k)$", "r_nx": "$R_{NX}(k)$"}
 
@@ -22,7 +23,7 @@ class QualityDisplay:
     Attributes
     ----------
     ax_, figure_ : where the last `plot` drew
-    lines_ : its lines, one a curve
+    lines_ : its lines, one per curve
 
     See Also
     --------
@@ -33,8 +34,8 @@ class QualityDisplay:
         self.curves = dict(curves)
         kinds = {curve.kind for curve in self.curves.values()}
         if len(kinds) != 1:
-            found = ", ".join(sorted(kinds)) or "none"
-            raise InputError(f"curves must be of one kind (all from r_nx, or all from q_nx); got {found}.")
+            names = ", ".join(sorted(kinds)) or "none"
+            raise InputError(f"curves must be of one kind (all from r_nx, or all from q_nx); got {names}.")
         self.kind = kinds.pop()
 
     @classmethod

@@ -1,37 +1,30 @@
-"""What a trained model says of rows: labels and certainty of any classifier, output of any regressor (thesis 3.4)."""
+"""A trained model as one function of rows (Schulz 2017, sec. 3.4), and as what a map knows about the target."""
 
 from __future__ import annotations
 
-import copy
 import importlib.util
 import warnings
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import is_classifier, is_regressor
-from sklearn.pipeline import Pipeline
-from sklearn.svm import SVC, NuSVC
+from sklearn.base import BaseEstimator
+from sklearn.utils.metaestimators import available_if
 
 from prismap._optional import import_extra
-from prismap._validation import missing_mask, refuse_other_columns
+from prismap._validation import refuse_other_columns
 from prismap.exceptions import InputError
+from prismap.inspection.certainty import class_scores
+from prismap.inspection.tasks import Answer, task_of
+from prismap.metrics.posteriors.gradients import has_gradient, log_gradients
 from prismap.metrics.posteriors.models import model_name
-from prismap.metrics.target import guess_target
 
 #: Rows that the model is asked for at a time.
 BATCH_ROWS = 20_000
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a model says of some rows: `value` (codes of classes, or real output) and `certainty` (None: unknown)."""
-
-    value: np.ndarray
-    certainty: np.ndarray | None = None
+#: Probability of the label that a model gives without saying how sure it is.
+LABEL_PROBABILITY = 0.9
 
 
 class Responder:
@@ -47,23 +40,27 @@ class Responder:
 
     Attributes
     ----------
-    kind : "class" or "real".
-    classes : the labels, sorted; empty for a regressor.
+    task : `Classification` or `Regression`.
     frame, as_given : functions that give an array of rows the form the model takes, or the form of X.
     """
 
     def __init__(self, model: Any, X: Any, y: Any = None):
-        if not callable(getattr(model, "predict", None)):
-            raise InputError(f"model must be a trained classifier or regressor with predict; got {model_name(model)}.")
-        self.model = model
+        self.model = check_model(model)
         check_columns(model, X)
         self.as_given = frame_maker(X)
         self.frame = frame_for(model, X)
-        predicted = self._predict(dense(X))
-        self.kind = kind_of(model, predicted, y)
-        self.classes = classes_of(model, predicted, y) if self.kind == "class" else np.empty(0)
+        self.task = task_of(model, self._predict(dense(X)), y)
 
-    def __call__(self, rows: np.ndarray) -> Answer:
+    @property
+    def has_gradient(self) -> bool:
+        """Whether the derivatives of its probabilities are known."""
+        return self.task.has_classes and has_gradient(self.model)
+
+    def rows(self, X: Any) -> Any:
+        """Rows as the responder takes them."""
+        return np.asarray(X, dtype=np.float64)
+
+    def __call__(self, rows: Any) -> Answer:
         """The model's answer on rows, asked in batches."""
         batches = [rows[start : start + BATCH_ROWS] for start in range(0, len(rows), BATCH_ROWS)]
         answers = [self._ask(batch) for batch in batches]
@@ -73,32 +70,15 @@ class Responder:
             None if any(one is None for one in sure) else np.concatenate(sure),
         )
 
-    def encode(self, labels: Any) -> np.ndarray:
-        """Codes of labels among `classes`; -1 where there is none (None, NaN, or -1 that is no class)."""
-        labels = np.asarray(labels)
-        codes = np.full(len(labels), -1, dtype=np.intp)
-        known = ~missing_mask(labels)
-        found = labels[known].astype(self.classes.dtype)
-        place = np.minimum(np.searchsorted(self.classes, found), len(self.classes) - 1)
-        codes[known] = np.where(self.classes[place] == found, place, -1)
-        return codes
-
-    def ask(self, question: Any, rows: np.ndarray) -> Any:
-        """``question(self, rows as the model takes them)``, its failures told like all others."""
+    def ask(self, question: Any, rows: Any) -> Any:
+        """``question(self, rows as the model takes them)``, its failures as `InputError`."""
         with self._failures():
             return question(self, self.frame(rows))
 
     def _ask(self, rows):
         values = self._predict(rows)
-        if self.kind == "real":
-            values = np.asarray(values, dtype=np.float64)
-            if not np.isfinite(values).all():
-                raise InputError(f"model {model_name(self.model)} predicts {int((~np.isfinite(values)).sum())} values "
-                                 "that are not finite; a picture cannot show them.")  # fmt: skip
-            return Answer(values)
         with self._failures():
-            sure = certainty(self.model, self.frame(rows), values)
-        return Answer(self.encode(values), sure)
+            return self.task.answer(self.model, self.frame(rows), values)
 
     def _predict(self, rows):
         with self._failures():
@@ -114,7 +94,7 @@ class Responder:
 
     @contextmanager
     def _failures(self):
-        """What the model raises becomes an `InputError` that says so; what it says of names was checked before."""
+        """What the model raises becomes an `InputError`; its warnings about names of columns were checked before."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="X (does not have valid|has) feature names", category=UserWarning)
             try:
@@ -128,96 +108,92 @@ class Responder:
                 ) from error
 
 
-def kind_of(model: Any, predicted: np.ndarray, y: Any = None) -> str:
-    """ "class" or "real": what scikit-learn says of the model, else what its answers look like."""
-    if is_classifier(model) or (not is_regressor(model) and hasattr(model, "classes_")):
-        return "class"
-    if is_regressor(model):
-        return "real"
-    return guess_target(predicted if y is None else np.asarray(y))
+class ObjectResponder(Responder):
+    """A trained model that takes a list of objects."""
+
+    has_gradient = False
+
+    def __init__(self, model: Any, objects: list[Any], y: Any = None):
+        self.model = check_model(model)
+        self.frame = self.as_given = list
+        self.task = task_of(model, self._predict(objects), y)
+
+    def rows(self, X: Any) -> Any:
+        """Objects as they are."""
+        return X
+
+
+class ModelPosterior(BaseEstimator):
+    """Probabilities (or output) of a trained model, for ``FisherMetric(posterior=...)``; stays itself when cloned.
+
+    Models without ``predict_proba`` get probabilities from what they have: ``softmax`` of their decision values, for a
+    support vector machine of each class's smallest one-versus-one margin, else most of the mass on the label.
+    """
+
+    def __init__(self, responder: Responder):
+        self.responder = responder
+
+    @property
+    def classes_(self):
+        """The labels."""
+        return self.responder.task.classes
+
+    def predict(self, X):
+        """Labels or output."""
+        return self.responder.task.decode(self.responder(self.responder.rows(X)).value)
+
+    @available_if(lambda self: self.responder.task.has_classes)
+    def predict_proba(self, X):
+        """Probability of each of `classes_`."""
+        return self.responder.ask(probabilities, self.responder.rows(X))
+
+    @available_if(lambda self: self.responder.has_gradient)
+    def predict_log_proba_gradient(self, X):
+        """The derivatives of the log-probabilities, (n, n_classes, n_features); a class of y alone has none."""
+        X, responder = self.responder.rows(X), self.responder
+        S = np.zeros((len(X), len(self.classes_), X.shape[1]))
+        gradients = responder.ask(lambda own, _: log_gradients(own.model, X), X)
+        S[:, responder.task.encode(responder.model.classes_)] = gradients
+        return S
+
+    def __sklearn_clone__(self):
+        return self
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+
+def probabilities(responder: Responder, rows: Any) -> np.ndarray:
+    """Probabilities of the responder's classes on rows in the form its model takes."""
+    model, task = responder.model, responder.task
+    labels = np.asarray(model.predict(rows))
+    P = np.zeros((len(labels), len(task.classes)))
+    scores = class_scores(model, rows)
+    if scores is None:
+        P[:] = (1 - LABEL_PROBABILITY) / (len(task.classes) - 1)
+        P[np.arange(len(labels)), task.encode(labels)] = LABEL_PROBABILITY
+    else:
+        P[:, task.encode(model.classes_)] = scores
+    return P
+
+
+def check_model(model: Any) -> Any:
+    """A model must predict."""
+    if not callable(getattr(model, "predict", None)):
+        raise InputError(f"model must be a trained classifier or regressor with predict; got {model_name(model)}.")
+    return model
 
 
 def check_columns(model: Any, X: Any) -> None:
     """Refuse rows with other columns than the model was trained on."""
     refuse_other_columns(X, getattr(model, "feature_names_in_", None))
     expected = getattr(model, "n_features_in_", None)
-    found = np.shape(X)[1]
-    if expected is not None and expected != found:
+    n_columns = np.shape(X)[1]
+    if expected is not None and expected != n_columns:
         raise InputError(
-            f"model {model_name(model)} was trained on {expected} columns and X has {found}: pass the rows the model "
-            "knows, for instance those it was trained on."
+            f"model {model_name(model)} was trained on {expected} columns and X has {n_columns}: pass the rows the "
+            "model knows, for instance those it was trained on."
         )
-
-
-def certainty(model: Any, rows: Any, labels: np.ndarray) -> np.ndarray | None:
-    """How far each row is from the nearest boundary, in the model's own terms; None for a model that only labels.
-
-    0 at a boundary, larger away from it; `labels` are what the model predicts. For a support vector machine it is the
-    smallest margin among the one-versus-one machines of the row's class (thesis 3.5), otherwise the gap between the
-    largest and the second largest probability or decision value, |value| for two classes.
-    """
-    margins = pair_margins(model, rows)
-    if margins is not None:
-        return smallest_margin(margins, np.searchsorted(model.classes_, labels)) if margins.ndim == 2 else abs(margins)
-    for name in ("predict_proba", "decision_function"):
-        if callable(getattr(model, name, None)):
-            values = np.asarray(getattr(model, name)(rows), dtype=np.float64)
-            if values.ndim == 1 or values.shape[1] == 1:
-                return np.abs(values.ravel())
-            top = np.partition(values, -2, axis=1)[:, -2:]
-            return top[:, 1] - top[:, 0]
-    return None
-
-
-def pair_margins(model: Any, rows: Any) -> np.ndarray | None:
-    """Values of the one-versus-one machines of an SVC, (n,) or (n, pairs), also inside pipelines and searches."""
-    if hasattr(model, "best_estimator_"):
-        return pair_margins(model.best_estimator_, rows)
-    if isinstance(model, Pipeline):
-        if not isinstance(getattr(model[-1], "best_estimator_", model[-1]), (SVC, NuSVC, Pipeline)):
-            return None
-        return pair_margins(model[-1], model[:-1].transform(rows) if len(model) > 1 else rows)
-    if not isinstance(model, (SVC, NuSVC)):
-        return None
-    machine = copy.copy(model)  # the fitted arrays are shared, the user's object keeps its settings
-    machine.decision_function_shape, machine.break_ties = "ovo", False
-    return np.asarray(machine.decision_function(rows), dtype=np.float64)
-
-
-def smallest_margin(margins: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """min_j of the value that the machine "own class against j" gives to the own class, 0 where one is lost.
-
-    `margins` has a column for each pair of classes in the order (0, 1), (0, 2), ..., positive for the first.
-    """
-    n_classes = int((1 + np.sqrt(1 + 8 * margins.shape[1])) / 2)
-    first, second = np.triu_indices(n_classes, 1)
-    own = np.where(codes[:, None] == first, margins, np.where(codes[:, None] == second, -margins, np.inf))
-    return np.maximum(own.min(axis=1), 0.0)
-
-
-def classes_of(model, predicted, y):
-    """Every label of model and y, sorted; they must be of one kind."""
-    known = np.asarray(getattr(model, "classes_", np.unique(predicted)))
-    if len(known) < 2:
-        raise InputError(
-            f"model {model_name(model)} knows one class only ({str(known[0])!r}): there is no boundary to show. Train "
-            "it on rows of at least two classes."
-        )
-    if y is None:
-        return known
-    labels = np.asarray(y)
-    labels = labels[~missing_mask(labels)]
-    if labels.dtype.kind == "O" and known.dtype.kind in "UO":
-        labels, known = labels.astype(str), known.astype(str)
-    if labels.dtype.kind in "if" and -1 not in known:
-        labels = labels[labels != -1]
-    if not np.isin(labels, known).any():
-        shown = ", ".join(str(value) for value in known[:4]), ", ".join(str(v) for v in np.unique(labels)[:4])
-        raise InputError(
-            f"model {model_name(model)} says {shown[0]}, ... and y holds {shown[1]}, ...: they share no label. Pass y "
-            "as the model was given it."
-        )
-    return np.unique(np.concatenate([known, labels]))
 
 
 def dense(X):

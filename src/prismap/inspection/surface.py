@@ -1,6 +1,7 @@
-"""A map turned round: a grid of the plane, the rows that lie behind its places, and what a model says of them.
+"""A grid of the plane, the rows that lie behind its places, and what a model says of them.
 
-``place z -> row pi^-1(z) -> f(pi^-1(z))`` (thesis 3.4.2). The rows behind a plane form a surface in the data space.
+``place z -> row pi^-1(z) -> f(pi^-1(z))`` (Schulz 2017, sec. 3.4.2). The rows behind a plane form a surface in the data
+space.
 """
 
 from __future__ import annotations
@@ -11,15 +12,10 @@ from typing import Any
 import numpy as np
 from scipy import ndimage
 from scipy.spatial import cKDTree
-from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
 
 from prismap._brief import Brief
 from prismap.exceptions import InputError
-from prismap.inspection.kernel_inverse import kernel_inverse
-from prismap.inspection.local_surface import LocalSurface
-from prismap.inspection.responses import Answer
-from prismap.map import PrisMap
+from prismap.inspection.tasks import Answer
 
 #: The grid reaches this share of the plane's width beyond the rows.
 MARGIN = 0.06
@@ -103,22 +99,6 @@ def make_grid(inverse: Any, responder: Any, positions: np.ndarray, resolution: i
     )  # fmt: skip
 
 
-def inverse_of(fitted: Any, positions: np.ndarray, rows: np.ndarray, inverse: Any = "auto") -> Any:
-    """The way from places to rows, as a function.
-
-    "auto" is the map's own (PCA, SOM, GTM have one), or the surface of means through the rows: a `PrisMap` learns its
-    inverse from the same pairs, for smooth reconstructions; the means are nearer to rows left out and do not
-    extrapolate (docs/methods/model_view.md). "local" is always the surface of means, "kernel" the published inverse,
-    and an `InverseMap` is fitted to the pairs.
-    """
-    own = fitted.steps[-1][1] if isinstance(fitted, Pipeline) else fitted
-    if inverse == "kernel" or isinstance(inverse, BaseEstimator):
-        return kernel_inverse(fitted, positions, rows, None if isinstance(inverse, str) else inverse)
-    if inverse == "local" or isinstance(own, PrisMap) or not callable(getattr(fitted, "inverse_transform", None)):
-        return LocalSurface(positions, rows).transform
-    return fitted.inverse_transform
-
-
 def positions_of(fitted: Any, X: Any) -> np.ndarray:
     """Places of rows on a fitted map, which must have two dimensions."""
     positions = np.asarray(fitted.transform(X), dtype=np.float64)
@@ -136,8 +116,8 @@ def region_codes(grid: Grid, positions: np.ndarray) -> np.ndarray:
     labels = np.zeros(level.shape, dtype=np.intp)
     n_labels = 0
     for value in np.unique(level):
-        found, count = ndimage.label((level == value) & ~grid.far)
-        labels[found > 0] = found[found > 0] + n_labels
+        parts, count = ndimage.label((level == value) & ~grid.far)
+        labels[parts > 0] = parts[parts > 0] + n_labels
         n_labels += count
     own = labels[grid.cells(positions)]
     sizes = np.bincount(own, minlength=n_labels + 1)

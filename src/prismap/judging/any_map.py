@@ -9,40 +9,24 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from prismap._random import as_generator, as_seed
 from prismap.exceptions import InputError, PrismapWarning
+from prismap.judging.budget import FULL_SHARE, effort_of
 from prismap.judging.circular import circularity, clusterer_of
 from prismap.judging.inputs import as_coordinates, as_rows, as_target, refuse_other_rows
-from prismap.judging.makers import maker_of, makes_maps
-from prismap.judging.refits import Refits, refit
-from prismap.judging.trust import trust_of
-from prismap.map import PrisMap
-from prismap.map.effort import effort_of
-from prismap.map.scores import Judged, map_overlaps, score_cases
-from prismap.map.twins import permute_known
-from prismap.metrics.target import known_targets
-from prismap.quality import (
-    Estimate,
-    MapClusters,
-    MapReport,
-    alignment_measure,
-    current_versions,
-    judge_clusters,
-    local_quality,
-    map_measures,
-    r_nx,
-    rare_classes,
-)
+from prismap.judging.judge import Judgement, Subject, judge_subject
+from prismap.judging.makers import EstimatorMethod, FunctionMethod, OtherMade, OtherMaker, makes_maps, method_of
+from prismap.judging.trust import trust_in_own_rows
+from prismap.quality import MapReport
+from prismap.target import ClassTarget, Target
 
 #: Share of rows that lie exactly where another one does, from which on the report says so.
 MANY_DUPLICATES = 0.1
-#: Permutations of labels on a map that is not made again: they cost next to nothing.
-N_PERMUTED = 20
-NEIGHBORS = 10
-#: Rows up to which it is told how many neighbours stay in another run: that takes all distances.
-MOST_STEADY_ROWS = 10_000
+#: A full verdict takes some eighteen runs of a method, of which two have been made when it is asked how long they take.
+RUNS, RUNS_MADE = 18, 2
 
 
 def judge(
@@ -146,148 +130,114 @@ def judge_and_map(
     >>> Y.shape
     (30, 2)
     """
-    if isinstance(subject, PrisMap):
+    if reports_itself(subject):
         model = subject if X is None else clone(subject).fit(X, y)
-        report = _judge_prismap(model, labels_from, n_permutations, budget, callback)
-        trust = model.trust_ if X is not None and model.knows_trust() else None
-        return report if trust is None else replace(report, row_trust=trust), model.positions()
+        report = model.report(n_permutations=n_permutations, budget=budget, callback=callback)
+        if labels_from is not None:
+            report = replace(report, circular=circularity_of(model, labels_from))
+        if X is not None and report.trust is not None:
+            report = replace(report, row_trust=model.trust_)
+        return report, model.positions()
     start, seed = perf_counter(), as_seed(random_state)
-    rng = as_generator(seed)
-    method = maker_of(subject, supervised=supervised) if makes_maps(subject) else None
+    method = method_of(subject, supervised=supervised) if makes_maps(subject) else None
     if X is None:
         raise InputError(
             "judge needs the data beside the method: judge(method, X, y)." if method is not None
             else "judge needs the coordinates beside the data: judge(X, Y, y)."
         )  # fmt: skip
-    effort_of("full" if budget is None else budget, 0.0)  # refuses what is no budget
+    budget = "full" if budget is None else budget
+    effort_of(budget, 0.0)  # refuses what is no budget before anything is run
     refuse_other_rows(*((("X", X),) if method is not None else (("X", subject), ("Y", X))), ("y", y))
     rows = as_rows(X if method is not None else subject)
-    kind, codes, classes = as_target(y, len(rows), target, rows if metric != "precomputed" else None)
+    made_target = as_target(y, len(rows), target, rows if metric != "precomputed" else None)
     if method is None:
-        report, made = _of_coordinates(rows, as_coordinates(X, len(rows)), kind, codes, classes, rng), None
+        judged = of_coordinates(rows, as_coordinates(X, len(rows)), made_target, metric, seed)
     else:
-        if metric == "precomputed":
-            raise InputError(
-                "metric='precomputed' is for coordinates, judge(D, Y, y); a method needs rows of features."
-            )
-        made = refit(method, rows, kind, codes, seed, n_permutations, metric, callback, budget or "full")
-        report = _of_method(made, kind, codes, classes)
-    Y = as_coordinates(X, len(rows)) if made is None else made.map.positions
-    measures, arranged = map_measures(rows, Y, codes if kind == "class" else None, metric=metric, random_state=seed)
-    if kind != "none" and metric == "euclidean":
-        measures = {**measures, **alignment_measure(rows, Y, codes, random_state=seed)}
-    notes, alarms = remarks_on(Y, made)
-    trust = trust_of(rows, Y, kind, codes, made, metric)
-    report = replace(
-        report, structure=structure_of(rows, Y, made, metric, seed), arrangement=arranged,
-        measures={**measures, **steadiness(Y, made)}, seed=seed, versions=current_versions(),
-        notes=notes, warnings=alarms, clusters=clusters_of(Y, made, kind, codes, classes, seed),
-        trust=None if trust is None else trust.rule, row_trust=trust,
-    )  # fmt: skip
+        judged = of_method(method, rows, made_target, metric, seed)
+    judgement = judge_subject(judged, budget=budget, n_permutations=n_permutations, callback=callback)
+    report, Y = with_trust(judgement, judged), judged.made.positions
+    if judged.maker is not None:
+        report = replace(report, notes=(*judged.maker.notes, *report.notes), limits=judged.maker.limits)
     if labels_from is not None:
-        if kind != "class":
+        if not isinstance(made_target, ClassTarget):
             raise InputError("labels_from is for classes that a clustering made; y holds none.")
-        cluster = clusterer_of(labels_from, len(classes), seed)
-        report = replace(report, circular=_circular(rows, Y, codes, cluster, method, seed, rng))
+        report = replace(report, circular=circular_labels(rows, Y, made_target, labels_from, method, seed))
     return replace(report, times={"judging": perf_counter() - start}), Y
 
 
-def _judge_prismap(
-    model: PrisMap, labels_from: Any, n_permutations: int | None, budget: Any, callback: Any
-) -> MapReport:
-    report = model.report(n_permutations=n_permutations, budget=budget, callback=callback)
-    if labels_from is None:
-        return report
-    if model.target_ != "class":
-        raise InputError("labels_from is for classes that a clustering made; the map has none.")
-    rows = model.fitted_rows()
-    if model.parts_.data.is_matrix or sp.issparse(rows):
-        raise InputError("labels_from needs rows of features: columns of a matrix cannot be permuted.")
-    cluster = clusterer_of(labels_from, len(model.classes_), model.seed_)
-    method, codes = maker_of(clone(model)), model.fitted_target()
-    rng = as_generator(model.seed_)
-    return replace(report, circular=_circular(rows, model.embedding_, codes, cluster, method, model.seed_, rng))
+def reports_itself(subject: Any) -> bool:
+    """Whether something is a map that can be judged by its own report: a `PrisMap`."""
+    return hasattr(subject, "report") and hasattr(subject, "from_table")
 
 
-def _of_coordinates(rows, Y, kind, codes, classes, rng) -> MapReport:
-    """Coordinates alone: rows are judged by the other rows on this map."""
+def of_coordinates(
+    rows: NDArray[np.float64], Y: NDArray[np.float64], target: Target, metric: Any, seed: int
+) -> Subject:
+    """Coordinates that exist already."""
     limits = [
         "whether the method invents structure, and whether new samples would go where they belong, because it cannot "
         "be run again: judge(method, X, y) can tell."
     ]
-    if kind == "none":
+    notes: tuple[str, ...] = ("The trust in single rows was learnt from the rows of the map themselves.",)
+    if not target.exists:
         limits.append("how far single rows can be trusted: that takes a target, or the method that made the map.")
-        return MapReport(target="none", n_fitted=len(Y), judged="in-sample", depth="coordinates", limits=tuple(limits))
-    known = known_targets(codes)
-    case = [Judged(Y[known], codes[known])]
-    shuffled = [Judged(Y[known], permute_known(codes[known], rng)) for _ in range(N_PERMUTED)]
-    scores, n_judged = score_cases(kind, None, codes, [], (case, None, shuffled), folded=False)
-    return MapReport(
-        target=kind, n_fitted=len(Y), n_judged=n_judged, judged="in-sample", scores=scores, depth="coordinates",
-        limits=tuple(limits), **_class_findings(kind, case, classes),
+    return Subject(
+        OtherMade(Y, rows, metric), target, None, seed, {"data": (rows, metric)},
+        rows if metric == "euclidean" else None,
+        facts={"limits": tuple(limits), "notes": notes, "warnings": alarms_of(Y)},
     )  # fmt: skip
 
 
-def _of_method(made: Refits, kind, codes, classes) -> MapReport:
-    """A method that was run again."""
-    n = len(made.map.positions)
-    if kind == "none":
-        return MapReport(target="none", n_fitted=n, limits=made.limits, budget=made.budget)
-    scores, n_judged = score_cases(kind, made.map.positions, codes, made.permuted, made.cases, folded=made.folded)
-    return MapReport(
-        target=kind, n_fitted=n, n_judged=n_judged, judged="cross-validation", scores=scores, limits=made.limits,
-        budget=made.budget, **_class_findings(kind, made.cases[0], classes),
-    )  # fmt: skip
-
-
-def _class_findings(kind, placed, classes) -> dict[str, Any]:
-    """Overlaps and rare classes."""
-    if kind != "class":
-        return {}
-    rare = rare_classes(np.concatenate([p.target for p in placed]))
-    return {"overlaps": map_overlaps(placed, classes), "rare": tuple(str(classes[code]) for code in rare)}
-
-
-def _circular(rows, Y, codes, cluster, method, seed, rng):
-    make = None if method is None else lambda X, labels: method.make(X, labels, seed).positions
+def of_method(
+    method: EstimatorMethod | FunctionMethod, rows: NDArray[np.float64], target: Target, metric: Any, seed: int
+) -> Subject:
+    """The map of a method that can be run again."""
+    if metric == "precomputed":
+        raise InputError("metric='precomputed' is for coordinates, judge(D, Y, y); a method needs rows of features.")
+    start = perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrismapWarning)
-        return circularity(np.asarray(rows), codes, cluster, rng, positions=Y, make=make)
+        maker = OtherMaker(method, rows, target, metric, seed)
+    seconds = RUNS / RUNS_MADE / FULL_SHARE * (perf_counter() - start)
+    return Subject(
+        maker.map, target, maker, seed, {"data": (rows, metric)}, rows if metric == "euclidean" else None, seconds,
+        facts={"warnings": alarms_of(maker.map.positions)},
+    )  # fmt: skip
 
 
-def structure_of(rows: Any, Y: np.ndarray, made: Refits | None, metric: Any, seed: int) -> dict[str, Any]:
-    """Neighbourhood preservation of the map and of the one without a target."""
-    curves = {"map against data": r_nx(rows, Y, metric=metric, random_state=seed)}
-    if made is not None and made.plain is not None:
-        plain = made.plain.positions
-        curves["unsupervised map against data"] = r_nx(rows, plain, metric=metric, random_state=seed)
-    return curves
-
-
-def steadiness(Y: np.ndarray, made: Refits | None) -> dict[str, Estimate]:
-    """The share of a row's ten neighbours that it keeps in another run."""
-    k = min(NEIGHBORS, len(Y) - 2)
-    if made is None or made.again is None or k < 1 or len(Y) > MOST_STEADY_ROWS:
-        return {}
-    kept = local_quality(Y, made.again.positions, n_neighbors=k)
-    return {"neighbours kept in another run": Estimate.over_rows(kept)}
-
-
-def clusters_of(Y: np.ndarray, made: Refits | None, kind: str, codes: Any, classes: Any, seed: int) -> MapClusters:
-    """The clusters of the map, in the runs there were and against the map of one Gaussian."""
-    names = [None if code < 0 else str(classes[code]) for code in codes] if kind == "class" else None
-    runs, nulls = ((), ()) if made is None else (made.runs, [null.positions for _, null in made.nulls])
-    return judge_clusters(Y, runs, nulls=nulls, names=names, random_state=seed)
-
-
-def remarks_on(Y: np.ndarray, made: Refits | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Notes on how the map was judged, and warnings about its coordinates."""
-    notes = (
-        ("The trust in single rows was learnt from the rows of the map themselves.",) if made is None else made.notes
-    )
+def alarms_of(Y: NDArray[np.float64]) -> tuple[str, ...]:
+    """Warnings about coordinates."""
     shared = len(Y) - len(np.unique(Y, axis=0))
     if shared <= MANY_DUPLICATES * len(Y):
-        return notes, ()
-    return notes, (
-        f"{shared} of {len(Y)} rows lie exactly where another row does; rows at one place share their votes.",
-    )
+        return ()
+    return (f"{shared} of {len(Y)} rows lie exactly where another row does; rows at one place share their votes.",)
+
+
+def with_trust(judgement: Judgement, subject: Subject) -> MapReport:
+    """The report with the trust in each row of the map."""
+    report, comparison = judgement.report, judgement.comparison
+    if report.trust is None or comparison is None:
+        return report
+    plain = comparison.plain if subject.maker is not None and subject.maker.compares_plain else None
+    trust = trust_in_own_rows(subject.made, report.trust, subject.target, plain, comparison.runs)
+    return replace(report, row_trust=trust)
+
+
+def circularity_of(model: Any, labels_from: Any) -> Any:
+    """What clustering explains of the separation on the map of a `PrisMap`."""
+    fitted = model.map_
+    if not isinstance(fitted.target, ClassTarget):
+        raise InputError("labels_from is for classes that a clustering made; the map has none.")
+    if fitted.data.is_matrix or sp.issparse(fitted.rows):
+        raise InputError("labels_from needs rows of features: columns of a matrix cannot be permuted.")
+    method = method_of(clone(model))
+    return circular_labels(fitted.rows, fitted.positions, fitted.target, labels_from, method, fitted.seed)
+
+
+def circular_labels(rows: Any, Y: Any, target: ClassTarget, labels_from: Any, method: Any, seed: int) -> Any:
+    """What clustering explains of the separation of labels."""
+    cluster = clusterer_of(labels_from, len(target.classes), seed)
+    make = None if method is None else lambda X, labels: method.make(X, labels, seed)[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrismapWarning)
+        return circularity(np.asarray(rows), target.values, cluster, as_generator(seed), positions=Y, make=make)

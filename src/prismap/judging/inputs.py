@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from prismap._validation import check_target_length, encode_classes, explain_bad_values, missing_mask, refuse_tables
+from prismap._validation import check_target_length, explain_bad_values, missing_mask, refuse_tables
 from prismap.exceptions import InputError
-from prismap.metrics.target import known_targets, resolve_target
+from prismap.target import ClassTarget, NoTarget, Target, make_target
 
 FEWEST_ROWS, FEWEST_LABELS = 5, 10
 TARGETS = ("auto", "class", "real", "none")
@@ -75,33 +75,40 @@ def as_coordinates(Y: Any, n_rows: int) -> NDArray[np.float64]:
     return Y
 
 
-def as_target(y: Any, n_rows: int, target: str, rows: Any) -> tuple[str, Any, Any]:
-    """("class", codes, classes), ("real", values, None) or ("none", None, None)."""
-    if target not in TARGETS:
-        raise InputError(f"target must be one of {', '.join(TARGETS)}; got {target!r}.")
-    if y is None or target == "none":
-        return "none", None, None
+def as_target(y: Any, n_rows: int, kind: str, rows: Any) -> Target:
+    """The target of judged rows, of which there must be enough to judge by."""
+    if kind not in TARGETS:
+        raise InputError(f"target must be one of {', '.join(TARGETS)}; got {kind!r}.")
+    if y is None or kind == "none":
+        return NoTarget.of(n_rows)
+    if isinstance(y, Target):
+        return make_target(y, n_rows)
     if np.ndim(y) == 1 and len(y) != n_rows:
         raise InputError(f"y has {len(y)} entries for {n_rows} rows: they must be equal in number.")
-    if np.ndim(y) == 2 and np.shape(y)[1] > 1 and np.asarray(y).dtype.kind not in "biuf":
-        raise InputError(f"y has {np.shape(y)[1]} columns, and not of numbers: judge one of them at a time.")
-    kind, values = resolve_target(y, n_rows, target, X=rows)
-    if kind == "real":
-        return kind, values, None
-    known = values[~missing_mask(values)]
-    if len(found := set(known.tolist())) < 2:
-        what = f"one class ({next(iter(found))!s}) only" if found else "no label"
+    if np.ndim(y) == 2 and np.shape(y)[1] > 1:
+        if np.asarray(y).dtype.kind not in "biuf":
+            raise InputError(f"y has {np.shape(y)[1]} columns, and not of numbers: judge one of them at a time.")
+        kind = "real" if kind == "auto" else kind
+    known = set() if kind == "real" else set(known_labels(y, n_rows))
+    if kind in ("auto", "class") and len(known) < 2:
+        what = f"one class ({next(iter(known))!s}) only" if known else "no label"
         raise InputError(
             f"y holds {what}, so there is nothing to tell apart. Use target='none' to judge structure alone."
         )
-    classes, codes = encode_classes(check_target_length(values, n_rows), n_rows)
-    labelled = int(known_targets(codes).sum())
-    if labelled < FEWEST_LABELS:
+    target = make_target(y, n_rows, kind, X=rows)
+    labelled = int(target.labelled.sum())
+    if isinstance(target, ClassTarget) and labelled < FEWEST_LABELS:
         raise InputError(
             f"y labels {labelled} rows; at least {FEWEST_LABELS} are needed to judge by. "
             "Use target='none' to judge structure alone."
         )
-    return kind, codes, classes
+    return target
+
+
+def known_labels(y: Any, n_rows: int) -> list[Any]:
+    """The labels that are not missing."""
+    values = check_target_length(y, n_rows)
+    return values[~missing_mask(values)].tolist()
 
 
 def refuse_other_rows(*named: tuple[str, Any]) -> None:

@@ -6,9 +6,9 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils._param_validation import Interval
 
 from prismap._optimise import minimize
+from prismap._params import Interval
 from prismap.learners.omega import LinearMapMixin, canonical_omega, first_omega
 from prismap.learners.prototypes import (
     LEARNING,
@@ -138,11 +138,11 @@ class GMLVQ(LinearMapMixin, ClassifierMixin, BaseEstimator):
             return value, np.concatenate([gradient.ravel() for gradient in gradients])
 
         start = np.concatenate([W.ravel(), omega.ravel()])
-        found = minimize(cost, start, max_iter=self.max_iter, tol=self.tol, **LEARNING)
-        self.objective_, self.n_iter_, self.stop_reason_ = found.value, found.n_iter, found.stop_reason
-        omega = canonical_omega(found.x[W.size :].reshape(omega.shape))
+        minimum = minimize(cost, start, max_iter=self.max_iter, tol=self.tol, **LEARNING)
+        self.objective_, self.n_iter_, self.stop_reason_ = minimum.value, minimum.n_iter, minimum.stop_reason
+        omega = canonical_omega(minimum.x[W.size :].reshape(omega.shape))
         self.omega_ = omega / (np.linalg.norm(omega) or 1.0)  # the cost does not depend on the scale
-        self.prototypes_ = found.x[: W.size].reshape(W.shape)
+        self.prototypes_ = minimum.x[: W.size].reshape(W.shape)
         self.prototype_labels_ = self.classes_[labels]
         return self
 

@@ -6,10 +6,10 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._optimise import minimize
+from prismap._params import Interval
 from prismap._validation import check_rows
 from prismap.learners.omega import canonical_omega, first_omega
 from prismap.learners.prototypes import LEARNING, check_labelled_rows, first_prototypes, relative_distances
@@ -141,12 +141,12 @@ class LGMLVQ(ClassifierMixin, BaseEstimator):
             return value, np.concatenate([gradient.ravel() for gradient in gradients])
 
         start = np.concatenate([W.ravel(), omegas.ravel()])
-        found = minimize(cost, start, max_iter=self.max_iter, tol=self.tol, **LEARNING)
-        self.objective_, self.n_iter_, self.stop_reason_ = found.value, found.n_iter, found.stop_reason
-        omegas = np.array([canonical_omega(one) for one in found.x[W.size :].reshape(omegas.shape)])
+        minimum = minimize(cost, start, max_iter=self.max_iter, tol=self.tol, **LEARNING)
+        self.objective_, self.n_iter_, self.stop_reason_ = minimum.value, minimum.n_iter, minimum.stop_reason
+        omegas = np.array([canonical_omega(one) for one in minimum.x[W.size :].reshape(omegas.shape)])
         self.omegas_ = omegas / np.maximum(np.linalg.norm(omegas, axis=(1, 2), keepdims=True), 1e-300)
         self.relevances_ = np.square(self.omegas_).sum(axis=1)
-        self.prototypes_ = found.x[: W.size].reshape(W.shape)
+        self.prototypes_ = minimum.x[: W.size].reshape(W.shape)
         self.prototype_labels_ = self.classes_[labels]
         return self
 

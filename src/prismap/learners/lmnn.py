@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
-from sklearn.utils._param_validation import Interval
 
 from prismap._blocks import row_blocks
 from prismap._optimise import minimize
+from prismap._params import Interval
 from prismap.exceptions import InputError
 from prismap.learners.omega import LinearMapMixin, canonical_omega, first_omega
 from prismap.learners.prototypes import LEARNING, check_labelled_rows, first_prototypes, squared_distances
@@ -27,8 +27,8 @@ def target_neighbors(X, codes, n_neighbors):
         members = np.flatnonzero(codes == c)
         k = min(n_neighbors, len(members) - 1)
         if k:
-            found = NearestNeighbors(n_neighbors=k).fit(X[members]).kneighbors(return_distance=False)
-            targets[members, :k] = members[found]
+            nearest = NearestNeighbors(n_neighbors=k).fit(X[members]).kneighbors(return_distance=False)
+            targets[members, :k] = members[nearest]
     return targets
 
 
@@ -165,9 +165,9 @@ class LMNN(LinearMapMixin, ClassifierMixin, BaseEstimator):
             value, gradient = lmnn_cost(omega, X, codes, targets, self.push, noise)
             return value / len(X), gradient / len(X)
 
-        found = minimize(cost, omega, max_iter=self.max_iter, tol=self.tol, **LEARNING)
-        self.objective_, self.n_iter_, self.stop_reason_ = found.value, found.n_iter, found.stop_reason
-        self.omega_ = canonical_omega(found.x)
+        minimum = minimize(cost, omega, max_iter=self.max_iter, tol=self.tol, **LEARNING)
+        self.objective_, self.n_iter_, self.stop_reason_ = minimum.value, minimum.n_iter, minimum.stop_reason
+        self.omega_ = canonical_omega(minimum.x)
         self.rows_, self.row_codes_ = X, codes
         return self
 

@@ -28,7 +28,7 @@ class LinearMapMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
 
 def first_omega(X, promising, n_components):
-    """The identity, or with fewer components than columns an orthonormal start of that rank; one row a component.
+    """The identity, or with fewer components than columns an orthonormal start of that rank; one row per component.
 
     The directions spanned by the rows of `promising` (differences of prototypes, a regression) come first, then the
     principal directions of what is left. Principal directions alone may hold nothing but noise, and no step out of
@@ -51,7 +51,7 @@ def _directions(A):
 
 
 def canonical_omega(omega):
-    """The one Omega with this Lambda = Omega^T Omega whose rows are eigenvectors, longest first (thesis 4.3.3).
+    """The one Omega with this Lambda = Omega^T Omega whose rows are eigenvectors, longest first (Schulz 2017, 4.3.3).
 
     Omega is determined up to a rotation only; rows scaled with the square roots of the eigenvalues, their largest entry
     positive, make it unique and each row a mapping of its own.

@@ -34,7 +34,7 @@ def check_labelled_rows(estimator, X, y):
 
 
 def first_prototypes(X, codes, n_classes, n_prototypes, random_state):
-    """Class means, or with several prototypes a class the centres of k-means inside it: positions and class codes.
+    """Class means, or with several prototypes per class the centres of k-means inside it: positions and class codes.
 
     A class with fewer distinct rows than prototypes gets one prototype for each.
     """

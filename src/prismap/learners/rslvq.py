@@ -7,10 +7,10 @@ from numbers import Integral, Real
 import numpy as np
 from scipy.special import logsumexp, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._optimise import minimize
+from prismap._params import Interval
 from prismap._validation import check_rows
 from prismap.learners.prototypes import LEARNING, check_labelled_rows, first_prototypes, squared_distances
 
@@ -126,9 +126,9 @@ class RSLVQ(ClassifierMixin, BaseEstimator):
             moved = (moved_to - W) / self.sigma_
             return value + self.penalty * np.vdot(moved, moved) / 2, gradient + self.penalty * moved / self.sigma_
 
-        found = minimize(cost, W, max_iter=self.max_iter, tol=self.tol, **LEARNING)
-        self.objective_, self.n_iter_, self.stop_reason_ = found.value, found.n_iter, found.stop_reason
-        self.prototypes_ = found.x
+        minimum = minimize(cost, W, max_iter=self.max_iter, tol=self.tol, **LEARNING)
+        self.objective_, self.n_iter_, self.stop_reason_ = minimum.value, minimum.n_iter, minimum.stop_reason
+        self.prototypes_ = minimum.x
         self.prototype_labels_ = self.classes_[labels]
         return self
 

@@ -1,6 +1,6 @@
 """The last step of placing on a large map: from landmarks to the fitted rows themselves.
 
-A large map has more islands than its landmarks show, and a smooth map between landmarks falls between them. So a new
+A large map has more clusters than its landmarks show, and a smooth map between landmarks falls between them. So a new
 row finds its nearest fitted rows, and goes to the weighted mean of those that the map shows beside the very nearest
 one. Where the metric has coordinates, these rows are searched (`prismap.metrics.vector_search`), at a cost that hardly
 grows with the map. Where it has none, fitted rows are kept by their nearest landmark, and a new row looks into the

@@ -15,8 +15,17 @@ from numpy.typing import NDArray
 from prismap._blocks import row_blocks
 from prismap._missing import mean_filled, present_in
 from prismap.exceptions import PrismapWarning
-from prismap.relevance.map_groups import Island, explained_islands, map_islands
-from prismap.relevance.single_columns import leaking_columns, screened_columns, target_groups, telling_columns
+from prismap.map.fitted import FittedMap, Given
+from prismap.quality import find_clusters
+from prismap.relevance.columns import (
+    ExplainedCluster,
+    explained_clusters,
+    leaking_columns,
+    screened_columns,
+    target_groups,
+    telling_columns,
+)
+from prismap.target import ClassTarget, Target
 
 #: Spreads that differ by more than this factor decide what a map shows.
 UNEQUAL_SPREADS = 10.0
@@ -28,7 +37,7 @@ SPREAD_BYTES = 32 * 2**20
 #: Labelled rows from which on a class for every second of them is doubtful.
 FEWEST_LABELLED = 20
 #: Columns that are looked at closely, and how many findings are said.
-MOST_COLUMNS, MOST_LEAKS, MOST_ISLANDS, MOST_NAMED = 200, 3, 8, 3
+MOST_COLUMNS, MOST_LEAKS, MOST_CLUSTERS, MOST_NAMED = 200, 3, 8, 3
 
 
 def uneven_spreads(rows: Any, names: Any = None) -> str | None:
@@ -66,41 +75,34 @@ def column_spreads(rows: NDArray) -> tuple[NDArray, NDArray]:
     return np.sqrt(squares / len(rows)), two_valued
 
 
-def column_notes(model: Any) -> list[str]:
+def column_notes(fitted: FittedMap) -> list[str]:
     """Columns that alone give the target away, and clusters with the columns that set them apart.
 
     Of many columns those are looked at that differ most between the classes, or between the clusters.
     """
-    rows, y = model.fitted_rows(), model.fitted_target()
-    if model.parts_.data.is_matrix or sp.issparse(rows):
+    rows, target, seed = fitted.rows, fitted.target, fitted.seed
+    if fitted.data.is_matrix or sp.issparse(rows):
         return []
-    columns = named_columns(model, mean_filled(rows))
-    by_cluster = screened_columns(columns, island_labels(model), MOST_COLUMNS)
-    islands = explained_islands(model.embedding_, by_cluster, seed=model.seed_)[:MOST_ISLANDS]
-    notes, telling, judged = [], None, {"seed": model.seed_, "n_columns": len(columns)}
-    if y is not None and y.ndim == 1:
-        by_target = screened_columns(columns, target_groups(y, model.target_), MOST_COLUMNS)
-        notes += [str(leak) for leak in leaking_columns(by_target, y, model.target_, **judged)[:MOST_LEAKS]]
-        named = {name: by_cluster[name] for island in islands for name in list(island.columns)[:MOST_NAMED]}
-        telling = telling_columns(named, y, model.target_, **judged)
-    return [*notes, *island_notes(model, islands, y, telling)]
+    columns = named_columns(fitted.given, mean_filled(rows))
+    labels = find_clusters(fitted.positions, random_state=seed)
+    by_cluster = screened_columns(columns, labels, MOST_COLUMNS)
+    clusters = explained_clusters(labels, by_cluster, seed=seed)[:MOST_CLUSTERS]
+    notes, telling, judged = [], None, {"seed": seed, "n_columns": len(columns)}
+    if target.exists and target.values.ndim == 1:
+        by_target = screened_columns(columns, target_groups(target), MOST_COLUMNS)
+        notes += [str(leak) for leak in leaking_columns(by_target, target, **judged)[:MOST_LEAKS]]
+        named = {name: by_cluster[name] for cluster in clusters for name in list(cluster.columns)[:MOST_NAMED]}
+        telling = telling_columns(named, target, **judged)
+    return [*notes, *cluster_notes(clusters, target, telling)]
 
 
-def island_labels(model: Any) -> NDArray[np.intp]:
-    """The cluster on the map that each row lies in, -1 for none."""
-    labels = np.full(len(model.embedding_), -1, dtype=np.intp)
-    for number, rows in enumerate(map_islands(model.embedding_, seed=model.seed_)):
-        labels[rows] = number
-    return labels
-
-
-def island_notes(model: Any, islands: list[Island], y: NDArray | None, telling: dict[str, bool] | None) -> list[str]:
+def cluster_notes(clusters: list[ExplainedCluster], target: Target, telling: dict[str, bool] | None) -> list[str]:
     """A sentence for the clusters that follow the same columns."""
     same: dict[str, list[str]] = {}
-    for island in islands:
-        if island.columns:
-            members = usual_class(y[island.rows], model.classes_) if y is not None and model.target_ == "class" else ""
-            same.setdefault(follows(island, telling), []).append(f"{percent(island.share)}{members}")
+    for cluster in clusters:
+        if cluster.columns:
+            members = usual_class(target.take(cluster.rows)) if isinstance(target, ClassTarget) else ""
+            same.setdefault(follows(cluster, telling), []).append(f"{percent(cluster.share)}{members}")
     return [
         f"{'A cluster' if len(shares) == 1 else f'{len(shares)} clusters'} of {', '.join(shares)} of the rows "
         f"{words if len(shares) == 1 else words.replace('follows', 'follow', 1)}"
@@ -113,30 +115,29 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def named_columns(model: Any, rows: NDArray) -> dict[str, NDArray]:
+def named_columns(given: Given, rows: NDArray) -> dict[str, NDArray]:
     """Features by column: those of a category together."""
-    if model.encoding_ is None:
-        names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(rows.shape[1])])
-        return {str(name): rows[:, j] for j, name in enumerate(names)}
-    found, start = {}, 0
-    for column in model.encoding_.columns:
-        found[column.name] = rows[:, start : start + len(column.center)]
+    if given.encoding is None:
+        return {name: rows[:, j] for j, name in enumerate(given.column_names)}
+    columns, start = {}, 0
+    for column in given.encoding.columns:
+        columns[column.name] = rows[:, start : start + len(column.center)]
         start += len(column.center)
-    return found
+    return columns
 
 
-def usual_class(codes: NDArray, classes: NDArray) -> str:
+def usual_class(target: ClassTarget) -> str:
     """The class of most rows of a cluster, in words; none if there is no such class."""
-    known = codes[codes >= 0]
-    counts = np.bincount(known, minlength=len(classes))
+    known = target.values[target.labelled]
+    counts = np.bincount(known, minlength=len(target.classes))
     if 2 * counts.max() <= len(known):
         return ""
-    return f" ({percent(counts.max() / len(known))} {classes[counts.argmax()]})"
+    return f" ({percent(counts.max() / len(known))} {target.classes[counts.argmax()]})"
 
 
-def follows(island: Any, telling: dict[str, bool] | None) -> str:
+def follows(cluster: Any, telling: dict[str, bool] | None) -> str:
     """Which columns a cluster follows, and whether they have to do with the target."""
-    names = list(island.columns)[:MOST_NAMED]
+    names = list(cluster.columns)[:MOST_NAMED]
     words = f"follows {', '.join(map(repr, names))}"
     if telling is None:
         return f"{words}."
@@ -178,13 +179,15 @@ def warn_of_columns(rows, names):
     return tuple(notes)
 
 
-def warn_of_names(codes, classes):
+def warn_of_names(target: Target) -> tuple[str, ...]:
     """Say that a target names the rows rather than their classes; returned for the report."""
-    n_rows = int((codes >= 0).sum())
-    if n_rows < FEWEST_LABELLED or 2 * len(classes) <= n_rows:
+    if not isinstance(target, ClassTarget):
+        return ()
+    n_rows, n_classes = int(target.labelled.sum()), len(target.classes)
+    if n_rows < FEWEST_LABELLED or 2 * n_classes <= n_rows:
         return ()
     note = (
-        f"The target has {len(classes)} classes for {n_rows} rows, fewer than two rows for each, which cannot be "
+        f"The target has {n_classes} classes for {n_rows} rows, fewer than two rows for each, which cannot be "
         "judged. If it names the rows, leave it out. If it holds quantities or dates as text, give them as numbers."
     )
     warnings.warn(note, PrismapWarning, stacklevel=3)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from prismap._blocks import row_blocks
+from prismap._evidence import SIGNIFICANT
 from prismap._spacing import FAR_QUANTILE
 from prismap.exceptions import InputError
+from prismap.map.fitted import FittedMap
 from prismap.metrics import FisherMetric
+from prismap.target import ClassTarget, RealTarget
 
-#: Far rows call for action from so many times the expected share on; the mean posterior from these moves on.
+#: Far rows call for action from so many times the expected share on; the mean posterior from these moves on. Both only
+#: if chance does not explain them.
 FAR_FACTOR, CLASS_MOVE, REAL_MOVE = 3.0, 0.1, 0.5
-#: And only what chance does not explain: standard errors.
-STANDARD_ERRORS = 3.0
 
 
 @dataclass(frozen=True)
@@ -59,33 +63,64 @@ class Drift:
         return f"{words}: no need to refit."
 
 
-def drift_of(parts, target, batches) -> Drift:
-    """Compare new rows, batches of them as the parts take them, with the fitted ones; one batch is held at a time."""
-    kind = target if isinstance(parts.metric, FisherMetric) and target in ("class", "real") else "none"
+def drift_of(fitted: FittedMap, batches: Iterable[Any]) -> Drift:
+    """Compare new rows, batches of them as `FittedMap.place` takes them, with the fitted ones, one batch at a time."""
+    watch = watch_of(fitted)
     n_new, n_far, total = 0, 0, np.zeros(())
-    # Where the posterior is known at the rows, it looks at the same blocks, which are still in a core's cache.
-    beside = kind == "class" and parts.metric.posterior_.at_rows
     for rows in batches:
         n_new += rows.shape[0]
-        distances, in_blocks = parts.distances(rows, probability_sum(parts.metric) if beside else None)
-        n_far += int((distances > parts.far_threshold).sum())
-        if kind != "none":
-            total = total + (in_blocks if beside else posterior_sum(parts.metric, rows))
+        distances, in_blocks = fitted.distances(rows, None if watch is None else watch.beside)
+        n_far += int((distances > fitted.far_threshold).sum())
+        if watch is not None:
+            total = total + (watch.sum_over(rows) if watch.beside is None else in_blocks)
     if not n_new:
         raise InputError("drift needs rows to compare with the fitted ones; there is none.")
     far, expected = n_far / n_new, 1 - FAR_QUANTILE
     # The threshold is itself a quantile of so many distances.
-    noise = float(np.sqrt(expected * (1 - expected) * (1 / n_new + 1 / len(parts.nearest))))
-    new_region = far >= FAR_FACTOR * expected and far > expected + STANDARD_ERRORS * noise
-    shift = by_chance = None
-    moved = False
-    if kind == "class":
-        shift, by_chance = class_shift(parts.metric.class_probabilities(), total / n_new, n_new)
-        moved = shift > CLASS_MOVE + STANDARD_ERRORS * by_chance
-    elif kind == "real":
-        shift, by_chance = real_shift(parts.metric.target_moments()[0], total / n_new, n_new)
-        moved = shift > REAL_MOVE + STANDARD_ERRORS * by_chance
-    return Drift(n_new, far, expected, noise, shift, by_chance, new_region, moved)
+    noise = float(np.sqrt(expected * (1 - expected) * (1 / n_new + 1 / len(fitted.nearest))))
+    new_region = far >= FAR_FACTOR * expected and far > expected + SIGNIFICANT * noise
+    if watch is None:
+        return Drift(n_new, far, expected, noise, None, None, new_region, False)
+    shift, by_chance = watch.shift(watch.fitted, total / n_new, n_new)
+    return Drift(
+        n_new, far, expected, noise, shift, by_chance, new_region, shift > watch.move + SIGNIFICANT * by_chance
+    )
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What is known of the target at rows, and how it is compared.
+
+    Attributes
+    ----------
+    fitted : class probabilities, or means, of the fitted rows.
+    sum_over : the same of new rows, added up over the rows.
+    shift : how far the mean moved, and what chance alone would move it by.
+    move : from where on that calls for action.
+    beside : the sum of a block of rows that the data's own metric has seen, where the posterior is known at the rows:
+        it looks at blocks that are still in a core's cache. None elsewhere.
+    """
+
+    fitted: np.ndarray
+    sum_over: Callable[[Any], np.ndarray]
+    shift: Callable[[np.ndarray, np.ndarray, int], tuple[float, float]]
+    move: float
+    beside: Callable[..., np.ndarray] | None = None
+
+
+def watch_of(fitted: FittedMap) -> Watch | None:
+    """What is compared of the target; None without a posterior of one kind."""
+    metric, target = fitted.metric, fitted.target
+    if not isinstance(metric, FisherMetric):
+        return None
+    if isinstance(target, ClassTarget):
+        beside = probability_sum(metric) if metric.posterior_.at_rows else None
+        sums = sum_in_blocks(metric.class_probabilities, metric.n_rows_)
+        return Watch(metric.class_probabilities(), sums, class_shift, CLASS_MOVE, beside)
+    if isinstance(target, RealTarget):
+        sums = sum_in_blocks(lambda rows: metric.target_moments(rows)[0], metric.n_rows_)
+        return Watch(metric.target_moments()[0], sums, real_shift, REAL_MOVE)
+    return None
 
 
 def probability_sum(metric):
@@ -97,13 +132,14 @@ def probability_sum(metric):
     return of_block
 
 
-def posterior_sum(metric, rows):
-    """Class probabilities of new rows, or their means of real targets, added up over the rows, a block at a time."""
-    real = metric.target_ == "real"
-    return sum(
-        (metric.target_moments(rows[block])[0] if real else metric.class_probabilities(rows[block])).sum(axis=0)
-        for block in row_blocks(rows.shape[0], 64.0 * metric.n_rows_)
-    )
+def sum_in_blocks(of_rows: Callable[[Any], np.ndarray], n_fitted: int) -> Callable[[Any], np.ndarray]:
+    """A function that adds up what is known of rows, a block at a time."""
+
+    def sum_over(rows: Any) -> np.ndarray:
+        blocks = row_blocks(rows.shape[0], 64.0 * n_fitted)
+        return np.asarray(sum(of_rows(rows[block]).sum(axis=0) for block in blocks))
+
+    return sum_over
 
 
 def class_shift(fitted, mean, n_new):

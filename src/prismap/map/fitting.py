@@ -1,14 +1,18 @@
 """A fit, stage by stage: which rows, the metric, the embedding, the mapping.
 
-A map is a metric, an embedding, a mapping and a verdict. `PrisMap.fit` has checked its input when it comes here; the
-verdict is `PrisMap.report`. Functions take the `PrisMap` that is being fitted.
+A map is a metric, an embedding, a mapping and a verdict. What comes here is checked: a `Recipe` and the samples that
+were `Given`. What leaves is a `FittedMap`. Nothing else is read or written, so that a map for comparison is made by the
+same call as the map itself.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from time import perf_counter
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,10 +20,10 @@ from prismap._blocks import require_memory
 from prismap._progress import Progress
 from prismap._random import as_generator
 from prismap._threads import on_one_thread
-from prismap._validation import changed
 from prismap.exceptions import InputError
 from prismap.map.choose import choose, choose_mapping
-from prismap.map.make import (
+from prismap.map.fitted import DENSE_ROWS, FittedMap, Given, like_rows, nearest_anchors
+from prismap.map.methods import (
     embed,
     embed_many,
     fit_bytes,
@@ -33,125 +37,159 @@ from prismap.map.make import (
     story_of,
     usual_iterations,
 )
-from prismap.map.pace import pace_of, usual_growth
-from prismap.map.parts import DENSE_ROWS, MapParts, nearest_anchors
-from prismap.map.several import told_target
+from prismap.map.recipe import Recipe
+from prismap.map.time_budget import pace_of, usual_growth
 from prismap.metrics import FisherMetric, fit_metric
+from prismap.metrics.geometry import DataMetric
 from prismap.metrics.posteriors.models import is_model
-from prismap.metrics.support import shares
+from prismap.target import SeveralTarget, Target
 
-#: How much a model as posterior counts by default.
+#: How much a model as posterior counts by default: it is given to be seen, whatever the evidence says.
 MODEL_SHARE = 0.8
 
 
-def sample_rows(codes, most, rng):
-    """Sorted indices of at most `most` rows: all, or a draw with equal shares of the classes and the unlabelled."""
-    if len(codes) <= most:
-        return np.arange(len(codes))
-    groups, members = np.unique(codes, return_inverse=True)
-    wanted = shares(np.bincount(members), max(most, len(groups)))
-    chosen = [rng.choice(np.flatnonzero(members == g), size, replace=False) for g, size in enumerate(wanted)]
-    return np.sort(np.concatenate(chosen))
+def fit_sample(
+    recipe: Recipe, data: DataMetric, given: Given, *, callback: Callable[..., Any] | None, progress: Progress,
+    checkpoint: Any = None,
+) -> FittedMap:  # fmt: skip
+    """The map of as many of the given samples as `fit_rows` says, by number or by time."""
+    notes: tuple[str, ...] = ()
+    most = recipe.fit_rows
+    if isinstance(most, str):
+        most, note = rows_in_time(recipe, data, given, progress)
+        notes = (note,)
+    fitted = fit_map(
+        recipe, data, sampled(recipe, given, most), callback=callback, progress=progress, checkpoint=checkpoint
+    )
+    return replace(fitted, notes=notes)
 
 
-def rows_in_time(model, data, codes, progress):
-    """As many rows as are fitted in the time that `fit_rows` is, by trial fits of copies, which leave no trace."""
+def sampled(recipe: Recipe, given: Given, most: int) -> Given:
+    """What is given with the samples that are embedded, at most so many."""
+    rows = given.target.sample(most, as_generator(recipe.seed))
+    return replace(given, fitted=rows, entry_columns=rows)
 
-    def trial(n_rows):
-        own = copy(model)
-        own.fit_rows_ = sample_rows(codes, n_rows, as_generator(model.seed_))
-        progress.stage(f"timing a fit of {len(own.fit_rows_)} rows")
+
+def rows_in_time(recipe: Recipe, data: DataMetric, given: Given, progress: Progress) -> tuple[int, str]:
+    """As many rows as are fitted in the time that `fit_rows` is, by trial fits, and the note that says so."""
+
+    def trial(n_rows: int) -> int:
+        some = sampled(recipe, given, n_rows)
+        progress.stage(f"timing a fit of {len(some.fitted)} rows")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the map itself says what there is to say
-            make_parts(own, copy(data), lambda *_: False, Progress("trial", 0))
-        return len(own.fit_rows_)
+            fit_map(recipe, copy(data), some, callback=without_watching)
+        return len(some.fitted)
 
-    known = {"most": most_fitted(model.method, model.mapping, data), "usual": usual_growth(model.method, data)}
-    pace = pace_of(model.fit_rows, len(codes), trial, perplexity=model.perplexity, **known)
+    pace = pace_of(
+        str(recipe.fit_rows), len(given), trial, perplexity=recipe.perplexity,
+        most=most_fitted(recipe.method, recipe.mapping, data), usual=usual_growth(recipe.method, data),
+    )  # fmt: skip
     progress.stage(str(pace))
-    model.notes_ = (*model.notes_, str(pace))
-    return pace.n_rows
+    return pace.n_rows, str(pace)
+
+
+def without_watching(*_: Any) -> bool:
+    """A callback that sees nothing, and keeps an embedding from calling another one."""
+    return False
 
 
 @on_one_thread  # of linear algebra: another number of threads would be another map, by rounding
-def make_parts(model, data, callback, progress, checkpoint=None):
-    """The fitted map as `MapParts`: the metric, the embedding, the mapping, one after the other."""
-    n_rows, settings = len(model.fit_rows_), {"perplexity": model.perplexity, "seed": model.seed_}
+def fit_map(
+    recipe: Recipe, data: DataMetric, given: Given, *, callback: Callable[..., Any] | None = None,
+    progress: Progress | None = None, checkpoint: Any = None,
+) -> FittedMap:  # fmt: skip
+    """The fitted map of the samples ``given.fitted``: the metric, the embedding, the mapping, one after the other."""
+    progress = Progress("trial", 0) if progress is None else progress
+    n_rows, settings = len(given.fitted), {"perplexity": recipe.perplexity, "seed": recipe.seed}
     require_memory(
-        fit_bytes(n_rows, model.perplexity), f"A map of {n_rows} fitted rows",
+        fit_bytes(n_rows, recipe.perplexity), f"A map of {n_rows} fitted rows",
         "Set a smaller fit_rows: the other rows are placed on the map.",
     )  # fmt: skip
     large, laps = n_rows > DENSE_ROWS, [perf_counter()]
     # A large map of all given samples does not copy them.
-    rows = model.rows_ if large and n_rows == model.rows_.shape[0] else data.cut(model.rows_, model.fit_rows_)
-    y = model.fitted_target()
+    rows = given.rows if large and n_rows == len(given) else data.cut(given.rows, given.fitted)
+    target = given.target.take(given.fitted)
 
     progress.stage(f"measuring the distances of {n_rows} rows")
     data = data.over(rows)
-    metric = fit_metric_of(model, data, rows, y)
+    metric, supervision, curve = fit_metric_of(recipe, data, rows, target, given.feature_names)
     D = None if large else np.asarray(metric.pairwise(), dtype=np.float64)
     laps.append(perf_counter())
 
     progress.stage("embedding")
-    watched = progress.watching(callback, usual_iterations(make_embedding(model.method, **settings)))
-    embedding = make_embedding(model.method, callback=watched, checkpoint=checkpoint, **settings)
+    watched = progress.watching(callback, usual_iterations(make_embedding(recipe.method, **settings)))
+    embedding = make_embedding(recipe.method, callback=watched, checkpoint=checkpoint, **settings)
     if large:
         embedding = embed_many(embedding, rows, data, metric, **settings)
     else:
-        target = method_target(embedding, y, model.target_)
-        embedding = embed(embedding, rows, data, metric, D, target=target, by_distances=model.mapping == "own")
+        classes = method_target(embedding, target)
+        embedding = embed(embedding, rows, data, metric, D, target=classes, by_distances=is_own(recipe.mapping))
     # Rounded now if they will be handed out so, that a fitted sample has one position.
     positions = like_rows(np.asarray(embedding.embedding_, dtype=np.float64), rows).astype(np.float64)
     laps.append(perf_counter())
 
     progress.stage("learning where new rows go")
-    anchors = large_anchors(n_rows, model.seed_, data.most_anchors) if large else np.arange(n_rows)
-    mapping = model.mapping
-    if large and mapping in ("auto", "vote"):
+    anchors = large_anchors(n_rows, recipe.seed, data.most_anchors) if large else np.arange(n_rows)
+    mapping = recipe.mapping
+    if large and isinstance(mapping, str) and mapping in ("auto", "vote"):
         mapping = large_mapping(rows, metric, anchors)
-    elif mapping == "auto":
-        told = None if metric is data else told_target(metric, y, model.target_)
-        mapping = choose_mapping(D, positions, told, model.seed_)
-    mapping = make_mapping(mapping, embedding, method=model.method, large=large, **settings)
-    placed_by_data = mapping.metric == "data"
+    elif isinstance(mapping, str) and mapping == "auto":
+        mapping = choose_mapping(D, positions, None if metric is data else judged_target(metric, target), recipe.seed)
+    mapping = make_mapping(mapping, embedding, method=recipe.method, large=large, **settings)
+    placed_by_data = isinstance(mapping.metric, str) and mapping.metric == "data"
     if D is None or (placed_by_data and metric is not data):
         D = distances_among(data if placed_by_data else metric, anchors)
-    mapping = fit_mapping(mapping, D, positions[anchors], model.seed_)
+    mapping = fit_mapping(mapping, D, positions[anchors], recipe.seed)
     laps.append(perf_counter())
 
     times = dict(zip(("metric", "embedding", "mapping"), np.diff(laps).tolist(), strict=True))
-    return MapParts(
-        rows=rows, data=data, metric=metric, positions=positions, mapping=mapping, anchors=anchors,
-        placed_by_data=placed_by_data, nearest=nearest_anchors(data, anchors), seed=model.seed_,
-        embedding=embedding, story=story_of(embedding), times=times,
+    return FittedMap(
+        recipe=recipe, given=given, rows=rows, data=data, metric=metric, positions=positions, mapping=mapping,
+        anchors=anchors, placed_by_data=placed_by_data, nearest=nearest_anchors(data, anchors),
+        supervision=supervision, supervision_curve=curve, embedding=embedding, story=story_of(embedding), times=times,
     )  # fmt: skip
 
 
-def fit_metric_of(model, data, rows, y):
+class FittedMetric(NamedTuple):
+    """The metric of a map, how much the target counts in it, and what that was chosen from (None: it was given)."""
+
+    metric: Any
+    supervision: float
+    curve: tuple[dict[str, Any], ...] | None
+
+
+def fit_metric_of(recipe: Recipe, data: DataMetric, rows: Any, target: Target, feature_names: Any) -> FittedMetric:
     """The metric of the map: Fisher's, another that was asked for, or the data's own."""
-    metric = model.map_metric()
+    target, wish = target.present(), recipe.supervision
+    chosen = isinstance(wish, str)
+    metric = recipe.metric_for(target, feature_names, MODEL_SHARE if chosen else None)
     if metric is None:
-        return data
-    if isinstance(metric, FisherMetric) and model.supervision_ == "auto" and is_model(metric.posterior):
-        model.supervision_ = MODEL_SHARE  # a model is given to be seen, whatever the evidence says
-        return changed(metric, supervision=MODEL_SHARE).fit_on(data, y)
-    if isinstance(metric, FisherMetric) and isinstance(model.supervision_, str):
-        chosen = choose(changed(metric, supervision=0.8), data, y, model.supervision_, model.seed_)
-        model.supervision_, model.supervision_curve_ = chosen.supervision, chosen.curve
-        return data if chosen.metric is None else chosen.metric
+        return FittedMetric(data, 0.0, None)
+    if not isinstance(metric, FisherMetric):
+        if data.is_matrix:
+            raise InputError(f"metric={metric!r} needs data='vectors'; a matrix of distances has its metric already.")
+        y = target.values if target.exists else None
+        return FittedMetric(fit_metric(metric, rows, y, random_state=recipe.seed), 0.0, None)
+    if not chosen or (wish == "auto" and is_model(metric.posterior)):
+        return FittedMetric(metric.fit_on(data, target), metric.supervision, None)
+    choice = choose(metric, data, target, wish, recipe.seed)
+    return FittedMetric(data if choice.metric is None else choice.metric, choice.supervision, choice.curve)
+
+
+def judged_target(metric: Any, target: Target) -> Target:
+    """The target by which neighbours are judged while a map is made: columns of numbers in place of several targets."""
     if isinstance(metric, FisherMetric):
-        return metric.fit_on(data, y)
-    if data.is_matrix:
-        raise InputError(f"metric={metric!r} needs data='vectors'; a matrix of distances has its metric already.")
-    return fit_metric(metric, rows, y, random_state=model.seed_)
+        return metric.judged_target(target)
+    return target.indicators() if isinstance(target, SeveralTarget) else target
 
 
-def like_rows(Y, rows):
-    """Positions in single precision, if the map was made of such rows."""
-    return Y.astype(np.float32) if getattr(rows, "dtype", None) == np.float32 else Y
+def is_own(mapping: Any) -> bool:
+    """Whether the embedding is asked to place new rows itself."""
+    return isinstance(mapping, str) and mapping == "own"
 
 
-def distances_among(metric, rows):
+def distances_among(metric: Any, rows: np.ndarray) -> np.ndarray:
     """Distances between some of the fitted rows, exactly symmetric."""
     D = np.asarray(metric.between(rows, rows), dtype=np.float64)
     D = (D + D.T) / 2

@@ -17,12 +17,10 @@ import scipy.sparse as sp
 
 from prismap._blocks import keep_freed_memory
 from prismap._optional import import_extra
-from prismap._random import as_seed
 from prismap._validation import check_target_length, missing_mask
 from prismap.exceptions import InputError
 from prismap.metrics.geometry import data_metric
-from prismap.metrics.support import shares
-from prismap.metrics.target import guess_target
+from prismap.target import decide_target, shares
 
 #: Rows kept in the pass: so many times the sample, and at least so many of every class.
 SPARE, OF_EACH = 4, 32
@@ -47,9 +45,9 @@ def placed_later(model, X):
     if is_stream(X):
         return (model.transform(batch) for batch in X)
     dask = import_extra("dask", extra="distributed", feature="Placing Dask rows")
-    shared = dask.delayed(model, pure=False, traverse=False)  # one copy in the graph, not one a block
+    shared = dask.delayed(model, pure=False, traverse=False)  # one copy in the graph, not one per block
     n_components = model.embedding_.shape[1]
-    if model.parts_.data.kind == "objects":
+    if model.map_.data.kind == "objects":
         array = import_extra("dask.array", extra="distributed", feature="Placing Dask rows")
         place = dask.delayed(place_objects, pure=False)
         parts = [array.from_delayed(place(part, shared), (np.nan, n_components), np.float64) for part in X.to_delayed()]
@@ -119,38 +117,37 @@ class Candidates:
         )  # fmt: skip
 
 
-def drawn(X, y, model):
+def drawn(X, y, recipe):
     """(X, y, None) as they are; of Dask rows a sample of `fit_rows` with the same shares of classes, and its indices.
 
     X and y must be divided alike; one pass over them.
     """
     if not is_lazy(X):
         return X, y, None
-    if data_metric(model.data).kind == "objects":
+    if data_metric(recipe.data).kind == "objects":
         raise InputError("objects of a Dask bag are placed, not fitted: fit the map to a list of some of them.")
-    if data_metric(model.data).is_matrix:
-        raise InputError(f"data={model.data!r} is a matrix of all pairs and cannot be sampled by rows; pass an array.")
-    if isinstance(model.fit_rows, str):
+    if data_metric(recipe.data).is_matrix:
+        raise InputError(f"data={recipe.data!r} is a matrix of all pairs and cannot be sampled by rows; pass an array.")
+    if isinstance(recipe.fit_rows, str):
         raise InputError(
-            f"fit_rows={model.fit_rows!r} needs rows in memory: of Dask rows one pass draws the sample, and its size "
+            f"fit_rows={recipe.fit_rows!r} needs rows in memory: of Dask rows one pass draws the sample, and its size "
             "must be known before. Set fit_rows=20000, for example."
         )
-    seed = as_seed(model.random_state)
     dask = import_extra("dask", extra="distributed", feature="Fitting Dask rows")
     blocks, targets = delayed_blocks(X, y, dask)
-    by_class = y is not None and model.supervision != 0 and model.target in ("auto", "class")
-    if by_class and model.target == "auto":
+    by_class = y is not None and recipe.supervision != 0 and recipe.target in ("auto", "class")
+    if by_class and recipe.target == "auto":
         first = dask.compute(targets[0])[0]
-        by_class = guess_target(check_target_length(first, len(first))) == "class"
+        by_class = decide_target(check_target_length(first, len(first))).kind == "class"
     pick, merge = dask.delayed(candidates, pure=False), dask.delayed(merged, pure=False)
     layer = [
-        pick(rows, target, number, seed, model.fit_rows, by_class)
+        pick(rows, target, number, recipe.seed, recipe.fit_rows, by_class)
         for number, (rows, target) in enumerate(zip(blocks, targets, strict=True))
     ]
     while len(layer) > 1:
-        layer = [merge(layer[k : k + FAN_IN], model.fit_rows) for k in range(0, len(layer), FAN_IN)]
+        layer = [merge(layer[k : k + FAN_IN], recipe.fit_rows) for k in range(0, len(layer), FAN_IN)]
     pool = dask.compute(layer[0])[0]
-    sample = pool.take(choose(pool, model.fit_rows))
+    sample = pool.take(choose(pool, recipe.fit_rows))
     starts = np.concatenate([[0], np.cumsum([pool.lengths[number] for number in range(len(blocks))])])
     return sample.rows, sample.y, starts[sample.places[:, 0]] + sample.places[:, 1]
 

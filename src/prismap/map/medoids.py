@@ -6,32 +6,33 @@ from typing import Any
 
 import numpy as np
 
-from prismap.comparisons.shown import shown_text
-from prismap.map.islands import medoid
-from prismap.relevance.map_groups import map_islands
+from prismap.comparisons.content import shown_text
+from prismap.map.fitted import FittedMap
+from prismap.map.refit import medoid
+from prismap.quality import find_clusters
 
 #: Up to so many fitted objects: all values between them are known then.
 MOST_OBJECTS = 5000
 
 
-def medoids_of(model: Any) -> list[dict[str, Any]]:
-    """What each is the medoid of, its number among the rows given to `fit`, the size of the group, and its text.
+def medoids_of(fitted: FittedMap) -> list[dict[str, Any]]:
+    """What each is the medoid of, its number among the given rows, the size of the group, and its text.
 
     Distances are the data's own. Of more objects than fit in a matrix there are none.
     """
-    data, n_fitted = model.parts_.data, len(model.embedding_)
-    if data.kind != "objects" or n_fitted > MOST_OBJECTS:
+    data, target = fitted.data, fitted.target
+    if data.kind != "objects" or len(fitted.positions) > MOST_OBJECTS:
         return []
     groups = []
-    if model.target_ == "class":
-        y = model.fitted_target()
-        groups += [(f"class {name}", np.flatnonzero(y == code)) for code, name in enumerate(model.classes_)]
-    islands = map_islands(model.embedding_, seed=model.seed_)
-    groups += [(f"cluster {number}", np.sort(rows)) for number, rows in enumerate(islands, 1)]
-    found = []
+    if target.codes is not None:
+        groups += [(f"class {name}", np.flatnonzero(target.codes == c)) for c, name in enumerate(target.classes)]
+    labels = find_clusters(fitted.positions, random_state=fitted.seed)
+    clusters = range(labels.max() + 1) if labels.max() > 0 else ()  # one alone is the whole map
+    groups += [(f"cluster {number + 1}", np.flatnonzero(labels == number)) for number in clusters]
+    medoids = []
     for what, rows in groups:
         if len(rows):
             typical = int(rows[medoid(data.between(rows, rows))])
-            text = shown_text(model.fitted_rows().objects[typical])
-            found.append({"of": what, "row": int(model.fit_rows_[typical]), "n_rows": len(rows), "text": text})
-    return found
+            text = shown_text(fitted.rows.objects[typical])
+            medoids.append({"of": what, "row": int(fitted.given.fitted[typical]), "n_rows": len(rows), "text": text})
+    return medoids

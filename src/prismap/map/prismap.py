@@ -8,40 +8,48 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._missing import require_complete
+from prismap._params import Interval, StrOptions
 from prismap._progress import Progress
-from prismap._random import as_generator, as_seed
-from prismap._validation import changed, encode_classes
+from prismap._random import as_seed
 from prismap.exceptions import InputError
+from prismap.judging.judge import Judgement, judge_subject
 from prismap.map.columns import warn_of_columns, warn_of_names
 from prismap.map.drift import drift_of
-from prismap.map.fitting import like_rows, make_parts, rows_in_time, sample_rows
-from prismap.map.judge import judge
+from prismap.map.fitted import Given, like_rows
+from prismap.map.fitting import fit_sample
+from prismap.map.judged import subject_of, trust_at, trust_in_given
 from prismap.map.lazy import drawn, is_lazy, is_stream, placed_later
-from prismap.map.make import MAPPINGS, METHODS
-from prismap.map.medoids import medoids_of
-from prismap.map.pace import time_asked
-from prismap.map.parts import DENSE_ROWS
-from prismap.map.refit import extended, new_landmarks, target_of
+from prismap.map.methods import MAPPINGS, METHODS
+from prismap.map.recipe import Recipe
+from prismap.map.refit import extended, new_landmarks
 from prismap.map.repairs import with_repairs
 from prismap.map.score import held_out_score
-from prismap.map.store import load_map, save_map
+from prismap.map.store import read_map, save_map
 from prismap.map.tables import encoded, fit_table, names_in, positions_frame, row_names, story_of_cells, target_in
-from prismap.map.trust import trust_at, trust_of
-from prismap.mappings import InverseMap
+from prismap.map.time_budget import time_asked
 from prismap.mappings.base import Mapping
-from prismap.metrics import FisherMetric, Metric
+from prismap.metrics import Metric
 from prismap.metrics.geometry import DATA, DESCRIBED, DataMetric, data_metric
-from prismap.metrics.posteriors.models import bind_model
-from prismap.metrics.several import is_several, resolve_columns, shown_column, shown_kind
-from prismap.metrics.target import known_targets, resolve_target
 from prismap.tables import NAMES, Roles
+from prismap.target import Target, encode_like, make_target
+
+
+def of_map(path: str, doc: str) -> property:
+    """A property that hands out a part of the fitted map."""
+
+    def read(self: Any) -> Any:
+        part = self.map_
+        for name in path.split("."):
+            part = getattr(part, name)
+        return part
+
+    return property(read, doc=doc)
 
 
 class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -116,12 +124,12 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         neighbors_kept (share of the neighbours in the data) and taken.
     metric_ : metric object
         The fitted metric: a `FisherMetric`, the one that was given, or the data's own without a target.
-    parts_ : `prismap.map.parts.MapParts`
-        The fitted map as a plain value, which is saved, judged and served.
+    map_ : `prismap.map.FittedMap`
+        The fitted map as a plain value, which is judged, shown, saved and served.
+    judgement_ : `prismap.judging.Judgement` or None
+        The report, with the maps that the map was compared with; None before `report`.
     rows_, y_ : arrays
         The samples given to `fit` after validation, and their target (codes, numbers or None).
-    given_target_ : array or None
-        The target as it was given, whatever use is made of it; `score` compares with it.
     times_ : dict
         Seconds per stage.
     notes_ : tuple of str
@@ -178,8 +186,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         "random_state": ["random_state"],
     }
 
-    classes_: Any
-    notes_: tuple[str, ...]
+    judgement_: Judgement | None = None
+    _trust: Any = None
 
     def __init__(
         self, method="tsne", *, metric="fisher", mapping="auto", supervision="auto", target="auto", data="vectors",
@@ -226,32 +234,38 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 f"checkpoint needs a number of samples, and fit_rows={self.fit_rows!r} may be another number when the "
                 "fit goes on. Set fit_rows=20000, for example."
             )
-        self.encoding_, self.index_, self.notes_ = None, row_names(X), ()
-        self.target_name_ = None if getattr(y, "name", None) is None else str(y.name)
-        self.target_names_: tuple[str, ...] = ()
-        X, y, self.sampled_rows_ = drawn(X, y, self)
-        self.given_target_ = y
+        # Not fitted, rather than half of a former map and half of this one, if anything goes wrong from here on.
+        self.__dict__.pop("map_", None)
+        self.judgement_ = self._trust = None
+        params = {name: value for name, value in self.get_params(deep=False).items() if name != "random_state"}
+        recipe = Recipe(**params, seed=as_seed(self.random_state))
+        index, name = row_names(X), getattr(y, "name", None)
+        X, y, self.sampled_rows_ = drawn(X, y, recipe)
         data = data_metric(self.data)
-        self.rows_ = data.read(self, X)
+        rows = data.read(self, X)
+        names, notes = getattr(self, "feature_names_in_", None), tuple[str, ...]()
         if not data.is_matrix:
-            self.notes_ = warn_of_columns(self.rows_, getattr(self, "feature_names_in_", None))
-        n_rows = self.rows_.shape[0]
-        self.target_, self.y_ = self._check_target(y, n_rows)
-        codes = self.y_ if self.target_ == "class" else np.zeros(n_rows, dtype=np.intp)
-        self.notes_ += warn_of_names(codes, self.classes_) if self.target_ == "class" else ()
-        self.seed_ = as_seed(self.random_state)
-        self.supervision_, self.supervision_curve_ = (0.0 if self.target_ == "none" else self.supervision), None
-        try:
-            with Progress("map", verbose) as progress:
-                most = rows_in_time(self, data, codes, progress) if isinstance(self.fit_rows, str) else self.fit_rows
-                self.fit_rows_ = self.entry_columns_ = sample_rows(codes, most, as_generator(self.seed_))
-                self.parts_ = make_parts(self, data, callback, progress, checkpoint)
-        except BaseException:  # Ctrl-C too: not fitted, rather than half of a former map and half of this one
-            del self.seed_
-            raise
-        self._forget()
-        self.parts_.data.warn()
+            notes = warn_of_columns(rows, names)
+        target = self._target(y, rows, data.kind)
+        notes += warn_of_names(target)
+        every = np.arange(rows.shape[0])
+        given = Given(
+            rows, target, every, every, names, self.n_features_in_, row_names=index, y=y,
+            target_name=None if name is None else str(name),
+        )  # fmt: skip
+        with Progress("map", verbose) as progress:
+            fitted = fit_sample(
+                recipe, data, given, callback=callback, progress=progress, checkpoint=checkpoint,
+            )  # fmt: skip
+        self.map_ = replace(fitted, notes=(*notes, *fitted.notes))
+        self.map_.data.warn()
         return self
+
+    def _target(self, y: Any, rows: Any, kind: str) -> Target:
+        """What y is; nothing where the map is not to be about it."""
+        if self.supervision == 0 and not isinstance(self.supervision, str):
+            y = None
+        return make_target(y, rows.shape[0], self.target, X=rows, data=kind)
 
     @classmethod
     def from_table(
@@ -329,115 +343,67 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         parameters. If the map was judged, ``adata.obs["prismap_trust"]`` says how far each cell can be trusted, and the
         verdict stands in ``adata.uns``. The cells may be new ones.
         """
-        check_is_fitted(self, "seed_")
+        check_is_fitted(self, "map_")
         Y, far = self.place(adata)
         adata.obsm[key] = Y
         adata.obs["prismap_far"] = far
-        if self.knows_trust():
+        judged = self.judgement_
+        if judged is not None and judged.knows_trust:
             adata.obs["prismap_trust"] = self.trust(adata, positions=(Y, far))
-        adata.uns["prismap"] = story_of_cells(self)
+        adata.uns["prismap"] = story_of_cells(self.map_, None if judged is None else judged.report)
 
-    def remember_table(self, encoding, *, index=None, notes=()):
-        """Read tables by this encoding from now on; `index` names the rows, `notes` go into the report."""
-        self.encoding_, self.index_, self.notes_ = encoding, index, (*self.notes_, *notes)
-        return self
+    metric_ = of_map("metric", "The fitted metric of the map.")
+    times_ = of_map("times", "Seconds by stage.")
+    notes_ = of_map("notes", "What a reader should know about how the map was made.")
+    seed_ = of_map("recipe.seed", "The seed used.")
+    supervision_ = of_map("supervision", "How much the target counts.")
+    supervision_curve_ = of_map("supervision_curve", "What that was chosen from.")
+    rows_ = of_map("given.rows", "The samples given to `fit`.")
+    fit_rows_ = of_map("given.fitted", "Indices of the fitted samples.")
+    target_ = of_map("given.target.kind", "What y was taken for.")
+    encoding_ = of_map("given.encoding", "How the columns of a table become features.")
+    index_ = of_map("given.row_names", "The names of the samples.")
+    target_name_ = of_map("given.target_name", "The name of y.")
 
-    def remember_target(self, y):
-        """Know the target of the samples, though the map was made without it."""
-        self.target_, self.y_ = self._check_target(y, len(y))
-        return self
+    @property
+    def embedding_(self):
+        """Positions of the fitted samples."""
+        return like_rows(self.map_.positions, self.map_.rows)
 
-    def map_metric(self):
-        """The metric that the map is made by, unfitted: None is the data's own.
+    @property
+    def _n_features_out(self):
+        """Columns of positions, for scikit-learn's names of them."""
+        return self.map_.positions.shape[1]
 
-        What a map and its Fisher metric both know (target, data, supervision, perplexity, seed) is the map's to say. A
-        model as posterior is bound to the columns and classes, which the metric only knows by number.
-        """
-        fisher = FisherMetric() if self.metric == "fisher" else self.metric
-        if not isinstance(fisher, FisherMetric):
-            return fisher
-        if self.target_ == "none" or self.supervision_ == 0:
-            return None
-        columns = getattr(self, "feature_names_in_", None)
-        posterior = bind_model(fisher.posterior, columns, self.classes_ if self.target_ == "class" else None)
-        return changed(
-            fisher, target=self.target_, data=self.data, supervision=self.supervision_, posterior=posterior,
-            perplexity=self.perplexity, random_state=self.seed_,
-        )  # fmt: skip
+    @property
+    def y_(self):
+        """The target of the samples given to `fit`: codes, numbers or None."""
+        target = self.map_.given.target
+        return target.values if target.exists else None
 
-    def _forget(self):
-        """What was derived from an earlier fit."""
-        self._report, self.twins_, self._inverse, self._trust, self._placed = None, None, None, None, None
-        self._n_features_out = self.parts_.positions.shape[1]
+    @property
+    def classes_(self):
+        """The classes."""
+        classes = self.map_.given.target.classes
+        if classes is None:
+            raise AttributeError("the map has no classes: its target is a quantity, or it has none.")
+        return classes
 
-    def _check_target(self, y, n_rows):
-        if y is None or self.target == "none" or self.supervision == 0:
-            return "none", None
-        options = {"X": self.rows_, "data": data_metric(self.data).kind}
-        several = resolve_columns(y, n_rows, self.target, **options)
-        if several is not None:
-            self.target_names_ = several.names
-            self.classes_ = several.classes
-            return several.kinds, several.values
-        kind, values = resolve_target(y, n_rows, self.target, **options)
-        if kind == "class":
-            self.classes_, values = encode_classes(values, n_rows)
-        return kind, values
-
-    def fitted_rows(self):
-        """The rows that were embedded: vectors, or the square matrix between them."""
-        return self.parts_.rows
-
-    def fitted_target(self):
-        """The target of the rows that were embedded; None without one."""
-        return None if self.y_ is None else self.y_[self.fit_rows_]
-
-    embedding_ = property(
-        lambda self: like_rows(self.parts_.positions, self.rows_), doc="Positions of the fitted rows."
-    )
-    metric_ = property(lambda self: self.parts_.metric, doc="The fitted metric of the map.")
-    times_ = property(lambda self: self.parts_.times, doc="Seconds by stage.")
+    @property
+    def target_names_(self):
+        """The names of several columns."""
+        return self.map_.given.target.names
 
     def fit_transform(self, X, y=None):
         """Fit the map and return the positions of all samples: embedded if they were fitted, projected otherwise."""
         self.fit(X, y)
-        return self.transform(X) if is_lazy(X) else like_rows(self.positions(), self.rows_)
+        return self.transform(X) if is_lazy(X) else like_rows(self.positions(), self.map_.rows)
 
     def positions(self, *, as_frame=False):
         """Positions of all samples given to `fit`, in their order; as a pandas frame with the table's index or ids."""
-        check_is_fitted(self, "seed_")
-        if as_frame:
-            return positions_frame(self.positions(), self.get_feature_names_out(), self.index_)
-        return self.placed_rows()[0].copy()
-
-    def placed_rows(self):
-        """Positions of all samples given to `fit`, and which are far from all fitted ones; computed once."""
-        if self._placed is None:
-            Y = np.empty((self.rows_.shape[0], self.embedding_.shape[1]))
-            far = np.zeros(len(Y), dtype=bool)
-            Y[self.fit_rows_] = self.embedding_
-            others = np.setdiff1d(np.arange(len(Y)), self.fit_rows_)
-            Y[others], distance = self.parts_.place_some(self.rows_, others, self.entry_columns_)
-            far[others] = distance > self.parts_.far_threshold
-            self._placed = Y, far
-        return self._placed
-
-    def shown_target(self):
-        """The target that pictures are coloured by: the first of several, or None without a target."""
-        return shown_column(self.y_, self.target_)
-
-    def shown_classes(self):
-        """The classes of the target that pictures are coloured by; None if it is a quantity, or without a target."""
-        if shown_kind(self.target_) != "class":
-            return None
-        return self.classes_[0] if is_several(self.target_) else self.classes_
-
-    def known(self):
-        """Which of the rows given to `fit` have a target."""
-        check_is_fitted(self, "seed_")
-        if self.target_ == "none":
-            return np.zeros(self.rows_.shape[0], dtype=bool)
-        return known_targets(self.y_)
+        check_is_fitted(self, "map_")
+        Y = self.map_.placed[0].copy()
+        return positions_frame(Y, self.get_feature_names_out(), self.index_) if as_frame else Y
 
     def transform(self, X):
         """Project rows X, each independently of the others, in linear time.
@@ -451,9 +417,9 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         of their positions; a Dask array or data frame gives a Dask array, and nothing is computed yet.
         """
         if is_lazy(X) or is_stream(X):
-            check_is_fitted(self, "seed_")
+            check_is_fitted(self, "map_")
             return placed_later(self, X)
-        return like_rows(self._place(X)[0], self.rows_)
+        return like_rows(self._place(X)[0], self.map_.rows)
 
     def score(self, X, y=None):
         """How well the ten nearest fitted samples in the map predict the target of held-out samples.
@@ -461,8 +427,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         The share of correct classes, or ``R^2`` for a real-valued target. Model selection of scikit-learn uses it:
         ``GridSearchCV(PrisMap(), {"perplexity": [15, 30]})``. The `report` puts such a figure beside its baselines.
         """
-        check_is_fitted(self, "seed_")
-        return held_out_score(self, X, target_in(self.encoding_, X) if y is None else y)
+        check_is_fitted(self, "map_")
+        return held_out_score(self.map_, self.transform(X), target_in(self.encoding_, X) if y is None else y)
 
     def place(self, X, *, return_distance=False):
         """Positions of samples X, and which of them are far from all fitted samples, in one pass.
@@ -470,7 +436,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         `return_distance`: the distances to the data (see `distance_to_data`), too.
         """
         Y, distance = self._place(X)
-        far = distance > self.parts_.far_threshold
+        far = distance > self.map_.far_threshold
         return (Y, far, distance) if return_distance else (Y, far)
 
     def distance_to_data(self, X):
@@ -479,16 +445,16 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def is_far(self, X):
         """Which samples are farther from the nearest fitted one than 99 % of the fitted samples are from theirs."""
-        return self._place(X)[1] > self.parts_.far_threshold
+        return self._place(X)[1] > self.map_.far_threshold
 
     def drift(self, X):
         """Compare samples X with the fitted ones: a `Drift`, whose text says whether to refit.
 
         X may be an iterator of batches, of which one is held at a time.
         """
-        check_is_fitted(self, "seed_")
+        check_is_fitted(self, "map_")
         batches = X if is_stream(X) else (X,)
-        return drift_of(self.parts_, self.target_, (self.entries(self._read(batch)) for batch in batches))
+        return drift_of(self.map_, (self.map_.entries(self._read(batch)) for batch in batches))
 
     def partial_refit(self, X, y=None, *, most=500):
         """Add at most `most` of the rows X that lie where the map has none; all that is on the map stays in place.
@@ -496,35 +462,25 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         `embedding_` gets their positions at its end, and `added_rows_` tells which they are. The metric is not learnt
         anew: y serves pictures and reports only (a Parzen posterior leaves these rows unlabelled). Vectors only.
         """
-        check_is_fitted(self, "seed_")
-        if self.parts_.data.is_matrix:
+        check_is_fitted(self, "map_")
+        fitted = self.map_
+        if fitted.data.is_matrix:
             raise InputError("partial_refit needs data='vectors': distances between new rows are not known otherwise.")
-        rows = self._read(X).astype(self.rows_.dtype, copy=False)
-        target = target_of(self, target_in(self.encoding_, X) if y is None else y, rows.shape[0])
-        self.added_rows_ = added = new_landmarks(self.parts_, rows, most)
-        if not len(added):
-            return self
-        rows, target = rows[added], None if target is None else target[added]
-        first, old_target = self.rows_.shape[0], self.fitted_target()
-        self.parts_ = extended(self.parts_, self.method, self.perplexity, old_target, rows, target)
-        self.rows_ = sp.vstack([self.rows_, rows], format="csr") if sp.issparse(rows) else np.vstack([self.rows_, rows])
-        self.y_ = None if target is None else np.concatenate([self.y_, target])
-        self.fit_rows_ = np.concatenate([self.fit_rows_, np.arange(first, first + len(added))])
-        self.index_ = None  # the new rows have names of another table
-        self._forget()
+        rows = self._read(X).astype(fitted.rows.dtype, copy=False)
+        values = encode_like(target_in(self.encoding_, X) if y is None else y, fitted.target, rows.shape[0])
+        self.added_rows_ = added = new_landmarks(fitted, rows, most)
+        if len(added):
+            self.map_ = extended(fitted, rows[added], values[added])
+            self.judgement_ = self._trust = None
         return self
 
     def _place(self, X):
-        check_is_fitted(self, "seed_")
-        return self.parts_.place(self.entries(self._read(X)))
+        rows = self._read(X)
+        return self.map_.place(self.map_.entries(rows))
 
     def _read(self, X):
-        check_is_fitted(self, "seed_")
-        return self.parts_.data.read(self, encoded(self.encoding_, X), reset=False)
-
-    def entries(self, rows):
-        """What the parts take of given rows: vectors as they are, of matrix data the fitted columns."""
-        return self.parts_.data.entries(rows, self.entry_columns_)
+        check_is_fitted(self, "map_")
+        return self.map_.data.read(self, encoded(self.encoding_, X), reset=False)
 
     def inverse_transform(self, Y):
         """Rows for positions Y: a smooth 2-D surface through the fitted rows. Vectors only.
@@ -532,15 +488,12 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         SOM and GTM have a surface of their own, which a saved map does not keep; all others, and loaded maps, get an
         `InverseMap`, with classes the one that is weighted by the Fisher tensors (Schulz 2017, eq. 3.3).
         """
-        check_is_fitted(self, "seed_")
-        if self.parts_.data.is_matrix:
+        check_is_fitted(self, "map_")
+        fitted = self.map_
+        if fitted.data.is_matrix:
             raise InputError("inverse_transform needs data='vectors': matrix data has no rows to give back.")
-        require_complete(self.parts_.data, "inverse_transform")
-        if getattr(self.parts_.embedding, "codebook_", None) is not None:
-            return self.parts_.embedding.inverse_transform(Y)
-        if self._inverse is None:
-            self._inverse = inverse_of(self)
-        return self._inverse.transform(Y)
+        require_complete(fitted.data, "inverse_transform")
+        return fitted.inverse(Y)
 
     def report(self, *, n_permutations=None, budget=None, callback=None, repairs=False, verbose=None):
         """The `MapReport`: errors on held-out samples, baselines, and the verdict in words.
@@ -563,25 +516,27 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         verbose : int, default=None
             As in `fit`.
         """
-        check_is_fitted(self, "seed_")
-        old = self._report
-        if old is None or (budget == "full" and old.budget == "quick" and self.twins_ is not None):
+        check_is_fitted(self, "map_")
+        judged = self.judgement_
+        better = judged is not None and budget == "full" and judged.report.budget == "quick"
+        if judged is None or (better and judged.comparison is not None):
             with Progress("verdict", verbose) as progress:
-                watched = progress.counting(callback, "maps for comparison")
-                found = judge(self, n_permutations=n_permutations, budget=budget or "full", callback=watched)
-            report, self.twins_ = found
-            self._report = replace(report, medoids=tuple(medoids_of(self)))
+                judged = judge_subject(
+                    subject_of(self.map_), n_permutations=n_permutations, budget=budget or "full",
+                    callback=progress.counting(callback, "maps for comparison"),
+                )  # fmt: skip
             self._trust = None
         if repairs:
-            self._report = with_repairs(self._report, self)
-        return self._report
+            judged = replace(judged, report=with_repairs(judged.report, self.map_))
+        self.judgement_ = judged
+        return judged.report
 
     @property
     def trust_(self):
-        """How far each row given to `fit` can be trusted, a `prismap.map.trust.Trust`; after `report`."""
-        check_is_fitted(self, "seed_")
+        """How far each row given to `fit` can be trusted, a `prismap.quality.Trust`; after `report`."""
+        check_is_fitted(self, "map_")
         if self._trust is None:
-            self._trust = trust_of(self)
+            self._trust = trust_in_given(self.map_, self._judged_trust())
         return self._trust
 
     def trust(self, X, *, positions=None):
@@ -589,42 +544,39 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         NaN for samples that are far from all fitted ones. `positions`: what `place` returned for X, if it was called.
         """
-        rows = self.entries(self._read(X))
+        rows = self.map_.entries(self._read(X))
+        self._judged_trust()
         if positions is None:
-            Y, distance = self.parts_.place(rows)
-            positions = Y, distance > self.parts_.far_threshold
-        return trust_at(self, rows, *positions)
+            Y, distance = self.map_.place(rows)
+            positions = Y, distance > self.map_.far_threshold
+        return trust_at(self.map_, self.trust_, rows, *positions)
 
-    def knows_trust(self):
-        """Whether the map was judged, by enough samples to tell how far others can be trusted."""
-        return self._report is not None and self._report.trust is not None
-
-    def report_if_judged(self):
-        """The report if the map was judged; None otherwise."""
-        return self._report
-
-    def report_dict(self):
-        """The report in plain values if the map was judged; None otherwise."""
-        return None if self._report is None else self._report.to_dict()
-
-    def remember_report(self, report):
-        """Take a report that was made earlier, with the file that holds the map."""
-        self._forget()
-        self._report = report
+    def _judged_trust(self) -> Judgement:
+        """The judgement, which must know how far rows can be trusted."""
+        judged = self.judgement_
+        if judged is None:
+            raise NotFittedError("trust_ needs the held-out rows of report(): call it first.")
+        if not judged.knows_trust:
+            raise NotFittedError(
+                "trust_ is not known for this map: too few rows have a target, or there is none and no columns either "
+                "that could be permuted (vectors have them)."
+            )
+        return judged
 
     def plot(self, ax=None, **options):
         """Draw the map with matplotlib and return the axes; options go to `MapDisplay.plot`."""
         from prismap.inspection.map import MapDisplay
 
+        check_is_fitted(self, "map_")
         return MapDisplay.from_map(self).plot(ax=ax, **options).ax_
 
     def to_html(self, path, *, model=None, **options):
         """Write the self-contained page: the map, the baselines and the verdict. Judges the map first if needed.
 
         `model`: a trained classifier or regressor, whose decisions are shown behind the points. Options go to
-        `prismap.pages.page_of`: title, target_name, columns to show beside the features, images, row_ids.
+        `prismap.page.page_of`: title, target_name, columns to show beside the features, images, row_ids.
         """
-        from prismap.pages import write_page
+        from prismap.page.of_map import write_page
 
         return write_page(self, path, model=model, **options)
 
@@ -634,14 +586,15 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         The map is shown at once and judged in a thread (``judge=False`` leaves that out); its verdict appears when that
         is done. Other options as for `to_html`, but `model`.
         """
-        from prismap.pages import show_page
+        from prismap.page.of_map import show_page
 
         return show_page(self, **options)
 
     def save(self, path, *, extra_header=None):
         """Write the map to one file without pickle. A map that `load` reads gives the same positions."""
-        check_is_fitted(self, "seed_")
-        save_map(self, path, extra_header or {})
+        check_is_fitted(self, "map_")
+        report = None if self.judgement_ is None else self.judgement_.report
+        save_map(self.map_, path, report, extra_header or {})
 
     @classmethod
     def load(cls, path, *, compare=None):
@@ -649,7 +602,14 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         `compare`: the function that compares objects, if the map was made with one of your own.
         """
-        return load_map(cls, path, compare)
+        stored = read_map(path, cls, compare)
+        model = cls(**stored.params)
+        model.n_features_in_ = stored.fitted.given.n_features
+        if stored.fitted.given.feature_names is not None:
+            model.feature_names_in_ = stored.fitted.given.feature_names
+        model.map_, model.extra_header_ = stored.fitted, stored.extra
+        model.judgement_ = None if stored.report is None else Judgement(stored.report)
+        return model
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -660,16 +620,3 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tags.target_tags.required = False
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def inverse_of(model):
-    """The map from positions to rows: weighted by the Fisher tensors of a class target, plain least squares else.
-
-    The tensors are those of a Parzen posterior, which has them whatever the map was made with.
-    """
-    rows = model.fitted_rows()
-    rows = rows.toarray() if sp.issparse(rows) else rows
-    metric = None
-    if isinstance(model.metric_, FisherMetric) and model.target_ == "class" and len(rows) <= DENSE_ROWS:
-        metric = changed(model.metric_, posterior="parzen", supervision=1.0).fit(rows, model.fitted_target())
-    return InverseMap(metric).fit(model.embedding_, rows)

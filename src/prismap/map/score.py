@@ -2,56 +2,55 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
-from prismap._validation import missing_mask
 from prismap.exceptions import InputError
-from prismap.metrics.several import column_of, is_several, split_columns
-from prismap.metrics.target import guess_target
+from prismap.map.fitted import FittedMap
 from prismap.quality import knn_error, knn_nrmse
+from prismap.quality.votes import VOTERS
+from prismap.target import Target, make_target
+from prismap.target.making import split_columns
 
-#: Fitted samples that are asked for the target of a projected one.
-NEIGHBORS = 10
 
-
-def held_out_score(model, X, y):
-    """How well the ten nearest fitted samples in the map tell the target of samples X.
+def held_out_score(fitted: FittedMap, Y: NDArray[np.float64], y: Any) -> float:
+    """How well the ten nearest fitted samples in the map tell the target y of samples at positions Y.
 
     Classes: the share of samples whose class wins the vote. Real-valued targets: ``R^2 = 1 - nRMSE^2`` of the mean of
     these neighbours, weighted by 1/distance. Several targets: the mean over them.
     """
-    fitted = model.given_target_
-    if fitted is None:
-        raise InputError("score needs a map that was fitted with a target: call fit(X, y).")
+    target, positions = score_target(fitted)
     if y is None:
         raise InputError("score needs the target of the samples X: pass y.")
-    if is_several(model.target_):
-        return score_of_several(model, model.transform(X), y)
-    rows = model.fit_rows_[model.fit_rows_ < len(fitted)]  # samples of partial_refit come after them
-    fitted, positions = np.asarray(fitted)[rows], model.embedding_[: len(rows)]
-    kind = model.target_ if model.target_ != "none" else guess_target(fitted)
-    known = int((~missing_mask(fitted)).sum())
-    options = {"n_neighbors": min(NEIGHBORS, known), "Y_fit": positions, "y_fit": fitted}
-    if kind == "class":
-        return 1.0 - float(knn_error(model.transform(X), y, **options))
-    if np.ndim(fitted) > 1:
-        raise InputError(f"score takes one target; the map has {np.shape(fitted)[1]}. Score them one by one.")
-    return 1.0 - float(knn_nrmse(model.transform(X), y, **options)) ** 2
-
-
-def score_of_several(model, Y, y):
-    """The mean of the scores of several targets, for samples at positions Y."""
     columns, _ = split_columns(y)
-    if len(columns) != len(model.target_):
-        raise InputError(f"y has {len(columns)} columns, and the map has {len(model.target_)} targets.")
-    scores = []
-    for t, (column, classes) in enumerate(zip(columns, model.classes_, strict=True)):
-        fitted = column_of(model.fitted_target(), model.target_, t)
-        known = int(np.sum(fitted >= 0 if classes is not None else ~np.isnan(fitted)))
-        options = {"n_neighbors": min(NEIGHBORS, known), "Y_fit": model.embedding_, "y_fit": fitted}
-        if classes is None:
-            scores.append(1.0 - float(knn_nrmse(Y, column, **options)) ** 2)
-        else:
-            names = np.array([*classes.tolist(), None], dtype=object)
-            scores.append(1.0 - float(knn_error(Y, column, **{**options, "y_fit": names[fitted]})))
-    return float(np.mean(scores))
+    if len(columns) != len(target.columns):
+        raise InputError(f"y has {len(columns)} columns, and the map has {len(target.columns)} targets.")
+    pairs = zip(target.columns, columns, strict=True)
+    return float(np.mean([column_score(one, positions, Y, column) for one, column in pairs]))
+
+
+def score_target(fitted: FittedMap) -> tuple[Target, NDArray[np.float64]]:
+    """The target that predictions are made of, and the positions of its samples.
+
+    A map that was made without its target is asked for it all the same.
+    """
+    given = fitted.given
+    if fitted.target.exists:
+        return fitted.target, fitted.positions
+    if given.y is None:
+        raise InputError("score needs a map that was fitted with a target: call fit(X, y).")
+    target = make_target(given.y, len(given.y))
+    rows = given.fitted[given.fitted < len(target)]  # samples of partial_refit come after them
+    return target.take(rows), fitted.positions[: len(rows)]
+
+
+def column_score(target: Target, positions: NDArray[np.float64], Y: NDArray[np.float64], y: Any) -> float:
+    """The score of one target."""
+    options: dict[str, Any] = {
+        "n_neighbors": min(VOTERS, int(target.labelled.sum())), "Y_fit": positions, "y_fit": target.named
+    }  # fmt: skip
+    if target.codes is not None:
+        return 1.0 - float(knn_error(Y, y, **options))
+    return 1.0 - float(knn_nrmse(Y, y, **options)) ** 2

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from prismap.bundle import check_sparse
-from prismap.map.parts import DENSE_ROWS
-from prismap.map.specs import MOST_WORK, objects_spec
+from prismap.map.fitted import DENSE_ROWS
+from prismap.map.params_json import MOST_WORK, objects_spec
 from prismap.metrics.objects import MOST_IN_MATRIX
-from prismap.metrics.several import KINDS
+from prismap.target.making import KINDS
 
 #: Arrays of row numbers, and the least number that may stand in them.
 INDICES = {

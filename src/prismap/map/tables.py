@@ -15,12 +15,17 @@ from numpy.typing import NDArray
 
 from prismap._optional import import_extra
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.map.quantities import with_quantities
-from prismap.metrics.target import decide_target
+from prismap.map.fitted import FittedMap
+from prismap.quality import MapReport
 from prismap.tables import Roles, Table, TableEncoding, TextColumn, is_frame, learn_encoding, table_from_frame
-from prismap.tables.copies import copied_rows, describe_copies
-from prismap.tables.learning import describe_alike
+from prismap.tables.column import text_column
+from prismap.tables.learning import copied_rows, describe_alike, describe_copies, describe_written
+from prismap.tables.parsed_text import numbers_of, way_of_writing
 from prismap.tables.table import quoted
+from prismap.target import decide_target
+from prismap.target.decision import FEW_VALUES
+
+Written = tuple[tuple[str, str], ...]
 
 #: Kinds of data whose columns are features.
 COLUMNS = ("vectors", "cosine")
@@ -60,13 +65,12 @@ def prepare(
     if data in COLUMNS and (n_copies := copied_rows(table)):
         notes = (*notes, describe_copies(n_copies))
     X = encoding.apply(table).X
-    table, written, told = with_quantities(table, roles, X, data=data, target_kind=target_kind)
-    encoding, notes = replace(encoding, written_targets=written), (*notes, *told)
+    table, written, remarks = with_quantities(table, roles, X, data=data, target_kind=target_kind)
+    encoding, notes = replace(encoding, written_targets=written), (*table.notes, *notes, *remarks)
     if roles.also and target_kind != "none":
-        told = without_some(table)
-        return Prepared(X, named_targets(table, roles), target_kind, encoding, (*table.notes, *notes, *told))
-    y, kind, told = _target(table, X, data, target_kind, roles.target)
-    return Prepared(X, y, kind, encoding, (*table.notes, *notes, *told))
+        return Prepared(X, named_targets(table, roles), target_kind, encoding, (*notes, *without_some(table)))
+    y, kind, remarks = _target(table, X, data, target_kind, roles.target)
+    return Prepared(X, y, kind, encoding, (*notes, *remarks))
 
 
 def _encode_matrix(table: Table, roles: Roles, data: str) -> TableEncoding:
@@ -94,15 +98,15 @@ def _target(
     missing = np.array([value is None or value != value for value in table.target.tolist()])
     if missing.all():
         raise InputError(f"the target column {name!r} is empty.")
-    told = [without_target(int(missing.sum()))] if missing.any() else []
+    remarks = [without_target(int(missing.sum()))] if missing.any() else []
     if table.target.dtype.kind == "O":
-        told += describe_alike("classes of the target", table.target[~missing].tolist())
+        remarks += describe_alike("classes of the target", table.target[~missing].tolist())
     if target_kind != "auto":
-        return table.target, target_kind, told
+        return table.target, target_kind, remarks
     decision = decide_target(table.target, X, data)
     if table.target.dtype.kind != "O":
-        told.append(str(decision).replace("target='", "target_kind='"))
-    return table.target, decision.kind, told
+        remarks.append(str(decision).replace("target='", "target_kind='"))
+    return table.target, decision.kind, remarks
 
 
 def named_targets(table: Table, roles: Roles) -> dict[str, Any]:
@@ -147,7 +151,15 @@ def fit_table(
         warnings.filterwarnings("ignore", message=".* columns are constant", category=PrismapWarning)
         model.fit(ready.X, ready.y, callback=callback, verbose=verbose)
     index = row_names(table) if rows.ids is None else rows.ids
-    return model.remember_table(ready.encoding, index=index, notes=ready.notes)
+    return with_table(model, ready.encoding, index, ready.notes)
+
+
+def with_table(model: Any, encoding: TableEncoding | None, index: Any, notes: tuple[str, ...] = ()) -> Any:
+    """A fitted `PrisMap` that reads tables by this encoding from now on; `index` names the rows."""
+    fitted: FittedMap = model.map_
+    given = replace(fitted.given, encoding=encoding, row_names=index)
+    model.map_ = replace(fitted, given=given, notes=(*fitted.notes, *notes))
+    return model
 
 
 def with_order(ready: Prepared, table: Any, roles: Roles) -> Prepared:
@@ -173,15 +185,15 @@ def encoded(encoding: TableEncoding | None, X: Any) -> Any:
     """
     if encoding is None or not is_frame(X):
         return X
-    found = encoding.apply(X)
-    for name, number in found.unknown.items():
+    features = encoding.apply(X)
+    for name, number in features.unknown.items():
         warnings.warn(
             f"column {name!r} has levels in {number} of the rows that the map has not seen; they count as none of "
             "its own.",
             PrismapWarning,
             stacklevel=5,
         )
-    return found.X
+    return features.X
 
 
 def target_in(encoding: TableEncoding | None, X: Any) -> Any:
@@ -197,12 +209,12 @@ def row_names(X: Any) -> Any:
     return X.index if type(X).__module__.startswith("pandas") and hasattr(X, "columns") else None
 
 
-def story_of_cells(model: Any) -> dict[str, Any]:
+def story_of_cells(fitted: FittedMap, report: MapReport | None) -> dict[str, Any]:
     """What an AnnData object keeps of a map in `uns`: values that its files can hold."""
-    params = {name: str(value) for name, value in model.get_params(deep=False).items()}
-    report = model.report_dict()
-    told = {} if report is None else {"verdict": str(report["verdict"])}
-    return {"params": params, "target": model.encoding_.target or "", "supervision": float(model.supervision_), **told}
+    params = {name: str(value) for name, value in fitted.recipe.params.items()}
+    verdict = {} if report is None else {"verdict": report.verdict}
+    target = "" if fitted.given.encoding is None else fitted.given.encoding.target or ""
+    return {"params": params, "target": target, "supervision": float(fitted.supervision), **verdict}
 
 
 def positions_frame(Y: NDArray[np.float64], names: Any, index: Any) -> Any:
@@ -211,3 +223,47 @@ def positions_frame(Y: NDArray[np.float64], names: Any, index: Any) -> Any:
     if isinstance(index, np.ma.MaskedArray):
         index = index.tolist()
     return pandas.DataFrame(Y, columns=list(names), index=index)
+
+
+# --- targets that are text and meant as numbers: dates, times and amounts ---------------------------------------------
+
+
+def with_quantities(
+    table: Table, roles: Roles, X: NDArray[Any], *, data: str = "vectors", target_kind: Any = "auto"
+) -> tuple[Table, Written, list[str]]:
+    """The table with such targets as numbers, how each of them is written, and notes that say so."""
+    names = [name for name in (roles.target, *roles.also) if name is not None and table.target is not None]
+    kinds = [target_kind] * len(names) if isinstance(target_kind, str) else target_kind
+    written, notes = [], []
+    for name, kind in zip(names, kinds, strict=False):
+        values = np.asanyarray(table.also.get(name, table.target))
+        numbers, way = as_quantity(values, name, X, data=data, target_kind=kind)
+        if way is None:
+            continue
+        written.append((name, way))
+        notes.append(f"the target {name!r} {describe_written(way, filter(None, values.tolist()))}")
+        if name in table.also:
+            table = replace(table, also={**table.also, name: numbers})
+        else:
+            table = replace(table, target=numbers)
+    return table, tuple(written), notes
+
+
+def as_quantity(
+    values: NDArray[Any], name: str, X: Any = None, *, data: str = "vectors", target_kind: str = "auto"
+) -> tuple[NDArray[Any], str | None]:
+    """A target as numbers and how they are written, if it is text meant as a quantity; else as it is, and None.
+
+    With "auto" they stay classes if they are few, such as the prices of three plans, or if their numbers look like
+    codes; "real" always takes the numbers.
+    """
+    if target_kind not in ("auto", "real") or values.dtype.kind != "O":
+        return values, None
+    column = text_column([None if value is None else str(value) for value in values.tolist()])
+    written = way_of_writing(column)
+    if written is None or (target_kind == "auto" and len(column.levels) <= FEW_VALUES):
+        return values, None
+    numbers = numbers_of(column, written, name)
+    if target_kind == "auto" and decide_target(numbers, X, data).kind != "real":
+        return values, None
+    return numbers, written

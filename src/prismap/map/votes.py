@@ -1,34 +1,29 @@
-"""What the rows around a place on the map say of a new row there."""
+"""What the rows around a place on the map say of a new row there, as columns by name."""
 
 from __future__ import annotations
 
 import numpy as np
-from sklearn.neighbors import NearestNeighbors
+from numpy.typing import NDArray
 
-from prismap.map.trust import NEIGHBORS
-from prismap.metrics.several import shown_column, shown_kind
-from prismap.metrics.target import known_targets
+from prismap.map.fitted import FittedMap
+from prismap.quality.votes import poll
 
-#: Names of the columns of `votes_of`.
+#: Names of the columns of `votes_at`.
 CLASS, SHARE, MEAN, SPREAD = "neighbor_class", "neighbor_share", "neighbor_mean", "neighbor_std"
 
 
-def votes_of(model, Y):
-    """What the ten nearest labelled fitted rows say of rows at positions Y, as columns by name.
+def votes_at(fitted: FittedMap, Y: NDArray[np.float64]) -> dict[str, np.ndarray]:
+    """What the ten nearest labelled fitted rows say of rows at positions Y; of several targets of the first.
 
-    Classes: the commonest of them (`CLASS`; of equally common ones the first) and the share that has it (`SHARE`).
-    Numbers: their mean and standard deviation (`MEAN`, `SPREAD`; of several targets the first). Nothing without a
-    target. These are the neighbours by which `PrisMap.report` judges the map: how often they are right is its error.
+    Classes: the one that they name (`CLASS`) and the share that has it (`SHARE`). Numbers: their mean and standard
+    deviation (`MEAN`, `SPREAD`). Nothing without a target. These are the neighbours by which `PrisMap.report` judges
+    the map: how often they are right is its error.
     """
-    y = shown_column(model.fitted_target(), model.target_)
-    if y is None:
+    target = fitted.target.shown
+    if not target.exists:
         return {}
-    known = known_targets(y)
-    fitted, y = model.embedding_[known], y[known]
-    nearest = NearestNeighbors(n_neighbors=min(NEIGHBORS, len(fitted))).fit(fitted)
-    near = y[nearest.kneighbors(Y, return_distance=False)]
-    if shown_kind(model.target_) != "class":
-        return {MEAN: near.mean(axis=1), SPREAD: near.std(axis=1)}
-    votes = (near[:, :, None] == np.arange(len(model.shown_classes()))).sum(axis=1)
-    names = np.array([str(name) for name in model.shown_classes()], dtype=object)
-    return {CLASS: names[votes.argmax(axis=1)], SHARE: votes.max(axis=1) / near.shape[1]}
+    votes = poll(Y, fitted.positions, target)
+    if target.classes is None:
+        return {MEAN: votes.mean, SPREAD: votes.std}
+    names = np.array([str(name) for name in target.classes], dtype=object)
+    return {CLASS: names[votes.named], SHARE: votes.share}

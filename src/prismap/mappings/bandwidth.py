@@ -9,8 +9,7 @@ from scipy.spatial.distance import cdist
 
 from prismap._spacing import nearest_distances, typical_distance, typical_spacing
 from prismap.exceptions import PrismapWarning
-from prismap.mappings.kernels import NEAREST_FLOOR, ElmKernel, GaussianKernel
-from prismap.mappings.solve import interpolate
+from prismap.mappings.kernels import NEAREST_FLOOR, ElmKernel, GaussianKernel, interpolate
 
 #: What cross-validation tries: from "nearest row only" to very smooth, and from interpolation to regression.
 FACTORS = {"rbf": (0.15, 0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0), "elm": (0.5, 1.0, 2.0, 4.0)}
@@ -42,7 +41,7 @@ def representable_kernel(D, smallest, *, every_entry):
     f is "the smallest value in such a way that all entries of K are within the range of representable numbers (resp. a
     predefined interval)", here from `smallest` to 1. A kernel is in it if ``f >= r_ij = d_ij / n_j / sqrt(-2 log
     smallest)``. To the letter, with `every_entry`, ``f = max_ij r_ij``. But entries that underflow to zero do no harm,
-    and the factors so found are not the "small positive value" of the paper. What does harm is a row that is near to
+    and these factors are not the "small positive value" of the paper. What does harm is a row that is near to
     no other kernel, whose sum is zero, as happens to the paper's new rows that fall to the origin. So otherwise f is
     the smallest factor for which each row has a kernel of another row in the interval: ``f = max_i min_j!=i r_ij``.
     """
@@ -57,7 +56,7 @@ def representable_kernel(D, smallest, *, every_entry):
 
 
 def fifth_neighbor_kernel(D):
-    """One width, the mean distance of a row to its fifth nearest neighbour (Gisbrecht et al. 2012, section 4)."""
+    """One width, the mean distance of a row to its fifth nearest neighbour (Gisbrecht et al. 2012, sec. 4)."""
     return GaussianKernel(np.full(len(D), float(nearest_distances(D, 5).mean()) or 1.0)), np.nan
 
 
@@ -96,7 +95,7 @@ def held_out_positions(D, Y, kept, held_out, kernel, factors, ridges, normalize)
                 yield (f, r), K_new @ interpolate(K, Y[kept] - center, ridge)[0] + center
 
 
-def local_quality(ranks, found):
+def local_quality(ranks, map_ranks):
     """Q_local of a map from the ranks of neighbours in the data and in the map (Lee & Verleysen 2010).
 
     Q(k) is the share of k-nearest neighbours that the map keeps; Q_local its mean up to the k where Q(k) exceeds
@@ -106,7 +105,7 @@ def local_quality(ranks, found):
     if n < 5:
         return 0.0
     k = np.arange(1, n)
-    Q = np.cumsum(np.bincount(np.maximum(ranks, found).ravel(), minlength=n)[1:n]) / (n * k)
+    Q = np.cumsum(np.bincount(np.maximum(ranks, map_ranks).ravel(), minlength=n)[1:n]) / (n * k)
     return float(Q[: np.argmax(Q - k / (n - 1)) + 1].mean())
 
 

@@ -11,17 +11,17 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.cluster import KMeans
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import require_memory
+from prismap._params import Interval, StrOptions
 from prismap._random import as_generator, as_seed
 from prismap._spacing import far_threshold, position_spacing, typical_distance
 from prismap._threads import limit_threads, on_one_thread
 from prismap._validation import check_rows, is_fitted
 from prismap.exceptions import InputError
-from prismap.mappings._inputs import as_positions, relative_residual
 from prismap.mappings.bandwidth import SMALLEST_KERNEL
+from prismap.mappings.base import as_positions, relative_residual
 from prismap.mappings.kernels import NEAREST_FLOOR, kernel_matrix
 from prismap.mappings.streaming import EuclideanExponents, evaluate
 

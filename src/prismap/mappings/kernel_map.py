@@ -8,18 +8,16 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.svm import SVR
-from sklearn.utils import _safe_indexing
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import require_memory, row_blocks
 from prismap._grid import sum_products
+from prismap._params import Interval, StrOptions, num_samples, safe_indexing
 from prismap._random import as_generator
 from prismap._spacing import far_threshold, nearest_distances, typical_distance
 from prismap._threads import on_one_thread
 from prismap._validation import check_rows
 from prismap.exceptions import InputError
-from prismap.mappings._inputs import distances_to, relative_residual
 from prismap.mappings.bandwidth import (
     FACTORS,
     RIDGES,
@@ -29,10 +27,9 @@ from prismap.mappings.bandwidth import (
     make_kernels,
     representable_kernel,
 )
-from prismap.mappings.base import Mapping
-from prismap.mappings.costs import MAP_COSTS, map_cost, minimize_map_cost
-from prismap.mappings.kernels import GaussianKernel, merge_duplicates
-from prismap.mappings.solve import interpolate
+from prismap.mappings.base import Mapping, distances_to, relative_residual
+from prismap.mappings.costs import MAP_COSTS, MapCost, as_cost, map_cost, minimize_map_cost
+from prismap.mappings.kernels import GaussianKernel, interpolate, merge_duplicates
 from prismap.mappings.streaming import EuclideanExponents, evaluate
 
 #: The published rules for widths, from distances and the smallest kernel that counts to the kernels and their factor.
@@ -57,9 +54,10 @@ class KernelMap(Mapping):
     ----------
     kernel : {"rbf", "elm"}, default="rbf"
         ``exp(-d(x, x_j)^2 / 2 sigma_j^2)``, or the nearly parameterless kernel of extreme learning machines.
-    solver : {"interpolate", "svr", "cost"}, default="interpolate"
+    solver : {"interpolate", "svr", "cost"} or MapCost, default="interpolate"
         How the coefficients are found. "interpolate" solves ``(K + ridge I) A = Y``. "svr" is support vector regression
-        of each coordinate. "cost" minimises the `cost` of the fitted samples, starting from the interpolation.
+        of each coordinate. A `MapCost` is minimised over the fitted samples, starting from the interpolation: that of
+        the embedding that the positions come from. "cost" is ``MapCost()``, the cost of t-SNE.
     normalize : bool, default=True
         Divide by the sum of the kernels. Without it, samples far from all others go to the mean position.
     metric : str or metric object, default="euclidean"
@@ -79,12 +77,6 @@ class KernelMap(Mapping):
         Added to the diagonal of K. 0 interpolates. For "svr", the inverse of C.
     n_landmarks : int, default=None
         Number of kernels, at samples drawn at random. None uses all distinct samples, which takes memory for n x n.
-    cost : {"tsne", "tnerv", "nerv", "mds", "sammon", "elastic"}, default="tsne"
-        What ``solver="cost"`` minimises: the cost of the embedding that the positions come from.
-    perplexity : float, default=30
-        Perplexity of the embedding ("tsne", "tnerv" and "nerv").
-    gamma : float in [0, 1], default=0.5
-        For "nerv" and "tnerv". 1 asks that no neighbour is missed, 0 that no false neighbour is shown.
     random_state : int, RandomState instance or None, default=None
         Draws the landmarks and the folds of the cross-validation. None is a fixed draw.
     n_jobs : int, default=None
@@ -109,7 +101,7 @@ class KernelMap(Mapping):
     condition_ : float
         Condition number of the system that was solved.
     cost_ : pair of float
-        The cost at the start and at the end (``solver="cost"``).
+        The cost at the start and at the end (if a cost is minimised).
     typical_distance_ : float
         Median distance of a fitted sample to its nearest neighbour.
     far_threshold_ : float
@@ -142,7 +134,7 @@ class KernelMap(Mapping):
 
     _parameter_constraints: dict = {
         "kernel": [StrOptions({"rbf", "elm"})],
-        "solver": [StrOptions({"interpolate", "svr", "cost"})],
+        "solver": [StrOptions({"interpolate", "svr", "cost"}), MapCost],
         "normalize": ["boolean"],
         "metric": [str, object],
         "bandwidth": [
@@ -152,17 +144,13 @@ class KernelMap(Mapping):
         "smallest_kernel": [None, Interval(Real, 0, 1, closed="neither")],
         "ridge": [StrOptions({"cv"}), Interval(Real, 0, None, closed="left")],
         "n_landmarks": [None, Interval(Integral, 1, None, closed="left")],
-        "cost": [StrOptions(set(MAP_COSTS))],
-        "perplexity": [Interval(Real, 1, None, closed="left")],
-        "gamma": [Interval(Real, 0, 1, closed="both")],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
     }
 
     def __init__(
         self, kernel="rbf", *, solver="interpolate", normalize=True, metric="euclidean", bandwidth="cv",
-        smallest_kernel=None, ridge="cv", n_landmarks=None, cost="tsne", perplexity=30, gamma=0.5, random_state=None,
-        n_jobs=None,
+        smallest_kernel=None, ridge="cv", n_landmarks=None, random_state=None, n_jobs=None,
     ):  # fmt: skip
         self.kernel = kernel
         self.solver = solver
@@ -172,9 +160,6 @@ class KernelMap(Mapping):
         self.smallest_kernel = smallest_kernel
         self.ridge = ridge
         self.n_landmarks = n_landmarks
-        self.cost = cost
-        self.perplexity = perplexity
-        self.gamma = gamma
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -205,9 +190,9 @@ class KernelMap(Mapping):
         if self.n_landmarks is None:
             return super().transform(X)
         X = X if hasattr(X, "shape") else np.asarray(X)
-        positions = np.empty((_num_samples(X), len(self.center_)))
+        positions = np.empty((num_samples(X), len(self.center_)))
         for rows in row_blocks(len(positions), 24.0 * len(self.landmarks_)):
-            D = distances_to(self.metric_, _safe_indexing(X, rows), self.landmarks_)
+            D = distances_to(self.metric_, safe_indexing(X, rows), self.landmarks_)
             positions[rows] = self.place_by_landmarks(D)
         return positions
 
@@ -254,6 +239,8 @@ class KernelMap(Mapping):
         self._validate_params()
         if self.kernel == "elm" and self.bandwidth in PUBLISHED:
             raise InputError(f"bandwidth={self.bandwidth!r} is a rule for kernel='rbf'; use 'cv' or a factor.")
+        if isinstance(self.solver, MapCost):
+            as_cost(self.solver, MAP_COSTS)
 
     def _all_landmarks(self, n):
         """Every distinct row carries a kernel: distances between them, and the number of each row's kernel."""
@@ -301,9 +288,9 @@ class KernelMap(Mapping):
         if self.solver == "svr":
             return self._by_regression(K, Y)
         A, self.condition_ = interpolate(K, Y - self.center_, self.ridge_)
-        if self.solver == "cost" and len(K) > 1:  # where all rows are equal there is nothing to weigh
+        if self.solver != "interpolate" and len(K) > 1:  # where all rows are equal there is nothing to weigh
             D = D if D.shape[0] == D.shape[1] else np.asarray(self.metric_.pairwise(None), dtype=np.float64)
-            cost_of, unit = map_cost(self.cost, D, self.perplexity, self.gamma)
+            cost_of, unit = map_cost(MapCost() if self.solver == "cost" else self.solver, D)
             before = cost_of(K @ A)[0]
             A, after = minimize_map_cost(K, A, cost_of, unit, COST_ITERATIONS)
             self.cost_ = (before, after)

@@ -1,4 +1,4 @@
-"""Kernels of rows against the landmarks, from distances, in log space so that no row ever has only zeros.
+"""Kernels of rows against the landmarks, from distances, in log space so that no row ever has only zeros; coefficients.
 
 For every kernel map ``y(x) = sum_j alpha_j k_j(x) / sum_l k_l(x)``. With ``k_j(x) = exp(-d(x, x_j)^2 / 2 sigma_j^2)``,
 subtracting a row's largest exponent changes numerator and denominator by the same factor, so the ratio stays, the
@@ -7,10 +7,14 @@ largest weight is exactly 1, and the "points that fall to the origin" of the pap
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import linalg
 from scipy.sparse.csgraph import connected_components
+
+from prismap.exceptions import PrismapWarning
 
 #: Exponents below this are as good as zero beside the largest (exp(-40) is 4e-18); far smaller ones make exp slow.
 LOWEST_EXPONENT = -40.0
@@ -18,6 +22,8 @@ LOWEST_EXPONENT = -40.0
 NEAREST_FLOOR = 0.1
 #: Rows closer than this share of the largest distance count as the same row.
 DUPLICATE_SHARE = 1e-7
+#: A matrix with a larger condition number is solved by a cut-off instead of by elimination.
+LARGEST_CONDITION = 1e12
 
 
 def merge_duplicates(D):
@@ -47,7 +53,7 @@ def weights_in_place(E, *, normalize):
 def kernel_matrix(D, bandwidth, *, normalize):
     """The matrix K of the Gaussian map from distances D to the landmarks, rows summing to one with `normalize`.
 
-    ``k_j(x) = exp(-d(x, x_j)^2 / 2 sigma_j^2)`` (Gisbrecht et al. 2015, section 3).
+    ``k_j(x) = exp(-d(x, x_j)^2 / 2 sigma_j^2)`` (Gisbrecht et al. 2015, sec. 3).
     """
     K = D / bandwidth
     reach = np.sqrt(np.finfo(K.dtype).max) / 2
@@ -107,3 +113,51 @@ class ElmKernel:
             K = (1 + K) / 2
             K /= K.sum(axis=1, keepdims=True)
         return K
+
+
+# --- coefficients by (ridge) least squares ----------------------------------------------------------------------------
+
+
+def interpolate(K, Y, ridge):
+    """A with ``(K + ridge I) A = Y`` for square K, the ridge least-squares solution for tall K; and the condition.
+
+    Square: A = K^-1 Y (Gisbrecht et al. 2015, sec. 3) with a nugget. Where the system is numerically singular, the
+    minimum-norm solution with small directions cut off is taken, with a warning that states the condition number.
+    """
+    return _square(K, Y, ridge) if K.shape[0] == K.shape[1] else _tall(K, Y, ridge)
+
+
+def _square(K, Y, ridge):
+    M = K.copy()
+    M[np.diag_indices(len(M))] += ridge
+    norm = np.abs(M).sum(axis=0).max()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", linalg.LinAlgWarning)  # an exact zero pivot: judged below by its condition
+        factors = linalg.lu_factor(M, check_finite=False)
+    reciprocal, _ = linalg.lapack.dgecon(factors[0], norm, norm="1")
+    condition = 1 / reciprocal if reciprocal > 0 else np.inf
+    if condition < LARGEST_CONDITION:
+        return linalg.lu_solve(factors, Y, check_finite=False), condition
+    _warn(condition)
+    return linalg.lstsq(M, Y, cond=1 / LARGEST_CONDITION, lapack_driver="gelsy", check_finite=False)[0], condition
+
+
+def _tall(K, Y, ridge):
+    """Normal equations ``(K^T K + ridge^2 I) A = K^T Y`` on their spectrum, small directions cut off."""
+    values, vectors = linalg.eigh(K.T @ K)
+    values = np.maximum(values, 0) + ridge**2
+    condition = float(np.sqrt(values[-1] / values[0])) if values[0] > 0 else np.inf
+    keep = values > 1e-14 * values[-1]  # products of K with itself are right to about that
+    if not keep.all():
+        _warn(condition)
+    return (vectors[:, keep] / values[keep]) @ (vectors[:, keep].T @ (K.T @ Y)), condition
+
+
+def _warn(condition):
+    """Say how badly conditioned the system is."""
+    warnings.warn(
+        f"The kernel matrix is singular to working precision (condition number {condition:.2g}), so its smallest "
+        "directions are cut off. Choose a smaller bandwidth or a larger ridge.",
+        PrismapWarning,
+        stacklevel=5,
+    )

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from numbers import Integral, Real
 
 import numpy as np
 from scipy.linalg import orthogonal_procrustes
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from prismap._blocks import require_memory
 from prismap._grid import sum_products
+from prismap._optimise import minimize
+from prismap._params import Interval, StrOptions
 from prismap._random import as_generator
 from prismap._spacing import nearest_distances
 from prismap._spectra import classical_scaling
 from prismap._threads import on_one_thread
-from prismap.mappings._inputs import relative_residual
-from prismap.mappings.base import Mapping
-from prismap.mappings.costs import MAP_COSTS, STRESSES, map_cost
+from prismap.mappings.base import Mapping, relative_residual
+from prismap.mappings.costs import MAP_COSTS, STRESSES, MapCost, as_cost, map_cost
 from prismap.mappings.kernels import kernel_matrix
-from prismap.mappings.network import first_weights, forward, place_by_network, shadow_targets, train
 
 
 class ParametricMap(Mapping):
@@ -32,8 +32,9 @@ class ParametricMap(Mapping):
     ----------
     kind : {"network", "rbf"}, default="network"
         Hidden layers over principal coordinates, or one layer of Gaussians at random fitted samples.
-    cost : {"tsne", "tnerv", "nerv", "mds", "sammon", "elastic"}, default="tsne"
-        What is minimised over the fitted samples. NeuroScale has "sammon" or "mds".
+    cost : {"tsne", "tnerv", "nerv", "mds", "sammon", "elastic"} or MapCost, default="tsne"
+        What is minimised over the fitted samples. A name stands for the `MapCost` with this name. NeuroScale has
+        "sammon" or "mds".
     metric : str or metric object, default="euclidean"
         As in `KernelMap`. A fitted metric is used as it is.
     n_inputs : int, default=30
@@ -47,10 +48,6 @@ class ParametricMap(Mapping):
         Weight of the mean squared weight in the cost ("network").
     max_iter : int, default=300
         Steps of the training by the cost, and as many of that towards the positions.
-    perplexity : float, default=30
-        Perplexity of the embedding ("tsne", "tnerv" and "nerv").
-    gamma : float in [0, 1], default=0.5
-        For "nerv" and "tnerv". 1 asks that no neighbour is missed, 0 that no false neighbour is shown.
     random_state : int, RandomState instance or None, default=None
         Draws the weights or the samples that carry a Gaussian. None is a fixed draw.
 
@@ -90,13 +87,14 @@ class ParametricMap(Mapping):
     --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(60, 3))
-    >>> ParametricMap(n_hidden=10, max_iter=20, perplexity=10).fit(X, X[:, :2]).transform(X[:4] + 0.1).shape
+    >>> model = ParametricMap(cost=MapCost(perplexity=10), n_hidden=10, max_iter=20)
+    >>> model.fit(X, X[:, :2]).transform(X[:4] + 0.1).shape
     (4, 2)
     """
 
     _parameter_constraints: dict = {
         "kind": [StrOptions({"network", "rbf"})],
-        "cost": [StrOptions(set(MAP_COSTS))],
+        "cost": [StrOptions(set(MAP_COSTS)), MapCost],
         "metric": [str, object],
         "n_inputs": [Interval(Integral, 1, None, closed="left")],
         "n_hidden": [Interval(Integral, 1, None, closed="left")],
@@ -104,14 +102,12 @@ class ParametricMap(Mapping):
         "init": [StrOptions({"positions", "random"})],
         "penalty": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "perplexity": [Interval(Real, 1, None, closed="left")],
-        "gamma": [Interval(Real, 0, 1, closed="both")],
         "random_state": ["random_state"],
     }
 
     def __init__(
         self, kind="network", *, cost="tsne", metric="euclidean", n_inputs=30, n_hidden=100, n_layers=2,
-        init="positions", penalty=1.0, max_iter=300, perplexity=30, gamma=0.5, random_state=None,
+        init="positions", penalty=1.0, max_iter=300, random_state=None,
     ):  # fmt: skip
         self.kind = kind
         self.cost = cost
@@ -122,19 +118,18 @@ class ParametricMap(Mapping):
         self.init = init
         self.penalty = penalty
         self.max_iter = max_iter
-        self.perplexity = perplexity
-        self.gamma = gamma
         self.random_state = random_state
 
     @on_one_thread
     def fit(self, X, Y):
         """Train the function on rows X and their positions Y, shape (n, d)."""
         self._validate_params()
+        cost = as_cost(self.cost, MAP_COSTS)
         n = self.keep(X, Y)
         require_memory(32.0 * n * n, f"The distances between {n} rows", "Fit on a sample of the rows.")
         rng = as_generator(0 if self.random_state is None else self.random_state)
         D = np.asarray(self.metric_.pairwise(None), dtype=np.float64)
-        cost_of, _ = map_cost(self.cost, D, self.perplexity, self.gamma)
+        cost_of, _ = map_cost(cost, D)
         self._unit = float(np.sqrt(np.square(self.embedding_ - self.embedding_.mean(axis=0)).mean())) or 1.0
         self._center = self.embedding_.mean(axis=0)
         if self.kind == "rbf":
@@ -142,7 +137,7 @@ class ParametricMap(Mapping):
         else:
             self._fit_network(D, cost_of, rng)
         self.scale_ = 1.0
-        self._turn(D)
+        self._turn(D, fix_scale=self.init == "random" or cost.name in STRESSES)
         self.residual_ = relative_residual(self.place(D), self.embedding_)
         return self
 
@@ -214,17 +209,18 @@ class ParametricMap(Mapping):
         self.layers_, after, self.n_iter_ = train(layers, X, self._in_units(cost_of), self.max_iter, penalty)
         self.cost_ = (float(before), float(after))
 
-    def _turn(self, D):
+    def _turn(self, D, *, fix_scale):
         """Turn, shift and scale the outputs towards the given positions: new samples must lie among the fitted ones.
 
-        No cost tells a turn or a shift. A descent that ends early, as t-SNE's does, leaves a map smaller than its cost
-        would have it, which a network that is trained to the end does not. Stress has the scale of the distances.
+        No cost changes with a turn or a shift. A descent that ends early, as t-SNE's does, leaves a map smaller than
+        its cost would have it, which a network that is trained to the end does not. Stress has the scale of the
+        distances, so there, and where no positions were used, the scale stays (`fix_scale`).
         """
-        found, goal = place_by_network(self.layers_, self._features(D)), (self.embedding_ - self._center) / self._unit
-        middle = found.mean(axis=0)
-        rotation, overlap = orthogonal_procrustes(found - middle, goal)
-        if self.init == "positions" and self.cost not in STRESSES:
-            self.scale_ = float(overlap / (np.square(found - middle).sum() or 1.0)) or 1.0
+        outputs, goal = place_by_network(self.layers_, self._features(D)), (self.embedding_ - self._center) / self._unit
+        middle = outputs.mean(axis=0)
+        rotation, overlap = orthogonal_procrustes(outputs - middle, goal)
+        if not fix_scale:
+            self.scale_ = float(overlap / (np.square(outputs - middle).sum() or 1.0)) or 1.0
         rotation *= self.scale_
         W, b = self.layers_[-1]
         self.layers_ = [*self.layers_[:-1], (W @ rotation, (b - middle) @ rotation)]
@@ -250,3 +246,104 @@ def squared_error(Z, goal):
     """Mean squared error, and its gradient."""
     gap = Z - goal
     return float(np.square(gap).mean()), 2 * gap / gap.size
+
+
+# --- a small network as a function of its weights ---------------------------------------------------------------------
+
+
+def first_weights(sizes, rng):
+    """Weights and biases of layers of the given sizes, uniform as Glorot & Bengio (2010) have them; the last small."""
+    layers = []
+    for number, (inputs, outputs) in enumerate(pairwise(sizes)):
+        limit = np.sqrt(6 / (inputs + outputs)) * (0.1 if number == len(sizes) - 2 else 1.0)
+        layers.append((rng.uniform(-limit, limit, size=(inputs, outputs)), np.zeros(outputs)))
+    return layers
+
+
+def forward(layers, X):
+    """The outputs of all layers: tanh in the hidden ones, linear at the end."""
+    values = [X]
+    for W, b in layers[:-1]:
+        values.append(np.tanh(values[-1] @ W + b))
+    W, b = layers[-1]
+    return [*values, values[-1] @ W + b]
+
+
+def place_by_network(layers, X):
+    """The positions of rows, each computed independently of the others."""
+    for W, b in layers[:-1]:
+        X = np.tanh(sum_products(X, W) + b)
+    return sum_products(X, layers[-1][0]) + layers[-1][1]
+
+
+def backward(layers, values, by_outputs):
+    """Gradients by the weights and biases of each layer, from that by the outputs."""
+    gradients = []
+    for number in range(len(layers) - 1, -1, -1):
+        gradients.append((values[number].T @ by_outputs, by_outputs.sum(axis=0)))
+        if number:
+            by_outputs = (by_outputs @ layers[number][0].T) * (1 - values[number] ** 2)
+    return gradients[::-1]
+
+
+def flatten(layers):
+    """All weights as one vector."""
+    return np.concatenate([part.ravel() for layer in layers for part in layer])
+
+
+def unflatten(flat, layers):
+    """The vector as weights of the same shapes as those of `layers`."""
+    shaped, done = [], 0
+    for W, b in layers:
+        parts = []
+        for part in (W, b):
+            parts.append(flat[done : done + part.size].reshape(part.shape))
+            done += part.size
+        shaped.append(tuple(parts))
+    return shaped
+
+
+def train(layers, X, cost_of, max_iter, penalty=0.0):
+    """Weights that lower ``cost_of(outputs) -> (cost, gradient)`` plus penalty times their squares.
+
+    Returns the layers, their cost and the number of iterations.
+    """
+
+    def objective(flat):
+        own = unflatten(flat, layers)
+        values = forward(own, X)
+        cost, by_outputs = cost_of(values[-1])
+        return cost + penalty * float(flat @ flat), flatten(backward(own, values, by_outputs)) + 2 * penalty * flat
+
+    minimum = minimize(
+        objective, flatten(layers), max_iter=max_iter, n_evaluations=2 * max_iter, tol=1e-9, gradient_tol=1e-8
+    )
+    trained = unflatten(minimum.x, layers)
+    return trained, cost_of(forward(trained, X)[-1])[0], minimum.n_iter
+
+
+def shadow_targets(features, positions, cost_of, max_iter, *, growth=1.2, shrink=0.5):
+    """Linear weights A of ``Y = F A`` by shadow targets (Tipping & Lowe 1997): (A, cost, number of iterations).
+
+    The positions that the cost asks for, ``T = Y - eta dE/dY``, are targets that the layer is fitted to by the
+    pseudo-inverse, ``A = F^+ T``. A step that lowers the cost is taken and eta grows; otherwise eta shrinks.
+    `positions` are the first targets. No line search, and the pseudo-inverse is computed once.
+    """
+    inverse = np.linalg.pinv(features, rcond=1e-8)
+    A = inverse @ positions
+    Y = features @ A
+    cost, gradient = cost_of(Y)
+    eta = 0.1 * np.linalg.norm(Y) / max(float(np.linalg.norm(gradient)), np.finfo(np.float64).tiny)
+    for step in range(1, max_iter + 1):
+        trial = inverse @ (Y - eta * gradient)
+        moved = features @ trial
+        new_cost, new_gradient = cost_of(moved)
+        if np.isfinite(new_cost) and new_cost < cost:
+            A, Y, gradient, eta = trial, moved, new_gradient, eta * growth
+            converged = cost - new_cost <= 1e-9 * abs(cost)
+            cost = new_cost
+            if converged:
+                return A, float(cost), step
+        else:
+            eta *= shrink
+    return A, float(cost), max_iter

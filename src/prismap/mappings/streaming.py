@@ -51,7 +51,7 @@ class EuclideanExponents:
 def evaluate(exponents, rows, coefficients, *, normalize, n_jobs):
     """Positions of `rows`: exponents of a block, then weights, then the products with the coefficients (m, d).
 
-    The order in which a library sums a product depends on a row's company. In double precision that moves no position
+    The order in which a library sums a product depends on the other rows. In double precision that moves no position
     by more than a tiny share of the map's spread, and float32 rows are no exception.
     """
     m, d = coefficients.shape

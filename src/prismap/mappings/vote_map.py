@@ -5,8 +5,8 @@ from __future__ import annotations
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
+from prismap._params import Interval
 from prismap._search import smallest
 from prismap._spacing import typical_spacing
 from prismap.mappings.base import Mapping
@@ -126,7 +126,7 @@ def vote_weights(D2):
 def vote_cost(places, voters, weights, scale):
     """The cost of places (d, b), for voters at (k, d, b) with weights (k, b): shape (b,)."""
     r2 = squared_gaps(places, voters, scale)
-    return sum(weights * (r2 / (1 + r2)))  # one after another, so that a row has the same sum in any company
+    return sum(weights * (r2 / (1 + r2)))  # one after another: a row has the same sum beside any others
 
 
 def squared_gaps(places, voters, scale):

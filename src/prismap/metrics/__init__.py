@@ -2,18 +2,18 @@
 
 from prismap.metrics.base import Metric, NamedMetric, PrecomputedMetric, fit_metric
 from prismap.metrics.callables import pairwise_similarity, similarity_to
-from prismap.metrics.class_mixture import ClassMixture, mixture_for_classes
 from prismap.metrics.dissimilarities import DISSIMILARITIES, dissimilarity, register_dissimilarity
 from prismap.metrics.fisher import FisherMetric
-from prismap.metrics.geometry import (
-    CosineMetric,
-    DissimilarityMetric,
-    SimilarityMetric,
-    VectorMetric,
-    repair_similarity,
+from prismap.metrics.geometry import CosineMetric, DissimilarityMetric, SimilarityMetric, VectorMetric
+from prismap.metrics.mixture import AlternatingDescent, MixtureMetric
+from prismap.metrics.mixture_costs import MixtureCost
+from prismap.metrics.object_mixture import (
+    ClassMixture,
+    ComparisonWeights,
+    comparison_weights,
+    comparison_weights_for_classes,
+    mixture_for_classes,
 )
-from prismap.metrics.mixture import MixtureMetric
-from prismap.metrics.object_mixture import ComparisonWeights, comparison_weights, comparison_weights_for_classes
 from prismap.metrics.objects import ObjectDissimilarity, ObjectSimilarity
 from prismap.metrics.posteriors import (
     GaussianProcess,
@@ -24,9 +24,11 @@ from prismap.metrics.posteriors import (
     SeveralTargets,
     Trees,
 )
+from prismap.metrics.repair import repair_similarity
 
 __all__ = [
     "DISSIMILARITIES",
+    "AlternatingDescent",
     "ClassMixture",
     "ComparisonWeights",
     "CosineMetric",
@@ -35,6 +37,7 @@ __all__ = [
     "GaussianProcess",
     "LeastSquaresMachine",
     "Metric",
+    "MixtureCost",
     "MixtureMetric",
     "NamedMetric",
     "ObjectDissimilarity",

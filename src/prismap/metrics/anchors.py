@@ -21,13 +21,6 @@ from prismap.metrics.base import Anchors, Seen
 from prismap.metrics.segments import arc, blend
 from prismap.metrics.vector_search import vector_search
 
-#: Numbers that are looked at, at most, to find the typical distance between neighbours.
-SAMPLE_WORK = 2e8
-#: Bytes of the rows that some rows are compared with one by one: they stay in a core's cache.
-GATHERED_BYTES = 2**20
-#: Typical distances for which the squares of all distances on the grid are numbers in single precision.
-SINGLE_RANGE = (1e-12, 1e4)
-
 
 class FittedIndex:
     """Some of the fitted rows, by index, where new rows could stand."""
@@ -37,14 +30,15 @@ class FittedIndex:
 
 
 class VectorAnchors(Anchors):
-    """Vectors on a grid, where their distances come out the same on every machine and in any company."""
+    """Vectors on a grid, where their distances are the same on every machine and in any batch."""
 
     searchable, threaded = True, False
 
     def __init__(self, geometry, anchors):
         super().__init__(geometry, anchors)
         typical = typical_neighbor_distance(geometry.rows_)
-        self.dtype = np.dtype(np.float32 if SINGLE_RANGE[0] < typical < SINGLE_RANGE[1] else np.float64)
+        # Within these limits the squares of all distances on the grid are numbers in single precision.
+        self.dtype = np.dtype(np.float32 if 1e-12 < typical < 1e4 else np.float64)
         self.grid = Grid.under(geometry.rows_, typical)
         present = None if geometry.present is None else geometry.present[anchors]
         self.rows = self.grid.lay(geometry.rows_[anchors], present)
@@ -167,8 +161,9 @@ class RowwiseAnchors(Anchors):
 
     def __init__(self, metric, anchors):
         super().__init__(metric, anchors)
-        self.grid = unit_grid(len(metric.classes_))
-        self.roots = self.grid.lay(metric.posterior_.fitted_roots()[anchors])
+        roots = metric.posterior_.fitted_roots()
+        self.grid = unit_grid(roots.shape[1])
+        self.roots = self.grid.lay(roots[anchors])
         self.searchable = not metric.data_.is_matrix
 
     @cached_property
@@ -200,7 +195,7 @@ class RowwiseAnchors(Anchors):
         return SeenRowwise(self, self.grid.lay(self.metric.posterior_.new_roots(rows, own)), own)
 
     def of_fitted(self, index, own):
-        """The same of fitted rows, each with its own honest posterior."""
+        """The same of fitted rows, each with its own cross-fitted posterior."""
         return SeenRowwise(self, self.grid.lay(self.metric.posterior_.fitted_roots()[index]), own)
 
 
@@ -238,7 +233,7 @@ class SeenRowwise(Seen):
 class MomentAnchors(Anchors):
     """The Fisher metric of real targets that are known at the rows: Fisher-Rao distances between their Gaussians.
 
-    These are computed pair by pair and element by element, so a row gets the same bits in any company.
+    These are computed pair by pair and element by element, so a row gets the same bits in any batch.
     """
 
     threaded = False
@@ -253,7 +248,7 @@ class MomentAnchors(Anchors):
         return SeenMoments(self, self.metric.posterior_.new_states(rows), own)
 
     def of_fitted(self, index, own):
-        """The same of fitted rows, each with its own honest posterior."""
+        """The same of fitted rows, each with its own cross-fitted posterior."""
         return SeenMoments(self, self.states[index], own)
 
 
@@ -298,9 +293,12 @@ class SingleRows:
 
 
 def squared_pairs(grid, A, B, candidates):
-    """Squared distances (n, c) of each row of A, `GridRows`, to its own `SingleRows` of B; few of A at a time."""
+    """Squared distances (n, c) of each row of A, `GridRows`, to its own `SingleRows` of B.
+
+    The rows of B for few of A at a time stay in a core's cache.
+    """
     D2 = np.empty(candidates.shape)
-    for block in row_blocks(len(A), 8.0 * candidates.shape[1] * B.numbers.shape[1], GATHERED_BYTES):
+    for block in row_blocks(len(A), 8.0 * candidates.shape[1] * B.numbers.shape[1], 2**20):
         D2[block] = squared_to_own(grid, A.take(block), B, candidates[block])
     D2 *= grid.step**2
     return D2
@@ -348,8 +346,8 @@ def typical_neighbor_distance(all_rows):
     return float(np.median(nearest)) if len(nearest) else float(abs(rows).max()) or 1.0
 
 
-def spread_sample(rows):
-    """Indices of some rows, as far apart in number as they can be."""
+def spread_sample(rows, work=2e8):
+    """Indices of some rows, as far apart in number as they can be: few enough that their pairs have `work` numbers."""
     n_rows, n_columns = rows.shape
-    most = int(np.clip(np.sqrt(SAMPLE_WORK / n_columns), 64, 512))
+    most = int(np.clip(np.sqrt(work / n_columns), 64, 512))
     return np.unique(np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.intp))

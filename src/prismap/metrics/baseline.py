@@ -18,21 +18,12 @@ from prismap._random import as_seed
 from prismap._validation import changed
 from prismap.exceptions import PrismapWarning
 from prismap.metrics.posteriors.base import MOST_SUPPORT
+from prismap.target import Target
 
 #: A baseline is as expected when its error is at least this share of the error of chance.
 EXPECTED_SHARE = 0.9
 #: Permutations that the error is the mean of, and rows whose nearest neighbours are looked at.
 N_PERMUTATIONS, JUDGED_ROWS = 3, 500
-#: Shares of the labelled rows that are tried as support, the most flexible first.
-SUPPORT_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
-
-
-def permuted_codes(codes: np.ndarray, rng: Any) -> np.ndarray:
-    """Class codes in random order; rows without a label (negative) stay without one."""
-    out = np.array(codes)
-    labelled = np.flatnonzero(out >= 0)
-    out[labelled] = out[rng.permutation(labelled)]
-    return out
 
 
 def chance_error(codes: np.ndarray) -> float:
@@ -72,26 +63,27 @@ def as_expected(candidates: Sequence[Any], error: Callable[[Any], float], chance
     return candidates[-1], tuple(curve)
 
 
-def support_by_baseline(metric: Any, data: Any, codes: np.ndarray, rng: Any) -> tuple[int, Any]:
+def support_by_baseline(metric: Any, data: Any, target: Target, rng: Any) -> tuple[int, Any]:
     """The largest support whose baseline is as expected, by 1-NN errors in the Fisher metric of permuted labels.
 
     The paper looks at the error on the map; in the metric it costs no embedding and does not depend on one.
     """
-    labelled = np.flatnonzero(codes >= 0)
+    labelled = target.labelled_rows
     judged = rng.permutation(len(labelled))[:JUDGED_ROWS]
-    shuffled = [permuted_codes(codes, rng) for _ in range(N_PERMUTATIONS)]
-    seed, most, n_classes = as_seed(rng), min(len(labelled), MOST_SUPPORT), len(np.unique(codes[labelled]))
+    shuffled = [target.permuted(rng) for _ in range(N_PERMUTATIONS)]
+    seed, most, n_classes = as_seed(rng), min(len(labelled), MOST_SUPPORT), len(target.classes)
 
     def error(n_support):
         posterior = changed(metric.posterior, n_support=n_support)
-        trial = changed(metric, posterior=posterior, target="class", random_state=seed)
-        found = []
+        trial = changed(metric, posterior=posterior, random_state=seed)
+        errors = []
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PrismapWarning)  # the fit itself says it again
-            for y in shuffled:
-                D = trial.fit_on(data, y).between(labelled[judged], labelled)
-                found.append(neighbor_error(D, judged, y[labelled]))
-        return float(np.mean(found))
+            warnings.simplefilter("ignore", PrismapWarning)  # the fit itself gives the warning again
+            for one in shuffled:
+                D = trial.fit_on(data, one).between(labelled[judged], labelled)
+                errors.append(neighbor_error(D, judged, one.values[labelled]))
+        return float(np.mean(errors))
 
-    sizes = dict.fromkeys(max(n_classes, round(share * most)) for share in SUPPORT_SHARES)
-    return as_expected(list(sizes), error, chance_error(codes), "n_support")
+    shares = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)  # the most flexible first
+    sizes = dict.fromkeys(max(n_classes, round(share * most)) for share in shares)
+    return as_expected(list(sizes), error, chance_error(target.values), "n_support")

@@ -92,10 +92,10 @@ def _evaluate(left, right, rows, columns, function, n_jobs, prefer, progress):
         raise InputError(f"prefer must be 'processes' or 'threads'; got {prefer!r}.")
     values, done = np.empty(len(rows)), 0
 
-    def store(places, found):
+    def store(places, part):
         nonlocal done
-        values[places] = found
-        done += len(found)
+        values[places] = part
+        done += len(part)
         if progress is not None:
             progress(done, len(rows))
 

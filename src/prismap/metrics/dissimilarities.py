@@ -24,18 +24,15 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from prismap._blocks import require_memory, row_blocks
-from prismap._search import check_n_neighbors, smallest
+from prismap._graphs import connected_neighbours, geodesics, neighbour_graph, paths_through
 from prismap.exceptions import InputError
+from prismap.metrics.base import PrecomputedMetric
 
 #: Bytes of one tile of differences: small enough to stay in the cache between the passes over it.
 TILE_BYTES = 2 * 2**20
-#: Values beyond this have squares and products that a float cannot hold.
-LARGEST = 1e150
 
 
 @dataclass(frozen=True)
@@ -84,7 +81,7 @@ def dissimilarity(name, X, Y=None, **options):
     X : rows, or a list of objects for a measure of objects. Statistics that a measure needs are taken from X.
     Y : more of them, default=None
     **options : ``p`` (minkowski, 1.2), ``weights`` (weighted_euclidean), ``covariance`` and ``shrinkage``
-        (mahalanobis), ``n_neighbors`` (geodesic, by default the smallest number that connects all rows)
+        (mahalanobis), ``n_neighbors`` (geodesic, by default "auto", the smallest number that connects all rows)
 
     Returns
     -------
@@ -177,7 +174,7 @@ def check_vectors(X, name):
 
 def check_domain(measure, X):
     """Refuse negative values where a measure of shares and counts would be meaningless, and squares that overflow."""
-    if measure.vectors and np.abs(X).max() > LARGEST:
+    if measure.vectors and np.abs(X).max() > 1e150:
         raise InputError(f"X holds values up to {np.abs(X).max():.3g}, whose squares overflow; rescale the columns.")
     if measure.nonnegative and X.min() < 0:
         raise InputError(
@@ -381,20 +378,14 @@ def ware_hedges(A, B=None):
     return tiled(A, B, tile)
 
 
-def learn_geodesics(X, n_neighbors=None):
-    """Shortest paths in the graph of `n_neighbors` nearest rows; None takes the smallest number that connects it."""
-    D = euclidean(X)
-    k = smallest_connected(D) if n_neighbors is None else check_n_neighbors(n_neighbors, len(X), own=True)
-    graph = neighbor_graph(D, k)
-    n_parts, part = connected_components(graph, directed=False)
-    if n_parts > 1:
-        raise InputError(
-            f"The graph of n_neighbors={k} nearest rows falls into {n_parts} parts, the first of "
-            f"{np.bincount(part)[:8].tolist()} rows, so that some geodesic distances do not exist. "
-            f"Use n_neighbors={smallest_connected(D)} or more, or None."
-        )
-    G = dijkstra(graph, directed=False)
-    return {"landmarks": X, "geodesics": np.minimum(G, G.T), "n_neighbors": k}  # the two ways round to the last digit
+def learn_geodesics(X, n_neighbors="auto"):
+    """Shortest paths in the graph of `n_neighbors` nearest rows; "auto" takes the smallest number that connects it."""
+    if len(X) == 1:
+        return {"landmarks": X, "geodesics": np.zeros((1, 1)), "n_neighbors": 1}
+    distances, indices = connected_neighbours(PrecomputedMetric.of(euclidean(X)), len(X), n_neighbors)
+    G = geodesics(neighbour_graph(distances, indices))
+    # The two ways round differ in the last digit.
+    return {"landmarks": X, "geodesics": np.minimum(G, G.T), "n_neighbors": indices.shape[1]}
 
 
 def geodesic(A, B=None, *, landmarks, geodesics, n_neighbors):
@@ -404,43 +395,10 @@ def geodesic(A, B=None, *, landmarks, geodesics, n_neighbors):
     """
     if A is landmarks and (B is None or B is landmarks):
         return geodesics.copy()
-    paths = shortest_through(euclidean(A, landmarks), n_neighbors, geodesics)
+    paths = paths_through(euclidean(A, landmarks), n_neighbors, geodesics)
     if B is landmarks:
         return paths
-    return shortest_through(euclidean(A if B is None else B, landmarks), n_neighbors, paths.T).T
-
-
-def shortest_through(D, n_neighbors, paths):
-    """min_k (D_ik + paths_kj) over the `n_neighbors` smallest D_ik: into the graph by each of the nearest, then on."""
-    entry, row = smallest(D, n_neighbors)
-    best = np.full((len(entry), paths.shape[1]), np.inf)
-    for k in range(entry.shape[1]):
-        np.minimum(best, paths[row[:, k]] + entry[:, k, None], out=best)
-    return best
-
-
-def neighbor_graph(D, n_neighbors):
-    """The undirected graph that joins each row to its nearest others, as a sparse matrix of distances."""
-    n = len(D)
-    D = D.copy()
-    np.fill_diagonal(D, np.inf)
-    distances, indices = smallest(D, n_neighbors)
-    rows = np.repeat(np.arange(n), n_neighbors)
-    return csr_array((distances.ravel(), (rows, indices.ravel())), shape=(n, n))  # zeros that are stored are edges
-
-
-def smallest_connected(D):
-    """The smallest number of neighbours whose graph is connected, by bisection (more neighbours only add edges)."""
-    below, k = 0, 1
-    while k < len(D) - 1 and connected_components(neighbor_graph(D, k), directed=False)[0] > 1:
-        below, k = k, min(2 * k, len(D) - 1)
-    while k - below > 1:
-        middle = (below + k) // 2
-        if connected_components(neighbor_graph(D, middle), directed=False)[0] > 1:
-            below = middle
-        else:
-            k = middle
-    return k
+    return paths_through(euclidean(A if B is None else B, landmarks), n_neighbors, paths.T).T
 
 
 #: Formula, what it learns from the fitted rows, the table's columns "metric" and "Euclidean", and "non-negative".

@@ -15,35 +15,26 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._affinities import lower_perplexity, mean_bandwidth
 from prismap._blocks import WORKING_BYTES, require_memory, row_blocks
 from prismap._missing import require_complete
+from prismap._params import HasMethods, Interval, StrOptions
 from prismap._random import as_generator
 from prismap._search import check_n_neighbors, smallest
-from prismap._validation import encode_classes
 from prismap.comparisons import Objects
 from prismap.exceptions import InputError
-from prismap.metrics.anchors import FisherAnchors, MomentAnchors, RowwiseAnchors
+from prismap.metrics.anchors import FisherAnchors
 from prismap.metrics.base import Metric
 from prismap.metrics.baseline import support_by_baseline
 from prismap.metrics.geometry import DATA, DataMetric, FittedIndex, data_metric
-from prismap.metrics.graph import SegmentGraph
-from prismap.metrics.posteriors.base import MOST_SUPPORT, Context
+from prismap.metrics.posteriors.base import MOST_SUPPORT, Context, Posterior
 from prismap.metrics.posteriors.choice import is_cross_fitted, posterior_of
-from prismap.metrics.posteriors.joint import posterior_of_several
 from prismap.metrics.posteriors.models import is_model
-from prismap.metrics.posteriors.process import target_bins
-from prismap.metrics.segments import SegmentRule
-from prismap.metrics.several import indicator_columns, joint_groups, resolve_columns
-from prismap.metrics.support import given_bandwidth, stratified_folds, stratified_support
-from prismap.metrics.target import resolve_target
-from prismap.metrics.tiles import fill_pairs
-
-#: Rows that the bandwidth is averaged over.
-BANDWIDTH_ROWS = 1000
+from prismap.metrics.posteriors.several_targets import SeveralTargets
+from prismap.metrics.segments import SegmentGraph, SegmentRule, fill_pairs
+from prismap.target import NoTarget, Target, make_target
 
 
 class FisherMetric(Metric):
@@ -52,8 +43,8 @@ class FisherMetric(Metric):
     Parameters
     ----------
     target : {"auto", "class", "ordered", "real"} or list of these, default="auto"
-        What y is; "auto" looks (`prismap.metrics.target`). y may have several columns, of one kind or with a kind each:
-        their tensors are added (`prismap.metrics.SeveralTargets`).
+        What y is; "auto" decides by its values and by the rows (`prismap.target`). y may have several columns, of one
+        kind or with a kind each: their tensors are added (`prismap.metrics.SeveralTargets`).
     data : {"vectors", "similarity", "dissimilarity"} or a metric of the data
         What X is: rows of features, or a square matrix between rows. ``SimilarityMetric(repair=...)`` says what is done
         about negative eigenvalues of a similarity matrix.
@@ -67,9 +58,9 @@ class FisherMetric(Metric):
         model's predictions in the place of y.
     path : {"chord", "tangent", "tangent-left", "graph"}, default="chord"
         Arcs between posteriors at nodes of the straight segment; speeds at nodes as published, mirrored about the
-        middle or at left nodes as in the thesis ("parzen", "gp", and classifiers with a derivative: `RSLVQ`, logistic
-        regression, ...); or shortest paths over a graph whose edges are such segments: all of them up to 1,000 rows,
-        those to the nearest neighbours beyond. Only "graph" is sure to keep the triangle inequality.
+        middle or at left nodes (Schulz 2017, eq. 2.18; "parzen", "gp", and classifiers with a derivative: `RSLVQ`,
+        logistic regression, ...); or shortest paths over a graph whose edges are such segments: all of them up to
+        1,000 rows, those to the nearest neighbours beyond. Only "graph" is sure to keep the triangle inequality.
     n_segments : int or "auto", default="auto"
         Sub-segments of a straight segment. "auto" is 1 where a posterior knows rows only; "parzen" and "gp" take as
         many as a sample of pairs needs to be within 2 % of 64, lengths extrapolated (`n_segments_` says how many; a
@@ -98,7 +89,7 @@ class FisherMetric(Metric):
     target_ : {"class", "real", "none"} or tuple
         What y was taken for: several columns, and ordered classes, have a kind per column.
     classes_ : array or tuple of arrays
-        The classes; empty for a real target. Of several columns, those of each; None for a quantity.
+        The classes that rows have; empty for a real target. Of several columns, those of each; None for a quantity.
     data_ : metric
         The fitted metric of the data's own distances.
     posterior_ : posterior
@@ -167,84 +158,80 @@ class FisherMetric(Metric):
         return self.fit_on(data.over(data.read(self, X)), y)
 
     def fit_on(self, data, y=None):
-        """The same on the fitted metric of the data's own distances, whose rows are checked already."""
-        if self.supervision == 0:
-            y = None
-        elif y is None:
-            raise InputError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None. Without a target set "
-                "supervision=0, which gives Euclidean distances over the bandwidth."
-            )
-        rng, posterior, values, codes = self._begin(data, y)
+        """The same on the fitted metric of the data's own distances, whose rows are checked already.
+
+        y may be a `Target` that was made before.
+        """
+        rng, target, posterior = self._begin(data, y)
         n_support = None if posterior is None else posterior.n_support
         if n_support == "baseline":
-            n_support, self.support_curve_ = support_by_baseline(self, data, codes, rng)
-        most = MOST_SUPPORT if posterior is None else posterior.most_support(self.n_rows_, self.target_)
-        self.support_ = stratified_support(codes, n_support or most, rng)
+            n_support, self.support_curve_ = support_by_baseline(self, data, target, rng)
+        most = MOST_SUPPORT if posterior is None else posterior.most_support(target)
+        self.support_ = target.draw(n_support or most, rng)
         self.bandwidth_ = self._fit_bandwidth(rng)
         self.folds_ = np.full(self.n_rows_, -1, dtype=np.intp)
         if self.cross_fit and posterior is not None and is_cross_fitted(posterior):
             n_folds = min(posterior.n_folds, max(3, len(self.support_) // 2))
-            self.folds_[self.support_] = stratified_folds(codes[self.support_], n_folds, rng)
+            self.folds_[self.support_] = target.folds(self.support_, n_folds, rng)
         if posterior is not None:
-            self.posterior_ = posterior.fit(self._context(values, rng))
+            self.posterior_ = posterior.fit(self._context(target, rng))
         return self._end()
 
     def _begin(self, data, y):
-        """What a fit and a restored metric start from: randomness, posterior, target, and what gets equal shares."""
+        """What a fit and a restored metric start from: randomness, target and posterior (None without a target)."""
         self.data_, self.n_rows_, self.n_features_in_ = data, data.n_rows_, data.n_features_in_
-        self.classes_: Any = np.empty(0)
-        self.target_: Any = "none"
-        rng = as_generator(self.random_state)
-        if y is None:
-            return rng, None, None, np.zeros(self.n_rows_, dtype=np.intp)
-        several = resolve_columns(y, self.n_rows_, self.target, X=data.rows_, data=data.kind)
-        if several is not None:
-            self.target_, self.classes_ = several.kinds, several.classes
-            posterior = posterior_of_several(self.posterior)
-            return rng, posterior, several.values, joint_groups(several.values, several.kinds)
-        self.target_, values = resolve_target(y, self.n_rows_, self.target, X=data.rows_, data=data.kind)
-        if self.target_ == "real":
-            values = values.reshape(self.n_rows_, -1)
-            codes = target_bins(values)
-        else:
-            self.classes_, values = encode_classes(y, self.n_rows_)
-            codes = values
+        self.__dict__.pop("posterior_", None)  # of an earlier fit
+        target = self._target_of(data, y)
+        self.target_: Any = target.kind
+        self.classes_: Any = np.empty(0) if target.classes is None else target.classes
         options = {"n_segments": self.n_segments, "path": self.path, "data": data, "supervision": self.supervision}
-        return rng, posterior_of(self.posterior, self.target_, **options), values, codes
+        posterior = posterior_of(self.posterior, target, **options) if target.exists else None
+        return as_generator(self.random_state), target, posterior
 
-    def _context(self, values, rng=None, stored_rule=None):
+    def _target_of(self, data, y):
+        """The `Target` of y, without classes that no row has."""
+        if self.supervision == 0:
+            return NoTarget.of(data.n_rows_)
+        target = make_target(y, data.n_rows_, self.target, X=data.rows_, data=data.kind)
+        if not target.exists:
+            raise InputError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None. Without a target set "
+                "supervision=0, which gives Euclidean distances over the bandwidth."
+            )
+        return with_seen_classes(target)
+
+    def _context(self, target, rng=None, stored_rule=None):
         return Context(
-            data=self.data_, target=self.target_, values=values, classes=self.classes_, support=self.support_,
-            folds=self.folds_, bandwidth=self.bandwidth_, perplexity=self.perplexity, path=self.path,
-            n_segments=self.n_segments, stored_rule=stored_rule, supervision=self.supervision,
-            cross_fit=self.cross_fit, rng=rng,
+            data=self.data_, target=target, support=self.support_, folds=self.folds_, bandwidth=self.bandwidth_,
+            perplexity=self.perplexity, path=self.path, n_segments=self.n_segments, stored_rule=stored_rule,
+            supervision=self.supervision, cross_fit=self.cross_fit, rng=rng,
         )  # fmt: skip
 
     def _end(self):
         """What follows from a fitted posterior."""
-        fitted = hasattr(self, "posterior_") and self.target_ != "none"
-        self._rule = self.posterior_.rule if fitted else SegmentRule(n_segments=1)
+        posterior = self._posterior()
+        self._rule = SegmentRule(n_segments=1) if posterior is None else posterior.rule
         self.n_segments_, self.extrapolated_ = self._rule.n_segments, self._rule.extrapolated
-        if hasattr(getattr(self, "posterior_", None), "log_losses"):
-            self.log_losses_ = self.posterior_.log_losses
-        self._order = self.posterior_.order if fitted else np.arange(self.n_rows_)
+        if hasattr(posterior, "log_losses"):
+            self.log_losses_ = posterior.log_losses
+        self._order = np.arange(self.n_rows_) if posterior is None else posterior.order
         self._place = np.argsort(self._order)
         self._graph: Any = None
         if self.path == "graph":
             self._graph = SegmentGraph(self._straight, lambda k: self._straight_neighbors(None, k), self.n_rows_)
         return self
 
-    def _fit_bandwidth(self, rng):
-        own = getattr(self.posterior, "bandwidth", None)
-        if own is not None:
-            return given_bandwidth(own, self.data_, self.support_)
+    def _fit_bandwidth(self, rng, most_rows=1000):
+        """The width that was asked for, or the mean of those of the perplexity over at most so many support rows."""
+        own = isinstance(self.posterior, Posterior) and self.posterior.own_bandwidth(self.data_, self.support_)
+        if own:
+            return own
         sample = self.support_
-        if len(sample) > BANDWIDTH_ROWS:
-            sample = np.sort(rng.choice(sample, BANDWIDTH_ROWS, replace=False))
+        if len(sample) > most_rows:
+            sample = np.sort(rng.choice(sample, most_rows, replace=False))
         D2 = self.data_.squared_to(FittedIndex(sample), self.support_).astype(np.float64)
         D2[sample[:, None] == self.support_[None, :]] = np.inf
-        # In the words of the embedding where it is about the same rows, so that a map says it once.
+        # In the words of the embedding where it is about the same rows, so that a map warns once.
         what = "rows" if len(self.support_) == self.n_rows_ else "support rows"
         return mean_bandwidth(D2, lower_perplexity(self.perplexity, len(self.support_), what=what))
 
@@ -275,9 +262,9 @@ class FisherMetric(Metric):
 
     def to_anchors(self, anchors):
         """What measures the distances of new rows to some of the fitted ones."""
-        rowwise = self._posterior() is not None and self.posterior_.at_rows and self._graph is None
-        at_rows = RowwiseAnchors if self.target_ == "class" else MomentAnchors
-        return (at_rows if rowwise else FisherAnchors)(self, anchors)
+        posterior = self._posterior()
+        kind = FisherAnchors if posterior is None or self._graph is not None else posterior.anchors
+        return kind(self, anchors)
 
     def between(self, a, b):
         """Distances between fitted rows by their indices, cross-fitted."""
@@ -323,7 +310,7 @@ class FisherMetric(Metric):
 
     def _posterior(self):
         """The fitted posterior; None without a target."""
-        return self.posterior_ if self.target_ != "none" else None
+        return getattr(self, "posterior_", None)
 
     def _neighbors(self, A, n_neighbors, distances_of):
         n_rows = self.n_rows_ if A is None else A.shape[0]
@@ -471,16 +458,21 @@ class FisherMetric(Metric):
         tensor[:, np.arange(D), np.arange(D)] += (1 - self.supervision) / self.bandwidth_**2
         return tensor
 
-    def judged_target(self, y):
-        """The target that neighbours are judged by: y, or columns of numbers for the targets of several that count."""
-        if not isinstance(self.target_, tuple):
-            return y
-        counts = self.posterior_.weights_ > 0
-        return indicator_columns(y[:, counts], [kind for kind, one in zip(self.target_, counts, strict=True) if one])
+    def judged_target(self, target):
+        """The target that neighbours are judged by: itself, or columns of numbers for those of several that count.
+
+        A `Target`, or an array in codes, which is given back as an array.
+        """
+        if not isinstance(self._posterior(), SeveralTargets):
+            return target
+        columns: Any = make_target(target, len(target), self.target_)
+        numbers = columns.indicators(self.posterior_.weights_ > 0)
+        return numbers if isinstance(target, Target) else numbers.values
 
     def describe(self):
         """The posterior, how it was fitted and what is approximated, in words."""
-        words = [self.posterior_.name, self.posterior_.judged]
+        posterior = self._posterior()
+        words = ["the data's own distances"] if posterior is None else [posterior.name, posterior.judged]
         if self.extrapolated_:
             words.append(f"{self.n_segments_} sub-segments, extrapolated")
         if self._graph is not None:
@@ -504,12 +496,12 @@ class FisherMetric(Metric):
 
     def restore_on(self, data, y, state):
         """The same on the fitted metric of the data's own distances."""
-        rng, posterior, values, _ = self._begin(data, None if self.supervision == 0 else y)
+        rng, target, posterior = self._begin(data, y)
         self.support_, self.folds_, self.bandwidth_ = state["support"], state["folds"], float(state["bandwidth"])
         n_segments, extrapolated = state["segments"]
         stored = SegmentRule(n_segments=int(n_segments), extrapolated=bool(extrapolated))
         if posterior is not None:
-            self.posterior_ = posterior.restore(self._context(values, rng, stored), state)
+            self.posterior_ = posterior.restore(self._context(target, rng, stored), state)
         return self._end()
 
     def _is_matrix(self):
@@ -528,6 +520,15 @@ class FisherMetric(Metric):
         if not hasattr(self, "posterior_"):
             return text
         return f"{text} <posterior: {self.describe()}; bandwidth {self.bandwidth_:.4g}>"
+
+
+def with_seen_classes(target):
+    """The target without classes that no row has: a posterior knows nothing of them."""
+    for column in target.columns:
+        distinct = len(np.unique(column.values[column.labelled]))
+        if distinct < (2 if column.classes is not None else 3):
+            raise InputError(f"the fitted rows hold {distinct} different values of the target: nothing to tell apart.")
+    return target.present()
 
 
 def unsort(D, order_rows, order_columns):

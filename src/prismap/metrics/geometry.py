@@ -1,4 +1,4 @@
-"""Three kinds of data, one thing asked of them: squared distances to the fitted rows.
+"""The data's own distances: squared distances to the fitted rows, whatever the data are.
 
 Everything the Fisher metric needs of a row x is its *profile* ``q_l(x) = ||x - x_l||^2`` against support rows x_l.
 
@@ -11,7 +11,7 @@ similarity     ``s(x,x) + s(x_l,x_l) - 2 s(x,x_l)``        its similarities to t
 dissimilarity  ``delta(x,x_l)^2``                          its dissimilarities to the fitted rows
 =============  ==========================================  =======================================
 
-(Schulz et al. 2017 eq. 16 with the errata of thesis eq. 2.26.) After this file no code touches a coordinate.
+(Schulz et al. 2017, eq. 16, as corrected in Schulz 2017, eq. 2.26.) No posterior touches a coordinate.
 """
 
 from __future__ import annotations
@@ -26,100 +26,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from prismap._missing import average_square, column_means, present_in, refuse_empty_rows, squared_over_present
+from prismap._params import StrOptions
 from prismap._validation import check_dissimilarity, check_rows, check_similarity
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics.anchors import FittedIndex, MatrixAnchors, VectorAnchors
 from prismap.metrics.base import Metric
-from prismap.metrics.entries import EntryRows
-from prismap.metrics.symmetry import symmetrized
-
-#: What is done about negative eigenvalues.
-REPAIRS = {
-    "clip": "drops that part", "flip": "takes its magnitude", "shift": "adds a constant to the diagonal",
-    "none": "leaves it, and distances may be negative",
-}  # fmt: skip
-#: Share of negative mass from which on a warning is given: below, it is noise beside everything else.
-WORTH_WARNING = 0.01
-
-
-@dataclass(frozen=True)
-class SimilarityRepair:
-    """A similarity matrix made usable as an inner product, what was done, and how much was wrong.
-
-    Attributes
-    ----------
-    matrix : the repaired matrix.
-    method : "clip", "flip", "shift" or "none".
-    negative_mass : sum of |negative eigenvalues| over the sum of |all eigenvalues| before the repair.
-    vectors, values : the eigenvectors and eigenvalues that are kept, for clip and flip.
-    shift : what was added to the diagonal, for shift.
-    """
-
-    matrix: np.ndarray
-    method: str
-    negative_mass: float
-    vectors: np.ndarray | None = None
-    values: np.ndarray | None = None
-    shift: float = 0.0
-
-    def apply(self, rows):
-        """New rows of similarities to the fitted ones, brought into the repaired space: (rows, self-similarities).
-
-        Clip and flip act on the span of the fitted rows, so a new row is first projected onto it; its self-similarity
-        is the squared length of that projection, which for a fitted row is exactly its repaired diagonal entry. Shift
-        only changes self-similarities and leaves those of new rows to the caller (None).
-        """
-        if self.vectors is None or self.values is None:
-            return rows, None
-        # Some processors add up products in another order where rows lie otherwise in memory.
-        coordinates = (np.ascontiguousarray(rows) @ self.vectors) / np.sqrt(np.abs(self.values))
-        if self.method == "flip":
-            coordinates = coordinates * np.sign(self.values)
-        basis = self.vectors * np.sqrt(np.abs(self.values))
-        return coordinates @ basis.T, np.einsum("ij,ij->i", coordinates, coordinates)
-
-
-def repair_similarity(S, method="clip"):
-    """Make an indefinite similarity matrix positive semi-definite.
-
-    Parameters
-    ----------
-    S : array (n, n), symmetric.
-    method : "clip" sets negative eigenvalues to zero, "flip" takes their magnitude, "shift" adds the most negative one
-        to the diagonal, "none" leaves the matrix alone (and only reports its negative mass).
-
-    Returns
-    -------
-    SimilarityRepair
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> fixed = repair_similarity(np.array([[1.0, 2.0], [2.0, 1.0]]), "clip")
-    >>> fixed.matrix.tolist(), round(fixed.negative_mass, 2)
-    ([[1.5, 1.5], [1.5, 1.5]], 0.25)
-    """
-    if method not in REPAIRS:
-        raise InputError(f"repair must be 'clip', 'flip', 'shift' or 'none'; got {method!r}.")
-    S = np.asarray(S, dtype=np.float64)
-    symmetric = (S + S.T) / 2
-    values, vectors = np.linalg.eigh(symmetric) if method in ("clip", "flip") else (np.linalg.eigvalsh(symmetric), S)
-    total = np.abs(values).sum()
-    negative_mass = float(-values[values < 0].sum() / total) if total > 0 else 0.0
-    if method == "none":
-        return SimilarityRepair(S, method, negative_mass)
-    if method == "shift":
-        shift = max(0.0, -float(values[0]))
-        return SimilarityRepair(S + shift * np.eye(len(S)), method, negative_mass, shift=shift)
-    tolerance = np.finfo(np.float64).eps * len(S) * max(float(np.abs(values).max(initial=0.0)), 1e-300)
-    kept = values > tolerance if method == "clip" else np.abs(values) > tolerance
-    values, vectors = values[kept], vectors[:, kept]
-    matrix = (vectors * np.abs(values)) @ vectors.T
-    return SimilarityRepair((matrix + matrix.T) / 2, method, negative_mass, vectors, values)
+from prismap.metrics.repair import REPAIRS, repair_similarity, symmetrized
 
 
 class DataMetric(Metric):
@@ -270,7 +185,7 @@ class VectorMetric(DataMetric):
     def squared_to(self, A, columns, self_similarity=None):
         """Squared distances of new rows A (the fitted rows where None or an index) to the fitted rows `columns`.
 
-        New rows are measured in double precision: their distances must not depend on their company.
+        New rows are measured in double precision: their distances must not depend on the batch.
         """
         rows, norms, present = self._side(A)
         others, other_norms, other_present = self._side(FittedIndex(columns))
@@ -364,6 +279,44 @@ def squared_distances(A, norms_a, B, norms_b):
     return D2
 
 
+@dataclass(frozen=True, eq=False)
+class EntryRows:
+    """Some rows of matrix data or objects; ``rows[index]`` are some of them.
+
+    Attributes
+    ----------
+    data : the fitted metric of the data's own distances.
+    index : numbers of fitted rows, or None for new ones.
+    new : new rows as the metric takes them: entries against all fitted rows, or objects.
+    """
+
+    data: Any
+    index: np.ndarray | None = None
+    new: Any = None
+
+    def __len__(self):
+        return len(self.new) if self.index is None else len(self.index)
+
+    def __getitem__(self, index):
+        return EntryRows(self.data, None, self.new[index]) if self.index is None else EntryRows(
+            self.data, self.index[index])  # fmt: skip
+
+    @property
+    def shape(self):
+        """As many columns as fitted rows, which each row has an entry against."""
+        return (len(self), self.data.n_rows_)
+
+    def against(self, columns):
+        """Entries against some of the fitted rows, as they were given."""
+        return self.data.values_to(self.new if self.index is None else FittedIndex(self.index), columns)
+
+    def things(self):
+        """The rows themselves: objects as a list, rows of a matrix by their entries against all fitted rows."""
+        if self.data.kind != "objects":
+            return self.against(slice(None))
+        return (self.new if self.index is None else self.data.rows_[self.index]).tolist()
+
+
 class MatrixMetric(DataMetric):
     """Rows known by a square matrix; new rows by their entries against the fitted ones."""
 
@@ -446,7 +399,7 @@ class SimilarityMetric(MatrixMetric):
     def warn(self):
         """Say how much of the similarity is no inner product, where that is more than a little."""
         repaired = self.repaired_
-        if repaired.negative_mass > WORTH_WARNING:
+        if repaired.negative_mass > 0.01:  # less is noise beside everything else
             warnings.warn(
                 f"{100 * repaired.negative_mass:.1f} % of the similarity's mass is negative: it is no inner product. "
                 f"repair={repaired.method!r} {REPAIRS[repaired.method]}; PrisMap.report(repairs=True) sets the four "
@@ -471,7 +424,7 @@ class SimilarityMetric(MatrixMetric):
             return np.asarray(given, dtype=self.dtype)
         if projected is not None:
             return projected.astype(self.dtype)
-        # Where it varies, squared distances of a row are off by a constant, which the class posterior does not feel.
+        # Where it varies, squared distances of a row are off by a constant, which does not change the class posterior.
         constant = self.diagonal[0] if not np.ptp(self.diagonal) else self.diagonal.mean()
         return np.full(len(A), constant, dtype=self.dtype)
 

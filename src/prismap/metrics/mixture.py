@@ -8,17 +8,18 @@ paper's algorithm 1).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import squareform
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._blocks import require_memory, row_blocks
 from prismap._costs import JITTER
 from prismap._optimise import minimize
+from prismap._params import Interval, StrOptions
 from prismap._random import as_generator
 from prismap._search import check_n_neighbors, smallest
 from prismap._spectra import classical_scaling
@@ -26,15 +27,10 @@ from prismap._validation import check_dissimilarity, check_rows, check_square
 from prismap.exceptions import InputError
 from prismap.metrics.base import Metric
 from prismap.metrics.dissimilarities import DISSIMILARITIES, Dissimilarity, get_dissimilarity, learn_options
-from prismap.metrics.mixture_costs import make_cost, of_roots
-from prismap.metrics.mixture_stress import largest_eigenvalue, mix
+from prismap.metrics.mixture_costs import MixtureCost, largest_eigenvalue, mix, of_roots
 
 #: The measures of the paper's table.
 TABLE = tuple(DISSIMILARITIES)
-#: Part of one measure in a start that leans to it, and steps of the positions before such starts are compared.
-LEAN, SCREEN_ITER = 0.7, 30
-#: How often a step of the weights is halved that has raised the cost of Isomap, whose paths change with the weights.
-HALVINGS = 6
 
 
 @dataclass(frozen=True)
@@ -48,33 +44,72 @@ class Mixture:
     stop_reason: str
 
 
-def learn_mixture(
-    matrices, weights, positions, cost, *, n_epochs, max_iter, n_weight_iter, solver="lbfgs", allow_negative=True,
-    tol=1e-7,
-):  # fmt: skip
-    """Lower the cost by turns: `n_weight_iter` steps of the weights, then `max_iter` of the positions (algorithm 1).
+class AlternatingDescent(BaseEstimator):
+    """How weights and positions of a mixture are learnt: steps of the weights and steps of the positions, in turns.
+
+    Parameters
+    ----------
+    n_epochs : int, default=10
+        Number of turns.
+    max_iter, n_weight_iter : int, default=75 and 5
+        Largest number of steps of the positions and of the weights in each. The paper has 75 and 1.
+    solver : {"lbfgs", "scg"}, default="lbfgs"
+        L-BFGS, or the scaled conjugate gradients of the paper.
+
+    See Also
+    --------
+    MixtureMetric : Takes it as ``descent=AlternatingDescent(...)``.
+
+    Examples
+    --------
+    >>> AlternatingDescent(n_weight_iter=1, solver="scg")
+    AlternatingDescent(n_weight_iter=1, solver='scg')
+    """
+
+    _parameter_constraints = {
+        "n_epochs": [Interval(Integral, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_weight_iter": [Interval(Integral, 1, None, closed="left")],
+        "solver": [StrOptions({"lbfgs", "scg"})],
+    }
+
+    def __init__(self, *, n_epochs=10, max_iter=75, n_weight_iter=5, solver="lbfgs"):
+        self.n_epochs = n_epochs
+        self.max_iter = max_iter
+        self.n_weight_iter = n_weight_iter
+        self.solver = solver
+
+    def checked(self):
+        """Itself, with parameters that make sense."""
+        self._validate_params()
+        return self
+
+
+def learn_mixture(matrices, weights, positions, cost, descent, *, allow_negative=True, tol=1e-7, most_halvings=6):
+    """Lower the cost by turns: some steps of the weights, then some of the positions (Rice 2016, algorithm 1).
 
     `matrices` is (L, n_pairs), each pair once, scaled so that the mixture at the start has mean 1 or so. Both solvers
     only ever take steps that lower the cost, so `history` never rises; a step, or an epoch, that lowers it by less
     than `tol` of it is the last. (Isomap's may rise, where other paths become the shortest: then the weights go half of
-    the way, again and again, and in the end back.) The positions are placed once before the first epoch and after every
-    turn of the weights, so that at the end they belong to the weights.
+    the way, at most `most_halvings` times, and in the end back.) The positions are placed once before the first epoch
+    and after every turn of the weights, so that at the end they belong to the weights.
     """
     weights = _shares(weights)
+    options = {"solver": descent.solver, "tol": tol}
     history: list[float] = []
     done, reason = 0, "n_epochs"
-    for epoch in range(n_epochs + 1):
+    for epoch in range(descent.n_epochs + 1):
         if epoch:
             objective = cost.of_weights(matrices, weights, positions)
             start = weights if allow_negative else np.sqrt(weights)
             objective = objective if allow_negative else of_roots(objective)
-            found = minimize(objective, start, solver=solver, max_iter=n_weight_iter, tol=tol, relative=True).x
-            before, weights = weights, _shares(found if allow_negative else found**2)
-        placed = cost.place(mix(weights, matrices), positions, solver=solver, max_iter=max_iter, tol=tol)
+            moved = minimize(objective, start, max_iter=descent.n_weight_iter, relative=True, **options).x
+            before, weights = weights, _shares(moved if allow_negative else moved**2)
+        placed = cost.place(mix(weights, matrices), positions, max_iter=descent.max_iter, **options)
         halvings = 0
-        while epoch and placed.value > history[-1] and halvings < HALVINGS:
+        while epoch and placed.value > history[-1] and halvings < most_halvings:
             weights, halvings = 0.5 * (before + weights), halvings + 1
-            placed = cost.place(mix(weights, matrices), positions, solver=solver, max_iter=max_iter, tol=tol)
+            placed = cost.place(mix(weights, matrices), positions, max_iter=descent.max_iter, **options)
         done += placed.n_iter
         if epoch and placed.value > history[-1]:
             weights, reason = before, "converged"
@@ -93,21 +128,21 @@ def eigenvalue_weights(matrices):
     return values / values.sum()
 
 
-def leaning_starts(matrices, weights, n_components, cost, rng):
+def leaning_starts(matrices, weights, n_components, cost, rng, *, lean=0.7, n_steps=30):
     """Starts (weights, positions) that lean towards one measure each, those of the lowest stress first.
 
-    The mixture at a start owes `LEAN` of its mean to one measure and the rest to all by `weights`. The stress is that
-    of the positions after a few steps from classical scaling: a measure that alone fits well into the map leads the
+    The mixture at a start owes `lean` of its mean to one measure and the rest to all by `weights`. The stress is that
+    of the positions after `n_steps` from classical scaling: a measure that alone fits well into the map leads the
     descent to a minimum that a start in the middle of all measures mostly misses.
     """
     means = np.abs(matrices).mean(axis=1)
-    found = []
+    starts = []
     for one in np.eye(len(means)):
-        leaning = _shares(((1 - LEAN) * _shares(weights * means) + LEAN * one) / means)
+        leaning = _shares(((1 - lean) * _shares(weights * means) + lean * one) / means)
         D, positions = first_positions(matrices, leaning, n_components, rng)
-        lowest = cost.place(squareform(D, checks=False), positions, max_iter=SCREEN_ITER, tol=1e-7).value
-        found.append((lowest, leaning, positions))
-    return [(leaning, positions) for _, leaning, positions in sorted(found, key=lambda start: start[0])]
+        lowest = cost.place(squareform(D, checks=False), positions, max_iter=n_steps, tol=1e-7).value
+        starts.append((lowest, leaning, positions))
+    return [(leaning, positions) for _, leaning, positions in sorted(starts, key=lambda start: start[0])]
 
 
 def first_positions(matrices, weights, n_components, rng):
@@ -122,8 +157,7 @@ class MixtureMetric(Metric):
 
     ``D = sum_l alpha_l D^l / s_l`` with ``sum_l alpha_l = 1``, where s_l is the mean of D^l over all pairs
     (``scale="mean"``). Weights can therefore be compared, and the mean of D is 1. The weights minimise the cost of an
-    embedding, elastic scaling by default, in alternation with its positions: up to `n_weight_iter` steps of the
-    weights, then `max_iter` of the positions, `n_epochs` times.
+    embedding, elastic scaling by default, in alternation with its positions.
 
     Parameters
     ----------
@@ -134,13 +168,9 @@ class MixtureMetric(Metric):
         objects if none of the measures needs vectors.
     n_components : int, default=2
         Dimension of the embedding that the weights are learnt with.
-    cost : {"elastic", "tsne", "nerv", "isomap"}, default="elastic"
+    cost : {"elastic", "tsne", "nerv", "isomap"} or MixtureCost, default="elastic"
         What is minimised: the elastic stress of the paper, KL(P || Q) of t-SNE, the cost of NeRV, or the share of the
-        path lengths' Gram matrix that Isomap leaves out.
-    perplexity : float, default=30
-        Effective number of neighbours ("tsne" and "nerv").
-    gamma : float in [0, 1], default=0.5
-        For "nerv". 1 asks that no neighbour is missed, 0 that no false neighbour is shown.
+        path lengths' Gram matrix that Isomap leaves out. ``MixtureCost("tsne", perplexity=10)`` has its numbers.
     negative : {"zero", "keep"}, default="zero"
         What becomes of dissimilarities below zero, which `correlation2` has between near samples. "zero" counts them as
         0. "keep" leaves them in the sum, as printed in the paper.
@@ -152,10 +182,8 @@ class MixtureMetric(Metric):
         uniform numbers. An array holds given weights.
     n_init : int, default=4
         Number of starts. The lowest stress wins.
-    n_epochs, max_iter, n_weight_iter : int, default=10, 75 and 5
-        Epochs, and the largest number of steps of the positions and of the weights in each. The paper has 10, 75 and 1.
-    solver : {"lbfgs", "scg"}, default="lbfgs"
-        L-BFGS, or the scaled conjugate gradients of the paper.
+    descent : AlternatingDescent, default=None
+        Epochs, steps of the positions and of the weights in each, and the solver. None is ``AlternatingDescent()``.
     allow_negative : bool, default=True
         Whether weights may fall below zero, as in the paper.
     random_state : int, Generator, RandomState instance or None, default=None
@@ -218,39 +246,28 @@ class MixtureMetric(Metric):
     _parameter_constraints = {
         "measures": [StrOptions({"auto"}), list, tuple],
         "n_components": [Interval(Integral, 1, None, closed="left")],
-        "cost": [StrOptions({"elastic", "tsne", "nerv", "isomap"})],
-        "perplexity": [Interval(Real, 1, None, closed="left")],
-        "gamma": [Interval(Real, 0, 1, closed="both")],
+        "cost": [StrOptions({"elastic", "tsne", "nerv", "isomap"}), MixtureCost],
         "negative": [StrOptions({"zero", "keep"})],
         "scale": [StrOptions({"mean"}), None],
         "init": [StrOptions({"measures", "eigenvalues", "random"}), "array-like"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "n_epochs": [Interval(Integral, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_weight_iter": [Interval(Integral, 1, None, closed="left")],
-        "solver": [StrOptions({"lbfgs", "scg"})],
+        "descent": [AlternatingDescent, None],
         "allow_negative": ["boolean"],
         "random_state": ["random_state", np.random.Generator],
     }
 
     def __init__(
-        self, measures="auto", *, n_components=2, cost="elastic", perplexity=30, gamma=0.5, negative="zero",
-        scale="mean", init="measures", n_init=4, n_epochs=10, max_iter=75, n_weight_iter=5, solver="lbfgs",
-        allow_negative=True, random_state=None,
+        self, measures="auto", *, n_components=2, cost="elastic", negative="zero", scale="mean", init="measures",
+        n_init=4, descent=None, allow_negative=True, random_state=None,
     ):  # fmt: skip
         self.measures = measures
         self.n_components = n_components
         self.cost = cost
-        self.perplexity = perplexity
-        self.gamma = gamma
         self.negative = negative
         self.scale = scale
         self.init = init
         self.n_init = n_init
-        self.n_epochs = n_epochs
-        self.max_iter = max_iter
-        self.n_weight_iter = n_weight_iter
-        self.solver = solver
+        self.descent = descent
         self.allow_negative = allow_negative
         self.random_state = random_state
 
@@ -304,8 +321,8 @@ class MixtureMetric(Metric):
             np.fill_diagonal(D, np.inf)
             return smallest(D, n_neighbors)
         A = self._check_objects(A, reset=False)
-        found = [smallest(self.pairwise(A[block]), n_neighbors) for block in row_blocks(len(A), 32.0 * self.n_rows_)]
-        return np.vstack([d for d, _ in found]), np.vstack([i for _, i in found])
+        near = [smallest(self.pairwise(A[block]), n_neighbors) for block in row_blocks(len(A), 32.0 * self.n_rows_)]
+        return np.vstack([d for d, _ in near]), np.vstack([i for _, i in near])
 
     def _check_objects(self, X, *, reset):
         """Rows as a float array where X is a matrix or a measure needs vectors, else a list of objects."""
@@ -320,17 +337,16 @@ class MixtureMetric(Metric):
         """The best of `n_init` starts: its weights at the start and end, the run, and the stress of every start."""
         if not len(matrices):
             raise InputError("All dissimilarities between all rows are zero: there is nothing to map.")
-        rng, cost = as_generator(self.random_state), make_cost(self.cost, self.perplexity, self.gamma)
+        options = self.cost if isinstance(self.cost, MixtureCost) else MixtureCost(self.cost)
+        descent = (self.descent or AlternatingDescent()).checked()
+        rng, cost = as_generator(self.random_state), options.made()
         runs = []
         for weights, positions in self._starts(matrices, alive, cost, rng):
             size = float(np.abs(mix(weights, matrices)).mean())
-            run = learn_mixture(
-                matrices / size, weights, positions, cost, n_epochs=self.n_epochs, max_iter=self.max_iter,
-                n_weight_iter=self.n_weight_iter, solver=self.solver, allow_negative=self.allow_negative,
-            )  # fmt: skip
+            run = learn_mixture(matrices / size, weights, positions, cost, descent, allow_negative=self.allow_negative)
             runs.append((weights, run, size))
         weights, best, size = min(runs, key=lambda run: run[1].history[-1])
-        size = 1.0 if self.cost == "tsne" else size  # whose maps have a scale of their own
+        size = 1.0 if options.name == "tsne" else size  # whose maps have a scale of their own
         best = Mixture(best.weights, best.positions * size, best.history, best.n_iter, best.stop_reason)
         return (weights, best.weights), best, np.array([run.history[-1] for _, run, _ in runs])
 

@@ -2,17 +2,25 @@
 
 A cost places rows under a given mixture, ``place(D, Y) -> Minimum``, and is a function of the weights at given
 positions, ``of_weights(matrices, weights, Y)``. All mixtures are condensed: each pair once.
+
+The elastic stress (Rice 2016, eq. 1) is E = sum_{i<j} w_ij (D_ij - d_ij)^2, d_ij = |y_i - y_j|, with the elastic
+weights w_ij = 1 / D_ij^2 (`prismap._costs`). Both gradients printed in the paper are those of 2 E, the sum over all
+ordered pairs, while eq. 1 sums over j < i; its weight gradient also lost the pair sum in one line and a fraction bar in
+another. The functions here differentiate E.
 """
 
 from __future__ import annotations
 
 from functools import partial
+from numbers import Real
 
 import numpy as np
-from scipy.sparse.csgraph import shortest_path
+from scipy.sparse.linalg import eigsh
 from scipy.spatial.distance import cdist, pdist, squareform
+from sklearn.base import BaseEstimator
 
 from prismap._affinities import calibrate, lower_perplexity, row_affinities, symmetrised
+from prismap._blocks import row_blocks
 from prismap._costs import (
     FLOOR,
     SMALLEST_AFFINITY,
@@ -22,13 +30,46 @@ from prismap._costs import (
     stress_cost,
     tsne_cost,
 )
-from prismap._graphs import connected_neighbours, edge_graph, neighbour_edges
+from prismap._graphs import connected_neighbours, geodesics, neighbour_graph
 from prismap._optimise import Minimum, minimize
+from prismap._params import Interval, StrOptions
 from prismap._spectra import classical_scaling, double_centre
 from prismap.metrics.base import PrecomputedMetric
-from prismap.metrics.mixture_stress import mix, mixture_stress
 
 _TINY = np.finfo(np.float64).tiny
+
+
+def mixture_stress(a, matrices, d, floor, *, block_bytes=2**20):
+    """E and dE/da_l for D = sum_l alpha_l D^l, alpha = a / sum(a), at fixed distances d of the positions.
+
+    `matrices` is (L, n_pairs) and `d` (n_pairs,): each pair once. dE/dD = 2 (1 - d/D) d/D^2 above the floor and
+    2 (D - d) / floor^2 below it; dE/da_l = (dE/dalpha_l - sum_m alpha_m dE/dalpha_m) / sum(a). A block of pairs of
+    `block_bytes` stays in the cache between the passes over it.
+    """
+    total = a.sum()
+    alpha = a / total
+    value, by_alpha = 0.0, np.zeros(len(a))
+    for pairs in row_blocks(len(d), 8.0 * len(a), budget=block_bytes):
+        part = matrices[:, pairs]
+        D = alpha @ part
+        scale = np.maximum(D, floor)
+        relative = (D - d[pairs]) / scale
+        value += float(relative @ relative)
+        by_alpha += part @ (2 * relative / scale * np.where(scale > floor, d[pairs] / scale, 1.0))
+    return value, (by_alpha - alpha @ by_alpha) / total
+
+
+def mix(alpha, matrices):
+    """D = sum_l alpha_l D^l. (No BLAS: its threads cost more than they bring in a product bound by memory.)"""
+    return np.einsum("l,lp->p", alpha, matrices)
+
+
+def largest_eigenvalue(D):
+    """The largest eigenvalue of a symmetric matrix of dissimilarities (zero diagonal, so never negative)."""
+    if len(D) < 3 or not D.any():
+        return max(float(np.linalg.eigvalsh(D)[-1]), 0.0)
+    # A constant start is close to the leading vector of a non-negative matrix, and the same on every run.
+    return float(eigsh(D, k=1, which="LA", v0=np.ones(len(D)), return_eigenvectors=False)[0])
 
 
 class ElasticCost:
@@ -174,9 +215,7 @@ class IsomapCost:
         """Lengths of the shortest paths of a condensed mixture, and the row before each on them."""
         D = squareform(np.maximum(D, 0.0))
         near = connected_neighbours(PrecomputedMetric.of(D), len(D), "auto")
-        graph = edge_graph(neighbour_edges(*near), len(D))
-        graph.data = np.maximum(graph.data, _TINY)  # an edge of length zero is an edge
-        return shortest_path(graph, method="D", directed=False, return_predecessors=True)
+        return geodesics(neighbour_graph(*near), predecessors=True)
 
 
 def path_lengths(matrices, before):
@@ -195,11 +234,46 @@ def path_lengths(matrices, before):
     return np.stack([squareform(0.5 * (one + one.T), checks=False) for one in lengths])
 
 
-def make_cost(name, perplexity, gamma):
-    """The cost by name."""
-    if name in ("tsne", "nerv"):
-        return NeighborCost(name, perplexity, gamma)
-    return ElasticCost() if name == "elastic" else IsomapCost()
+class MixtureCost(BaseEstimator):
+    """What a mixture of dissimilarities is learnt by: the cost of an embedding, and its numbers.
+
+    Parameters
+    ----------
+    name : {"elastic", "tsne", "nerv", "isomap"}, default="elastic"
+        The elastic stress of the paper, KL(P || Q) of t-SNE, the cost of NeRV, or the share of the path lengths' Gram
+        matrix that Isomap leaves out.
+    perplexity : float, default=30
+        Effective number of neighbours ("tsne" and "nerv").
+    gamma : float in [0, 1], default=0.5
+        For "nerv". 1 asks that no neighbour is missed, 0 that no false neighbour is shown.
+
+    See Also
+    --------
+    MixtureMetric : Takes it as ``cost=MixtureCost(...)``.
+
+    Examples
+    --------
+    >>> MixtureCost("tsne", perplexity=10)
+    MixtureCost(name='tsne', perplexity=10)
+    """
+
+    _parameter_constraints = {
+        "name": [StrOptions({"elastic", "tsne", "nerv", "isomap"})],
+        "perplexity": [Interval(Real, 1, None, closed="left")],
+        "gamma": [Interval(Real, 0, 1, closed="both")],
+    }
+
+    def __init__(self, name="elastic", *, perplexity=30, gamma=0.5):
+        self.name = name
+        self.perplexity = perplexity
+        self.gamma = gamma
+
+    def made(self):
+        """The cost, after a check of the parameters."""
+        self._validate_params()
+        if self.name in ("tsne", "nerv"):
+            return NeighborCost(self.name, self.perplexity, self.gamma)
+        return ElasticCost() if self.name == "elastic" else IsomapCost()
 
 
 def of_roots(objective):

@@ -1,7 +1,7 @@
 """Any objects and a comparison of two of them as the data of a map: values are evaluated when they are needed.
 
-Rows of a map are then `ObjectRows`. Those of one fit share a table of values, so that the twins that judge a map and
-the rows that are held out for it ask for no pair again.
+Rows of a map are then `ObjectRows`. Those of one fit share a table of values, so that the maps that are made
+to judge one, and the rows that are held out for it, ask for no pair again.
 """
 
 from __future__ import annotations
@@ -20,21 +20,17 @@ from prismap._blocks import row_blocks
 from prismap._search import Neighbors, check_n_neighbors
 from prismap._validation import check_similarity
 from prismap.comparisons import Objects, get_comparison, neighbors_by_pivots
-from prismap.comparisons.keys import digest
+from prismap.comparisons.content import digest, pack, to_plain, unpack
 from prismap.comparisons.objects import describe
-from prismap.comparisons.plain import pack, to_plain, unpack
 from prismap.exceptions import InputError
 from prismap.metrics.anchors import FittedIndex, MatrixAnchors, SeenEntries
 from prismap.metrics.base import Seen
 from prismap.metrics.geometry import DESCRIBED, DissimilarityMetric, SimilarityMetric
 
-#: Up to so many objects all values that were found stay in a square array; beyond, the evaluator remembers them.
+#: Up to so many objects all values stay in a square array; beyond, the evaluator remembers them.
 MOST_IN_MATRIX = 5000
-#: Values that are asked for at a time: more where each is remembered, so that all cores have work.
-ASKED, ASKED_IN_BLOCKS = 4_000_000, 500_000
-#: Search for neighbours among many objects: pivots, candidates for each neighbour wanted, and near neighbours whose
-#: neighbours are evaluated too.
-N_PIVOTS, CANDIDATES, NEAR, CHECKED = 100, 2, 12, 50
+#: Objects that all others are compared with, to search for neighbours among many.
+N_PIVOTS = 100
 
 
 class ValueTable:
@@ -68,7 +64,7 @@ class ValueTable:
         return cls(how, objects)
 
     def block(self, i, j):
-        """Values between objects i and objects j; if that fails, those found so far wait for the next attempt."""
+        """Values between objects i and objects j; if that fails, those evaluated so far wait for the next attempt."""
         how = self.evaluator.how
         try:
             with self.lock if self.matrix is not None else nullcontext():
@@ -94,7 +90,8 @@ class ValueTable:
         i, j = i[missing.any(axis=1)], j[missing.any(axis=0)]
         named = self.evaluator.comparison
         remembered = named is None or named.remembered
-        asked = ASKED if remembered else min(ASKED_IN_BLOCKS, len(i) * len(j) // 8)  # mirror images are not asked for
+        # Few at a time where mirror images would be evaluated again, many where all cores are to have work.
+        asked = 4_000_000 if remembered else min(500_000, len(i) * len(j) // 8)
         for part in row_blocks(len(i), len(j), asked):
             rows = i[part]
             columns = j[np.isnan(self.matrix[np.ix_(rows, j)]).any(axis=0)]
@@ -201,7 +198,7 @@ class ObjectRows:
         return rows
 
     def content_keys(self) -> list[Any]:
-        """What tells equal objects: their content, or, for objects without a readable one, themselves."""
+        """What equal objects share: their content, or, for objects without a readable one, themselves."""
         return [content_key(thing) for thing in self.objects]
 
 
@@ -286,7 +283,7 @@ class ObjectData:
 
     @property
     def n_evaluations(self):
-        """Values computed so far, for the fit, for twins that judge it, and for new objects."""
+        """Values computed so far, for the fit, for maps that judge it, and for new objects."""
         return self.rows_.table.n_evaluations
 
     def __sklearn_tags__(self):
@@ -306,7 +303,7 @@ class ObjectAnchors(MatrixAnchors):
         return SeenObjects(self, rows)
 
     def of_fitted(self, index):
-        """Fitted objects by their distances to pivots: which anchor is near one is told without comparing them."""
+        """Fitted objects by their distances to pivots: which anchor is near one follows without comparing them."""
         coordinates = self.metric.coordinates()
         return Seen(euclidean_distances(coordinates[index], coordinates[self.anchors]))
 
@@ -377,12 +374,12 @@ class ObjectDissimilarity(ObjectData, DissimilarityMetric):
         table = self.rows_.table
         if len(self.rows_) != len(table.evaluator):
             table = ValueTable(self.how, self.rows_.tolist())
-        found = neighbors_by_pivots(
-            table.evaluator, n_neighbors, n_pivots=N_PIVOTS, n_candidates=CANDIDATES * n_neighbors, n_near=NEAR,
-            n_checked=CHECKED, random_state=random_state,
+        near = neighbors_by_pivots(
+            table.evaluator, n_neighbors, n_pivots=N_PIVOTS, n_candidates=2 * n_neighbors, n_near=12, n_checked=50,
+            random_state=random_state,
         )  # fmt: skip
         return Neighbors(
-            found.distances, found.indices, method="pivots", recall=found.recall, n_distances=found.n_evaluations
+            near.distances, near.indices, method="pivots", recall=near.recall, n_distances=near.n_evaluations
         )
 
 

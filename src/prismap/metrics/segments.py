@@ -5,30 +5,40 @@ With p(a) the class posterior along a segment, the Fisher speed is ``sqrt(sum_c 
 
 - *chord*: the arc on that sphere between consecutive nodes, ``4 asin(||sqrt p(t) - sqrt p(t+1)|| / 2)``. Symmetric,
   never longer than the straight segment, and needs class masses only.
-- *tangent* (Schulz et al. 2017, eq. 8-10; thesis eq. 2.18): the speed at one node per sub-segment, times its length
-  1/T. Left nodes as in the thesis, or mirrored about the middle (Schulz et al. 2017, eq. 9), which makes it symmetric.
+- *tangent* (Schulz et al. 2017, eq. 8-10): the speed at one node per sub-segment, times its length 1/T. At left nodes
+  (Schulz 2017, eq. 2.18), or mirrored about the middle (Schulz et al. 2017, eq. 9), which makes it symmetric.
 
 A posterior gives the T sub-segment lengths one after another; `blend` adds them up, with the Euclidean part of the
 tensor where supervision is partial.
 
 How many sub-segments are enough depends on the data. `enough_segments` asks a sample of pairs, and `extrapolated` takes
 the next term of the error, which falls with 1/T^2, from the length with half as many sub-segments.
+
+`SegmentGraph` measures shortest paths over straight segments: a true metric, and never longer than any path along its
+edges. Up to `EXACT_ROWS` rows every pair is an edge, so the paths are the shortest over all rows, no longer than the
+straight segments. Beyond, the edges lead to the nearest neighbours, and a path may be longer than the segment that is
+no edge. A new row enters by edges too. It must not be a shortcut between fitted rows, whose distances do not know of
+it, so an edge l_e to row e is lengthened to ``max_f D(e, f) - l_f`` where it is shorter than that. Then
+``f(j) = min_e l_e + D(e, j)`` keeps ``|f(j) - f(k)| <= D(j, k)`` and ``D(j, k) <= f(j) + f(k)`` for all fitted j, k.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
 
-#: Numbers of sub-segments that are tried.
-CANDIDATES = (2, 4, 6, 8, 12, 16, 24, 32)
-#: What is enough: this share of the pairs of a sample within this share of the length.
-SHARE_WITHIN, TOLERANCE = 0.99, 0.02
+from prismap._graphs import complete_geodesics, geodesics, neighbour_graph, until_connected
+from prismap._threads import parallel_map
+
 #: An extrapolated length is at most this share longer.
 MOST_EXTRAPOLATED = 0.05
+#: Rows up to which all segments are edges.
+EXACT_ROWS = 1000
+#: Neighbours of a row in the graph to start with; doubled until the graph is connected.
+GRAPH_NEIGHBORS = 15
 
 
 @dataclass(frozen=True)
@@ -49,7 +59,7 @@ class SegmentRule:
         return add_up(sub_lengths, self.n_segments, supervision, squared_steps)
 
     def nodes(self):
-        """Where along the segment the posterior is needed: inner nodes for chords, one a sub-segment for tangents."""
+        """Where along the segment the posterior is needed: inner nodes for chords, one per sub-segment for tangents."""
         T = self.n_segments
         if self.path == "tangent":
             return [tangent_node(t, T, symmetric=self.symmetric) for t in range(T)]
@@ -112,17 +122,18 @@ def extrapolated(sub_lengths, n_segments, supervision, squared_steps=None):
     return fine
 
 
-def enough_segments(length, most=32):
+def enough_segments(length, most=32, *, share=0.99, tolerance=0.02):
     """The fewest sub-segments, at most so many, that leave nearly all of some segments as long as very many do.
 
-    ``length(rule)`` gives the lengths of these segments. Errors count in proportion, down to a thousandth of the
-    longest: shorter ones are no distances that anything rests on.
+    ``length(rule)`` gives the lengths of these segments. Enough is what leaves a `share` of them within a `tolerance`
+    in proportion to their length, down to a thousandth of the longest: shorter ones are no distances that anything
+    rests on.
     """
     reference = length(SegmentRule(n_segments=2 * most, extrapolated=True))
-    allowed = TOLERANCE * np.maximum(reference, 1e-3 * reference.max())
-    rules = [SegmentRule(n_segments=T, extrapolated=True) for T in CANDIDATES if most >= T]
+    allowed = tolerance * np.maximum(reference, 1e-3 * reference.max())
+    rules = [SegmentRule(n_segments=T, extrapolated=True) for T in (2, 4, 6, 8, 12, 16, 24, 32) if most >= T]
     for rule in rules:
-        if np.mean(np.abs(length(rule) - reference) <= allowed) >= SHARE_WITHIN:
+        if np.mean(np.abs(length(rule) - reference) <= allowed) >= share:
             return rule
     return rules[-1]
 
@@ -140,13 +151,13 @@ def sample_pairs(fold, mean, n_rows):
     if len(groups) == 1:
         groups = [groups[0][::2], groups[0][1::2]]
     groups = [group[np.linspace(0, len(group) - 1, min(n_rows, len(group))).round().astype(int)] for group in groups]
-    found, n_pairs = [], 0
+    pairs, n_pairs = [], 0
     for a, b in combinations(groups, 2):
         if n_pairs >= n_rows**2:
             break
-        found.append((a, b))
+        pairs.append((a, b))
         n_pairs += len(a) * len(b)
-    return found
+    return pairs
 
 
 def tangent_node(t, n_segments, *, symmetric):
@@ -195,3 +206,102 @@ def between_class_deviation(W, M):
         class_mean = np.divide(moment, mass, out=mean.copy(), where=mass > 0)
         variance += mass * (class_mean - mean) ** 2
     return np.sqrt(variance / total)
+
+
+# --- shortest paths over segments -------------------------------------------------------------------------------------
+
+
+class SegmentGraph:
+    """Fitted rows as nodes, straight segments as edges.
+
+    Parameters
+    ----------
+    straight : ``straight()``, lengths of all segments.
+    kneighbors : ``kneighbors(k)``, lengths and indices of the shortest segments of each row.
+    n_rows : number of rows.
+    """
+
+    def __init__(self, straight, kneighbors, n_rows):
+        self.n_rows, self.complete = n_rows, n_rows <= EXACT_ROWS
+        if self.complete:
+            self.lengths = complete_geodesics(straight())
+        else:
+            self.graph = neighbour_graph(*until_connected(kneighbors, n_rows, GRAPH_NEIGHBORS)[:2])
+
+    def describe(self):
+        """Which segments are edges, in words."""
+        return "shortest paths over all segments" if self.complete else "shortest paths over segments to neighbours"
+
+    @property
+    def n_entries(self):
+        """Segments by which a new row enters the graph."""
+        return self.n_rows if self.complete else min(GRAPH_NEIGHBORS, self.n_rows)
+
+    def paths(self, index=None):
+        """Path lengths (n, n_rows) from some nodes, or all, to all."""
+        if self.complete:
+            return self.lengths.copy() if index is None else self.lengths[index]
+        return geodesics(self.graph, index)
+
+    def paths_of_new(self, lengths, entries):
+        """Path lengths of new rows to all nodes from the segments by which they enter, (n_new, n_entries) each."""
+        nodes, place = np.unique(entries, return_inverse=True)
+        D, place = self.paths(nodes), place.reshape(entries.shape)
+        out = np.empty((len(entries), self.n_rows))
+        for i, own in enumerate(place):
+            edges = lengths[i].astype(np.float64)
+            among = D[np.ix_(own, entries[i])]
+            edges = np.maximum(edges, (among - edges).max(axis=1))
+            out[i] = (edges[:, None] + D[own]).min(axis=0)
+        return out
+
+
+# --- all pairs of two sets of rows, tile by tile on all cores ---------------------------------------------------------
+
+#: Rows of a chunk (shared exponentials and gathered columns) and of a tile (arrays that should stay in cache).
+CHUNK = 1024
+TILE = 192
+
+
+def fold_chunks(fold, size):
+    """Slices of at most `size` consecutive rows that lie in one fold (rows sorted by fold)."""
+    edges = np.flatnonzero(np.diff(fold)) + 1
+    for start, stop in pairwise([0, *edges.tolist(), len(fold)]):
+        for first in range(start, stop, size):
+            yield slice(first, min(first + size, stop))
+
+
+def tile_slices(n_rows):
+    """Slices of at most TILE rows, as even as they can be."""
+    n_tiles = -(-n_rows // TILE)
+    edges = [n_rows * k // n_tiles for k in range(n_tiles + 1)]
+    return [slice(start, stop) for start, stop in pairwise(edges)]
+
+
+def fill_pairs(out, A, B, make_block, lengths, *, same, chunk_rows=None):
+    """Fill `out` (n_A, n_B) with the lengths of all pairs; rows of A and of B are sorted by fold.
+
+    ``make_block(slice_a, slice_b)`` prepares a pair of chunks, ``lengths(block, chunk_a, chunk_b, tile_a, tile_b)``
+    measures a tile of it. With `same`, A is B and only one triangle is computed. `chunk_rows` is what a block may hold.
+    """
+    size = min(CHUNK, chunk_rows or CHUNK)
+    jobs = [(a, b) for a in fold_chunks(A, size) for b in fold_chunks(B, size) if not same or b.start >= a.start]
+
+    def run(job):
+        a, b = job
+        block = make_block(a, b)
+        for tile_a in tile_slices(a.stop - a.start):
+            for tile_b in tile_slices(b.stop - b.start):
+                if same and a == b and tile_b.start < tile_a.start:
+                    continue
+                tile = lengths(block, a, b, tile_a, tile_b)
+                rows = slice(a.start + tile_a.start, a.start + tile_a.stop)
+                columns = slice(b.start + tile_b.start, b.start + tile_b.stop)
+                if same and rows == columns:
+                    tile = (tile + tile.T) / 2
+                out[rows, columns] = tile
+                if same:
+                    out[columns, rows] = tile.T
+
+    parallel_map(run, jobs)
+    return out

@@ -5,8 +5,8 @@ looks for its nearest landmarks, and for its nearest vectors in their cells. Whe
 looked for in the same way. So a new vector is compared with a few thousand others, however many there are.
 
 The search goes on on a grid of whole numbers (`prismap._grid`), where distances are exact, and equally near vectors are
-told apart by their place. So neither the cells nor what is found in them depend on the processor, on the number of
-threads, or on the company of a vector, and cells that are made again from the same vectors are the same.
+told apart by their place. So neither the cells nor the result of a search depend on the processor, on the number of
+threads, or on the batch that a vector comes in, and cells that are made again from the same vectors are the same.
 """
 
 from __future__ import annotations
@@ -23,17 +23,8 @@ from prismap._search import concatenated
 MOST_COMPARED = 4000
 #: Rows of a cell on average.
 CELL_ROWS = 32
-#: Cells that are looked into, in units of those that the wanted rows would fill, and at least.
-PROBED_FACTOR, FEWEST_PROBED = 16, 8
-#: The step of the grid at least and at most, as a share of the typical distance between neighbours on a sample; of the
-#: most over the root of the number of columns. Where it is not the most, there is so much room for new rows.
-FINEST, COARSEST, ROOM = 2.0**-30, 2.0**-8, 4.0
-#: Share of the rows that may lie outside the grid.
-MOST_OUTSIDE = 1e-3
 #: Bytes of the distances of a block of rows to landmarks.
 BLOCK_BYTES = 2**24
-#: Rows that are led to their landmarks together.
-LED_TOGETHER = 20_000
 
 
 class VectorSearch:
@@ -50,10 +41,10 @@ class VectorSearch:
         self.rows_at, self.n_rows = rows_at, n_rows
         largest = np.concatenate([np.abs(rows_at(block)).max(axis=1, initial=0.0) for block in blocks_of(n_rows)])
         n_columns = rows_at(slice(0, 1)).shape[1]
-        finest = ROOM * float(largest.max()) / Grid(1.0, n_columns).base
-        self.grid = Grid(np.clip(finest, FINEST * typical, COARSEST * typical / np.sqrt(n_columns)), n_columns)
+        finest = 4.0 * float(largest.max()) / Grid(1.0, n_columns).base  # four times: there is room for new rows
+        self.grid = Grid(np.clip(finest, 2.0**-30 * typical, 2.0**-8 * typical / np.sqrt(n_columns)), n_columns)
         #: Whether nearly all vectors lie on the grid.
-        self.holds = np.mean(largest > self.grid.base * self.grid.step) <= MOST_OUTSIDE
+        self.holds = np.mean(largest > self.grid.base * self.grid.step) <= 1e-3
 
     @cached_property
     def cells(self):
@@ -88,7 +79,7 @@ def vector_search(rows_at, n_rows, typical):
 
 def blocks_of(n_rows):
     """Slices of vectors that are led to their landmarks together."""
-    return row_blocks(n_rows, 1.0, LED_TOGETHER)
+    return row_blocks(n_rows, 1.0, 20_000)
 
 
 class CellSearch:
@@ -125,8 +116,11 @@ class CellSearch:
         return near
 
     def _probed(self, rows, n_neighbors):
-        """The cells that rows look into, and how many rows each has."""
-        n_probed = max(FEWEST_PROBED, -(-PROBED_FACTOR * n_neighbors // CELL_ROWS))
+        """The cells that rows look into, and how many rows each has.
+
+        They are sixteen times as many as the wanted rows would fill, and eight at least.
+        """
+        n_probed = max(8, -(-16 * n_neighbors // CELL_ROWS))
         probed = self.landmarks.find(rows, min(n_probed, self.n_cells))
         return probed, self.edges[probed + 1] - self.edges[probed]
 
@@ -145,11 +139,11 @@ class CellSearch:
 
     def nearest(self, rows):
         """The nearest row here of many rows, of equally near ones the first: those that share a cell together."""
-        best, found = np.full(len(rows), np.inf), np.zeros(len(rows), dtype=np.intp)
+        best, place = np.full(len(rows), np.inf), np.zeros(len(rows), dtype=np.intp)
         if not self.n_cells:
             for block in row_blocks(len(rows), 8.0 * len(self.rows), BLOCK_BYTES):
-                found[block] = self.grid.squared(rows.take(block), self.rows).argmin(axis=1)
-            return found
+                place[block] = self.grid.squared(rows.take(block), self.rows).argmin(axis=1)
+            return place
         probed, _ = self._probed(rows, 1)
         asking = np.argsort(probed, axis=None, kind="stable")
         starts = np.searchsorted(probed.ravel()[asking], np.arange(self.n_cells + 1))
@@ -158,9 +152,9 @@ class CellSearch:
             D2 = self.grid.squared(rows.take(some), part)
             nearest = D2.argmin(axis=1)
             D2, nearest = D2[np.arange(len(some)), nearest], self.members[self.edges[cell] + nearest]
-            better = (best[some] > D2) | ((best[some] == D2) & (nearest < found[some]))
-            best[some[better]], found[some[better]] = D2[better], nearest[better]
-        return found
+            better = (best[some] > D2) | ((best[some] == D2) & (nearest < place[some]))
+            best[some[better]], place[some[better]] = D2[better], nearest[better]
+        return place
 
     def _cell(self, cell):
         """The rows of a cell."""

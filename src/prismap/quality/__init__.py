@@ -1,76 +1,46 @@
 """How good a map is, and what chance would have given."""
 
-from prismap.quality.alignment import alignment_measure, importance_alignment
-from prismap.quality.clusters import Cluster, MapClusters, judge_clusters, one_gaussian
+from prismap.quality.alignment import alignment_measure as alignment_measure
+from prismap.quality.alignment import importance_alignment
+from prismap.quality.cluster_report import MapClusters as MapClusters
+from prismap.quality.cluster_report import judge_clusters
+from prismap.quality.cluster_report import one_gaussian as one_gaussian
+from prismap.quality.clusters import find_clusters
 from prismap.quality.continuity import perturbation_scores, singularity_scores
-from prismap.quality.estimates import Estimate, RankCurve
-from prismap.quality.fidelity import Fidelity, correlation, fidelity, label_agreement
-from prismap.quality.gaps import find_clusters
-from prismap.quality.groups import (
-    Arrangement,
-    arrangement,
-    class_distances,
-    class_separations,
-    label_continuity,
-    label_trustworthiness,
+from prismap.quality.errors import chance_nrmse
+from prismap.quality.estimates import Estimate as Estimate
+from prismap.quality.estimates import RankCurve as RankCurve
+from prismap.quality.fidelity import Fidelity, fidelity
+from prismap.quality.groups import arrangement, class_distances, label_continuity, label_trustworthiness
+from prismap.quality.knn import Overlap as Overlap
+from prismap.quality.knn import (
+    chance_error,
+    class_overlap,
+    knn_error,
+    knn_nrmse,
+    knn_rank_correlation,
+    knn_rank_error,
+    knn_steps,
+    overlapping_pairs,
 )
-from prismap.quality.measures import map_measures, rare_classes
-from prismap.quality.null import NullResult, chance_error, chance_nrmse, permuted_null
-from prismap.quality.ordered import chance_steps, knn_steps
-from prismap.quality.ranks import auc_log_k, local_quality, q_local, q_nx, r_nx
-from prismap.quality.report import Circularity, MapReport, TargetScore, current_versions
-from prismap.quality.robust import knn_rank_correlation, knn_rank_error
-from prismap.quality.supervised import Overlap, class_overlap, knn_error, knn_nrmse, overlapping_pairs
-from prismap.quality.trust import Trust, TrustRule
-from prismap.quality.trustworthiness import trustworthiness
+from prismap.quality.knn import chance_steps as chance_steps
+from prismap.quality.measures import map_measures as map_measures
+from prismap.quality.measures import rare_classes as rare_classes
+from prismap.quality.null import NullResult as NullResult
+from prismap.quality.null import permuted_null
+from prismap.quality.ranks import auc_log_k, local_quality, q_local, q_nx, r_nx, trustworthiness
+from prismap.quality.report import Circularity as Circularity
+from prismap.quality.report import MapReport
+from prismap.quality.report import current_versions as current_versions
+from prismap.quality.scores import TargetScore as TargetScore
+from prismap.quality.trust import Trust as Trust
+from prismap.quality.trust import TrustRule
 
+# Names that are imported "as" themselves are for other rooms, which share them; users need those of this list.
 __all__ = [
-    "Arrangement",
-    "Circularity",
-    "Cluster",
-    "Estimate",
-    "Fidelity",
-    "MapClusters",
-    "MapReport",
-    "NullResult",
-    "Overlap",
-    "RankCurve",
-    "TargetScore",
-    "Trust",
-    "TrustRule",
-    "alignment_measure",
-    "arrangement",
-    "auc_log_k",
-    "chance_error",
-    "chance_nrmse",
-    "chance_steps",
-    "class_distances",
-    "class_overlap",
-    "class_separations",
-    "correlation",
-    "current_versions",
-    "fidelity",
-    "find_clusters",
-    "importance_alignment",
-    "judge_clusters",
-    "knn_error",
-    "knn_nrmse",
-    "knn_rank_correlation",
-    "knn_rank_error",
-    "knn_steps",
-    "label_agreement",
-    "label_continuity",
-    "label_trustworthiness",
-    "local_quality",
-    "map_measures",
-    "one_gaussian",
-    "overlapping_pairs",
-    "permuted_null",
-    "perturbation_scores",
-    "q_local",
-    "q_nx",
-    "r_nx",
-    "rare_classes",
-    "singularity_scores",
+    "Fidelity", "MapReport", "TrustRule", "arrangement", "auc_log_k", "chance_error", "chance_nrmse", "class_distances",
+    "class_overlap", "fidelity", "find_clusters", "importance_alignment", "judge_clusters", "knn_error", "knn_nrmse",
+    "knn_rank_correlation", "knn_rank_error", "knn_steps", "label_continuity", "label_trustworthiness", "local_quality",
+    "overlapping_pairs", "permuted_null", "perturbation_scores", "q_local", "q_nx", "r_nx", "singularity_scores",
     "trustworthiness",
 ]  # fmt: skip

@@ -17,14 +17,15 @@ import numpy as np
 from scipy.stats import kendalltau
 
 from prismap._random import as_generator
+from prismap._search import smallest
 from prismap.quality.estimates import Estimate
+from prismap.quality.votes import VOTERS, vote_of_lists
 
 #: Its name among the measures of a report.
 ALIGNMENT = "importance alignment"
 #: Columns from which on a rank correlation means something, and columns and rows that are looked at.
 FEWEST_COLUMNS, MOST_COLUMNS, MOST_ROWS = 6, 200, 500
 FEWEST_ROWS = 30
-NEIGHBORS = 10
 
 
 def importance_alignment(X: Any, Y: Any, y: Any, *, random_state: Any = 0) -> Estimate | None:
@@ -89,8 +90,8 @@ def alignment_measure(X: Any, Y: Any, y: Any, *, random_state: Any = 0) -> dict[
     >>> alignment_measure(np.zeros((4, 2)), np.zeros((4, 2)), np.array([0, 0, 1, 1]))
     {}
     """
-    found = importance_alignment(X, Y, y[:, 0] if y.ndim == 2 else y, random_state=random_state)
-    return {} if found is None else {ALIGNMENT: found}
+    alignment = importance_alignment(X, Y, y[:, 0] if y.ndim == 2 else y, random_state=random_state)
+    return {} if alignment is None else {ALIGNMENT: alignment}
 
 
 def importances(X: np.ndarray, Y: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -100,34 +101,32 @@ def importances(X: np.ndarray, Y: np.ndarray, y: np.ndarray, rng: np.random.Gene
     member = np.zeros((len(Y), len(Y)), dtype=bool)
     np.put_along_axis(member, on_map, True, axis=1)
 
-    def told_and_kept(D):
+    def missed_and_kept(D: np.ndarray) -> tuple[float, float]:
         near = _nearest(D)
-        return _miss(near, y), np.take_along_axis(member, near, axis=1).mean()
+        return _miss(near, y), float(np.take_along_axis(member, near, axis=1).mean())
 
-    error, kept = told_and_kept(D)
-    found = np.empty((X.shape[1], 2))
+    error, kept = missed_and_kept(D)
+    figures = np.empty((X.shape[1], 2))
     for f, column in enumerate(X.T):
         mixed = rng.permutation(column)
         # Distances differ in one term of their sum.
-        found[f] = told_and_kept(D - np.square(column[:, None] - column) + np.square(mixed[:, None] - mixed))
-    return found[:, 0] - error, kept - found[:, 1]
+        figures[f] = missed_and_kept(D - np.square(column[:, None] - column) + np.square(mixed[:, None] - mixed))
+    return figures[:, 0] - error, kept - figures[:, 1]
 
 
 def _miss(near: np.ndarray, y: np.ndarray) -> float:
     """How far the nearest rows miss the target: share of wrong votes, or squared error of their mean over variance."""
     if y.dtype.kind == "f":
         return float(np.square(y[near].mean(axis=1) - y).mean() / y.var())
-    votes = np.zeros((len(y), int(y.max()) + 1))
-    np.add.at(votes, (np.arange(len(y))[:, None], y[near]), 1.0)
-    return 1.0 - float((votes[np.arange(len(y)), y] == votes.max(axis=1)).mean())
+    return 1.0 - float(vote_of_lists(y[near], int(y.max()) + 1).right(y).mean())
 
 
 def _squares(X: np.ndarray) -> np.ndarray:
     norms = np.square(X).sum(axis=1)
-    D = norms[:, None] + norms - 2 * X @ X.T
+    D = np.asarray(norms[:, None] + norms - 2 * X @ X.T)
     np.fill_diagonal(D, np.inf)
     return D
 
 
 def _nearest(D: np.ndarray) -> np.ndarray:
-    return np.argpartition(D, NEIGHBORS, axis=1)[:, :NEIGHBORS]
+    return smallest(D, VOTERS)[1]

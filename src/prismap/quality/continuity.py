@@ -86,7 +86,7 @@ def perturbation_scores(
     Parameters
     ----------
     X : (n, d) rows, compared by Euclidean distances
-    Y : (n, 2) positions of the same rows, at a minimum of the cost: ``TSNE(tol=0)`` does all its iterations
+    Y : (n, 2) positions of the same rows, at a minimum of the cost: ``GradientDescent(tol=0)`` does all iterations
     length : float
         How far a row is moved, in units of X.
     perplexity : float, default=30
@@ -137,16 +137,16 @@ def perturbation_scores(
             near = np.exp(-d2 / (2 * sigma[others] ** 2))
             theirs = near / np.maximum(rest + near, np.finfo(float).tiny)
             p = (calibrate(d2[None], perplexity)[0][0] + theirs) / (2 * n)
-            found = leave_one_out_place(Y[others], p, Z, Y[i])
-            scores[place] = max(scores[place], float(np.linalg.norm(found - Y[i])))
+            moved = leave_one_out_place(Y[others], p, Z, Y[i])
+            scores[place] = max(scores[place], float(np.linalg.norm(moved - Y[i])))
     return scores, rows
 
 
 def leave_one_out_place(Y: np.ndarray, p: np.ndarray, Z: float, start: np.ndarray) -> np.ndarray:
     """Where a row with affinities p to rows at Y has the lowest cost: the best minimum from a few starts."""
     starts = [start, *Y[np.argsort(-p, kind="stable")[:N_STARTS]]]
-    found = [minimize(leave_one_out_cost, y, args=(Y, p, Z), jac=True, method="BFGS") for y in starts]
-    return np.asarray(min(found, key=lambda one: one.fun).x)
+    minima = [minimize(leave_one_out_cost, y, args=(Y, p, Z), jac=True, method="BFGS") for y in starts]
+    return np.asarray(min(minima, key=lambda one: one.fun).x)
 
 
 def leave_one_out_cost(y: np.ndarray, Y: np.ndarray, p: np.ndarray, Z: float) -> tuple[float, np.ndarray]:
@@ -159,7 +159,7 @@ def leave_one_out_cost(y: np.ndarray, Y: np.ndarray, p: np.ndarray, Z: float) ->
 
 def _similarities(Y: np.ndarray) -> np.ndarray:
     """w of all pairs, zero on the diagonal."""
-    W = 1.0 / (1.0 + cdist(Y, Y, "sqeuclidean"))
+    W = np.asarray(1.0 / (1.0 + cdist(Y, Y, "sqeuclidean")))
     np.fill_diagonal(W, 0.0)
     return W
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import PAIRWISE_DISTANCE_FUNCTIONS
@@ -74,7 +75,7 @@ def shuffled(n: int) -> np.ndarray:
     return np.random.default_rng(0).permutation(n)
 
 
-def rounded(D):
+def rounded(D: Any) -> NDArray[np.float64]:
     """D in float64, not below zero, rounded to 36 binary digits (11 decimal) so that noise breaks no ties.
 
     A float64 array is changed in place.
@@ -84,10 +85,10 @@ def rounded(D):
     bits = D.view(np.int64)
     bits += 1 << 15
     bits &= -1 << 16
-    return D
+    return np.asarray(D)
 
 
-def _from_rows(A, B, metric: str) -> DistanceRows:
+def _from_rows(A: Any, B: Any, metric: str) -> DistanceRows:
     if metric != "euclidean" or sp.issparse(A) or sp.issparse(B):
         return DistanceRows(A.shape[0], B.shape[0], lambda rows: rounded(pairwise_distances(A[rows], B, metric=metric)))
     if A.shape[1] > FEW_COLUMNS:
@@ -96,43 +97,43 @@ def _from_rows(A, B, metric: str) -> DistanceRows:
     return DistanceRows(A.shape[0], B.shape[0], lambda rows: rounded(euclidean(A[rows], B)))
 
 
-def _from_matrix(D, shuffle: bool) -> DistanceRows:
+def _from_matrix(D: Any, shuffle: bool) -> DistanceRows:
     order = shuffled(D.shape[0]) if shuffle else None
 
-    def block(rows):
+    def block(rows: np.ndarray) -> np.ndarray:
         chosen = D[rows] if order is None else D[order[rows]].take(order, axis=1)
         return rounded(chosen)
 
     return DistanceRows(D.shape[0], D.shape[1], block)
 
 
-def _from_between(metric, shuffle: bool) -> DistanceRows:
+def _from_between(metric: Any, shuffle: bool) -> DistanceRows:
     order = shuffled(metric.n_rows_) if shuffle else np.arange(metric.n_rows_)
 
-    def block(rows):
+    def block(rows: np.ndarray) -> np.ndarray:
         return rounded(np.array(metric.between(order[rows], order), dtype=np.float64))
 
     return DistanceRows(len(order), len(order), block)
 
 
-def _from_metric(A, metric, to_fitted: bool) -> DistanceRows:
+def _from_metric(A: Any, metric: Any, to_fitted: bool) -> DistanceRows:
     B = None if to_fitted else A
     n_columns = metric.pairwise(A[:1]).shape[1] if to_fitted else A.shape[0]
 
-    def block(rows):
+    def block(rows: np.ndarray) -> np.ndarray:
         return rounded(np.array(metric.pairwise(A[rows], B)))
 
     return DistanceRows(A.shape[0], n_columns, block)
 
 
-def euclidean(A, B):
+def euclidean(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """Euclidean distances between rows: by differences for few columns, else ||a||^2 + ||b||^2 - 2 a.b.
 
     What rounding leaves of the distance between equal rows in the second form is set to zero, so that duplicates stay
     duplicates.
     """
     if A.shape[1] <= FEW_COLUMNS:
-        return cdist(A, B)
+        return np.asarray(cdist(A, B))
     size_a, size_b = (np.einsum("ij,ij->i", rows, rows) for rows in (A, B))
     D = (-2.0 * A) @ B.T
     D += size_b
@@ -141,10 +142,10 @@ def euclidean(A, B):
     row, column = np.nonzero(noise * (size_a + size_b.max())[:, None] > D)
     close = D[row, column]
     D[row, column] = np.where(close < noise * (size_a[row] + size_b[column]), 0.0, close)
-    return np.sqrt(D, out=D)
+    return np.asarray(np.sqrt(D, out=D))
 
 
-def _check_distances(D, name: str, *, square: bool) -> None:
+def _check_distances(D: Any, name: str, *, square: bool) -> None:
     if square:
         check_square(D, name, symmetric=False)
         if np.abs(D.diagonal()).max() > 1e-3 * max(D.max(), -D.min()):  # single precision leaves some on the diagonal
@@ -156,7 +157,7 @@ def _check_distances(D, name: str, *, square: bool) -> None:
         raise InputError(f"{name} must hold distances with metric='precomputed'; the smallest entry is {D.min():.3g}.")
 
 
-def _finite(X: Any, name: str):
+def _finite(X: Any, name: str) -> Any:
     """A finite 2-D float64 array (or CSR), with a message that names it."""
     if X is None:
         raise InputError(f"{name} is None, which stands for the fitted rows of a metric object; pass rows, or metric=.")

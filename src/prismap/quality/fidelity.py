@@ -1,4 +1,4 @@
-"""Does a picture of a model show what the model does? (thesis 3.4.3)
+"""Does a picture of a model show what the model does? (Schulz 2017, sec. 3.4.3)
 
 A model f is drawn through the inverse map; for rows that took no part in fitting that map, compare what the model says
 of the row, f(x), with what it says of the row's place in the picture, f(back(map(x))). Not whether the row itself is
@@ -42,8 +42,8 @@ class Fidelity:
             "signed_certainty": "with its sign {:.2f}",
             "output": "output r = {:.2f}",
         }
-        said = [text.format(getattr(self, name)) for name, text in words.items() if getattr(self, name) is not None]
-        return f"{', '.join(said)} ({self.n_rows} rows)"
+        figures = [text.format(getattr(self, name)) for name, text in words.items() if getattr(self, name) is not None]
+        return f"{', '.join(figures)} ({self.n_rows} rows)"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers for JSON (None where there is no number)."""
@@ -189,7 +189,7 @@ def correlation(a: Any, b: Any) -> float:
     return float(np.clip(a @ b / size, -1.0, 1.0)) if size > 0 else float("nan")
 
 
-def _pair(a: Any, b: Any, name: str):
+def _pair(a: Any, b: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
     if a is None or b is None:
         raise InputError(f"{name} is needed both for the rows and for their places in the picture ({name}_back).")
     a, b = np.asarray(a), np.asarray(b)

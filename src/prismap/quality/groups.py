@@ -153,7 +153,7 @@ def class_distances(X: Any, y: Any, *, metric: Any = "euclidean") -> np.ndarray:
     means = _class_means(squares_to_classes(X, codes, n_classes, metric), codes, n_classes)
     within = means.diagonal()
     squared = (means + means.T) / 2 - (within[:, None] + within) / 2
-    return np.sqrt(np.maximum(squared, 0.0))
+    return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
 
 
 def arrangement(X: Any, Y: Any, y: Any, *, metric: Any = "euclidean", random_state: Any = 0) -> Arrangement | None:
@@ -188,10 +188,10 @@ def arrangement(X: Any, Y: Any, y: Any, *, metric: Any = "euclidean", random_sta
     others = np.zeros_like(B)  # another order of the classes exchanges the ranks of B, so they are found only once
     others[upper] = _centred_ranks(B[upper])
     others += others.T
-    found = float(ranks @ others[upper])
+    correlation = float(ranks @ others[upper])
     orders = (rng.permutation(n_classes) for _ in range(N_PERMUTED))
-    as_good = sum(ranks @ others[order[upper[0]], order[upper[1]]] >= found - 1e-12 for order in orders)
-    return Arrangement(found, len(upper[0]), (1 + as_good) / (1 + N_PERMUTED))
+    as_good = sum(ranks @ others[order[upper[0]], order[upper[1]]] >= correlation - 1e-12 for order in orders)
+    return Arrangement(correlation, len(upper[0]), (1 + as_good) / (1 + N_PERMUTED))
 
 
 def squares_to_classes(X: Any, codes: np.ndarray, n_classes: int, metric: Any = "euclidean") -> np.ndarray:
@@ -202,27 +202,28 @@ def squares_to_classes(X: Any, codes: np.ndarray, n_classes: int, metric: Any = 
     sums = np.empty((len(codes), n_classes))
     for part in row_blocks(len(codes), 24.0 * source.n_columns):
         sums[part] = np.square(source.block(np.arange(len(codes))[part])) @ members
-    return sums / members.sum(axis=0)
+    return np.asarray(sums / members.sum(axis=0))
 
 
-def _class_means(squares, codes, n_classes):
+def _class_means(squares: np.ndarray, codes: np.ndarray, n_classes: int) -> np.ndarray:
     """Mean of the rows of each class, (C, C)."""
     return np.stack([squares[codes == c].mean(axis=0) for c in range(n_classes)])
 
 
-def _both(X, Y, y, metric):
+def _both(X: Any, Y: Any, y: Any, metric: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Separations of all pairs of classes, in the data and on the map."""
     pairs = np.tril_indices(_codes(y, Y)[1], -1)
     return class_separations(X, y, metric=metric)[pairs], class_separations(Y, y)[pairs]
 
 
-def _codes(y, X):
+def _codes(y: Any, X: Any) -> tuple[np.ndarray, int]:
     """Codes of the classes that have rows, and how many there are."""
     n_rows = np.size(y) if X is None else np.shape(X)[0]
     classes, codes = encode_classes(check_target_length(y, n_rows), n_rows)
     return codes, len(classes)
 
 
-def _centred_ranks(values):
-    ranks = rankdata(values)
+def _centred_ranks(values: np.ndarray) -> np.ndarray:
+    ranks = np.asarray(rankdata(values))
     ranks -= ranks.mean()
-    return ranks / max(np.sqrt(ranks @ ranks), np.finfo(float).tiny)
+    return np.asarray(ranks / max(np.sqrt(ranks @ ranks), np.finfo(float).tiny))

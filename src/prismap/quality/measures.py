@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from prismap._random import as_generator
-from prismap.metrics.base import Metric
 from prismap.quality.distances import distance_rows
 from prismap.quality.estimates import Estimate
 from prismap.quality.groups import Arrangement, arrangement, label_continuity, label_trustworthiness
-from prismap.quality.trustworthiness import trustworthiness
+from prismap.quality.ranks import trustworthiness
 
 #: Fewer judged rows than this say nothing about a class.
 FEWEST_PER_CLASS = 5
@@ -37,8 +36,8 @@ def rare_classes(codes: np.ndarray, fewest: int = FEWEST_PER_CLASS) -> np.ndarra
     >>> rare_classes(np.array([0, 0, 0, 0, 0, 2, 2, -1]))
     array([2])
     """
-    found, sizes = np.unique(codes[codes >= 0], return_counts=True)
-    return found[sizes < fewest]
+    present, sizes = np.unique(codes[codes >= 0], return_counts=True)
+    return present[sizes < fewest]
 
 
 def map_measures(
@@ -76,30 +75,30 @@ def map_measures(
     ['label-continuity', 'label-trustworthiness', 'trustworthiness']
     """
     n = len(Y)
-    found: dict[str, Estimate] = {}
+    measures: dict[str, Estimate] = {}
     k = min(NEIGHBORS, (n - 1) // 2)
     if neighborhoods and k >= 1:
         some = None if n_samples is None or n_samples >= n else n_samples
-        found["trustworthiness"] = trustworthiness(
+        measures["trustworthiness"] = trustworthiness(
             X, Y, n_neighbors=k, metric=metric, n_samples=some, random_state=random_state
         )
     if codes is None:
-        return found, None
+        return measures, None
     kept = np.flatnonzero((codes >= 0) & ~np.isin(codes, rare_classes(codes)))
     most = MOST_GROUP_ROWS if n_samples is None else n_samples
     if len(kept) > most:
         kept = np.sort(as_generator(random_state).choice(kept, most, replace=False))
     if len(np.unique(codes[kept])) < 2:
-        return found, None
+        return measures, None
     D, Y, codes = distances_among(X, kept, metric), np.asarray(Y)[kept], codes[kept]
-    found["label-trustworthiness"] = Estimate(label_trustworthiness(D, Y, codes, metric="precomputed"))
-    found["label-continuity"] = Estimate(label_continuity(D, Y, codes, metric="precomputed"))
-    return found, arrangement(D, Y, codes, metric="precomputed", random_state=random_state)
+    measures["label-trustworthiness"] = Estimate(label_trustworthiness(D, Y, codes, metric="precomputed"))
+    measures["label-continuity"] = Estimate(label_continuity(D, Y, codes, metric="precomputed"))
+    return measures, arrangement(D, Y, codes, metric="precomputed", random_state=random_state)
 
 
 def distances_among(X: Any, rows: np.ndarray, metric: Any) -> np.ndarray:
     """Distances between some of the rows, exactly zero on the diagonal."""
-    if X is None and isinstance(metric, Metric):
+    if X is None and hasattr(metric, "between"):
         D = np.array(metric.between(rows, rows), dtype=np.float64)
     else:
         D = distance_rows(X, metric, name="X").block(rows)[:, rows]

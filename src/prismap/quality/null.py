@@ -1,7 +1,7 @@
 """What would chance have given? The same figure for permuted targets, and the level it should have.
 
 A supervised method that is honest scores on permuted targets as chance does; one that scores far better invents
-structure (`docs/methods/quality.md`). So every supervised figure is shown next to its permuted twin.
+structure (`docs/methods/quality.md`). So every supervised figure is shown next to that of permuted targets.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 from prismap._random import as_generator
 from prismap._validation import encode_classes, missing_mask
 from prismap.exceptions import InputError
-
-#: Votes drawn to find the chance level of k > 1 neighbours; its error is below 0.4 points.
-N_VOTES = 20_000
+from prismap.quality.errors import chance_nrmse
+from prismap.quality.knn import chance_error
+from prismap.target import shuffle_entries
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class NullResult:
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers for JSON; mean and spread are there for readers."""
         spread = self.spread if len(self.values) > 1 else None
-        found = {"values": list(self.values), "mean": self.mean, "spread": spread, "chance": self.chance}
-        return found if self.n_rows is None else {**found, "n_rows": self.n_rows}
+        plain = {"values": list(self.values), "mean": self.mean, "spread": spread, "chance": self.chance}
+        return plain if self.n_rows is None else {**plain, "n_rows": self.n_rows}
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> NullResult:
@@ -95,9 +95,7 @@ def permuted_null(
     labelled = np.flatnonzero(~missing_mask(y) if real else encode_classes(y, len(y))[1] >= 0)
     values = []
     for _ in range(n_permutations):
-        shuffled = y.copy()
-        shuffled[labelled] = y[rng.permutation(labelled)]
-        values.append(float(score(shuffled)))
+        values.append(float(score(shuffle_entries(y, labelled, rng))))
     if chance is None:
         chance = chance_nrmse() if real else chance_error(y)
     return NullResult(tuple(values), float(chance))
@@ -112,54 +110,3 @@ def is_real(y: Any) -> bool:
         except (TypeError, ValueError):
             return False
     return y.dtype.kind == "f" and bool((np.nan_to_num(y) != np.round(np.nan_to_num(y))).any())
-
-
-def chance_error(y: Any, n_neighbors: int = 1, *, judged: Any = None) -> float:
-    """The k-NN error of labels that have nothing to do with the rows, p_c being the class shares.
-
-    For one neighbour it is 1 - sum_c p_c^2. For more, votes of k independent labels are simulated (ties share the win).
-
-    Parameters
-    ----------
-    y : classes; unlabelled rows do not count
-    n_neighbors : int, default=1
-    judged : mask of the rows whose error counts; all vote. None counts all
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> chance_error(["a", "b", "a", "b"])
-    0.5
-    """
-    classes, codes = encode_classes(y, np.size(y))
-    counted = codes if judged is None else np.where(judged, codes, -1)
-    shares, own = (np.bincount(c[c >= 0], minlength=len(classes)) / (c >= 0).sum() for c in (codes, counted))
-    if n_neighbors == 1:
-        return float(1.0 - shares @ own)
-    votes = np.random.default_rng(0).multinomial(n_neighbors, shares, size=N_VOTES)
-    winners = votes == votes.max(axis=1, keepdims=True)
-    return float(1.0 - ((winners / winners.sum(axis=1, keepdims=True)) @ own).mean())
-
-
-def chance_nrmse(n_neighbors: int = 5) -> float:
-    """The nRMSE of targets that have nothing to do with the rows, for k equal weights: sqrt(1 + 1/k).
-
-    Weights by distance are less even, so the error itself lies a little above.
-
-    Parameters
-    ----------
-    n_neighbors : int, default=5
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> round(chance_nrmse(5), 3)
-    1.095
-    """
-    return float(np.sqrt(1.0 + 1.0 / n_neighbors))

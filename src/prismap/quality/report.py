@@ -12,13 +12,13 @@ from typing import Any
 
 from prismap._version import __version__
 from prismap.exceptions import InputError
-from prismap.quality.clusters import MapClusters
+from prismap.quality.cluster_report import MapClusters
 from prismap.quality.estimates import Estimate, RankCurve
 from prismap.quality.groups import Arrangement
-from prismap.quality.null import NullResult
-from prismap.quality.supervised import Overlap
+from prismap.quality.knn import Overlap
+from prismap.quality.scores import TargetScore, written
 from prismap.quality.trust import Trust, TrustRule
-from prismap.quality.verdict import is_share, overstates, target_shows, verdict
+from prismap.quality.verdict import overstates, target_shows, verdict
 
 FORMAT = 1
 TARGETS = ("class", "ordered", "real", "several", "none")
@@ -44,48 +44,6 @@ class Circularity:
     def explained(self) -> float:
         """The share of the separation that clustering by itself explains, 0 to 1."""
         return float(min(max(self.null, 0.0) / self.separation, 1.0)) if self.separation > 0 else 1.0
-
-
-@dataclass(frozen=True)
-class TargetScore:
-    """One error of the map, with all that it must be compared with.
-
-    Attributes
-    ----------
-    name : what it is called, such as "10-NN error"
-    value : the error of the map on the judged rows
-    chance : what a neighbour picked at random would give
-    in_sample : the error among the fitted rows
-    unsupervised : that of an unsupervised map, judged like `value`
-    permuted : that of maps of permuted targets, judged like `value`
-    permuted_in_sample : the same among their fitted rows
-    of : which of several targets it is about; None for all of them
-    """
-
-    name: str
-    value: Estimate
-    chance: float
-    in_sample: Estimate | None = None
-    unsupervised: Estimate | None = None
-    permuted: NullResult | None = None
-    permuted_in_sample: NullResult | None = None
-    of: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain dictionaries for JSON."""
-        parts = ("value", "in_sample", "unsupervised", "permuted", "permuted_in_sample")
-        stored = {name: None if (part := getattr(self, name)) is None else part.to_dict() for name in parts}
-        return {"name": self.name, "chance": float(self.chance), "of": self.of, **stored}
-
-    @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> TargetScore:
-        """The inverse of `to_dict`."""
-        kinds: dict[str, Any] = dict.fromkeys(("value", "in_sample", "unsupervised"), Estimate)
-        kinds |= dict.fromkeys(("permuted", "permuted_in_sample"), NullResult)
-        parts: dict[str, Any] = {
-            name: kind.from_dict(stored[name]) if stored[name] else None for name, kind in kinds.items()
-        }
-        return cls(name=stored["name"], chance=stored["chance"], of=stored["of"], **parts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -162,6 +120,11 @@ class MapReport:
             raise InputError(f"depth must be one of {', '.join(DEPTHS)}; got {self.depth!r}.")
         if self.scores and self.target == "none":
             raise InputError("a report without a target (target='none') cannot hold scores of one.")
+
+    @property
+    def predicts_shares(self) -> bool:
+        """Whether the supervision was chosen by a share of rows, of right classes, and not by an nRMSE."""
+        return self.target == "class"
 
     @property
     def verdict(self) -> str:
@@ -285,7 +248,7 @@ def _tables(report: MapReport) -> list[list[list[str]]]:
     if report.scores:
         head = ["", "map", "fitted rows", "unsupervised", "permuted", "permuted, fitted", "chance"]
         rows = [
-            [score.name, *(_cell(part, shares=is_share(report, score)) for part in (*_parts(score), score.chance))]
+            [score.name, *(written(part, share=score.is_share) for part in (*score.figures, score.chance))]
             for score in report.scores
         ]
         tables.append(_without_empty_columns([head, *rows]))
@@ -298,7 +261,7 @@ def _tables(report: MapReport) -> list[list[list[str]]]:
         tables.append([head, *rows])
     if report.supervision_curve:
         tables.append(_tried(report))
-    if report.clusters is not None and report.clusters.found:
+    if report.clusters is not None and report.clusters.clusters:
         tables.append(_cluster_rows(report.clusters))
     if report.measures:
         tables.append([["measure", ""], *([name, str(value)] for name, value in report.measures.items())])
@@ -307,15 +270,15 @@ def _tables(report: MapReport) -> list[list[list[str]]]:
 
 def _tried(report: MapReport) -> list[list[str]]:
     """The supervision that was tried: how well ten neighbours predict the target, and what is kept for it."""
-    told = "predicted" if report.target == "class" else "nRMSE"
-    rows = [["supervision tried", told, "on a quick map", "neighbours kept", ""]]
+    share = report.predicts_shares
+    rows = [["supervision tried", "predicted" if share else "nRMSE", "on a quick map", "neighbours kept", ""]]
     for one in report.supervision_curve or ():
-        share, kept = f"{one['supervision']:g}", one.get("neighbors_kept")
+        tried, kept = f"{one['supervision']:g}", one.get("neighbors_kept")
         rows.append(
             [
-                share if one["posterior"] == "none" else f"{share}, {one['posterior']}",
-                _cell(one["score"], shares=report.target == "class"),
-                _cell(one.get("map_score"), shares=report.target == "class"),
+                tried if one["posterior"] == "none" else f"{tried}, {one['posterior']}",
+                written(one["score"], share=share),
+                written(one.get("map_score"), share=share),
                 "" if kept is None else f"{100 * kept:.0f} %",
                 "taken" if one["taken"] else "",
             ]
@@ -326,7 +289,7 @@ def _tried(report: MapReport) -> list[list[str]]:
 def _cluster_rows(clusters: MapClusters) -> list[list[str]]:
     """A line per cluster: its rows, its gap, and what becomes of it in other runs."""
     rows = [["cluster", "rows", "commonest class", "gap", "in other runs", "splits", "rows that move"]]
-    for j, one in enumerate(clusters.found):
+    for j, one in enumerate(clusters.clusters):
         mostly = "" if one.mostly is None else f"{one.mostly} ({one.purity:.0%})"
         over_runs = ["" if part != part else f"{part:.0%}" for part in (one.there, one.splits, one.moved)]
         rows.append([str(j + 1), f"{one.share:.0%}", mostly, f"{one.gap:.1f}", *over_runs])
@@ -346,19 +309,6 @@ def _remarks(report: MapReport) -> list[str]:
     lines += [f"most typical of {one['of']}: row {one['row']}, {one['text'][:60]}" for one in report.medoids]
     lines += [f"note: {note}" for note in report.notes] + [f"warning: {warning}" for warning in report.warnings]
     return ["", *lines] if lines else []
-
-
-def _parts(score: TargetScore) -> tuple[Any, ...]:
-    return score.value, score.in_sample, score.unsupervised, score.permuted, score.permuted_in_sample
-
-
-def _cell(part: Any, *, shares: bool) -> str:
-    if part is None:
-        return ""
-    value, spread = (part.mean if isinstance(part, NullResult) else float(part)), getattr(part, "spread", float("nan"))
-    scale, digits, unit = (100, 1, " %") if shares else (1, 3, "")
-    text = f"{scale * value:.{digits}f}"
-    return text + (f" +- {scale * spread:.{digits}f}" if spread == spread else "") + unit
 
 
 def _without_empty_columns(rows: list[list[str]]) -> list[list[str]]:

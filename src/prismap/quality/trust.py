@@ -57,13 +57,18 @@ class TrustRule:
     worst_tenth: float = float("nan")
     low: float = float("nan")
 
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """What the rule asks about rows, by the names of `Trust.parts`."""
+        return ("kept",) if self.kind == "none" else ("vote", "told")
+
     def chances(self, *evidence: np.ndarray) -> np.ndarray:
         """The trust in rows of these `vote` and `told`; without a target, that keep these shares of neighbours."""
         if self.kind == "none":
             levels = np.asarray(self.weights)
-            return levels[np.rint(evidence[0] * (len(levels) - 1)).astype(np.intp)]
+            return np.asarray(levels[np.rint(evidence[0] * (len(levels) - 1)).astype(np.intp)])
         score = self.weights[0] + as_features(*evidence) @ np.asarray(self.weights[1:])
-        return 1.0 / (1.0 + np.exp(-score))
+        return np.asarray(1.0 / (1.0 + np.exp(-score)))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; NaN is None."""
@@ -104,11 +109,13 @@ class Trust(Brief):
     rule: TrustRule
 
     def __str__(self) -> str:
-        told = f"{(self.value < LOW[self.rule.kind]).mean():.0%} of the rows have a trust below {LOW[self.rule.kind]}"
+        statement = (
+            f"{(self.value < LOW[self.rule.kind]).mean():.0%} of the rows have a trust below {LOW[self.rule.kind]}"
+        )
         if self.rule.kind == "none":
-            return f"{told}, the share of rows that keep fewer neighbours on a map of data without structure"
+            return f"{statement}, the share of rows that keep fewer neighbours on a map of data without structure"
         return (
-            f"{told}; calibration error {100 * self.rule.calibration_error:.1f} points on {self.rule.n_judged} "
+            f"{statement}; calibration error {100 * self.rule.calibration_error:.1f} points on {self.rule.n_judged} "
             f"judged rows, the least trusted tenth of which holds {self.rule.worst_tenth:.0%} of the wrong ones"
         )
 

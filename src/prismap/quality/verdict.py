@@ -19,7 +19,7 @@ several verdicts are read together, see `bar`):
 - *Which rows can be trusted?* How many have neighbours that are more likely wrong than right, by the rule of
   `prismap.quality.trust`, where the target shows.
 - *Are the clusters real?* By their gaps against those of a map of one Gaussian, and by whether they are there in other
-  runs (`prismap.quality.clusters`).
+  runs (`prismap.quality.cluster_report`).
 - *Do clusters of nothing look the same?* Labels that a clustering made are circular if the same clustering of data
   without structure reaches three quarters of the separation (`CIRCULAR`).
 """
@@ -31,12 +31,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import norm
 
+from prismap._evidence import SIGNIFICANT
+
 if TYPE_CHECKING:
     from prismap.quality.estimates import Estimate
     from prismap.quality.null import NullResult
-    from prismap.quality.report import MapReport, TargetScore
+    from prismap.quality.report import MapReport
+    from prismap.quality.scores import TargetScore
 
-SIGNIFICANT = 3.0
 #: Share of readings, of one verdict or of several together, that may err.
 LEVEL = 0.05
 HELPFUL = 2.0
@@ -91,7 +93,7 @@ def target_shows(report: MapReport, score: TargetScore) -> bool:
 
 
 def _error_shows(report: MapReport, score: TargetScore) -> bool:
-    reference, _ = _reference(report, score)
+    reference, _ = _reference(score)
     noise = np.hypot(_finite(score.value.spread), _noise(report, score, score.permuted, report.n_judged))
     return bool(reference - score.value > bar(report) * noise)
 
@@ -128,21 +130,23 @@ def overstates(report: MapReport, score: TargetScore) -> bool:
 
 
 def _shows(report: MapReport, score: TargetScore) -> str:
-    reference, whose = _reference(report, score)
+    reference, whose = _reference(score)
     judged = {
         "held-out rows": f"on {report.n_judged} held-out rows",
         "cross-validation": f"by cross-validation on {report.n_judged} rows",
         "in-sample": f"on the {report.n_judged} fitted rows themselves, which flatters the map",
     }.get(report.judged, f"on {report.n_judged} rows, {report.judged}")
-    found = f"{_error_words(report, score)}, where {whose} would give {_figure(report, reference)} (judged {judged})."
+    order, target = _order_of(report, score), score.wording.target
+    beside = f" (rank correlation {float(order.value):.2f})" if order is not None and "rank error" in score.name else ""
+    figures = f"{score.meaning}{beside}, where {whose} would give {score.figure(reference)} (judged {judged})."
     if not target_shows(report, score):
-        return f"{_target_words(report)} do not show in this map: {found}"
-    if (order := _order_of(report, score)) is not None and not _error_shows(report, score):
-        found = "what its neighbours in the map guess of a row's rank and the rank itself have a correlation of"
+        return f"{target} do not show in this map: {figures}"
+    if order is not None and not _error_shows(report, score):
+        figures = "what its neighbours in the map guess of a row's rank and the rank itself have a correlation of"
         null = f"where permuted values would give {_null_order(order):.2f} (judged {judged})"
-        return f"{_target_words(report)} show faintly in these data: {found} {float(order.value):.2f}, {null}."
+        return f"{target} show faintly in these data: {figures} {float(order.value):.2f}, {null}."
     strength = next(word for least, word in STRENGTHS if 1.0 - score.value / reference >= least)
-    return f"{_target_words(report)} show {strength} in these data: {found}"
+    return f"{target} show {strength} in these data: {figures}"
 
 
 def _each(report: MapReport) -> list[str]:
@@ -181,13 +185,13 @@ def _overstated(report: MapReport, score: TargetScore) -> list[str]:
     if null is not None:
         sentences.append(
             "Beware: the map invents structure. Permuted targets, which mean nothing, still get "
-            f"{_figure(report, null.mean)} where chance gives {_figure(report, null.chance)}. Part of what you see was "
+            f"{score.figure(null.mean)} where chance gives {score.figure(null.chance)}. Part of what you see was "
             "made by the method."
         )
     if score.in_sample is not None and _flatters(score):
         sentences.append(
             f"Beware: the picture is better than the truth. Among the fitted rows the {score.name} is "
-            f"{_figure(report, score.in_sample)}, on others {_figure(report, score.value)}."
+            f"{score.figure(score.in_sample)}, on others {score.figure(score.value)}."
         )
     if report.depth == "coordinates":
         return ["Whether the method that made the map invents structure cannot be told from coordinates."]
@@ -198,7 +202,7 @@ def _overstated(report: MapReport, score: TargetScore) -> list[str]:
 
 def _invents(report: MapReport) -> NullResult | None:
     """The permuted figure that is farthest below chance, if one is far below; one neighbour often shows it first."""
-    found = []
+    low = []
     # A correlation is no error; of several targets all are asked together, or one of many would be low by chance.
     for score in (one for one in report.scores if one.chance > 0 and one.of is None):
         for null, n in ((score.permuted_in_sample, report.n_fitted), (score.permuted, report.n_judged)):
@@ -206,8 +210,8 @@ def _invents(report: MapReport) -> NullResult | None:
                 continue
             noise = _noise(report, score, null, null.n_rows or n) / np.sqrt(len(null.values))
             if null.chance - null.mean > bar(report) * noise:
-                found.append(null)
-    return min(found, key=lambda null: null.mean / null.chance, default=None)
+                low.append(null)
+    return min(low, key=lambda null: null.mean / null.chance, default=None)
 
 
 def _flatters(score: TargetScore) -> bool:
@@ -222,7 +226,7 @@ def _helped(report: MapReport, score: TargetScore) -> list[str]:
         return []
     gain = score.unsupervised - score.value
     noise = HELPFUL * _joint_error(score.value, score.unsupervised)
-    plain = _figure(report, score.unsupervised)
+    plain = score.figure(score.unsupervised)
     if not target_shows(report, score) and gain >= -noise:
         return []
     if gain > noise:
@@ -247,16 +251,17 @@ def _chosen(report: MapReport) -> list[str]:
     plain = next(one for one in report.supervision_curve if one["supervision"] == 0)
     if _left_out(report):
         return ["The target was left out of the map, because the data's own distances predict it as well."]
-    share, best, own = (f"{taken['supervision']:g}", _figure(report, taken["score"]), _figure(report, plain["score"]))
-    if report.target == "class":
-        told = f"the ten nearest rows predict {best} of the rows correctly, out of fold"
+    share, best, own = f"{taken['supervision']:g}", float(taken["score"]), float(plain["score"])
+    if report.predicts_shares:
+        how, alone = f"the ten nearest rows predict {best:.1%} of the rows correctly, out of fold", f"{own:.1%}"
     else:
-        told = f"the mean of the ten nearest rows misses a row by {best} standard deviations, out of fold"
-    return [f"With a supervision of {share}, {told}. With the data's own distances alone it is {own}."]
+        how = f"the mean of the ten nearest rows misses a row by {best:.2f} standard deviations, out of fold"
+        alone = f"{own:.2f}"
+    return [f"With a supervision of {share}, {how}. With the data's own distances alone it is {alone}."]
 
 
 def _mixed(report: MapReport) -> list[str]:
-    if report.target != "class" or report.overlaps is None:
+    if report.overlaps is None:
         return []
     if not report.overlaps:
         return ["No two classes overlap much."]
@@ -274,33 +279,33 @@ def _rare(report: MapReport) -> list[str]:
 
 
 def _circular(report: MapReport) -> list[str]:
-    found = report.circular
-    if found is None:
+    circular = report.circular
+    if circular is None:
         return []
-    figures = f"{found.explained:.0%} of their separation in the {found.where}"
-    if found.explained >= CIRCULAR:
+    figures = f"{circular.explained:.0%} of their separation in the {circular.where}"
+    if circular.explained >= CIRCULAR:
         return [f"Beware: the labels are circular. The same clustering of data without structure explains {figures}."]
     return [f"The labels were made by clustering these data, which by itself explains {figures}."]
 
 
 def _arranged(report: MapReport) -> list[str]:
-    found = report.arrangement
-    if found is None:
+    arrangement = report.arrangement
+    if arrangement is None:
         return []
-    readable = next(word for least, word in READABLE if found.correlation >= least)
-    readable = readable if found.p_value < LEVEL / report.looks else "should not be read"
+    readable = next(word for least, word in READABLE if arrangement.correlation >= least)
+    readable = readable if arrangement.p_value < LEVEL / report.looks else "should not be read"
     return [
         f"The arrangement of the groups {readable}: the rank correlation of the distances between classes with those "
-        f"in the data is {found.correlation:.2f} ({found.n_pairs} pairs)."
+        f"in the data is {arrangement.correlation:.2f} ({arrangement.n_pairs} pairs)."
     ]
 
 
 def _aligned(report: MapReport) -> list[str]:
-    found = report.measures.get("importance alignment")
-    if found is None or not report.target_shows or abs(found) <= HELPFUL * found.spread:
+    alignment = report.measures.get("importance alignment")
+    if alignment is None or not report.target_shows or abs(alignment) <= HELPFUL * alignment.spread:
         return []
-    which = "shape the map, too" if found > 0 else "are not those that shape the map"
-    return [f"The columns that predict the target {which} (rank correlation {found:.2f})."]
+    which = "shape the map, too" if alignment > 0 else "are not those that shape the map"
+    return [f"The columns that predict the target {which} (rank correlation {alignment:.2f})."]
 
 
 def _steady(report: MapReport) -> list[str]:
@@ -320,14 +325,14 @@ def _trusted(report: MapReport) -> list[str]:
             "of data without structure."
         ]
     low, them = ("No row has", "it") if rule.low == 0 else (f"{_percent(rule.low)} of the rows have", "them")
-    told = f"{low} neighbours that are more likely wrong about {them} than right"
+    statement = f"{low} neighbours that are more likely wrong about {them} than right"
     tenth = "the least trusted tenth of the judged rows holds"
     if rule.worst_tenth > 0.1:
-        return [f"{told}, and {tenth} {rule.worst_tenth:.0%} of the wrong ones."]
+        return [f"{statement}, and {tenth} {rule.worst_tenth:.0%} of the wrong ones."]
     if rule.worst_tenth == rule.worst_tenth:  # labels that are wrong at random, say
         chance = f"{tenth} {rule.worst_tenth:.0%} of them, where chance would give 10%"
-        return [f"{told}.", f"Trust does not tell which rows are wrong: {chance}."]
-    return [f"{told}."]
+        return [f"{statement}.", f"Trust does not tell which rows are wrong: {chance}."]
+    return [f"{statement}."]
 
 
 def _percent(share: float) -> str:
@@ -348,27 +353,22 @@ def _structure(report: MapReport) -> list[str]:
     return [f"{opening} neighbourhoods {kept} (area {area:.2f}{beside}; a random map has 0, a perfect one 1)."]
 
 
-def _reference(report: MapReport, score: TargetScore) -> tuple[float, str]:
+def _reference(score: TargetScore) -> tuple[float, str]:
     """The error to beat, and what it is called."""
     if score.permuted is None or score.permuted.mean >= score.chance:
         return score.chance, "chance"
-    return score.permuted.mean, "permuted labels" if report.target == "class" else "permuted values"
+    return score.permuted.mean, score.wording.permuted
 
 
 def _noise(report: MapReport, score: TargetScore, null: NullResult | None, n_rows: int) -> float:
-    """Standard error of one figure at chance: binomial for classes, about chance / sqrt(2 n) for real targets.
-
-    Of several targets together, the mean of theirs.
-    """
-    n, chance = max(n_rows, 1), score.chance
-    if is_share(report, score):
-        sampling = np.sqrt(chance * (1.0 - chance) / n)
-    elif report.target == "several" and score.of is None:  # errors over chance, of targets that may hang together
-        each = {one.of: one for one in reversed(report.scores) if one.of is not None}.values()
-        sampling = np.mean([_noise(report, one, None, n) / one.chance for one in each])
+    """Standard error of one figure at chance; of several targets together, the mean of theirs."""
+    n = max(n_rows, 1)
+    each = {one.of: one for one in reversed(report.scores) if one.of is not None} if score.of is None else {}
+    if each:  # errors over chance, of targets that may depend on each other
+        sampling = float(np.mean([one.noise_at_chance(n) / one.chance for one in each.values()]))
     else:
-        sampling = chance / np.sqrt(2.0 * n)
-    return float(max(sampling, _finite(null.spread) if null else 0.0))
+        sampling = score.noise_at_chance(n)
+    return max(sampling, _finite(null.spread) if null else 0.0)
 
 
 def _joint_error(a: Estimate, b: Estimate) -> float:
@@ -377,37 +377,3 @@ def _joint_error(a: Estimate, b: Estimate) -> float:
 
 def _finite(value: float) -> float:
     return float(value) if np.isfinite(value) else 0.0
-
-
-def _target_words(report: MapReport) -> str:
-    words = {"class": "The labels", "ordered": "The ordered classes", "several": "The targets"}
-    return words.get(report.target, "The target values")
-
-
-def is_share(report: MapReport, score: TargetScore) -> bool:
-    """Whether an error is a share of the rows: of wrong classes."""
-    return report.target == "class" or (report.target in ("ordered", "several") and "NN error" in score.name)
-
-
-def _error_words(report: MapReport, score: TargetScore) -> str:
-    """What the error means."""
-    error = _figure(report, score.value)
-    if report.target == "several":
-        return f"the error of guessing a row's targets from its neighbours in the map, over that by chance, is {error}"
-    if report.target == "ordered":
-        return f"guessing a row's class from its neighbours in the map misses by {error} classes on average"
-    if "rank error" in score.name:
-        order = _order_of(report, score)
-        beside = "" if order is None else f" (rank correlation {_figure(report, order.value)})"
-        return f"guessing a row's rank from its neighbours in the map misses by {error} standard deviations{beside}"
-    if report.target == "real":
-        return f"guessing a row's value from its neighbours in the map misses by {error} standard deviations"
-    if score.name == "1-NN error":
-        return f"{error} of the rows have another label than their nearest neighbour in the map"
-    if score.name == "10-NN error":
-        return f"{error} of the rows have another label than most of their ten nearest neighbours in the map"
-    return f"the {score.name} is {error}"
-
-
-def _figure(report: MapReport, value: float) -> str:
-    return f"{float(value):.1%}" if report.target == "class" else f"{float(value):.2f}"

@@ -1,24 +1,22 @@
-"""How relevant a feature may be for a given linear map on given data: bounds that hold (thesis 4.3)."""
+"""How relevant a feature may be for a given linear map on given data: bounds that hold (Schulz 2017, sec. 4.3)."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.linalg import qr
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from prismap._blocks import require_memory, row_blocks
+from prismap._blocks import require_memory
+from prismap._params import Interval, StrOptions
 from prismap._validation import check_rows, check_target_length
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.relevance.entropy import conditional_entropy
-from prismap.relevance.greedy import criterion_errors, greedy_bounds, regression_errors
-from prismap.relevance.hinge import class_sides, hinge_ranges
 from prismap.relevance.linear_maps import linear_map, with_weights
-from prismap.relevance.programs import solve_programs
+from prismap.relevance.ranges import class_sides, hinge_ranges, weight_ranges
 
 #: Share of the variance of the data, and of the map's outputs, that the default effective dimension keeps.
 KEPT_SHARE = 0.99
@@ -26,6 +24,8 @@ KEPT_SHARE = 0.99
 SMALL_SHARE = 0.1
 #: How much worse than the best the held-out error of a smaller effective dimension may be.
 HELD_OUT_MARGIN = 0.01
+#: From the columns of several subsets, all of one size, shape (n_subsets, size), to one error each.
+SubsetErrors = Callable[[np.ndarray], np.ndarray]
 
 
 def leading_directions(X):
@@ -41,55 +41,6 @@ def spectrum_dim(eigenvalues, V, weights, share=KEPT_SHARE):
     kept = np.column_stack([eigenvalues, outputs]).cumsum(axis=0)
     enough = (kept >= share * kept[-1] * (1 - 1e-12)).all(axis=1)
     return int(np.argmax(enough)) + 1
-
-
-def weight_ranges(V, w, slack=0.01, names=None):
-    """The smallest and largest value of each weight over all maps equivalent to w, and maps that attain them.
-
-    Equivalent are the w' that agree with w on the columns of V and are hardly longer (thesis 4.14, 4.15)::
-
-        V^T w' = V^T w,    sum_j |w'_j| <= (1 + slack) mu,    mu the smallest length among them.
-
-    With w' = p - n, p, n >= 0, that is ``len(V.T) + 1`` equations in ``2 D + 1`` unknowns, whereas (4.18), (4.19) span
-    the complement of V and need 2 D + 1 inequalities.
-
-    Returns
-    -------
-    mu : float
-    shortest : array (D,), a map of length mu
-    lowest, highest : arrays (D, D); row j is an equivalent map whose weight j is smallest (largest)
-    """
-    D, n_directions = V.shape
-    b = V.T @ w
-    scale = np.abs(b).max(initial=0.0)
-    if scale <= 1e-12 * np.abs(w).max(initial=0.0) or scale == 0.0:
-        return 0.0, np.zeros(D), np.zeros((D, D)), np.zeros((D, D))
-    A = np.hstack([V.T, -V.T])
-    b = b / scale
-    # Any independent columns give a corner: a negative coordinate of p is a positive one of n.
-    some = qr(V.T, mode="r", pivoting=True)[1][:n_directions]
-    first = np.where(np.linalg.solve(V[some].T, b) >= 0, some, some + D)
-    x = solve_programs(A, b, np.ones((1, 2 * D)), first, ["the shortest map"])[0]
-    mu = x.sum()
-    # The budget is one more row, with its rest as one more unknown; the shortest map is the corner to start from.
-    A = np.vstack([np.hstack([A, np.zeros((n_directions, 1))]), np.ones(2 * D + 1)])
-    b = np.append(b, (1 + slack) * mu)
-    corner = np.append(_basis(A[:-1, :-1], x), 2 * D)
-    names = [f"column {j}" for j in range(D)] if names is None else list(names)
-    lowest, highest = np.empty((D, D)), np.empty((D, D))
-    for some in row_blocks(D, 64.0 * D):
-        each = np.zeros((some.stop - some.start, 2 * D + 1))
-        rows, columns = np.arange(len(each)), np.arange(some.start, some.stop)
-        each[rows, columns], each[rows, D + columns] = 1.0, -1.0
-        found = solve_programs(A, b, np.vstack([each, -each]), corner, names[some] * 2)
-        lowest[some], highest[some] = np.split(scale * (found[:, :D] - found[:, D:-1]), 2)
-    return scale * mu, scale * (x[:D] - x[D:]), lowest, highest
-
-
-def _basis(A, x):
-    """Columns of a basis that holds the positive entries of the corner x; a degenerate corner is filled up."""
-    preferred = A * np.where(x > 0, 1e6, 1.0)  # pivoting takes the longest column that is independent of those before
-    return qr(preferred, mode="r", pivoting=True)[1][: len(A)]
 
 
 def canonical_map(V, weights):
@@ -128,8 +79,8 @@ def bounding_maps(ranges_of, n_features):
     require_memory(need, f"The bounding maps of {n_features} features", "Leave out features that are not needed.")
     lengths, intervals, maps = [], [], []
     for ranges in ranges_of:
-        mu, *found = ranges()
-        interval, attained = bounds_of_ranges(*found)
+        mu, *ends = ranges()
+        interval, attained = bounds_of_ranges(*ends)
         lengths.append(mu)
         intervals.append(interval)
         maps.append(attained)
@@ -137,7 +88,10 @@ def bounding_maps(ranges_of, n_features):
 
 
 def held_out_errors(V, weights, error, slack=0.01, dims=None):
-    """The mean of ``error(weights')`` over the 2 D bounding maps, for each effective dimension (thesis 4.3.5)."""
+    """The mean of ``error(weights')`` over the 2 D bounding maps, for each effective dimension.
+
+    See Schulz (2017, sec. 4.3.5).
+    """
     dims = np.arange(1, V.shape[1] + 1) if dims is None else np.asarray(dims)
     means = []
     for dim in dims:
@@ -146,6 +100,78 @@ def held_out_errors(V, weights, error, slack=0.01, dims=None):
         distinct, counts = np.unique((maps / unit).round(10), axis=0, return_counts=True)  # many bounds share a map
         means.append(np.average([error(unit * one) for one in distinct], weights=counts))
     return dims, np.array(means)
+
+
+# --- any criterion, by leaving out and by greedy search (Schulz 2017, algorithms 1 and 2) -----------------------------
+
+
+def regression_errors(X, Y) -> SubsetErrors:
+    """Mean square error of the linear regression of Y on each subset of the columns, from one matrix of moments."""
+    X = X - X.mean(axis=0)
+    Y = (Y - Y.mean(axis=0)).reshape(len(X), -1)
+    G, H = X.T @ X / len(X), X.T @ Y / len(X)
+    total = float((Y**2).sum()) / len(X)
+    # Keeps collinear subsets solvable; far below any error that matters.
+    ridge = 1e-10 * max(float(np.diag(G).max(initial=0.0)), np.finfo(np.float64).tiny)
+
+    def errors(subsets: np.ndarray) -> np.ndarray:
+        size = subsets.shape[1]
+        if not size:
+            return np.full(len(subsets), total)
+        G_S = G[subsets[:, :, None], subsets[:, None, :]] + ridge * np.eye(size)
+        H_S = H[subsets]
+        return np.maximum(total - (H_S * np.linalg.solve(G_S, H_S)).sum(axis=(1, 2)), 0.0)
+
+    return errors
+
+
+def criterion_errors(criterion, X, y) -> SubsetErrors:
+    """``criterion(X[:, subset], y)`` for each subset, every distinct one once; for no feature a constant column."""
+    known: dict[frozenset, float] = {}
+
+    def one(subset: np.ndarray) -> float:
+        key = frozenset(subset.tolist())
+        if key not in known:
+            known[key] = float(criterion(X[:, sorted(key)] if key else np.zeros((len(X), 1)), y))
+        return known[key]
+
+    return lambda subsets: np.array([one(subset) for subset in subsets])
+
+
+def greedy_bounds(errors: SubsetErrors, n_features: int, max_iter: int = 6) -> np.ndarray:
+    """Lower and upper bound of each feature's relevance, in units of the error; shape (n_features, 2).
+
+    Lower (algorithm 1): what leaving feature j out of all features adds to the error. Upper (algorithm 2): the largest
+    drop of the error that adding j brings to any subset met in a forward and a backward search of `max_iter` steps,
+    which looks for the company in which j is most useful.
+    """
+    every = np.arange(n_features)
+    others = np.array([np.delete(every, j) for j in every])
+    lower = np.maximum(errors(others) - errors(every[None]), 0.0)
+    upper = np.maximum(lower, errors(np.empty((1, 0), dtype=np.intp)) - errors(every[:, None]))
+    for j in range(n_features):
+        chosen = np.empty(0, dtype=np.intp)
+        candidates = others[j]
+        for _ in range(min(max_iter - 1, len(candidates))):
+            k, gain = _best(errors, [np.append(chosen, c) for c in candidates], j)
+            upper[j] = max(upper[j], gain)
+            chosen, candidates = np.append(chosen, candidates[k]), np.delete(candidates, k)
+        while len(chosen):
+            k, gain = _best(errors, [np.delete(chosen, c) for c in range(len(chosen))], j)
+            upper[j] = max(upper[j], gain)
+            chosen = np.delete(chosen, k)
+    return np.column_stack([lower, upper])
+
+
+def _best(errors: SubsetErrors, subsets: list[np.ndarray], j: int) -> tuple[int, float]:
+    """Which subset gains most from feature j, and how much."""
+    S = np.array(subsets, dtype=np.intp).reshape(len(subsets), -1)
+    gains = errors(S) - errors(np.column_stack([S, np.full(len(S), j, dtype=np.intp)]))
+    best = int(gains.argmax())
+    return best, float(gains[best])
+
+
+# --- the estimator ----------------------------------------------------------------------------------------------------
 
 
 class RelevanceBounds(BaseEstimator):
@@ -268,11 +294,11 @@ class RelevanceBounds(BaseEstimator):
         self._validate_params()
         X = check_rows(self, X, reset=True, dtype=np.float64)
         names = getattr(self, "feature_names_in_", np.array([f"column {j}" for j in range(X.shape[1])]))
-        found = linear_map(X, coef)
-        scale = found.rows.std(axis=0) if self.standardize else np.ones(X.shape[1])
+        given = linear_map(X, coef)
+        scale = given.rows.std(axis=0) if self.standardize else np.ones(X.shape[1])
         scale[scale == 0] = 1.0
-        rows = (found.rows - found.rows.mean(axis=0)) / scale if self.standardize else found.rows
-        weights = found.weights * scale
+        rows = (given.rows - given.rows.mean(axis=0)) / scale if self.standardize else given.rows
+        weights = given.weights * scale
         if not weights.any():
             warnings.warn("coef is zero for every feature: no feature is relevant.", PrismapWarning, stacklevel=2)
         if self.method == "greedy":
@@ -281,7 +307,7 @@ class RelevanceBounds(BaseEstimator):
             self._fit_hinge(rows, weights, names, y)
         else:
             if error is None and held_out is not None:
-                error = self._model_error(found, held_out, scale)
+                error = self._model_error(given, held_out, scale)
             self._fit_programs(rows, weights, names, error)
         lower, upper = self.interval_.T
         small = SMALL_SHARE * upper.max()
@@ -338,12 +364,12 @@ class RelevanceBounds(BaseEstimator):
             return min(int(self.effective_dim), rank)
         return spectrum_dim(self.spectrum_, V, weights, self.effective_dim or KEPT_SHARE)
 
-    def _model_error(self, found, held_out, scale):
+    def _model_error(self, given, held_out, scale):
         """1 - score of the model on the held-out rows, with its weights exchanged."""
         X_held, y_held = held_out
-        held = found.prepare(check_rows(self, X_held, reset=False, dtype=np.float64))
+        held = given.prepare(check_rows(self, X_held, reset=False, dtype=np.float64))
 
         def error(weights):
-            return 1.0 - with_weights(found, weights / scale).score(held, y_held)
+            return 1.0 - with_weights(given, weights / scale).score(held, y_held)
 
         return error

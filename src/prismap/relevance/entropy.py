@@ -1,4 +1,7 @@
-"""Relevance without a model: conditional entropy as a criterion, and the recursive independence test (thesis 4.3.1)."""
+"""Relevance without a model: conditional entropy as a criterion, and the recursive independence test.
+
+See Schulz (2017, sec. 4.3.1).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from sklearn.neighbors import KDTree, NearestNeighbors
 
 from prismap._validation import check_target_length
 from prismap.exceptions import InputError
-from prismap.metrics.target import guess_target
+from prismap.target import decide_target
 
 #: Distances count as this share of the root mean square spread of the rows at least: equal rows have no density.
 SMALLEST_DISTANCE = 1e-6
@@ -84,8 +87,8 @@ def real_information(X, Y, n_neighbors=3):
     inside = [
         KDTree(Z, metric="chebyshev").query_radius(Z, reach, count_only=True, return_distance=False) for Z in (X, Y)
     ]
-    found = digamma(k) + digamma(len(X)) - sum(digamma(np.maximum(count, 1)).mean() for count in inside)
-    return max(float(found), 0.0)
+    information = digamma(k) + digamma(len(X)) - sum(digamma(np.maximum(count, 1)).mean() for count in inside)
+    return max(float(information), 0.0)
 
 
 def class_information(X, codes, n_neighbors=3):
@@ -105,13 +108,13 @@ def class_information(X, codes, n_neighbors=3):
     kept = sizes > 0
     X, reach, ks, sizes = X[kept], np.nextafter(reach[kept], np.inf), ks[kept], sizes[kept]
     within = KDTree(X).query_radius(X, reach, count_only=True, return_distance=False) - 1
-    found = digamma(len(X)) + np.mean(digamma(ks) - digamma(sizes) - digamma(np.maximum(within, 1)))
-    return max(float(found), 0.0)
+    information = digamma(len(X)) + np.mean(digamma(ks) - digamma(sizes) - digamma(np.maximum(within, 1)))
+    return max(float(information), 0.0)
 
 
 def is_real(y):
     """Whether a target holds real numbers and no classes, by the rule of the maps."""
-    return y.ndim == 2 or guess_target(y) == "real"
+    return y.ndim == 2 or decide_target(y).kind == "real"
 
 
 def recursive_independence_test(X, y, *, alpha=0.05):

@@ -1,4 +1,4 @@
-"""Which features a map shows: relevance of the columns of X for given positions Y (thesis 4.2)."""
+"""Which features a map shows: relevance of the columns of X for given positions Y (Schulz 2017, sec. 4.2)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import TransformerTags
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
+from prismap._params import Interval, StrOptions, check_feature_names_in
 from prismap._random import as_generator
 from prismap._validation import check_rows
 from prismap.exceptions import InputError, PrismapWarning
@@ -199,16 +199,16 @@ class FeatureRelevance(BaseEstimator):
         self.objectives_ = np.array([run[1] for run in runs])
         self.relevances_ = np.array([(np.atleast_2d(run[0]) ** 2).sum(axis=0) for run in runs])
         best = int(self.objectives_.argmin())
-        found, self.objective_, self.n_iter_, self.stop_reason_ = runs[best]
+        learnt, self.objective_, self.n_iter_, self.stop_reason_ = runs[best]
         self.relevance_ = self.relevances_[best]
         if self.method == "weights":
-            self.weights_, self.omega_ = found, np.diag(found)
+            self.weights_, self.omega_ = learnt, np.diag(learnt)
         else:
-            self.omega_ = canonical_omega(found)
+            self.omega_ = canonical_omega(learnt)
         if permuted.shape[1]:
             both = np.hstack([X, permuted - permuted.mean(axis=0)])
-            found = self._learn(both, near, self._start(both, Y, None))[0]
-            self.null_ = (np.atleast_2d(found) ** 2).sum(axis=0)[X.shape[1] :]
+            learnt = self._learn(both, near, self._start(both, Y, None))[0]
+            self.null_ = (np.atleast_2d(learnt) ** 2).sum(axis=0)[X.shape[1] :]
 
     def _start(self, X, Y, rng):
         """Squared weights or Omega to start from: as X is, or random when there is a generator."""
@@ -244,7 +244,7 @@ class FeatureRelevance(BaseEstimator):
         """Names of the columns that `transform` gives."""
         check_is_fitted(self)
         if self.method == "weights":
-            return _check_feature_names_in(self, input_features)
+            return check_feature_names_in(self, input_features)
         return np.array([f"omega{row}" for row in range(len(self.omega_))], dtype=object)
 
     def __sklearn_tags__(self):

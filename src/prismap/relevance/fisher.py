@@ -20,7 +20,7 @@ def fisher_relevance(metric, rows=None):
     Along a step of feature d the distribution of the target changes by ``J_dd = sum_c F_cd^2``, the diagonal of the
     Fisher tensor (Schulz et al. 2017, eq. 5 to 7; `FisherMetric.tensor_factor`). It is averaged over the rows, and
     steps are measured in standard deviations of the features: ``J_dd var(x_d)``, divided by its sum over the features.
-    The metric is cross-fitted, so no row is told by its own label.
+    The metric is cross-fitted, so no row is predicted from its own label.
 
     Parameters
     ----------

@@ -123,20 +123,20 @@ def _apply(step: Any, X: np.ndarray) -> np.ndarray:
         return np.asarray(step.transform(X), dtype=np.float64)
 
 
-def with_weights(found: LinearMap, weights: np.ndarray) -> Any:
+def with_weights(given: LinearMap, weights: np.ndarray) -> Any:
     """A copy of the model that holds other weights; an intercept follows, so that the mean output stays."""
     refusal = InputError(
         "effective_dim='held_out' needs a model whose weights can be exchanged: a fitted linear model, a metric "
         "learner, or a pipeline of scalers before one. Otherwise pass error=, a function from weights to an error."
     )
-    if found.model is None or found.mixed:
+    if given.model is None or given.mixed:
         raise refusal
-    model = copy.copy(found.model)
+    model = copy.copy(given.model)
     try:
-        setattr(model, found.attribute, weights.reshape(np.shape(getattr(model, found.attribute))))
+        setattr(model, given.attribute, weights.reshape(np.shape(getattr(model, given.attribute))))
     except AttributeError as error:  # SVC computes its coef_ and predicts without it
         raise refusal from error
-    if found.attribute == "coef_" and hasattr(model, "intercept_"):
-        shift = (found.weights - weights) @ found.rows.mean(axis=0)
+    if given.attribute == "coef_" and hasattr(model, "intercept_"):
+        shift = (given.weights - weights) @ given.rows.mean(axis=0)
         model.intercept_ = model.intercept_ + shift.reshape(np.shape(model.intercept_))
     return model

@@ -1,8 +1,8 @@
-"""Quality of a map's neighbourhoods seen through single features, and through all but one (thesis 4.2.2).
+"""Quality of a map's neighbourhoods seen through single features, and through all but one (Schulz 2017, sec. 4.2.2).
 
 Q_NX(k) is the share of a row's k nearest neighbours in the map that are among its k nearest in the data, on average
-(thesis eq. 2.2). A feature with few distinct values ties many rows; ties share the places that are left evenly, which
-is the expectation over random tie-breaking, so that neither the order of the rows nor chance decides.
+(Schulz 2017, eq. 2.2). A feature with few distinct values ties many rows; ties share the places that are left evenly,
+which is the expectation over random tie-breaking, so that neither the order of the rows nor chance decides.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def backward_quality(X, hood, extra=None):
     X = X - X.mean(axis=0)
     extra = np.empty((len(X), 0)) if extra is None else extra
     columns, signs = np.hstack([X, extra]).T, np.repeat([-1.0, 1.0], [X.shape[1], extra.shape[1]])
-    total, found = 0.0, np.zeros(len(columns))
+    total, shares = 0.0, np.zeros(len(columns))
     starts, stops = (np.searchsorted(hood.i, hood.rows, side) for side in ("left", "right"))  # pairs come row by row
     for block in row_blocks(len(hood.rows), 8.0 * len(X), _BLOCK_BYTES):
         rows = hood.rows[block]
@@ -117,9 +117,9 @@ def backward_quality(X, hood, extra=None):
             np.subtract.outer(x[rows], x, out=E)
             np.multiply(E, E, out=E)
             np.add(D2, E, out=E) if sign > 0 else np.subtract(D2, E, out=E)
-            found[c] += _overlap(E, near, *judged)
+            shares[c] += _overlap(E, near, *judged)
     scale = len(hood.rows) * hood.k
-    return total / scale, found[: X.shape[1]] / scale, found[X.shape[1] :] / scale
+    return total / scale, shares[: X.shape[1]] / scale, shares[X.shape[1] :] / scale
 
 
 def _overlap(D, near, a, j, weight):

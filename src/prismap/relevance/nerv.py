@@ -1,7 +1,7 @@
 """A metric on the data whose neighbourhoods are those of a given map: the NeRV cost by weights or by a matrix.
 
 The map is fixed and the data's metric moves, d^2 = sum_l s_l (x_l - x'_l)^2 with s_l = lambda_l^2 >= 0, or
-||Omega (x - x')||^2 (thesis 4.2.3, 4.2.4). `prismap._costs.nerv_cost` holds the same cost as a function of
+||Omega (x - x')||^2 (Schulz 2017, sec. 4.2.3, 4.2.4). `prismap._costs.nerv_cost` holds the same cost as a function of
 positions; here it is a function of squared distances, so that every step is matrix products whatever the number of
 columns, and the cost may be restricted to some rows' neighbourhoods.
 """
@@ -58,7 +58,7 @@ def map_neighbors(X, Y, k, rows, gamma):
 def nerv_pull(A, B, near):
     """The cost at positions A, and how its gradient by the squared distances pulls on B.
 
-    E = sum_i gamma KL(p_.|i || q_.|i) + (1 - gamma) KL(q_.|i || p_.|i) (thesis eq. 4.3), p from A and q of the map.
+    E = sum_i gamma KL(p_.|i || q_.|i) + (1 - gamma) KL(q_.|i || p_.|i), p from A and q of the map (eq. 4.3).
     With a_ij = -beta_i D2_ij, dE/da = gamma p (log(p / q) - KL(p || q)) + (1 - gamma)(p - q), and G = dE/dD2 = -beta
     dE/da. Returns E and sum_j (G + G^T)_ij (b_i - b_j), shape of B.
     """
@@ -91,13 +91,13 @@ def nerv_pull(A, B, near):
 
 
 def weights_cost(s, X, near, penalty):
-    """NeRV cost of the weighted data plus ``penalty * sum_l s_l``, and its gradient by s = lambda^2 (thesis 4.2.3)."""
+    """NeRV cost of the weighted data plus ``penalty * sum_l s_l``, and its gradient by s = lambda^2 (sec. 4.2.3)."""
     cost, pull = nerv_pull(X * np.sqrt(s), X, near)
     return cost + penalty * s.sum(), np.einsum("ij,ij->j", X, pull) + penalty
 
 
 def matrix_cost(omega, X, near, penalty):
-    """NeRV cost of Omega X plus ``penalty * tr(Omega^T Omega)``, and its gradient by Omega (thesis eq. 4.8, 4.9)."""
+    """NeRV cost of Omega X plus ``penalty * tr(Omega^T Omega)``, and its gradient by Omega (eq. 4.8, 4.9)."""
     A = X @ omega.T
     cost, pull = nerv_pull(A, A, near)
     return cost + penalty * float((omega**2).sum()), 2.0 * (pull.T @ X + penalty * omega)

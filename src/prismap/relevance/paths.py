@@ -1,4 +1,4 @@
-"""Weights of regularised regressions as their penalty falls, to compare with relevance bounds (thesis, Fig. 4.17)."""
+"""Weights of regularised regressions as their penalty falls, to compare with bounds (Schulz 2017, fig. 4.17)."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def coefficient_paths(X, coef, *, n_alphas=50):
     >>> {name: weights[-1].round(1).tolist() for name, (_, weights) in coefficient_paths(X, [0.5, 0.5, 1.0]).items()}
     {'lasso': [1.0, 0.0, 1.0], 'elastic net': [0.5, 0.5, 1.0], 'ridge': [0.5, 0.5, 1.0]}
     """
-    found = linear_map(np.asarray(X, dtype=np.float64), coef)
-    if len(found.weights) != 1:
-        raise InputError(f"coef has {len(found.weights)} outputs; pass the weights of one of them.")
-    rows = found.rows - found.rows.mean(axis=0)
-    target = rows @ found.weights[0]
+    given = linear_map(np.asarray(X, dtype=np.float64), coef)
+    if len(given.weights) != 1:
+        raise InputError(f"coef has {len(given.weights)} outputs; pass the weights of one of them.")
+    rows = given.rows - given.rows.mean(axis=0)
+    target = rows @ given.weights[0]
     largest = float(np.abs(rows.T @ target).max()) / len(rows) or 1.0  # the lasso's smallest penalty without any weight
     penalties = np.logspace(0, LASSO_POWER, n_alphas) * largest
     paths = {

@@ -5,17 +5,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-_HOME = {
-    "map_file": "files", "map_files": "run", "map_frame": "frames", "Mapped": "records", "Progress": "records"
-}  # fmt: skip
+_HOME = {"map_file": "files", "map_files": "run", "map_frame": "frames"}
 
-__all__ = ["Mapped", "Progress", "map_file", "map_files", "map_frame"]
+__all__ = ["map_file", "map_files", "map_frame"]
 
 
 if TYPE_CHECKING:
     from prismap.scale.files import map_file
     from prismap.scale.frames import map_frame
-    from prismap.scale.records import Mapped, Progress
     from prismap.scale.run import map_files
 else:  # a type checker that saw this would take every name for one of ours
 

@@ -1,7 +1,7 @@
 """One file in, one file out: `map_file`, on which every engine rests.
 
 Reading, placing and writing go batch by batch, so a file may be larger than memory. The output is written aside and
-renamed when its rows have been counted; a note in it (model, source, row groups) tells a later run that it is done.
+renamed when its rows have been counted; a note in it (model, source, row groups) lets a later run see that it is done.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from prismap._version import __version__
 from prismap.bundle import arrow_column, map_writer, read_bundle, written_aside
 from prismap.exceptions import FileFormatError, InputError, MissingExtraError
 from prismap.map import PrisMap
-from prismap.map.votes import votes_of
-from prismap.scale.objects import placed_objects
+from prismap.map.votes import votes_at
+from prismap.scale.objects import knows_trust, placed_objects
 from prismap.scale.records import Mapped, Part, failed
 from prismap.tables import TextColumn, arrow_batches, encoding_of, read_batches, reader_of, table_from_arrow
 from prismap.tables.table import chosen_names
@@ -56,9 +56,9 @@ def map_file(source, out, model, *, keep_columns=False, resume=True, progress=No
     out : path that ends in .parquet or .csv. Columns: ``id`` (the file's, or the row's number), ``x``, ``y``,
         ``split`` ("new"), ``far`` (whether the row is far from all the map has seen), ``distance`` (to the nearest
         fitted row, in units of their typical distance), ``row`` (its number in the source), ``trust`` (the chance that
-        the rows around it tell the truth about it) if the map was judged, ``target`` if the source has it, and what the
-        ten nearest fitted rows on the map say: ``neighbor_class`` and ``neighbor_share``, for numbers ``neighbor_mean``
-        and ``neighbor_std``.
+        the rows around it predict its target correctly) if the map was judged, ``target`` if the source has it, and
+        what the ten nearest fitted rows on the map say: ``neighbor_class`` and ``neighbor_share``, for numbers
+        ``neighbor_mean`` and ``neighbor_std``.
     model : a `PrisMap`, or the path of a saved one.
     keep_columns : bool
         Whether the other columns of the source are written, too; names that are taken get " (source)" at their end.
@@ -172,7 +172,7 @@ class Tally:
     """What was noticed, added up over the batches."""
 
     def __init__(self, model):
-        known = model.shown_classes() if hasattr(model, "shown_classes") else getattr(model, "classes_", None)
+        known = model.map_.given.target.shown.classes if hasattr(model, "map_") else getattr(model, "classes_", None)
         self.known = None if known is None else {str(value) for value in known}
         self.rows = self.far = 0
         self.filled: Counter[str] = Counter()
@@ -187,9 +187,9 @@ class Tally:
             self.filled.update(encoded.filled)
             self.unknown.update(encoded.unknown)
         if self.known is not None and target is not None:
-            found = {value for value in set(target.tolist()) if value is not None and value == value}
-            whole = (isinstance(value, float) and value.is_integer() for value in found)
-            names = {str(int(value) if no_point else value) for value, no_point in zip(found, whole, strict=True)}
+            values = {value for value in set(target.tolist()) if value is not None and value == value}
+            whole = (isinstance(value, float) and value.is_integer() for value in values)
+            names = {str(int(value) if no_point else value) for value, no_point in zip(values, whole, strict=True)}
             self.new_classes |= names - self.known
 
     def counts(self) -> dict[str, Any]:
@@ -207,7 +207,7 @@ def batch_rows(n_features: int) -> int:
 
 def _placed(part: Part, model, tally: Tally) -> Iterator[dict[str, Any]]:
     """The columns of the output, a batch at a time; ids and target as the source has them."""
-    if model.parts_.data.kind == "objects":
+    if model.map_.data.kind == "objects":
         yield from placed_objects(part.source, model, tally)
         return
     encoding = encoding_of(model)
@@ -215,22 +215,22 @@ def _placed(part: Part, model, tally: Tally) -> Iterator[dict[str, Any]]:
     nameless = without_names(model)
     for table, ids, target, kept in _batches(part, encoding, model.data, batch_rows(n_features)):
         encoded = encoding.apply(table)
-        found = placed_columns(nameless, encoded.X)
+        placed = placed_columns(nameless, encoded.X)
         first = part.start + tally.rows
         rows = np.arange(first, first + table.n_rows)
-        tally.add(found["far"], encoded, table.target)
+        tally.add(placed["far"], encoded, table.target)
         columns = {
-            "id": rows if ids is None else ids, **{name: found.pop(name) for name in ("x", "y")},
-            "split": np.full(len(rows), "new"), **{name: found.pop(name) for name in ("far", "distance")}, "row": rows,
+            "id": rows if ids is None else ids, **{name: placed.pop(name) for name in ("x", "y")},
+            "split": np.full(len(rows), "new"), **{name: placed.pop(name) for name in ("far", "distance")}, "row": rows,
         }  # fmt: skip
-        columns |= {"trust": found.pop("trust")} if "trust" in found else {}
+        columns |= {"trust": placed.pop("trust")} if "trust" in placed else {}
         columns |= {} if target is None else {"target": target}
-        columns |= found
+        columns |= placed
         yield columns | {f"{name} (source)" if name in columns else name: values for name, values in kept.items()}
 
 
 def without_names(model):
-    """The same map for arrays, whose columns an encoding has found by name."""
+    """The same map for arrays, whose columns an encoding has matched by name."""
     nameless = copy(model)
     vars(nameless).pop("feature_names_in_", None)
     return nameless
@@ -239,8 +239,8 @@ def without_names(model):
 def placed_columns(model, X) -> dict[str, Any]:
     """What is known of rows of features: ``x``, ``y``, ``far``, ``distance``, ``trust``, and what is around them."""
     Y, far, distance = model.place(X, return_distance=True)
-    trust = {"trust": model.trust(X, positions=(Y, far))} if model.knows_trust() else {}
-    return {"x": Y[:, 0], "y": Y[:, 1], "far": far, "distance": distance, **trust, **votes_of(model, Y)}
+    trust = {"trust": model.trust(X, positions=(Y, far))} if knows_trust(model) else {}
+    return {"x": Y[:, 0], "y": Y[:, 1], "far": far, "distance": distance, **trust, **votes_at(model.map_, Y)}
 
 
 def _batches(part: Part, encoding, kind, n_rows) -> Iterator[tuple[Any, Any, Any, dict[str, Any]]]:
@@ -281,7 +281,7 @@ def _parquet_part(part: Part, encoding, n_rows) -> Iterator[Any]:
 
 @contextmanager
 def open_parquet(path: Path):
-    """A parquet file; what pyarrow raises on damaged bytes, said as one kind of error."""
+    """A parquet file; what pyarrow raises on damaged bytes becomes one kind of error."""
     parquet = import_extra("pyarrow.parquet", extra="io", feature="Reading parquet files")
     try:
         with parquet.ParquetFile(path, buffer_size=READ_BYTES, page_checksum_verification=True) as file:
@@ -353,9 +353,9 @@ def finished(part: Part, mark: str) -> Mapped | None:
     if part.out.suffix.lower() != ".parquet" or not part.out.is_file():
         return None
     with suppress(FileFormatError, KeyError, TypeError, ValueError), open_parquet(part.out) as file:
-        found = json.loads(file.metadata.metadata[NOTE])
-        counts = {name: found.pop(name) for name in Tally(None).counts()}
-        if found != _note(part, mark) or file.metadata.num_rows != counts["rows"]:
+        note = json.loads(file.metadata.metadata[NOTE])
+        counts = {name: note.pop(name) for name in Tally(None).counts()}
+        if note != _note(part, mark) or file.metadata.num_rows != counts["rows"]:
             return None
         counts["new_classes"] = tuple(counts["new_classes"])
         return Mapped(str(part.source), str(part.out), skipped=True, **counts)

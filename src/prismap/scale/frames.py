@@ -49,7 +49,7 @@ def map_frame(frame, model):
     if not hasattr(frame, "map_partitions"):
         return place_partition(frame, model)
     dask = import_extra("dask", extra="distributed", feature="Placing Dask data frames")
-    shared = dask.delayed(model, pure=False, traverse=False)  # one copy in the graph, not one a partition
+    shared = dask.delayed(model, pure=False, traverse=False)  # one copy in the graph, not one per partition
     return frame.map_partitions(place_partition, shared, meta=_no_rows(model))
 
 
@@ -68,6 +68,6 @@ def place_partition(rows, model) -> Any:
 def _no_rows(model) -> Any:
     """The columns of the result, and their types."""
     pandas = import_extra("pandas", extra="distributed", feature="Placing data frames")
-    row = model.fitted_rows()[:1]
+    row = model.map_.rows[:1]
     row = row.toarray() if hasattr(row, "toarray") else np.asarray(row)
     return pandas.DataFrame(placed_columns(without_names(model), row)).iloc[:0]

@@ -11,11 +11,16 @@ import numpy as np
 from prismap.comparisons import Things, text_column
 from prismap.comparisons.reading import FASTA, JSON, objects_reader
 from prismap.exceptions import InputError
-from prismap.map.votes import votes_of
+from prismap.map.votes import votes_at
 from prismap.tables import ENDINGS, Roles, read_table, reader_of
 
 #: Objects that are placed at a time.
 BATCH_OBJECTS = 1000
+
+
+def knows_trust(model: Any) -> bool:
+    """Whether a map was judged, by enough samples to tell how far others can be trusted."""
+    return model.judgement_ is not None and model.judgement_.knows_trust
 
 
 def is_object_file(path: Path) -> bool:
@@ -51,7 +56,7 @@ def placed_objects(path: Path, model: Any, tally: Any) -> Iterator[dict[str, Any
             "id": np.array(things.names[some]), "x": Y[:, 0], "y": Y[:, 1], "split": np.full(len(Y), "new"),
             "far": far, "distance": distance, "row": np.arange(first, first + len(Y)),
         }  # fmt: skip
-        if model.knows_trust():
+        if knows_trust(model):
             columns["trust"] = model.trust(things.objects[some], positions=(Y, far))
         columns |= {} if target is None else {"target": target}
-        yield columns | votes_of(model, Y)
+        yield columns | votes_at(model.map_, Y)

@@ -33,7 +33,7 @@ def plan(sources, out_dir: Path, *, objects: bool = False) -> list[Part]:
     files of sequences and of JSON lines are sources too, and none is split.
     """
     files = find_sources(sources, out_dir, objects=objects)
-    root = Path(os.path.commonpath([path.parent for path in files]))
+    root = _common_folder(files)
     parts: list[Part] = []
     for path in files:
         name = _without_ending(path.relative_to(root))
@@ -49,19 +49,29 @@ def plan(sources, out_dir: Path, *, objects: bool = False) -> list[Part]:
     return parts
 
 
+def _common_folder(files: list[Path]) -> Path:
+    """The deepest folder that holds all files; outputs keep the sub-folders below it."""
+    try:
+        return Path(os.path.commonpath([path.parent for path in files]))
+    except ValueError as error:  # Windows
+        raise InputError(
+            "the files are on different drives: map those of each drive into a folder of their own."
+        ) from error
+
+
 def find_sources(sources, out_dir: Path, *, objects: bool = False) -> list[Path]:
     """The data files, sorted and each once; those in `out_dir` are none."""
     if isinstance(sources, (str, os.PathLike)):
         path = Path(sources)
         if path.is_dir():
-            found: Iterable[Path] = path.rglob("*")
+            candidates: Iterable[Path] = path.rglob("*")
         elif glob.has_magic(str(sources)) and not path.exists():
-            found = map(Path, glob.glob(str(sources), recursive=True))
+            candidates = map(Path, glob.glob(str(sources), recursive=True))
         else:
             return [_a_file(path)]
         inside = out_dir.resolve()
         files = sorted(
-            {file.absolute() for file in found if _is_data(file, objects) and inside not in file.resolve().parents}
+            {file.absolute() for file in candidates if _is_data(file, objects) and inside not in file.resolve().parents}
         )
     else:
         files = sorted({_a_file(Path(path)) for path in sources})
@@ -105,7 +115,7 @@ def row_group_stretches(path: Path) -> Iterator[tuple[tuple[int, int] | None, in
 
 
 def row_group_sizes(path: Path) -> list[int] | None:
-    """Rows of each row group; None for files that are not parquet, or damaged (they tell when they are read)."""
+    """Rows of each row group; None for files that are not parquet, or damaged (an error when they are read)."""
     if reader_of(path) == "parquet":
         with suppress(FileFormatError), open_parquet(path) as file:
             return [file.metadata.row_group(number).num_rows for number in range(file.metadata.num_row_groups)]
@@ -157,5 +167,5 @@ def remove_asides(parts: Iterable[Part]) -> None:
     outs = {part.out for part in parts}
     for folder in {out.parent for out in outs}:
         for path in folder.glob(".*.parquet"):
-            if (found := _ASIDE.fullmatch(path.name)) and folder / f"{found[1]}.parquet" in outs:
+            if (match := _ASIDE.fullmatch(path.name)) and folder / f"{match[1]}.parquet" in outs:
                 path.unlink(missing_ok=True)

@@ -60,7 +60,7 @@ class Progress:
 
     @property
     def rate(self) -> float:
-        """Rows a second so far."""
+        """Rows per second so far."""
         return self.rows / self.seconds if self.seconds else 0.0
 
     @property

@@ -76,7 +76,7 @@ def coordinates_of(cells: Any, key: str) -> NDArray[np.float64]:
 
 
 def matrix_named_by(column: str) -> str | None:
-    """The matrix that a feature's name speaks of; None for a gene of X.
+    """The matrix that the name of a feature belongs to; None for a gene of X.
 
     >>> matrix_named_by("X_pca:12"), matrix_named_by("CD3D")
     ('X_pca', None)

@@ -1,4 +1,8 @@
-"""Delimited text as tokens, with the standard library alone: one reader, so no two can disagree."""
+"""Delimited text as tokens.
+
+The encoding, the delimiter and the names are found here. Rows are parsed by pyarrow if it is installed, and by the csv
+module of the standard library where pyarrow is missing or might read a line otherwise. Both give the same tokens.
+"""
 
 from __future__ import annotations
 
@@ -17,28 +21,28 @@ import numpy as np
 
 from prismap.exceptions import FileFormatError, InputError
 from prismap.tables.table import refuse_double_names
-from prismap.tables.tokens import Source, read_numbers
+from prismap.tables.tokens import ArrowTokens, Source, Tokens, read_numbers
 
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
-#: So many numbers of a line of data are in order once in 40,000 times.
+#: Names that are so many numbers in order are no data: 8 random numbers are in order once in 40,000 times.
 FEWEST_SORTED = 8
 #: A line with more characters is no line of a table.
 MAX_LINE = 2**26
+#: Bytes per column from which on pyarrow is faster than the csv module: it needs some time for every column.
+ARROW_BYTES = 4000
+#: Characters that pyarrow parses at a time, at least.
+BLOCK = 2**22
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a text file is laid out: encoding, delimiter, names, the last line of the names, and what was noticed.
-
-    `n_remarks` lines at its head are no part of the table.
-    """
+    """How a text file is laid out: encoding, delimiter, names, the number of the last line of the names, and notes."""
 
     encoding: str
     delimiter: str
     names: tuple[str, ...]
     header_line: int
     notes: tuple[str, ...]
-    n_remarks: int = 0
 
 
 def delimited_source(path: Path) -> Source:
@@ -64,8 +68,8 @@ def find_layout(path: Path) -> Layout:
             raise InputError(f"{path} holds remarks and no table.")
         header_line = n_remarks + reader.line_num
     if n_remarks:
-        n_said = sum(line.startswith("#") for line in head[:n_remarks])
-        notes = (*notes, f"remarks at the head of {path.name} were left out: {n_said} that begin with #")
+        n_marked = sum(line.startswith("#") for line in head[:n_remarks])
+        notes = (*notes, f"remarks at the head of {path.name} were left out: {n_marked} that begin with #")
     if delimiter != expected:
         notes = (*notes, f"the columns of {path.name} are divided by {_DELIMITERS[delimiter]}")
     names = tuple(name.strip() or f"unnamed_{place + 1}" for place, name in enumerate(first))
@@ -74,7 +78,7 @@ def find_layout(path: Path) -> Layout:
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     _refuse_data_as_names(path, names)
-    return Layout(encoding, delimiter, names, header_line, notes, n_remarks)
+    return Layout(encoding, delimiter, names, header_line, notes)
 
 
 def find_encoding(path: Path) -> tuple[str, tuple[str, ...]]:
@@ -94,10 +98,10 @@ def find_encoding(path: Path) -> tuple[str, tuple[str, ...]]:
                 decoder.decode(b"", final=True)
         except UnicodeError:
             continue
-        said = (
+        note = (
             f"{path.name} is not UTF-8 and was read as latin-1 (Windows-1252); save it as UTF-8 if letters look wrong"
         )
-        return encoding, (said,) if encoding == "cp1252" else ()
+        return encoding, (note,) if encoding == "cp1252" else ()
     raise FileFormatError(f"{path} is neither UTF-8 nor latin-1 text. Save it as UTF-8.")
 
 
@@ -113,7 +117,7 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def open_text(path: Path, encoding: str) -> Iterator[IO[str]]:
-    """The file as text; bytes that are none, and broken quotes, are refused."""
+    """The file as text; broken bytes and broken quotes are refused."""
     opener: Any = gzip.open if path.suffix.lower() == ".gz" else open
     try:
         with opener(path, "rt", encoding=encoding, newline="") as file:
@@ -176,7 +180,7 @@ def _width(line: str, delimiter: str) -> int:
 
 def _find_delimiter(lines: list[str], expected: str) -> str:
     """The delimiter that divides the first lines into equally many fields, or the most frequent one in the names."""
-    # Blanks divide no csv file, and of one or two lines nobody can tell.
+    # Blanks divide no csv file, and two lines are too few to decide.
     marks = [mark for mark in _DELIMITERS if mark != " " or (expected == "\t" and len(lines) > 2)]
     for delimiter in sorted(marks, key=expected.__ne__):
         # A quoted field may run on past these lines, so the last row is not counted.
@@ -216,20 +220,41 @@ def _is_blank(row: list[str]) -> bool:
     return not row or (len(row) == 1 and not row[0].strip())
 
 
-def _chunks(path: Path, layout: Layout, n_rows: int) -> Iterator[list[Sequence[str]]]:
-    """The columns after the names, `n_rows` rows at a time; every row has as many fields as there are names."""
+# Rows
+
+
+def _chunks(path: Path, layout: Layout, n_rows: int) -> Iterator[list[Tokens]]:
+    """The columns after the names, `n_rows` rows at a time.
+
+    pyarrow parses them as long as it is certain to agree with the csv module, which parses the rest.
+    """
+    n_done = 0
+    # Several blanks in a row divide columns once, which pyarrow does not know.
+    if layout.delimiter != " " and path.stat().st_size >= ARROW_BYTES * len(layout.names):
+        try:
+            for chunk in _arrow_chunks(path, layout, n_rows):
+                yield chunk
+                n_done += 1
+            return
+        except (ImportError, FileFormatError, _DoubtfulTextError):
+            pass
+    yield from itertools.islice(_plain_chunks(path, layout, n_rows), n_done, None)
+
+
+def _plain_chunks(path: Path, layout: Layout, n_rows: int) -> Iterator[list[Tokens]]:
+    """The columns by the csv module; a row with more or fewer fields than there are names is refused."""
     width = len(layout.names)
     with open_text(path, layout.encoding) as file:
-        reader = _reader(lines_of(file, path, layout.n_remarks), layout.delimiter)
+        reader = _reader(lines_of(file, path, layout.header_line), layout.delimiter)
         rows: list[list[str]] = []
         for row in reader:
-            line = layout.n_remarks + reader.line_num
-            if line <= layout.header_line or not row or (width > 1 and _is_blank(row)):
+            if not row or (width > 1 and _is_blank(row)):
                 continue
             if len(row) != width:
+                line, marks = layout.header_line + reader.line_num, _DELIMITERS[layout.delimiter]
                 raise InputError(
-                    f"{path}, line {line}: {len(row)} fields, but {width} column names (divided by "
-                    f"{_DELIMITERS[layout.delimiter]}). Repair the line, or quote fields that hold the mark."
+                    f"{path}, line {line}: {len(row)} fields, but {width} column names (divided by {marks}). Repair "
+                    "the line, or quote fields that hold the mark."
                 )
             rows.append(row)
             if len(rows) == n_rows:
@@ -237,3 +262,85 @@ def _chunks(path: Path, layout: Layout, n_rows: int) -> Iterator[list[Sequence[s
                 rows = []
         if rows:
             yield list(zip(*rows, strict=True))
+
+
+class _DoubtfulTextError(Exception):
+    """pyarrow would read these lines in another way than the csv module, or cannot read them."""
+
+
+def _arrow_chunks(path: Path, layout: Layout, n_rows: int) -> Iterator[list[Tokens]]:
+    """The columns by pyarrow, all of them as text."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    schema = pa.schema([(name, pa.string()) for name in layout.names])
+    convert = arrow_csv.ConvertOptions(column_types=schema)
+    waiting = schema.empty_table()
+    for block in _row_blocks(path, layout):
+        # One block of pyarrow's for one of ours, so that no row lies in two of them.
+        read = arrow_csv.ReadOptions(column_names=layout.names, use_threads=False, block_size=len(block))
+        parse = arrow_csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True)
+        try:
+            table = arrow_csv.read_csv(pa.BufferReader(block), read, parse, convert)
+        except pa.ArrowException as error:  # such as rows of different lengths
+            raise _DoubtfulTextError from error
+        _refuse_long_fields(table)
+        waiting = pa.concat_tables([waiting, table])
+        while waiting.num_rows >= n_rows:
+            yield [ArrowTokens(column) for column in waiting.slice(0, n_rows).columns]
+            waiting = waiting.slice(n_rows)
+    if waiting.num_rows:
+        yield [ArrowTokens(column) for column in waiting.columns]
+
+
+def _row_blocks(path: Path, layout: Layout) -> Iterator[bytes]:
+    """The lines after the names as UTF-8, in blocks of whole rows that begin and end with a line end."""
+    rest, size = b"\n", max(BLOCK, ARROW_BYTES * len(layout.names))
+    with open_text(path, layout.encoding) as file:
+        for _ in itertools.islice(lines_of(file, path), layout.header_line):
+            pass
+        while text := file.read(size):
+            data = rest + text.encode()
+            end = _last_line_end(data)
+            if not end and len(text) == size:  # a row longer than a block
+                raise _DoubtfulTextError
+            yield _with_plain_quotes(data[: end + 1], layout.delimiter)
+            rest = data[end:]
+    yield _with_plain_quotes(rest + b"\n", layout.delimiter)
+
+
+def _last_line_end(data: bytes) -> int:
+    """The place of the last line end outside quotes."""
+    if b'"' not in data:
+        return data.rfind(b"\n")
+    points = np.frombuffer(data, dtype=np.uint8)
+    quotes, ends = (np.flatnonzero(points == ord(mark)) for mark in '"\n')
+    return int(ends[np.searchsorted(quotes, ends) % 2 == 0][-1])
+
+
+def _with_plain_quotes(block: bytes, delimiter: str) -> bytes:
+    """The block, if quotes stand only around whole fields and, doubled, inside these.
+
+    Quotes then open and close in turn: one that opens follows a delimiter, a line end or another quote, and one that
+    closes is followed by one of these. Where quotes stand otherwise, the csv module refuses some fields that pyarrow
+    reads.
+    """
+    if b'"' not in block:
+        return block
+    points = np.frombuffer(block, dtype=np.uint8)
+    quotes = np.flatnonzero(points == ord('"'))
+    neighbors = np.zeros(256, dtype=bool)
+    neighbors[list(f'{delimiter}\r\n"'.encode())] = True
+    if len(quotes) % 2 or not neighbors[points[quotes[::2] - 1]].all() or not neighbors[points[quotes[1::2] + 1]].all():
+        raise _DoubtfulTextError
+    return block
+
+
+def _refuse_long_fields(table: Any) -> None:
+    """Fields above the limit of the csv module are not for pyarrow either."""
+    import pyarrow.compute as pc
+
+    limit = csv.field_size_limit()
+    for column in table.columns:
+        if column.nbytes > limit and pc.max(pc.binary_length(column)).as_py() > limit:
+            raise _DoubtfulTextError

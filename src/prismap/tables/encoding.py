@@ -20,8 +20,8 @@ from prismap.exceptions import FileFormatError, InputError
 from prismap.tables.cells import matrix_named_by
 from prismap.tables.column import Column, TextColumn, infinite_count, missing_count
 from prismap.tables.frames import table_from_frame
+from prismap.tables.parsed_text import is_known, kind_of, numbers_of
 from prismap.tables.table import Roles, Table, nearest, quoted
-from prismap.tables.written import is_known, kind_of, numbers_of
 
 #: Types of columns whose features are kept in single precision.
 SINGLE = {np.dtype(np.float16), np.dtype(np.float32)}
@@ -183,7 +183,7 @@ class TableEncoding:
 
 def encoding_of(model: Any) -> TableEncoding:
     """How tables for a map are read: as the map's own was; its columns as they are, if it was made of an array."""
-    if hasattr(model, "parts_") and model.parts_.data.kind == "objects":
+    if hasattr(model, "map_") and model.map_.data.kind == "objects":
         raise InputError(
             "this map is made of objects, and a table holds none: place new ones in Python, "
             "PrisMap.load(path).transform(objects)."
@@ -265,9 +265,9 @@ def is_number(token: str) -> bool:
 def _numbers_as_text(values: NDArray[Any]) -> TextColumn:
     """Numbers of a column that was text at fit, whole ones without a point."""
     known = np.isfinite(values)
-    levels, found = np.unique(values[known], return_inverse=True)
+    levels, places = np.unique(values[known], return_inverse=True)
     codes = np.full(len(values), -1, dtype=np.intp)
-    codes[known] = found
+    codes[known] = places
     return TextColumn(codes, tuple(str(int(level) if level == int(level) else level) for level in levels.tolist()))
 
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from prismap._optional import import_extra
 from prismap.exceptions import InputError
+from prismap.tables.arrow import table_from_arrow
 from prismap.tables.cells import cells_table, is_cells
 from prismap.tables.frame_columns import frame_columns
-from prismap.tables.table import Roles, Table, make_table, table_from_arrow
+from prismap.tables.table import Roles, Table, make_table
 
 
 def is_frame(X: Any) -> bool:

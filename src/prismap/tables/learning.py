@@ -1,12 +1,13 @@
 """What each column of a table is good for: a number, a date, a time, an amount, a category, or something to show only.
 
-Every decision that a user may want otherwise is said in one line with its switch.
+A note says every decision in one line, with the option that changes it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,21 @@ from numpy.typing import NDArray
 from prismap.exceptions import InputError
 from prismap.tables.column import Column, TextColumn, infinite_count, missing_count
 from prismap.tables.encoding import ColumnEncoding, TableEncoding, features_of, is_number, refuse_missing
+from prismap.tables.parsed_text import kind_of, numbers_of, way_of_writing
 from prismap.tables.table import Roles, Table, quoted
-from prismap.tables.written import kind_of, numbers_of, way_of_writing
 
 #: Text columns with more levels are taken for names or free text.
 MAX_LEVELS = 30
 #: Columns whose numbers are learnt at a time, copies of them that this takes, and bytes that these may take.
 BLOCK, COPIES, BLOCK_BYTES = 1024, 4, 64 * 2**20
-#: A few extreme values rule a column if its spread is so many times that without its outermost values, of so many at
-#: least.
-RULED, TAIL, FEWEST_TO_TELL = 5.0, 0.05, 40
+#: Extreme values dominate a column of at least `FEWEST_VALUES` if its standard deviation is `DOMINATED` times that
+#: after clipping this share of the values on either side.
+DOMINATED, TAIL, FEWEST_VALUES = 5.0, 0.05, 40
+#: Equal rows are taken for copies if at least this share of the rows differ, and if `N_KEYS` columns have nearly as
+#: many different values as there are different rows. Rows of a few categories are equal by chance.
+DIFFERENT_SHARE, KEY_SHARE, N_KEYS = 0.5, 0.99, 2
+#: The factor of Fibonacci hashing: 2^64 over the golden ratio, made odd (Knuth 1998, sec. 6.4).
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _ROW_NUMBERS = re.compile(r"unnamed_\d+|__index_level_\d+__")
 _ID_NAME = re.compile(r"(.*[_ .-])?(id|ids|key|uuid|guid|index|nr|no)|row_?(number|num|nr|no)?|.*[a-z]I[Dd]")
 
@@ -208,7 +214,7 @@ def _learn_text(name: str, column: TextColumn, standardize: bool, impute: str | 
     return ColumnEncoding(name, column.levels, fill, tuple(block.mean(axis=0).tolist()), spread or 1.0)
 
 
-# In words
+# Notes
 
 
 def _describe(encoding: TableEncoding, columns: dict[str, Column], counts: dict[str, int]) -> list[str]:
@@ -282,21 +288,75 @@ def describe_written(written: str, levels: Iterable[str]) -> str:
 
 
 def far_out(columns: dict[str, Column]) -> dict[str, int]:
-    """Columns of numbers whose spread is made by a few values, and how many: beyond ten times what is usual."""
-    found = {}
+    """Columns of numbers whose spread comes from a few values, with the number of these.
+
+    They lie more than ten times the standard deviation of the clipped values from the median.
+    """
+    counts = {}
     for name, values in columns.items():
         known = np.empty(0) if isinstance(values, TextColumn) else values[np.isfinite(values)]
-        if len(known) < FEWEST_TO_TELL:
+        if len(known) < FEWEST_VALUES:
             continue
         known = known / (np.abs(known).max() or 1.0)  # squares do not overflow
         low, middle, high = np.quantile(known, [TAIL, 0.5, 1 - TAIL])
         usual = float(np.clip(known, low, high).std())
-        if usual > 0 and known.std() > RULED * usual:
-            found[name] = int((np.abs(known - middle) > 2 * RULED * usual).sum())
-    return found
+        if usual > 0 and known.std() > DOMINATED * usual:
+            counts[name] = int((np.abs(known - middle) > 2 * DOMINATED * usual).sum())
+    return counts
 
 
 def _is_constant(column: Column) -> bool:
     values = column.codes if isinstance(column, TextColumn) else column
     known = values[values >= 0] if isinstance(column, TextColumn) else values[np.isfinite(values)]
     return len(known) == 0 or bool((known == known[0]).all())
+
+
+# Copied rows
+
+
+def copied_rows(table: Table) -> int:
+    """How many rows repeat an earlier one in every column, targets and ids included."""
+    hashes = np.zeros(table.n_rows, dtype=np.uint64)
+    for column in _columns_as_codes(table):
+        hashes = (hashes ^ column) * _FACTOR
+        hashes ^= hashes >> np.uint64(29)
+    n_different = len(np.unique(hashes))
+    if n_different == table.n_rows or n_different < DIFFERENT_SHARE * table.n_rows:
+        return 0
+    keys = (codes for codes in _columns_as_codes(table) if len(np.unique(codes)) >= KEY_SHARE * n_different)
+    return table.n_rows - n_different if len(list(islice(keys, N_KEYS))) == N_KEYS else 0
+
+
+def _columns_as_codes(table: Table) -> Iterator[NDArray[np.uint64]]:
+    """All columns, one at a time: all together would take the memory of the table once more."""
+    yield from map(value_codes, table.columns.values())
+    labels = (table.target, table.ids, *table.also.values())
+    yield from (label_codes(values) for values in labels if values is not None)
+
+
+def value_codes(column: Column) -> NDArray[np.uint64]:
+    """A number for each value, the same for equal ones and for all missing ones."""
+    if isinstance(column, TextColumn):
+        return column.codes.astype(np.int64).view(np.uint64)
+    if column.dtype.kind in "iu":  # keys may have more digits than a float
+        return np.ma.filled(column, 0).astype(np.int64).view(np.uint64)
+    numbers = np.ma.filled(column.astype(np.float64), np.nan)
+    numbers = np.where(np.isnan(numbers), np.nan, numbers + 0.0)  # one NaN, and no minus zero
+    return np.ascontiguousarray(numbers).view(np.uint64)
+
+
+def label_codes(labels: NDArray[np.generic]) -> NDArray[np.uint64]:
+    """The same for targets and ids, which may be text."""
+    if labels.dtype.kind != "O":
+        return value_codes(labels)
+    known: dict[object, int] = {}
+    return np.array([known.setdefault(one, len(known)) for one in labels.tolist()], dtype=np.uint64)
+
+
+def describe_copies(n_rows: int) -> str:
+    """That rows stand in a table twice, in words."""
+    rows = "1 row repeats another" if n_rows == 1 else f"{n_rows} rows repeat others"
+    return (
+        f"{rows} in every column: a copy that is held out is judged by its twin, so errors come out too low; remove "
+        "copies unless they are samples of their own"
+    )

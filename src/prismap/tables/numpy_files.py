@@ -18,9 +18,9 @@ from prismap.tables.table import Roles, Table, make_table, quoted, refuse_double
 
 
 def numpy_table(path: Path, arrays: dict[str, NDArray[Any]], roles: Roles, kind: str | None) -> Table:
-    """A matrix: npy, or npz with X or S, and y (or any array with an entry a row that the roles name)."""
-    said = str(arrays["kind"]) if "kind" in arrays and arrays["kind"].dtype.kind == "U" else None
-    X = _matrix(path, arrays, kind or said)
+    """A matrix: npy, or npz with X or S, and y (or any array of one entry per row that the roles name)."""
+    stored_kind = str(arrays["kind"]) if "kind" in arrays and arrays["kind"].dtype.kind == "U" else None
+    X = _matrix(path, arrays, kind or stored_kind)
     columns: dict[str, Column] = dict(zip(_feature_names(path, arrays, X), X.T, strict=True))
     notes = []
     if roles.target is None and "y" in arrays and "y" not in columns:
@@ -31,7 +31,7 @@ def numpy_table(path: Path, arrays: dict[str, NDArray[Any]], roles: Roles, kind:
             if name in columns:
                 raise InputError(f"{path}: {name!r} is an array and also the name of a feature. Rename one of them.")
             columns[name] = _labels(path, name, arrays, len(X))
-    return replace(make_table(columns, len(X), roles, notes), kind=said)
+    return replace(make_table(columns, len(X), roles, notes), kind=stored_kind)
 
 
 def load_numpy(path: Path) -> dict[str, NDArray[Any]]:

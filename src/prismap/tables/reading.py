@@ -1,23 +1,21 @@
-"""Files to tables, whole or in batches: delimited text, parquet and arrow, numpy."""
+"""Files to tables, whole or in batches: the reader of every format is chosen by the end of the file's name."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from prismap._optional import import_extra
 from prismap.exceptions import InputError
+from prismap.tables.arrow import arrow_batches, parquet_files, read_ipc, read_parquet, reading, table_from_arrow
 from prismap.tables.cells import cell_batches, cells_table, coordinates_of, open_cells
 from prismap.tables.delimited import delimited_source
+from prismap.tables.json_xlsx import json_source, sheet_source
 from prismap.tables.numpy_files import load_numpy, numpy_table, rows_of
-from prismap.tables.parquet import open_parquet, parquet_files, read_parquet, reading
-from prismap.tables.records import json_source, sheet_source
-from prismap.tables.table import Roles, Table, chosen_names, table_from_arrow
+from prismap.tables.table import Roles, Table
 from prismap.tables.tokens import Source, read_by_batches, read_whole
 
 #: Endings of the files that can be read, and the reader of each.
@@ -83,7 +81,7 @@ def read_table(path: str | Path, roles: Roles | None = None, *, kind: str | None
         table = read_parquet([path], roles)
     else:
         with reading(path):
-            arrow = _read_ipc(path)
+            arrow = read_ipc(path)
             arrow.validate(full=True)  # damaged arrow data would otherwise crash the process later
         table = table_from_arrow(arrow, roles)
     if not table.n_rows:
@@ -117,15 +115,6 @@ def read_batches(
     else:
         for batch in arrow_batches(path, columns, roles, n_rows):
             yield table_from_arrow(batch, roles)
-
-
-def arrow_batches(path: Path, columns: Collection[str] | None, roles: Roles, n_rows: int) -> Iterator[Any]:
-    """The record batches of a parquet or arrow file, checked."""
-    batches = _parquet_batches if reader_of(path) == "parquet" else _ipc_batches
-    with reading(path):
-        for batch in batches(path, columns, roles, n_rows):
-            batch.validate(full=True)
-            yield batch
 
 
 def _source(path: Path, reader: str, wanted: Collection[str]) -> Source | None:
@@ -162,36 +151,3 @@ def _way_out(path: Path) -> str:
     """What to do with a file of another program."""
     ending = path.suffix.lower()
     return next((f". {advice}" for endings, advice in ADVICE.items() if ending in endings.split()), "")
-
-
-# Parquet and arrow
-
-
-def _parquet_batches(path: Path, columns: Collection[str] | None, roles: Roles, n_rows: int) -> Iterator[Any]:
-    with open_parquet(path) as file:
-        names = chosen_names(file.schema_arrow.names, columns, roles)
-        yield from file.iter_batches(batch_size=n_rows, columns=names)
-
-
-def _open_ipc(path: Path) -> Any:
-    """An arrow file (feather), or else a stream of batches."""
-    ipc = import_extra("pyarrow.ipc", extra="io", feature="Reading arrow files")
-    with open(path, "rb") as raw:
-        is_file = raw.read(6) == b"ARROW1"
-    # Not a memory map: a file cut short by someone else while it is read would end the process.
-    source = import_extra("pyarrow", extra="io", feature="Reading arrow files").OSFile(str(path))
-    return ipc.open_file(source) if is_file else ipc.open_stream(source)
-
-
-def _read_ipc(path: Path) -> Any:
-    with _open_ipc(path) as file:
-        return file.read_all()
-
-
-def _ipc_batches(path: Path, columns: Collection[str] | None, roles: Roles, n_rows: int) -> Iterator[Any]:
-    with _open_ipc(path) as file:
-        names = chosen_names(file.schema.names, columns, roles)
-        numbered = hasattr(file, "num_record_batches")
-        for batch in map(file.get_batch, range(file.num_record_batches)) if numbered else file:
-            for start in range(0, batch.num_rows, n_rows):
-                yield batch.select(names).slice(start, n_rows)

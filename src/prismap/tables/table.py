@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from prismap._brief import Brief
 from prismap.exceptions import InputError
-from prismap.tables.column import Column, TextColumn, text_column
-from prismap.tables.written import numbers_of
+from prismap.tables.column import Column, TextColumn
+from prismap.tables.parsed_text import numbers_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,7 +41,7 @@ class Roles:
     Columns in `show` are kept and not used for the map; those in `use` are used whatever they look like. Names that a
     file does not have are refused when `required`, and passed over otherwise. `matrix` names the features of a file
     that holds several matrices, such as cells with a representation ``X_pca``. `also` are further targets. `written`
-    are targets that are text and meant as numbers, each with its way of writing (see `tables.written`).
+    are targets that are text and meant as numbers, each with its format (see `tables.parsed_text`).
     """
 
     target: str | None = None
@@ -70,7 +70,7 @@ class Roles:
         return name == self.target or name in self.also
 
     def may_be_vectors(self, name: str) -> bool:
-        """Whether a column that holds vectors is to be taken apart: it is a feature, and nobody calls it by name."""
+        """Whether a column that holds vectors is to be taken apart: it is a feature, and no role names it."""
         return not self.is_label(name) and name not in {*self.text, *self.drop, *self.show}
 
 
@@ -145,27 +145,6 @@ def label_texts(labels: NDArray[Any] | None) -> list[str] | None:
     return None if labels is None else ["" if value is None else str(value) for value in labels.tolist()]
 
 
-# From arrow to columns
-
-
-def table_from_arrow(batch: Any, roles: Roles) -> Table:
-    """A pyarrow Table or RecordBatch as a `Table`."""
-    refuse_double_names(batch.schema.names)
-    return table_from_columns(zip(batch.schema.names, batch.columns, strict=True), batch.num_rows, roles)
-
-
-def table_from_columns(arrays: Iterable[tuple[str, Any]], n_rows: int, roles: Roles) -> Table:
-    """Names and pyarrow arrays as a `Table`; each array may be forgotten before the next one is read."""
-    columns: dict[str, Column] = {}
-    for name, array in arrays:
-        vectors = vectors_from_arrow(array) if roles.may_be_vectors(name) else None
-        if vectors is None:
-            columns[name] = column_from_arrow(array, as_text=name in roles.text, as_label=roles.is_label(name))
-        else:
-            columns |= entries_of(name, vectors)
-    return make_table(columns, n_rows, roles)
-
-
 def entries_of(name: str, vectors: NDArray[Any]) -> dict[str, Column]:
     """A column of vectors, such as embeddings, as a column for each of their entries.
 
@@ -175,84 +154,8 @@ def entries_of(name: str, vectors: NDArray[Any]) -> dict[str, Column]:
     return {f"{name}:{place + 1}": values for place, values in enumerate(vectors.T)}
 
 
-def vectors_from_arrow(array: Any) -> NDArray[Any] | None:
-    """A column of lists of numbers, all equally long and none missing, as a matrix; None for any other column."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    kind = array.type
-    lists = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    if not lists or not (pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type)):
-        return None
-    lengths = pc.unique(pc.list_value_length(array)).to_pylist()
-    if len(lengths) != 1 or not lengths[0]:
-        return None
-    return _floats(pc.list_flatten(array)).reshape(len(array), lengths[0])
-
-
-def _floats(array: Any) -> NDArray[Any]:
-    """Numbers with NaN for null; in single precision if they are stored so, or in half of it."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    single = pa.types.is_float32(array.type) or pa.types.is_float16(array.type)
-    cast = pc.cast(array, pa.float32() if single else pa.float64(), safe=False)
-    return np.asarray(cast.to_numpy(zero_copy_only=False))
-
-
-def column_from_arrow(array: Any, *, as_text: bool, as_label: bool = False) -> Column:
-    """Numbers and booleans as floats with NaN for null, labels exactly; everything else as text."""
-    import pyarrow as pa  # whoever holds an arrow array has it
-    import pyarrow.compute as pc
-
-    if pa.types.is_dictionary(array.type):
-        # Numbers that were declared a category are names of its levels, unless they have an order.
-        as_text = as_text or not (array.type.ordered or pa.types.is_string(array.type.value_type))
-        array = pc.cast(array, array.type.value_type)
-    kind = array.type
-    if as_label and not as_text and (pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0)):
-        return _exact_labels(array)
-    number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    if not as_text and (number or pa.types.is_null(kind) or (pa.types.is_boolean(kind) and not as_label)):
-        return _floats(pc.cast(array, pa.float64()) if as_label and pa.types.is_floating(kind) else array)
-    if pa.types.is_duration(kind):  # as Python writes them, and not as a count of their unit
-        durations = pc.cast(array, pa.duration("us"), safe=False).to_pylist()
-        array = pa.array([None if one is None else str(one) for one in durations], pa.string())
-    try:
-        array = pc.cast(array, pa.string())
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # lists and other nested values
-        return text_column([None if value is None else str(value) for value in array.to_pylist()])
-    encoded = pc.dictionary_encode(array)
-    encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
-    levels = encoded.dictionary.to_pylist()
-    if not levels and not (as_text or as_label):  # no value at all
-        return np.full(len(encoded), np.nan)
-    order = sorted(range(len(levels)), key=levels.__getitem__)
-    rank = np.empty(len(levels) + 1, dtype=np.intp)
-    rank[order] = np.arange(len(levels))
-    rank[-1] = -1
-    codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
-    return TextColumn(rank[codes], tuple(levels[place] for place in order))
-
-
-def _exact_labels(array: Any) -> Column:
-    """Integers of 64 bits, masked where null; text where they need more bits."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    for kind in (pa.int64(), pa.uint64()):
-        try:
-            whole = pc.cast(array, kind)
-        except pa.ArrowInvalid:
-            continue
-        numbers = pc.fill_null(whole, 0).to_numpy(zero_copy_only=False)
-        missing = pc.is_null(whole).to_numpy(zero_copy_only=False)
-        return np.ma.MaskedArray(numbers, missing) if missing.any() else np.asarray(numbers)
-    return text_column([None if value is None else str(value) for value in array.to_pylist()])
-
-
 def refuse_double_names(names: Sequence[str]) -> None:
-    """Two columns of one name cannot be told apart."""
+    """Refuse a name that several columns have."""
     double = sorted(name for name, times in Counter(names).items() if times > 1)
     if double:
         raise InputError(f"column names occur more than once: {quoted(double)}. Give every column its own name.")

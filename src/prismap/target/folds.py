@@ -35,6 +35,11 @@ def deal_folds(groups: Rows, n_folds: int, rng: Generator) -> Rows:
     return folds
 
 
+def plain_folds(n_rows: int, n_folds: int, rng: Generator) -> Rows:
+    """A fold for each row, by chance alone."""
+    return np.asarray(rng.permutation(np.arange(n_rows) % n_folds))
+
+
 def split_rows(n_rows: int, n_splits: int, seed: int, groups: Rows | None = None) -> list[tuple[Rows, Rows]]:
     """(kept, left out) rows of each part of scikit-learn's shuffled folds; `groups` get equal shares if given."""
     cut = (KFold if groups is None else StratifiedKFold)(n_splits, shuffle=True, random_state=seed)
@@ -51,6 +56,16 @@ def draw_rows(groups: Rows, most: int | None, rng: Generator) -> Rows:
     chosen = [
         rng.choice(np.flatnonzero(groups == code), size, replace=False) for code, size in enumerate(wanted) if size
     ]
+    return np.sort(np.concatenate(chosen))
+
+
+def sample_rows(groups: Rows, most: int, rng: Generator) -> Rows:
+    """Sorted numbers of at most `most` rows: all, or a draw with equal shares of all groups, -1 among them."""
+    if len(groups) <= most:
+        return np.arange(len(groups))
+    codes, members = np.unique(groups, return_inverse=True)
+    wanted = shares(np.bincount(members), max(most, len(codes)))
+    chosen = [rng.choice(np.flatnonzero(members == g), size, replace=False) for g, size in enumerate(wanted)]
     return np.sort(np.concatenate(chosen))
 
 

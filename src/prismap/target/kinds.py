@@ -22,15 +22,27 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from prismap.target.folds import Rows, bins, deal_folds, draw_rows, joint_groups, shuffle_entries, split_rows
+from prismap._brief import Brief
+from prismap.target.folds import (
+    Rows,
+    bins,
+    deal_folds,
+    draw_rows,
+    joint_groups,
+    sample_rows,
+    shuffle_entries,
+    split_rows,
+)
 
 #: A class with fewer rows than there are folds cannot be in each of them.
 FEWEST_IN_FOLDS = 5
+#: A prediction of a number is right if it misses it by no more than this, in its standard deviations.
+TOLERANCE = 0.5
 Generator = np.random.Generator
 
 
-@dataclass(frozen=True, eq=False)
-class Target(ABC):
+@dataclass(frozen=True, eq=False, repr=False)
+class Target(Brief, ABC):
     """What is known of y.
 
     Attributes
@@ -73,6 +85,31 @@ class Target(ABC):
     def classes(self) -> Any:
         """The classes; None of numbers and without a target, a tuple with those of each of several columns."""
         return None
+
+    @property
+    def codes(self) -> Rows | None:
+        """The codes of one column of classes; None of all others."""
+        return None
+
+    @property
+    def texts(self) -> list[str | None] | None:
+        """The name of each sample's class, None where it has none; None of all but one column of classes."""
+        return None
+
+    @property
+    def tolerance(self) -> float:
+        """Predictions that miss the target by no more are right: none for classes."""
+        return 0.0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of several columns."""
+        return ()
+
+    @property
+    def reported_kind(self) -> str:
+        """What a report calls the target."""
+        return str(self.kind)
 
     @property
     def columns(self) -> tuple[Target, ...]:
@@ -133,8 +170,21 @@ class Target(ABC):
         """Sorted numbers of at most `most` labelled samples, with equal shares of what is alike."""
         return draw_rows(self.groups, most, rng)
 
+    def sample(self, most: int, rng: Generator) -> Rows:
+        """Sorted numbers of at most `most` samples, labelled or not, with equal shares of the classes."""
+        return sample_rows(np.zeros(len(self), dtype=np.intp), most, rng)
 
-@dataclass(frozen=True, eq=False)
+    def present(self) -> Target:
+        """The same without the classes that no labelled sample has."""
+        return self
+
+    @property
+    def named(self) -> NDArray[Any]:
+        """The values as a user gives them: classes by their names, None where a sample has none."""
+        return self.values
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class NoTarget(Target):
     """No target: the map shows the data alone."""
 
@@ -171,7 +221,7 @@ class NoTarget(Target):
         return self
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ClassTarget(Target):
     """Classes, as codes from 0 on in the order of `names_of_classes`.
 
@@ -206,6 +256,31 @@ class ClassTarget(Target):
         return self.values
 
     @property
+    def codes(self) -> Rows:
+        """The codes."""
+        return self.values
+
+    @property
+    def named(self) -> NDArray[Any]:
+        """The class of each sample by its name, None where it has none."""
+        names = np.empty(len(self.classes) + 1, dtype=object)
+        names[:-1], names[-1] = self.classes.tolist(), None
+        return np.asarray(names[self.values])
+
+    def sample(self, most: int, rng: Generator) -> Rows:
+        """Sorted numbers of at most `most` samples, with equal shares of the classes and of the unlabelled."""
+        return sample_rows(self.values, most, rng)
+
+    def present(self) -> ClassTarget:
+        """The same without the classes that no labelled sample has."""
+        codes, values = np.unique(self.values[self.labelled], return_inverse=True)
+        if len(codes) == len(self.classes):
+            return self
+        compact = np.full(len(self), -1, dtype=np.intp)
+        compact[self.labelled] = values
+        return replace(self, values=compact, names_of_classes=self.classes[codes])
+
+    @property
     def texts(self) -> list[str | None]:
         """The name of each sample's class; None where it has none."""
         names = [*(str(name) for name in self.classes), None]
@@ -216,7 +291,7 @@ class ClassTarget(Target):
         return self.values[rows] if smallest >= FEWEST_IN_FOLDS else None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RealTarget(Target):
     """A quantity, or several of equal weight."""
 
@@ -238,30 +313,45 @@ class RealTarget(Target):
         return bins(self.matrix)
 
     @property
+    def tolerance(self) -> float:
+        """Half a standard deviation."""
+        return TOLERANCE * float(self.values[self.labelled].std())
+
+    @property
     def columns(self) -> tuple[Target, ...]:
         """A quantity each."""
         return (self,) if self.values.ndim == 1 else tuple(self.with_values(column) for column in self.values.T)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SeveralTarget(Target):
     """Columns with a kind each: classes, ordered classes and quantities; also a single column of ordered classes.
 
     Attributes
     ----------
     kinds : "class", "ordered" or "real", one per column.
-    names : of the columns.
+    column_names : of the columns.
     column_classes : the classes of each column, in their order; None for a quantity.
     """
 
     kinds: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
+    column_names: tuple[str, ...] = ()
     column_classes: tuple[Any, ...] = ()
 
     @property
     def kind(self) -> tuple[str, ...]:
         """The kind of each column."""
         return self.kinds
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return self.column_names
+
+    @property
+    def reported_kind(self) -> str:
+        """ "ordered" for one column with an order, else "several"."""
+        return "ordered" if self.kinds == ("ordered",) else "several"
 
     @property
     def classes(self) -> tuple[Any, ...]:
@@ -295,6 +385,14 @@ class SeveralTarget(Target):
             return RealTarget(values, self.units, name)
         codes = np.where(np.isnan(values), -1, values).astype(np.intp)
         return ClassTarget(codes, self.units, name, classes, self.kinds[t] == "ordered")
+
+    def present(self) -> SeveralTarget:
+        """The same without the classes that no labelled sample has."""
+        columns = [column.present() for column in self.columns]
+        known, values = self.labelled, self.values.copy()
+        for t, column in enumerate(columns):
+            values[known, t] = column.values[known]
+        return replace(self, values=values, column_classes=tuple(column.classes for column in columns))
 
     def indicators(self, counted: Any = None) -> RealTarget:
         """Columns of numbers that the mean of neighbours can be compared with: an indicator for each class.

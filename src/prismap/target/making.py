@@ -71,7 +71,7 @@ def make_target(y: Any, n_rows: int, kind: Any = "auto", *, X: Any = None, data:
     values[np.isnan(values).any(axis=1)] = np.nan
     check_joint(values, names, kinds)
     return SeveralTarget(
-        values, kinds=tuple(kinds), names=names, column_classes=tuple(classes for classes, _ in encoded)
+        values, kinds=tuple(kinds), column_names=names, column_classes=tuple(classes for classes, _ in encoded)
     )
 
 
@@ -222,7 +222,7 @@ def encode_like(y: Any, target: Target, n_rows: int) -> NDArray[Any]:
             "partial_refit extends maps of one target; this one has several columns or an order: fit anew."
         )
     nothing = -1 if isinstance(target, ClassTarget) else np.nan
-    if y is None:
+    if y is None or not target.exists:
         return np.full((n_rows, *target.values.shape[1:]), nothing)
     values = check_target_length(y, n_rows)
     missing = missing_mask(values)

@@ -1,6 +1,6 @@
 """Embeddings shared by two spaces."""
 
-from prismap.transfer.agreement import agreement
+from prismap.transfer.matching import Matching
 from prismap.transfer.shared import SharedEmbedding
 
-__all__ = ["SharedEmbedding", "agreement"]
+__all__ = ["Matching", "SharedEmbedding"]

@@ -1,4 +1,4 @@
-"""How well two matched clouds agree, and whether two matches can be told apart."""
+"""How well two matched clouds agree, and whether two matches differ."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from sklearn.neighbors import NearestNeighbors
 DIFFERENT = 0.5
 #: Two matches are equally likely if their scores differ by less than so many standard errors of the difference.
 EQUAL = 1.0
-
-
 #: Neighbourhoods in which the mixture of two clouds is looked at, as a share of all rows.
 NEIGHBORHOOD = 0.1
 

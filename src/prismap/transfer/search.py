@@ -1,17 +1,24 @@
-"""The search for a match: many starts on a sample of the rows, the best few different ones on all of them."""
+"""The search for a match: many starts on a sample of the rows, the best few different ones on all of them.
+
+Matching without correspondences has many local optima: axes may be turned, mirrored or exchanged, and clusters may
+change places. A start is a set of first positions for target rows: axes turned, or a coupling of the two spaces by
+their own distances.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import combinations, permutations, product
 
 import numpy as np
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import cdist, squareform
+from scipy.stats import ortho_group
 
 from prismap._random import as_seed
 from prismap.embeddings import TSNE
 from prismap.transfer.agreement import DIFFERENT, displacement
-from prismap.transfer.families import AffineFamily, KernelFamily
-from prismap.transfer.matching import anneal, expect, kernel_block, maximise
-from prismap.transfer.starts import couplings, distortion, structure, turns
+from prismap.transfer.matching import AffineFamily, KernelFamily, anneal, expect, kernel_block, maximise
 
 #: Rows of either side in a trial, and rows whose distances are compared.
 TRIAL_ROWS, STRUCTURE_ROWS = 500, 300
@@ -21,6 +28,16 @@ N_FINALISTS = 3
 N_WIDTHS, STEPS, LAST_STEPS = 8, 5, 30
 #: Directions of the target that random frames of a linear start mix.
 FRAME_AXES = 10
+#: Entropy of a coupling from soft to sharp, without and with a start, in units of the mean distance squared.
+_FROM_NOTHING, _FROM_ANCHORS = np.geomspace(0.1, 0.001, 12), np.geomspace(0.02, 0.001, 8)
+_FROM_EXCHANGE, _SHARP = np.geomspace(0.02, 0.002, 3), np.geomspace(0.005, 0.001, 5)
+_COUPLING_STEPS, _SINKHORN_STEPS = 4, 30
+#: Rows that pin down a random start of a coupling.
+_N_ANCHORS = 4
+#: Clusters of the source, at most, that change partners, and the least share of the rows in one.
+_MOST_CLUSTERS, _SMALLEST_CLUSTER = 5, 0.05
+#: Couplings that put target rows less far apart than this, in units of the mean distance of source rows, count as one.
+_SAME = 0.1
 
 _TINY = np.finfo(float).tiny
 
@@ -101,15 +118,15 @@ class Search:
     def starts(self, first, n_init):
         """``(name, W)``: the target's own axes turned (`first` positions), couplings, and what is known for certain."""
         model = self.model
-        found = [("axes", self.place(rows, F)) for rows, F in first]
+        starts = [("axes", self.place(rows, F)) for rows, F in first]
         source = model.source[self.near_source]
         for _, T in couplings(*self.structures, n_init, self.rng):
-            found.append(("structure", self.place(self.near_target, T.T @ source / T.sum(axis=0)[:, None])))
+            starts.append(("structure", self.place(self.near_target, T.T @ source / T.sum(axis=0)[:, None])))
         if model.pairs is not None:
-            found.append(("pairs", self.place(model.pairs[:, 1], model.source[model.pairs[:, 0]])))
+            starts.append(("pairs", self.place(model.pairs[:, 1], model.source[model.pairs[:, 0]])))
         if model.codes is not None:
-            found.append(("labels", self.place(*class_means(model.source, model.codes, len(model.emission) - 1))))
-        return found
+            starts.append(("labels", self.place(*class_means(model.source, model.codes, len(model.emission) - 1))))
+        return starts
 
     def place(self, rows, positions):
         """Coefficients that put these target rows near these positions."""
@@ -137,7 +154,7 @@ def linear_family(Z, model, *, ridge, n_init, spread, rng):
 
 
 def kernel_family(Z, model, *, strength, n_landmarks, perplexity, n_init, spread, rng):
-    """The kernel family and its first positions: t-SNE of the landmarks, turned (kernel t-SNE, thesis 5.2.2)."""
+    """The kernel family and its first positions: t-SNE of the landmarks, turned (Schulz 2017, sec. 5.2.2)."""
     landmarks = sample(len(Z), n_landmarks, rng)
     q = model.source.shape[1]
     # Among fewer rows a row has fewer neighbours.
@@ -187,3 +204,137 @@ def class_means(positions, codes, n_classes):
     known = np.flatnonzero((target_codes < n_classes) & np.isin(target_codes, source_codes))
     means = [positions[source_codes == target_codes[j]].mean(axis=0) for j in known]
     return known, np.reshape(means, (-1, positions.shape[1]))
+
+
+# --- where a match starts ---------------------------------------------------------------------------------------------
+
+
+def turns(q, n_turns, rng):
+    """`n_turns` orthogonal matrices (q, q): signed permutations of the axes (8 in the plane) first, then chance.
+
+    >>> len(turns(2, 10, np.random.default_rng(0)))
+    10
+    """
+    matrices: list[np.ndarray] = []
+    for order in permutations(range(q)) if q <= 4 else ():
+        for signs in product((1.0, -1.0), repeat=q):
+            if len(matrices) < n_turns:
+                matrices.append(np.eye(q)[list(order)] * np.asarray(signs))
+    while len(matrices) < n_turns:
+        matrices.append(ortho_group.rvs(q, random_state=rng) if q > 1 else rng.choice([-1.0, 1.0], (1, 1)))
+    return matrices
+
+
+def structure(rows):
+    """Square roots of the Euclidean distances between rows, in units of their mean.
+
+    The root weighs near rows, on which two views of the same things agree best, more than far ones.
+    """
+    R = np.sqrt(cdist(rows, rows))
+    return R / max(R.mean(), _TINY)
+
+
+def couplings(C, D, n_starts, rng, most=6):
+    """The best few different couplings of structures C (n, n) and D (m, m): ``(distortion, coupling)``, best first.
+
+    One comes from no start at all, the others from far-apart rows of both spaces paired at random, and then from the
+    best by an exchange of two clusters. Two that preserve distances equally well may differ all the same, so it is not
+    the distortion that distinguishes them.
+    """
+    tried = [_lower(C, D, np.full((len(C), len(D)), 1.0 / (len(C) * len(D))), _FROM_NOTHING)]
+    for _ in range(n_starts - 1):
+        tried.append(_lower(C, D, _anchored(C, D, rng), _FROM_ANCHORS))
+    best = different_couplings(C, D, tried, 1)[0][1]
+    exchanged = different_couplings(C, D, exchanges(C, D, best), most)
+    # Sharp from the start, so that an exchange is not undone on the way down.
+    tried += [_lower(C, D, T, _SHARP) for _, T in exchanged]
+    return different_couplings(C, D, tried, most)
+
+
+def exchanges(C, D, T):
+    """Couplings like T, but with two clusters of the source changing partners, each lowered without undoing that.
+
+    Clusters are those of single and of Ward's linkage, at every number from 2 to 5, but none of very few rows; a target
+    row belongs where most of its partners are.
+    """
+    n, masks = len(C), {}
+    for method in ("single", "ward"):
+        tree = linkage(squareform(C, checks=False), method)
+        for n_clusters in range(2, min(_MOST_CLUSTERS, n) + 1):
+            label = fcluster(tree, n_clusters, "maxclust") - 1
+            member = np.eye(n_clusters)[label]
+            mine = (member.T @ T).argmax(axis=0)
+            large = np.flatnonzero(member.sum(axis=0) >= _SMALLEST_CLUSTER * n)
+            for a, b in combinations(large.tolist(), 2):
+                moved = np.where(mine == a, b, np.where(mine == b, a, mine))
+                allowed = (label[:, None] == moved) | ((label != a) & (label != b))[:, None] & (
+                    (moved != a) & (moved != b)
+                )
+                masks[allowed.tobytes()] = allowed
+    return [_lower(C, D, sinkhorn(1.0 - allowed, 0.05), _FROM_EXCHANGE, allowed) for allowed in masks.values()]
+
+
+def different_couplings(C, D, tried, most):
+    """``(distortion, coupling)`` of the best couplings that differ, at most so many, best first."""
+    ranked = sorted(((distortion(C, D, T), k) for k, T in enumerate(tried)))
+    kept: list[tuple[float, np.ndarray]] = []
+    for value, k in ranked:
+        if len(kept) < most and all(way(C, tried[k], T) > _SAME for _, T in kept):
+            kept.append((value, tried[k]))
+    return kept
+
+
+def way(C, S, T):
+    """How far two couplings put the target rows apart: the energy distance of their partners, mean over the rows.
+
+    sum_j s_j C t_j - (s_j C s_j + t_j C t_j) / 2 with columns s_j, t_j; C in units of its mean.
+    """
+    CS, CT = C @ S, C @ T
+    return S.shape[1] * float(np.vdot(S, CT) - (np.vdot(S, CS) + np.vdot(T, CT)) / 2)
+
+
+def _lower(C, D, T, entropies, allowed=None):
+    """Minimise sum (c_ik - d_jl)^2 t_ij t_kl over couplings T of two uniform distributions, entropy falling.
+
+    The Gromov-Wasserstein problem by projected mirror descent (Peyré, Cuturi & Solomon 2016): each step is an optimal
+    transport with the cost linearised at T. Time O(n m (n + m)) a step. Only pairs in the mask `allowed` are joined.
+    """
+    constant = np.square(C).mean(axis=1)[:, None] + np.square(D).mean(axis=1)
+    if allowed is not None:
+        constant = np.where(allowed, constant, constant + 1.0)
+    for entropy in entropies:
+        for _ in range(_COUPLING_STEPS):
+            T = sinkhorn(constant - 2 * C @ T @ D, entropy)
+    return T
+
+
+def _anchored(C, D, rng):
+    """A first coupling: rows are alike if they lie alike to far-apart rows, which are paired at random."""
+    a, b = _far_apart(C, rng), _far_apart(D, rng)
+    k = min(len(a), len(b))
+    a, b = a[:k], rng.permutation(b[:k])
+    return sinkhorn(cdist(C[:, a], D[:, b], "sqeuclidean") / k, 0.05)
+
+
+def _far_apart(D, rng):
+    chosen = [int(rng.integers(len(D)))]
+    while len(chosen) < min(_N_ANCHORS, len(D)):
+        chosen.append(int(D[chosen].min(axis=0).argmax()))
+    return chosen
+
+
+def sinkhorn(cost, entropy):
+    """The coupling of two uniform distributions of the form u_i exp(-cost_ij / entropy) v_j."""
+    n, m = cost.shape
+    K = np.maximum(np.exp((cost.min(axis=1, keepdims=True) - cost) / entropy), 1e-200)
+    v = np.ones(m)
+    for _ in range(_SINKHORN_STEPS):
+        u = 1.0 / (n * (K @ v))
+        v = 1.0 / (m * (K.T @ u))
+    return u[:, None] * K * v
+
+
+def distortion(C, D, T):
+    """Root mean squared c_ik - d_jl over pairs of pairs drawn from a coupling T: 0 if T preserves all distances."""
+    p, q = T.sum(axis=1), T.sum(axis=0)
+    return float(np.sqrt(max(p @ np.square(C) @ p + q @ np.square(D) @ q - 2 * np.vdot(C @ T @ D, T), 0.0)))

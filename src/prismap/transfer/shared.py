@@ -7,18 +7,23 @@ from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.base import BaseEstimator, clone
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils.validation import check_is_fitted
 
-from prismap._random import as_generator
+from prismap._affinities import lower_perplexity
+from prismap._params import Interval, StrOptions
+from prismap._random import as_generator, as_seed
 from prismap._threads import on_one_thread
 from prismap._validation import check_rows, check_target_length, encode_classes
+from prismap.embeddings import TSNE
 from prismap.exceptions import InputError, PrismapWarning
+from prismap.mappings import KernelMap
+from prismap.metrics import FisherMetric
 from prismap.transfer.agreement import DIFFERENT, EQUAL, agreement, standard_error
-from prismap.transfer.matching import Model, expect, responsibility_blocks
+from prismap.transfer.matching import Matching, Model, expect, responsibility_blocks
 from prismap.transfer.search import N_WIDTHS, STRUCTURE_ROWS, Search, kernel_family, linear_family, spread_of
-from prismap.transfer.source import embed_source
 
 #: Below this agreement, or above this distortion, a warning says that the clouds do not fit.
 POOR_AGREEMENT, POOR_DISTORTION = 0.4, 0.35
@@ -26,15 +31,17 @@ POOR_AGREEMENT, POOR_DISTORTION = 0.4, 0.35
 PAIRS_SHARE = 0.5
 #: Probability that a target row's class differs from its source partner's although both are known.
 WRONG_CLASS = 0.05
+#: Kernels, at most, of the map that places new source rows: its bandwidth is sought with systems of so many equations.
+MOST_LANDMARKS = 1_000
 
 
 class SharedEmbedding(BaseEstimator):
     """One embedding of two tables that have neither samples nor columns in common.
 
     The source is embedded first. The target follows by a projection f of its own, fitted so that both clouds look like
-    draws from one distribution. Gaussians around the f(z_j) explain the source and, with ``mutual``, Gaussians around
-    the source explain the f(z_j). Expectation maximisation fits them, with a width that falls step by step. A
-    classifier trained on the source then works on the target.
+    draws from one distribution. Gaussians around the f(z_j) explain the source, and Gaussians around the source explain
+    the f(z_j). Expectation maximisation fits them, with a width that falls step by step. A classifier trained on the
+    source then works on the target.
 
     Without known pairs a match can be wrong and look right, because clouds may be mirrored and clusters exchanged.
     Several starts are tried. They are judged by the likelihood and by how well the match preserves the distances within
@@ -51,13 +58,9 @@ class SharedEmbedding(BaseEstimator):
         Dimension of the embedding.
     n_init : int, default=12
         Number of starts of either kind: rotated axes, and couplings of the two tables by their distances.
-    sigma : (float, float), default=(0.5, 0.2)
-        Width of the Gaussians at the start and at the end, in units of the source's spread.
-    mutual : float, default=1.0
-        Weight of the target's likelihood beside the source's. 0 is the published criterion, which ignores where
-        superfluous target samples lie.
-    outliers : float, default=0.05
-        Share of samples that need no partner. Raise it when classes are missing on one side.
+    matching : Matching, default=None
+        What counts as a good match: the widths of the Gaussians, the weight of the target's likelihood, and the share
+        of samples that need no partner. None is ``Matching()``.
     regularization : float or "auto", default="auto"
         Ridge of the linear projection (auto: 0.001), or weight of the t-SNE cost of the kernel one (auto: 0.02).
     n_landmarks : int, default=200
@@ -90,7 +93,6 @@ class SharedEmbedding(BaseEstimator):
 
     See Also
     --------
-    prismap.transfer.agreement : How mixed two clouds of positions are.
     prismap.inspection.TransferDisplay : A picture of both tables.
 
     Notes
@@ -117,9 +119,7 @@ class SharedEmbedding(BaseEstimator):
         "source": [StrOptions({"auto", "pca", "lda", "tsne", "fisher"}), "array-like", object],
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "sigma": [tuple, list],
-        "mutual": [Interval(Real, 0, None, closed="left")],
-        "outliers": [Interval(Real, 0, 1, closed="neither")],
+        "matching": [Matching, None],
         "regularization": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "n_landmarks": [Interval(Integral, 2, None, closed="left")],
         "perplexity": [Interval(Real, 1, None, closed="left")],
@@ -127,16 +127,14 @@ class SharedEmbedding(BaseEstimator):
     }
 
     def __init__(
-        self, kind="linear", *, source="auto", n_components=2, n_init=12, sigma=(0.5, 0.2), mutual=1.0, outliers=0.05,
-        regularization="auto", n_landmarks=200, perplexity=30, random_state=None,
+        self, kind="linear", *, source="auto", n_components=2, n_init=12, matching=None, regularization="auto",
+        n_landmarks=200, perplexity=30, random_state=None,
     ):  # fmt: skip
         self.kind = kind
         self.source = source
         self.n_components = n_components
         self.n_init = n_init
-        self.sigma = sigma
-        self.mutual = mutual
-        self.outliers = outliers
+        self.matching = matching
         self.regularization = regularization
         self.n_landmarks = n_landmarks
         self.perplexity = perplexity
@@ -155,7 +153,9 @@ class SharedEmbedding(BaseEstimator):
             all source rows.
         y_target : (m,) labels of some target rows (None, NaN or -1: unknown); soft as well.
         """
-        self._check_parameters()
+        self._validate_params()
+        matching = Matching() if self.matching is None else self.matching
+        matching.check()
         rng = as_generator(self.random_state)
         X = np.asarray(check_rows(self, X, reset=True, min_rows=3), dtype=np.float64)
         Z = self._check_target(Z, reset=True)
@@ -169,18 +169,11 @@ class SharedEmbedding(BaseEstimator):
         self.source_positions_, spread = Y, spread_of(Y)
         if not spread > 0:
             raise InputError("source: all positions are equal, so there is nothing to match a target to.")
-        self.sigma_ = float(self.sigma[1] * spread)
-        self.model_ = self._model(Y, y, pairs, y_target, len(Z))
+        self.sigma_ = float(matching.sigma[1] * spread)
+        self.model_ = match_model(matching, Y, y, pairs, y_target, len(Z))
         self.family_, first = self._family(Z, spread, rng)
-        search = Search(
-            X,
-            Z,
-            self.model_,
-            self.family_,
-            sigmas=spread * np.geomspace(self.sigma[0], self.sigma[1], N_WIDTHS),
-            spread=spread,
-            rng=rng,
-        )
+        sigmas = spread * np.geomspace(matching.sigma[0], matching.sigma[1], N_WIDTHS)
+        search = Search(X, Z, self.model_, self.family_, sigmas=sigmas, spread=spread, rng=rng)
         self.starts_ = search.run(search.starts(first, self.n_init))
         self._keep(self.starts_[0])
         return self
@@ -211,8 +204,9 @@ class SharedEmbedding(BaseEstimator):
     def _is_rival(self, best, other):
         """Whether another match is different and, within the noise of the rows, as good."""
         q = best.positions.shape[1]
-        steps = [expect(self.model_, one.positions, one.theta, self.sigma_) for one in (best, other)]
-        gains = (steps[0].source_log - steps[1].source_log, self.mutual * (steps[0].target_log - steps[1].target_log))
+        first, second = (expect(self.model_, one.positions, one.theta, self.sigma_) for one in (best, other))
+        target_gain = self.model_.mutual * (first.target_log - second.target_log)
+        gains = (first.source_log - second.source_log, target_gain)
         noise = standard_error(gains, q, min(len(gains[0]), len(gains[1]), STRUCTURE_ROWS))
         return other.displacement > DIFFERENT and best.score - other.score < EQUAL * noise
 
@@ -234,22 +228,13 @@ class SharedEmbedding(BaseEstimator):
         theta = self.mixing_weights_ if Z is None else np.full(len(F), 1.0 / len(F))
         model = replace(self.model_, source=self.transform_source(X), pairs=None, codes=None)
         step = expect(model, F, theta, self.sigma_)
-        return float(step.source_log.mean() + self.mutual * step.target_log.mean())
+        return float(step.source_log.mean() + self.model_.mutual * step.target_log.mean())
 
     def responsibilities(self):
         """``(rows, gamma)`` block by block over the source rows: gamma[i, j] is the probability that target row j is
         the partner of source row i; a row sums to one less the probability of having none (eq. 5.4)."""
         check_is_fitted(self, "coefficients_")
         return responsibility_blocks(self.model_, self.target_positions_, self.mixing_weights_, self.sigma_)
-
-    def _check_parameters(self):
-        self._validate_params()
-        try:
-            wide, narrow = (float(value) for value in self.sigma)
-        except (TypeError, ValueError):
-            raise InputError(f"sigma must be two numbers, the first and the last width; got {self.sigma!r}.") from None
-        if not 0 < narrow <= wide:
-            raise InputError(f"sigma must fall and stay above 0: (first, last) with first >= last; got {self.sigma!r}.")
 
     def _check_target(self, Z, *, reset):
         if Z is None:
@@ -263,17 +248,6 @@ class SharedEmbedding(BaseEstimator):
         if reset and not np.ptp(Z, axis=0).any():
             raise InputError("Z_target: all rows are equal, so there is nothing to place.")
         return Z
-
-    def _model(self, Y, y, pairs, y_target, n_target):
-        volume = float(np.log(1.2 * np.ptp(Y, axis=0) + 1e-9).sum())
-        model = Model(Y, self.outliers, volume, self.mutual)
-        if pairs is not None:
-            pairs = check_pairs(pairs, len(Y), n_target)
-            model = replace(model, pairs=pairs, pair_weight=PAIRS_SHARE * len(Y) / len(pairs))
-        if y_target is not None:
-            codes, emission = known_classes(y, y_target, len(Y), n_target)
-            model = replace(model, codes=codes, emission=emission)
-        return model
 
     def _family(self, Z, spread, rng):
         common = {"n_init": self.n_init, "spread": spread, "rng": rng}
@@ -295,6 +269,19 @@ class SharedEmbedding(BaseEstimator):
 
 class TargetRows(BaseEstimator):
     """Remembers the columns of the target, as scikit-learn does for the source on the estimator itself."""
+
+
+def match_model(matching, Y, y, pairs, y_target, n_target):
+    """The model of source positions Y, with what is known of pairs and classes."""
+    volume = float(np.log(1.2 * np.ptp(Y, axis=0) + 1e-9).sum())
+    model = Model(Y, matching.outliers, volume, matching.mutual)
+    if pairs is not None:
+        pairs = check_pairs(pairs, len(Y), n_target)
+        model = replace(model, pairs=pairs, pair_weight=PAIRS_SHARE * len(Y) / len(pairs))
+    if y_target is not None:
+        codes, emission = known_classes(y, y_target, len(Y), n_target)
+        model = replace(model, codes=codes, emission=emission)
+    return model
 
 
 def _is(value, word):
@@ -324,3 +311,66 @@ def known_classes(y, y_target, n_source, n_target):
     emission[:c, :c] = WRONG_CLASS / (c - 1)
     emission[np.arange(c), np.arange(c)] = 1 - WRONG_CLASS
     return (codes[:n_source], codes[n_source:]), emission
+
+
+# --- positions of the source ------------------------------------------------------------------------------------------
+
+
+def embed_source(source, X, y, *, n_components, perplexity, rng):
+    """``(positions, map)`` of the source rows X; the map has ``transform`` for new rows.
+
+    Where the embedding has none of its own (t-SNE, given positions), a `KernelMap` learns it from the positions.
+    """
+    if not isinstance(source, str):
+        return _given_positions(source, X, rng) if not hasattr(source, "fit") else _given_estimator(source, X, y, rng)
+    if source in ("lda", "fisher") and y is None:
+        raise InputError(f"source={source!r} needs the labels of the source: fit(X_source, Z_target, y_source).")
+    if source in ("pca", "lda"):
+        return _linear(source, X, y, n_components, rng)
+    metric = "euclidean"
+    if source == "fisher":
+        metric = FisherMetric(perplexity=lower_perplexity(perplexity, len(X)), random_state=as_seed(rng))
+    embedding = TSNE(n_components, perplexity=perplexity, metric=metric, random_state=as_seed(rng))
+    Y = embedding.fit_transform(X, y)
+    return Y, _learnt_map(X, Y, rng, embedding.metric_ if source == "fisher" else "euclidean")
+
+
+def _linear(source, X, y, n_components, rng):
+    most = min(X.shape[1], len(X) - 1)
+    if source == "lda":
+        classes, codes = encode_classes(y, len(X))
+        labelled, y = X[codes >= 0], codes[codes >= 0]
+        most = min(X.shape[1], len(classes) - 1)
+    if n_components > most:
+        raise InputError(
+            f"n_components={n_components} is more than source={source!r} can give here ({most}); lower it."
+        )
+    if source == "lda":
+        model = LinearDiscriminantAnalysis(n_components=n_components).fit(labelled, y)
+    else:
+        model = PCA(n_components, random_state=as_seed(rng)).fit(X)
+    return np.asarray(model.transform(X), dtype=np.float64), model
+
+
+def _given_positions(source, X, rng):
+    Y = np.asarray(source, dtype=np.float64)
+    if Y.ndim != 2 or len(Y) != len(X) or not np.isfinite(Y).all():
+        raise InputError(
+            f"source, if an array, must hold one finite position per source row, shape ({len(X)}, n_components); got "
+            f"shape {Y.shape}."
+        )
+    return Y, _learnt_map(X, Y, rng)
+
+
+def _given_estimator(source, X, y, rng):
+    model = clone(source)
+    if hasattr(model, "transform"):
+        model.fit(X, y)
+        return np.asarray(model.transform(X), dtype=np.float64), model
+    Y = np.asarray(model.fit_transform(X, y), dtype=np.float64)
+    return Y, _learnt_map(X, Y, rng)
+
+
+def _learnt_map(X, Y, rng, metric="euclidean"):
+    n_landmarks = MOST_LANDMARKS if len(X) > MOST_LANDMARKS else None
+    return KernelMap(metric=metric, n_landmarks=n_landmarks, random_state=as_seed(rng)).fit(X, Y)

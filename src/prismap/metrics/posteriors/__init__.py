@@ -20,16 +20,14 @@
 
 from prismap.metrics.posteriors.base import Context, Posterior
 from prismap.metrics.posteriors.choice import POSTERIORS, Best, PredictedLabels, posterior_of
-from prismap.metrics.posteriors.excess import LocalParzen
+from prismap.metrics.posteriors.gaussian_process import GaussianProcess
 from prismap.metrics.posteriors.gradients import FunctionModel
-from prismap.metrics.posteriors.joint import SeveralTargets
+from prismap.metrics.posteriors.local_parzen import LocalParzen
 from prismap.metrics.posteriors.machine import LeastSquaresMachine
-from prismap.metrics.posteriors.model import ClassModel, RealModel
-from prismap.metrics.posteriors.model_segments import SegmentModel
-from prismap.metrics.posteriors.model_tangents import TangentModel
+from prismap.metrics.posteriors.model import ClassModel, RealModel, SegmentModel, TangentModel
 from prismap.metrics.posteriors.parzen import Parzen
-from prismap.metrics.posteriors.process import GaussianProcess
 from prismap.metrics.posteriors.row_process import RowProcess
+from prismap.metrics.posteriors.several_targets import SeveralTargets
 from prismap.metrics.posteriors.trees import Trees
 
 __all__ = [

@@ -17,8 +17,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from prismap.exceptions import InputError
+from prismap.metrics.anchors import FisherAnchors
+from prismap.metrics.base import Anchors
 from prismap.metrics.geometry import DataMetric, FittedIndex
 from prismap.metrics.segments import SegmentRule, enough_segments, sample_pairs
+from prismap.target import ClassTarget, Target
 
 #: Support rows where no number is given: enough for a good posterior, few enough for many rows.
 MOST_SUPPORT = 4000
@@ -31,9 +34,7 @@ class Context:
     Attributes
     ----------
     data : the metric of the data's own distances, fitted.
-    target : "class" or "real".
-    values : class codes (-1: unlabelled) or (n, targets) numbers.
-    classes : the classes.
+    target : the `Target` of the fitted rows, without classes that none of them has.
     support : indices of the rows that carry the posterior.
     folds : fold of each row, -1 where it leaves out nothing.
     bandwidth, perplexity : width of the kernels, and the number of neighbours that it came from.
@@ -45,9 +46,7 @@ class Context:
     """
 
     data: DataMetric
-    target: str
-    values: np.ndarray
-    classes: np.ndarray
+    target: Target
     support: np.ndarray
     folds: np.ndarray
     bandwidth: float
@@ -58,6 +57,21 @@ class Context:
     supervision: float
     cross_fit: bool
     rng: Any
+
+    @property
+    def n_classes(self):
+        """Number of classes."""
+        return len(self.target.classes)
+
+    @property
+    def codes(self):
+        """Classes of the fitted rows, (n,); -1 where a row has none."""
+        return self.target.values
+
+    @property
+    def numbers(self):
+        """Quantities of the fitted rows, (n, targets); NaN where a row has none."""
+        return self.target.values.reshape(len(self.target), -1)
 
     @property
     def support_folds(self):
@@ -92,7 +106,7 @@ class Context:
         return SegmentRule(n_segments=1)
 
     def rule_along(self):
-        """The rule that parameters or a file name; None where it is still to be found."""
+        """The rule that parameters or a file name; None where a sample of pairs has to show it."""
         tangent, left = self.path.startswith("tangent"), self.path == "tangent-left"
         if self.n_segments != "auto" or tangent:
             n_segments = 2 if self.n_segments == "auto" else self.n_segments
@@ -112,8 +126,10 @@ class Posterior(BaseEstimator, ABC):
 
     #: Its name in words and files, the targets it can be asked about, and whether it is known at the rows only.
     name: str = ""
-    targets: tuple[str, ...] = ("class",)
+    targets: tuple[type[Target], ...] = (ClassTarget,)
     at_rows = False
+    #: What measures new rows against anchors.
+    anchors: type[Anchors] = FisherAnchors
     #: Folds that the support is cut into; 0 where the rows are not cross-fitted.
     n_folds = 10
     n_support: int | None = None
@@ -127,9 +143,13 @@ class Posterior(BaseEstimator, ABC):
         """Whether segments are measured alike whatever the share of the target in the metric."""
         return self.at_rows
 
-    def most_support(self, n_rows, target):
-        """Support rows where no number is given."""
+    def most_support(self, target):
+        """Support rows of a target where no number is given."""
         return MOST_SUPPORT
+
+    def own_bandwidth(self, data, support):
+        """The width of kernels that the user asks this posterior for; None leaves it to the perplexity."""
+        return None
 
     @abstractmethod
     def fit(self, context):

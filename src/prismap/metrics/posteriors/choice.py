@@ -9,18 +9,24 @@ from sklearn.base import clone
 from prismap._validation import is_fitted
 from prismap.exceptions import InputError
 from prismap.metrics.posteriors.base import Posterior
-from prismap.metrics.posteriors.entry_model import on_entries
+from prismap.metrics.posteriors.gaussian_process import GaussianProcess
 from prismap.metrics.posteriors.gradients import check_gradient
-from prismap.metrics.posteriors.lssvm import log_loss
 from prismap.metrics.posteriors.machine import LeastSquaresMachine
-from prismap.metrics.posteriors.model import ClassModel, RealModel
-from prismap.metrics.posteriors.model_segments import SegmentModel
-from prismap.metrics.posteriors.model_tangents import TangentModel
-from prismap.metrics.posteriors.models import check_model, is_model, model_name, model_words, predicted_target
+from prismap.metrics.posteriors.model import ClassModel, RealModel, SegmentModel, TangentModel
+from prismap.metrics.posteriors.models import (
+    check_model,
+    is_model,
+    model_name,
+    model_words,
+    on_entries,
+    predicted_target,
+)
 from prismap.metrics.posteriors.parzen import Parzen
-from prismap.metrics.posteriors.process import GaussianProcess
 from prismap.metrics.posteriors.row_process import RowProcess
+from prismap.metrics.posteriors.rowwise import log_loss
+from prismap.metrics.posteriors.several_targets import posterior_of_several
 from prismap.metrics.posteriors.trees import Trees
+from prismap.target import ClassTarget, RealTarget, SeveralTarget, Target
 
 
 class Choice(Posterior):
@@ -49,7 +55,7 @@ class Best(Choice):
         tangent = context.path.startswith("tangent")
         if tangent or context.n_segments not in ("auto", 1) or context.supervision == 1:
             return Parzen().fit(context)
-        support, codes = context.support, context.values
+        support, codes = context.support, context.codes
         if len(support) < 3 and context.cross_fit:  # a pair of folds leaves kernels nothing to judge it by
             return LeastSquaresMachine().fit(context)
         machine, parzen = LeastSquaresMachine().fit(context), Parzen().fit(context)
@@ -85,29 +91,33 @@ class PredictedLabels(Choice):
     (150, 150)
     """
 
-    targets = ("class", "real")
+    targets = (ClassTarget, RealTarget)
 
     def __init__(self, model):
         self.model = model
 
-    def most_support(self, n_rows, target):
+    def most_support(self, target):
         """As many as the posterior that the predictions go through."""
-        return (GaussianProcess() if target == "real" else Parzen()).most_support(n_rows, target)
+        return along_segments(target).most_support(target)
 
     def fit(self, context):
         """The usual posterior of what the model predicts."""
         predicted, folded = predicted_target(context, on_entries(self.model, context.data))
-        posterior = GaussianProcess() if context.target == "real" else Parzen()
-        fitted = posterior.fit(replace(context, values=predicted))
+        fitted = along_segments(context.target).fit(replace(context, target=context.target.with_values(predicted)))
         fitted.judged = f"on what {model_name(self.model)} predicts ({model_words(context, folded)})"
         return fitted
 
 
 #: Posteriors by the kind of target and their name.
-POSTERIORS: dict[str, dict[str, type[Posterior]]] = {
-    "class": {"auto": Best, "parzen": Parzen, "lssvm": LeastSquaresMachine, "trees": Trees},
-    "real": {"auto": RowProcess, "gp": GaussianProcess},
+POSTERIORS: dict[type[Target], dict[str, type[Posterior]]] = {
+    ClassTarget: {"auto": Best, "parzen": Parzen, "lssvm": LeastSquaresMachine, "trees": Trees},
+    RealTarget: {"auto": RowProcess, "gp": GaussianProcess},
 }
+
+
+def along_segments(target):
+    """The usual posterior of a target along whole segments, unfitted."""
+    return GaussianProcess() if isinstance(target, RealTarget) else Parzen()
 
 
 def posterior_of(given, target, *, n_segments, path, data, supervision=1.0):
@@ -115,22 +125,26 @@ def posterior_of(given, target, *, n_segments, path, data, supervision=1.0):
 
     Of a real target "auto" is known at the rows, unless segments are to be looked into, as with `Best`.
     """
+    if isinstance(target, SeveralTarget):
+        return posterior_of_several(given)
+    real = isinstance(target, RealTarget)
     along = path.startswith("tangent") or n_segments not in ("auto", 1) or supervision == 1
-    if isinstance(given, str) and given == "auto" and target == "real" and along:
+    if isinstance(given, str) and given == "auto" and real and along:
         given = "gp"
-    if isinstance(given, str) or (isinstance(given, Posterior) and target not in given.targets):
-        if isinstance(given, str) and given in POSTERIORS[target]:
-            return POSTERIORS[target][given]()
-        wrong, way = ("classes", "target='class'") if target == "real" else ("a real target", "target='real'")
-        found = "y is a real target" if target == "real" else "y holds classes"
-        names = " or ".join(repr(name) for name in POSTERIORS[target])
-        raise InputError(f"posterior={given!r} is for {wrong} and {found}; use {names}, or set {way}.")
+    if isinstance(given, str) or (isinstance(given, Posterior) and not isinstance(target, given.targets)):
+        named = POSTERIORS[type(target)]
+        if isinstance(given, str) and given in named:
+            return named[given]()
+        wrong, way = ("classes", "target='class'") if real else ("a real target", "target='real'")
+        actual = "y is a real target" if real else "y holds classes"
+        names = " or ".join(repr(name) for name in named)
+        raise InputError(f"posterior={given!r} is for {wrong} and {actual}; use {names}, or set {way}.")
     if not is_model(given):
         return clone(given) if not hasattr(given, "model") else given
-    check_model(given, classes=target == "class")
+    check_model(given, classes=not real)
     given = on_entries(given, data)
     if path.startswith("tangent"):
-        if target == "real":
+        if real:
             raise InputError("a regressor as posterior has no tangent form: path must be 'chord' or 'graph'.")
         check_gradient(given, f"path={path!r}")
         return TangentModel(given)
@@ -141,7 +155,7 @@ def posterior_of(given, target, *, n_segments, path, data, supervision=1.0):
                 f"must be 1 or 'auto'; got {n_segments!r}."
             )
         return SegmentModel(given)
-    return ClassModel(given) if target == "class" else RealModel(given)
+    return RealModel(given) if real else ClassModel(given)
 
 
 def is_cross_fitted(posterior):

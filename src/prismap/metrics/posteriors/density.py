@@ -2,12 +2,12 @@
 
 For ``x(a) = (1-a) x + a x'`` the identity ``||x(a) - x_l||^2 = (1-a) q_l(x) + a q_l(x') - a(1-a) ||x-x'||^2`` holds,
 and its last term is the same for every support row l, so it cancels in all ratios. The kernel weights along the segment
-are therefore a product of one factor an endpoint,
+are therefore a product of one factor per endpoint,
 
     w_l(a) ~ exp(-(1-a) q_l(x) / 2 sigma^2) * exp(-a q_l(x') / 2 sigma^2),
 
-and the class masses ``W_c(a) = sum_{l in class c} w_l(a)`` of all pairs of two blocks of rows are one matrix product a
-class and node. At a = 0 and a = 1 they depend on one row alone and need no product at all.
+and the class masses ``W_c(a) = sum_{l in class c} w_l(a)`` of all pairs of two blocks of rows are one matrix product
+per class and node. At a = 0 and a = 1 they depend on one row alone and need no product at all.
 
 Cross-fitting: every support row lies in a fold, and a pair of rows from folds g and h only sees the support outside g
 and h. Rows that are not support lie in no fold (-1) and exclude nothing.
@@ -26,10 +26,6 @@ from prismap.metrics.segments import arc, between_class_deviation, join, root_ma
 
 #: Below this a sum of products of two factors may have lost terms to underflow, and its pairs are done again.
 SMALLEST_MASS = {np.dtype(np.float32): 1e-30, np.dtype(np.float64): 1e-290}
-#: Bytes of the factors of a block.
-CHUNK_BYTES = 2**27
-#: A tile in which more than this share of the pairs underflows in float32 is done again in float64 as a whole.
-WHOLE_TILE_SHARE = 0.02
 
 
 @dataclass(frozen=True)
@@ -93,8 +89,8 @@ class ParzenDensity:
         return [1 / self.rule.n_segments] if self.rule.n_segments > 1 else []
 
     def chunk_rows(self):
-        """Rows of a block at most: the factors of all nodes are at hand for both of its sides."""
-        return max(64, CHUNK_BYTES // (16 * len(self.order) * max(1, len(self.rule.nodes()))))
+        """Rows of a block at most: the factors of all nodes, 128 MB, are at hand for both of its sides."""
+        return max(64, 2**27 // (16 * len(self.order) * max(1, len(self.rule.nodes()))))
 
     def rows(self, Q, fold=None):
         """State of rows from their squared profiles against the support (in the order it was given in)."""
@@ -205,7 +201,8 @@ class ParzenBlock:
     def _masses(self, t, a, b):
         """Class masses W (C, n_a, n_b) at node t and their sums; only their ratios have a meaning.
 
-        Pairs whose masses underflow are redone: a whole tile in float64 if there are many, single pairs in log space.
+        Pairs whose masses underflow are redone: a whole tile in float64 if they are more than 2 %, single pairs in log
+        space.
         """
         W = class_products(self.factors_a[t][a], self.factors_b[t][b], self.starts)
         total = W.sum(axis=0)
@@ -213,7 +210,7 @@ class ParzenBlock:
             return W, total
         lost = total < SMALLEST_MASS[W.dtype]
         node, (A, B) = self.nodes[t], self._exponents(a, b)
-        if W.dtype == np.float32 and lost.mean() > WHOLE_TILE_SHARE:
+        if W.dtype == np.float32 and lost.mean() > 0.02:
             wide = class_products(
                 np.exp((1 - node) * A.astype(np.float64)), np.exp(node * B.astype(np.float64)), self.starts
             )
@@ -228,7 +225,7 @@ class ParzenBlock:
     def _masses_and_moments(self, t, a, b):
         """Class masses and first moments ``M_c = sum_l w_l u_l`` of ``u_l = (q_l(x') - q_l(x)) / 2 sigma^2``.
 
-        In exponents u is A - B, up to a constant of the pair that the between-class variance does not feel.
+        In exponents u is A - B, up to a constant of the pair that does not change the between-class variance.
         """
         FA, FB, (A, B) = self.factors_a[t][a], self.factors_b[t][b], self._exponents(a, b)
         W = class_products(FA, FB, self.starts)
@@ -248,10 +245,10 @@ def arc_between(root, other):
 
 def powers(base, most):
     """The powers 1 to `most` of an array."""
-    found = [base]
-    while len(found) < most:
-        found.append(found[-1] * base)
-    return found
+    products = [base]
+    while len(products) < most:
+        products.append(products[-1] * base)
+    return products
 
 
 def gather(columns, ranges):
@@ -269,7 +266,7 @@ def pair_chunks(mask, n_columns):
 
 
 def class_products(FA, FB, starts):
-    """``sum_{l in class c} FA[i, l] FB[j, l]`` as (C, n_A, n_B): one matrix product a class."""
+    """``sum_{l in class c} FA[i, l] FB[j, l]`` as (C, n_A, n_B): one matrix product per class."""
     W = np.empty((len(starts) - 1, len(FA), len(FB)), dtype=FA.dtype)
     for c, (start, stop) in enumerate(pairwise(starts)):
         np.matmul(FA[:, start:stop], FB[:, start:stop].T, out=W[c])

@@ -1,4 +1,4 @@
-"""Hyper-parameters of a Gaussian process by the marginal likelihood, with as much of a kernel as the data ask for.
+"""Hyper-parameters of Gaussian processes by the marginal likelihood, with as much of a kernel as the data ask for.
 
 All kernels are functions of squared distances q between rows whose columns are scaled:
 
@@ -12,30 +12,124 @@ support rows may have far from the middle of all.) This part needs no coordinate
 
 means over the support, so matrices of similarities and dissimilarities are served alike. A richer kernel is taken
 where its likelihood is better by more than half the logarithm of the rows for each further number (Schwarz 1978).
+
+A few extreme values of the target y must not spoil the process. What is known of y is as much as is known of any
+increasing function of y, and Fisher-Rao distances are the same for both. So the process may be one of ``g(y)`` (a
+warped Gaussian process: Snelson, Rasmussen and Ghahramani 2004) and the marginal likelihoods of several g can be
+compared, once each has the term ``sum log g'(y)``. Here g is the identity or a shifted logarithm ``log(u + c)`` of
+``u = (y - least) / spread``, or of the mirrored target where the long tail is the lower one. After that, values beyond
+`REACH` spreads of the median are drawn in to there (Huber 1981, winsorised).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, eigh
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 
 from prismap._threads import on_one_thread
-from prismap.metrics.posteriors.warp import candidate_warps
 
-#: Rows that the hyper-parameters are found on: no silent O(n^3).
+# --- warps ------------------------------------------------------------------------------------------------------------
+
+#: Spreads from the median that a value may lie away: about four standard deviations of a Gaussian.
+REACH = 4.5
+
+
+@dataclass(frozen=True)
+class Warp:
+    """An increasing function of a target.
+
+    Attributes
+    ----------
+    shift : c in ``log(u + c)``; 0 for the identity.
+    sign : -1 where the lower tail is the long one, and the mirrored target has the logarithm.
+    least, spread : what u is counted from, and in; of the mirrored target where it is mirrored.
+    low, high : where values of g are drawn in to.
+    """
+
+    shift: float = 0.0
+    sign: float = 1.0
+    least: float = 0.0
+    spread: float = 1.0
+    low: float = -np.inf
+    high: float = np.inf
+
+    @property
+    def is_logarithm(self):
+        """Whether it is more than a straight line."""
+        return self.shift > 0
+
+    def bare(self, y):
+        """``g(y)`` before values are drawn in."""
+        y = np.asarray(y, dtype=np.float64)
+        if not self.is_logarithm:
+            return y.copy()
+        return self.sign * np.log(np.maximum((self.sign * y - self.least) / self.spread, 0) + self.shift)
+
+    def __call__(self, y):
+        """``g(y)``; missing values stay missing."""
+        return np.clip(self.bare(y), self.low, self.high)
+
+    def log_slope(self, y):
+        """``log g'(y)`` of each value; a value that is drawn in is charged as in a tail that falls with its square."""
+        g = self.bare(y)
+        slope = np.zeros(len(g)) if not self.is_logarithm else -self.sign * g - np.log(self.spread)
+        middle, reach = (self.low + self.high) / 2, (self.high - self.low) / 2
+        return slope - 2 * np.log(np.maximum(np.abs(g - middle) / reach, 1)) if np.isfinite(reach) else slope
+
+    def moments(self, mean, variance):
+        """Mean and variance of y where those of ``g(y)``, a Gaussian, are given."""
+        if not self.is_logarithm:
+            return mean, variance
+        # Of a logarithm that is nearly unknown, mean and variance of y would not be numbers.
+        half = np.minimum(variance, 50.0) / 2
+        grown = self.spread * np.exp(np.minimum(self.sign * mean + half, 600.0))
+        return self.sign * (grown - self.spread * self.shift + self.least), grown**2 * np.expm1(2 * half)
+
+    def array(self):
+        """As numbers, for a file."""
+        return np.array(astuple(self))
+
+
+def spread_of(values):
+    """Standard deviation after a twentieth of the values at either end is drawn in; of all where that leaves none."""
+    low, high = np.quantile(values, 0.05, method="higher"), np.quantile(values, 1 - 0.05, method="lower")
+    inner = np.clip(values, low, high).std()
+    return float(inner if inner > 0 else values.std()) or 1.0
+
+
+def bounded(warp, y):
+    """The warp with its bounds from known values y."""
+    g = warp.bare(y)
+    middle, reach = float(np.median(g)), REACH * spread_of(g)
+    return Warp(warp.shift, warp.sign, warp.least, warp.spread, middle - reach, middle + reach)
+
+
+def candidate_warps(y, shifts=(0.01, 0.1, 1.0)):
+    """The identity, and logarithms for a long upper or lower tail, from known values y.
+
+    The shifts of the logarithm are in spreads. None is below the step from the least value to the next: many rows with
+    the least value, such as counts of none, would lie far from all others.
+    """
+    spread, warps = spread_of(y), [Warp()]
+    for sign in (1.0, -1.0):
+        levels = np.unique(sign * y)[:2]
+        step = float(levels[-1] - levels[0]) / spread
+        tried = sorted({max(shift, step) for shift in shifts if step <= shifts[-1]})
+        warps += [Warp(shift, sign, float(levels[0]), spread) for shift in tried]
+    return [bounded(warp, y) for warp in warps]
+
+
+# --- kernels ----------------------------------------------------------------------------------------------------------
+
+
+#: Rows that the hyper-parameters are estimated on, since time grows with their cube.
 EVIDENCE_ROWS = 400
-#: Noise, as a share of the signal: below the first a few rows would bend the process through themselves.
-LEAST_NOISE, MOST_NOISE = 1e-4, 1e3
-#: Columns that may have a scale each: no more than this, and so many rows for each.
-MOST_SCALES, ROWS_PER_SCALE = 60, 5
-#: Steps of the search for the scales.
-SEARCH_STEPS = 40
-#: Widths of the first look, as powers of four about the mean squared distance.
-FIRST_LOOK = np.log(4.0) * np.arange(-4, 5)
+#: Noise at least, as a share of the signal: with less, a few rows would bend the process through themselves.
+LEAST_NOISE = 1e-4
 
 
 @dataclass(frozen=True)
@@ -77,28 +171,35 @@ def inner_products(Q, means):
     return (Q.mean(axis=1, keepdims=True) + means - Q) / 2
 
 
+def evidence_rows(n_rows, rng):
+    """Sorted numbers of the rows that hyper-parameters are estimated on."""
+    rows = np.arange(n_rows)
+    return rows if n_rows <= EVIDENCE_ROWS else np.sort(rng.choice(rows, EVIDENCE_ROWS, replace=False))
+
+
 @on_one_thread
 def find_kernel(Q, y, X=None):
     """(warp, kernel) of the largest evidence, from squared distances Q (n, n), targets y and, of vectors, the rows X.
 
-    First warp, width and noise of a kernel with one scale; then, from there, a linear part and a scale per column.
+    First warp, width and noise of a kernel with one scale; then, from there, a linear part and, of at most 60 columns
+    and with five rows for each, a scale per column.
     """
     warps = candidate_warps(y)
     warp, start = smooth_kernel(Q, y, warps)
     g = warp(y)
     g = g - g.mean()
-    found = [(search(start, Q, None, g, linear=linear)) for linear in (False, True)]
-    if X is not None and 1 < X.shape[1] <= min(MOST_SCALES, len(y) // ROWS_PER_SCALE):
-        best = min(found, key=lambda one: one[0])[1]
-        found.append(search(best, Q, X, g, linear=best.linear > 0))
-    return warp, min(found, key=lambda one: one[0])[1]
+    kernels = [(search(start, Q, None, g, linear=linear)) for linear in (False, True)]
+    if X is not None and 1 < X.shape[1] <= min(60, len(y) // 5):
+        best = min(kernels, key=lambda one: one[0])[1]
+        kernels.append(search(best, Q, X, g, linear=best.linear > 0))
+    return warp, min(kernels, key=lambda one: one[0])[1]
 
 
 def smooth_kernel(Q, y, warps):
     """The warp, and the kernel with one scale and no linear part, of the largest marginal likelihood.
 
     For one width, an eigendecomposition of ``exp(-beta Q)`` gives the likelihood of every warp and share of noise, and
-    the best signal in closed form.
+    the best signal in closed form. The widths are powers of four about the mean squared distance.
     """
     G = np.stack([warp(y) for warp in warps])
     G -= G.mean(axis=1, keepdims=True)
@@ -106,7 +207,7 @@ def smooth_kernel(Q, y, warps):
     slopes = np.array([warp.log_slope(y).sum() - charge * warp.is_logarithm for warp in warps])
     mean = float(Q.mean()) or 1.0
     best: Any = (np.inf,)
-    for step in FIRST_LOOK:
+    for step in np.log(4.0) * np.arange(-4, 5):
         beta = np.exp(step) / mean
         values, vectors = eigh(np.exp(-beta * Q), check_finite=False)
         for k, z in enumerate((G @ vectors) ** 2):
@@ -121,7 +222,7 @@ def best_noise(values, z):
 
     The best signal for a share h of noise is ``mean(z / (l + h))``.
     """
-    shares = np.geomspace(LEAST_NOISE, MOST_NOISE, 29)
+    shares = np.geomspace(LEAST_NOISE, 1e3, 29)
     spectra = values + shares[:, None]
     signals = np.maximum(np.mean(z / spectra, axis=1), np.finfo(np.float64).tiny)
     costs = 0.5 * (len(z) * (np.log(2 * np.pi * signals) + 1) + np.log(spectra).sum(axis=1))
@@ -140,12 +241,12 @@ def search(start, Q, X, y, *, linear):
     own = max(float(np.mean(start.scales[0] * Q)) / 2, 1e-12)  # the mean of the inner products' diagonal
     begin = np.log(np.r_[scales, start.signal, start.noise, *([0.3 * least / own] if linear else [])])
     reach = np.r_[np.full(len(scales), 12.0), np.full(len(begin) - len(scales), 8.0)]
-    found = minimize(
+    best = minimize(
         lambda step: cost_and_slope(step, Q, X, y, linear=linear), begin, jac=True, method="L-BFGS-B",
-        bounds=list(zip(begin - reach, begin + reach, strict=True)), options={"maxiter": SEARCH_STEPS},
+        bounds=list(zip(begin - reach, begin + reach, strict=True)), options={"maxiter": 40},
     )  # fmt: skip
-    kernel = unpack(found.x, len(scales), linear=linear)
-    cost = float(found.fun) + 0.5 * np.log(n) * len(begin)
+    kernel = unpack(best.x, len(scales), linear=linear)
+    cost = float(best.fun) + 0.5 * np.log(n) * len(begin)
     return cost, kernel
 
 
@@ -178,7 +279,7 @@ def cost_and_slope(step, Q, X, y, *, linear):
     K[np.diag_indices_from(K)] += kernel.noise
     try:
         C = cholesky(K, lower=True, check_finite=False)
-    except LinAlgError:  # not Euclidean, or numbers beyond reason: nothing to be had there
+    except LinAlgError:  # not positive definite: distances that are not Euclidean, or extreme numbers
         return 1e300, np.zeros(len(step))
     a = cho_solve((C, True), y)
     W = cho_solve((C, True), np.eye(len(y))) - np.outer(a, a)
@@ -196,3 +297,50 @@ def cost_and_slope(step, Q, X, y, *, linear):
     slope[n_scales] = 0.5 * (np.vdot(W, smooth) + LEAST_NOISE * kernel.signal * np.trace(W))
     slope[n_scales + 1] = 0.5 * np.exp(step[n_scales + 1]) * np.trace(W)
     return cost, slope
+
+
+# --- the plain kernel -------------------------------------------------------------------------------------------------
+
+
+@on_one_thread
+def plain_kernel(Q, y):
+    """(signal, beta, noise) of the largest marginal likelihood, from squared distances Q (n, n) and targets y.
+
+    For one beta, an eigendecomposition of ``exp(-beta Q)`` gives the likelihood of every noise share, and the best
+    signal in closed form. Only beta needs steps: a coarse grid that cannot miss the valley, then a search inside it.
+    """
+    mean = float(Q.mean())
+    grid = np.log(2.0) * np.arange(-8, 9, 2) - np.log(mean if mean > 0 else 1.0)
+    y = y - y.mean()
+    best = grid[np.argmin([noise_of_width(Q, y, np.exp(step))[0] for step in grid])]
+    reach = grid[1] - grid[0]
+    finer = minimize_scalar(
+        lambda step: noise_of_width(Q, y, np.exp(step))[0], bounds=(best - reach, best + reach), method="bounded",
+        options={"xatol": 1e-3},
+    )  # fmt: skip
+    beta = float(np.exp(finer.x))
+    _, signal, share = noise_of_width(Q, y, beta)
+    return signal, beta, signal * share
+
+
+def noise_of_width(Q, y, beta):
+    """(negative log marginal likelihood, signal, noise / signal) for one beta; y without its mean.
+
+    With eigenvalues l and squared coordinates z of y in the eigenvectors, the best signal for a noise share h is
+    ``mean(z / (l + h))``. Negative eigenvalues, of distances that are not Euclidean, count as zero.
+    """
+    values, vectors = eigh(np.exp(-beta * Q), check_finite=False)
+    values, z = np.maximum(values, 0), (vectors.T @ y) ** 2
+
+    def cost(log_share):
+        spectrum = values + np.exp(log_share)
+        signal = np.mean(z / spectrum)
+        return 0.5 * (len(y) * (np.log(2 * np.pi * signal) + 1) + np.log(spectrum).sum()), signal
+
+    low, high = np.log((1e-6, 1e3))  # less noise is beyond double precision
+    grid = np.linspace(low, high, 40)
+    start = grid[np.argmin([cost(step)[0] for step in grid])]
+    reach = grid[1] - grid[0]
+    bounds = max(low, start - reach), min(high, start + reach)
+    share = float(minimize_scalar(lambda step: cost(step)[0], bounds=bounds, method="bounded").x)
+    return *map(float, cost(share)), float(np.exp(share))

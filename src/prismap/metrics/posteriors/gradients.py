@@ -1,7 +1,7 @@
 """Derivatives of a classifier's log-probabilities by the row: what the tangent form of its own metric needs.
 
 With ``s_c(x) = grad log p(c|x)`` the Fisher tensor of a model is ``J(x) = sum_c p_c s_c s_c^T`` (Schulz 2017, sec.
-2.4.1 b and 3.5.4). A model tells its s_c by ``predict_log_proba_gradient(X)``, shape (n, n_classes, n_features), as
+2.4.1 b and 3.5.4). A model gives its s_c by ``predict_log_proba_gradient(X)``, shape (n, n_classes, n_features), as
 `RSLVQ` and `FunctionModel` do. Known here are logistic regression and linear discriminant analysis of scikit-learn,
 where ``s_c = w_c - sum_k p_k w_k``, and pipelines that lead to one of these by scalers, principal components or the
 features of a Gaussian kernel, by the chain rule: kernel logistic regression is ``make_pipeline(Nystroem(),
@@ -57,7 +57,7 @@ def log_gradients(model: Any, X: np.ndarray) -> np.ndarray:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names", category=UserWarning)
         for _, step in model.steps[:-1]:
-            inputs.append(inputs[-1] if is_nothing(step) else dense(step.transform(inputs[-1])))
+            inputs.append(inputs[-1] if is_nothing(step) else as_doubles(step.transform(inputs[-1])))
     S = log_gradients(model.steps[-1][1], inputs[-1])
     for (_, step), rows in zip(reversed(model.steps[:-1]), reversed(inputs[:-1]), strict=True):
         S = back_through(step, rows, S)
@@ -80,7 +80,7 @@ def back_through(step: Any, X: np.ndarray, S: np.ndarray) -> np.ndarray:
         return S
     if isinstance(step, Nystroem):  # features N k(x), k_j = exp(-g |x - z_j|^2), with grad k_j = -2 g k_j (x - z_j)
         gamma = 1.0 / X.shape[1] if step.gamma is None else step.gamma
-        Z = dense(step.components_)
+        Z = as_doubles(step.components_)
         D2 = np.square(X).sum(axis=1)[:, None] + np.square(Z).sum(axis=1) - 2 * X @ Z.T
         U = (S @ step.normalization_) * np.exp(-gamma * np.maximum(D2, 0))[:, None]
         return -2 * gamma * (U.sum(axis=2, keepdims=True) * X[:, None] - U @ Z)
@@ -135,7 +135,7 @@ def check_gradient(model: Any, what: str) -> None:
         )
 
 
-def dense(X: Any) -> np.ndarray:
+def as_doubles(X: Any) -> np.ndarray:
     """Rows as a dense array of float64."""
     return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
 

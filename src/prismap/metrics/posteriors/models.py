@@ -2,7 +2,14 @@
 
 An unfitted model is cloned and fitted in folds. With one sub-segment a row is judged by the clone that never saw its
 fold; with more, a pair is judged all along by the clone that saw neither row's fold. A fitted model is used as it is,
-which is in-sample if it saw the rows. `prismap.metrics.posteriors.model_segments` measures segments with them.
+which is in-sample if it saw the rows. `prismap.metrics.posteriors.model` measures segments with them.
+
+Of similarities, dissimilarities and objects (Schulz et al. 2017, sec. 6), a machine with a kernel of its own
+(``SVC(kernel="precomputed")``, ``KNeighborsClassifier(metric="precomputed")``) is fitted to the entries between the
+rows that it may see, and is asked with entries against these. Any other model takes objects as they are (a pipeline
+that compares them, a Gaussian process with a kernel of objects), or a row of a matrix by its entries against all fitted
+rows, as a vector (Pekalska & Duin 2005, chapter 4). Entries know nothing of the target, so a fold that was left out is
+predicted out of fold either way.
 """
 
 from __future__ import annotations
@@ -12,28 +19,27 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
 from prismap._validation import changed, is_fitted
 from prismap.exceptions import InputError
+from prismap.metrics.geometry import EntryRows
 from prismap.metrics.posteriors.base import Posterior
-from prismap.metrics.posteriors.gradients import dense, has_gradient, log_gradients
-
-#: Folds of an unfitted model that is asked along segments: a clone is fitted for each pair of folds.
-SEGMENT_FOLDS = 5
-
+from prismap.metrics.posteriors.gradients import as_doubles, has_gradient, log_gradients
+from prismap.target import RealTarget
 
 # --- answers ----------------------------------------------------------------------------------------------------------
 
 
 def aligned_probabilities(model, X, classes):
     """The model's probabilities in the order of `classes`; a class it does not know gets none."""
-    found = np.asarray(ask(model, "predict_proba", X), dtype=np.float64)
+    answer = np.asarray(ask(model, "predict_proba", X), dtype=np.float64)
     known = [str(name) for name in model.classes_]
-    P = np.zeros((len(found), len(classes)))
+    P = np.zeros((len(answer), len(classes)))
     for k, name in enumerate(classes):
         if str(name) in known:
-            P[:, k] = found[:, known.index(str(name))]
+            P[:, k] = answer[:, known.index(str(name))]
     total = P.sum(axis=1, keepdims=True)
     if not total.all():
         raise InputError(
@@ -47,12 +53,12 @@ def aligned_gradients(model, X, classes):
     """Probabilities (n, C) in the order of `classes`, and their ``grad log p(c|x)`` (n, C, D); classes the model does
     not know have neither.
     """
-    P, found = aligned_probabilities(model, X, classes), ask_gradients(model, X)
+    P, gradients = aligned_probabilities(model, X, classes), ask_gradients(model, X)
     S = np.zeros((*P.shape, X.shape[1]))
     known = [str(name) for name in model.classes_]
     for k, name in enumerate(classes):
         if str(name) in known:
-            S[:, k] = found[:, known.index(str(name))]
+            S[:, k] = gradients[:, known.index(str(name))]
     if len(known) > len(classes):  # the classes of y share all the mass: log p' = log p - log sum p
         S -= np.einsum("nc,ncd->nd", P, S)[:, None]
     return P, S
@@ -60,7 +66,7 @@ def aligned_gradients(model, X, classes):
 
 def ask_gradients(model, X):
     """A model's derivatives, which must have a row for every class and a column for every feature."""
-    S = log_gradients(model, dense(X))
+    S = log_gradients(model, as_doubles(X))
     wanted = (len(X), len(model.classes_), X.shape[1])
     if S.shape != wanted or not np.isfinite(S).all():
         wrong = f"the shape {S.shape} for {wanted}" if S.shape != wanted else "values that are not finite"
@@ -113,7 +119,7 @@ def model_name(model):
 
 
 def check_model(model, *, classes):
-    """A model that can say what is needed of it."""
+    """Refuse a model that lacks what is needed of it."""
     if classes and not hasattr(model, "predict_proba"):
         raise InputError(
             f"posterior={model!r} must be a classifier with predict_proba. Wrap one without probabilities in "
@@ -124,23 +130,21 @@ def check_model(model, *, classes):
 
 
 class BoundModel(BaseEstimator):
-    """A model that was trained on named columns and named classes, asked with arrays and answering with codes.
+    """A model that was trained on named columns, asked with arrays.
 
     Parameters
     ----------
     model : classifier or regressor, fitted or not; a fitted one stays itself when cloned.
     columns : names that the rows are given to the model with; None for plain arrays.
-    classes : the classes by code; None for a regressor.
     """
 
-    def __init__(self, model, *, columns=None, classes=None):
+    def __init__(self, model, *, columns=None):
         self.model = model
         self.columns = columns
-        self.classes = classes
 
     def fit(self, X, y):
         """Fit a clone of the model."""
-        self.model = clone(self.model).fit(self._rows(X), y if self.classes is None else np.asarray(self.classes)[y])
+        self.model = clone(self.model).fit(self._rows(X), y)
         return self
 
     @available_if(lambda self: hasattr(self.model, "predict_proba"))
@@ -155,18 +159,13 @@ class BoundModel(BaseEstimator):
 
     @available_if(lambda self: hasattr(self.model, "predict"))
     def predict(self, X, **options):
-        """The model's predictions, classes by their codes."""
-        found = self.model.predict(self._rows(X), **options)
-        return found if self.classes is None else self._codes(found)
+        """The model's predictions."""
+        return self.model.predict(self._rows(X), **options)
 
     @property
     def classes_(self):
-        """The model's classes by their codes."""
-        return self._codes(self.model.classes_)
-
-    def _codes(self, labels):
-        known = {str(name): str(code) for code, name in enumerate(self.classes)}
-        return [known.get(str(label), f"class {label}") for label in labels]
+        """The model's classes."""
+        return self.model.classes_
 
     def _rows(self, X):
         names = getattr(self.model, "feature_names_in_", self.columns)
@@ -192,16 +191,14 @@ class BoundModel(BaseEstimator):
         return is_fitted(self.model)
 
     def __sklearn_clone__(self):
-        return (
-            self if is_fitted(self.model) else BoundModel(clone(self.model), columns=self.columns, classes=self.classes)
-        )
+        return self if is_fitted(self.model) else BoundModel(clone(self.model), columns=self.columns)
 
 
-def bind_model(posterior, columns, classes):
-    """What a user gave as posterior, with its model bound to the columns and classes; names stay names."""
+def bind_model(posterior, columns):
+    """What a user gave as posterior, with its model bound to the columns; names stay names."""
     if isinstance(posterior, Posterior) and hasattr(posterior, "model"):
-        return changed(posterior, model=bind_model(posterior.model, columns, classes))
-    return BoundModel(posterior, columns=columns, classes=classes) if is_model(posterior) else posterior
+        return changed(posterior, model=bind_model(posterior.model, columns))
+    return BoundModel(posterior, columns=columns) if is_model(posterior) else posterior
 
 
 def is_model(posterior):
@@ -251,35 +248,36 @@ class FoldedModel:
 def fold_model(context, model, *, pairs=False):
     """The `FoldedModel` of a context's rows."""
     known = context.support
-    y = context.values[known]
-    if context.target == "class":
-        y = context.classes[y]
-    elif y.shape[1] == 1:
-        y = y[:, 0]
+    if isinstance(context.target, RealTarget):
+        y = context.numbers[known]
+        y = y[:, 0] if y.shape[1] == 1 else y
+    else:
+        y = context.target.classes[context.codes[known]]
     return FoldedModel(model, context.data.raw(), y, context.folds, known, pairs=pairs)
 
 
 def predicted_target(context, model):
     """The target that a model predicts for every row, out of fold if it was not fitted, and the `FoldedModel`."""
-    if context.target == "real":
+    real = isinstance(context.target, RealTarget)
+    if real:
         check_model(model, classes=False)
     if not hasattr(model, "predict"):
         raise InputError(f"PredictedLabels({model!r}) needs a model with predict.")
     folded = fold_model(context, model)
     X, folds = context.data.raw(), context.folds
-    if context.target == "real":
+    if real:
         return folded.each_row(lambda one, rows: predicted_moments(one, rows)[0], X, folds), folded
-    names = [str(name) for name in context.classes]
+    names = [str(name) for name in context.target.classes]
 
     def codes(one, rows):
-        found = [str(label) for label in ask(one, "predict", rows)]
-        unknown = sorted(set(found) - set(names))
+        labels = [str(label) for label in ask(one, "predict", rows)]
+        unknown = sorted(set(labels) - set(names))
         if unknown:
             raise InputError(
                 f"the model {model_name(model)} predicts {unknown[:8]}, which are none of y's classes {names[:8]}: it "
                 "was fitted on another target."
             )
-        return np.array([names.index(label) for label in found])
+        return np.array([names.index(label) for label in labels])
 
     return folded.each_row(codes, X, folds).astype(np.intp), folded
 
@@ -287,3 +285,86 @@ def predicted_target(context, model):
 def model_words(context, folded):
     """How a model judged the fitted rows."""
     return "in-sample, by a model that was fitted before" if folded.fitted_before else context.judged
+
+
+# --- rows that are no vectors -----------------------------------------------------------------------------------------
+
+
+class EntryModel(BaseEstimator):
+    """A model asked about rows that are no vectors.
+
+    Parameters
+    ----------
+    model : classifier or regressor, fitted or not; a fitted one stays itself when cloned, and a machine of entries must
+        have been fitted to the very rows of the map.
+    data : the fitted metric of the data's own distances.
+    """
+
+    def __init__(self, model, data):
+        self.model = model
+        self.data = data
+        self.columns_ = np.arange(data.n_rows_)
+        wanted = getattr(innermost(model), "n_features_in_", data.n_rows_)
+        if is_fitted(model) and takes_entries(model) and wanted != data.n_rows_:
+            raise InputError(
+                f"the model {model_name(model)} was trained on entries against {wanted} rows and the map has "
+                f"{data.n_rows_} fitted rows: give it unfitted, or make the map of the rows it was trained on."
+            )
+
+    def fit(self, X, y):
+        """Fit a clone of the model to some of the fitted rows."""
+        self.columns_ = X.index
+        self.model = clone(self.model).fit(self._given(X), y)
+        return self
+
+    @available_if(lambda self: hasattr(self.model, "predict_proba"))
+    def predict_proba(self, X):
+        """The model's probabilities."""
+        return self.model.predict_proba(self._given(X))
+
+    @available_if(lambda self: hasattr(self.model, "predict"))
+    def predict(self, X, **options):
+        """The model's predictions."""
+        return self.model.predict(self._given(X), **options)
+
+    @property
+    def classes_(self):
+        """The model's classes."""
+        return self.model.classes_
+
+    def _given(self, X):
+        rows = X if isinstance(X, EntryRows) else EntryRows(self.data, new=X)
+        return rows.against(self.columns_) if takes_entries(self.model) else rows.things()
+
+    def __repr__(self, N_CHAR_MAX=700):
+        return repr(self.model)
+
+    def __sklearn_is_fitted__(self):
+        return is_fitted(self.model)
+
+    def __sklearn_clone__(self):
+        return self if is_fitted(self.model) else EntryModel(clone(self.model), self.data)
+
+
+def on_entries(model, data):
+    """The model as it is asked about this data; of vectors it is itself."""
+    if not data.is_matrix or isinstance(model, EntryModel):
+        return model
+    if isinstance(model, BoundModel):  # names of columns are names of rows here, and each fold has others
+        model = BoundModel(model.model)
+    return EntryModel(model, data)
+
+
+def innermost(model):
+    """The user's own model."""
+    return innermost(model.model) if isinstance(model, (BoundModel, EntryModel)) else model
+
+
+def takes_entries(model):
+    """Whether a model or a map takes entries of a matrix in the place of rows, as scikit-learn's tags say.
+
+    Not all estimators around others pass the tag on (``CalibratedClassifierCV`` does not), so the inner one counts.
+    """
+    model = innermost(model)
+    own = hasattr(model, "__sklearn_tags__") and bool(get_tags(model).input_tags.pairwise)
+    return own or (hasattr(model, "estimator") and takes_entries(model.estimator))

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from copy import copy
+from numbers import Real
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from prismap._blocks import require_memory
+from prismap.exceptions import InputError
 from prismap.metrics.geometry import FittedIndex
 from prismap.metrics.posteriors.base import Posterior, found_rule
 from prismap.metrics.posteriors.density import ParzenBlock, ParzenDensity
-from prismap.metrics.posteriors.excess import LocalParzen
+from prismap.metrics.posteriors.local_parzen import LocalParzen
 from prismap.metrics.segments import SegmentRule
+
+
+def rule_of_thumb(X):
+    """The width of Gaussian kernels that suits normal data: ``s (4 / (d + 2) n)^(1 / (d + 4))`` (Silverman 1986, 4.14).
+
+    s^2 is the mean variance of the d columns of the n rows. In one dimension this is the ``h_rot = 1.06 s n^(-1/5)``
+    of Schulz (2017, sec. 2.4.1). Many columns make it wide.
+    """
+    n, d = X.shape
+    variances = mean_variance_axis(X, axis=0)[1] if sp.issparse(X) else np.var(X, axis=0, dtype=np.float64)
+    return float(np.sqrt(np.mean(variances)) * (4 / ((d + 2) * n)) ** (1 / (d + 4))) or 1.0
 
 
 class Parzen(Posterior):
@@ -34,7 +49,7 @@ class Parzen(Posterior):
 
     References
     ----------
-    A. Schulz, J. Brinkrolf, B. Hammer (2017), eq. 4 and sec. 5. A. Schulz (2017), thesis, sec. 2.4.1. B. W. Silverman
+    A. Schulz, J. Brinkrolf, B. Hammer (2017), eq. 4 and sec. 5. A. Schulz (2017), sec. 2.4.1. B. W. Silverman
     (1986), Density estimation for statistics and data analysis, sec. 4.3.2.
 
     Examples
@@ -55,9 +70,28 @@ class Parzen(Posterior):
         self.n_support = n_support
         self.bandwidth = bandwidth
 
+    def own_bandwidth(self, data, support):
+        """The width that was asked for: a number, or the `rule_of_thumb` of the support; None leaves it open."""
+        width = self.bandwidth
+        if width is None:
+            return None
+        if isinstance(width, Real) and not isinstance(width, bool) and 0 < float(width) < np.inf:
+            return float(width)
+        if width != "silverman":
+            raise InputError(
+                f"bandwidth must be a positive number, 'silverman' (the rule of thumb) or None (by perplexity); got "
+                f"{width!r}."
+            )
+        if data.is_matrix:
+            raise InputError(
+                "bandwidth='silverman' counts columns, and a matrix between rows has none; give a number, or None for "
+                "the width by perplexity."
+            )
+        return rule_of_thumb(data.rows_[support])
+
     def fit(self, context):
         """Kernels on the support, or on each row's own nearest rows where there are more labelled rows than that."""
-        many = np.count_nonzero(context.values >= 0) > len(context.support) and self.n_support is None
+        many = np.count_nonzero(context.codes >= 0) > len(context.support) and self.n_support is None
         if many and context.n_segments in ("auto", 1) and not context.path.startswith("tangent"):
             return LocalParzen().fit(context)
         return self.fit_on_support(context)
@@ -67,7 +101,7 @@ class Parzen(Posterior):
         self.data, self.support, self.judged = context.data, context.support, context.judged
         rule, self.order = context.rule_along(), context.by_fold
         self.density = ParzenDensity(
-            context.values[self.support], len(context.classes), context.support_folds,
+            context.codes[self.support], context.n_classes, context.support_folds,
             context.bandwidth, rule or SegmentRule(n_segments=1),
         )  # fmt: skip
         n_bytes = self.density.bytes_per_row(self.data.dtype.itemsize) * len(self.order)

@@ -21,22 +21,19 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cholesky, eigh, eigvalsh, solve_triangular
 
+from prismap._blocks import row_blocks
 from prismap._grid import sum_products
 from prismap._threads import on_one_thread
+from prismap.metrics.anchors import MomentAnchors
 from prismap.metrics.geometry import FittedIndex, VectorMetric
 from prismap.metrics.posteriors.base import Posterior
-from prismap.metrics.posteriors.evidence import EVIDENCE_ROWS, Kernel, find_kernel
-from prismap.metrics.posteriors.process import fisher_rao, pivoted_cholesky
-from prismap.metrics.posteriors.warp import Warp
+from prismap.metrics.posteriors.evidence import Kernel, Warp, evidence_rows, find_kernel
+from prismap.metrics.posteriors.gaussian_process import fisher_rao, pivoted_cholesky
+from prismap.metrics.posteriors.rowwise import StateBlock, StateRows
+from prismap.target import RealTarget
 
-#: Pivots at most, rows that they are chosen from at most, and the share of the noise that they may leave unexplained.
-MOST_PIVOTS, PIVOT_ROWS, UNEXPLAINED = 600, 2000, 0.01
-#: Directions of the features of which no more than this share is known after all rows count for nothing.
-UNTOLD = 1e-4
-#: Shares of its diagonal that a kernel matrix may need on top.
-JITTERS = (1e-10, 1e-7, 1e-4)
-#: Rows that are told what is known of them at once.
-BLOCK_ROWS = 2048
+#: Pivots at most.
+MOST_PIVOTS = 600
 
 
 # --- one process ------------------------------------------------------------------------------------------------------
@@ -72,7 +69,7 @@ class RowRegression:
 
 @on_one_thread
 def fit_rows(kernel, warp, Q_pivots, Q, g, folds):
-    """(process, m, v): the process of rows with warped targets g, and what it says of each of them.
+    """(process, m, v): the process of rows with warped targets g, and its moments at each of them.
 
     Q_pivots : scaled squared distances between the pivots. Q : those of the rows to the pivots. folds : fold of each
     row, which is judged without it; None gives in-sample moments.
@@ -94,27 +91,27 @@ def fit_rows(kernel, warp, Q_pivots, Q, g, folds):
         v[out] = kernel.noise * (1 + np.einsum("ij,ij->j", half, half)) + left[out]
     mean, (values, vectors) = float(g.mean()), eigh(gram, check_finite=False)
     weights = inverse.T @ (vectors @ (vectors.T @ (F.T @ (g - mean)) / values))
-    # ||f||^2 - nu f A^-1 f^T, without the directions that no row has told anything about.
+    # ||f||^2 - nu f A^-1 f^T, without the directions of which next to nothing is known after all rows.
     learnt = 1 - kernel.noise / values
-    told = learnt > UNTOLD
-    root = (np.sqrt(learnt[told]) * vectors[:, told]).T @ inverse
+    known = learnt > 1e-4
+    root = (np.sqrt(learnt[known]) * vectors[:, known]).T @ inverse
     return RowRegression(kernel, warp, means, weights, root, mean), m, v
 
 
 def steady_cholesky(K):
     """The lower factor of K with as little on its diagonal as it needs: more where distances are not Euclidean."""
     unit = float(np.trace(K)) / len(K) * np.eye(len(K))
-    for jitter in JITTERS[:-1]:
+    for jitter in (1e-10, 1e-7):
         try:
             return cholesky(K + jitter * unit, lower=True)
         except LinAlgError:
             continue
-    return cholesky(K + (JITTERS[-1] - min(0.0, float(eigvalsh(K)[0])) / unit[0, 0]) * unit, lower=True)
+    return cholesky(K + (1e-4 - min(0.0, float(eigvalsh(K)[0])) / unit[0, 0]) * unit, lower=True)
 
 
 def choose_pivots(K, noise):
-    """Rows that explain the others of a kernel matrix but for a share of the noise, at most `MOST_PIVOTS`; sorted."""
-    _, rows, rank = pivoted_cholesky(K, UNEXPLAINED * noise)
+    """Rows that explain the others of a kernel matrix but for 1 % of the noise, at most `MOST_PIVOTS`; sorted."""
+    _, rows, rank = pivoted_cholesky(K, 0.01 * noise)
     return np.sort(rows[: min(max(rank, 1), MOST_PIVOTS)])
 
 
@@ -143,44 +140,12 @@ class ScaledRows:
         return self.factor * np.maximum(D2, 0).astype(np.float64)
 
     def anchored(self, pivots):
-        """The same for new rows that are to be placed, the same bits in any company: a function of rows."""
+        """The same for new rows that are to be placed, the same bits in any batch: a function of rows."""
         anchors = self.data.to_anchors(pivots)
         return lambda rows: self.factor * anchors.see(self.given(rows)).squared.astype(np.float64)
 
 
 # --- all targets, rows and pairs --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class MomentRows:
-    """Means and deviations (n, targets, 2) at rows; fold is -1 throughout: honest rows need no pairing."""
-
-    state: np.ndarray
-    fold: np.ndarray
-
-    def __len__(self):
-        return len(self.fold)
-
-    @classmethod
-    def of(cls, means, variances):
-        """Rows from (n, targets) each."""
-        return cls(np.stack([means, variances], axis=-1), np.full(len(means), -1, dtype=np.intp))
-
-    def take(self, index):
-        """Some of the rows."""
-        return MomentRows(self.state[index], self.fold[index])
-
-
-@dataclass(frozen=True)
-class MomentBlock:
-    """Fisher-Rao distances between two sets of rows, tile by tile."""
-
-    state_a: np.ndarray
-    state_b: np.ndarray
-
-    def sub_lengths(self, a, b):
-        """The one sub-segment's length for the pairs of two slices."""
-        yield moment_lengths(self.state_a[a][:, None], self.state_b[b][None])
 
 
 def moment_lengths(one, two):
@@ -211,7 +176,7 @@ class RowProcess(Posterior):
     True
     """
 
-    name, targets, at_rows = "gp", ("real",), True
+    name, targets, at_rows, anchors = "gp", (RealTarget,), True, MomentAnchors
 
     def __init__(self, n_support=None):
         self.n_support = n_support
@@ -219,17 +184,14 @@ class RowProcess(Posterior):
     def fit(self, context):
         """Find the kernels, and judge every fitted row by the process that never saw its fold."""
         support = context.support
-        seen = np.arange(len(support))
-        if len(seen) > EVIDENCE_ROWS:
-            seen = np.sort(context.rng.choice(seen, EVIDENCE_ROWS, replace=False))
-        seen = support[seen]
+        seen = support[evidence_rows(len(support), context.rng)]
         data = context.data.filled()
         Q = np.maximum(data.squared_to(FittedIndex(seen), seen), 0).astype(np.float64)
         X = dense_rows(data, seen)
-        found = [find_kernel(Q, column, X) for column in context.values[seen].T]
-        self._take(context, [kernel for _, kernel in found])
-        self.pivots = [self._pivots(context, t, kernel) for t, (_, kernel) in enumerate(found)]
-        learnt = [self._learn(context, t, *one) for t, one in enumerate(found)]
+        kernels = [find_kernel(Q, column, X) for column in context.numbers[seen].T]
+        self._take(context, [kernel for _, kernel in kernels])
+        self.pivots = [self._pivots(context, t, kernel) for t, (_, kernel) in enumerate(kernels)]
+        learnt = [self._learn(context, t, *one) for t, one in enumerate(kernels)]
         self.regressions = [one for one, _ in learnt]
         return self._hold(context, np.stack([state for _, state in learnt], axis=1))
 
@@ -237,32 +199,32 @@ class RowProcess(Posterior):
         self.data = context.data.filled()
         self.fields = [ScaledRows(self.data, kernel.scales) for kernel in kernels]
 
-    def _pivots(self, context, t, kernel):
-        """Fitted rows that carry the process of a target."""
+    def _pivots(self, context, t, kernel, most_rows=2000):
+        """Fitted rows that carry the process of a target, out of at most so many."""
         pool = context.support
-        if len(pool) > PIVOT_ROWS:
-            pool = np.sort(context.rng.choice(pool, PIVOT_ROWS, replace=False))
+        if len(pool) > most_rows:
+            pool = np.sort(context.rng.choice(pool, most_rows, replace=False))
         Q = self.fields[t].squared(FittedIndex(pool), pool)
         return pool[choose_pivots(kernel.of_profiles(Q, Q.mean(axis=1)), kernel.noise)]
 
     def _learn(self, context, t, warp, kernel):
         """The process of one target and the moments (n, 2) of all fitted rows."""
         field, pivots, support = self.fields[t], self.pivots[t], context.support
-        g = warp(context.values[support, t])
+        g = warp(context.numbers[support, t])
         Q_pivots, Q = (field.squared(FittedIndex(rows), pivots) for rows in (pivots, support))
         one, m, v = fit_rows(kernel, warp, Q_pivots, Q, g, context.support_folds)
         state = np.empty((context.data.n_rows_, 2))
         state[support] = np.stack([m, v], axis=1)
         others = np.setdiff1d(np.arange(len(state)), support)
-        for start in range(0, len(others), BLOCK_ROWS):
-            rows = others[start : start + BLOCK_ROWS]
+        for block in row_blocks(len(others), 1.0, 2048):
+            rows = others[block]
             state[rows] = np.stack(one.moments(field.squared(FittedIndex(rows), pivots)), axis=1)
         return one, state
 
     def _hold(self, context, states):
         self.rule, self.order = context.rule_at_rows(self.name), np.arange(len(states))
         self.judged = f"{process_words(self.regressions)}, {context.judged}"
-        self.rows = MomentRows(states, np.full(len(states), -1, dtype=np.intp))
+        self.rows = StateRows.of(states)
         return self
 
     @property
@@ -277,16 +239,15 @@ class RowProcess(Posterior):
             one.moments(field.squared(rows, pivots, self_similarity))
             for one, field, pivots in zip(self.regressions, self.fields, self.pivots, strict=True)
         ]
-        return MomentRows.of(*(np.stack(part, axis=1) for part in zip(*parts, strict=True)))
+        return StateRows.of(stacked_moments(parts))
 
     def fitted_states(self):
         """Means and variances (n, targets, 2) of the fitted rows."""
         return self.rows.state
 
     def new_states(self, rows):
-        """The same of new rows that are to be placed: the same bits in any company."""
-        parts = [one.moments(see(rows)) for one, see in zip(self.regressions, self.placed, strict=True)]
-        return np.stack([np.stack(part, axis=1) for part in parts], axis=1)
+        """The same of new rows that are to be placed: the same bits in any batch."""
+        return stacked_moments(one.moments(see(rows)) for one, see in zip(self.regressions, self.placed, strict=True))
 
     @cached_property
     def placed(self):
@@ -299,7 +260,7 @@ class RowProcess(Posterior):
 
     def block(self, A, B):
         """The pairs of two sets of rows."""
-        return MomentBlock(A.state, B.state)
+        return StateBlock(A.state, B.state, moment_lengths)
 
     def moments(self, rows):
         """Means and variances of the targets at rows, in the targets' own units."""
@@ -308,7 +269,7 @@ class RowProcess(Posterior):
         return np.stack(means, axis=1), np.stack(variances, axis=1)
 
     def state(self):
-        """The processes as arrays, one behind the other, and what the fitted rows were told."""
+        """The processes as arrays, one behind the other, and the moments of the fitted rows."""
         parts = self.regressions
         return {
             "process_states": self.rows.state,
@@ -323,17 +284,17 @@ class RowProcess(Posterior):
 
     def restore(self, context, state):
         """From the arrays of `state`."""
-        scales, told, pivots = state["process_sizes"].T
+        scales, directions, pivots = state["process_sizes"].T
         pieces = {
             name: np.split(state[f"process_{name}"], np.cumsum(sizes)[:-1])
             for name, sizes in {
-                "scales": scales, "pivots": pivots, "means": pivots, "weights": pivots, "root": told * pivots,
+                "scales": scales, "pivots": pivots, "means": pivots, "weights": pivots, "root": directions * pivots,
             }.items()
         }  # fmt: skip
         self.pivots, self.regressions = pieces["pivots"], []
         for t, (mean, signal, linear, noise, *warp) in enumerate(state["process_numbers"].tolist()):
             kernel = Kernel(pieces["scales"][t], signal, linear, noise)
-            root = pieces["root"][t].reshape(told[t], pivots[t])
+            root = pieces["root"][t].reshape(directions[t], pivots[t])
             if not (kernel.scales >= 0).all() or min(signal, linear) < 0 or noise <= 0:
                 raise ValueError("the kernel of its process has negative numbers")
             self.regressions.append(
@@ -343,6 +304,11 @@ class RowProcess(Posterior):
             raise ValueError("its process does not go with its rows")
         self._take(context, [one.kernel for one in self.regressions])
         return self._hold(context, state["process_states"])
+
+
+def stacked_moments(parts):
+    """Means and variances (n, targets, 2) from a pair of them for each target."""
+    return np.stack([np.stack(part, axis=1) for part in parts], axis=1)
 
 
 def process_words(regressions):

@@ -1,4 +1,4 @@
-"""Posteriors known at the rows only: any model's class probabilities, and the arcs between them.
+"""Posteriors known at the rows only: states of rows, class probabilities with the arcs between them, calibration.
 
 A least-squares support vector machine, or any classifier with ``predict_proba``, gives each row its class
 probabilities; the distance of two rows is the arc between their square roots, the chord rule with one sub-segment. What
@@ -9,18 +9,56 @@ lies between the rows is not looked at, so structure inside a class comes from t
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
-from prismap.metrics.geometry import FittedIndex
+from prismap.metrics.anchors import FittedIndex, RowwiseAnchors
 from prismap.metrics.posteriors.base import Posterior
 from prismap.metrics.segments import arc
 
 
 @dataclass(frozen=True)
+class StateRows:
+    """What is known at some rows, (n, ...); fold is -1 throughout, since it does not depend on the other row."""
+
+    state: np.ndarray
+    fold: np.ndarray
+
+    def __len__(self):
+        return len(self.fold)
+
+    @classmethod
+    def of(cls, state):
+        """Rows from what is known of them."""
+        return cls(state, np.full(len(state), -1, dtype=np.intp))
+
+    def take(self, index):
+        """Some of the rows."""
+        return StateRows(self.state[index], self.fold[index])
+
+
+@dataclass(frozen=True)
+class StateBlock:
+    """Distances between what is known at two sets of rows, tile by tile.
+
+    lengths : ``lengths(a, b)``, distances of states (n, 1, ...) and (1, m, ...).
+    """
+
+    state_a: np.ndarray
+    state_b: np.ndarray
+    lengths: Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+    def sub_lengths(self, a, b):
+        """The one sub-segment's length for the pairs of two slices."""
+        yield self.lengths(self.state_a[a][:, None], self.state_b[b][None])
+
+
+@dataclass(frozen=True)
 class RootRows:
-    """Square roots of class probabilities (n, C) of some rows; fold is -1 throughout: honest rows need no pairing."""
+    """Square roots of class probabilities (n, C) of some rows; fold is -1 throughout, as in `StateRows`."""
 
     root: np.ndarray
     fold: np.ndarray
@@ -43,7 +81,7 @@ class RootRows:
 class RowPosterior(Posterior):
     """Class probabilities at the rows. A subclass writes `fit`, which ends with `hold`, and `predict`."""
 
-    at_rows = True
+    at_rows, anchors = True, RowwiseAnchors
 
     @abstractmethod
     def predict(self, rows, self_similarity=None):
@@ -58,7 +96,7 @@ class RowPosterior(Posterior):
 
     def hold_support(self, context, of_support):
         """The same from the probabilities of the support rows; all other rows are predicted."""
-        P = np.empty((context.data.n_rows_, len(context.classes)))
+        P = np.empty((context.data.n_rows_, context.n_classes))
         P[context.support] = of_support
         others = np.setdiff1d(np.arange(len(P)), context.support)
         if len(others):
@@ -103,3 +141,28 @@ class RootBlock:
         gap *= -2
         gap += 2
         yield arc(np.maximum(gap, 0).astype(self.dtype, copy=False))
+
+
+# --- calibration ------------------------------------------------------------------------------------------------------
+
+
+def best_temperature(scores, codes):
+    """The factor on the scores with the smallest log-loss."""
+    best = minimize_scalar(lambda t: log_loss(softmax(np.exp(t) * scores), codes), bounds=(-2.0, 4.5), method="bounded")
+    return float(np.exp(best.x))
+
+
+def softmax(scores):
+    """Row-wise softmax."""
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def log_losses(P, codes):
+    """Negative log-probabilities of the true classes; a class given no chance counts as one in 10^12."""
+    return -np.log(np.maximum(P[np.arange(len(codes)), codes], 1e-12))
+
+
+def log_loss(P, codes):
+    """Their mean."""
+    return float(log_losses(P, codes).mean())

@@ -17,16 +17,11 @@ from sklearn.ensemble import ExtraTreesClassifier
 from prismap._threads import parallel_map
 from prismap.exceptions import InputError
 from prismap.metrics.geometry import FittedIndex
-from prismap.metrics.posteriors.lssvm import best_temperature, softmax
-from prismap.metrics.posteriors.rowwise import RowPosterior
+from prismap.metrics.posteriors.rowwise import RowPosterior, best_temperature, softmax
 
 N_TREES = 120
-#: Trees that are grown one after the other; such lots are grown side by side.
+#: Trees that are grown one after the other; batches of so many are grown side by side.
 GROWN = 30
-#: Features that are looked at in every node, at most.
-MOST_FEATURES = 100
-#: Leaves of fewer rows say more of these rows than of their place.
-LEAST_LEAF = 2
 #: Rows that go down all trees at once.
 BLOCK_ROWS = 2048
 #: Rows that a forest is fitted to, at most: more know more, and its nodes, about a quarter of that per tree, are kept.
@@ -66,10 +61,10 @@ class Forest:
             block = slice(start, start + BLOCK_ROWS)
             rows = X[block].toarray() if sp.issparse(X) else X[block]
             leaves = self.leaves(np.asarray(rows, dtype=np.float32))
-            told = np.ones(leaves.shape) if unless is None else 1.0 - unless[block]
-            # Leaves are added up in the order of the trees: a row gets the same bits in any company.
+            votes = np.ones(leaves.shape) if unless is None else 1.0 - unless[block]
+            # Leaves are added up in the order of the trees: a row gets the same bits in any batch.
             ends = np.arange(0, leaves.size + 1, n_trees, dtype=np.int32)
-            reached = sp.csr_array((told.ravel(), leaves.ravel(), ends), shape=(len(leaves), len(self.feature)))
+            reached = sp.csr_array((votes.ravel(), leaves.ravel(), ends), shape=(len(leaves), len(self.feature)))
             shares[block] = (reached @ self.value).toarray()
         return shares / heard
 
@@ -93,7 +88,7 @@ class Forest:
         return softmax(self.temperature * self.scores(X))
 
     def scores(self, X):
-        """Logarithms of the shares, of which no class gets none: half a vote is what nobody cast."""
+        """Logarithms of the shares, with half a vote spread over all classes so that none has a share of 0."""
         return log_shares(self.votes(X), len(self.roots))
 
     @classmethod
@@ -116,7 +111,7 @@ class Forest:
 
     @classmethod
     def from_arrays(cls, arrays, n_classes):
-        """The inverse of `arrays`; nodes must lead downwards, or rows of a damaged file would walk for ever."""
+        """The inverse of `arrays`; nodes must lead downwards, or a search in a damaged file would not end."""
         children = arrays["children"]
         n_nodes, own = len(children), np.arange(len(children))[:, None]
         leaf = (children == own).all(axis=1)
@@ -169,7 +164,7 @@ def fit_trees(X, codes, n_classes, seed, *, n_trees=N_TREES, cross_fit=True):
 
     A tree is fitted to a draw with replacement and leaves out a row in e, so the forest that is kept judges its own
     rows, out of bag (Breiman 2001, sec. 3.1). Thresholds are random (Geurts et al. 2006), which leaves room in the time
-    to look at all features, up to `MOST_FEATURES`, at every node: where two features matter only together, or few of
+    to look at all features, up to 100, at every node: where two features matter only together, or few of
     many, a tree that draws few of them rarely meets them. ``cross_fit=False`` gives in-sample probabilities, calibrated
     all the same.
     """
@@ -177,13 +172,13 @@ def fit_trees(X, codes, n_classes, seed, *, n_trees=N_TREES, cross_fit=True):
 
     def grow(part):
         return ExtraTreesClassifier(
-            GROWN, min_samples_leaf=LEAST_LEAF, max_features=min(MOST_FEATURES, X.shape[1]), bootstrap=True,
+            GROWN, min_samples_leaf=2, max_features=min(100, X.shape[1]), bootstrap=True,
             random_state=(seed + part) % 2**32,
         ).fit(X, codes)  # fmt: skip
 
     with warnings.catch_warnings():
-        # The map says it once if there are too many classes; scikit-learn would say it of every tree. It also empties
-        # the filters for a moment in every thread, and wonders in another one where they are.
+        # The map warns once of too many classes, and scikit-learn would for every tree. It also resets the filters of
+        # warnings for a moment in each thread, which makes it warn in another.
         for message in ("The number of unique classes is greater", "`sklearn.utils.parallel.delayed` should"):
             warnings.filterwarnings("ignore", message=message, category=UserWarning)
         parts = parallel_map(grow, range(n_trees // GROWN))
@@ -223,7 +218,7 @@ class Trees(RowPosterior):
     def __init__(self, n_support=None):
         self.n_support = n_support
 
-    def most_support(self, n_rows, target):
+    def most_support(self, target):
         """Many: the time of a forest grows little faster than its rows, and the time of new rows with its depth."""
         return MOST_TREE_ROWS
 
@@ -231,9 +226,9 @@ class Trees(RowPosterior):
         """Fit the forests."""
         if context.data.is_matrix:
             raise InputError("posterior='trees' needs data='vectors': a matrix has no features; use 'lssvm'.")
-        data, support, n_classes = context.data, context.support, len(context.classes)
+        data, support, n_classes = context.data, context.support, context.n_classes
         seed = int(context.rng.integers(2**31))
-        X, codes = data.raw(support), context.values[support]
+        X, codes = data.raw(support), context.codes[support]
         self.data, self.judged = data, how_judged(context)
         self.forest, of_support = fit_trees(X, codes, n_classes, seed, cross_fit=context.cross_fit)
         return self.hold_support(context, of_support)
@@ -250,7 +245,7 @@ class Trees(RowPosterior):
     def restore(self, context, state):
         """From the arrays of `state`."""
         arrays = {name[len("trees_") :]: value for name, value in state.items() if name.startswith("trees_")}
-        self.forest = Forest.from_arrays(arrays, len(context.classes))
+        self.forest = Forest.from_arrays(arrays, context.n_classes)
         if self.forest.feature.min() < 0 or self.forest.feature.max() >= context.data.n_features_in_:
             raise ValueError("its trees look at features that its rows do not have")
         self.data, self.judged = context.data, how_judged(context)

@@ -1,0 +1,43 @@
+"""The page of a map: a plain value, the file, live explorer and notebook that show it, and pages of fitted maps.
+
+Three layers, each of which imports only those above it in this list:
+
+- the data of a page: `data`, `columns`, `packing`, `message`;
+- rendering and serving: `document`, `widget`, `folder`, `rows`, `compute`, `security`, `app`, `server`;
+- pages of fitted maps: `of_map`, `of_model`, `live`. Only these know `prismap.map` and `prismap.inspection`, and they
+  are imported on first use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from prismap._optional import import_extra
+from prismap.page.compute import Compute, ModelCompute, Placed
+from prismap.page.data import Layer, PageData, Target
+from prismap.page.document import show_in_notebook, write_html
+from prismap.page.server import serve
+
+__all__ = [
+    "Compute", "Layer", "ModelCompute", "PageData", "Placed", "Target", "make_app", "page_of", "serve",
+    "show_in_notebook", "write_html",
+]  # fmt: skip
+
+if TYPE_CHECKING:
+    from prismap.page.of_map import page_of
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name == "page_of":
+            from prismap.page.of_map import page_of
+
+            return page_of
+        raise AttributeError(f"module 'prismap.page' has no attribute {name!r}")
+
+
+def make_app(*args: Any, **options: Any) -> Any:
+    """The live explorer as an application: see `prismap.page.app.make_app`, which needs the extra `explorer`."""
+    import_extra("starlette", extra="explorer", feature="The live explorer")
+    from prismap.page import app
+
+    return app.make_app(*args, **options)

@@ -1,0 +1,116 @@
+"""The table of errors by kind of target: the same figures as the public functions, in the order of a report."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from prismap.quality import (
+    chance_error,
+    chance_nrmse,
+    knn_error,
+    knn_nrmse,
+    knn_rank_correlation,
+    knn_rank_error,
+    knn_steps,
+)
+from prismap.quality.errors import errors_of
+from prismap.quality.estimates import Estimate
+from prismap.quality.knn import chance_steps
+from prismap.quality.scores import TargetScore
+from prismap.target import NoTarget, RealTarget, make_target
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, size=120)
+    return rng.normal(size=(120, 2)) + codes[:, None], codes
+
+
+def names(target, rare=()):
+    return [kind.name for kind in errors_of(target, rare)]
+
+
+def halves(Y, target):
+    return Y[60:], target.take(slice(60, None)), Y[:60], target.take(slice(60))
+
+
+def test_errors_of_classes_are_those_of_the_vote(rows):
+    Y, codes = rows
+    target = make_target(np.array(["c", "a", "b"])[codes], 120)
+    ten, one = errors_of(target)
+    assert (ten.name, one.name) == ("10-NN error", "1-NN error")
+    for kind, k in ((ten, 10), (one, 1), (ten.at_most(4), 4)):
+        found = kind.measure(*halves(Y, target))
+        expected = knn_error(Y[60:], codes[60:], n_neighbors=k, Y_fit=Y[:60], y_fit=codes[:60])
+        assert (found, found.spread) == (expected, expected.spread)
+        common = target.values != 1
+        assert kind.measure(Y, target, judged=common) == knn_error(Y, codes, n_neighbors=k, judged=common)
+        assert kind.chance(target) == chance_error(target.values, k)
+        assert kind.chance(target, [1]) == chance_error(target.values, k, judged=common)
+
+
+def test_ten_neighbours_come_first_where_most_rows_have_twenty_of_their_class():
+    few, many = np.repeat(np.arange(6), 19), np.repeat(np.arange(6), 20)
+    assert names(make_target(many, 120)) == ["10-NN error", "1-NN error"]
+    assert names(make_target(few, 114)) == ["1-NN error", "10-NN error"]
+    mixed = np.repeat([0, 1, 2], [60, 19, 19])
+    assert names(make_target(mixed, 98))[0] == "10-NN error"
+    assert names(make_target(mixed, 98), rare=[0])[0] == "1-NN error"
+
+
+def test_ordered_classes_have_steps_first(rows):
+    Y, codes = rows
+    target = replace(make_target(codes, 120), ordered=True)
+    steps, *votes = errors_of(target)
+    assert [steps.name, *(kind.name for kind in votes)] == ["mean class steps", "10-NN error", "1-NN error"]
+    assert steps.measure(*halves(Y, target)) == knn_steps(Y[60:], codes[60:], Y_fit=Y[:60], y_fit=codes[:60])
+    assert steps.chance(target) == chance_steps(codes)
+
+
+def test_numbers_are_judged_by_ranks_first(rows):
+    Y, _ = rows
+    y = np.exp(Y[:, 0] + np.random.default_rng(1).normal(size=120))
+    target = make_target(y, 120)
+    public = (knn_rank_error, knn_nrmse, knn_rank_correlation)
+    assert names(target) == ["rank error", "nRMSE", "rank correlation"]
+    for kind, measure, chance in zip(errors_of(target), public, (chance_nrmse(5), chance_nrmse(5), 0.0), strict=True):
+        found, expected = kind.measure(*halves(Y, target)), measure(Y[60:], y[60:], Y_fit=Y[:60], y_fit=y[:60])
+        assert (found, found.spread) == (expected, expected.spread)
+        assert kind.chance(target) == chance
+        if chance:
+            assert kind.at_most(2).chance(target) == chance_nrmse(2)
+
+
+def test_of_several_numbers_the_errors_are_averaged(rows):
+    Y, _ = rows
+    values = Y + np.random.default_rng(1).normal(size=(120, 2))
+    target = RealTarget(values)
+    ranks, nrmse, _ = errors_of(target)
+    assert ranks.name == "mean rank error of 2 targets"
+    each = [knn_nrmse(Y, column) for column in values.T]
+    found = nrmse.measure(Y, target)
+    assert found == pytest.approx(np.mean(each))
+    assert found.spread == pytest.approx(np.mean([one.spread for one in each]))
+
+
+def test_several_kinds_are_asked_one_column_at_a_time():
+    several = make_target({"a": ["x", "y"] * 9, "b": np.arange(18) / 7}, 18)
+    assert [len(errors_of(column)) for column in several.columns] == [2, 3]
+    for target in (several, NoTarget.of(4)):
+        with pytest.raises(TypeError, match="one column at a time"):
+            errors_of(target)
+
+
+def test_every_error_is_spoken_of_by_its_name():
+    classes = make_target(np.repeat([0, 1], 30), 60)
+    expected = {"10-NN error": "30.0% of the rows have another label than most", "1-NN error": "than their nearest",
+                "mean class steps": "row's class", "rank error": "row's rank", "nRMSE": "row's value"}  # fmt: skip
+    kinds = [*errors_of(replace(classes, ordered=True)), *errors_of(RealTarget(np.arange(9.0)))]
+    for kind in kinds:
+        score = TargetScore(kind.name, Estimate(0.3, 0.1), 0.5)
+        assert score.is_share == ("NN" in kind.name)
+        assert expected.get(kind.name, "") in score.meaning
+        assert score.figure(0.3) == ("30.0%" if score.is_share else "0.30")
+        assert score.noise_at_chance(100) == pytest.approx(0.05 if score.is_share else 0.5 / np.sqrt(200))
