@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from prismap import PrisMap
-from prismap.map.methods import METHODS
+from prismap.map._methods import METHODS
 
 N_ROWS, N_OTHERS = 200, 4
 COUNT = "import os, sys\nwhile os.getppid() == int(sys.argv[1]): sum(range(100_000))"

@@ -16,7 +16,7 @@ from sklearn.decomposition import PCA
 
 from prismap import PrisMap
 from prismap.embeddings import TSNE, GradientDescent
-from prismap.embeddings.tsne import choose_engine
+from prismap.embeddings._tsne import choose_engine
 
 SIZES = (2_000, 5_000, 9_000)
 #: A fit is to take at most so many times as long as openTSNE's.

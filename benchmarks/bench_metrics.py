@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from prismap.metrics import FisherMetric, Parzen
-from prismap.metrics.posteriors.density import class_products
-from prismap.metrics.segments import fill_pairs
+from prismap.metrics._segments import fill_pairs
+from prismap.metrics.posteriors._density import class_products
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 SLOW_PAIRS = 40

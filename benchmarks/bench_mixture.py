@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 from scipy.spatial.distance import cdist, pdist, squareform
 
-from prismap._costs import elastic_weights, stress_cost
-from prismap._optimise import minimize
-from prismap.metrics.dissimilarities import DISSIMILARITIES, dissimilarity
-from prismap.metrics.mixture import AlternatingDescent, eigenvalue_weights, learn_mixture
-from prismap.metrics.mixture_costs import ElasticCost
+from prismap._util.costs import elastic_weights, stress_cost
+from prismap._util.optimise import minimize
+from prismap.metrics._dissimilarities import DISSIMILARITIES, dissimilarity
+from prismap.metrics._mixture import AlternatingDescent, eigenvalue_weights, learn_mixture
+from prismap.metrics._mixture_costs import ElasticCost
 
 N_ROWS = 700
 N_EPOCHS, N_ITER = 10, 75

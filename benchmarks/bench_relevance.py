@@ -12,11 +12,11 @@ from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 from sklearn.linear_model import Ridge
 
-from prismap._affinities import calibrate
-from prismap._costs import nerv_cost
+from prismap._util.affinities import calibrate
+from prismap._util.costs import nerv_cost
 from prismap.relevance import RelevanceBounds
-from prismap.relevance.bounds import leading_directions
-from prismap.relevance.nerv import map_neighbors, matrix_cost
+from prismap.relevance._bounds import leading_directions
+from prismap.relevance._nerv import map_neighbors, matrix_cost
 
 DIM, SLACK = 9, 0.01
 FEATURES = range(0, 256, 32)

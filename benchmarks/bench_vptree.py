@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from prismap.metrics import FisherMetric, NamedMetric
-from prismap.neighbors.search import vptree_neighbors
+from prismap.neighbors._search import vptree_neighbors
 
 
 def cases(data_folder=None):

@@ -31,7 +31,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.harness import clocked, core_seconds
 from prismap.map import PrisMap
 from prismap.scale import map_files
-from prismap.scale.run import private_cluster
+from prismap.scale._run import private_cluster
 
 N_COLUMNS, N_CLASSES, ROW_GROUP, FILE_ROWS = 32, 8, 125_000, 2_500_000
 

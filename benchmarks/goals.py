@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from experiments.ledger import file_name, markdown
 
-from prismap.map.methods import METHODS
+from prismap.map._methods import METHODS
 
 N_MILLION = 1_000_000
 NOT_MEASURED = ("not measured", None)

@@ -29,7 +29,7 @@ from sklearn.neural_network import MLPClassifier
 from experiments.common import accuracy, run_peer, spread
 from experiments.ledger import main
 from prismap import PrisMap
-from prismap.inspection.inverse import LocalSurface
+from prismap.inspection._inverse import LocalSurface
 from prismap.mappings import InverseMap
 from prismap.metrics import FisherMetric
 

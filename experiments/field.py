@@ -34,10 +34,10 @@ from experiments.ledger import main, rows_path
 from experiments.supervised import components, plain
 from prismap import PrisMap
 from prismap.embeddings import TSNE
-from prismap.map.choose import choose
+from prismap.map._choose import choose
 from prismap.mappings import VoteMap
 from prismap.metrics import FisherMetric
-from prismap.metrics.geometry import data_metric
+from prismap.metrics._geometry import data_metric
 from prismap.quality import knn_error, r_nx
 
 READING = """

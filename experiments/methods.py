@@ -17,7 +17,7 @@ from experiments.common import accuracy, load, split_rows, timed
 from experiments.ledger import main
 from prismap import PrisMap
 from prismap.exceptions import PrismapWarning
-from prismap.map.methods import METHODS
+from prismap.map._methods import METHODS
 from prismap.quality import auc_log_k
 
 READING = """

@@ -49,7 +49,7 @@ from prismap.embeddings import TSNE, KernelDiscriminant, KernelPCA
 from prismap.exceptions import PrismapWarning
 from prismap.metrics import FisherMetric, SimilarityMetric
 from prismap.metrics.posteriors import Parzen
-from prismap.neighbors.search import vptree_neighbors
+from prismap.neighbors._search import vptree_neighbors
 from prismap.quality import chance_error, knn_error
 
 #: Printed errors by data set and method: kernel PCA and discriminant of the paper, clipped maps of the thesis, and what

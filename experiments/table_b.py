@@ -31,7 +31,7 @@ from experiments.common import load, spread
 from experiments.ledger import main
 from prismap.embeddings import TSNE
 from prismap.metrics import FisherMetric
-from prismap.metrics.posteriors.gaussian_process import GaussianProcess
+from prismap.metrics.posteriors._gaussian_process import GaussianProcess
 from prismap.quality import auc_log_k, knn_nrmse
 
 PAPER = {"sphere": (0.255, 0.357, 0.099), "housing": (0.440, 0.471, 0.207), "diabetes": (0.785, 0.814, 0.506)}

@@ -40,7 +40,7 @@ from prismap import PrisMap
 from prismap.embeddings import TSNE
 from prismap.exceptions import PrismapWarning
 from prismap.mappings import KernelMap
-from prismap.mappings.kernels import interpolate
+from prismap.mappings._kernels import interpolate
 from prismap.metrics import FisherMetric
 
 READING = """

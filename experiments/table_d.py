@@ -44,7 +44,7 @@ from prismap.embeddings import LLE, MDS, MVU, TSNE, ElasticMDS, Isomap, NeRV
 from prismap.exceptions import PrismapWarning
 from prismap.inspection import OutOfSampleDisplay
 from prismap.mappings import DirectPlacement, KernelMap, MapCost, VoteMap
-from prismap.mappings.costs import MAP_COSTS
+from prismap.mappings._costs import MAP_COSTS
 from prismap.quality import q_local
 
 SHARES = (0.1, 0.5, 0.9)

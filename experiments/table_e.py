@@ -46,12 +46,12 @@ from experiments.common import load, processor_seconds, quietly
 from experiments.ledger import main
 from prismap import PrisMap
 from prismap.inspection import ModelView
-from prismap.inspection.inverse import inverse_of
-from prismap.inspection.responses import Responder
-from prismap.inspection.tasks import Answer
+from prismap.inspection._inverse import inverse_of
+from prismap.inspection._responses import Responder
+from prismap.inspection._tasks import Answer
 from prismap.learners import RSLVQ
 from prismap.metrics import FisherMetric
-from prismap.quality.fidelity import correlation
+from prismap.quality._fidelity import correlation
 
 READING = """
 Fisher is better in all fifteen pairs. Rows of usps left out of *both* maps: 95.3 % against 92.7 % (ICPRAM 2013: 92 and

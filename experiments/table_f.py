@@ -42,7 +42,7 @@ from prismap.learners import GMLVQ, LMNN
 from prismap.metrics import FisherMetric
 from prismap.quality import knn_error, q_nx
 from prismap.relevance import FeatureRelevance, RelevanceBounds
-from prismap.relevance.bounds import HELD_OUT_MARGIN, held_out_errors, leading_directions
+from prismap.relevance._bounds import HELD_OUT_MARGIN, held_out_errors, leading_directions
 
 READING = """
 The conclusions are those of the thesis on the rankings of set2, the multimodal set, the toy and xor bounds, and on

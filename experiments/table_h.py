@@ -218,7 +218,7 @@ def draw(name, plain, runs, images, colour, path):
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    from prismap.inspection.mixture import MixtureDisplay
+    from prismap.inspection._mixture import MixtureDisplay
 
     figure, axes = plt.subplots(1, 4, figsize=(22, 5.5), layout="constrained")
     metric = runs["ours"]

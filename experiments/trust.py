@@ -37,8 +37,8 @@ from experiments.common import load, split_rows
 from experiments.ledger import main
 from prismap import PrisMap
 from prismap.exceptions import PrismapWarning
-from prismap.quality.trust import calibration_error, worst_tenth
-from prismap.target.kinds import TOLERANCE
+from prismap.quality._trust import calibration_error, worst_tenth
+from prismap.target._kinds import TOLERANCE
 
 STORED = ("usps9298", "phoneme_lvqpak", "letter")
 N_NEIGHBORS, N_SPLITS = 10, 2

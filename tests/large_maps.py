@@ -12,4 +12,4 @@ def count_as_large(patch, n_rows, n_landmarks=None):
         if hasattr(module, "DENSE_ROWS"):
             patch.setattr(module, "DENSE_ROWS", n_rows)
     if n_landmarks is not None:
-        patch.setattr("prismap.map.methods.N_LANDMARKS", n_landmarks)
+        patch.setattr("prismap.map._methods.N_LANDMARKS", n_landmarks)

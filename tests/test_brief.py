@@ -7,7 +7,8 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 
-from prismap import PrisMap, _brief
+from prismap import PrisMap
+from prismap._util import repr as _brief
 from prismap.inspection import FisherDisplay, ModelView
 from prismap.metrics import FisherMetric
 from prismap.quality import r_nx

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from prismap._graphs import (
+from prismap._util.graphs import (
     bridged_edges,
     complete_geodesics,
     edge_graph,

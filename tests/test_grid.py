@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
-from prismap._grid import MOST_DIGITS, Grid, as_numbers, sum_products
+from prismap._util.grid import MOST_DIGITS, Grid, as_numbers, sum_products
 
 
 @pytest.fixture

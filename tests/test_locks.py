@@ -8,8 +8,8 @@ import types
 
 import pytest
 
-from prismap import _locks as module
-from prismap._locks import locked_folder, replace_path
+from prismap._util import locks as module
+from prismap._util.locks import locked_folder, replace_path
 from prismap.exceptions import InputError
 
 
@@ -109,7 +109,7 @@ def test_no_handle_stays_open(system, tmp_path):
 
 def test_the_lock_of_a_process_ends_with_it(tmp_path):
     code = (
-        "import os, sys; from pathlib import Path; from prismap._locks import locked_folder\n"
+        "import os, sys; from pathlib import Path; from prismap._util.locks import locked_folder\n"
         "with locked_folder(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read(); os._exit(1)"
     )
     command = [sys.executable, "-c", code, str(tmp_path)]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from prismap import PrisMap
-from prismap._progress import Progress
+from prismap._util.progress import Progress
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 
@@ -22,7 +22,7 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def terminal(monkeypatch):
     screen = Terminal()
-    monkeypatch.setattr("prismap._progress.sys", SimpleNamespace(stderr=screen, modules={}))
+    monkeypatch.setattr("prismap._util.progress.sys", SimpleNamespace(stderr=screen, modules={}))
     return screen
 
 
@@ -38,7 +38,7 @@ def test_a_fit_says_how_far_it_is_and_leaves_a_clean_line(terminal):
 
 def test_the_time_left_follows_from_the_time_taken(terminal, monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("prismap._progress.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("prismap._util.progress.time.perf_counter", lambda: now[0])
     with Progress("map") as progress:
         progress.stage("embedding")
         now[0] = 2.0
@@ -51,7 +51,7 @@ def test_the_time_left_follows_from_the_time_taken(terminal, monkeypatch):
 
 def test_a_search_before_the_first_iterations_does_not_count(terminal, monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("prismap._progress.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("prismap._util.progress.time.perf_counter", lambda: now[0])
     with Progress("map") as progress:
         progress.stage("embedding")
         follow = progress.watching(None, 750)
@@ -70,13 +70,13 @@ def test_short_work_and_quiet_work_say_nothing(terminal, verbose):
 
 def test_nothing_is_said_where_nobody_looks(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    monkeypatch.setattr("prismap._progress._FIRST", 0.0)
+    monkeypatch.setattr("prismap._util.progress._FIRST", 0.0)
     PrisMap(perplexity=5, random_state=0).fit(X)
     assert sys.stderr.getvalue() == ""
 
 
 def test_maps_for_comparison_are_counted_and_do_not_speak_themselves(terminal, monkeypatch):
-    monkeypatch.setattr("prismap._progress._EVERY", 0.0)
+    monkeypatch.setattr("prismap._util.progress._EVERY", 0.0)
     y = np.arange(40) % 2
     PrisMap(perplexity=5, random_state=0).fit(X, y, verbose=0).report(verbose=1, n_permutations=1)
     said = terminal.getvalue()
@@ -92,7 +92,7 @@ def test_a_notebook_gets_a_bar_that_goes_away(monkeypatch):
         shown.append(bundle["text/html"])
         return handle
 
-    monkeypatch.setattr("prismap._progress._EVERY", 0.0)
+    monkeypatch.setattr("prismap._util.progress._EVERY", 0.0)
     kernel = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=1), display=SimpleNamespace(display=display))
     monkeypatch.setitem(sys.modules, "IPython", kernel)
     monkeypatch.setitem(sys.modules, "IPython.display", kernel.display)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from prismap._search import smallest
+from prismap._util.search import smallest
 
 
 def sorted_rows(D, k):

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from hardening.garbling import garbled, whole_tables
 from prismap.exceptions import InputError
-from prismap.tables import Roles, TextColumn, delimited, read_batches, read_table
-from prismap.tables.tokens import ArrowTokens, read_numbers
+from prismap.tables import Roles, TextColumn, read_batches, read_table
+from prismap.tables import _delimited as delimited
+from prismap.tables._tokens import ArrowTokens, read_numbers
 
 TOKENS = [
     "1", "2", "-3", "0", "01", "1.0", "2.5", "+4", "1e3", "1E-2", ".5", "5.", "1_000", "0x1F", "inf", "-Infinity",
@@ -86,7 +87,7 @@ def test_a_file_in_many_chunks_is_the_file_in_one(tmp_path, monkeypatch, data):
     path, roles = tmp_path / "t.csv", Roles("t", "k")
     path.write_bytes(data)
     with monkeypatch.context() as few:
-        few.setattr("prismap.tables.tokens.CHUNK_TOKENS", 12)
+        few.setattr("prismap.tables._tokens.CHUNK_TOKENS", 12)
         chunked = outcome(lambda: [read_table(path, roles)])
     assert chunked == outcome(lambda: [read_table(path, roles)])
 
@@ -151,7 +152,7 @@ def test_pyarrow_reads_what_the_csv_module_reads(tmp_path, monkeypatch, data, pa
     with monkeypatch.context() as patched:
         patched.setattr(delimited, "ARROW_BYTES", 0)
         patched.setattr(delimited, "BLOCK", block)
-        patched.setattr("prismap.tables.tokens.CHUNK_TOKENS", 12)
+        patched.setattr("prismap.tables._tokens.CHUNK_TOKENS", 12)
         assert [read_exactly(read) for read in ways] == plain
 
 

@@ -18,8 +18,8 @@ from prismap.tables import (
     table_from_arrow,
     table_from_frame,
 )
-from prismap.tables.column import text_column
-from prismap.tables.learning import copied_rows
+from prismap.tables._column import text_column
+from prismap.tables._learning import copied_rows
 
 pa = pytest.importorskip("pyarrow")
 

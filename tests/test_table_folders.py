@@ -10,7 +10,8 @@ from pyarrow import parquet
 from prismap import PrisMap
 from prismap.cli.main import main
 from prismap.exceptions import FileFormatError, InputError
-from prismap.tables import Roles, TextColumn, learn_encoding, learning, read_table, table_from_frame
+from prismap.tables import Roles, TextColumn, learn_encoding, read_table, table_from_frame
+from prismap.tables import _learning as learning
 
 
 @pytest.fixture(scope="module")

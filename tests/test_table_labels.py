@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from prismap._validation import encode_classes
+from prismap._util.validation import encode_classes
 from prismap.bundle import write_map
 from prismap.exceptions import InputError
-from prismap.page.folder import load_folder
+from prismap.page._folder import load_folder
 from prismap.tables import Roles, read_batches, read_table
 
 pa = pytest.importorskip("pyarrow")

@@ -21,7 +21,7 @@ CSV = """width,colour,label,ok
 @pytest.fixture(params=["pyarrow", "core"])
 def engine(request, monkeypatch):
     """Text files are read with pyarrow, whatever their size, and without it; the answers must not differ."""
-    monkeypatch.setattr("prismap.tables.delimited.ARROW_BYTES", 0)
+    monkeypatch.setattr("prismap.tables._delimited.ARROW_BYTES", 0)
     if request.param == "core":
         for name in [name for name in sys.modules if name.split(".")[0] == "pyarrow"]:
             monkeypatch.setitem(sys.modules, name, None)
@@ -238,7 +238,7 @@ def test_unknown_files_are_refused(tmp_path, write):
 
 
 def test_more_than_memory_is_refused_with_the_figure(write, monkeypatch, tmp_path):
-    monkeypatch.setattr("prismap._blocks.available_bytes", lambda: 10)
+    monkeypatch.setattr("prismap._util.blocks.available_bytes", lambda: 10)
     parquet.write_table(pa.table({"a": [1.0] * 9}), tmp_path / "t.parquet")
     np.savez(tmp_path / "t.npz", X=np.zeros((9, 2)))
     for path in (write(CSV), tmp_path / "t.parquet", tmp_path / "t.npz"):
@@ -500,7 +500,7 @@ def test_packed_and_latin_1_text_is_read(write, engine, tmp_path):
 
 
 def test_a_line_without_end_is_refused(write, monkeypatch):
-    monkeypatch.setattr("prismap.tables.delimited.MAX_LINE", 100)
+    monkeypatch.setattr("prismap.tables._delimited.MAX_LINE", 100)
     with pytest.raises(FileFormatError, match="a line of more than 100 characters"):
         read_table(write("a,b\n1," + "2" * 200 + "\n"))
 

@@ -25,9 +25,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prismap._blocks import require_memory
-from prismap._locks import replace_path
-from prismap._optional import import_extra
+from prismap._util.blocks import require_memory
+from prismap._util.locks import replace_path
+from prismap._util.optional import import_extra
 from prismap._version import __version__
 from prismap.exceptions import FileFormatError, InputError
 

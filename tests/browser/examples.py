@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from prismap.page import Layer, PageData, Target
-from prismap.page.data import Raster, Relevance
+from prismap.page._data import Raster, Relevance
 
 # Every browser test on one worker; the last mark is for a fixture of a plugin, out of our reach.
 BROWSER = [

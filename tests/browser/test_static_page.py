@@ -13,7 +13,7 @@ from browser.accessibility import breaches
 from browser.examples import BROWSER, CENTRES, EVIL, three_groups, with_model
 from browser.hands import count, lasso, on_screen, point_at, wait_for_map
 from prismap.page import Layer, PageData, Target, write_html
-from prismap.page.data import Neighbors, Relevance
+from prismap.page._data import Neighbors, Relevance
 
 pytestmark = BROWSER
 

@@ -9,8 +9,8 @@ from playwright.sync_api import expect
 
 from browser.examples import BROWSER, CENTRES, three_groups
 from browser.hands import count, lasso, on_screen, wait_for_map
-from prismap.page.document import page_script
-from prismap.page.message import pack_page
+from prismap.page._document import page_script
+from prismap.page._message import pack_page
 
 pytestmark = BROWSER
 

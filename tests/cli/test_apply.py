@@ -13,7 +13,7 @@ from cli.flowers import tree, write_flowers
 from prismap.bundle import read_bundle, write_bundle
 from prismap.cli.main import main
 from prismap.map import PrisMap
-from prismap.scale import files
+from prismap.scale import _files as files
 
 pa = pytest.importorskip("pyarrow")
 from pyarrow import parquet  # noqa: E402

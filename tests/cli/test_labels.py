@@ -7,7 +7,7 @@ import pytest
 
 from cli.flowers import write_flowers
 from prismap.map import PrisMap
-from prismap.page.folder import load_folder
+from prismap.page._folder import load_folder
 from prismap.tables import Roles, read_table
 
 pa = pytest.importorskip("pyarrow")
@@ -74,7 +74,7 @@ def test_apply_keeps_ids_and_classes(mapped, run, tmp_path, kind, ending):
 def test_apply_keeps_integers_with_a_null(mapped, run, tmp_path, monkeypatch, name, kind):
     from pyarrow import feather
 
-    monkeypatch.setattr("prismap.scale.files.batch_rows", lambda n_features: 7)
+    monkeypatch.setattr("prismap.scale._files.batch_rows", lambda n_features: 7)
     first = 2**63 if kind == pa.uint64() else 1234567890123456789
     keys = [None] * 7 + [first + row for row in range(ROWS - 7)]
     table = read_table(write_flowers(tmp_path / "f.csv", n_rows=ROWS), Roles(ids="key", drop=("species",)))

@@ -13,10 +13,10 @@ import pytest
 from cli.flowers import tree, write_flowers
 from prismap.cli import demo
 from prismap.map import PrisMap
-from prismap.map.fitted import FittedMap
-from prismap.map.methods import METHODS
-from prismap.map.time_budget import Pace
-from prismap.page.folder import load_folder
+from prismap.map._fitted import FittedMap
+from prismap.map._methods import METHODS
+from prismap.map._time_budget import Pace
+from prismap.page._folder import load_folder
 from prismap.quality import MapReport
 
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -227,7 +227,7 @@ def test_rows_that_are_not_fitted_are_placed_once(quick, flowers, tmp_path, monk
 
 
 def test_a_time_takes_the_rows_it_allows_and_says_so_once(quick, flowers, tmp_path, monkeypatch):
-    monkeypatch.setattr("prismap.map.fitting.pace_of", lambda asked, n, *_, **__: Pace(asked, 30, n, 55.0, 2.0))
+    monkeypatch.setattr("prismap.map._fitting.pace_of", lambda asked, n, *_, **__: Pace(asked, 30, n, 55.0, 2.0))
     code, out, err = quick(flowers, "--id", "key", "--fit-rows", "10 min")
     assert code == 0, err
     assert err.count("note: --fit-rows '10 min' took 30 of ") == 1

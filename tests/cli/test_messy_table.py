@@ -5,7 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
-from prismap.page.folder import load_folder
+from prismap.page._folder import load_folder
 
 parquet = pytest.importorskip("pyarrow.parquet")
 

@@ -35,7 +35,7 @@ def test_a_stage_that_fails_leaves_the_others(run, flowers, tmp_path, monkeypatc
     def fail(*_, **__):
         raise RuntimeError("no luck")
 
-    where = {"judging": "prismap.map.prismap.judge_subject", "page": "prismap.page.of_map.page_of",
+    where = {"judging": "prismap.map._prismap.judge_subject", "page": "prismap.page._of_map.page_of",
              "picture": "prismap.inspection.MapDisplay.plot"}  # fmt: skip
     monkeypatch.setattr(where[stage], fail)
     options = ("--target", "species", "--perplexity", "5", "--fit-rows", "30")

@@ -91,7 +91,7 @@ def test_matrices_of_pairs(refused_map, flowers, tmp_path):
 
 
 def test_more_than_memory_allows(refused_map, flowers, monkeypatch):
-    monkeypatch.setattr("prismap._blocks.available_bytes", lambda: 1000)
+    monkeypatch.setattr("prismap._util.blocks.available_bytes", lambda: 1000)
     assert "would need 0.0 GiB of memory" in refused_map(flowers, "--target", "species", "--id", "key")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cli.flowers import write_flowers
-from prismap.page.folder import load_folder
+from prismap.page._folder import load_folder
 
 
 def test_the_features_that_shape_the_map_come_first(run, tmp_path):

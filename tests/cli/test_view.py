@@ -16,7 +16,7 @@ from cli.flowers import write_flowers
 from prismap.cli.view import labels_for
 from prismap.exceptions import InputError
 from prismap.inspection import ModelView
-from prismap.page.folder import read_page
+from prismap.page._folder import read_page
 
 MEASURES = ["sl", "sw", "pl", "pw"]
 

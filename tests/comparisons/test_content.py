@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from prismap.comparisons.content import MOST_LETTERS, shown_text
+from prismap.comparisons._content import MOST_LETTERS, shown_text
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,12 @@ from functools import partial
 import numpy as np
 import pytest
 
-from prismap.comparisons import Objects, get_comparison, objects, running
-from prismap.comparisons.content import _hash, digest, function_digest
-from prismap.comparisons.objects import CHECKED_OBJECTS, CHECKED_PAIRS
-from prismap.comparisons.store import PairStore
+from prismap.comparisons import Objects, get_comparison
+from prismap.comparisons import _objects as objects
+from prismap.comparisons import _running as running
+from prismap.comparisons._content import _hash, digest, function_digest
+from prismap.comparisons._objects import CHECKED_OBJECTS, CHECKED_PAIRS
+from prismap.comparisons._store import PairStore
 from prismap.exceptions import FileFormatError, InputError
 
 

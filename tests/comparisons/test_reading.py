@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from prismap.comparisons import COMPARISONS, Objects, read_fasta, read_json_lines, text_column
-from prismap.comparisons.reading import KINDS
+from prismap.comparisons._reading import KINDS
 from prismap.exceptions import FileFormatError, InputError
 from prismap.tables import Roles, read_table
 

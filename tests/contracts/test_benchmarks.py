@@ -11,7 +11,7 @@ from benchmarks import goals, large, million, run, speed
 from benchmarks.harness import clocked, compare, on_its_own, peak_gb
 from experiments import ledger
 
-from prismap.map.methods import METHODS
+from prismap.map._methods import METHODS
 
 pytestmark = pytest.mark.linux  # peaks of memory are read from /proc
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import rosen, rosen_der
 
-from prismap._optimise import minimize
+from prismap._util.optimise import minimize
 
 
 def rosenbrock(x):

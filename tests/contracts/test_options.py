@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 
 from prismap.embeddings import TSNE, GradientDescent
-from prismap.map.params_json import from_spec, to_spec
+from prismap.map._params_json import from_spec, to_spec
 from prismap.mappings import DirectPlacement, KernelMap, MapCost, ParametricMap
 from prismap.transfer import Matching, SharedEmbedding
 

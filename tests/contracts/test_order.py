@@ -9,7 +9,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from prismap import PrisMap
 from prismap.embeddings import GTM, LLE, MDS, SOM, Isomap, KernelDiscriminant, NeRV
-from prismap.map.methods import cost_settings
+from prismap.map._methods import cost_settings
 from prismap.mappings import DirectPlacement, KernelMap, VoteMap
 from prismap.metrics import FisherMetric, PredictedLabels
 

@@ -12,11 +12,7 @@ import pytest
 import prismap
 
 ROOT = Path(prismap.__file__).parent
-BASE = {
-    "_grid", "_locks", "_missing", "_graphs", "_progress", "_checkpoint",
-    "_validation", "_blocks", "_costs", "_threads", "_random", "_optional", "_version", "exceptions", "_search",
-    "_optimise", "_spectra", "_affinities", "_spacing", "_brief", "_evidence", "_params",
-}  # fmt: skip
+BASE = {"_util", "_version", "exceptions"}
 BELOW = {
     "target": set(),
     "comparisons": set(),
@@ -44,14 +40,14 @@ BELOW["cli"] = {*BELOW, "cli"}
 #: The layers of `page`, from the data up: a file imports those of its own layer and of lower ones. Only the last one,
 #: which makes pages of fitted maps, also knows the rooms of these.
 PAGE_LAYERS = (
-    {"columns", "data", "message", "packing"},
-    {"app", "compute", "document", "folder", "rows", "security", "server", "widget"},
-    {"live", "of_map", "of_model"},
+    {"_columns", "_data", "_message", "_packing"},
+    {"_app", "_compute", "_document", "_folder", "_rows", "_security", "_server", "_widget"},
+    {"_live", "_of_map", "_of_model"},
 )
 OF_MAPS = {*BELOW["inspection"], "inspection"}
 
 #: `PrisMap` is the public face of the house: its methods that draw and show call rooms above it, when they are called.
-FACE = {("map/prismap.py", "inspection"), ("map/prismap.py", "page")}
+FACE = {("map/_prismap.py", "inspection"), ("map/_prismap.py", "page")}
 
 #: Names with an underscore that are the contract of scikit-learn or Python, not the secret of a room.
 CONTRACTS = {"_n_features_out", "_validate_params", "_repr_html_", "_exit"}
@@ -125,7 +121,11 @@ def is_private(name: str) -> bool:
 
 
 def private_reads(tree: ast.AST, room: str, own: set[str]) -> set[str]:
-    """Private names of other rooms that a file uses: attributes, modules, and names out of modules."""
+    """Private names of other rooms that a file uses: attributes, and names out of modules.
+
+    The files of a room are private to users, so that they can move, and not to other rooms: what has no underscore in
+    them is there for these.
+    """
     read = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and is_private(node.attr) and not is_self(node.value):
@@ -133,9 +133,13 @@ def private_reads(tree: ast.AST, room: str, own: set[str]) -> set[str]:
     read -= own | CONTRACTS
     for name, _ in imports(tree):
         parts = name.split(".")[1:]
-        if parts and parts[0] not in (room, *BASE) and any(is_private(part) for part in parts[1:]):
-            read.add(".".join(parts[: 1 + next(i for i, part in enumerate(parts) if is_private(part))]))
+        if parts[1:] and parts[0] != room and is_private(parts[-1]) and not is_file(parts):
+            read.add(".".join(parts))
     return read
+
+
+def is_file(parts: list[str]) -> bool:
+    return ROOT.joinpath(*parts).with_suffix(".py").exists()
 
 
 def rooms_below(path: Path) -> set[str]:
@@ -171,9 +175,9 @@ def test_layers_of_the_page_import_only_lower_ones():
 
 
 def test_page_can_be_shown_without_the_rooms_of_maps():
-    code = "import sys, prismap.page.app, prismap.page.widget; print(*sys.modules)"
+    code = "import sys, prismap.page._app, prismap.page._widget; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "prismap.page.app" in loaded
+    assert "prismap.page._app" in loaded
     assert not {"prismap.map", "prismap.inspection", "prismap.embeddings"} & set(loaded)
 
 
@@ -185,8 +189,13 @@ def test_no_two_rooms_lie_below_each_other():
 
 
 def test_base_imports_nothing_above_it():
-    for name in BASE:
-        assert imported_rooms(ROOT / f"{name}.py") <= BASE
+    assert all(imported_rooms(path) <= BASE for path in FILES if room_of(path) in BASE)
+
+
+def test_files_of_rooms_are_private():
+    """So that users import from the rooms, and files can move. (Sub-commands of the command line are no library.)"""
+    rooms = [path for path in FILES if path.parent != ROOT and room_of(path) not in ("cli", "_util")]
+    assert not [path.relative_to(ROOT).as_posix() for path in rooms if not path.stem.startswith("_")]
 
 
 def test_private_names_stay_in_their_room():
@@ -212,7 +221,7 @@ def private_imports_of_sklearn(tree: ast.AST) -> set[str]:
 
 def test_one_file_imports_private_names_of_sklearn():
     files = [path.relative_to(ROOT).as_posix() for path in FILES if private_imports_of_sklearn(parsed(path))]
-    assert files == ["_params.py"]
+    assert files == ["_util/params.py"]
 
 
 @pytest.mark.parametrize(
@@ -248,8 +257,10 @@ def test_imports_are_seen_wherever_they_are(source, rooms):
         ("model._built", {"_built"}),
         ("self.metric._source", {"_source"}),
         ("self._built + cls._rows", set()),
-        ("from prismap.map._secret import f", {"map._secret"}),
-        ("from prismap.map.build import _secret", {"map.build._secret"}),
+        ("from prismap.map._fitting import f", set()),
+        ("from prismap.map import _fitting", set()),
+        ("from prismap.map._fitting import _secret", {"map._fitting._secret"}),
+        ("from prismap._util.blocks import _secret", {"_util.blocks._secret"}),
         ("from prismap._version import __version__", set()),
         ("x.__class__", set()),
         ("x._mine", set()),

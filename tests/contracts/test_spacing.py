@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from prismap._spacing import far_threshold, nearest_distances, position_spacing, typical_distance, typical_spacing
+from prismap._util.scales import far_threshold, nearest_distances, position_spacing, typical_distance, typical_spacing
 
 
 @pytest.mark.parametrize("k", [1, 3, 500])

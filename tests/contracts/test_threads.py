@@ -5,7 +5,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from prismap import embeddings, mappings
-from prismap._threads import n_threads, on_one_thread, parallel_map
+from prismap._util.threads import n_threads, on_one_thread, parallel_map
 from prismap.metrics import Metric
 
 

@@ -156,7 +156,7 @@ def test_docstrings_of_functions_are_complete():
 def test_house_words_do_not_come_back_in_verdicts():
     # The sentences of verdicts and notes are put together from pieces.
     for name in ("verdict", "report"):
-        tree = ast.parse((SOURCE / "quality" / f"{name}.py").read_text("utf-8"))
+        tree = ast.parse((SOURCE / "quality" / f"_{name}.py").read_text("utf-8"))
         pieces = [one.value for one in ast.walk(tree) if isinstance(one, ast.Constant) and isinstance(one.value, str)]
         assert not [word for one in pieces for word in house_words(one)], name
 

@@ -8,8 +8,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 
-from prismap import _checkpoint
-from prismap._checkpoint import Checkpoint, fingerprint
+from prismap._util import checkpoint as _checkpoint
+from prismap._util.checkpoint import Checkpoint, fingerprint
 from prismap.embeddings import TSNE, GradientDescent
 from prismap.exceptions import InputError
 
@@ -56,7 +56,7 @@ def test_a_run_goes_on_to_the_same_bits(tmp_path, always, n_rows, last):
 def test_a_killed_process_goes_on(tmp_path):
     """By SIGKILL, which no handler sees."""
     script = (
-        "import sys; from prismap import _checkpoint; _checkpoint.SECONDS_BETWEEN = 0.0\n"
+        "import sys; from prismap._util import checkpoint as _checkpoint; _checkpoint.SECONDS_BETWEEN = 0.0\n"
         "from sklearn.datasets import make_blobs; from prismap.embeddings import TSNE, GradientDescent\n"
         "def tell(iteration, *_): print(iteration, flush=True)\n"
         "X, _ = make_blobs(60, 5, centers=4, cluster_std=2.0, random_state=0)\n"

@@ -5,9 +5,9 @@ import pytest
 from sklearn.metrics import pairwise_distances
 
 import reference.embedding_costs_reference as slow
-from prismap import _costs as costs
-from prismap._affinities import calibrate, joint_affinities, lower_perplexity
-from prismap._costs import nerv_cost, sammon_weights, stress_cost, tsne_cost
+from prismap._util import costs
+from prismap._util.affinities import calibrate, joint_affinities, lower_perplexity
+from prismap._util.costs import nerv_cost, sammon_weights, stress_cost, tsne_cost
 from prismap.exceptions import InputError, PrismapWarning
 
 GAMMAS = [0.0, 0.3, 1.0]
@@ -50,7 +50,7 @@ def test_affinities_have_the_perplexity_at_any_scale(data, perplexity, scale):
 
 
 def test_affinities_do_not_depend_on_blocks(data, monkeypatch):
-    monkeypatch.setattr("prismap._affinities._BLOCK_BYTES", 300)
+    monkeypatch.setattr("prismap._util.affinities._BLOCK_BYTES", 300)
     P, sigma = calibrate(data["D2"], 5.0)
     np.testing.assert_array_equal(P, data["P"])
     np.testing.assert_array_equal(sigma, data["sigma"])

@@ -5,8 +5,9 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 
-from prismap import _checkpoint
-from prismap.embeddings import TSNE, GradientDescent, _descent, tsne
+from prismap._util import checkpoint as _checkpoint
+from prismap.embeddings import TSNE, GradientDescent, _descent
+from prismap.embeddings import _tsne as tsne
 from prismap.embeddings._descent import curve_order, permuted
 
 

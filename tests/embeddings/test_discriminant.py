@@ -10,10 +10,10 @@ from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from prismap._spectra import double_centre
+from prismap._util.spectra import double_centre
 from prismap.embeddings import KernelDiscriminant, KernelPCA
-from prismap.embeddings.discriminant import class_contrasts, discriminant_axes, held_out_positions
-from prismap.embeddings.gram import spectrum_of
+from prismap.embeddings._discriminant import class_contrasts, discriminant_axes, held_out_positions
+from prismap.embeddings._gram import spectrum_of
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
 from reference.discriminant_reference import between_class_projector, discriminant_ratios_reference, held_out_reference
@@ -213,6 +213,6 @@ def test_bad_input_is_refused(iris, monkeypatch):
         KernelDiscriminant(kernel="precomputed").fit(pairwise_distances(X), y)
     with pytest.raises(InputError, match="symmetric"):
         KernelPCA(kernel="precomputed").fit(np.triu(rbf_kernel(X)) + np.eye(150), y)
-    monkeypatch.setattr("prismap._blocks.available_bytes", lambda: 1000)
+    monkeypatch.setattr("prismap._util.blocks.available_bytes", lambda: 1000)
     with pytest.raises(InputError, match="takes apart an n x n matrix.*GiB.*Fit fewer rows and transform the others"):
         KernelDiscriminant().fit(X, y)

@@ -7,8 +7,8 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from prismap.embeddings._gtm import GTM, Basis, fit_sheet, responsibilities, spacing, square_lattice
 from prismap.embeddings._lattice import RelationalSpace, VectorSpace
-from prismap.embeddings.gtm import GTM, Basis, fit_sheet, responsibilities, spacing, square_lattice
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
 from reference.lattice_reference import gtm_reference
@@ -168,6 +168,6 @@ def test_stops_are_told_and_bad_input_is_refused(plane, monkeypatch):
     with pytest.raises(InputError, match="basis must be"):
         GTM(basis=(0, 2)).fit(X)
     assert np.isfinite(GTM().fit(np.ones((20, 3))).embedding_).all()
-    monkeypatch.setattr("prismap._blocks.available_bytes", lambda: 1000)
+    monkeypatch.setattr("prismap._util.blocks.available_bytes", lambda: 1000)
     with pytest.raises(InputError, match="Use a smaller grid"):
         GTM().fit(X)

@@ -8,11 +8,11 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from prismap._graphs import connected_neighbours, smallest_connected
-from prismap.embeddings.isomap import Isomap
+from prismap._util.graphs import connected_neighbours, smallest_connected
+from prismap.embeddings._isomap import Isomap
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
-from prismap.metrics.base import NamedMetric, PrecomputedMetric
+from prismap.metrics._base import NamedMetric, PrecomputedMetric
 from reference.manifold_reference import n_components_reference
 
 
@@ -118,7 +118,7 @@ def test_bad_distances_are_refused(spoil, message):
 
 
 def test_more_than_memory_is_refused_with_the_figure(monkeypatch, roll):
-    monkeypatch.setattr("prismap._blocks.available_bytes", lambda: 2**20)
+    monkeypatch.setattr("prismap._util.blocks.available_bytes", lambda: 2**20)
     with pytest.raises(InputError, match=r"GiB .*Set n_landmarks"):
         Isomap().fit(roll[0])
 

@@ -8,11 +8,11 @@ from sklearn.datasets import load_iris, make_swiss_roll
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from prismap._spectra import gram_around_centre, reconstruction_weights
-from prismap.embeddings.lle import LLE, smallest_eigenpairs
+from prismap._util.spectra import gram_around_centre, reconstruction_weights
+from prismap.embeddings._lle import LLE, smallest_eigenpairs
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
-from prismap.metrics.base import NamedMetric
+from prismap.metrics._base import NamedMetric
 from reference.manifold_reference import lle_reference
 
 

@@ -13,7 +13,7 @@ import reference.embedding_costs_reference as slow
 from prismap.embeddings import MDS
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics import FisherMetric
-from prismap.metrics.base import NamedMetric
+from prismap.metrics._base import NamedMetric
 
 KINDS = ["classical", "metric", "sammon"]
 
@@ -69,7 +69,7 @@ def test_negative_eigenvalues_are_clipped_and_reported():
 
 def test_negative_mass_of_many_rows_is_an_estimate_from_some(X, monkeypatch):
     exact = MDS(kind="classical", metric="manhattan").fit(X).negative_mass_
-    monkeypatch.setattr("prismap.embeddings.mds.SPECTRUM_ROWS", 120)
+    monkeypatch.setattr("prismap.embeddings._mds.SPECTRUM_ROWS", 120)
     estimates = [MDS(kind="classical", metric="manhattan", random_state=s).fit(X).negative_mass_ for s in (0, 1)]
     assert estimates[0] != estimates[1]
     np.testing.assert_allclose(estimates, exact, rtol=0.1)
@@ -223,6 +223,6 @@ def test_bad_input(plane, monkeypatch):
         MDS(metric="precomputed").fit(np.triu(D))
     with pytest.raises(InputError, match="must not be negative"):
         MDS(metric="precomputed").fit(np.where(D > 0, D - 1, 0) * (1 - np.eye(60)))
-    monkeypatch.setattr("prismap._blocks.available_bytes", lambda: 1000)
+    monkeypatch.setattr("prismap._util.blocks.available_bytes", lambda: 1000)
     with pytest.raises(InputError, match="MDS of 60 rows, which looks at all pairs, would need .* GiB"):
         MDS().fit(plane)

@@ -8,11 +8,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from prismap._graphs import bridged_edges, neighbour_edges
-from prismap.embeddings.mvu import MVU, augmented_cost, incidence, landmark_weights, unfold
+from prismap._util.graphs import bridged_edges, neighbour_edges
+from prismap.embeddings._mvu import MVU, augmented_cost, incidence, landmark_weights, unfold
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
-from prismap.metrics.base import NamedMetric
+from prismap.metrics._base import NamedMetric
 from reference.manifold_reference import mvu_reference, n_components_reference, shortest_paths_reference
 
 
@@ -173,7 +173,7 @@ def test_trouble_is_told(cloud, monkeypatch):
         MVU(n_neighbors=1).fit(cloud)
     with pytest.raises(InputError, match="n_components=12 of MVU needs at least 13 rows"):
         MVU(12, n_landmarks=10).fit(cloud)
-    monkeypatch.setattr("prismap._blocks.available_bytes", lambda: 1000)
+    monkeypatch.setattr("prismap._util.blocks.available_bytes", lambda: 1000)
     with pytest.raises(InputError, match="Lower n_landmarks"):
         MVU(n_landmarks=10, n_neighbors=4).fit(cloud)
 

@@ -8,13 +8,13 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import reference.embedding_costs_reference as slow
-from prismap._affinities import calibrate
-from prismap._costs import SMALLEST_AFFINITY, gaussian_cost
+from prismap._util.affinities import calibrate
+from prismap._util.costs import SMALLEST_AFFINITY, gaussian_cost
 from prismap.embeddings import TSNE, GradientDescent, NeRV
-from prismap.embeddings.nerv import ANNEALING_ITER, ANNEALING_STAGES, stages, student_cost
+from prismap.embeddings._nerv import ANNEALING_ITER, ANNEALING_STAGES, stages, student_cost
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics import FisherMetric
-from prismap.metrics.base import NamedMetric
+from prismap.metrics._base import NamedMetric
 
 KERNELS = ["gaussian", "student"]
 
@@ -117,7 +117,7 @@ def test_annealing_goes_from_half_of_the_rows_to_the_perplexity():
 def test_annealing_finds_better_maps(roll):
     """Without it, from a random start, the sheet folds over itself."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("prismap.embeddings.nerv.stages", lambda n_rows, perplexity: [perplexity])
+        patch.setattr("prismap.embeddings._nerv.stages", lambda n_rows, perplexity: [perplexity])
         direct = [NeRV(init="random", random_state=s).fit(roll).objective_ for s in (0, 1)]
     annealed = [NeRV(init="random", random_state=s).fit(roll).objective_ for s in (0, 1)]
     assert max(annealed) < min(direct)
@@ -237,6 +237,6 @@ def test_bad_input(digits, monkeypatch):
         NeRV(gamma=1.5).fit(X)
     with pytest.raises(InputError, match="init must have one position per row"):
         NeRV(init=np.zeros((5, 2))).fit(X)
-    monkeypatch.setattr("prismap._blocks.available_bytes", lambda: 1000)
+    monkeypatch.setattr("prismap._util.blocks.available_bytes", lambda: 1000)
     with pytest.raises(InputError, match="NeRV of 150 rows, which looks at all pairs, would need .* GiB"):
         NeRV().fit(X)

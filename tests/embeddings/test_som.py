@@ -9,7 +9,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from prismap.embeddings._lattice import RelationalSpace, VectorSpace, choose_grid, lattice
-from prismap.embeddings.som import SOM, batch_som, bilinear, interpolate
+from prismap.embeddings._som import SOM, batch_som, bilinear, interpolate
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
 from reference.lattice_reference import som_step_reference
@@ -221,7 +221,7 @@ def test_bad_input_is_refused(plane, monkeypatch):
         model.inverse_transform(np.zeros((1, 2)))
     with pytest.raises(InputError, match=r"shape \(m, 2\)"):
         SOM(max_iter=3).fit(X).inverse_transform(np.zeros((1, 3)))
-    monkeypatch.setattr("prismap._blocks.available_bytes", lambda: 1000)
+    monkeypatch.setattr("prismap._util.blocks.available_bytes", lambda: 1000)
     with pytest.raises(InputError, match="Use a smaller grid"):
         SOM().fit(X)
     with pytest.raises(InputError, match="looks at all pairs"):

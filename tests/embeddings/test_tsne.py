@@ -8,12 +8,12 @@ from sklearn.manifold import trustworthiness
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from prismap._affinities import joint_affinities
+from prismap._util.affinities import joint_affinities
 from prismap.embeddings import TSNE, GradientDescent
-from prismap.embeddings.tsne import EXACT_ROWS, exact_engine
+from prismap.embeddings._tsne import EXACT_ROWS, exact_engine
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics import FisherMetric
-from prismap.metrics.base import NamedMetric
+from prismap.metrics._base import NamedMetric
 from reference.embedding_costs_reference import tsne_cost as slow_cost
 
 
@@ -262,6 +262,6 @@ def test_bad_starts(blobs):
 
 
 def test_refuses_what_memory_cannot_hold(blobs, monkeypatch):
-    monkeypatch.setattr("prismap._blocks.available_bytes", lambda: 1000)
+    monkeypatch.setattr("prismap._util.blocks.available_bytes", lambda: 1000)
     with pytest.raises(InputError, match="t-SNE of 120 rows in 4 dimensions.*GiB"):
         TSNE(4).fit(blobs[0])

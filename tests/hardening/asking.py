@@ -13,7 +13,7 @@ import numpy as np
 from hardening.cases import arguments, run_cases
 from page.client import Client
 from prismap.page import Layer, PageData, Placed, Target
-from prismap.page.app import make_app
+from prismap.page._app import make_app
 
 PATHS = (
     "/", "/api/page", "/api/columns/0", "/api/columns/99999999999", "/api/columns/-1", "/api/view", "/api/export",

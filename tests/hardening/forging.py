@@ -17,7 +17,7 @@ from hardening.cases import arguments, in_words, run_cases
 from prismap import PrisMap
 from prismap.bundle import read_bundle, write_bundle
 from prismap.exceptions import InputError
-from prismap.map.stored import is_matrix, load_bytes
+from prismap.map._stored import is_matrix, load_bytes
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 #: Memory may be so many times what the header declares, and this much for what Python itself needs on the way.

@@ -7,7 +7,8 @@ import numpy as np
 
 from hardening.cases import arguments, in_words, run_cases
 from prismap.exceptions import InputError
-from prismap.tables import Roles, delimited, read_batches, read_table
+from prismap.tables import Roles, read_batches, read_table
+from prismap.tables import _delimited as delimited
 
 WORDS = ("a", "b, c", 'd"e', "ü", "", "NA", "nan", "1e999", "00001", "9" * 30, "\u202e", "-", "1;2", "\t")
 

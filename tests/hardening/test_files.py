@@ -237,6 +237,6 @@ def test_an_archive_that_unpacks_to_more_than_memory_is_refused_unread(tmp_path,
     with zipfile.ZipFile(tmp_path / "t.npz", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("X.npy", npy("(1000000, 4)", body=bytes(32_000_000)))
     assert (tmp_path / "t.npz").stat().st_size < 100_000
-    monkeypatch.setattr("prismap._blocks.available_bytes", lambda: 10_000_000)
+    monkeypatch.setattr("prismap._util.blocks.available_bytes", lambda: 10_000_000)
     with pytest.raises(InputError, match=r"would need 0\.1 GiB of memory"):
         read_table(tmp_path / "t.npz")

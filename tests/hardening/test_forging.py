@@ -16,8 +16,8 @@ from hardening import forging
 from prismap import PrisMap
 from prismap.bundle import check_sparse, read_bundle, write_bundle
 from prismap.exceptions import FileFormatError, InputError
-from prismap.map.params_json import from_spec, to_spec
-from prismap.map.stored import check_stored, load_bytes
+from prismap.map._params_json import from_spec, to_spec
+from prismap.map._stored import check_stored, load_bytes
 from prismap.metrics import FisherMetric
 
 TESTS = Path(__file__).parent.parent
@@ -83,7 +83,7 @@ def test_sparse_rows_are_checked_before_compiled_code_sees_them(tmp_path, forger
     name, change = SPARSE_FORGERIES[forgery]
     path = saved(tmp_path, "sparse", **{name: change(BUNDLES["sparse"].arrays[name])})
     # Nothing may be built of them: such rows can end the process.
-    monkeypatch.setattr("prismap.map.store.unpack_rows", lambda _: pytest.fail("rows were built of forged parts"))
+    monkeypatch.setattr("prismap.map._store.unpack_rows", lambda _: pytest.fail("rows were built of forged parts"))
     with pytest.raises(FileFormatError, match="is not a complete map"):
         PrisMap.load(path)
 
@@ -126,7 +126,7 @@ def test_each_array_must_go_with_the_others(tmp_path, name, array, value, words)
 
 def test_landmarks_of_a_large_map_are_anchors(monkeypatch):
     """They are numbered among the anchors, not among the rows."""
-    monkeypatch.setattr("prismap.map.stored.DENSE_ROWS", 50)
+    monkeypatch.setattr("prismap.map._stored.DENSE_ROWS", 50)
     header, arrays = BUNDLES["supervised"].header, dict(BUNDLES["supervised"].arrays)
     arrays["anchors"], arrays["nearest"] = np.arange(0, 60, 2), arrays["nearest"][::2]
     arrays["mapping/landmarks"] = np.arange(60) // 2
@@ -251,8 +251,8 @@ def test_a_small_file_of_a_large_map_is_refused_before_it_is_rebuilt(tmp_path, m
     arrays, header = dict(BUNDLES["direct"].arrays), dict(BUNDLES["direct"].header)
     forging.repeat_rows(arrays, header, 10)
     write_bundle(tmp_path / "m.prismap", arrays, header)
-    monkeypatch.setattr("prismap._blocks.available_bytes", lambda: 10_000_000)
-    monkeypatch.setattr("prismap.map.store._restore", lambda *_: pytest.fail("the map was rebuilt"))
+    monkeypatch.setattr("prismap._util.blocks.available_bytes", lambda: 10_000_000)
+    monkeypatch.setattr("prismap.map._store._restore", lambda *_: pytest.fail("the map was rebuilt"))
     with pytest.raises(InputError, match=r"The map of 600 rows in .* would need .* GiB of memory"):
         PrisMap.load(tmp_path / "m.prismap")
 
@@ -262,7 +262,7 @@ def test_too_little_memory_on_the_way_is_one_line(tmp_path, monkeypatch):
         raise MemoryError
 
     path = saved(tmp_path, "supervised")
-    monkeypatch.setattr("prismap.map.store._restore", no_room)
+    monkeypatch.setattr("prismap.map._store._restore", no_room)
     with pytest.raises(InputError, match="needs more memory than there is left"):
         PrisMap.load(path)
     monkeypatch.setattr("prismap.bundle._read_array", no_room)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from prismap import PrisMap
-from prismap._threads import limit_threads
+from prismap._util.threads import limit_threads
 from prismap.embeddings import TSNE
 from prismap.metrics import FisherMetric
 

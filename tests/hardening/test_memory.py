@@ -8,10 +8,11 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from prismap import PrisMap, _blocks
+from prismap import PrisMap
+from prismap._util import blocks as _blocks
 from prismap.embeddings import TSNE
 from prismap.exceptions import InputError
-from prismap.metrics.base import PrecomputedMetric
+from prismap.metrics._base import PrecomputedMetric
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 4))
@@ -21,7 +22,7 @@ y = (X[:, 0] > 0).astype(int)
 @pytest.mark.parametrize("method", ["tsne", "mds", "isomap"])
 @pytest.mark.parametrize("target", [None, y], ids=["plain", "classes"])
 def test_a_map_that_would_not_fit_is_refused_with_the_figure(monkeypatch, method, target):
-    monkeypatch.setattr("prismap._blocks.available_bytes", lambda: 1000)
+    monkeypatch.setattr("prismap._util.blocks.available_bytes", lambda: 1000)
     with pytest.raises(
         InputError, match=r"A map of 60 fitted rows would need .* GiB .* available. Set a smaller fit_rows"
     ):
@@ -62,7 +63,7 @@ def peak_bytes(work):
 
 def test_neighbours_of_many_rows_are_found_in_blocks(monkeypatch):
     """All distances would be 32 MB; a block budget of 1 MB holds."""
-    monkeypatch.setattr("prismap._blocks.row_blocks.__defaults__", (2**20, 1))
+    monkeypatch.setattr("prismap._util.blocks.row_blocks.__defaults__", (2**20, 1))
     D = np.abs(np.subtract.outer(np.arange(2000.0), np.arange(2000.0)))
     metric = PrecomputedMetric().fit(D)
     assert peak_bytes(lambda: metric.kneighbors(None, 5)) < 6 * 2**20
@@ -133,7 +134,7 @@ def test_a_map_that_a_container_has_no_room_for_is_refused(monkeypatch):
 def test_freed_memory_is_kept_in_workers_that_dask_has_told_to_give_it_back():
     """Pages that the system has to make anew for arrays of 2 MB, one after another."""
     script = (
-        "import resource, sys, numpy as np; from prismap._blocks import keep_freed_memory\n"
+        "import resource, sys, numpy as np; from prismap._util.blocks import keep_freed_memory\n"
         "def faults():\n"
         "    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
         "    for _ in range(100): np.ones(2**18)\n"

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from prismap.inspection.out_of_sample import affinity_distribution
+from prismap.inspection._out_of_sample import affinity_distribution
 
 
 def test_equals_the_definition():

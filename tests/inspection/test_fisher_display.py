@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from prismap.exceptions import InputError
 from prismap.inspection import FisherDisplay
-from prismap.inspection.fisher import ellipses, lattice, shortest_rows
+from prismap.inspection._fisher import ellipses, lattice, shortest_rows
 from prismap.metrics import FisherMetric
 from reference.fisher_reference import tensor
 from reference.manifold_reference import shortest_paths_reference

@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 from prismap import PrisMap
 from prismap.exceptions import InputError
 from prismap.inspection import ModelView
-from prismap.inspection.inverse import LocalSurface, fitted_factors, inverse_of, kernel_inverse
+from prismap.inspection._inverse import LocalSurface, fitted_factors, inverse_of, kernel_inverse
 from prismap.learners import RSLVQ
 from prismap.mappings import InverseMap
 from prismap.metrics import FisherMetric

@@ -5,7 +5,7 @@ import pytest
 
 from prismap.exceptions import InputError
 from prismap.inspection import MapDisplay
-from prismap.inspection.paint import class_palette
+from prismap.inspection._paint import class_palette
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from prismap.embeddings.elastic import ElasticMDS
+from prismap.embeddings._elastic import ElasticMDS
 from prismap.exceptions import InputError, MissingExtraError
-from prismap.inspection.mixture import MixtureDisplay, uncovered
+from prismap.inspection._mixture import MixtureDisplay, uncovered
 from prismap.metrics import AlternatingDescent, MixtureMetric
 
 mpl.use("Agg")

@@ -9,7 +9,7 @@ from sklearn.svm import SVC, SVR
 
 from prismap.exceptions import InputError
 from prismap.inspection import ModelDisplay, ModelView
-from prismap.inspection.paint import DEEP, FAINT, class_palette, from_hex, paint_classes
+from prismap.inspection._paint import DEEP, FAINT, class_palette, from_hex, paint_classes
 from prismap.learners import RSLVQ
 
 mpl.use("Agg")

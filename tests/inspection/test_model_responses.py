@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from prismap.exceptions import InputError
-from prismap.inspection.responses import Responder
+from prismap.inspection._responses import Responder
 
 X, CODES = make_blobs(120, 4, centers=4, cluster_std=2.5, random_state=0)
 Y = np.array(["ash", "birch", "cedar", "dogwood"])[CODES]
@@ -100,7 +100,7 @@ def test_a_model_trained_on_a_frame_is_asked_with_frames_in_silence():
 def test_batches_do_not_change_the_answer(monkeypatch):
     model = RandomForestClassifier(5, random_state=0).fit(X, Y)
     whole = Responder(model, X, Y)(X)
-    monkeypatch.setattr("prismap.inspection.responses.BATCH_ROWS", 7)
+    monkeypatch.setattr("prismap.inspection._responses.BATCH_ROWS", 7)
     parts = Responder(model, X, Y)(X)
     assert (whole.value == parts.value).all()
     assert (whole.certainty == parts.certainty).all()

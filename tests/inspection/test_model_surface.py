@@ -11,11 +11,11 @@ from sklearn.svm import SVC, LinearSVC
 
 from prismap import PrisMap
 from prismap.inspection import ModelView
-from prismap.inspection.inverse import LocalSurface
-from prismap.inspection.paint import class_palette, from_hex
-from prismap.inspection.responses import ModelPosterior, Responder
+from prismap.inspection._inverse import LocalSurface
+from prismap.inspection._paint import class_palette, from_hex
+from prismap.inspection._responses import ModelPosterior, Responder
 from prismap.page import Layer, PageData
-from prismap.page.folder import read_page
+from prismap.page._folder import read_page
 
 X, CODES = make_blobs(100, 4, centers=3, cluster_std=2.0, random_state=5)
 Y = np.array(["ash", "birch", "cedar"])[CODES]
@@ -107,7 +107,7 @@ def test_page_shows_the_decisions_behind_the_points(tmp_path, monkeypatch):
     model = SVC().fit(X, Y)
     fitted = PrisMap(random_state=0, perplexity=10, fit_rows=80).fit(X, Y)
     bare = PageData([Layer("map", "map", fitted.positions())])
-    monkeypatch.setattr("prismap.page.of_map.page_of", lambda *_, **__: bare)  # its report takes seconds
+    monkeypatch.setattr("prismap.page._of_map.page_of", lambda *_, **__: bare)  # its report takes seconds
     page = read_page(fitted.to_html(tmp_path / "view.html", model=model))
     view = ModelView.from_estimator(model, X, Y, map=fitted)
     assert page.raster.rgba.shape == (200, 200, 4)

@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from prismap import PrisMap
 from prismap.inspection import ModelView
-from prismap.inspection.model_view import region_values
+from prismap.inspection._model_view import region_values
 from prismap.metrics import FisherMetric
 
 PATH = Path(__file__).parents[2] / "experiments" / "toys.py"

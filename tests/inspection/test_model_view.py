@@ -23,8 +23,8 @@ from prismap import PrisMap
 from prismap.embeddings import SOM
 from prismap.exceptions import InputError
 from prismap.inspection import ModelView
-from prismap.inspection.model_view import cross_validate
-from prismap.inspection.view_data import VectorData
+from prismap.inspection._model_view import cross_validate
+from prismap.inspection._view_data import VectorData
 from prismap.learners import RSLVQ
 from reference.model_reference import signed_certainty_reference
 

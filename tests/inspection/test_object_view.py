@@ -18,7 +18,7 @@ from prismap.comparisons import ComparisonMatrix, Objects
 from prismap.embeddings import TSNE
 from prismap.exceptions import InputError
 from prismap.inspection import ModelView
-from prismap.inspection.inverse import PreImages, among, among_vectors, squared_of_matrix
+from prismap.inspection._inverse import PreImages, among, among_vectors, squared_of_matrix
 
 WORDS = [stem + end for stem in ("house", "garden", "winter", "summer") for end in ("", "s", "y", "er", "ed", "ing")]
 KIND = np.repeat(["place", "season"], 12)

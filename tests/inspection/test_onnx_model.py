@@ -8,7 +8,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 from prismap.exceptions import FileFormatError
 from prismap.inspection import ModelView, OnnxModel
-from prismap.inspection.onnx_model import as_probabilities
+from prismap.inspection._onnx_model import as_probabilities
 from prismap.metrics import FisherMetric
 
 onnx = pytest.importorskip("onnx")

@@ -6,7 +6,7 @@ from sklearn.decomposition import PCA
 
 from prismap.exceptions import InputError
 from prismap.inspection import OutOfSampleDisplay
-from prismap.inspection.out_of_sample import sampled_curve, share_curve
+from prismap.inspection._out_of_sample import sampled_curve, share_curve
 from prismap.mappings import KernelMap
 from prismap.quality import q_local, q_nx
 

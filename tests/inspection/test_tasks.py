@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from prismap.exceptions import InputError
-from prismap.inspection.tasks import TASKS, Answer, Classification, Regression
+from prismap.inspection._tasks import TASKS, Answer, Classification, Regression
 
 CLASSES = Classification(np.array(["ash", "birch", "cedar"]))
 NUMBERS = Regression()

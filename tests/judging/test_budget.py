@@ -9,9 +9,9 @@ from sklearn.decomposition import PCA
 
 from prismap import PrisMap, judge
 from prismap.exceptions import InputError
-from prismap.judging.budget import FULL, MOST_KEPT, QUICK, effort_of
-from prismap.judging.refits import judged_folds, n_folds, place_fold, place_on_plain
-from prismap.map.judged import MapMaker
+from prismap.judging._budget import FULL, MOST_KEPT, QUICK, effort_of
+from prismap.judging._refits import judged_folds, n_folds, place_fold, place_on_plain
+from prismap.map._judged import MapMaker
 from prismap.target import make_target
 
 

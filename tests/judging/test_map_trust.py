@@ -10,8 +10,8 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 
 from prismap import PrisMap
-from prismap.judging.trust import evidence_on, scatter
-from prismap.map.judged import MadeMap
+from prismap.judging._trust import evidence_on, scatter
+from prismap.map._judged import MadeMap
 
 
 def evidence(model, Y, rows=None):

@@ -10,8 +10,8 @@ from sklearn.decomposition import PCA
 
 from judging.stand_ins import LikePaCMAP, LikeUMAP
 from prismap import MapReport, judge
-from prismap.judging.makers import OtherMade
-from prismap.judging.trust import evidence_on
+from prismap.judging._makers import OtherMade
+from prismap.judging._trust import evidence_on
 from prismap.target import make_target
 
 

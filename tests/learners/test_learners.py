@@ -10,11 +10,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from prismap.exceptions import InputError
 from prismap.learners import GMLVQ, LMNN, RSLVQ
-from prismap.learners import lmnn as lmnn_module
-from prismap.learners.gmlvq import gmlvq_cost
-from prismap.learners.lmnn import lmnn_cost, target_neighbors
-from prismap.learners.omega import canonical_omega
-from prismap.learners.rslvq import rslvq_cost
+from prismap.learners import _lmnn as lmnn_module
+from prismap.learners._gmlvq import gmlvq_cost
+from prismap.learners._lmnn import lmnn_cost, target_neighbors
+from prismap.learners._omega import canonical_omega
+from prismap.learners._rslvq import rslvq_cost
 from reference.learners_reference import gmlvq_reference, lmnn_reference, rslvq_reference
 
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from prismap.map.cells import N_DECIDING, N_PROBED, Cells, spacing
+from prismap.map._cells import N_DECIDING, N_PROBED, Cells, spacing
 
 N_CELLS = 40
 

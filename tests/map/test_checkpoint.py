@@ -5,9 +5,10 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from large_maps import count_as_large
-from prismap import PrisMap, _checkpoint
+from prismap import PrisMap
+from prismap._util import checkpoint as _checkpoint
 from prismap.exceptions import InputError
-from prismap.map import methods
+from prismap.map import _methods as methods
 from prismap.mappings import KernelMap, VoteMap
 
 X, y = make_blobs(400, 4, centers=4, cluster_std=2.0, random_state=0)

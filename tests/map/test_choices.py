@@ -11,8 +11,8 @@ from sklearn.datasets import load_iris
 from prismap import PrisMap
 from prismap.embeddings import MDS, ElasticMDS, Isomap, KernelDiscriminant, KernelPCA, NeRV
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.map.judged import MapMaker
-from prismap.map.methods import MAPPINGS, METHODS
+from prismap.map._judged import MapMaker
+from prismap.map._methods import MAPPINGS, METHODS
 from prismap.mappings import DirectPlacement, KernelMap, MapCost, VoteMap
 from prismap.metrics import MixtureMetric
 

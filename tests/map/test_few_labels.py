@@ -62,6 +62,6 @@ def test_other_errors_are_not_hidden(monkeypatch):
         raise RuntimeError("a fault of ours")
 
     model = fitted(labelled(36))
-    monkeypatch.setattr("prismap.map.judged.MapMaker.run", broken)
+    monkeypatch.setattr("prismap.map._judged.MapMaker.run", broken)
     with pytest.raises(RuntimeError, match="a fault of ours"):
         model.report()

@@ -11,10 +11,11 @@ from sklearn.datasets import make_blobs
 from large_maps import count_as_large
 from prismap import PrisMap
 from prismap.embeddings import TSNE
-from prismap.map import cells
-from prismap.metrics import FisherMetric, vector_search
-from prismap.metrics.posteriors import base
-from prismap.metrics.posteriors.local_parzen import PassedNearest, SearchedNearest
+from prismap.map import _cells as cells
+from prismap.metrics import FisherMetric
+from prismap.metrics import _vector_search as vector_search
+from prismap.metrics.posteriors import _base as base
+from prismap.metrics.posteriors._local_parzen import PassedNearest, SearchedNearest
 
 X, CLASSES = make_blobs(1500, 5, centers=12, cluster_std=2.0, random_state=0)
 CLASSES = np.where(np.arange(1500) % 6 == 0, None, (CLASSES % 3).astype(object))

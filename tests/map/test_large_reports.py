@@ -10,11 +10,12 @@ from sklearn.datasets import make_blobs
 
 from large_maps import count_as_large
 from prismap import PrisMap
-from prismap.judging.refits import Comparison, Judged
-from prismap.judging.scores import judged_scores
+from prismap.judging._refits import Comparison, Judged
+from prismap.judging._scores import judged_scores
 from prismap.metrics import FisherMetric
-from prismap.metrics.geometry import VectorMetric
-from prismap.quality import distances, knn_error, r_nx
+from prismap.metrics._geometry import VectorMetric
+from prismap.quality import _distances as distances
+from prismap.quality import knn_error, r_nx
 from prismap.target import make_target
 
 X, Y_TRUE = make_blobs(500, 4, centers=4, cluster_std=4.0, random_state=0)
@@ -34,7 +35,7 @@ def test_curves_of_many_fitted_rows_need_no_matrix_of_all_pairs(monkeypatch, sup
 @pytest.fixture(scope="module")
 def large():
     """A map of more rows than all distances have room for, as it is judged."""
-    from prismap.judging import refits
+    from prismap.judging import _refits as refits
 
     with pytest.MonkeyPatch.context() as patch:
         count_as_large(patch, 300, n_landmarks=80)

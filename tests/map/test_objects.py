@@ -15,9 +15,10 @@ from prismap.bundle import read_bundle, write_bundle
 from prismap.comparisons import Objects, get_comparison
 from prismap.exceptions import FileFormatError, InputError
 from prismap.metrics import DissimilarityMetric, FisherMetric, ObjectDissimilarity, ObjectSimilarity, SimilarityMetric
-from prismap.metrics import objects as objects_room
-from prismap.metrics.anchors import FittedIndex
-from prismap.neighbors import kneighbors, search
+from prismap.metrics import _objects as objects_room
+from prismap.metrics._anchors import FittedIndex
+from prismap.neighbors import _search as search
+from prismap.neighbors import kneighbors
 
 #: Similarities here are indefinite, and say so.
 pytestmark = pytest.mark.filterwarnings("ignore:.*mass is negative:prismap.exceptions.PrismapWarning")

@@ -14,13 +14,13 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 
 from prismap import PrisMap
-from prismap._progress import seconds_in
+from prismap._util.progress import seconds_in
 from prismap.comparisons import Objects
 from prismap.embeddings import TSNE
 from prismap.exceptions import FileFormatError, InputError
-from prismap.map import time_budget
-from prismap.map.methods import fit_bytes, most_fitted
-from prismap.map.time_budget import (
+from prismap.map import _time_budget as time_budget
+from prismap.map._methods import fit_bytes, most_fitted
+from prismap.map._time_budget import (
     DENSE_ROWS,
     FEWEST,
     Pace,
@@ -34,9 +34,9 @@ from prismap.map.time_budget import (
     usual_growth,
 )
 from prismap.mappings import KernelMap
-from prismap.metrics.geometry import data_metric
+from prismap.metrics._geometry import data_metric
 from prismap.page import page_of
-from prismap.page.live import live_compute
+from prismap.page._live import live_compute
 
 # --- times ------------------------------------------------------------------------------------------------------------
 
@@ -265,7 +265,7 @@ def slow(monkeypatch):
         assert [trial(40), trial(80)] == [40, 80]
         return Pace(asked, 120, n_given, 55.0, 2.0)
 
-    monkeypatch.setattr("prismap.map.fitting.pace_of", of)
+    monkeypatch.setattr("prismap.map._fitting.pace_of", of)
 
 
 def a_map(fit_rows, **options):
@@ -368,7 +368,7 @@ def test_a_trial_that_is_stopped_leaves_nothing_fitted(monkeypatch):
     def stopped(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("prismap.map.fitting.pace_of", stopped)
+    monkeypatch.setattr("prismap.map._fitting.pace_of", stopped)
     model = a_map("1 min")
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
@@ -379,6 +379,6 @@ def test_a_live_map_is_embedded_again_without_a_trial(slow, monkeypatch):
     model = a_map("1 min", supervision=0.8).fit(X, y)
     page = page_of(model, judge=False)
     compute, start = live_compute(model, page), np.asarray(page.layers[0].positions, dtype=np.float32)
-    monkeypatch.setattr("prismap.map.fitting.pace_of", None)
+    monkeypatch.setattr("prismap.map._fitting.pace_of", None)
     Y = compute.reembed(0.5, start=start, progress=lambda *_: None, cancel=lambda: True)
     assert np.isfinite(Y[model.fit_rows_]).all()

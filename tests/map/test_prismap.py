@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_iris
 
 from prismap import PrisMap
-from prismap._threads import limit_threads
+from prismap._util.threads import limit_threads
 from prismap.bundle import read_bundle, write_bundle
 from prismap.embeddings import TSNE
 from prismap.exceptions import FileFormatError, InputError, PrismapWarning

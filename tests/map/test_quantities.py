@@ -8,7 +8,7 @@ import pytest
 from prismap import PrisMap
 from prismap.cli.view import labels_for
 from prismap.exceptions import FileFormatError, InputError
-from prismap.map.tables import prepare, with_quantities
+from prismap.map._tables import prepare, with_quantities
 from prismap.tables import Roles, TableEncoding, read_batches, read_table, table_from_frame
 
 pd = pytest.importorskip("pandas")

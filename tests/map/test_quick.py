@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from prismap._affinities import pair_affinities
-from prismap._costs import tsne_cost
-from prismap._spacing import typical_spacing
+from prismap._util.affinities import pair_affinities
+from prismap._util.costs import tsne_cost
+from prismap._util.scales import typical_spacing
 from prismap.embeddings import TSNE
-from prismap.map.choose import nearest_rows, neighbor_losses
-from prismap.map.quick import MOST_ROWS, Known, ShortTSNE, descent_slope, quick_maps, stacked_affinities, walked_start
+from prismap.map._choose import nearest_rows, neighbor_losses
+from prismap.map._quick import MOST_ROWS, Known, ShortTSNE, descent_slope, quick_maps, stacked_affinities, walked_start
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from prismap import PrisMap
 from prismap.exceptions import InputError
 from prismap.quality import knn_nrmse
-from prismap.quality.errors import errors_of
+from prismap.quality._errors import errors_of
 from prismap.target import make_target
 
 

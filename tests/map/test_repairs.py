@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from prismap import PrisMap
-from prismap._random import as_generator
+from prismap._util.random import as_generator
 from prismap.comparisons import Objects
 from prismap.embeddings import MDS
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.judging.judge import Judgement
-from prismap.judging.refits import judged_folds, place_fold
-from prismap.map import repairs
-from prismap.map.judged import MapMaker
-from prismap.map.repairs import compare_repairs
+from prismap.judging._judge import Judgement
+from prismap.judging._refits import judged_folds, place_fold
+from prismap.map import _repairs as repairs
+from prismap.map._judged import MapMaker
+from prismap.map._repairs import compare_repairs
 from prismap.metrics import FisherMetric, ObjectSimilarity, SimilarityMetric
-from prismap.metrics.geometry import REPAIRS
+from prismap.metrics._geometry import REPAIRS
 from prismap.quality import MapReport, knn_error
 
 N, NEW = 40, 8

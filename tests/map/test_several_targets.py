@@ -5,12 +5,12 @@ import pytest
 
 from prismap import PrisMap
 from prismap.exceptions import FileFormatError, InputError
-from prismap.judging.scores import joint_score
+from prismap.judging._scores import joint_score
 from prismap.metrics import FisherMetric
 from prismap.quality import MapReport
-from prismap.quality.estimates import Estimate
-from prismap.quality.null import NullResult
-from prismap.quality.scores import TargetScore
+from prismap.quality._estimates import Estimate
+from prismap.quality._null import NullResult
+from prismap.quality._scores import TargetScore
 
 N = 70
 OPTIONS = {"method": "mds", "supervision": 0.8, "perplexity": 10, "random_state": 0}

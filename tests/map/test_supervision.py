@@ -6,10 +6,10 @@ from sklearn.datasets import load_diabetes, load_wine
 from sklearn.neighbors import KNeighborsClassifier
 
 from prismap import PrisMap
-from prismap._evidence import paired_gap
-from prismap._random import as_generator
-from prismap.map import choose
-from prismap.map.choose import (
+from prismap._util.evidence import paired_gap
+from prismap._util.random import as_generator
+from prismap.map import _choose as choose
+from prismap.map._choose import (
     GRID,
     MAPPING_FOLDS,
     candidates,
@@ -23,14 +23,15 @@ from prismap.map.choose import (
     quick_losses,
     trees_are_worth_it,
 )
-from prismap.map.judged import published_notes
-from prismap.map.methods import smoothness
-from prismap.map.quick import quick_maps
+from prismap.map._judged import published_notes
+from prismap.map._methods import smoothness
+from prismap.map._quick import quick_maps
 from prismap.mappings import KernelMap, VoteMap
 from prismap.metrics import FisherMetric
-from prismap.metrics.base import PrecomputedMetric
-from prismap.metrics.geometry import data_metric
-from prismap.metrics.posteriors import base, trees
+from prismap.metrics._base import PrecomputedMetric
+from prismap.metrics._geometry import data_metric
+from prismap.metrics.posteriors import _base as base
+from prismap.metrics.posteriors import _trees as trees
 from prismap.target import make_target
 
 

@@ -7,8 +7,8 @@ from sklearn.datasets import load_wine
 from prismap import PrisMap
 from prismap.cli.main import main
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.map.columns import column_notes, uneven_spreads
-from prismap.map.tables import without_target
+from prismap.map._columns import column_notes, uneven_spreads
+from prismap.map._tables import without_target
 
 pd = pytest.importorskip("pandas")
 parquet = pytest.importorskip("pyarrow.parquet")

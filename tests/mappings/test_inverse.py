@@ -7,7 +7,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from prismap.exceptions import InputError
 from prismap.mappings import InverseMap
-from prismap.mappings.inverse import ridge_solution, tensor_weights, weighted_solution
+from prismap.mappings._inverse import ridge_solution, tensor_weights, weighted_solution
 from prismap.metrics import FisherMetric
 from reference import mappings_reference as slow
 

@@ -9,12 +9,12 @@ from scipy.optimize import check_grad
 from scipy.spatial.distance import cdist
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from prismap._affinities import pair_affinities
-from prismap._costs import SMALLEST_AFFINITY, tsne_cost
+from prismap._util.affinities import pair_affinities
+from prismap._util.costs import SMALLEST_AFFINITY, tsne_cost
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.mappings import KernelMap, MapCost
-from prismap.mappings.bandwidth import cross_validate, local_quality, neighbor_ranks
-from prismap.mappings.kernels import ElmKernel, kernel_matrix, merge_duplicates
+from prismap.mappings._bandwidth import cross_validate, local_quality, neighbor_ranks
+from prismap.mappings._kernels import ElmKernel, kernel_matrix, merge_duplicates
 from prismap.metrics import FisherMetric
 from reference import embedding_costs_reference as costs
 from reference import mappings_reference as slow
@@ -265,7 +265,7 @@ def test_cross_validation_takes_the_width_the_data_ask_for():
 
 def test_among_settings_of_equal_quality_the_smallest_error_wins(curve, monkeypatch):
     X, Y = curve
-    monkeypatch.setattr("prismap.mappings.bandwidth.TOLERANCE", 1.0)
+    monkeypatch.setattr("prismap.mappings._bandwidth.TOLERANCE", 1.0)
     D, factors = cdist(X, X), (0.2, 0.5, 1.0, 1.8)
     found, _ = cross_validate(D, Y, "rbf", factors, (1e-6,), normalize=True, rng=np.random.default_rng(5))
     folds = np.array_split(np.random.default_rng(5).permutation(len(X)), 5)

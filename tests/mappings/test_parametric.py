@@ -10,11 +10,11 @@ from sklearn.datasets import load_iris
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from prismap import PrisMap
-from prismap._costs import stress_cost
+from prismap._util.costs import stress_cost
 from prismap.embeddings import TSNE
 from prismap.exceptions import InputError
 from prismap.mappings import MapCost, ParametricMap
-from prismap.mappings.parametric import backward, first_weights, flatten, forward, shadow_targets, unflatten
+from prismap.mappings._parametric import backward, first_weights, flatten, forward, shadow_targets, unflatten
 from reference import embedding_costs_reference as costs
 from reference import mappings_reference as slow
 

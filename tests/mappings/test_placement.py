@@ -9,7 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from prismap.embeddings import MDS, Isomap
 from prismap.exceptions import PrismapWarning
 from prismap.mappings import DirectPlacement, MapCost
-from prismap.mappings.placement import minimize_rows
+from prismap.mappings._placement import minimize_rows
 from prismap.metrics import FisherMetric
 from reference import mappings_reference as slow
 

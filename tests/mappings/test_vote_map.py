@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from prismap.exceptions import InputError
 from prismap.mappings import VoteMap
-from prismap.mappings.vote_map import vote, vote_cost, vote_weights
+from prismap.mappings._vote_map import vote, vote_cost, vote_weights
 from prismap.metrics import FisherMetric
 
 

@@ -8,8 +8,8 @@ from prismap import PrisMap
 from prismap.embeddings import KernelDiscriminant
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics import FisherMetric, Parzen
-from prismap.metrics.baseline import EXPECTED_SHARE, as_expected, chance_error, neighbor_error
-from prismap.metrics.posteriors.parzen import rule_of_thumb
+from prismap.metrics._baseline import EXPECTED_SHARE, as_expected, chance_error, neighbor_error
+from prismap.metrics.posteriors._parzen import rule_of_thumb
 from reference.baseline_reference import chance_reference, neighbor_error_reference, rule_of_thumb_reference
 
 

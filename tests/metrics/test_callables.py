@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from prismap import PrisMap
-from prismap.comparisons import running
+from prismap.comparisons import _running as running
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics import FisherMetric, pairwise_similarity, similarity_to
 

@@ -5,7 +5,7 @@ import pytest
 
 from prismap.exceptions import InputError
 from prismap.metrics import mixture_for_classes
-from prismap.metrics.object_mixture import aligned, scaled
+from prismap.metrics._object_mixture import aligned, scaled
 
 
 def similarities(seed=0, n=60):

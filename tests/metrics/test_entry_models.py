@@ -16,7 +16,7 @@ from prismap import PrisMap
 from prismap.comparisons import Objects
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric, PredictedLabels
-from prismap.metrics.posteriors.models import EntryModel, innermost
+from prismap.metrics.posteriors._models import EntryModel, innermost
 from reference.model_reference import out_of_fold_reference
 
 OPTIONS = {"perplexity": 8, "random_state": 0}

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 
-from prismap._threads import limit_threads
+from prismap._util.threads import limit_threads
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics import FisherMetric, Parzen, SimilarityMetric, VectorMetric
 from prismap.target import make_target
@@ -209,7 +209,7 @@ def test_any_bandwidth_is_survived(toy, dtype, scale, path):
 
 
 def slow_index(metric):
-    from prismap.metrics.geometry import FittedIndex
+    from prismap.metrics._geometry import FittedIndex
 
     return FittedIndex(metric._order)
 
@@ -236,7 +236,7 @@ def test_tensor_of_fitted_rows_leaves_out_their_fold(toy):
 
 @pytest.mark.parametrize("options", [{}, {"supervision": 0.5}, {"path": "graph"}, {"supervision": 0}])
 def test_kneighbors_equal_sorted_distances(toy, options, monkeypatch):
-    monkeypatch.setattr("prismap.metrics.fisher.WORKING_BYTES", 1)  # the smallest blocks
+    monkeypatch.setattr("prismap.metrics._fisher.WORKING_BYTES", 1)  # the smallest blocks
     metric = metric_of(toy, **options)
     D = metric.pairwise()
     np.fill_diagonal(D, np.inf)
@@ -250,8 +250,8 @@ def test_kneighbors_equal_sorted_distances(toy, options, monkeypatch):
 
 def test_tile_and_thread_counts_change_nothing(toy, monkeypatch):
     expected = metric_of(toy).pairwise()
-    monkeypatch.setattr("prismap.metrics.segments.TILE", 3)
-    monkeypatch.setattr("prismap.metrics.segments.CHUNK", 7)
+    monkeypatch.setattr("prismap.metrics._segments.TILE", 3)
+    monkeypatch.setattr("prismap.metrics._segments.CHUNK", 7)
     with limit_threads(1):
         np.testing.assert_allclose(metric_of(toy).pairwise(), expected, atol=1e-12)
 
@@ -366,7 +366,7 @@ def test_too_large_perplexity_is_lowered_and_said(toy):
 
 def test_more_than_memory_is_refused_with_the_figure(toy, monkeypatch):
     metric = metric_of(toy)
-    monkeypatch.setattr("prismap._blocks.available_bytes", lambda: 1000)
+    monkeypatch.setattr("prismap._util.blocks.available_bytes", lambda: 1000)
     with pytest.raises(InputError, match="matrix of all distances would need .* GiB .* Use kneighbors"):
         metric.pairwise()
 

@@ -5,11 +5,12 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
-from prismap._threads import limit_threads
+from prismap._util.threads import limit_threads
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric, SimilarityMetric
-from prismap.metrics.posteriors import evidence, gaussian_process
-from prismap.metrics.posteriors.gaussian_process import GaussianProcess, fisher_rao
+from prismap.metrics.posteriors import _evidence as evidence
+from prismap.metrics.posteriors import _gaussian_process as gaussian_process
+from prismap.metrics.posteriors._gaussian_process import GaussianProcess, fisher_rao
 from prismap.target import RealTarget, make_target
 from reference import gaussian_process_reference as slow
 

@@ -10,14 +10,15 @@ from large_maps import count_as_large
 from prismap import PrisMap
 from prismap.embeddings import TSNE
 from prismap.exceptions import InputError
-from prismap.map.cells import nearest_of
+from prismap.map._cells import nearest_of
 from prismap.metrics import FisherMetric
-from prismap.metrics.geometry import VectorMetric
-from prismap.metrics.posteriors import base, local_parzen
-from prismap.metrics.posteriors import machine as machines
-from prismap.metrics.posteriors.local_parzen import LabelledRows, best_perplexity, class_shares, local_probabilities
-from prismap.metrics.posteriors.machine import fit_on_all_rows, normal_equations, solve, solve_normal
-from prismap.metrics.posteriors.rowwise import log_loss, softmax
+from prismap.metrics._geometry import VectorMetric
+from prismap.metrics.posteriors import _base as base
+from prismap.metrics.posteriors import _local_parzen as local_parzen
+from prismap.metrics.posteriors import _machine as machines
+from prismap.metrics.posteriors._local_parzen import LabelledRows, best_perplexity, class_shares, local_probabilities
+from prismap.metrics.posteriors._machine import fit_on_all_rows, normal_equations, solve, solve_normal
+from prismap.metrics.posteriors._rowwise import log_loss, softmax
 from prismap.neighbors import kneighbors
 from prismap.target import ClassTarget
 
@@ -204,7 +205,7 @@ def check_nearest_rows(model, new):
 
 
 def test_a_large_map_is_made_from_neighbours_and_landmarks(monkeypatch, tmp_path):
-    monkeypatch.setattr("prismap.map.cells.N_PROBED", 80)
+    monkeypatch.setattr("prismap.map._cells.N_PROBED", 80)
     count_as_large(monkeypatch, 200, n_landmarks=80)
     model = PrisMap(TSNE(max_iter=100, perplexity=10), random_state=0, perplexity=10).fit(X, CLASSES)
     assert model.embedding_.shape == (400, 2)

@@ -6,12 +6,12 @@ import scipy.sparse as sp
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.metrics.pairwise import euclidean_distances, nan_euclidean_distances
 
-from prismap._missing import mean_filled
+from prismap._util.missing import mean_filled
 from prismap.exceptions import InputError
-from prismap.map.exact_rows import KnownRows
+from prismap.map._exact_rows import KnownRows
 from prismap.metrics import CosineMetric, FisherMetric, VectorMetric
-from prismap.metrics.geometry import FittedIndex
-from prismap.metrics.posteriors.trees import Forest
+from prismap.metrics._geometry import FittedIndex
+from prismap.metrics.posteriors._trees import Forest
 
 
 def gappy(n_rows, n_columns=6, share=0.3, seed=0, dtype=np.float64):

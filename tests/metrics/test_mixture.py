@@ -8,14 +8,14 @@ from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from prismap._costs import elastic_weights, stress_cost
+from prismap._util.costs import elastic_weights, stress_cost
 from prismap.embeddings import MDS, TSNE, ElasticMDS, Isomap, NeRV
 from prismap.exceptions import InputError
 from prismap.mappings import KernelMap
-from prismap.metrics.base import fit_metric
-from prismap.metrics.dissimilarities import DISSIMILARITIES, dissimilarity, register_dissimilarity
-from prismap.metrics.mixture import AlternatingDescent, MixtureMetric
-from prismap.metrics.mixture_costs import MixtureCost
+from prismap.metrics._base import fit_metric
+from prismap.metrics._dissimilarities import DISSIMILARITIES, dissimilarity, register_dissimilarity
+from prismap.metrics._mixture import AlternatingDescent, MixtureMetric
+from prismap.metrics._mixture_costs import MixtureCost
 from reference.dissimilarities_reference import elastic_stress
 
 STAY = AlternatingDescent(n_epochs=0)  # no weights are learnt
@@ -229,7 +229,7 @@ def test_neighbours_are_the_smallest_entries(fitted, rows):
 
 
 def test_objects_that_are_no_vectors(monkeypatch):
-    monkeypatch.setattr("prismap.metrics.dissimilarities.DISSIMILARITIES", dict(DISSIMILARITIES))
+    monkeypatch.setattr("prismap.metrics._dissimilarities.DISSIMILARITIES", dict(DISSIMILARITIES))
     register_dissimilarity("edit", edit_distance, metric=True)
     metric = MixtureMetric(("edit", length_difference), init="eigenvalues", **FAST).fit(WORDS)
     assert metric.measures_ == ["edit", "length_difference"]

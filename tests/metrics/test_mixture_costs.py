@@ -7,7 +7,7 @@ from scipy.spatial.distance import cdist, pdist, squareform
 
 from prismap.embeddings import TSNE, Isomap, NeRV
 from prismap.metrics import AlternatingDescent, MixtureCost, MixtureMetric
-from prismap.metrics.mixture_costs import IsomapCost, path_lengths
+from prismap.metrics._mixture_costs import IsomapCost, path_lengths
 from reference import embedding_costs_reference as costs
 from reference import mappings_reference as maps
 

@@ -15,12 +15,12 @@ from sklearn.preprocessing import MinMaxScaler, PolynomialFeatures, StandardScal
 
 from prismap import PrisMap
 from prismap.exceptions import InputError
-from prismap.inspection.responses import ModelPosterior, Responder
+from prismap.inspection._responses import ModelPosterior, Responder
 from prismap.learners import RSLVQ
 from prismap.mappings import InverseMap
 from prismap.metrics import FisherMetric
 from prismap.metrics.posteriors import FunctionModel
-from prismap.metrics.posteriors.gradients import has_gradient, log_gradients
+from prismap.metrics.posteriors._gradients import has_gradient, log_gradients
 from reference import model_reference as slow
 
 OPTIONS = {"perplexity": 6, "random_state": 0}

@@ -117,7 +117,7 @@ def test_cross_fitted_neighbours_agree_with_all_pairs(toy):
 def test_all_pairs_of_many_rows_are_refused_with_the_number(toy, monkeypatch):
     X, y = toy
     metric = FisherMetric(posterior=LogisticRegression(), n_segments=5, **OPTIONS).fit(X, y)
-    monkeypatch.setattr("prismap.metrics.posteriors.model.MOST_EVALUATIONS", 1000)
+    monkeypatch.setattr("prismap.metrics.posteriors._model.MOST_EVALUATIONS", 1000)
     with pytest.raises(InputError, match=r"ask the model 7,200 times, more than 1,000; use kneighbors"):
         metric.pairwise()
 

@@ -8,10 +8,10 @@ import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 from threadpoolctl import threadpool_limits
 
-from prismap.metrics import vector_search
-from prismap.metrics.geometry import CosineMetric, FittedIndex, SimilarityMetric, VectorMetric
-from prismap.metrics.posteriors.local_parzen import LabelledRows, PassedNearest, SearchedNearest, nearest_among
-from prismap.metrics.vector_search import smallest_by_place
+from prismap.metrics import _vector_search as vector_search
+from prismap.metrics._geometry import CosineMetric, FittedIndex, SimilarityMetric, VectorMetric
+from prismap.metrics._vector_search import smallest_by_place
+from prismap.metrics.posteriors._local_parzen import LabelledRows, PassedNearest, SearchedNearest, nearest_among
 
 ROWS, CLASSES = make_blobs(9000, 6, centers=30, cluster_std=1.5, random_state=0)
 CLASSES = CLASSES % 4

@@ -8,8 +8,8 @@ from sklearn.svm import LinearSVC
 
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
-from prismap.metrics.posteriors.machine import fit_lssvm, solve
-from prismap.metrics.posteriors.rowwise import log_loss, softmax
+from prismap.metrics.posteriors._machine import fit_lssvm, solve
+from prismap.metrics.posteriors._rowwise import log_loss, softmax
 from prismap.target import decide_target, make_target
 
 

@@ -8,8 +8,9 @@ from scipy.stats import multivariate_normal, norm, spearmanr
 
 from prismap import PrisMap
 from prismap.metrics import FisherMetric, RowProcess
-from prismap.metrics.posteriors import evidence, row_process
-from prismap.metrics.posteriors.evidence import (
+from prismap.metrics.posteriors import _evidence as evidence
+from prismap.metrics.posteriors import _row_process as row_process
+from prismap.metrics.posteriors._evidence import (
     REACH,
     Kernel,
     Warp,
@@ -19,8 +20,8 @@ from prismap.metrics.posteriors.evidence import (
     inner_products,
     spread_of,
 )
-from prismap.metrics.posteriors.gaussian_process import fisher_rao
-from prismap.metrics.posteriors.row_process import fit_rows
+from prismap.metrics.posteriors._gaussian_process import fisher_rao
+from prismap.metrics.posteriors._row_process import fit_rows
 from reference import gaussian_process_reference as slow
 
 KERNELS = {

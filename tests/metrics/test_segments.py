@@ -5,10 +5,11 @@ import pytest
 from sklearn.datasets import load_digits, load_iris, load_wine, make_classification
 from sklearn.preprocessing import StandardScaler
 
-from prismap.metrics import FisherMetric, segments
-from prismap.metrics.geometry import FittedIndex
-from prismap.metrics.posteriors.gaussian_process import GaussianProcess
-from prismap.metrics.posteriors.local_parzen import PATH_SEGMENTS
+from prismap.metrics import FisherMetric
+from prismap.metrics import _segments as segments
+from prismap.metrics._geometry import FittedIndex
+from prismap.metrics.posteriors._gaussian_process import GaussianProcess
+from prismap.metrics.posteriors._local_parzen import PATH_SEGMENTS
 from reference import fisher_reference as slow
 
 
@@ -207,7 +208,7 @@ def test_two_modes_stay_apart_at_any_number_of_rows(n_rows):
 
 
 def test_the_excess_is_what_a_small_support_says(monkeypatch):
-    monkeypatch.setattr("prismap.metrics.posteriors.base.MOST_SUPPORT", 30)
+    monkeypatch.setattr("prismap.metrics.posteriors._base.MOST_SUPPORT", 30)
     X, y = overlapping()
     metric = parzen(X, y, cross_fit=False, perplexity=6)
     D, P, kept = metric.pairwise(), metric.class_probabilities(), metric.posterior_.support

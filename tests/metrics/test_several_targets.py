@@ -5,9 +5,9 @@ import pytest
 
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric, SeveralTargets
-from prismap.metrics.posteriors.several_targets import explained_share, threshold_roots, weights_of
+from prismap.metrics.posteriors._several_targets import explained_share, threshold_roots, weights_of
 from prismap.target import RealTarget, SeveralTarget, make_target
-from prismap.target.making import MOST_COLUMNS
+from prismap.target._making import MOST_COLUMNS
 from reference import several_reference as slow
 
 KINDS = ["class", "ordered", "real"]

@@ -5,10 +5,10 @@ import pytest
 from scipy.optimize import approx_fprime
 from scipy.spatial.distance import cdist, pdist, squareform
 
-from prismap import _costs
-from prismap._costs import elastic_floor, elastic_weights, stress_cost
-from prismap._spectra import classical_scaling
-from prismap.metrics.mixture_costs import ElasticCost, largest_eigenvalue, mixture_stress, of_roots
+from prismap._util import costs as _costs
+from prismap._util.costs import elastic_floor, elastic_weights, stress_cost
+from prismap._util.spectra import classical_scaling
+from prismap.metrics._mixture_costs import ElasticCost, largest_eigenvalue, mixture_stress, of_roots
 from reference import dissimilarities_reference as reference
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from prismap._affinities import bandwidths, mean_bandwidth
+from prismap._util.affinities import bandwidths, mean_bandwidth
 from prismap.exceptions import InputError
 from prismap.metrics import repair_similarity
 from prismap.target import deal_folds, draw_rows, shares

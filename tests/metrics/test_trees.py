@@ -8,8 +8,8 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
-from prismap.metrics.posteriors.rowwise import softmax
-from prismap.metrics.posteriors.trees import GROWN, N_TREES, Forest, fit_trees, log_shares
+from prismap.metrics.posteriors._rowwise import softmax
+from prismap.metrics.posteriors._trees import GROWN, N_TREES, Forest, fit_trees, log_shares
 
 
 @pytest.fixture(scope="module")

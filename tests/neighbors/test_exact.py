@@ -42,7 +42,7 @@ def test_distances_that_are_known_to_be_right_are_not_looked_at_again(monkeypatc
     assert fit_metric(ready, other) is not ready
     with pytest.raises(InputError, match="symmetric"):
         fit_metric(ready, np.triu(D))
-    monkeypatch.setattr("prismap.metrics.base.check_dissimilarity", None)
+    monkeypatch.setattr("prismap.metrics._base.check_dissimilarity", None)
     assert fit_metric(ready, D) is ready
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from prismap._search import NeighborLists, partition_neighbors, random_groups
+from prismap._util.search import NeighborLists, partition_neighbors, random_groups
 from prismap.embeddings import TSNE
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric, Parzen

@@ -7,7 +7,7 @@ from prismap.embeddings import TSNE
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
 from prismap.neighbors import kneighbors
-from prismap.neighbors.search import build_tree, vptree_neighbors
+from prismap.neighbors._search import build_tree, vptree_neighbors
 
 
 class Counted:

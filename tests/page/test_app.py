@@ -15,10 +15,10 @@ import pytest
 from page.client import Client
 from prismap.exceptions import InputError
 from prismap.page import ModelCompute, Placed
-from prismap.page.app import STATE_FILE, make_app
-from prismap.page.compute import WAITING_AT_MOST
-from prismap.page.folder import load_folder
-from prismap.page.packing import unpack
+from prismap.page._app import STATE_FILE, make_app
+from prismap.page._compute import WAITING_AT_MOST
+from prismap.page._folder import load_folder
+from prismap.page._packing import unpack
 
 
 class FakeCompute:
@@ -492,9 +492,9 @@ def test_the_cookie_is_a_secret_of_its_own(client):
 
 
 def test_requests_at_once_have_a_limit(client, monkeypatch):
-    monkeypatch.setattr("prismap.page.security.MOST_AT_ONCE", 0)
+    monkeypatch.setattr("prismap.page._security.MOST_AT_ONCE", 0)
     assert client.get("/api/page").status_code == 503
-    monkeypatch.setattr("prismap.page.security.MOST_AT_ONCE", 1)
+    monkeypatch.setattr("prismap.page._security.MOST_AT_ONCE", 1)
     for _ in range(3):  # what is answered makes room again
         assert client.get("/api/page").status_code == 200
 
@@ -517,7 +517,7 @@ def test_a_dropped_file_leaves_nothing_if_the_server_is_killed(tmp_path):
     code = """
 import os, signal, sys
 from pathlib import Path
-from prismap.page.app import _place
+from prismap.page._app import _place
 def transform(path):
     assert path.read_bytes() == b"secret,1", path
     assert path.suffix == ".csv"

@@ -8,7 +8,7 @@ from prismap import PrisMap
 from prismap.exceptions import InputError
 from prismap.learners import GMLVQ
 from prismap.page import page_of
-from prismap.page.live import live_compute, shaped_rows
+from prismap.page._live import live_compute, shaped_rows
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 4))

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from prismap.page.columns import column_array, compact, describe_column, pack_column, time_texts, unpack_column
-from prismap.page.packing import Packer, unpack
+from prismap.page._columns import column_array, compact, describe_column, pack_column, time_texts, unpack_column
+from prismap.page._packing import Packer, unpack
 
 
 def there_and_back(values):

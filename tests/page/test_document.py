@@ -11,11 +11,11 @@ import pytest
 
 from prismap.exceptions import InputError
 from prismap.page import Layer, PageData, Target, write_html
-from prismap.page import document as page_module
-from prismap.page.data import Curve, Neighbors, Raster, Relevance
-from prismap.page.document import page_script, render_html
-from prismap.page.message import pack_page
-from prismap.page.packing import unpack
+from prismap.page import _document as page_module
+from prismap.page._data import Curve, Neighbors, Raster, Relevance
+from prismap.page._document import page_script, render_html
+from prismap.page._message import pack_page
+from prismap.page._packing import unpack
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from prismap.page import Target
-from prismap.page.rows import csv_chunks, safe_cell
+from prismap.page._rows import csv_chunks, safe_cell
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "  =1", "＝1+1"])

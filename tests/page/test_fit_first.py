@@ -12,8 +12,8 @@ from prismap.cli import explore
 from prismap.cli.console import Console
 from prismap.cli.main import build_parser
 from prismap.exceptions import InputError
-from prismap.page.app import make_app
-from prismap.page.packing import unpack
+from prismap.page._app import make_app
+from prismap.page._packing import unpack
 
 
 @pytest.fixture

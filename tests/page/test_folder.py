@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from prismap.exceptions import FileFormatError, InputError
-from prismap.page import folder as folder_module
-from prismap.page.folder import load_folder, read_page
-from prismap.page.message import write_page_file
+from prismap.page import _folder as folder_module
+from prismap.page._folder import load_folder, read_page
+from prismap.page._message import write_page_file
 
 
 def test_a_folder_carries_the_data_of_its_page(folder, small_map, monkeypatch):

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from prismap.page.compute import REMEMBERED, Jobs
+from prismap.page._compute import REMEMBERED, Jobs
 
 
 @pytest.fixture

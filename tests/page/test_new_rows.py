@@ -3,8 +3,8 @@
 import numpy as np
 
 from prismap.page import Layer, PageData, Placed, Target
-from prismap.page.message import pack_page
-from prismap.page.rows import with_new_rows
+from prismap.page._message import pack_page
+from prismap.page._rows import with_new_rows
 
 Y = np.arange(6.0).reshape(3, 2)
 PLACED = Placed(

@@ -8,9 +8,9 @@ import pytest
 from prismap import PrisMap
 from prismap.comparisons import Objects
 from prismap.embeddings import MDS
-from prismap.map.medoids import medoids_of
+from prismap.map._medoids import medoids_of
 from prismap.page import page_of
-from prismap.page.of_map import object_columns
+from prismap.page._of_map import object_columns
 from prismap.quality import MapReport
 
 WORDS = [stem + end for stem in ("house", "garden", "winter", "summer") for end in ("", "s", "y", "er", "ed", "ing")]

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from prismap.page.columns import dictionary_codes
-from prismap.page.packing import ALIGNMENT, Packer, plain, unpack
+from prismap.page._columns import dictionary_codes
+from prismap.page._packing import ALIGNMENT, Packer, plain, unpack
 
 
 def test_arrays_come_back_with_their_shape_and_order():

@@ -7,10 +7,10 @@ import pytest
 
 from prismap.exceptions import FileFormatError, InputError
 from prismap.page import Layer, PageData, Target
-from prismap.page import message as message_module
-from prismap.page.data import Curve, Neighbors, Raster, Relevance
-from prismap.page.message import pack_page, read_page_file, unpack_page, write_page_file
-from prismap.page.packing import Packer
+from prismap.page import _message as message_module
+from prismap.page._data import Curve, Neighbors, Raster, Relevance
+from prismap.page._message import pack_page, read_page_file, unpack_page, write_page_file
+from prismap.page._packing import Packer
 
 
 @pytest.fixture

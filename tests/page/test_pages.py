@@ -6,12 +6,12 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import load_iris
 
 from prismap import PrisMap
-from prismap._validation import changed
+from prismap._util.validation import changed
 from prismap.exceptions import InputError
 from prismap.page import page_of
-from prismap.page.live import live_compute
-from prismap.page.of_map import show_page
-from prismap.page.packing import unpack
+from prismap.page._live import live_compute
+from prismap.page._of_map import show_page
+from prismap.page._packing import unpack
 from prismap.relevance import FeatureRelevance, fisher_relevance
 
 

@@ -15,7 +15,7 @@ import pytest
 from prismap.exceptions import InputError, MissingExtraError
 from prismap.page import make_app, serve
 from prismap.page import serve as serve_function
-from prismap.page.packing import unpack
+from prismap.page._packing import unpack
 
 START = """
 import sys
@@ -88,7 +88,7 @@ def test_no_other_program_can_take_the_port(monkeypatch, option):
             used.append((level, name, value))
 
     monkeypatch.setattr(socket, "socket", Recording)
-    import_module("prismap.page.server")._listen(0).close()
+    import_module("prismap.page._server")._listen(0).close()
     assert used == [(socket.SOL_SOCKET, getattr(socket, option), 1)]
 
 
@@ -111,7 +111,7 @@ def test_hundreds_of_silent_connections_do_not_keep_the_user_out(start, folder):
 
 
 def test_a_head_that_does_not_end_is_given_up(start, folder, monkeypatch):
-    monkeypatch.setattr(sys.modules[__name__], "START", "import prismap.page.security as c\n"
+    monkeypatch.setattr(sys.modules[__name__], "START", "import prismap.page._security as c\n"
                         "c.HEAD_SECONDS = 0.5\n" + START)  # fmt: skip
     process, address = start(folder)
     with process, ExitStack() as stack:

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.page import document, show_in_notebook
-from prismap.page.packing import unpack
+from prismap.page import _document as document
+from prismap.page import show_in_notebook
+from prismap.page._packing import unpack
 
 
 def test_the_widget_carries_the_page_and_its_script(small_map):

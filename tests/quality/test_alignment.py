@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import kendalltau
 
 from prismap.quality import importance_alignment
-from prismap.quality.alignment import importances
+from prismap.quality._alignment import importances
 from reference.ranks_reference import distances_reference
 from reference.votes_reference import vote_error_reference
 

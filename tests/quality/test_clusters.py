@@ -10,8 +10,8 @@ from scipy.stats import t as student
 from judging.stand_ins import LikeUMAP
 from prismap import MapReport, PrisMap, judge
 from prismap.quality import find_clusters, judge_clusters
-from prismap.quality.cluster_report import Cluster, MapClusters, best_jaccard, null_limit, one_gaussian
-from prismap.quality.clusters import LEAST_GAP, MOST_ROWS, join, meetings, widest_gap
+from prismap.quality._cluster_report import Cluster, MapClusters, best_jaccard, null_limit, one_gaussian
+from prismap.quality._clusters import LEAST_GAP, MOST_ROWS, join, meetings, widest_gap
 from reference import clusters_reference as joined_groups
 
 

@@ -8,7 +8,7 @@ from sklearn.datasets import make_blobs
 from prismap.embeddings import TSNE, GradientDescent
 from prismap.exceptions import InputError
 from prismap.quality import perturbation_scores, singularity_scores
-from prismap.quality.continuity import _both, leave_one_out_cost
+from prismap.quality._continuity import _both, leave_one_out_cost
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt
 
 from prismap.exceptions import InputError, MissingExtraError
-from prismap.inspection.quality import QualityDisplay
+from prismap.inspection._quality import QualityDisplay
 from prismap.quality import q_nx, r_nx
 
 
@@ -41,7 +41,7 @@ def test_the_missing_package_is_named(X, monkeypatch):
     def fail(name):
         raise ImportError(name)
 
-    monkeypatch.setattr("prismap._optional.importlib.import_module", fail)
+    monkeypatch.setattr("prismap._util.optional.importlib.import_module", fail)
     with pytest.raises(MissingExtraError, match=r"QualityDisplay.plot needs .*prismap\[plot\]"):
         QualityDisplay({"map": r_nx(X, X[:, :2])}).plot()
 

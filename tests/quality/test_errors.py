@@ -14,10 +14,10 @@ from prismap.quality import (
     knn_rank_error,
     knn_steps,
 )
-from prismap.quality.errors import errors_of
-from prismap.quality.estimates import Estimate
-from prismap.quality.knn import chance_steps
-from prismap.quality.scores import TargetScore
+from prismap.quality._errors import errors_of
+from prismap.quality._estimates import Estimate
+from prismap.quality._knn import chance_steps
+from prismap.quality._scores import TargetScore
 from prismap.target import NoTarget, RealTarget, make_target
 
 

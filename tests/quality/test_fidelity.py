@@ -4,7 +4,7 @@ from scipy.stats import pearsonr
 
 from prismap.exceptions import InputError
 from prismap.quality import fidelity
-from prismap.quality.fidelity import correlation, label_agreement
+from prismap.quality._fidelity import correlation, label_agreement
 from reference.model_reference import signed_certainty_reference
 
 

@@ -9,8 +9,8 @@ from sklearn.manifold import trustworthiness as sklearn_trustworthiness
 from prismap.exceptions import InputError
 from prismap.metrics import DissimilarityMetric
 from prismap.quality import arrangement, class_distances, label_continuity, label_trustworthiness, trustworthiness
-from prismap.quality.groups import class_separations
-from prismap.quality.measures import map_measures, rare_classes
+from prismap.quality._groups import class_separations
+from prismap.quality._measures import map_measures, rare_classes
 
 
 @pytest.fixture

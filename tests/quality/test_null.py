@@ -3,7 +3,7 @@ import pytest
 
 from prismap.exceptions import InputError
 from prismap.quality import chance_error, chance_nrmse, knn_error, knn_nrmse, permuted_null
-from prismap.quality.null import NullResult
+from prismap.quality._null import NullResult
 
 
 def test_permuted_labels_of_unrelated_rows_score_as_chance():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from prismap.quality import knn_steps
-from prismap.quality.knn import chance_steps
+from prismap.quality._knn import chance_steps
 
 
 @pytest.mark.parametrize("k", [1, 4, 7])

@@ -6,8 +6,8 @@ from sklearn.metrics import pairwise_distances
 from prismap.exceptions import InputError
 from prismap.metrics import NamedMetric, PrecomputedMetric
 from prismap.quality import auc_log_k, local_quality, q_local, q_nx, r_nx
-from prismap.quality.distances import distance_rows
-from prismap.quality.ranks import kept_shares, nearest_first, rank_counts
+from prismap.quality._distances import distance_rows
+from prismap.quality._ranks import kept_shares, nearest_first, rank_counts
 from reference.ranks_reference import (
     auc_log_k_reference,
     coranking_matrix,
@@ -171,8 +171,8 @@ def test_the_same_seed_gives_the_same_sample_and_a_spread_that_shrinks():
 
 def test_many_rows_are_sampled_by_themselves(monkeypatch):
     X, Y = some_map(300)
-    monkeypatch.setattr("prismap.quality.ranks.MOST_PAIRS", 300 * 100)
-    monkeypatch.setattr("prismap.quality.ranks.FEWEST_ROWS", 20)
+    monkeypatch.setattr("prismap.quality._ranks.MOST_PAIRS", 300 * 100)
+    monkeypatch.setattr("prismap.quality._ranks.FEWEST_ROWS", 20)
     assert r_nx(X, Y, random_state=0).n_samples == 100
     assert r_nx(X, Y, n_samples=300).n_samples == 300
     assert "100 sampled rows" in str(r_nx(X, Y, random_state=0))

@@ -17,11 +17,11 @@ from prismap.quality import (
     permuted_null,
     r_nx,
 )
-from prismap.quality.estimates import Estimate
-from prismap.quality.knn import Overlap
-from prismap.quality.null import NullResult
-from prismap.quality.report import current_versions
-from prismap.quality.scores import TargetScore
+from prismap.quality._estimates import Estimate
+from prismap.quality._knn import Overlap
+from prismap.quality._null import NullResult
+from prismap.quality._report import current_versions
+from prismap.quality._scores import TargetScore
 
 
 def error(value, n=400):

@@ -6,7 +6,7 @@ from scipy.stats import rankdata, spearmanr
 
 from prismap.exceptions import InputError
 from prismap.quality import knn_nrmse, knn_rank_correlation, knn_rank_error
-from prismap.quality.errors import rank_shares
+from prismap.quality._errors import rank_shares
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from prismap.quality import TrustRule
-from prismap.quality.trust import calibration_error, learn_trust, null_trust, worst_tenth
+from prismap.quality._trust import calibration_error, learn_trust, null_trust, worst_tenth
 
 
 def generated(n=4000, seed=0):

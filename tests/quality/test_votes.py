@@ -7,7 +7,7 @@ from scipy.spatial.distance import cdist
 from prismap.exceptions import InputError
 from prismap.metrics import NamedMetric
 from prismap.quality import chance_error
-from prismap.quality.votes import VOTERS, Vote, mean_on, vote_of_lists, vote_on
+from prismap.quality._votes import VOTERS, Vote, mean_on, vote_of_lists, vote_on
 from reference.votes_reference import vote_reference
 
 

@@ -14,8 +14,10 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.relevance import RelevanceBounds, bounds, ranges
-from prismap.relevance.bounds import greedy_bounds, regression_errors
+from prismap.relevance import RelevanceBounds
+from prismap.relevance import _bounds as bounds
+from prismap.relevance import _ranges as ranges
+from prismap.relevance._bounds import greedy_bounds, regression_errors
 from reference.bounds_reference import convex_bounds, greedy_reference, large_bounds
 
 

@@ -8,15 +8,15 @@ from sklearn.svm import LinearSVC
 
 from prismap.exceptions import InputError
 from prismap.relevance import RelevanceBounds, coefficient_paths, conditional_entropy, recursive_independence_test
-from prismap.relevance.bounds import leading_directions
-from prismap.relevance.entropy import (
+from prismap.relevance._bounds import leading_directions
+from prismap.relevance._entropy import (
     class_dependence,
     class_information,
     differential_entropy,
     rank_dependence,
     real_information,
 )
-from prismap.relevance.ranges import hinge_losses
+from prismap.relevance._ranges import hinge_losses
 from reference.bounds_reference import (
     class_information_reference,
     entropy_reference,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from prismap.relevance.columns import drawn_in, explained_clusters, narrowness
+from prismap.relevance._columns import drawn_in, explained_clusters, narrowness
 
 
 @pytest.fixture

@@ -7,11 +7,14 @@ from scipy.optimize import approx_fprime
 from scipy.spatial.distance import cdist
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from prismap._affinities import calibrate
-from prismap._costs import nerv_cost
+from prismap._util.affinities import calibrate
+from prismap._util.costs import nerv_cost
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.quality import q_nx
-from prismap.relevance import FeatureRelevance, features, neighborhoods, nerv, relevance_by_group, relevance_curve
+from prismap.relevance import FeatureRelevance, relevance_by_group, relevance_curve
+from prismap.relevance import _features as features
+from prismap.relevance import _neighborhoods as neighborhoods
+from prismap.relevance import _nerv as nerv
 from reference.relevance_reference import nerv_reference, q_nx_reference
 
 METHODS = ["forward", "backward", "weights", "matrix"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from prismap.relevance.columns import (
+from prismap.relevance._columns import (
     leaking_columns,
     loo_classes,
     loo_values,

@@ -5,7 +5,7 @@ import signal
 import time
 from pathlib import Path
 
-from prismap.scale.records import Mapped
+from prismap.scale._records import Mapped
 
 
 def dies_once(part, *, flag, **options):
@@ -14,7 +14,7 @@ def dies_once(part, *, flag, **options):
         Path(flag).touch()
         part.out.with_name(f".{part.out.stem}.0123abcd.parquet").write_bytes(b"PAR1")
         os.kill(os.getpid(), signal.SIGKILL)
-    from prismap.scale.files import attempt
+    from prismap.scale._files import attempt
 
     return attempt(part, **options)
 

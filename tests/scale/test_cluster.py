@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from prismap.exceptions import InputError
-from prismap.scale import run
-from prismap.scale.records import Part
-from prismap.scale.run import private_cluster, run_dask, temporary_security
+from prismap.scale import _run as run
+from prismap.scale._records import Part
+from prismap.scale._run import private_cluster, run_dask, temporary_security
 from scale.helpers import dies_on_b, kills_its_scheduler
 
 distributed = pytest.importorskip("distributed")

@@ -6,7 +6,7 @@ import pytest
 from large_maps import count_as_large
 from prismap.exceptions import InputError
 from prismap.map import PrisMap
-from prismap.map.drift import class_shift, real_shift
+from prismap.map._drift import class_shift, real_shift
 from prismap.mappings import VoteMap
 from prismap.metrics import FisherMetric
 from scale.conftest import make_rows

@@ -7,7 +7,8 @@ import pytest
 
 from prismap.exceptions import FileFormatError, InputError
 from prismap.map import PrisMap
-from prismap.scale import files, map_file
+from prismap.scale import _files as files
+from prismap.scale import map_file
 from prismap.tables import ColumnEncoding, TableEncoding
 from scale.conftest import make_rows, pa, parquet, write_rows
 

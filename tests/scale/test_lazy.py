@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from prismap.exceptions import InputError
-from prismap.map import PrisMap, lazy
-from prismap.map.recipe import Recipe
+from prismap.map import PrisMap
+from prismap.map import _lazy as lazy
+from prismap.map._recipe import Recipe
 from prismap.scale import map_file, map_frame
 from scale.conftest import make_rows
 

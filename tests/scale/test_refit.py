@@ -6,10 +6,10 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from large_maps import count_as_large
-from prismap._spacing import typical_spacing
+from prismap._util.scales import typical_spacing
 from prismap.exceptions import InputError
 from prismap.map import PrisMap
-from prismap.map.refit import extended_mapping, free_place, groups_of, own_shape
+from prismap.map._refit import extended_mapping, free_place, groups_of, own_shape
 from prismap.mappings import KernelMap
 from prismap.metrics import FisherMetric
 from scale.conftest import make_rows
@@ -62,7 +62,7 @@ def test_new_regions_are_added_and_old_positions_kept(options, tmp_path):
 def test_a_large_map_is_extended_by_its_landmarks(options, monkeypatch):
     """No distance to all fitted rows is measured for the new ones, and the old positions stay."""
     count_as_large(monkeypatch, 150, n_landmarks=60)
-    monkeypatch.setattr("prismap.map.refit.MOST_PAIRED", 150)
+    monkeypatch.setattr("prismap.map._refit.MOST_PAIRED", 150)
     X, y = make_rows(240, 0)
     model = PrisMap(perplexity=8, fit_rows=240, random_state=0, **options).fit(X, y)
     assert len(model.map_.anchors) < 240

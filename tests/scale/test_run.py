@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 
 from prismap.exceptions import InputError
-from prismap.scale import map_files, plan, run
-from prismap.scale.files import attempt, fingerprint
-from prismap.scale.records import Part
-from prismap.scale.run import run_pool
+from prismap.scale import _plan as plan
+from prismap.scale import _run as run
+from prismap.scale import map_files
+from prismap.scale._files import attempt, fingerprint
+from prismap.scale._records import Part
+from prismap.scale._run import run_pool
 from scale.conftest import contents, parquet, write_rows
 from scale.helpers import dies_on_b, dies_once
 
@@ -58,7 +60,7 @@ def test_a_run_that_is_killed_is_completed_by_the_next(model_file, tmp_path):
     data, out = tmp_path / "big.parquet", tmp_path / "out"
     write_rows(data, 60_000, 1, row_group_size=10_000)
     code = (
-        "import os, signal, sys; from prismap.scale import map_files, plan; plan.PART_ROWS = 10_000\n"
+        "import os, signal, sys; from prismap.scale import _plan, map_files; _plan.PART_ROWS = 10_000\n"
         "def killed(now):  # while the second part is being written\n"
         "    if now.files_done and now.rows > 10_000: os.kill(os.getpid(), signal.SIGKILL)\n"
         "map_files(sys.argv[1], sys.argv[2], sys.argv[3], n_workers=1, progress=killed)"
@@ -84,8 +86,8 @@ def test_a_run_that_is_killed_is_completed_by_the_next(model_file, tmp_path):
 @pytest.mark.linux
 def test_workers_end_with_a_killed_parent(tmp_path):
     code = (
-        "import sys; from pathlib import Path; from prismap.scale.run import run_pool\n"
-        "from prismap.scale.records import Part; from scale.helpers import sleeps\n"
+        "import sys; from pathlib import Path; from prismap.scale._run import run_pool\n"
+        "from prismap.scale._records import Part; from scale.helpers import sleeps\n"
         "parts = [Part(Path(name), Path(sys.argv[1]) / name) for name in 'ab']\n"
         "if __name__ == '__main__': list(run_pool(parts, sleeps, 2))"
     )

@@ -6,10 +6,20 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad
 
-from prismap.transfer import matching
-from prismap.transfer.agreement import agreement
-from prismap.transfer.matching import AffineFamily, KernelFamily, Model, expect, maximise, responsibility_blocks
-from prismap.transfer.search import couplings, distortion, exchanges, sample, sinkhorn, structure, take_rows, turns, way
+from prismap.transfer import _matching as matching
+from prismap.transfer._agreement import agreement
+from prismap.transfer._matching import AffineFamily, KernelFamily, Model, expect, maximise, responsibility_blocks
+from prismap.transfer._search import (
+    couplings,
+    distortion,
+    exchanges,
+    sample,
+    sinkhorn,
+    structure,
+    take_rows,
+    turns,
+    way,
+)
 from reference.transfer_reference import (
     coupling_distortion,
     kernel_positions,

@@ -11,7 +11,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from prismap._progress import duration
+from prismap._util.progress import duration
 from prismap.bundle import written_aside
 from prismap.cli.console import Console
 from prismap.cli.job import load_model
@@ -20,7 +20,7 @@ from prismap.exceptions import InputError
 from prismap.tables import open_cells, reader_of
 
 if TYPE_CHECKING:
-    from prismap.scale.records import Mapped, Progress
+    from prismap.scale._records import Mapped, Progress
 
 RESUME = "the same command with --resume does the rest"
 
@@ -84,9 +84,9 @@ def _into_file(args: argparse.Namespace, console: Console) -> None:
         raise InputError(f"{out} is there already: --force replaces it.")
     if out.exists() and any(path.exists() and out.samefile(path) for path in (source, args.model)):
         raise InputError(f"{out} is one of the files to read; name another.")
-    from prismap.scale.files import map_part, opened_model
-    from prismap.scale.plan import row_group_sizes
-    from prismap.scale.records import Part, Progress
+    from prismap.scale._files import map_part, opened_model
+    from prismap.scale._plan import row_group_sizes
+    from prismap.scale._records import Part, Progress
 
     with console.stage(f"loading {args.model}"):
         model, mark = opened_model(args.model)
@@ -146,7 +146,7 @@ def _into_folder(args: argparse.Namespace, console: Console) -> None:
 def in_words(progress: Progress) -> str:
     """Rows, rate, time left, files.
 
-    >>> from prismap.scale.records import Progress
+    >>> from prismap.scale._records import Progress
     >>> in_words(Progress(1, 4, 500_000, 2_000_000, 10.0))
     '500,000 of 2,000,000 rows, 50,000 rows/s, 30 s left, 1 of 4 files'
     """

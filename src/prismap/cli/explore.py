@@ -52,12 +52,12 @@ def run(args: argparse.Namespace, console: Console) -> None:
 
 def _opened(folder: Path, console: Console) -> Callable[..., Any]:
     """A folder: it is read here, so that an error ends the command; the model is loaded behind the page."""
-    from prismap.page.folder import load_folder
+    from prismap.page._folder import load_folder
 
     page = load_folder(folder)
 
     def make(progress: Callable[..., None]) -> Any:
-        from prismap.page.live import live_compute
+        from prismap.page._live import live_compute
 
         if not (folder / MODEL).is_file():
             return page
@@ -89,7 +89,7 @@ def _fitted(args: argparse.Namespace, console: Console) -> Callable[..., Any]:
 
 def _map_of(job: Job, console: _Watched) -> Any:
     """Page and abilities of a map made now."""
-    from prismap.page.live import live_compute
+    from prismap.page._live import live_compute
 
     console.span = (_FITTING, _DRAWING)
     model = fit_map(job, console)

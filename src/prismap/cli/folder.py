@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from prismap._locks import locked_folder, replace_path
+from prismap._util.locks import locked_folder, replace_path
 from prismap.bundle import sync_folder
 from prismap.exceptions import InputError
-from prismap.page.folder import DATA
+from prismap.page._folder import DATA
 
 MODEL, REPORT, PAGE, PICTURE = "model.prismap", "report.json", "map.html", "map.png"
 #: Where the explorer keeps its last view.

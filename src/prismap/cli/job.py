@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prismap._progress import time_left
+from prismap._util.progress import time_left
 from prismap.bundle import write_map, written_aside
 from prismap.cli.console import Console, in_options, to_json
 from prismap.cli.folder import DATA, MODEL, PAGE, PICTURE, REPORT, VIEW, folder_aside, mark_of
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.page import PageData, write_html
-from prismap.page.message import write_page_file
+from prismap.page._message import write_page_file
 from prismap.tables import TableEncoding, label_texts
 
 #: Iterations of t-SNE; only a bar that shows how far an embedding is relies on them.
@@ -148,7 +148,7 @@ def map_page(job: Job, model: Any) -> PageData:
 
 def verdict_page(page: PageData, model: Any) -> PageData:
     """The page of a map that has been judged."""
-    from prismap.page.of_map import judged_page
+    from prismap.page._of_map import judged_page
 
     return judged_page(page, model, verbose=0)
 
@@ -168,8 +168,8 @@ def load_model(path: Path, console: Console) -> Any:
 
 def fit_map(job: Job, console: Console) -> Any:
     """The fitted `PrisMap`; an option it refuses is the user's mistake."""
-    from prismap._params import InvalidParameterError
-    from prismap.map.tables import with_table
+    from prismap._util.params import InvalidParameterError
+    from prismap.map._tables import with_table
 
     def follow(iteration: int, error: float, _: Any) -> bool:
         share = min(iteration / USUAL_ITERATIONS, 1.0)

@@ -14,7 +14,7 @@ from prismap.cli.folder import check_folder
 from prismap.cli.verdicts import JudgedMap, add_table_options, checked_target, read_rows, read_together, write_verdicts
 from prismap.exceptions import InputError
 from prismap.tables import Table, TextColumn, read_obsm, reader_of
-from prismap.tables.encoding import is_number
+from prismap.tables._encoding import is_number
 
 
 def register(subparsers: Any, common: argparse.ArgumentParser) -> None:

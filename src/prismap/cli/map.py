@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prismap._threads import limit_threads
+from prismap._util.threads import limit_threads
 from prismap.cli import options
 from prismap.cli.console import Console
 from prismap.cli.folder import check_folder
@@ -113,7 +113,7 @@ def read_job(args: argparse.Namespace, console: Console) -> Job:
     if args.compare is not None:
         return read_objects(args, console)
     refuse_object_options(args)
-    from prismap.map.tables import prepare
+    from prismap.map._tables import prepare
 
     first, *also = args.target or [None]
     roles = Roles(first, args.ids, args.drop, show=args.show, use=args.use, matrix=args.rep, also=tuple(also))
@@ -238,7 +238,7 @@ def read_objects(args: argparse.Namespace, console: Console) -> Job:
 def read_things(args: argparse.Namespace) -> Any:
     """Sequences of a FASTA file, objects of JSON lines, or a column of text of any table."""
     from prismap.comparisons import text_column
-    from prismap.comparisons.reading import FASTA, JSON, objects_reader
+    from prismap.comparisons._reading import FASTA, JSON, objects_reader
 
     if args.column is not None:
         roles = Roles((args.target or [None])[0], args.ids, text=(args.column,))

@@ -6,7 +6,7 @@ import argparse
 import math
 from typing import Any
 
-from prismap._progress import seconds_in
+from prismap._util.progress import seconds_in
 
 
 def add_columns(parser: Any) -> None:

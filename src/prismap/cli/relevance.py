@@ -12,8 +12,8 @@ from prismap.cli import options
 from prismap.cli.console import Console
 from prismap.cli.job import load_model
 from prismap.exceptions import InputError
-from prismap.page.data import Relevance
-from prismap.page.folder import load_folder
+from prismap.page._data import Relevance
+from prismap.page._folder import load_folder
 from prismap.tables import encoding_of, read_table
 
 NEIGHBORS = 10

@@ -21,7 +21,7 @@ from prismap.exceptions import InputError
 from prismap.page import Layer, PageData, write_html
 from prismap.page import Target as PageTarget
 from prismap.tables import Roles, Table, label_texts, learn_encoding, read_table, reader_of
-from prismap.tables.table import describe_names
+from prismap.tables._table import describe_names
 
 if TYPE_CHECKING:  # --help can do without
     from prismap.target import Target
@@ -71,7 +71,7 @@ def read_rows(
     args: argparse.Namespace, console: Console, apart: Sequence[str] = ()
 ) -> tuple[Table, NDArray[np.float64]]:
     """The table, and its features as numbers; columns `apart` are no features."""
-    from prismap.map.tables import with_quantities
+    from prismap.map._tables import with_quantities
 
     cells = reader_of(args.data) == "cells"
     if args.rep is not None and not cells:
@@ -183,14 +183,14 @@ def page_of_maps(
 
 def shown_target(table: Table, X: NDArray[np.float64], args: argparse.Namespace) -> PageTarget:
     """The target in the page's terms."""
-    from prismap.page.of_map import page_target
+    from prismap.page._of_map import page_target
 
     return replace(page_target(checked_target(table, X, args)), name=args.target or "target")
 
 
 def checked_target(table: Table, X: NDArray[np.float64], args: argparse.Namespace) -> Target:
     """The target as `judge` takes it; a refusal names its column."""
-    from prismap.judging.inputs import as_target
+    from prismap.judging._inputs import as_target
 
     try:
         return as_target(table.target, table.n_rows, args.target_kind, X)

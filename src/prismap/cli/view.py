@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prismap._optional import import_extra
+from prismap._util.optional import import_extra
 from prismap.bundle import written_aside
 from prismap.cli import options
 from prismap.cli.console import Console, to_json
@@ -28,9 +28,9 @@ PICKLES = (".joblib", ".pkl", ".pickle")
 #: Types beyond those that skops trusts by itself. A file says what it holds, never what is to be trusted.
 TRUSTED = frozenset({
     "numpy.dtype",
-    "prismap.learners.gmlvq.GMLVQ",
-    "prismap.learners.lgmlvq.LGMLVQ",
-    "prismap.learners.rslvq.RSLVQ",
+    "prismap.learners._gmlvq.GMLVQ",
+    "prismap.learners._lgmlvq.LGMLVQ",
+    "prismap.learners._rslvq.RSLVQ",
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._SigmoidCalibration",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
@@ -185,7 +185,7 @@ def raw_values(column: Any) -> NDArray[Any]:
 
 def labels_for(model: Any, target: NDArray[Any] | None) -> NDArray[Any] | None:
     """The target in the model's own labels: files know text and numbers only."""
-    from prismap.map.tables import as_quantity
+    from prismap.map._tables import as_quantity
 
     classes = getattr(model, "classes_", None)
     if target is None:
@@ -205,8 +205,8 @@ def make_view(model: Any, X: NDArray[np.float64], table: Table, args: argparse.N
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    from prismap.inspection.model_view import ModelView
-    from prismap.inspection.view_data import leading_scalers, map_of_vectors, plane_of
+    from prismap.inspection._model_view import ModelView
+    from prismap.inspection._view_data import leading_scalers, map_of_vectors, plane_of
 
     recipe = map_of_vectors(model, X)
     settings = {"method": args.method, "random_state": args.seed}
@@ -228,9 +228,9 @@ def make_view(model: Any, X: NDArray[np.float64], table: Table, args: argparse.N
 def make_page(view: Any, X: Any, names: list[str], table: Table, args: argparse.Namespace, console: Console) -> Any:
     """The page of the map with the decisions behind its points."""
     from prismap.cli.job import judge_map
-    from prismap.inspection.view_data import plane_of
+    from prismap.inspection._view_data import plane_of
     from prismap.page import page_of
-    from prismap.page.of_model import with_view
+    from prismap.page._of_model import with_view
 
     plane = plane_of(view.map)
     judge_map(plane, console)
@@ -245,7 +245,7 @@ def draw(view: Any, path: Path) -> None:
     """The picture."""
     backend = import_extra("matplotlib.backends.backend_agg", extra="plot", feature="drawing a view")
     figures = import_extra("matplotlib.figure", extra="plot", feature="drawing a view")
-    from prismap.inspection.model import figure_height
+    from prismap.inspection._model import figure_height
 
     figure = figures.Figure(figsize=(9.5, figure_height(view.grid)), layout="constrained")  # no window, no global state
     backend.FigureCanvasAgg(figure)
@@ -264,7 +264,7 @@ def load_model_file(path: Path, trust: list[str], *, pickles: bool = False) -> A
     if path.suffix.lower() in PICKLES:
         return load_pickle(path, pickles)
     if path.suffix.lower() == ".onnx":
-        from prismap.inspection.onnx_model import OnnxModel
+        from prismap.inspection._onnx_model import OnnxModel
 
         return OnnxModel.from_file(path)
     return load_trusted(path, trust)

@@ -19,7 +19,7 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import pdist
 from sklearn.base import BaseEstimator
 
-from prismap._params import Interval, StrOptions
+from prismap._util.params import Interval, StrOptions
 
 #: Iterations between two looks; rows that are looked at, evenly spread over all; and neighbours of each of them.
 STEPS_BETWEEN_LOOKS, N_LOOKED_AT, N_NEIGHBORS = 25, 300, 10

@@ -18,13 +18,13 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import TransformerTags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from prismap._random import as_seed
-from prismap._spectra import double_centre, fix_signs, leading_eigenpairs
-from prismap._threads import on_one_thread
-from prismap._validation import check_rows
-from prismap.embeddings.base import Embedding, all_distances
+from prismap._util.random import as_seed
+from prismap._util.spectra import double_centre, fix_signs, leading_eigenpairs
+from prismap._util.threads import on_one_thread
+from prismap._util.validation import check_rows
+from prismap.embeddings._base import Embedding, all_distances
 from prismap.exceptions import InputError
-from prismap.metrics.base import NamedMetric
+from prismap.metrics._base import NamedMetric
 
 #: Nodes of a lattice whose size is left to us: more show no more on a screen, and cost grows with their square.
 MOST_NODES = 400

@@ -10,8 +10,8 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from sklearn.decomposition import PCA
 
-from prismap._costs import JITTER
-from prismap._random import as_seed
+from prismap._util.costs import JITTER
+from prismap._util.random import as_seed
 from prismap.exceptions import InputError
 
 log = logging.getLogger(__name__)

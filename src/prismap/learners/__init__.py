@@ -1,8 +1,8 @@
 """Prototype models and metric learners: RSLVQ, GMLVQ, LGMLVQ, LMNN."""
 
-from prismap.learners.gmlvq import GMLVQ
-from prismap.learners.lgmlvq import LGMLVQ
-from prismap.learners.lmnn import LMNN
-from prismap.learners.rslvq import RSLVQ
+from prismap.learners._gmlvq import GMLVQ
+from prismap.learners._lgmlvq import LGMLVQ
+from prismap.learners._lmnn import LMNN
+from prismap.learners._rslvq import RSLVQ
 
 __all__ = ["GMLVQ", "LGMLVQ", "LMNN", "RSLVQ"]

@@ -1,20 +1,21 @@
 """Distances: the Fisher metric, fifteen dissimilarities and their mixtures, named and ready-made metrics."""
 
-from prismap.metrics.base import Metric, NamedMetric, PrecomputedMetric, fit_metric
-from prismap.metrics.callables import pairwise_similarity, similarity_to
-from prismap.metrics.dissimilarities import DISSIMILARITIES, dissimilarity, register_dissimilarity
-from prismap.metrics.fisher import FisherMetric
-from prismap.metrics.geometry import CosineMetric, DissimilarityMetric, SimilarityMetric, VectorMetric
-from prismap.metrics.mixture import AlternatingDescent, MixtureMetric
-from prismap.metrics.mixture_costs import MixtureCost
-from prismap.metrics.object_mixture import (
+from prismap.metrics._base import Metric, NamedMetric, PrecomputedMetric, fit_metric
+from prismap.metrics._callables import pairwise_similarity, similarity_to
+from prismap.metrics._dissimilarities import DISSIMILARITIES, dissimilarity, register_dissimilarity
+from prismap.metrics._fisher import FisherMetric
+from prismap.metrics._geometry import CosineMetric, DissimilarityMetric, SimilarityMetric, VectorMetric
+from prismap.metrics._mixture import AlternatingDescent, MixtureMetric
+from prismap.metrics._mixture_costs import MixtureCost
+from prismap.metrics._object_mixture import (
     ClassMixture,
     ComparisonWeights,
     comparison_weights,
     comparison_weights_for_classes,
     mixture_for_classes,
 )
-from prismap.metrics.objects import ObjectDissimilarity, ObjectSimilarity
+from prismap.metrics._objects import ObjectDissimilarity, ObjectSimilarity
+from prismap.metrics._repair import repair_similarity
 from prismap.metrics.posteriors import (
     GaussianProcess,
     LeastSquaresMachine,
@@ -24,7 +25,6 @@ from prismap.metrics.posteriors import (
     SeveralTargets,
     Trees,
 )
-from prismap.metrics.repair import repair_similarity
 
 __all__ = [
     "DISSIMILARITIES",

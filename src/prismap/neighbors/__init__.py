@@ -1,6 +1,6 @@
 """Nearest neighbours over any metric."""
 
-from prismap._search import Neighbors
-from prismap.neighbors.search import kneighbors
+from prismap._util.search import Neighbors
+from prismap.neighbors._search import kneighbors
 
 __all__ = ["Neighbors", "kneighbors"]

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from prismap._optional import import_extra
-from prismap.page.compute import Compute, ModelCompute, Placed
-from prismap.page.data import Layer, PageData, Target
-from prismap.page.document import show_in_notebook, write_html
-from prismap.page.server import serve
+from prismap._util.optional import import_extra
+from prismap.page._compute import Compute, ModelCompute, Placed
+from prismap.page._data import Layer, PageData, Target
+from prismap.page._document import show_in_notebook, write_html
+from prismap.page._server import serve
 
 __all__ = [
     "Compute", "Layer", "ModelCompute", "PageData", "Placed", "Target", "make_app", "page_of", "serve",
@@ -24,20 +24,20 @@ __all__ = [
 ]  # fmt: skip
 
 if TYPE_CHECKING:
-    from prismap.page.of_map import page_of
+    from prismap.page._of_map import page_of
 else:
 
     def __getattr__(name: str) -> Any:
         if name == "page_of":
-            from prismap.page.of_map import page_of
+            from prismap.page._of_map import page_of
 
             return page_of
         raise AttributeError(f"module 'prismap.page' has no attribute {name!r}")
 
 
 def make_app(*args: Any, **options: Any) -> Any:
-    """The live explorer as an application: see `prismap.page.app.make_app`, which needs the extra `explorer`."""
+    """The live explorer as an application: see `prismap.page._app.make_app`, which needs the extra `explorer`."""
     import_extra("starlette", extra="explorer", feature="The live explorer")
-    from prismap.page import app
+    from prismap.page._app import make_app as make
 
-    return app.make_app(*args, **options)
+    return make(*args, **options)

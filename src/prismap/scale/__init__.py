@@ -5,15 +5,15 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-_HOME = {"map_file": "files", "map_files": "run", "map_frame": "frames"}
+_HOME = {"map_file": "_files", "map_files": "_run", "map_frame": "_frames"}
 
 __all__ = ["map_file", "map_files", "map_frame"]
 
 
 if TYPE_CHECKING:
-    from prismap.scale.files import map_file
-    from prismap.scale.frames import map_frame
-    from prismap.scale.run import map_files
+    from prismap.scale._files import map_file
+    from prismap.scale._frames import map_frame
+    from prismap.scale._run import map_files
 else:  # a type checker that saw this would take every name for one of ours
 
     def __getattr__(name: str) -> Any:

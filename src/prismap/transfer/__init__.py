@@ -1,6 +1,6 @@
 """Embeddings shared by two spaces."""
 
-from prismap.transfer.matching import Matching
-from prismap.transfer.shared import SharedEmbedding
+from prismap.transfer._matching import Matching
+from prismap.transfer._shared import SharedEmbedding
 
 __all__ = ["Matching", "SharedEmbedding"]

@@ -1,4 +1,4 @@
-"""What is known about a target: one posterior per file, all with the contract of `prismap.metrics.posteriors.base`.
+"""What is known about a target: one posterior per file, all with the contract of `prismap.metrics.posteriors._base`.
 
 ======================  ==========================================================================================
 `Parzen`                Gaussian kernels on the support, along the whole segment
@@ -18,17 +18,17 @@
 ======================  ==========================================================================================
 """
 
-from prismap.metrics.posteriors.base import Context, Posterior
-from prismap.metrics.posteriors.choice import POSTERIORS, Best, PredictedLabels, posterior_of
-from prismap.metrics.posteriors.gaussian_process import GaussianProcess
-from prismap.metrics.posteriors.gradients import FunctionModel
-from prismap.metrics.posteriors.local_parzen import LocalParzen
-from prismap.metrics.posteriors.machine import LeastSquaresMachine
-from prismap.metrics.posteriors.model import ClassModel, RealModel, SegmentModel, TangentModel
-from prismap.metrics.posteriors.parzen import Parzen
-from prismap.metrics.posteriors.row_process import RowProcess
-from prismap.metrics.posteriors.several_targets import SeveralTargets
-from prismap.metrics.posteriors.trees import Trees
+from prismap.metrics.posteriors._base import Context, Posterior
+from prismap.metrics.posteriors._choice import POSTERIORS, Best, PredictedLabels, posterior_of
+from prismap.metrics.posteriors._gaussian_process import GaussianProcess
+from prismap.metrics.posteriors._gradients import FunctionModel
+from prismap.metrics.posteriors._local_parzen import LocalParzen
+from prismap.metrics.posteriors._machine import LeastSquaresMachine
+from prismap.metrics.posteriors._model import ClassModel, RealModel, SegmentModel, TangentModel
+from prismap.metrics.posteriors._parzen import Parzen
+from prismap.metrics.posteriors._row_process import RowProcess
+from prismap.metrics.posteriors._several_targets import SeveralTargets
+from prismap.metrics.posteriors._trees import Trees
 
 __all__ = [
     "POSTERIORS",

@@ -1,0 +1,243 @@
+"""`judge`: a verdict for coordinates, for a method that makes maps, and for a `PrisMap`."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from prismap._util.random import as_generator, as_seed
+from prismap.exceptions import InputError, PrismapWarning
+from prismap.judging._budget import FULL_SHARE, effort_of
+from prismap.judging._circular import circularity, clusterer_of
+from prismap.judging._inputs import as_coordinates, as_rows, as_target, refuse_other_rows
+from prismap.judging._judge import Judgement, Subject, judge_subject
+from prismap.judging._makers import EstimatorMethod, FunctionMethod, OtherMade, OtherMaker, makes_maps, method_of
+from prismap.judging._trust import trust_in_own_rows
+from prismap.quality import MapReport
+from prismap.target import ClassTarget, Target
+
+#: Share of rows that lie exactly where another one does, from which on the report says so.
+MANY_DUPLICATES = 0.1
+#: A full verdict takes some eighteen runs of a method, of which two have been made when it is asked how long they take.
+RUNS, RUNS_MADE = 18, 2
+
+
+def judge(
+    subject: Any, X: Any = None, y: Any = None, *, target: str = "auto", supervised: bool = True,
+    metric: Any = "euclidean", labels_from: Any = None, n_permutations: int | None = None, budget: Any = None,
+    random_state: Any = 0, callback: Any = None,
+) -> MapReport:  # fmt: skip
+    """Judge a map, whoever made it, and say what could not be told.
+
+    Three depths, by what is given:
+
+    - ``judge(X, Y, y)``: the data, the coordinates of a map of them, and a target. Structure kept, labels of
+      neighbours, overlaps, and the same for labels permuted on this map. Whether the method invents structure cannot be
+      told, because it cannot be run again.
+    - ``judge(method, X, y)``: an estimator (``UMAP()``, a pipeline) or a function of X, or of X and y, that returns
+      positions. It is run again with permuted targets, without a target where it takes one, without the judged rows,
+      and with another seed. Rows are projected by its own `transform` if it has one, else by votes of their nearest
+      fitted rows, and the report says which. A fitted estimator keeps its `embedding_`.
+    - ``judge(prismap)``: a fitted `PrisMap`; this is its `report`.
+
+    Parameters
+    ----------
+    subject : array, estimator, function or PrisMap
+    X : array of shape (n, d)
+        The data; after an array as first argument, the (n, 2) coordinates. Frames whose rows have names must have
+        them in the same order.
+    y : array of shape (n,) or None, default=None
+        The target; unlabelled rows are -1 beside other codes, None or NaN. None judges structure alone.
+    target : {"auto", "class", "real", "none"}, default="auto"
+        What y is; "none" ignores it.
+    supervised : bool, default=True
+        Whether the method is given the target, if it takes one. With False y only judges its map.
+    metric : str, default="euclidean"
+        Distances between rows of the data, by a name of scikit-learn. With coordinates also "precomputed".
+    labels_from : None, "clustering", clusterer or function, default=None
+        How y was made from the data, if it was: such labels are judged too well. The clustering is repeated on data
+        with independently permuted columns, and the report says how much of the separation that explains.
+    n_permutations : int or None, default=None
+        Maps of permuted targets. None: two, or one if it is to be quick.
+    budget : {"full", "quick"}, float or None, default=None
+        "quick" runs a method three to five times and judges a fifth of the rows. A number of seconds is "full" if that
+        is expected to suffice after the first run, else "quick". Coordinates cost the same. None is "full".
+    random_state : int, RandomState instance or None, default=0
+    callback : callable or None, default=None
+        ``callback(done, all)`` counts the maps that are made for comparison.
+
+    Returns
+    -------
+    MapReport
+        Its `row_trust` has a figure per row: the chance that the row's neighbours on the map are right about it, or,
+        without a target, the share of rows of a map of one Gaussian that keep fewer of their neighbours.
+
+    See Also
+    --------
+    PrisMap.report : the same for a `PrisMap`.
+
+    Notes
+    -----
+    A method is run eight to eighteen times if it uses the target, the more often the fewer rows there are and the more
+    it projects itself, and six to eleven times if not; with ``budget="quick"`` four times or three. Three of these runs
+    are of 300 rows at most.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.decomposition import PCA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = judge(X, PCA(2).fit_transform(X), y)
+    >>> found.target_shows, found.overstates
+    (True, None)
+    >>> judge(PCA(2), X, y).overstates
+    False
+    """
+    return judge_and_map(
+        subject, X, y, target=target, supervised=supervised, metric=metric, labels_from=labels_from,
+        n_permutations=n_permutations, budget=budget, random_state=random_state, callback=callback,
+    )[0]  # fmt: skip
+
+
+def judge_and_map(
+    subject: Any, X: Any = None, y: Any = None, *, target: str = "auto", supervised: bool = True,
+    metric: Any = "euclidean", labels_from: Any = None, n_permutations: int | None = None, budget: Any = None,
+    random_state: Any = 0, callback: Any = None,
+) -> tuple[MapReport, np.ndarray]:  # fmt: skip
+    """The report of `judge`, and the positions of the rows that it is about.
+
+    Parameters
+    ----------
+    subject, X, y, target, supervised, metric, labels_from, n_permutations, budget, random_state, callback : as in
+        `prismap.judge`.
+
+    Returns
+    -------
+    report : MapReport
+    positions : array (n, 2)
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(30, 3))
+    >>> report, Y = judge_and_map(X, X[:, :2], [0, 1] * 15)
+    >>> Y.shape
+    (30, 2)
+    """
+    if reports_itself(subject):
+        model = subject if X is None else clone(subject).fit(X, y)
+        report = model.report(n_permutations=n_permutations, budget=budget, callback=callback)
+        if labels_from is not None:
+            report = replace(report, circular=circularity_of(model, labels_from))
+        if X is not None and report.trust is not None:
+            report = replace(report, row_trust=model.trust_)
+        return report, model.positions()
+    start, seed = perf_counter(), as_seed(random_state)
+    method = method_of(subject, supervised=supervised) if makes_maps(subject) else None
+    if X is None:
+        raise InputError(
+            "judge needs the data beside the method: judge(method, X, y)." if method is not None
+            else "judge needs the coordinates beside the data: judge(X, Y, y)."
+        )  # fmt: skip
+    budget = "full" if budget is None else budget
+    effort_of(budget, 0.0)  # refuses what is no budget before anything is run
+    refuse_other_rows(*((("X", X),) if method is not None else (("X", subject), ("Y", X))), ("y", y))
+    rows = as_rows(X if method is not None else subject)
+    made_target = as_target(y, len(rows), target, rows if metric != "precomputed" else None)
+    if method is None:
+        judged = of_coordinates(rows, as_coordinates(X, len(rows)), made_target, metric, seed)
+    else:
+        judged = of_method(method, rows, made_target, metric, seed)
+    judgement = judge_subject(judged, budget=budget, n_permutations=n_permutations, callback=callback)
+    report, Y = with_trust(judgement, judged), judged.made.positions
+    if judged.maker is not None:
+        report = replace(report, notes=(*judged.maker.notes, *report.notes), limits=judged.maker.limits)
+    if labels_from is not None:
+        if not isinstance(made_target, ClassTarget):
+            raise InputError("labels_from is for classes that a clustering made; y holds none.")
+        report = replace(report, circular=circular_labels(rows, Y, made_target, labels_from, method, seed))
+    return replace(report, times={"judging": perf_counter() - start}), Y
+
+
+def reports_itself(subject: Any) -> bool:
+    """Whether something is a map that can be judged by its own report: a `PrisMap`."""
+    return hasattr(subject, "report") and hasattr(subject, "from_table")
+
+
+def of_coordinates(
+    rows: NDArray[np.float64], Y: NDArray[np.float64], target: Target, metric: Any, seed: int
+) -> Subject:
+    """Coordinates that exist already."""
+    limits = [
+        "whether the method invents structure, and whether new samples would go where they belong, because it cannot "
+        "be run again: judge(method, X, y) can tell."
+    ]
+    notes: tuple[str, ...] = ("The trust in single rows was learnt from the rows of the map themselves.",)
+    if not target.exists:
+        limits.append("how far single rows can be trusted: that takes a target, or the method that made the map.")
+    return Subject(
+        OtherMade(Y, rows, metric), target, None, seed, {"data": (rows, metric)},
+        rows if metric == "euclidean" else None,
+        facts={"limits": tuple(limits), "notes": notes, "warnings": alarms_of(Y)},
+    )  # fmt: skip
+
+
+def of_method(
+    method: EstimatorMethod | FunctionMethod, rows: NDArray[np.float64], target: Target, metric: Any, seed: int
+) -> Subject:
+    """The map of a method that can be run again."""
+    if metric == "precomputed":
+        raise InputError("metric='precomputed' is for coordinates, judge(D, Y, y); a method needs rows of features.")
+    start = perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrismapWarning)
+        maker = OtherMaker(method, rows, target, metric, seed)
+    seconds = RUNS / RUNS_MADE / FULL_SHARE * (perf_counter() - start)
+    return Subject(
+        maker.map, target, maker, seed, {"data": (rows, metric)}, rows if metric == "euclidean" else None, seconds,
+        facts={"warnings": alarms_of(maker.map.positions)},
+    )  # fmt: skip
+
+
+def alarms_of(Y: NDArray[np.float64]) -> tuple[str, ...]:
+    """Warnings about coordinates."""
+    shared = len(Y) - len(np.unique(Y, axis=0))
+    if shared <= MANY_DUPLICATES * len(Y):
+        return ()
+    return (f"{shared} of {len(Y)} rows lie exactly where another row does; rows at one place share their votes.",)
+
+
+def with_trust(judgement: Judgement, subject: Subject) -> MapReport:
+    """The report with the trust in each row of the map."""
+    report, comparison = judgement.report, judgement.comparison
+    if report.trust is None or comparison is None:
+        return report
+    plain = comparison.plain if subject.maker is not None and subject.maker.compares_plain else None
+    trust = trust_in_own_rows(subject.made, report.trust, subject.target, plain, comparison.runs)
+    return replace(report, row_trust=trust)
+
+
+def circularity_of(model: Any, labels_from: Any) -> Any:
+    """What clustering explains of the separation on the map of a `PrisMap`."""
+    fitted = model.map_
+    if not isinstance(fitted.target, ClassTarget):
+        raise InputError("labels_from is for classes that a clustering made; the map has none.")
+    if fitted.data.is_matrix or sp.issparse(fitted.rows):
+        raise InputError("labels_from needs rows of features: columns of a matrix cannot be permuted.")
+    method = method_of(clone(model))
+    return circular_labels(fitted.rows, fitted.positions, fitted.target, labels_from, method, fitted.seed)
+
+
+def circular_labels(rows: Any, Y: Any, target: ClassTarget, labels_from: Any, method: Any, seed: int) -> Any:
+    """What clustering explains of the separation of labels."""
+    cluster = clusterer_of(labels_from, len(target.classes), seed)
+    make = None if method is None else lambda X, labels: method.make(X, labels, seed)[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrismapWarning)
+        return circularity(np.asarray(rows), target.values, cluster, as_generator(seed), positions=Y, make=make)

@@ -1,0 +1,241 @@
+"""How a map is judged, whoever made it: a `Subject` in, a `Judgement` out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from prismap._util.random import as_generator
+from prismap.exceptions import InputError, PrismapWarning
+from prismap.judging._budget import Effort, effort_of
+from prismap.judging._makers import Made, Maker
+from prismap.judging._refits import Comparison, Judged, Outside, compare, compare_plain, compare_without_target
+from prismap.judging._scores import class_findings, judged_scores
+from prismap.judging._trust import evidence_on, learnt_rule, rule_of_null
+from prismap.quality import (
+    Estimate,
+    MapClusters,
+    MapReport,
+    alignment_measure,
+    current_versions,
+    judge_clusters,
+    local_quality,
+    map_measures,
+    r_nx,
+)
+from prismap.quality._trust import TrustRule
+from prismap.quality._votes import VOTERS
+from prismap.target import Target
+
+#: With fewer labelled rows, a map without a fifth of them has too few to vote on that fifth.
+FEWEST_LABELLED = 15
+#: Permutations of labels on a map that is not made again: they cost next to nothing.
+N_PERMUTED = 20
+#: Rows up to which it is measured how many neighbours stay in another run: that takes all distances.
+MOST_STEADY_ROWS = 10_000
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A map that is to be judged.
+
+    Attributes
+    ----------
+    made : the map.
+    maker : what made it, and can make it again; None of coordinates alone.
+    target : of its rows.
+    seed : int
+    spaces : (rows, metric) by name that the map's neighbourhoods are compared with, the data first.
+    columns : the rows as dense numbers, for what looks at single columns; None where there are none.
+    seconds : that the map took; None: it is found out by what is run first.
+    outside : samples that were given and are not on the map.
+    facts : what the report says of how the map was made, by the names of its fields.
+    remarks : further notes, which are written when the maps for comparison have been made.
+    """
+
+    made: Made
+    target: Target
+    maker: Maker | None = None
+    seed: int = 0
+    spaces: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    columns: Any = None
+    seconds: float = 0.0
+    outside: Outside | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    remarks: Callable[[], tuple[str, ...]] = tuple
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the map was made of searched neighbours: not all distances between its rows can be had."""
+        return self.maker is not None and self.maker.is_large
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The report of a map, and the maps that it was compared with; None if the report was read from a file."""
+
+    report: MapReport
+    comparison: Comparison | None = None
+
+    @property
+    def knows_trust(self) -> bool:
+        """Whether enough samples were judged to tell how far others can be trusted."""
+        return self.report.trust is not None
+
+
+def judge_subject(
+    subject: Subject, *, budget: Any = "full", n_permutations: int | None = None, callback: Any = None
+) -> Judgement:
+    """The judgement; where the target cannot be judged, a note says why."""
+    effort = effort_of(budget, subject.seconds)
+    why = too_few_labels(subject.target) if subject.maker is not None else None
+    if why is None:
+        try:
+            return _judged(subject, effort, n_permutations, callback)
+        except InputError as error:  # the map itself was made: it is a refit to fewer rows that cannot be
+            if not subject.target.exists or subject.maker is None or not subject.maker.falls_back:
+                raise
+            why = f"a map for comparison cannot be made: {error}"
+    judgement = _judged(subject, effort, None, callback, by_target=False)
+    notes = (f"How well the target shows was not judged: {why}", *judgement.report.notes)
+    return replace(judgement, report=replace(judgement.report, notes=notes))
+
+
+def too_few_labels(target: Target) -> str | None:
+    """Why maps of four fifths of the labelled rows cannot be made or cannot judge the last fifth; None if they can."""
+    if not target.exists:
+        return None
+    n_known = int(target.labelled.sum())
+    if n_known < FEWEST_LABELLED:
+        return f"{n_known} rows have a target, and at least {FEWEST_LABELLED} are needed."
+    if target.codes is not None and (np.bincount(target.codes[target.labelled]) > 1).sum() < 2:
+        return "fewer than two classes have more than one row, so a map without some rows has nothing to tell apart."
+    return None
+
+
+def _judged(
+    subject: Subject, effort: Effort, n_permutations: int | None, callback: Any, *, by_target: bool = True
+) -> Judgement:
+    """The report and the maps of comparison, with or without scores of the target."""
+    start, target, maker = perf_counter(), subject.target, subject.maker
+    with warnings.catch_warnings():
+        # Maps for comparison repeat the warnings of the first map, or cause others by their fewer rows.
+        warnings.simplefilter("ignore", PrismapWarning)
+        comparison = _compared(subject, effort, n_permutations, callback, by_target=by_target)
+    measures, arranged = map_measures(
+        *subject.spaces["data"][:1], subject.made.positions, target.codes,
+        metric=subject.spaces["data"][1], neighborhoods=not subject.is_large, n_samples=effort.structure_rows,
+        random_state=subject.seed,
+    )  # fmt: skip
+    if target.exists and subject.columns is not None and effort.structure_rows is None:
+        shown = target.shown.values
+        measures |= alignment_measure(subject.columns, subject.made.positions, shown, random_state=subject.seed)
+    facts = dict(subject.facts)
+    notes, times = facts.pop("notes", ()), facts.pop("times", {})
+    report = MapReport(
+        target=target.reported_kind, n_fitted=len(subject.made.positions), judged=comparison.how,
+        structure=structure_of(subject, comparison, effort), arrangement=arranged,
+        measures={**measures, **steadiness(subject.made, comparison)}, budget=effort.name, seed=subject.seed,
+        versions=current_versions(), clusters=clusters_of(subject, comparison),
+        depth="coordinates" if maker is None else "method", notes=(*notes, *subject.remarks()),
+        times={**times, "judging": perf_counter() - start}, **facts,
+        **_findings(subject, comparison, by_target=by_target),
+    )  # fmt: skip
+    return Judgement(report, comparison)
+
+
+def _compared(
+    subject: Subject, effort: Effort, n_permutations: int | None, callback: Any, *, by_target: bool
+) -> Comparison:
+    """The maps that the map is compared with."""
+    maker, target = subject.maker, subject.target
+    if maker is None:
+        return on_itself(subject.made, target, as_generator(subject.seed))
+    if not target.exists:
+        return compare_without_target(maker, target, effort, callback)
+    if not by_target:
+        return compare_plain(maker, effort, callback)
+    return compare(maker, target, subject.outside, effort, n_permutations, wrong_inside(subject), callback)
+
+
+def on_itself(made: Made, target: Target, rng: np.random.Generator) -> Comparison:
+    """Coordinates alone: rows are judged by the other rows on this map, with labels that are permuted on it."""
+    if not target.exists:
+        return Comparison()
+    known = target.labelled_rows
+    truth, Y = target.take(known), made.positions[known]
+    evidence = evidence_on(made, made.positions, target)
+    case = Judged(Y, truth, evidence=evidence.take(known))
+    return Comparison(
+        on_map=(case,), on_permuted=tuple(Judged(Y, truth.permuted(rng)) for _ in range(N_PERMUTED))
+    )  # fmt: skip
+
+
+def wrong_inside(subject: Subject) -> float:
+    """The share of the map's rows whose neighbours on the map are wrong about them."""
+    evidence = evidence_on(subject.made, subject.made.positions, subject.target)
+    known = subject.target.labelled
+    return 1.0 - float(evidence.right(subject.target.shown.values)[known].mean())
+
+
+def _findings(subject: Subject, comparison: Comparison, *, by_target: bool) -> dict[str, Any]:
+    """What the report says of the target, and of the trust in single rows."""
+    made, target = subject.made, subject.target
+    if not target.exists:
+        return {"trust": _null_rule(subject, comparison)}
+    if not by_target:
+        return {}
+    positions = made.positions if subject.maker is not None else None
+    scores, n_judged = judged_scores(positions, target, comparison)
+    judged = [(case.evidence, case.target) for case in comparison.on_map if case.evidence is not None]
+    return {
+        "scores": scores, "n_judged": n_judged, "trust": learnt_rule(made, target, judged),
+        **class_findings(target, comparison.on_map),
+    }  # fmt: skip
+
+
+def _null_rule(subject: Subject, comparison: Comparison) -> TrustRule | None:
+    unstructured = comparison.unstructured
+    return None if unstructured is None else rule_of_null(subject.made, subject.target, unstructured)
+
+
+def structure_of(subject: Subject, comparison: Comparison, effort: Effort) -> dict[str, Any]:
+    """Neighbourhood preservation of the map in each of its spaces, and of the map without a target in the data.
+
+    Of a large map, and with a quick budget, each curve is from the neighbourhoods of a sample of rows among all rows.
+    """
+    options: dict[str, Any] = {"random_state": subject.seed}
+    n_samples, Y = effort.structure_rows, subject.made.positions
+    if n_samples is not None and n_samples < len(Y):
+        options["n_samples"] = n_samples
+    curves = {f"map against {name}": r_nx(X, Y, metric=m, **options) for name, (X, m) in subject.spaces.items()}
+    plain = comparison.plain
+    # A map of few iterations keeps too little to be compared.
+    if plain is not None and subject.maker is not None and subject.maker.shows_plain and n_samples is None:
+        X, metric = subject.spaces["data"]
+        curves["unsupervised map against data"] = r_nx(X, plain.positions, metric=metric, **options)
+    return curves
+
+
+def steadiness(made: Made, comparison: Comparison) -> dict[str, Estimate]:
+    """The share of a row's ten neighbours that it keeps with another seed."""
+    Y, again = made.positions, comparison.again
+    k = min(VOTERS, len(Y) - 2)
+    if again is None or k < 1 or len(Y) > MOST_STEADY_ROWS:
+        return {}
+    kept = local_quality(Y, again.positions, n_neighbors=k)
+    return {"neighbours kept in another run": Estimate.over_rows(kept)}
+
+
+def clusters_of(subject: Subject, comparison: Comparison) -> MapClusters:
+    """The clusters of the map, in the other runs there were and against the map of one Gaussian."""
+    target = subject.target
+    return judge_clusters(
+        subject.made.positions, comparison.runs, nulls=comparison.nulls,
+        names=target.texts, random_state=subject.seed,
+    )  # fmt: skip

@@ -1,0 +1,313 @@
+"""The maps that a map is compared with: without a target, with permuted ones, without the judged rows, of no structure.
+
+Each map of a permuted target leaves a fold out, too, so that one map shows what is invented among its own rows and what
+among others. A map that leaves the target out is judged as the map without a target that it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prismap._util.random import as_generator
+from prismap.judging._budget import FEW_KEPT, FULL, MOST_KEPT, QUICK, Effort
+from prismap.judging._makers import Made, Maker
+from prismap.judging._trust import Evidence, evidence_on
+from prismap.quality import one_gaussian
+from prismap.target import Target
+
+Numbers = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Run = tuple[Rows, Numbers]
+
+#: Rows given to `fit` but not embedded are enough to judge by from here on; below, the map is made again in folds.
+FEWEST_HELD_OUT = 200
+#: Runs that show how steady a map is that is not made again in folds.
+OTHER_RUNS = 3
+#: The labelled rows are judged in so many parts.
+PARTS = 5
+
+
+@dataclass(frozen=True)
+class Outside:
+    """Samples that were given and are not on the map: their target, their numbers, and their rows for `Made.place`."""
+
+    target: Target
+    rows: Any
+    """A function of their numbers."""
+    numbers: Rows
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Judged rows on a map: their positions and target, and those of the rows that vote (None: the other rows).
+
+    `kept` are the numbers of the rows that the map was made of, where that was another run.
+    """
+
+    positions: Numbers
+    target: Target
+    fitted_positions: Numbers | None = None
+    fitted_target: Target | None = None
+    kept: Rows | None = None
+    evidence: Evidence | None = None
+
+    def column(self, t: int) -> Judged:
+        """The same with one of several targets."""
+        fitted = None if self.fitted_target is None else self.fitted_target.columns[t]
+        return replace(self, target=self.target.columns[t], fitted_target=fitted)
+
+
+@dataclass(frozen=True)
+class Permuted:
+    """A map of some rows (`rows`) with a permuted target."""
+
+    made: Made
+    target: Target
+    rows: Rows
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The maps that a map was compared with, and the judged rows on each of them.
+
+    Attributes
+    ----------
+    plain : the map without a target; None where there is none.
+    permuted : maps of permuted targets.
+    on_map, on_plain, on_permuted : the judged rows on the map or on maps of the others, on the one without a target
+        (None: there is none) and on those of permuted targets.
+    runs : other maps of the same target: which of the rows they have, and where.
+    nulls : positions on maps of one Gaussian each, and of a permuted target if there is one.
+    unstructured : the map of permuted columns, by which rows without a target are judged.
+    again : the map with another seed.
+    how : how rows were judged, in words.
+    folded : whether the judged rows come in several parts, which make one figure.
+    small_maps : whether rows were judged on maps of far fewer rows than the map has.
+    """
+
+    plain: Made | None = None
+    permuted: tuple[Permuted, ...] = ()
+    on_map: tuple[Judged, ...] = ()
+    on_plain: tuple[Judged, ...] | None = None
+    on_permuted: tuple[Judged, ...] = ()
+    runs: tuple[Run, ...] = ()
+    nulls: tuple[Numbers, ...] = ()
+    unstructured: Made | None = None
+    again: Made | None = None
+    how: str = "in-sample"
+    folded: bool = False
+    small_maps: bool = field(default=False)
+
+
+# --- which rows -------------------------------------------------------------------------------------------------------
+
+
+def judged_folds(
+    target: Target, rng: np.random.Generator, effort: Effort = FULL, wrong: float = 0.5, most: float = MOST_KEPT
+) -> list[tuple[Rows, Rows]]:
+    """(kept, judged) rows: of five fifths of the labelled rows as many as the figures take.
+
+    wrong : about the share of rows that neighbours are wrong about. The fitted rows show it, so that no judged row
+        decides how many there will be.
+    most : rows that a map for comparison can have.
+    """
+    parts, n_rows = target.splits(PARTS, rng), len(target)
+    most = int(min(most, MOST_KEPT, max(FEW_KEPT, int(effort.kept_share * n_rows))))
+    folds = [(kept_rows(n_rows, out, rng, most), out) for out in parts]
+    folds = folds[: n_folds(int(target.labelled.sum()), effort, wrong)]
+    return [(kept, drawn_of(out, effort.held_out, rng)) for kept, out in folds]
+
+
+def n_folds(n_known: int, effort: Effort, wrong: float = 0.5) -> int:
+    """How many fifths of the rows are judged: two, unless one is enough or a share is not precise enough by then.
+
+    A table that has no more rows than are enough in any case is judged as a whole: few judged rows would call real
+    differences chance, and its maps take no time.
+
+    >>> n_folds(1500, FULL), n_folds(700, FULL), n_folds(700, FULL, 0.05), n_folds(200, FULL, 0.05)
+    (1, 3, 2, 5)
+    """
+    if n_known <= effort.judged_rows:
+        return PARTS
+    wrong = (wrong * n_known + 1) / (n_known + 2)  # none seen is not none at all
+    wanted = min(effort.judged_rows, wrong * (1 - wrong) / effort.precision**2)
+    fewest = 1 if n_known / PARTS >= effort.judged_rows else 2
+    return int(np.clip(np.ceil(PARTS * wanted / n_known), fewest, PARTS))
+
+
+def kept_rows(n_rows: int, out: Rows, rng: np.random.Generator, most: int = MOST_KEPT) -> Rows:
+    """All rows but `out`; of many a draw that is fitted in a fraction of the time, and errs on the safe side."""
+    return drawn_of(np.setdiff1d(np.arange(n_rows), out), most, rng)
+
+
+def drawn_of(rows: Rows, most: int, rng: np.random.Generator) -> Rows:
+    """The rows, or a draw of so many of them, in their order."""
+    return np.sort(rng.choice(rows, most, replace=False)) if len(rows) > most else rows
+
+
+def permuted_part(target: Target, rng: np.random.Generator, rows: Rows | None, most: int) -> tuple[Target, Rows]:
+    """A permuted target of at most `most` of the rows, and which rows these are."""
+    rows = drawn_of(np.arange(len(target)) if rows is None else rows, most, rng)
+    return target.take(rows).permuted(rng), rows
+
+
+# --- maps -------------------------------------------------------------------------------------------------------------
+
+
+def judged_on(
+    made: Made, rows: Any, target: Target, fitted: Target, kept: Rows | None, *, trusted: bool = False
+) -> Judged:
+    """Rows with a target on a map of others with the target `fitted`; with `trusted` what shows how far to trust them.
+
+    kept : numbers of the map's rows.
+    """
+    Y = made.place(rows)
+    evidence = evidence_on(made, Y, fitted, rows) if trusted else None
+    return Judged(Y, target, made.positions, fitted, kept if made.is_a_run else None, evidence)
+
+
+def place_fold(maker: Maker, target: Target, kept: Rows, out: Rows, plain: Made | None) -> Judged:
+    """Rows `out` on the map made again of the rows `kept`."""
+    made = maker.make(kept, target.take(kept), plain)
+    return judged_on(made, maker.rows(out), target.take(out), target.take(kept), kept, trusted=True)
+
+
+def place_on_plain(maker: Maker, plain: Made, target: Target, kept: Rows, out: Rows, effort: Effort) -> Judged:
+    """Rows `out` on the map without a target as if they had not been on it."""
+    made = maker.plain_of_part(plain, kept, effort)
+    fitted = target.take(kept)
+    return judged_on(made, maker.rows(out), target.take(out), fitted, kept, trusted=maker.leaves_target_out)
+
+
+def another_run(maker: Maker, target: Target, turn: int, plain: bool) -> Run:
+    """A map of four fifths of the rows, others in every turn: which, and where."""
+    rng = as_generator(maker.seed + 3 + 1000 * turn)
+    kept = kept_rows(maker.n_rows, rng.permutation(maker.n_rows)[: maker.n_rows // PARTS], rng)
+    made = maker.make_plain(kept, QUICK) if plain else None
+    made = maker.make(kept, target.take(kept)) if made is None else made
+    return kept, made.positions
+
+
+def of_one_gaussian(maker: Maker, target: Target, effort: Effort, shares: list[float | None]) -> tuple[Numbers, ...]:
+    """Positions on maps like this one, each of one Gaussian and of a permuted target if there is one.
+
+    shares : how much permuted targets of the data themselves count on the maps that were made of them. This target is
+        as meaningless, and gets the share of one of these.
+    """
+    rng, maps = as_generator(maker.seed + 4), []
+    for turn in range(effort.nulls):
+        part = np.sort(rng.permutation(maker.n_rows)[: effort.null_rows])
+        shuffled = target.take(part).permuted(rng)
+        share = shares[turn % len(shares)] if shares else None
+        try:
+            maps.append(maker.make_of(one_gaussian(maker.columns[part], rng), shuffled, share).positions)
+        except Exception:  # a method of somebody else's may refuse such data: the report does without
+            break
+    return tuple(maps)
+
+
+def without_structure(maker: Maker, effort: Effort) -> Made:
+    """A map of the same columns, each permuted by itself: what neighbourhoods chance keeps (Johnson et al. 2022)."""
+    rng = as_generator(maker.seed + 2)
+    return maker.make_of(np.column_stack([rng.permutation(column) for column in maker.columns.T]), effort=effort)
+
+
+def counting(callback: Any, total: int) -> Any:
+    """A callback for several rounds of `Maker.run`, which counts on to `total`."""
+    done = count(1)
+    return None if callback is None else lambda *_: callback(next(done), total)
+
+
+# --- all of them ------------------------------------------------------------------------------------------------------
+
+
+def compare_without_target(maker: Maker, target: Target, effort: Effort, callback: Any) -> Comparison:
+    """The maps that show how far neighbourhoods, clusters and places can be trusted."""
+    if maker.columns is None:
+        return Comparison()
+    jobs: list[tuple[Any, ...]] = [(without_structure, maker, effort)]
+    if effort.nulls:
+        jobs += [(of_one_gaussian, maker, target, effort, []), (another_run, maker, target, 0, False)]
+        jobs += [(maker.make_reseeded, target)] if maker.reseeds else []
+    made, *more = maker.run(jobs, callback)
+    if not more:
+        return Comparison(unstructured=made)
+    nulls, run, *again = more
+    runs = (*((np.arange(maker.n_rows), one.positions) for one in again), run)
+    return Comparison(unstructured=made, nulls=nulls, runs=runs, again=again[0] if again else None)
+
+
+def compare_plain(maker: Maker, effort: Effort, callback: Any) -> Comparison:
+    """The map without a target alone, where the target itself cannot be judged."""
+    [plain] = maker.run([(maker.make_plain, np.arange(maker.n_rows), effort)], callback)
+    return Comparison(plain=plain)
+
+
+def compare(
+    maker: Maker, target: Target, outside: Outside | None, effort: Effort, n_permutations: int | None, wrong: float,
+    callback: Any,
+) -> Comparison:  # fmt: skip
+    """All that a verdict on a map with a target rests on.
+
+    outside : samples that are not on the map, by which it is judged if they are enough. wrong : see `judged_folds`.
+    """
+    rng = as_generator(maker.seed + 1)
+    n_turns = n_permutations or effort.permutations
+    held_out = np.empty(0, dtype=np.intp) if outside is None else drawn_of(outside.numbers, effort.held_out, rng)
+    folds = judged_folds(target, rng, effort, wrong, maker.most_rows) if len(held_out) < FEWEST_HELD_OUT else []
+    left_out = maker.leaves_target_out
+    if left_out and not maker.compares_plain:  # no map is made for a permuted target: every fold can have one
+        n_turns = max(n_turns, len(folds))
+    turns = range(n_turns)
+    parts = [folds[turn % len(folds)][0] if folds else None for turn in turns]
+    shuffles = [permuted_part(target, rng, part, effort.permuted_rows) for part in parts]
+    first: list[tuple[Any, ...]] = [(maker.make_plain, np.arange(maker.n_rows), effort)]
+    n_runs = (OTHER_RUNS if left_out else 0 if folds else 1) if effort.nulls else 0
+    first += [(another_run, maker, target, turn, left_out) for turn in range(n_runs)]
+    first += [(maker.make_reseeded, target)] if maker.reseeds and effort.nulls else []
+    with_nulls = effort.nulls > 0 and maker.columns is not None
+    callback = counting(callback, len(first) + len(turns) + (0 if left_out else len(folds)) + with_nulls)
+    plain, *others = maker.run(first, callback)
+    again = [others.pop()] if maker.reseeds and effort.nulls else []
+
+    jobs: list[tuple[Any, ...]] = [(maker.make, rows, shuffled, plain) for shuffled, rows in shuffles]
+    jobs += [] if left_out else [(place_fold, maker, target, kept, out, plain) for kept, out in folds]
+    done = maker.run(jobs, callback)
+    permuted = tuple(Permuted(made, *shuffle) for made, shuffle in zip(done, shuffles, strict=False))
+    nulls: tuple[Numbers, ...] = ()
+    if with_nulls:
+        shares = [maker.share_of(one.made) for one in permuted]
+        [nulls] = maker.run([(of_one_gaussian, maker, target, effort, shares)], callback)
+    if outside is not None and not folds:
+        rows, truth = outside.rows(held_out), outside.target.take(held_out)
+        whole = maker.map
+        on_map = [judged_on(whole, rows, truth, target, None, trusted=True)]
+        on_plain = None if plain is None else [judged_on(plain, rows, truth, target, None)]
+        judged = [(rows, truth)] * len(turns)
+    else:
+        by_plain = plain is not None and (maker.compares_plain or left_out)
+        plain_jobs = [(place_on_plain, maker, plain, target, kept, out, effort) for kept, out in folds]
+        on_plain = maker.run(plain_jobs) if by_plain else None
+        on_map = on_plain if left_out and on_plain is not None else done[len(turns) :]
+        judged = [(maker.rows(out), target.take(out)) for out in (folds[turn % len(folds)][1] for turn in turns)]
+    on_permuted = [
+        Judged(one.made.place(rows), truth.permuted(rng), one.made.positions, one.target)
+        for one, (rows, truth) in zip(permuted, judged, strict=True)
+    ]
+    small_maps = bool(folds) and maker.is_large
+    how = "cross-validation" if folds else "held-out rows"
+    if small_maps:
+        how = f"by cross-validation with maps of {len(folds[0][0])} rows"
+    runs = [(np.arange(maker.n_rows), one.positions) for one in again] + others
+    runs += [(case.kept, case.fitted_positions) for case in on_map if case.kept is not None]
+    return Comparison(
+        plain=plain, permuted=permuted, on_map=tuple(on_map),
+        on_plain=tuple(on_plain) if on_plain is not None and maker.compares_plain else None,
+        on_permuted=tuple(on_permuted), runs=tuple(runs), nulls=nulls, again=again[0] if again else None, how=how,
+        folded=len(folds) > 1, small_maps=small_maps,
+    )  # fmt: skip

@@ -1,0 +1,170 @@
+"""Localised matrix LVQ: every prototype has a metric of its own, and their borders divide the space into regions."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from prismap._util.optimise import minimize
+from prismap._util.params import Interval
+from prismap._util.validation import check_rows
+from prismap.learners._omega import canonical_omega, first_omega
+from prismap.learners._prototypes import LEARNING, check_labelled_rows, first_prototypes, relative_distances
+
+
+def local_distances(X, W, omegas):
+    """``|Omega_j (x_i - w_j)|^2`` for all rows and prototypes, and the projected differences (k, n, r)."""
+    projected = np.einsum("knd,krd->knr", X[None] - W[:, None], omegas)
+    return np.square(projected).sum(axis=2).T, projected
+
+
+def lgmlvq_cost(W, omegas, X, same, noise=0.0):
+    """The cost of GMLVQ with a matrix for each prototype, and its gradients by prototypes and matrices.
+
+    E = 1/n sum_i (d+_i - d-_i) / (d+_i + d-_i), d+ (d-) the smallest ``|Omega_j (x_i - w_j)|^2 + noise |Omega_j|^2``
+    over the prototypes of the own (of other) classes (Schneider, Biehl & Hammer 2009, sec. 3.2). All Omega_j count with
+    length 1: otherwise a prototype could grow its region by shrinking its metric.
+    """
+    sizes = np.sqrt(np.square(omegas).sum(axis=(1, 2), keepdims=True))
+    units = omegas / np.maximum(sizes, np.finfo(np.float64).tiny)
+    D2, projected = local_distances(X, W, units)
+    D2 += noise
+    rows = np.arange(len(X))
+    right = np.where(same, D2, np.inf).argmin(axis=1)
+    wrong = np.where(same, np.inf, D2).argmin(axis=1)
+    d_right, d_wrong = D2[rows, right], D2[rows, wrong]
+    total = np.maximum(d_right + d_wrong, np.finfo(np.float64).tiny)
+    C = np.zeros_like(D2)
+    C[rows, right] = 2.0 * (d_wrong / total) / total / len(X)
+    C[rows, wrong] = -2.0 * (d_right / total) / total / len(X)
+    weighted = C.T[:, :, None] * projected
+    by_W = -2.0 * np.einsum("knr,krd->kd", weighted, units)
+    by_units = 2.0 * np.einsum("knr,knd->krd", weighted, X[None] - W[:, None])
+    along = (by_units * units).sum(axis=(1, 2), keepdims=True)  # the length is fixed: no gradient along Omega_j
+    by_omegas = (by_units - along * units) / np.maximum(sizes, np.finfo(np.float64).tiny)
+    return float(((d_right - d_wrong) / total).mean()), by_W, by_omegas
+
+
+class LGMLVQ(ClassifierMixin, BaseEstimator):
+    """Localised generalised matrix LVQ: prototypes with a relevance matrix each.
+
+    A sample belongs to the class of the nearest prototype under ``|Omega_j (x - w_j)|^2``. The samples nearest to a
+    prototype are its region, and its matrix says which features matter there. Regions and matrices are learnt together,
+    so features may matter in one part of the data and not in another, which a single matrix (`GMLVQ`) cannot show.
+
+    Parameters
+    ----------
+    n_prototypes : int, default=1
+        Prototypes, and regions, per class.
+    n_components : int or None, default=None
+        Rows of each Omega. None is the number of columns.
+    noise : float, default=0.01
+        Variance of noise that the metrics must tolerate in every column, as in `GMLVQ`. 0 is as published.
+    max_iter : int, default=200
+        Largest number of iterations.
+    tol : float, default=1e-6
+        Relative change of the cost at which the optimisation ends.
+    random_state : int, RandomState instance or None, default=None
+        Seed of k-means, with several prototypes per class.
+
+    Attributes
+    ----------
+    prototypes_ : array (n_prototypes, n_features)
+        The prototypes of all classes.
+    prototype_labels_ : array (n_prototypes,)
+        Their classes.
+    omegas_ : array (n_prototypes, n_components, n_features)
+        A matrix of length 1 per prototype, in the canonical form of `GMLVQ`.
+    relevances_ : array (n_prototypes, n_features)
+        The diagonals of Omega_j^T Omega_j, each of sum 1: which features matter in the region.
+    classes_, objective_, n_iter_, stop_reason_ : array, float, int and str
+        The classes, and how the optimisation ended.
+
+    See Also
+    --------
+    GMLVQ : One metric for all samples.
+    prismap.relevance.relevance_by_group : Relevance for given groups of a map.
+
+    Notes
+    -----
+    One step costs O(n k d r) for n samples, k prototypes, d columns and rank r, and memory for n k d numbers. k d r
+    numbers are learnt, so give few samples a small rank. To find what matters where on a map, fit it to clusters of the
+    map as classes, or to a target, and look at `regions` there.
+
+    References
+    ----------
+    P. Schneider, M. Biehl, B. Hammer (2009), Adaptive relevance matrices in learning vector quantization, sec. 3.2.
+    Schulz (2017), sec. 4.2.5, which asks for local forms and for a way to divide the space.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LGMLVQ(n_components=2).fit(X, y)
+    >>> model.score(X, y) > 0.95, model.relevances_.shape
+    (True, (3, 4))
+    """
+
+    _parameter_constraints: dict = {
+        "n_prototypes": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "noise": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(self, n_prototypes=1, *, n_components=None, noise=0.01, max_iter=200, tol=1e-6, random_state=None):
+        self.n_prototypes = n_prototypes
+        self.n_components = n_components
+        self.noise = noise
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        """Learn prototypes and their matrices."""
+        self._validate_params()
+        X, self.classes_, codes = check_labelled_rows(self, X, y)
+        W, labels = first_prototypes(X, codes, len(self.classes_), self.n_prototypes, self.random_state)
+        omegas = np.repeat(first_omega(X, W - W.mean(axis=0), self.n_components)[None], len(W), axis=0)
+        same = codes[:, None] == labels
+        noise = self.noise * X.var(axis=0).mean()
+
+        def cost(flat):
+            value, *gradients = lgmlvq_cost(
+                flat[: W.size].reshape(W.shape), flat[W.size :].reshape(omegas.shape), X, same, noise
+            )
+            return value, np.concatenate([gradient.ravel() for gradient in gradients])
+
+        start = np.concatenate([W.ravel(), omegas.ravel()])
+        minimum = minimize(cost, start, max_iter=self.max_iter, tol=self.tol, **LEARNING)
+        self.objective_, self.n_iter_, self.stop_reason_ = minimum.value, minimum.n_iter, minimum.stop_reason
+        omegas = np.array([canonical_omega(one) for one in minimum.x[W.size :].reshape(omegas.shape)])
+        self.omegas_ = omegas / np.maximum(np.linalg.norm(omegas, axis=(1, 2), keepdims=True), 1e-300)
+        self.relevances_ = np.square(self.omegas_).sum(axis=1)
+        self.prototypes_ = minimum.x[: W.size].reshape(W.shape)
+        self.prototype_labels_ = self.classes_[labels]
+        return self
+
+    def regions(self, X):
+        """The number of the nearest prototype of each sample: the region it lies in."""
+        return self._distances(X).argmin(axis=1)
+
+    def decision_function(self, X):
+        """(d_others - d_c) / (d_others + d_c) of each class c, in [-1, 1]; for two classes that of the second."""
+        D2 = self._distances(X)
+        return relative_distances(D2, np.searchsorted(self.classes_, self.prototype_labels_), len(self.classes_))
+
+    def predict(self, X):
+        """The class of the nearest prototype."""
+        nearest = self.regions(X)
+        return self.prototype_labels_[nearest]
+
+    def _distances(self, X):
+        check_is_fitted(self)
+        X = check_rows(self, X, reset=False, dtype=np.float64)
+        return local_distances(X, self.prototypes_, self.omegas_)[0]

@@ -1,0 +1,75 @@
+"""What the prototype models share: class codes, first prototypes, distances, and how they are learnt."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from prismap._util.random import as_seed
+from prismap._util.validation import check_rows
+from prismap.exceptions import InputError
+
+#: How `prismap._util.optimise.minimize` goes about the costs of prototypes and matrices.
+LEARNING = {"gradient_tol": 1e-8, "memory": 20}
+
+
+def check_labelled_rows(estimator, X, y):
+    """Rows as float64, the classes, and the code of each row's class."""
+    if y is None:  # the wording scikit-learn's checks look for
+        raise InputError(f"This {type(estimator).__name__} requires y to be passed, but the target y is None.")
+    X = check_rows(estimator, X, reset=True, dtype=np.float64)
+    y = column_or_1d(y, warn=True)
+    if len(y) != len(X):
+        raise InputError(f"y has {len(y)} entries and X has {len(X)} rows: they must be equal in number.")
+    if y.dtype.kind == "f":
+        assert_all_finite(y, input_name="y")
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise InputError(f"y holds only one class ({classes[0]!r}): at least two classes are needed.")
+    return X, classes, codes
+
+
+def first_prototypes(X, codes, n_classes, n_prototypes, random_state):
+    """Class means, or with several prototypes per class the centres of k-means inside it: positions and class codes.
+
+    A class with fewer distinct rows than prototypes gets one prototype for each.
+    """
+    positions, labels = [], []
+    seed = as_seed(random_state)
+    for c in range(n_classes):
+        rows = X[codes == c]
+        count = 1 if n_prototypes == 1 else min(n_prototypes, len(np.unique(rows, axis=0)))
+        if count == 1:
+            centres = rows.mean(axis=0, keepdims=True)
+        else:
+            centres = KMeans(count, n_init=5, random_state=seed).fit(rows).cluster_centers_
+        positions.append(centres)
+        labels += [c] * count
+    return np.vstack(positions), np.array(labels)
+
+
+def squared_distances(A, B):
+    """||a - b||^2 for all pairs, by one matrix product; rounding never leaves it negative."""
+    D2 = A @ B.T
+    D2 *= -2.0
+    D2 += np.einsum("ij,ij->i", A, A)[:, None]
+    D2 += np.einsum("ij,ij->i", B, B)
+    return np.maximum(D2, 0.0, out=D2)
+
+
+def nearest_of_class(D2, labels, n_classes):
+    """The smallest distance to a prototype of each class, shape (n, n_classes)."""
+    return np.column_stack([D2[:, labels == c].min(axis=1) for c in range(n_classes)])
+
+
+def relative_distances(D2, labels, n_classes):
+    """(d_others - d_c) / (d_others + d_c) of each class c from distances to prototypes; of two classes the second."""
+    nearest = nearest_of_class(D2, labels, n_classes)
+    two = np.sort(nearest, axis=1)[:, :2]
+    others = np.where(nearest == two[:, :1], two[:, 1:], two[:, :1])
+    scores = (others - nearest) / np.maximum(others + nearest, np.finfo(np.float64).tiny)
+    return scores[:, 1] if n_classes == 2 else scores

@@ -1,0 +1,378 @@
+"""How much the target counts, by evidence: the smallest supervision whose map is as good as the best one's.
+
+A map is made of ``d^2 = w arc^2 + (1 - w) ||x - x'||^2 / sigma^2``. Both parts are computed once, cross-fitted. Each w
+is judged by how well the ten nearest rows predict the target of a row, first under the metric, which shows which
+posterior is best, then on quick maps, for two dimensions cannot hold all that a metric with a small w knows. All
+candidates are judged on the same rows, so that their differences have a standard error of their own, which is smaller
+than theirs.
+"""
+
+from __future__ import annotations
+
+import warnings
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+from sklearn.base import clone
+
+from prismap._util.evidence import SIGNIFICANT, paired_gap
+from prismap._util.random import as_generator
+from prismap._util.search import smallest
+from prismap._util.validation import changed
+from prismap.map._methods import smoothness, smoothness_rows
+from prismap.map._quick import quick_maps
+from prismap.mappings import KernelMap, VoteMap
+from prismap.mappings._vote_map import vote
+from prismap.metrics._base import PrecomputedMetric
+from prismap.metrics.posteriors._rowwise import log_loss
+from prismap.metrics.posteriors._trees import GROWN, MOST_TREE_ROWS, fit_trees
+from prismap.quality._votes import VOTERS, vote_of_lists
+from prismap.target import ClassTarget, RealTarget, Target, plain_folds
+
+Numbers = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+#: Shares that are tried; the last is the sharpest honest map: the data's own metric only orders ties.
+GRID = (0.0, 0.8, 0.95, 0.99)
+SHARPEST = GRID[-1]
+#: In standard errors of paired differences: from where on a metric is so much worse than another that no quick map is
+#: made of it, and up to where a map is as good as the best (the rule of one standard error: Breiman et al. 1984, sec.
+#: 3.4.3). A single row is one standard error, but for rounding.
+WORSE, ALIKE = 2.0, 1.0 + 1e-6
+#: The least probability that counts in a log-loss.
+LEAST_CHANCE = 1e-12
+#: Rows that are judged; fewer where each pair costs a walk along its segment.
+MOST_ROWS, MOST_ALONG_SEGMENTS = 2000, 500
+#: Rows of quick maps, of two halves; with fewer than the second figure the metric alone has to do.
+QUICK_ROWS, FEWEST_QUICK = 600, 40
+#: Trees are tried if the log-loss of the other posteriors is more than this share of the target's entropy, and if a
+#: small forest's, out of bag, is near theirs and below that of no knowledge at all. A whole forest has about 0.85 of
+#: the loss of a small one. Of more rows than so many it takes long, and is grown if its loss is likely to be the lower.
+LITTLE_LEFT, NEAR, KNOWING = 0.1, 1.25, 0.98
+CHEAP_ROWS, NEAR_OF_MANY = 20_000, 1.15
+#: Folds that kernels and votes are compared in, and the most fitted rows for that. Kernels take time with the cube of
+#: the rows, so a sample has to show which is better, and a sample much sparser than the map flatters kernels.
+MAPPING_FOLDS, MOST_KERNEL_ROWS = 3, 5000
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A metric (None: the data's own) with a share, and how it was judged.
+
+    Attributes
+    ----------
+    losses : of the judged rows, by their nearest under the metric.
+    kept : share of the neighbours in the data that are neighbours under the metric.
+    in_map : losses of rows that were placed on quick maps, where some were made.
+    """
+
+    metric: Any
+    share: float
+    losses: Numbers
+    kept: float
+    in_map: Numbers | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The share that was taken, the metric fitted with it (None: the data's own), and all that was tried."""
+
+    supervision: float
+    metric: Any
+    curve: tuple[dict[str, Any], ...]
+
+
+# --- how well the nearest rows predict a row --------------------------------------------------------------------------
+
+
+def comparable(target: Target) -> NDArray[Any]:
+    """What the losses of neighbours are counted in: codes of classes (n,), or standardised numbers (n, columns)."""
+    if isinstance(target, ClassTarget):
+        return target.values
+    Y = target.values.reshape(len(target), -1).astype(np.float64)
+    spread = Y.std(axis=0)
+    return (Y - Y.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+
+
+def neighbor_losses(near: NDArray[Any], truth: NDArray[Any]) -> Numbers:
+    """The loss of each row by the values of its nearest rows, nearest first.
+
+    Classes: 0 or 1, by their vote. Columns of numbers: the mean squared error of their mean.
+    """
+    if truth.ndim == 2:
+        return np.asarray(np.square(near.mean(axis=1) - truth).mean(axis=1))
+    return 1.0 - vote_of_lists(near, int(max(near.max(), truth.max())) + 1).right(truth)
+
+
+def score_of(losses: Numbers, *, real: bool) -> tuple[float, float]:
+    """The share of correct predictions, or the nRMSE, and its standard error."""
+    mean, error = float(losses.mean()), paired_gap(losses, 0.0)[1]
+    if not real:
+        return 1 - mean, error
+    return float(np.sqrt(mean)), error / (2 * float(np.sqrt(mean)) or 1.0)
+
+
+def nearest_rows(D2: Numbers) -> Rows:
+    """The ten nearest other rows of each row, nearest first, by squared distances (n, n), whose diagonal is lost."""
+    np.fill_diagonal(D2, np.inf)
+    return np.asarray(smallest(D2, min(VOTERS, len(D2) - 1))[1])
+
+
+def kept_share(near: Rows, own: Rows) -> float:
+    """Mean share of the rows' own nearest that are among their nearest."""
+    return float((own[:, :, None] == near[:, None, :]).any(axis=2).mean())
+
+
+def placed_losses(
+    placed: Numbers, truth: NDArray[Any], Y: Numbers, fitted: NDArray[Any], *, n_neighbors: int = VOTERS
+) -> Numbers:
+    """The loss of each placed row by its nearest fitted rows on the map."""
+    return neighbor_losses(fitted[smallest(cdist(placed, Y), min(n_neighbors, len(Y)))[1]], truth)
+
+
+def quick_losses(D2: Numbers, truth: NDArray[Any], *, perplexity: float, seed: int) -> Numbers:
+    """Losses (candidates, rows) of each row by its nearest rows on a quick map of the other half of the rows.
+
+    D2 : squared distances (candidates, rows, rows) of an even number of rows. Votes place a row on the map of the half
+    without it. Distances do not know what two dimensions can hold: where much of them is noise, a map keeps less than
+    they show, and a short t-SNE shows it already. The halves have equal shares of the classes; no more of the nearest
+    are asked than a class has rows in a half, on average.
+    """
+    rng, n_neighbors, real = as_generator(seed), VOTERS, truth.ndim == 2
+    if not real:
+        n_neighbors = int(np.clip(len(truth) // 2 // len(np.unique(truth)), 1, VOTERS))
+    order = np.lexsort((rng.permutation(len(truth)), truth[:, 0] if real else truth))
+    halves, losses = (order[::2], order[1::2]), np.empty((len(D2), len(truth)))
+    among = np.concatenate([D2[:, half[:, None], half] for half in halves])
+    maps = quick_maps(among, min(perplexity, (len(halves[0]) - 1) / 3), rng).reshape(2, len(D2), -1, 2)
+    for kept, out, positions in zip(halves, halves[::-1], maps, strict=True):
+        for candidate, Y in enumerate(positions):
+            near, columns = smallest(D2[candidate][out[:, None], kept], min(VOTERS, len(kept)))
+            placed = vote(near, Y[columns], 1.0)
+            losses[candidate, out] = placed_losses(placed, truth[out], Y, truth[kept], n_neighbors=n_neighbors)
+    return losses
+
+
+def least_as_good(losses: Numbers, shares: list[float]) -> int:
+    """Index of the candidate to take, from the losses (candidates, rows) of the same rows, and the shares.
+
+    The smallest share whose losses are within `ALIKE` standard errors of the best one's; the error is that of the
+    paired differences.
+    """
+    best, alike = int(losses.mean(axis=1).argmin()), []
+    for k, one in enumerate(losses):
+        behind, error = paired_gap(one, losses[best])
+        if k == best or behind <= ALIKE * error:
+            alike.append(k)
+    return min(alike, key=lambda k: shares[k])
+
+
+# --- a metric and its rows --------------------------------------------------------------------------------------------
+
+
+def choose(fisher: Any, data: Any, target: Target, wish: str, seed: int) -> Choice:
+    """The `Choice` for an unfitted `FisherMetric` on the fitted metric of the data's own distances.
+
+    wish : "auto", or "max" for the sharpest honest map: the best posterior there, whatever the gain.
+    """
+    rng = as_generator(seed)
+    metrics = candidates(fisher, data, target, seed)
+    judged = metrics[0].judged_target(target)
+    sample = judged.draw(MOST_ROWS if all(is_rowwise(m) for m in metrics) else MOST_ALONG_SEGMENTS, rng)
+    tried = judge_shares(metrics, data, sample, comparable(judged.take(sample)))
+    if wish == "max":
+        sharpest = [k for k, one in enumerate(tried) if one.share == SHARPEST]
+        taken = min(sharpest, key=lambda k: tried[k].losses.mean())
+    else:
+        knowing = {id(metric) for metric in metrics if knows_target(metric, judged)}
+        quick = judged.draw(min(QUICK_ROWS, len(sample)), rng)
+        quick = quick[: len(quick) // 2 * 2]  # of two halves
+        tried, taken = least_needed(tried, knowing, data, quick, judged, perplexity=fisher.perplexity, seed=seed)
+    curve = tuple(described(one, judged, taken=k == taken) for k, one in enumerate(tried))
+    chosen = tried[taken]
+    if chosen.metric is None:
+        return Choice(0.0, None, curve)
+    return Choice(chosen.share, with_share(chosen.metric, fisher.path, chosen.share, data, target), curve)
+
+
+def described(candidate: Candidate, judged: Target, *, taken: bool) -> dict[str, Any]:
+    """A candidate in plain values: its score with its error, and the share of the data's neighbours it keeps."""
+    real = isinstance(judged, RealTarget)
+    score, error = score_of(candidate.losses, real=real)
+    return {
+        "posterior": "none" if candidate.metric is None else candidate.metric.posterior_.name,
+        "supervision": candidate.share, "score": score, "standard_error": error, "neighbors_kept": candidate.kept,
+        "map_score": None if candidate.in_map is None else score_of(candidate.in_map, real=real)[0],
+        "taken": bool(taken),
+    }  # fmt: skip
+
+
+def judge_shares(metrics: list[Any], data: Any, sample: Rows, truth: NDArray[Any]) -> list[Candidate]:
+    """The data's own distances and each metric with each share, judged on the rows `sample`."""
+    steps2 = np.square(np.asarray(data.between(sample, sample), dtype=np.float64))
+    own = nearest_rows(steps2.copy())
+    tried = [Candidate(None, 0.0, neighbor_losses(truth[own], truth), 1.0)]
+    for metric in metrics:
+        arcs2 = squared_arcs(metric, sample)
+        for share in GRID[1:]:
+            near = nearest_rows(share * arcs2 + (1 - share) / metric.bandwidth_**2 * steps2)
+            tried.append(Candidate(metric, share, neighbor_losses(truth[near], truth), kept_share(near, own)))
+    return tried
+
+
+def least_needed(
+    tried: list[Candidate], knowing: set[int], data: Any, quick: Rows, judged: Target, *, perplexity: float, seed: int
+) -> tuple[list[Candidate], int]:
+    """The candidates with their losses on quick maps of the rows `quick`, and the index of the one to take.
+
+    Only the posterior with the best share is looked at, if it knows anything of the target, and of its shares those
+    that are not clearly worse.
+    """
+    known = [k for k, one in enumerate(tried) if id(one.metric) in knowing]
+    if not known or len(quick) < FEWEST_QUICK:
+        return tried, 0 if not known else least_as_good_of(tried, [0, *known])
+    best = min(known, key=lambda k: tried[k].losses.mean())
+    gaps = {k: paired_gap(tried[k].losses, tried[best].losses) for k in known if tried[k].metric is tried[best].metric}
+    listed = [0, *(k for k, (behind, error) in gaps.items() if k == best or behind <= WORSE * error)]
+    steps2 = np.square(np.asarray(data.between(quick, quick), dtype=np.float64))
+    metric = tried[best].metric
+    arcs2, steps2 = squared_arcs(metric, quick), steps2 / metric.bandwidth_**2
+    shares = [tried[k].share for k in listed]
+    D2 = np.stack([np.maximum(share * arcs2 + (1 - share) * steps2, 0) for share in shares])
+    in_map = quick_losses(D2, comparable(judged.take(quick)), perplexity=perplexity, seed=seed)
+    tried = list(tried)
+    for k, losses in zip(listed, in_map, strict=True):
+        tried[k] = replace(tried[k], in_map=losses)
+    return tried, listed[least_as_good(in_map, shares)]
+
+
+def least_as_good_of(tried: list[Candidate], listed: list[int]) -> int:
+    """The same by the metric alone, where there are too few rows for a quick map."""
+    return listed[least_as_good(np.stack([tried[k].losses for k in listed]), [tried[k].share for k in listed])]
+
+
+def knows_target(metric: Any, judged: Target) -> bool:
+    """Whether a cross-fitted posterior is better than the frequencies of the classes, or the mean, beyond chance.
+
+    By the paired differences of the log-losses, or of the squared errors, of all rows with a target.
+    """
+    if hasattr(metric.posterior_, "known_"):  # several targets: it has asked for each of them
+        return bool(metric.posterior_.known_.any())
+    known = judged.labelled_rows
+    if isinstance(judged, ClassTarget):
+        codes = judged.values[known]
+        losses = -np.log(np.maximum(metric.class_probabilities()[known, codes], LEAST_CHANCE))
+        chance = -np.log(np.bincount(codes)[codes] / len(codes))
+    else:
+        numbers = judged.values[known].reshape(len(known), -1)
+        variance = np.maximum(numbers.var(axis=0), np.finfo(np.float64).tiny)  # several targets have equal weight
+        losses = (np.square(metric.target_moments()[0][known] - numbers) / variance).mean(axis=1)
+        chance = (np.square(numbers.mean(axis=0) - numbers) / variance).mean(axis=1)
+    gain, error = paired_gap(chance, losses)
+    return gain > SIGNIFICANT * error
+
+
+def compared_with_own(metric: Any, data: Any, target: Target, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The data's own distances and a fitted `FisherMetric` as it is: two described candidates, the second taken."""
+    judged = metric.judged_target(target.present())
+    sample = judged.draw(MOST_ROWS if is_rowwise(metric) else MOST_ALONG_SEGMENTS, as_generator(seed))
+    truth = comparable(judged.take(sample))
+    own = nearest_rows(np.square(np.asarray(data.between(sample, sample), dtype=np.float64)))
+    D = np.asarray(metric.between(sample, sample), dtype=np.float64)
+    near = nearest_rows(D + D.T)
+    plain = Candidate(None, 0.0, neighbor_losses(truth[own], truth), 1.0)
+    fisher = Candidate(metric, float(metric.supervision), neighbor_losses(truth[near], truth), kept_share(near, own))
+    return described(plain, judged, taken=False), described(fisher, judged, taken=True)
+
+
+def candidates(fisher: Any, data: Any, target: Target, seed: int) -> list[Any]:
+    """Fitted metrics of the posteriors to choose from: as it was asked for and, if that was "auto", trees."""
+    # Shortest paths over a graph are judged by its edges.
+    trial = changed(fisher, supervision=0.8, path="chord" if fisher.path == "graph" else fisher.path)
+    first = trial.fit_on(data, target)
+    named = isinstance(fisher.posterior, str) and fisher.posterior == "auto"
+    if not named or not isinstance(target, ClassTarget) or data.is_matrix:
+        return [first]
+    if fisher.path.startswith("tangent") or fisher.n_segments not in ("auto", 1):
+        return [first]
+    known, codes = target.draw(MOST_TREE_ROWS, as_generator(seed)), target.values
+    loss = log_loss(first.class_probabilities()[known], codes[known])
+    if not trees_are_worth_it(data.raw(known), codes[known], loss, seed):
+        return [first]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the first has given all warnings
+        return [first, changed(trial, posterior="trees").fit_on(data, target)]
+
+
+def trees_are_worth_it(X: Any, codes: Rows, loss: float, seed: int) -> bool:
+    """Whether a small forest has a log-loss near the one that is there, judged out of bag and calibrated."""
+    counts = np.bincount(codes)
+    shares = counts[counts > 0] / len(codes)
+    entropy = -float((shares * np.log(shares)).sum())
+    if loss < LITTLE_LEFT * entropy:
+        return False
+    _, P = fit_trees(X, codes, len(counts), seed, n_trees=GROWN)
+    near = NEAR if len(codes) <= CHEAP_ROWS else NEAR_OF_MANY
+    return bool(log_loss(P, codes) < min(near * loss, KNOWING * entropy))
+
+
+def is_rowwise(metric: Any) -> bool:
+    """Whether the posterior is known at the rows, so that a pair costs one product."""
+    return bool(metric.posterior_.at_rows)
+
+
+def with_share(metric: Any, path: str, share: float, data: Any, target: Target) -> Any:
+    """The fitted metric with another share; where the share decides how segments are cut, its posterior anew."""
+    if metric.posterior_.any_share and path == metric.path:
+        return metric.set_params(supervision=share)
+    # A posterior that was chosen need not be chosen once more.
+    chosen = isinstance(metric.posterior, str) and isinstance(target, ClassTarget)
+    posterior = metric.posterior_.name if chosen else metric.posterior
+    return changed(metric, path=path, supervision=share, posterior=posterior).fit_on(data, target)
+
+
+def squared_arcs(metric: Any, rows: Rows) -> Numbers:
+    """Squared lengths between some fitted rows under the Fisher part alone, cross-fitted and symmetric."""
+    pure = copy(metric).set_params(supervision=1.0)
+    D2 = np.square(np.asarray(pure.between(rows, rows), dtype=np.float64))
+    return (D2 + D2.T) / 2
+
+
+# --- mappings ---------------------------------------------------------------------------------------------------------
+
+
+def choose_mapping(D: Any, Y: Numbers, target: Target | None, seed: int) -> Any:
+    """A `VoteMap` or a `KernelMap`, unfitted: which places rows better that are left out, by what their neighbours say.
+
+    D : distances between the fitted rows at positions Y; without a target, and on maps of many rows, votes are taken.
+    The embedding stays as it is; only the mapping is fitted without the rows that it places.
+    """
+    if target is None or len(D) > MOST_KERNEL_ROWS:
+        return VoteMap()
+    sample = smoothness_rows(len(D), seed)
+    D, Y, target = D[np.ix_(sample, sample)], Y[sample], target.take(sample)
+    kernels = KernelMap(random_state=seed, **smoothness(D, Y, "cv", seed))
+    known = target.labelled_rows
+    if len(known) < 2 * MAPPING_FOLDS:
+        return kernels
+    truth = comparable(target.take(known))
+    D, Y = D[np.ix_(known, known)], Y[known]
+    folds = plain_folds(len(known), MAPPING_FOLDS, as_generator(seed))
+    mappings = VoteMap(), kernels
+    losses = [left_out_losses(mapping, D, Y, truth, folds).mean() for mapping in mappings]
+    return mappings[int(np.argmin(losses))]
+
+
+def left_out_losses(mapping: Any, D: Numbers, Y: Numbers, truth: NDArray[Any], folds: Rows) -> Numbers:
+    """The loss of each row by its nearest rows on the map, where a mapping that never saw its fold places it."""
+    losses = np.empty(len(truth))
+    for fold in np.unique(folds):
+        kept, out = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        among = D[np.ix_(kept, kept)]
+        made = clone(mapping).set_params(metric=PrecomputedMetric.of(among)).fit(among, Y[kept])
+        losses[out] = placed_losses(made.place(D[np.ix_(out, kept)]), truth[out], Y[kept], truth[kept])
+    return losses

@@ -1,0 +1,194 @@
+"""What a careful colleague says about the columns of a map: scales, copies of the target, clusters that one makes.
+
+And about the target, if it is none.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from prismap._util.blocks import row_blocks
+from prismap._util.missing import mean_filled, present_in
+from prismap.exceptions import PrismapWarning
+from prismap.map._fitted import FittedMap, Given
+from prismap.quality import find_clusters
+from prismap.relevance._columns import (
+    ExplainedCluster,
+    explained_clusters,
+    leaking_columns,
+    screened_columns,
+    target_groups,
+    telling_columns,
+)
+from prismap.target import ClassTarget, Target
+
+#: Spreads that differ by more than this factor decide what a map shows.
+UNEQUAL_SPREADS = 10.0
+#: Up to so many columns, the widest is compared with the narrowest; of more, with the median: of many pixels, words or
+#: wavelengths some hardly vary, though all have one unit.
+FEW_COLUMNS = 10
+#: Bytes that the spreads of columns may take meanwhile.
+SPREAD_BYTES = 32 * 2**20
+#: Labelled rows from which on a class for every second of them is doubtful.
+FEWEST_LABELLED = 20
+#: Columns that are looked at closely, and how many findings are said.
+MOST_COLUMNS, MOST_LEAKS, MOST_CLUSTERS, MOST_NAMED = 200, 3, 8, 3
+
+
+def uneven_spreads(rows: Any, names: Any = None) -> str | None:
+    """A warning with its repair if columns differ in spread by more than a factor of ten; None if all is well."""
+    if sp.issparse(rows) or rows.shape[1] < 2:
+        return None
+    spread, two_valued = column_spreads(mean_filled(rows))
+    measured = np.flatnonzero((spread > 0) & ~two_valued)  # yes / no has no unit
+    if len(measured) < 2:
+        return None
+    order = measured[np.argsort(spread[measured], kind="stable")]
+    widest, other = order[-1], order[0 if len(order) <= FEW_COLUMNS else (len(order) - 1) // 2]
+    factor = spread[widest] / spread[other]
+    if factor <= UNEQUAL_SPREADS:
+        return None
+
+    def label(j: int) -> str:
+        return repr(str(names[j])) if names is not None else f"column {j}"
+
+    return (
+        f"Columns differ in spread by a factor of {factor:.0f}: {label(widest)} ({spread[widest]:.3g}) rules the "
+        f"distances, {label(other)} ({spread[other]:.3g}) hardly counts. Unless they share a unit, bring them to one "
+        "scale: make_pipeline(StandardScaler(), PrisMap()), or PrisMap.from_table."
+    )
+
+
+def column_spreads(rows: NDArray) -> tuple[NDArray, NDArray]:
+    """Standard deviations of the columns, and which of them have two values at most; a block of rows at a time."""
+    mean, low, high = rows.mean(axis=0, dtype=np.float64), rows.min(axis=0), rows.max(axis=0)
+    squares, two_valued = np.zeros(len(mean)), np.ones(len(mean), dtype=bool)
+    for block in row_blocks(len(rows), 24.0 * len(mean), budget=SPREAD_BYTES):
+        part = rows[block]
+        squares += np.square(part - mean).sum(axis=0)
+        two_valued &= ((part == low) | (part == high)).all(axis=0)
+    return np.sqrt(squares / len(rows)), two_valued
+
+
+def column_notes(fitted: FittedMap) -> list[str]:
+    """Columns that alone give the target away, and clusters with the columns that set them apart.
+
+    Of many columns those are looked at that differ most between the classes, or between the clusters.
+    """
+    rows, target, seed = fitted.rows, fitted.target, fitted.seed
+    if fitted.data.is_matrix or sp.issparse(rows):
+        return []
+    columns = named_columns(fitted.given, mean_filled(rows))
+    labels = find_clusters(fitted.positions, random_state=seed)
+    by_cluster = screened_columns(columns, labels, MOST_COLUMNS)
+    clusters = explained_clusters(labels, by_cluster, seed=seed)[:MOST_CLUSTERS]
+    notes, telling, judged = [], None, {"seed": seed, "n_columns": len(columns)}
+    if target.exists and target.values.ndim == 1:
+        by_target = screened_columns(columns, target_groups(target), MOST_COLUMNS)
+        notes += [str(leak) for leak in leaking_columns(by_target, target, **judged)[:MOST_LEAKS]]
+        named = {name: by_cluster[name] for cluster in clusters for name in list(cluster.columns)[:MOST_NAMED]}
+        telling = telling_columns(named, target, **judged)
+    return [*notes, *cluster_notes(clusters, target, telling)]
+
+
+def cluster_notes(clusters: list[ExplainedCluster], target: Target, telling: dict[str, bool] | None) -> list[str]:
+    """A sentence for the clusters that follow the same columns."""
+    same: dict[str, list[str]] = {}
+    for cluster in clusters:
+        if cluster.columns:
+            members = usual_class(target.take(cluster.rows)) if isinstance(target, ClassTarget) else ""
+            same.setdefault(follows(cluster, telling), []).append(f"{percent(cluster.share)}{members}")
+    return [
+        f"{'A cluster' if len(shares) == 1 else f'{len(shares)} clusters'} of {', '.join(shares)} of the rows "
+        f"{words if len(shares) == 1 else words.replace('follows', 'follow', 1)}"
+        for words, shares in same.items()
+    ]
+
+
+def percent(share: float) -> str:
+    """A share in words."""
+    return f"{100 * share:.0f} %"
+
+
+def named_columns(given: Given, rows: NDArray) -> dict[str, NDArray]:
+    """Features by column: those of a category together."""
+    if given.encoding is None:
+        return {name: rows[:, j] for j, name in enumerate(given.column_names)}
+    columns, start = {}, 0
+    for column in given.encoding.columns:
+        columns[column.name] = rows[:, start : start + len(column.center)]
+        start += len(column.center)
+    return columns
+
+
+def usual_class(target: ClassTarget) -> str:
+    """The class of most rows of a cluster, in words; none if there is no such class."""
+    known = target.values[target.labelled]
+    counts = np.bincount(known, minlength=len(target.classes))
+    if 2 * counts.max() <= len(known):
+        return ""
+    return f" ({percent(counts.max() / len(known))} {target.classes[counts.argmax()]})"
+
+
+def follows(cluster: Any, telling: dict[str, bool] | None) -> str:
+    """Which columns a cluster follows, and whether they have to do with the target."""
+    names = list(cluster.columns)[:MOST_NAMED]
+    words = f"follows {', '.join(map(repr, names))}"
+    if telling is None:
+        return f"{words}."
+    silent = [name for name in names if not telling[name]]
+    if not silent:
+        return f"{words}, which {'tells' if len(names) == 1 else 'tell'} about the target."
+    if len(silent) == len(names):
+        return f"{words}, which alone {'tells' if len(names) == 1 else 'tell'} nothing about the target."
+    say = "says" if len(silent) == 1 else "say"
+    return f"{words}; of these {', '.join(map(repr, silent))} alone {say} nothing about the target."
+
+
+def warn_of_columns(rows, names):
+    """Say that values are missing, and that columns are constant or differ much in spread.
+
+    The first and the last are returned for the report.
+    """
+    if sp.issparse(rows):
+        return ()
+    notes = []
+    if (present := present_in(rows)) is not None:
+        notes.append(
+            f"{1 - present.mean():.1%} of the values are missing, in {int((~present.all(axis=0)).sum())} of "
+            f"{rows.shape[1]} columns. They are left out: distances go over the columns that both rows have, scaled up."
+        )
+        warnings.warn(notes[0], PrismapWarning, stacklevel=3)
+    constant = np.flatnonzero(np.ptp(mean_filled(rows), axis=0) == 0)
+    if len(constant):
+        labels = [str(names[j]) if names is not None else f"column {j}" for j in constant]
+        shown = ", ".join(labels[:8]) + (f" and {len(labels) - 8} more" if len(labels) > 8 else "")
+        warnings.warn(
+            f"{len(constant)} of {rows.shape[1]} columns are constant and carry no information (kept): {shown}.",
+            PrismapWarning,
+            stacklevel=3,
+        )
+    if (uneven := uneven_spreads(rows, names)) is not None:
+        notes.append(uneven)
+        warnings.warn(uneven, PrismapWarning, stacklevel=4)
+    return tuple(notes)
+
+
+def warn_of_names(target: Target) -> tuple[str, ...]:
+    """Say that a target names the rows rather than their classes; returned for the report."""
+    if not isinstance(target, ClassTarget):
+        return ()
+    n_rows, n_classes = int(target.labelled.sum()), len(target.classes)
+    if n_rows < FEWEST_LABELLED or 2 * n_classes <= n_rows:
+        return ()
+    note = (
+        f"The target has {n_classes} classes for {n_rows} rows, fewer than two rows for each, which cannot be "
+        "judged. If it names the rows, leave it out. If it holds quantities or dates as text, give them as numbers."
+    )
+    warnings.warn(note, PrismapWarning, stacklevel=3)
+    return (note,)

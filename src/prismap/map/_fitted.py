@@ -1,0 +1,313 @@
+"""A fitted map, as a frozen value: what was given, the metric, the positions, and where new rows go."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from prismap._util.blocks import row_blocks
+from prismap._util.missing import present_in
+from prismap._util.repr import Brief
+from prismap._util.scales import far_threshold, typical_distance
+from prismap._util.threads import parallel_map
+from prismap._util.validation import changed
+from prismap.exceptions import InputError
+from prismap.map._cells import Cells
+from prismap.map._exact_rows import KnownObjects, KnownRows
+from prismap.map._recipe import Recipe
+from prismap.mappings import InverseMap
+from prismap.mappings._base import Mapping
+from prismap.metrics import FisherMetric, Metric
+from prismap.metrics._geometry import DataMetric
+from prismap.metrics._objects import ObjectRows
+from prismap.tables import TableEncoding
+from prismap.target import ClassTarget, Target
+
+Rows = np.ndarray
+
+#: Up to so many rows all distances are computed; beyond, neighbours are searched and landmarks carry the mapping.
+DENSE_ROWS = 10_000
+#: Bytes of one block of distances of new rows in double precision: a few of them stay in a core's cache.
+BLOCK_BYTES = 2**21
+
+
+@dataclass(frozen=True, repr=False)
+class Given(Brief):
+    """What a map was made of.
+
+    Attributes
+    ----------
+    rows : all samples given to `fit`, after validation: vectors, objects, or the square matrix between them.
+    target : of all of them.
+    fitted : numbers of those that were embedded.
+    entry_columns : of matrix data, the columns of new samples that are the fitted ones.
+    feature_names : of the columns; None if they had none.
+    n_features : number of columns.
+    row_names : ids, or the index of a pandas frame; None if the samples have no names.
+    target_name : what the target was called; None if it had no name.
+    y : the target as it was given, whatever use is made of it.
+    encoding : how the columns of a table become features; None for a map of an array.
+    """
+
+    rows: Any
+    target: Target
+    fitted: Rows
+    entry_columns: Rows
+    feature_names: Any = None
+    n_features: int = 0
+    row_names: Any = None
+    target_name: str | None = None
+    y: Any = None
+    encoding: TableEncoding | None = None
+
+    def __len__(self) -> int:
+        return int(self.rows.shape[0])
+
+    @property
+    def others(self) -> Rows:
+        """Numbers of the samples that were not embedded."""
+        return np.setdiff1d(np.arange(len(self)), self.fitted)
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the features, or numbers in their place."""
+        names = [f"x{j}" for j in range(self.rows.shape[1])] if self.feature_names is None else self.feature_names
+        return [str(name) for name in names]
+
+
+@dataclass(frozen=True, repr=False)
+class FittedMap(Brief):
+    """What is judged, shown, saved and served: `prismap.map._fitting.fit_map` makes it.
+
+    Attributes
+    ----------
+    recipe : how it was to be made.
+    given : the samples, their target and names.
+    rows : the fitted rows, as they were given.
+    data : the metric of the data's own distances, fitted on these rows.
+    metric : the metric of the map; the same object without a target.
+    positions : (n, 2), of the fitted rows.
+    mapping : positions of new rows from their distances to the anchors.
+    anchors : the fitted rows that new rows are compared with: all, on a large map its landmarks.
+    placed_by_data : whether these distances are the data's own, and not those of the map.
+    nearest : distance of each anchor to its nearest other one, in the data's own metric.
+    supervision : how much the target counts, as it was given or chosen.
+    supervision_curve : what that was chosen from; None where it was given.
+    notes : what a reader should know about how the map was made.
+    embedding : the fitted embedding; a map that was read from a file has none.
+    story, times : how the embedding ended, and the seconds of each stage.
+    """
+
+    recipe: Recipe
+    given: Given
+    rows: Any
+    data: DataMetric
+    metric: Metric
+    positions: np.ndarray
+    mapping: Mapping
+    anchors: Rows
+    placed_by_data: bool
+    nearest: np.ndarray
+    supervision: float = 0.0
+    supervision_curve: tuple[dict[str, Any], ...] | None = field(default=None, repr=False)
+    notes: tuple[str, ...] = ()
+    embedding: Any = field(default=None, repr=False)
+    story: dict[str, Any] = field(default_factory=dict, repr=False)
+    times: dict[str, float] = field(default_factory=dict, repr=False)
+
+    @property
+    def seed(self) -> int:
+        """The seed of all that is random in it."""
+        return self.recipe.seed
+
+    @cached_property
+    def target(self) -> Target:
+        """The target of the fitted rows."""
+        return self.given.target.take(self.given.fitted)
+
+    def entries(self, rows: Any) -> Any:
+        """What `place` takes of given rows: vectors as they are, of matrix data the fitted columns."""
+        return self.data.entries(rows, self.given.entry_columns)
+
+    @cached_property
+    def placed(self) -> tuple[np.ndarray, np.ndarray]:
+        """Positions of all samples that were given, and which of them are far from all fitted ones."""
+        return self.place_given(self)
+
+    def place_given(self, other: FittedMap, rows: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Positions of all given samples on a map of some of them, and which of them are far from those.
+
+        other : a map of this map's fitted rows, or of those of them that `rows` numbers.
+        """
+        given = self.given
+        fitted = given.fitted if rows is None else given.fitted[rows]
+        Y, far = np.empty((len(given), other.positions.shape[1])), np.zeros(len(given), dtype=bool)
+        others = np.setdiff1d(np.arange(len(given)), fitted)
+        Y[fitted] = other.positions
+        Y[others], distance = other.place_some(given.rows, others, given.entry_columns if rows is None else fitted)
+        far[others] = distance > other.far_threshold
+        return Y, far
+
+    def place(self, rows):
+        """Positions of new rows (vectors, or entries against the fitted rows), and their distances to the data.
+
+        Each row by itself, block by block. A row that equals a fitted one gets exactly that one's position. Distances
+        are those to the nearest fitted row in the data's own metric, in units of the typical such distance.
+        """
+        Y, nearest = np.empty((rows.shape[0], self.positions.shape[1])), np.empty(rows.shape[0])
+        by_vectors = self.cells is not None and not self.data.is_matrix and not isinstance(rows, ObjectRows)
+        holed = rows_with_holes(rows) if by_vectors else None
+        if holed is not None and 0 < holed.sum() < len(holed):  # they find their candidates in other ways
+            for some in (holed, ~holed):
+                Y[some], nearest[some] = self.place(rows[some])
+            return Y, nearest
+        by_map, cells, known = self.map_anchors, self.cells, self.known  # made here once, and not by every thread
+
+        def place_block(block, part, own):
+            seen = own if by_map is None else by_map.see(part, own)
+            if cells is not None:
+                Y[block], nearest[block] = cells.place(seen, own)
+            else:
+                Y[block] = self.mapping.place(seen.distances)
+                nearest[block] = np.sqrt(own.squared.min(axis=1))
+            found, fitted = known.find(part)
+            Y[block][found], nearest[block][found] = self.positions[fitted], 0.0
+
+        if cells is not None and len(self._blocks(len(Y))) > 1:  # what is made at first use is made here, too
+            place_block(slice(0, 1), rows[:1], self.data_anchors.see(rows[:1]))
+        self.look(rows, place_block)
+        lost = int((~np.isfinite(Y)).any(axis=1).sum())
+        if lost:  # only numbers that no fit gives lead here: a damaged or forged file
+            raise InputError(f"the map gives {lost} of {len(Y)} rows no finite position: its file is damaged.")
+        return Y, nearest / self.typical_distance
+
+    def distances(self, rows, look=None):
+        """The distances to the data that `place` gives, without positions; `look` as in `FittedMap.look`, and its sum.
+
+        On a large map the nearest row is found by way of the positions' candidates, so there both are computed.
+        """
+        if self.cells is not None:
+            return self.place(rows)[1], sum(self.look(rows, look)) if look else 0
+        nearest, known = np.empty(rows.shape[0]), self.known
+
+        def measure(block, part, own):
+            nearest[block] = np.sqrt(own.squared.min(axis=1))
+            nearest[block][known.find(part)[0]] = 0.0
+            return look(block, part, own) if look else 0
+
+        total = sum(self.look(rows, measure))
+        return nearest / self.typical_distance, total
+
+    def look(self, rows, work):
+        """``work(block, part, own)`` of every block of rows: slice, rows, and how the data's own metric sees them."""
+        by_data, by_map = self.data_anchors, self.map_anchors
+
+        def on_block(block):
+            part = rows[block]
+            return work(block, part, by_data.see(part))
+
+        # A metric that has threads of its own gets one block after another.
+        threads = 1 if by_map is not None and by_map.threaded else None
+        return parallel_map(on_block, self._blocks(rows.shape[0]), threads)
+
+    def _blocks(self, n_rows):
+        """Slices of rows that are looked at together."""
+        size = int(np.clip(BLOCK_BYTES / 8 // len(self.anchors), 64, 1024))
+        return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+
+    def place_some(self, rows, index, columns):
+        """`place` of the rows `index` among others, of which no more than a block at a time is copied.
+
+        `columns` are the fitted ones, for matrix data.
+        """
+        Y, nearest = np.empty((len(index), self.positions.shape[1])), np.empty(len(index))
+        n_numbers = rows.nnz / rows.shape[0] if sp.issparse(rows) else math.prod(rows.shape[1:])
+        for block in row_blocks(len(index), 16.0 * n_numbers):
+            Y[block], nearest[block] = self.place(self.data.entries(rows[index[block]], columns))
+        return Y, nearest
+
+    @cached_property
+    def known(self):
+        """The fitted rows, to be found again by their exact values."""
+        return KnownObjects(self.rows) if isinstance(self.rows, ObjectRows) else KnownRows(self.rows)
+
+    @cached_property
+    def data_anchors(self):
+        """New rows measured by the data's own metric."""
+        return self.data.to_anchors(self.anchors)
+
+    @cached_property
+    def map_anchors(self):
+        """New rows measured by the metric that places them; None where that is the data's own.
+
+        A large map may have one that costs less.
+        """
+        if self.placed_by_data or self.metric is self.data:
+            return None
+        return (self.metric.placing() if self.is_large else self.metric).to_anchors(self.anchors)
+
+    @cached_property
+    def cells(self):
+        """What finds the nearest fitted rows on a large map, where distances to single rows are cheap; else None."""
+        by = self.data_anchors if self.map_anchors is None else self.map_anchors
+        if not self.is_large or not by.searchable or sp.issparse(self.rows):
+            return None
+        return Cells(self.data_anchors, self.map_anchors, self.positions, self.seed)
+
+    def inverse(self, Y: Any) -> np.ndarray:
+        """Rows for positions Y: by the embedding's own surface, or by an `InverseMap`."""
+        own = getattr(self.embedding, "codebook_", None) is not None
+        return np.asarray(self.embedding.inverse_transform(Y) if own else self._inverse.transform(Y))
+
+    @cached_property
+    def _inverse(self) -> InverseMap:
+        """A smooth surface through the fitted rows: weighted by the Fisher tensors of a class target, or plain.
+
+        The tensors are those of a Parzen posterior, which has them whatever the map was made with.
+        """
+        rows = self.rows.toarray() if sp.issparse(self.rows) else self.rows
+        metric = None
+        if isinstance(self.metric, FisherMetric) and isinstance(self.target, ClassTarget) and not self.is_large:
+            metric = changed(self.metric, posterior="parzen", supervision=1.0).fit(rows, self.target)
+        return InverseMap(metric).fit(like_rows(self.positions, rows), rows)
+
+    @property
+    def is_large(self):
+        """Whether the map was made of searched neighbours."""
+        return len(self.positions) > DENSE_ROWS
+
+    @property
+    def typical_distance(self):
+        """Median distance of a fitted row to its nearest neighbour."""
+        return typical_distance(self.nearest)
+
+    @property
+    def far_threshold(self):
+        """99 % of the fitted rows are nearer than this to another one, in units of the typical distance."""
+        return far_threshold(self.nearest)
+
+
+def like_rows(Y: np.ndarray, rows: Any) -> np.ndarray:
+    """Positions in single precision, if the map was made of such rows."""
+    return Y.astype(np.float32) if getattr(rows, "dtype", None) == np.float32 else Y
+
+
+def rows_with_holes(rows):
+    """Which of some vectors miss values; None if none does."""
+    present = present_in(rows)
+    return None if present is None else ~present.all(axis=1)
+
+
+def nearest_anchors(data, anchors):
+    """Distance of each anchor to its nearest other one."""
+    nearest = np.empty(len(anchors))
+    for block in row_blocks(len(anchors), 24.0 * len(anchors)):
+        D = data.between(anchors[block], anchors).astype(np.float64)
+        D[np.arange(len(D)), np.arange(block.start, block.stop)] = np.inf
+        nearest[block] = D.min(axis=1)
+    return nearest

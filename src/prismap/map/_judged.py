@@ -1,0 +1,360 @@
+"""A fitted map as what is judged: how it is made again, and what its report says of how it was made.
+
+A map for comparison is made by `fit_map` from the same recipe with a few parameters changed, so nothing in it can
+differ from a map that a user would make.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.stats import norm
+from sklearn.neighbors import NearestNeighbors
+
+from prismap._util.threads import pool_of_threads
+from prismap._util.validation import changed
+from prismap.exceptions import PrismapWarning
+from prismap.judging._budget import FULL, MOST_KEPT, Effort
+from prismap.judging._judge import Judgement, Subject
+from prismap.judging._makers import Made, Maker
+from prismap.judging._refits import Outside
+from prismap.judging._trust import evidence_for, trust_in_own_rows
+from prismap.map._choose import compared_with_own
+from prismap.map._columns import column_notes
+from prismap.map._fitted import DENSE_ROWS, FittedMap, Given
+from prismap.map._fitting import fit_map, without_watching
+from prismap.map._medoids import medoids_of
+from prismap.map._methods import MAPPINGS, make_embedding, needs_target
+from prismap.map._quick import Known, ShortTSNE
+from prismap.map._recipe import Recipe
+from prismap.mappings import KernelMap, MapCost
+from prismap.metrics import FisherMetric, SimilarityMetric
+from prismap.metrics._geometry import data_metric
+from prismap.quality import Trust
+from prismap.target import NoTarget, Target
+
+Numbers = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+
+class MadeMap(Made):
+    """A fitted map of some of the judged rows, which knows new ones by their entries against all judged rows."""
+
+    def __init__(self, fitted: FittedMap, rows: Rows | None = None):
+        self.fitted, self.rows = fitted, rows
+        self.positions = fitted.positions
+        self.is_a_run = fitted.story.get("stop_reason") != "known"
+
+    def _entries(self, rows: Any) -> Any:
+        """Vectors as they are, of matrix data the columns of the map's rows."""
+        return rows if self.rows is None else self.fitted.data.entries(rows, self.rows)
+
+    def place(self, rows: Any) -> Numbers:
+        """Where the map's own mapping puts them."""
+        return np.asarray(self.fitted.place(self._entries(rows))[0])
+
+    @property
+    def space(self) -> tuple[Any, Any]:
+        """The metric of the map, between its fitted rows."""
+        return None, self.fitted.metric
+
+    def in_data(self, rows: Any) -> dict[str, Any]:
+        """Neighbours under the metric of the map."""
+        return {"Y": None if rows is None else self._entries(rows), "fitted_Y": None, "metric": self.fitted.metric}
+
+    def kept(self, rows: Any, Y: Numbers | None, k: int) -> Numbers:
+        """Of new rows."""
+        in_metric = np.asarray(self.fitted.metric.kneighbors(self._entries(rows), k)[1])
+        on_map = NearestNeighbors(n_neighbors=k).fit(self.positions).kneighbors(Y, return_distance=False)
+        return np.asarray((in_metric[:, :, None] == on_map[:, None, :]).any(axis=2).mean(axis=1))
+
+    def support(self, predicted: NDArray[Any], rows: Any, target: Target) -> Numbers:
+        """The posterior of the metric, out of fold for the map's own rows; without one, the nearest rows in the data.
+
+        Of a number it is the chance of a value that the prediction does not miss.
+        """
+        metric = self.fitted.metric
+        if not isinstance(metric, FisherMetric) or metric.posterior_ is None:
+            return super().support(predicted, rows, target)
+        rows = None if rows is None else self._entries(rows)
+        if target.codes is not None:
+            P, classes = class_posterior(metric, rows)
+            place = {str(name): k for k, name in enumerate(classes)}
+            columns = np.array([place.get(str(name), 0) for name in target.classes])
+            return np.asarray(P[np.arange(len(predicted)), columns[predicted]])
+        mean, variance = number_posterior(metric, rows)
+        width = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
+        above, below = (norm.cdf((predicted + side * target.tolerance - mean) / width) for side in (1, -1))
+        return np.asarray(above - below)
+
+
+def class_posterior(metric: FisherMetric, rows: Any) -> tuple[Numbers, Any]:
+    """Class probabilities of rows (None: the fitted ones), of several targets those of the first; and the classes."""
+    if hasattr(metric.posterior_, "probabilities_of"):
+        return metric.posterior_.probabilities_of(0, rows), metric.classes_[0]
+    return metric.class_probabilities(rows), metric.classes_
+
+
+def number_posterior(metric: FisherMetric, rows: Any) -> tuple[Numbers, Numbers]:
+    """Mean and variance of the first quantity at rows (None: the fitted ones)."""
+    several = hasattr(metric.posterior_, "moments_of")
+    mean, variance = metric.posterior_.moments_of(0, rows) if several else metric.target_moments(rows)
+    return mean[:, 0], variance[:, 0]
+
+
+class MapMaker(Maker):
+    """Makes a fitted map again, of some of its rows, with another target or none.
+
+    Maps that are only counted on are made in a short time. None searches for the smoothness of its kernels anew.
+    Without a target a map is often torn, and kernels place new rows badly on such a map; by votes it is judged at its
+    best.
+    """
+
+    falls_back = True
+
+    def __init__(self, fitted: FittedMap):
+        self.fitted, self.map = fitted, MadeMap(fitted)
+        self.name, self.seed, self.n_rows = "prismap", fitted.seed, len(fitted.positions)
+        vectors = not fitted.data.is_matrix and not sp.issparse(fitted.rows) and fitted.data.is_complete
+        self.columns = fitted.rows if vectors and self.n_rows <= DENSE_ROWS else None
+        self.leaves_target_out = fitted.metric is fitted.data and not needs_target(fitted.recipe.method)
+        self.shows_plain = isinstance(fitted.metric, FisherMetric)
+        self.is_large, self.most_rows = fitted.is_large, DENSE_ROWS
+        self.again = self._again()
+
+    def _again(self) -> Recipe:
+        """The recipe of the map with what it has found out already, and with a short embedding."""
+        recipe, mapping = self.fitted.recipe, self.fitted.mapping
+        wanted = recipe.mapping
+        if isinstance(wanted, str) and wanted == "auto":  # as it was taken
+            wanted = "fisher" if isinstance(mapping, KernelMap) else "vote"
+        named = MAPPINGS.get(wanted) if isinstance(wanted, str) else None
+        if isinstance(named, KernelMap) and named.kernel == "rbf":
+            options = {"bandwidth": mapping.factor_, "ridge": mapping.ridge_}
+            options |= {"solver": MapCost(perplexity=recipe.perplexity)} if wanted == "cost" else {}
+            wanted = changed(named, **options, random_state=recipe.seed)
+        method = short_method(recipe, recipe.method, None)
+        return recipe.but(mapping=wanted, method=method, fit_rows=self.n_rows)
+
+    def _plain(self, effort: Effort) -> Recipe:
+        """The recipe of the map without a target."""
+        mapping = self.again.mapping
+        by_kernels = isinstance(mapping, KernelMap) and not isinstance(self.fitted.recipe.mapping, KernelMap)
+        method = "tsne" if needs_target(self.fitted.recipe.method) else self.fitted.recipe.method
+        return self.again.but(
+            metric="fisher", mapping="vote" if by_kernels else mapping, supervision=0.0,
+            method=short_method(self.fitted.recipe, method, effort.plain_iter),
+        )  # fmt: skip
+
+    def _fit(self, recipe: Recipe, rows: Any, target: Target, index: Rows | None) -> MadeMap:
+        data = data_metric(recipe.data)
+        every = np.arange(len(target))
+        given = Given(rows, target, every, every, self.fitted.given.feature_names, self.fitted.given.n_features)
+        return MadeMap(fit_map(recipe, data, given, callback=without_watching), index)
+
+    def _of_part(self, recipe: Recipe, index: Rows, target: Target) -> MadeMap:
+        return self._fit(recipe, self.fitted.data.cut(self.fitted.rows, index), target, index)
+
+    def rows(self, index: Rows) -> Any:
+        """Fitted rows, of matrix data with their entries against all fitted ones."""
+        return self.fitted.rows[index]
+
+    def make(self, index: Rows, target: Target, plain: Made | None = None) -> Made:
+        """A short map, which takes its positions from `plain` where the evidence leaves its target out."""
+        recipe = self.again
+        if plain is not None and isinstance(recipe.method, ShortTSNE):
+            recipe = recipe.but(method=changed(recipe.method, known=plain.positions[index]))
+        return self._of_part(recipe, index, target)
+
+    def make_plain(self, index: Rows, effort: Effort = FULL) -> Made | None:
+        """The same recipe without a target."""
+        return self._of_part(self._plain(effort), index, NoTarget.of(len(index)))
+
+    def plain_of_part(self, plain: Made, index: Rows, effort: Effort) -> Made:
+        """The rows as they lie, where others are placed by votes; else made again."""
+        recipe = self._plain(effort)
+        if isinstance(recipe.mapping, str) and recipe.mapping == "vote":
+            recipe = recipe.but(method=Known(plain.positions[index]))
+        return self._of_part(recipe, index, NoTarget.of(len(index)))
+
+    def make_of(
+        self, X: Numbers, target: Target | None = None, share: float | None = None, effort: Effort = FULL
+    ) -> Made:
+        """A short map of other vectors; without a target as that of the data is."""
+        if target is None:
+            return self._fit(self._plain(effort), X, NoTarget.of(len(X)), None)
+        recipe = self.again
+        if share is not None and not needs_target(recipe.method):
+            recipe = recipe.but(supervision=share)
+        if recipe.supervision == 0:
+            target = NoTarget.of(len(X))
+        return self._fit(recipe, X, target, None)
+
+    def share_of(self, made: Made) -> float | None:
+        """How much the target counts on a map."""
+        assert isinstance(made, MadeMap)
+        return float(made.fitted.supervision)
+
+    def run(self, jobs: Sequence[tuple[Any, ...]], callback: Any = None) -> list[Any]:
+        """On all cores: one thread per map, none of which splits its matrix products."""
+        done = []
+        with warnings.catch_warnings(), pool_of_threads() as pool:
+            warnings.simplefilter("ignore", PrismapWarning)
+            pending = [pool.submit(*job) for job in jobs]
+            try:
+                for result in pending:
+                    done.append(result.result())
+                    if callback is not None:
+                        callback(len(done), len(jobs))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)  # an interrupt does not wait for maps nobody will see
+                raise
+        return done
+
+
+def short_method(recipe: Recipe, method: Any, max_iter: int | None) -> Any:
+    """The embedding of a map for comparison: t-SNE in so many iterations, or a short one; others as they are."""
+    settings = {"perplexity": recipe.perplexity, "seed": recipe.seed}
+    if isinstance(method, str) and method == "tsne" and max_iter is None:
+        return ShortTSNE(perplexity=recipe.perplexity, random_state=recipe.seed)
+    return make_embedding(method, **settings, **({} if max_iter is None else {"max_iter": max_iter}))
+
+
+# --- the subject ------------------------------------------------------------------------------------------------------
+
+
+def subject_of(fitted: FittedMap) -> Subject:
+    """A fitted map as what is judged."""
+    maker = MapMaker(fitted)
+    spaces: dict[str, tuple[Any, Any]] = {"data": (None, fitted.data)}
+    if isinstance(fitted.metric, FisherMetric):
+        spaces["Fisher metric"] = (None, fitted.metric)
+    return Subject(
+        maker.map, fitted.target, maker, fitted.seed, spaces, maker.columns, sum(fitted.times.values()),
+        outside_of(fitted), facts_of(fitted), lambda: (*notes_of(fitted), *column_notes(fitted)),
+    )  # fmt: skip
+
+
+def outside_of(fitted: FittedMap) -> Outside | None:
+    """The labelled samples that were given and not embedded."""
+    given = fitted.given
+    if not given.target.exists:
+        return None
+    numbers = np.setdiff1d(given.target.labelled_rows, given.fitted)
+    return Outside(given.target, lambda index: fitted.entries(given.rows[index]), numbers)
+
+
+def facts_of(fitted: FittedMap) -> dict[str, Any]:
+    """What the report says of how the map was made."""
+    fisher = isinstance(fitted.metric, FisherMetric)
+    return {
+        "bandwidths": {"Fisher metric": fitted.metric.bandwidth_} if fisher else {},
+        "posterior": fitted.metric.describe() if fisher else None, "settings": settings_of(fitted),
+        "supervision_curve": fitted.supervision_curve, "target_weights": target_weights(fitted),
+        "times": fitted.times, "medoids": tuple(medoids_of(fitted)),
+    }  # fmt: skip
+
+
+def target_weights(fitted: FittedMap) -> dict[str, float]:
+    """How much each of several targets counts in the metric of the map, by name; nothing where none does."""
+    target = fitted.target
+    if len(target.names) < 2 or not isinstance(fitted.metric, FisherMetric):
+        return {}
+    return dict(zip(target.names, fitted.metric.posterior_.weights_.tolist(), strict=True))
+
+
+def settings_of(fitted: FittedMap) -> dict[str, Any]:
+    """The constructor's settings, as text where they are objects, and what was taken where they were "auto"."""
+    plain, recipe = (str, int, float, bool, type(None)), fitted.recipe
+    settings = {name: one if isinstance(one, plain) else repr(one) for name, one in recipe.params.items()}
+    if isinstance(recipe.mapping, str) and recipe.mapping == "auto":
+        settings["mapping taken"] = "kernels" if isinstance(fitted.mapping, KernelMap) else "votes"
+    if isinstance(recipe.supervision, str):
+        settings["supervision taken"] = fitted.supervision
+    return settings
+
+
+def notes_of(fitted: FittedMap) -> tuple[str, ...]:
+    """What a reader should know about how the map was made."""
+    n_given, n_fit, data = len(fitted.given), len(fitted.given.fitted), fitted.data
+    notes = list(fitted.notes)
+    if n_fit < n_given:
+        notes.append(f"{n_fit} of {n_given} rows were embedded; the others were placed on the map.")
+    if isinstance(data, SimilarityMetric) and data.repaired_.negative_mass > 1e-9:
+        mass = 100 * data.repaired_.negative_mass
+        notes.append(f"{mass:.1f} % of the similarity's mass was negative; repair: {data.repair}.")
+    if fitted.is_large:
+        placed = f"{len(fitted.anchors)} landmarks" if fitted.cells is None else "their nearest fitted rows"
+        notes.append(
+            f"Large map: neighbours by {fitted.story.get('neighbors')}; new rows are placed by {placed}; structure is "
+            f"judged on a sample of rows. Maps that are refitted for judging take {MOST_KEPT} rows, the one without a "
+            "target all. Among more rows there are nearer ones to tell by: the map itself is likely to err less than "
+            "they do."
+        )
+    if isinstance(fitted.metric, FisherMetric) and not fitted.metric.cross_fit:
+        notes.append("cross_fit=False: rows were judged with their own labels in the density, as published.")
+    return (*notes, *published_notes(fitted))
+
+
+def published_notes(fitted: FittedMap) -> tuple[str, ...]:
+    """Whether the published metric, without a share of the data's own, predicts the target worse than the latter."""
+    metric = fitted.metric
+    published = isinstance(metric, FisherMetric) and metric.supervision == 1 and not fitted.is_large
+    if not published or not metric.cross_fit:
+        return ()
+    own, pure = (one["score"] for one in compared_with_own(metric, fitted.data, fitted.target, fitted.seed))
+    if fitted.target.codes is not None:
+        worse = pure < own
+        figures = f"tell {100 * own:.0f} % of the rows right in the data and {100 * pure:.0f} % under it"
+    else:
+        worse, figures = pure > own, f"have an nRMSE of {own:.2f} in the data and of {pure:.2f} under it"
+    if not worse:
+        return ()
+    return (
+        f"supervision=1 is the published metric, and here it is worse than none: ten neighbours {figures}, out of "
+        "fold. supervision='max' is the sharpest map that keeps a share of the data's own distances.",
+    )
+
+
+# --- trust in the rows ------------------------------------------------------------------------------------------------
+
+
+def trust_in_given(fitted: FittedMap, judgement: Judgement) -> Trust:
+    """The trust in all samples that were given: those on the map, and those that were placed on it."""
+    given, made, comparison = fitted.given, MadeMap(fitted), judgement.comparison
+    rule, n_rows = judgement.report.trust, len(given)
+    assert rule is not None
+    plain = comparison.plain if comparison is not None and fitted.target.exists else None
+    own = trust_in_own_rows(made, rule, fitted.target, plain, () if comparison is None else comparison.runs)
+    value = spread_out(own.value, given.fitted, n_rows)
+    parts = {name: spread_out(part, given.fitted, n_rows) for name, part in own.parts.items()}
+    others = given.others
+    if len(others):
+        Y, far = (part[others] for part in fitted.placed)
+        evidence = evidence_for(made, rule, fitted.target, Y, fitted.entries(given.rows[others]))
+        value[others] = np.where(far, np.nan, rule.chances(*evidence))
+        for name, part in zip(rule.evidence, evidence, strict=True):
+            parts[name][others] = part
+    return Trust(value, parts, rule)
+
+
+def trust_at(fitted: FittedMap, trust: Trust, rows: Any, Y: Numbers, far: NDArray[np.bool_]) -> Numbers:
+    """The trust in new rows at positions Y; NaN for those that are far, of whom nothing is known."""
+    evidence = evidence_for(MadeMap(fitted), trust.rule, fitted.target, Y, rows)
+    value = np.where(far, np.nan, trust.rule.chances(*evidence))
+    known, own = fitted.known.find(rows)
+    if len(own):  # a row does not vote for itself, though it comes again
+        value[known] = trust.value[fitted.given.fitted[own]]
+    return value
+
+
+def spread_out(part: Numbers, fitted: Rows, n_rows: int) -> Numbers:
+    """A part of the fitted rows as one of all rows."""
+    whole = np.full(n_rows, np.nan)
+    whole[fitted] = part
+    return whole

@@ -1,0 +1,56 @@
+"""One number for a map and held-out samples, by which scikit-learn compares parameters: `PrisMap.score`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prismap.exceptions import InputError
+from prismap.map._fitted import FittedMap
+from prismap.quality import knn_error, knn_nrmse
+from prismap.quality._votes import VOTERS
+from prismap.target import Target, make_target
+from prismap.target._making import split_columns
+
+
+def held_out_score(fitted: FittedMap, Y: NDArray[np.float64], y: Any) -> float:
+    """How well the ten nearest fitted samples in the map tell the target y of samples at positions Y.
+
+    Classes: the share of samples whose class wins the vote. Real-valued targets: ``R^2 = 1 - nRMSE^2`` of the mean of
+    these neighbours, weighted by 1/distance. Several targets: the mean over them.
+    """
+    target, positions = score_target(fitted)
+    if y is None:
+        raise InputError("score needs the target of the samples X: pass y.")
+    columns, _ = split_columns(y)
+    if len(columns) != len(target.columns):
+        raise InputError(f"y has {len(columns)} columns, and the map has {len(target.columns)} targets.")
+    pairs = zip(target.columns, columns, strict=True)
+    return float(np.mean([column_score(one, positions, Y, column) for one, column in pairs]))
+
+
+def score_target(fitted: FittedMap) -> tuple[Target, NDArray[np.float64]]:
+    """The target that predictions are made of, and the positions of its samples.
+
+    A map that was made without its target is asked for it all the same.
+    """
+    given = fitted.given
+    if fitted.target.exists:
+        return fitted.target, fitted.positions
+    if given.y is None:
+        raise InputError("score needs a map that was fitted with a target: call fit(X, y).")
+    target = make_target(given.y, len(given.y))
+    rows = given.fitted[given.fitted < len(target)]  # samples of partial_refit come after them
+    return target.take(rows), fitted.positions[: len(rows)]
+
+
+def column_score(target: Target, positions: NDArray[np.float64], Y: NDArray[np.float64], y: Any) -> float:
+    """The score of one target."""
+    options: dict[str, Any] = {
+        "n_neighbors": min(VOTERS, int(target.labelled.sum())), "Y_fit": positions, "y_fit": target.named
+    }  # fmt: skip
+    if target.codes is not None:
+        return 1.0 - float(knn_error(Y, y, **options))
+    return 1.0 - float(knn_nrmse(Y, y, **options)) ** 2

@@ -1,0 +1,272 @@
+"""The arrays of a stored map, checked against each other before anything is made of them.
+
+A file may come from anywhere, and some of what it holds goes to compiled code that trusts its indices. Every check here
+raises ValueError (or another error of damaged values), which `load_map` turns into one refusal.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from prismap.bundle import check_sparse
+from prismap.map._fitted import DENSE_ROWS
+from prismap.map._params_json import MOST_WORK, objects_spec
+from prismap.metrics._objects import MOST_IN_MATRIX
+from prismap.target._making import KINDS
+
+#: Arrays of row numbers, and the least number that may stand in them.
+INDICES = {
+    "fit_rows": 0, "anchors": 0, "mapping/landmarks": 0, "mapping/centers": 0, "metric/support": 0,
+    "metric/machine_landmarks": 0, "metric/path_support": 0, "metric/process_pivots": 0, "metric/folds": -1,
+}  # fmt: skip
+#: Other arrays of whole numbers.
+WHOLE = (
+    "metric/segments", "metric/trees_feature", "metric/trees_children", "metric/trees_roots", "metric/trees_classes",
+    "metric/trees_starts", "metric/process_sizes",
+)  # fmt: skip
+#: Arrays of which values may be missing.
+MAY_MISS = ("target", "rows")
+#: The parts of sparse rows, which `check_sparse` knows.
+SPARSE = ("rows/data", "rows/indices", "rows/indptr", "rows/shape")
+SCALARS = (
+    "mapping/scale",
+    "metric/bandwidth",
+    "metric/local_perplexity",
+    "metric/machine_gamma",
+    "metric/machine_temperature",
+    "metric/trees_temperature",
+)
+#: The name of an array of one of several posteriors begins so.
+PART = re.compile(r"^metric/part\d+_")
+#: Bytes of Python objects that a byte of their JSON can become.
+OBJECT_BYTES = 32.0
+HEADER_KINDS: dict[str, Any] = {
+    "params": dict, "extra": dict, "times": dict, "story": dict, "n_features": int, "n_given": int,
+    "report": (dict, type(None)),
+}  # fmt: skip
+
+
+def check_stored(header, arrays):
+    """Refuse a file whose header and arrays are not those of one map."""
+    for name, kind in HEADER_KINDS.items():
+        if not isinstance(header[name], kind):
+            raise ValueError(f"{name} in its header is a {type(header[name]).__name__}")
+    for name, array in arrays.items():
+        _check_values(name, array)
+    n, n_components = arrays["positions"].shape
+    if n < 2 or n_components < 1:
+        raise ValueError(f"{n} positions of {n_components} coordinates make no map")
+    _check_rows(header, arrays, n)
+    _check_target(header, arrays, n)
+    for part in posteriors_of(header, arrays):
+        _check_shapes(part, n, n_components)
+        _check_indices(header, part, n)
+
+
+def posteriors_of(header, arrays):
+    """All arrays, with those of a single posterior: once, or for each of several targets, whose names have a number."""
+    kinds = header["target_kind"]
+    if not isinstance(kinds, list):
+        return [arrays]
+    shared = {name: array for name, array in arrays.items() if not PART.match(name)}
+    own = [
+        {n.replace(f"/part{t}_", "/", 1): a for n, a in arrays.items() if n.startswith(f"metric/part{t}_")}
+        for t in range(len(kinds))
+    ]
+    return [{**shared, **part} for part in own]
+
+
+def has_kernels(arrays):
+    """Whether the file holds a kernel map; any other mapping follows from the rows and their positions."""
+    return "mapping/landmarks" in arrays
+
+
+def is_matrix(header):
+    """Whether the rows of the file are entries of a matrix, by the name of the data or of its metric."""
+    data = header["params"]["data"]
+    if not isinstance(data, (str, dict)):
+        raise ValueError("data in its header is neither a name nor a metric")
+    if objects_spec(header["params"]) is not None:
+        return False
+    return (data if isinstance(data, str) else data["class"]) not in (
+        "vectors", "cosine", "VectorMetric", "CosineMetric"
+    )  # fmt: skip
+
+
+def load_bytes(header, arrays):
+    """Memory that loading a map and placing a few rows takes at its peak, from the shapes of its arrays alone.
+
+    Values may be stored in fewer bytes than they are worked with, so values are counted and not bytes. The factors are
+    bounds of what was measured, for every posterior, mapping and kind of data (tests/hardening/test_forging.py).
+    """
+    n = len(arrays["positions"])
+    local, share = "metric/local_probabilities" in arrays, header["supervision"]
+    support = len(arrays.get("metric/path_support" if local else "metric/support", ()))
+    if local and n > DENSE_ROWS and isinstance(share, float) and share < 1:
+        support = 0  # new rows are searched for, and no profile of the fitted ones is made (`FisherMetric.placing`)
+    values = sum(array.size for array in arrays.values())
+    columns = int(header["n_features"])
+    text = sum(array.nbytes for array in arrays.values() if array.dtype.kind == "U")
+    # A large map holds its rows on two grids, to be searched; blocks of distances do not grow with it.
+    copies = 4 if n <= DENSE_ROWS else 12
+    needed = 8.0 * (copies * values + 8 * columns) + 2 * text + 12_000.0 * min(n, DENSE_ROWS)
+    n_targets = len(arrays.get("metric/process", ()))
+    needed += 8.0 * support * (6 * n + 6 * support * n_targets)
+    if not has_kernels(arrays) or "rows" not in arrays:
+        needed += 64.0 * min(n, DENSE_ROWS) ** 2
+    if is_matrix(header):
+        needed += 40.0 * n**2
+    if "objects" in arrays:
+        needed += OBJECT_BYTES * arrays["objects"].size + 60.0 * min(n, MOST_IN_MATRIX) ** 2
+    return needed
+
+
+def _check_values(name, array):
+    """Numbers where there must be some, all of them finite but those of a target or of rows, which may be missing."""
+    if name in SPARSE:
+        return
+    if name == "objects":
+        if array.dtype != np.uint8 or array.ndim != 1:
+            raise ValueError("its objects are no text")
+        return
+    name = PART.sub("metric/", name)
+    if name == "feature_names":
+        allowed = "U"
+    elif name == "target" or name.split("/")[0] == "classes":
+        allowed = "iufbU"
+    else:
+        allowed = "iu" if name in INDICES or name in WHOLE else "f"
+    kind = array.dtype.kind
+    if kind not in allowed or (
+        kind in "iuf" and name.split("/")[0] not in ("classes", "target") and array.dtype.itemsize < 4
+    ):
+        raise ValueError(f"{name} holds {array.dtype} values")
+    if kind == "f" and not (np.isfinite(array) | (np.isnan(array) & (name in MAY_MISS))).all():
+        raise ValueError(f"{name} holds values that are not finite")
+
+
+def _check_rows(header, arrays, n):
+    """As many rows as positions, of as many columns as the header says; sparse ones in order."""
+    if objects_spec(header["params"]) is not None:
+        if "values" in arrays and arrays["values"].shape != (n * (n + 1) // 2,):
+            raise ValueError(f"{arrays['values'].size} values do not go with {n} objects")
+        if "objects" not in arrays or "feature_names" in arrays:
+            raise ValueError("it has no objects")
+        return
+    if "rows" in arrays:
+        shape = arrays["rows"].shape
+    else:
+        shape = sparse_shape(arrays)
+        check_sparse(arrays["rows/data"], arrays["rows/indices"], arrays["rows/indptr"], shape)
+    wanted = (n, n if is_matrix(header) else header["n_features"])
+    if shape != wanted or wanted[1] < 1:
+        raise ValueError(f"rows of shape {shape} do not go with {n} positions and {header['n_features']} features")
+
+
+def sparse_shape(arrays):
+    """Rows and columns of sparse rows."""
+    rows, columns = arrays["rows/shape"].tolist()
+    if type(rows) is not int or type(columns) is not int:
+        raise ValueError("the shape of the sparse rows is not two whole numbers")
+    return rows, columns
+
+
+def _check_shapes(arrays, n, n_components):
+    """Shapes that belong together."""
+    wanted: dict[str, tuple[int, ...]] = {"fit_rows": (n,), "metric/folds": (n,), "metric/segments": (2,)}
+    wanted = {name: shape for name, shape in wanted.items() if name in arrays or name == "fit_rows"}
+    wanted |= {name: () for name in SCALARS if name in arrays}
+    n_anchors = n
+    if n > DENSE_ROWS:
+        if not {"mapping/landmarks", "mapping/scale"} & set(arrays):
+            raise ValueError("it has no mapping")
+        n_anchors = len(arrays["anchors"])
+    if has_kernels(arrays):
+        (k,) = arrays["mapping/landmarks"].shape
+        wanted |= {"mapping/bandwidth": (k,), "mapping/coefficients": (k, n_components)}
+        wanted |= {"mapping/center": (n_components,), "mapping/smoothness": (2,)}
+    if "feature_names" in arrays:
+        wanted["feature_names"] = (arrays["rows"].shape[1] if "rows" in arrays else sparse_shape(arrays)[1],)
+    if "metric/probabilities" in arrays:
+        n_classes = arrays["metric/probabilities"].shape[-1]
+        wanted["metric/probabilities"] = (n, n_classes)
+        if "metric/trees_starts" in arrays:
+            wanted["metric/trees_starts"] = (len(arrays["metric/trees_children"]) + 1,)
+            wanted["metric/trees_classes"] = arrays["metric/trees_shares"].shape
+        else:
+            wanted["metric/machine_mean"] = (n_classes,)
+            wanted["metric/machine_coefficients"] = (len(arrays["metric/machine_landmarks"]), n_classes)
+    if "metric/local_probabilities" in arrays:
+        wanted["metric/local_probabilities"] = (n, arrays["metric/local_probabilities"].shape[-1])
+    for name, shape in wanted.items():
+        if arrays[name].shape != shape:
+            raise ValueError(f"{name} has shape {arrays[name].shape} and not {shape}")
+    if "metric/segments" in arrays:
+        number, extrapolated = arrays["metric/segments"].tolist()
+        if not 1 <= number <= MOST_WORK["n_segments"] or extrapolated not in (0, 1):
+            raise ValueError(f"metric/segments says {number} sub-segments, which no map has")
+    if arrays["nearest"].shape != (n_anchors,):
+        raise ValueError(f"nearest has shape {arrays['nearest'].shape} and not {(n_anchors,)}")
+    if arrays["nearest"].min() < 0:
+        raise ValueError("nearest holds distances below zero")
+
+
+def _check_indices(header, arrays, n):
+    """Numbers of rows that exist; `fit_rows` are distinct rows of those that were given."""
+    if header["n_given"] < n:
+        raise ValueError(f"{n} rows of {header['n_given']} cannot have been fitted")
+    for name, least in INDICES.items():
+        if name not in arrays:
+            continue
+        index, end = arrays[name], header["n_given"] if name == "fit_rows" else n
+        if name == "mapping/landmarks" and n > DENSE_ROWS:
+            end = len(arrays["anchors"])  # numbered among the anchors
+        if index.ndim != 1 or index.min() < least or index.max() >= end:
+            raise ValueError(f"{name} holds other numbers than those of its {end} rows")
+    # A new row of matrix data is given by its entries against all rows, of which those fitted are taken.
+    if is_matrix(header) and arrays["fit_rows"].max() >= header["n_features"]:
+        raise ValueError(f"fit_rows names rows beyond its {header['n_features']} columns")
+    if len(np.unique(arrays["fit_rows"])) != n:
+        raise ValueError("fit_rows names a row twice")
+
+
+def _check_target(header, arrays, n):
+    """A target for each row: codes of classes that the file names, or numbers."""
+    kind, target = header["target_kind"], arrays.get("target")
+    if isinstance(kind, list):
+        _check_columns(kind, header["target_names"], target, arrays, n)
+        return
+    if kind not in ("class", "real", "none"):
+        raise ValueError(f"target_kind in its header is {kind!r}")
+    if target is None:
+        if header["target_kind"] != "none":
+            raise ValueError("it has no target")
+        return
+    if len(target) != n or target.ndim > 2:
+        raise ValueError(f"a target of shape {target.shape} does not go with {n} rows")
+    if header["target_kind"] == "class":
+        if target.dtype.kind not in "iu" or target.ndim != 1 or arrays["classes"].ndim != 1:
+            raise ValueError("its target holds no class codes")
+        if target.min() < -1 or target.max() >= len(arrays["classes"]):
+            raise ValueError(f"its target holds codes of classes beyond the {len(arrays['classes'])} it names")
+    elif target.dtype.kind not in "iuf":
+        raise ValueError("its target holds no numbers")
+
+
+def _check_columns(kinds, names, target, arrays, n):
+    """Several targets: a kind, a name and a column each, and codes of classes that the file names."""
+    if not kinds or not set(map(str, kinds)) <= set(KINDS):
+        raise ValueError(f"target_kind in its header is {kinds!r}")
+    if not isinstance(names, list) or len(names) != len(kinds) or not all(isinstance(name, str) for name in names):
+        raise ValueError("its targets have no names")
+    if target is None or target.dtype.kind != "f" or target.shape != (n, len(kinds)):
+        raise ValueError("its targets do not go with its rows")
+    for t, kind in enumerate(kinds):
+        classes, codes = arrays.get(f"classes/{t}"), target[~np.isnan(target[:, t]), t]
+        if kind == "real":
+            continue
+        if classes is None or classes.ndim != 1 or not np.isin(codes, np.arange(len(classes))).all():
+            raise ValueError(f"target {t} holds codes of classes beyond those that it names")

@@ -1,0 +1,196 @@
+"""A time as `fit_rows`: as many samples as this machine embeds in about that time.
+
+Trial fits of small draws, with the very settings of the map, tell what a fit costs here. Their sizes double as long as
+all together are expected to take a small share of the time. The costs of larger fits follow by a law.
+
+- Up to `DENSE_ROWS` samples all pairs are compared. The cost grows with a power of n, which is found from the trials by
+  ridge regression of log seconds on log n towards the usual power: of few and small trials, where steps that have the
+  same cost at any n and others that set in at some n still count, not much can be learnt. The last trial is taken as it
+  is. (b n + c n^2 through the same trials was off by a factor of ten where these steps bent it.)
+- Beyond, neighbours are searched and the cost grows about as n does.
+
+The law is one of CPU seconds, which other work on the machine hardly changes. The clock's seconds are so many times as
+many as they were in all trials together: who shares the machine with others gets fewer samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from time import perf_counter, process_time
+from typing import Any
+
+import numpy as np
+
+from prismap._util.blocks import available_bytes
+from prismap._util.progress import duration, seconds_in
+from prismap.exceptions import InputError
+from prismap.map._fitted import DENSE_ROWS
+from prismap.map._methods import embeds_many, fit_bytes
+
+#: Samples of the first trial, and the fewest that a map is made of if there are so many.
+FIRST_TRIAL, FEWEST = 125, 250
+#: Trials take at most this share of the time, if two of them do not take more, and the law follows so many of the last.
+TRIAL_SHARE, LAST_TRIALS = 0.2, 4
+#: No further trial is needed if all samples are expected to take at most this share of the time that is left.
+SURELY = 0.5
+#: The power of n that the cost of t-SNE of vectors grows with, and that of anything else that visits all pairs.
+NEIGHBORS_GROWTH, PAIRS_GROWTH = 1.15, 2.0
+#: How firmly that is believed: (0.2 / 0.25)^2, for trials that are off by 0.2 in the logarithm and powers by 0.25.
+BELIEF = 0.64
+#: A large map of `DENSE_ROWS` samples takes this share of what all pairs take, and its cost grows with this power.
+LARGE_SHARE, LARGE_GROWTH = 0.8, 1.0
+#: Round numbers between 10 and 100.
+ROUND = (10, 12, 15, 20, 25, 30, 40, 50, 60, 80)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A fit of so many samples: its seconds of the clock and of the processor."""
+
+    n_rows: int
+    clock: float
+    cpu: float
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How many samples a time is enough for.
+
+    Attributes
+    ----------
+    asked : the time in the user's words.
+    n_rows : samples that are embedded.
+    n_given : samples that there are.
+    seconds : that their fit is expected to take; None if there are so few that nothing was tried.
+    spent : seconds that the trials took.
+    """
+
+    asked: str
+    n_rows: int
+    n_given: int
+    seconds: float | None
+    spent: float
+
+    def __str__(self) -> str:
+        number = f"all {self.n_given:,}" if self.n_rows == self.n_given else f"{self.n_rows:,} of {self.n_given:,}"
+        told = f"fit_rows={self.asked!r} took {number} samples"
+        if self.seconds is None:
+            return f"{told}."
+        told += f", predicted {duration(self.seconds)} after {duration(self.spent)} of trial fits"
+        return f"{told}; fit_rows={self.n_rows} gives the same map anywhere."
+
+
+def time_asked(fit_rows: int | str) -> float | None:
+    """The seconds of a `fit_rows` that is a time; None if it is a number of samples."""
+    if not isinstance(fit_rows, str):
+        return None
+    seconds = seconds_in(fit_rows)
+    if seconds is None:
+        raise InputError(
+            f"fit_rows must be a number of samples such as 5000, or a time such as '90 s', '10 min' or '2 h'; "
+            f"got {fit_rows!r}."
+        )
+    return seconds
+
+
+# --- the law ----------------------------------------------------------------------------------------------------------
+
+
+def usual_growth(method: Any, data: Any) -> float:
+    """The power of n that fits with a method, by name or as an object, on a kind of data grow with as a rule."""
+    return NEIGHBORS_GROWTH if embeds_many(method) and not data.is_matrix else PAIRS_GROWTH
+
+
+def growth(sizes: list[int], seconds: list[float], usual: float) -> float:
+    """The power of n that the seconds of fits of these sizes grow with; never below 1.
+
+    >>> growth([100], [1.0], 2.0), round(growth([100, 10_000], [1.0, 100.0], 2.0), 2)
+    (2.0, 1.06)
+    """
+    x, y = (np.log(part[-LAST_TRIALS:]) for part in (sizes, seconds))
+    x, y = x - x.mean(), y - y.mean()
+    return max(1.0, float((x @ y + BELIEF * usual) / (x @ x + BELIEF)))
+
+
+def cost(n_rows: float, sizes: list[int], seconds: list[float], usual: float = NEIGHBORS_GROWTH) -> float:
+    """Seconds of a fit of `n_rows` samples by those of smaller ones, the largest last."""
+    if sizes[-1] > DENSE_ROWS:
+        return seconds[-1] * (n_rows / sizes[-1]) ** LARGE_GROWTH
+    if n_rows > DENSE_ROWS:
+        return LARGE_SHARE * cost(DENSE_ROWS, sizes, seconds, usual) * (n_rows / DENSE_ROWS) ** LARGE_GROWTH
+    return seconds[-1] * (n_rows / sizes[-1]) ** growth(sizes, seconds, usual)
+
+
+def predicted(n_rows: float, trials: list[Trial], usual: float = NEIGHBORS_GROWTH) -> float:
+    """Seconds of the clock that a fit of `n_rows` samples takes."""
+    clock, cpu = sum(one.clock for one in trials), sum(one.cpu for one in trials)
+    by_clock = any(one.cpu <= 0 for one in trials)  # work that is done elsewhere, or a coarse clock
+    seconds = [one.clock if by_clock else one.cpu * clock / cpu for one in trials]
+    return cost(n_rows, [one.n_rows for one in trials], [max(one, 1e-6) for one in seconds], usual)
+
+
+def sizes_up_to(most: int) -> list[int]:
+    """Round numbers from `FEWEST` on, and `most` itself.
+
+    >>> sizes_up_to(1100)
+    [250, 300, 400, 500, 600, 800, 1000, 1100]
+    """
+    powers = range(1, len(str(most)))
+    rounds = (step * 10**power for power in powers for step in ROUND)
+    return [size for size in rounds if FEWEST <= size < most] + [most]
+
+
+# --- trials -----------------------------------------------------------------------------------------------------------
+
+
+def pace_of(
+    asked: str,
+    n_given: int,
+    trial: Callable[[int], int],
+    *,
+    perplexity: float,
+    most: float = inf,
+    usual: float = NEIGHBORS_GROWTH,
+    clocks: tuple[Callable[[], float], Callable[[], float]] = (perf_counter, process_time),
+) -> Pace:
+    """The `Pace` of a time, by trials.
+
+    ``trial(n)`` fits about n samples, and says how many exactly. `most` is what the method takes, and `usual` the power
+    of n that its cost grows with as a rule. `clocks` are those of the wall and of the processor.
+    """
+    budget, most = time_asked(asked) or 0.0, int(min(most, n_given))
+    if most <= FEWEST:
+        return Pace(asked, most, n_given, None, 0.0)
+    trials: list[Trial] = []
+    begin, size = clocks[0](), FIRST_TRIAL
+
+    def seconds(n_rows: int) -> float:
+        return predicted(n_rows, trials, usual)
+
+    def is_worth_it() -> bool:
+        """Whether a trial of `size` samples is short enough, and needed. The first two are, if there is time."""
+        spent = clocks[0]() - begin
+        if len(trials) < 2:
+            return spent < budget
+        return spent + seconds(size) <= TRIAL_SHARE * budget and seconds(most) > SURELY * (budget - spent)
+
+    while size < most and is_worth_it():
+        start = [clock() for clock in clocks]
+        try:
+            n_rows = trial(size)
+        except InputError:
+            pass  # too few samples for these settings; if more are refused, too, the map itself will say why
+        else:
+            # Every class has a sample in any draw: with very many classes several draws have the same size.
+            trials[:] = [one for one in trials if one.n_rows < n_rows]
+            trials.append(Trial(n_rows, clocks[0]() - start[0], clocks[1]() - start[1]))
+        size *= 2
+    spent = clocks[0]() - begin
+    if not trials:
+        return Pace(asked, min(most, size), n_given, None, spent)
+    room = available_bytes()
+    sizes = [n for n in sizes_up_to(most) if fit_bytes(n, perplexity) <= room]
+    n_rows = max((n for n in sizes if seconds(n) <= budget - spent), default=FEWEST)
+    return Pace(asked, n_rows, n_given, seconds(n_rows), spent)

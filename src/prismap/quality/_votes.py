@@ -1,0 +1,377 @@
+"""Who votes on a row, how many, and how ties fall: the only vote of the package.
+
+Errors, trust, the choice of a map, what is said of new rows and the page all ask the same voters by the same rule:
+
+(a) The voters of a row are its k nearest labelled rows (`VOTERS`), never itself and never a row of its own unit. Rows
+    at exactly the k-th distance (to 11 digits) share the seats that nearer ones leave.
+(b) The class with the most seats is named.
+(c) A draw goes to the class whose nearest voter is nearest, among those that draw.
+(d) If these are equally near, too, the lowest code is named, and an error counts the chance of a fair draw among the m
+    that are left, 1/m.
+
+So nothing depends on the order of the rows or on chance, and maps with many equal positions (self-organising maps,
+duplicates) are judged fairly. Of numbers the plain mean of the voters is taken. Only the published measures of real
+targets (`knn_nrmse` and those of ranks) have neighbours of their own: five, weighted by 1/distance.
+
+`poll` asks by the target, `vote_on` and `mean_on` ask positions, distances or a metric, and `vote_of_lists` counts
+lists of neighbours.
+`nearest_votes` is the search below them, which the errors use as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.neighbors import KDTree
+
+from prismap._util.blocks import row_blocks
+from prismap._util.random import as_generator
+from prismap._util.search import check_n_neighbors
+from prismap.exceptions import InputError
+from prismap.quality._distances import FEW_COLUMNS, distance_rows, rounded
+from prismap.target import Target
+
+#: k: how many neighbours vote.
+VOTERS = 10
+#: A search for neighbours ends here, although ties or rows without a vote leave the k-th one open.
+LONGEST_LIST = 1024
+#: Seats are fractions: differences up to this are rounding.
+EQUAL = 1e-9
+
+Numbers = NDArray[np.float64]
+Rows = NDArray[np.intp]
+#: Row, voter, seats and distance of each vote.
+Entries = tuple[Rows, Rows, Numbers, Numbers]
+
+
+# --- the outcome ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Vote:
+    """What the voters of n rows say, of C classes.
+
+    Attributes
+    ----------
+    seats : (n, C) seats of each class; each row sums to its number of voters.
+    winners : (n, C) whether a class has the most seats and, in a draw, the nearest voter. Several win only if these are
+        equally near, and all of them where there is no voter.
+    """
+
+    seats: Numbers
+    winners: NDArray[np.bool_]
+
+    @property
+    def named(self) -> Rows:
+        """The class that is named, (n,) codes."""
+        return np.asarray(self.winners.argmax(axis=1))
+
+    @property
+    def share(self) -> Numbers:
+        """The share of the voters that are of the named class, (n,)."""
+        return self.share_of(self.named)
+
+    @property
+    def prediction(self) -> Rows:
+        """What the voters say: the class that is named."""
+        return self.named
+
+    def agreement(self, prediction: Rows, tolerance: float) -> Numbers:
+        """The share of the voters that agree with a prediction, (n,)."""
+        return self.share_of(prediction)
+
+    def share_of(self, codes: Rows) -> Numbers:
+        """The share of the voters that are of a class, (n,); 0 where there is no voter."""
+        votes = self.seats[np.arange(len(codes)), codes]
+        return np.asarray(votes / np.maximum(self.seats.sum(axis=1), EQUAL))
+
+    def right(self, codes: Rows) -> Numbers:
+        """The chance that the vote names these classes, (n,): 0 or 1 unless several win, and 0 for a code of -1."""
+        wins = self.winners[np.arange(len(codes)), codes] & (codes >= 0)
+        return np.asarray(wins / self.winners.sum(axis=1))
+
+    def beaten(self, codes: Rows) -> NDArray[np.bool_]:
+        """Whether another class has more seats than these, (n,)."""
+        votes = self.seats[np.arange(len(codes)), codes]
+        return np.asarray(votes < self.seats.max(axis=1) - EQUAL)
+
+
+@dataclass(frozen=True, eq=False)
+class NumberVote:
+    """What the voters of n rows say of a number.
+
+    Attributes
+    ----------
+    seats : sparse (n, voters); each row sums to its number of voters.
+    values : the numbers of the voters.
+    """
+
+    seats: Any
+    values: Numbers
+
+    @property
+    def mean(self) -> Numbers:
+        """The mean of the voters, (n,)."""
+        return self._over(self.values[self.seats.indices])
+
+    @property
+    def std(self) -> Numbers:
+        """The standard deviation of the voters, (n,)."""
+        return np.sqrt(self._over(np.square(self.values[self.seats.indices] - self._per_entry(self.mean))))
+
+    @property
+    def prediction(self) -> Numbers:
+        """What the voters say: their mean."""
+        return self.mean
+
+    def agreement(self, prediction: Numbers, tolerance: float) -> Numbers:
+        """The share of the voters that agree with a prediction, (n,): that differ by no more than the tolerance."""
+        return self.share_within(prediction, tolerance)
+
+    def share_within(self, centre: Numbers, half: float) -> Numbers:
+        """The share of the voters that are not farther than `half` from a number, (n,)."""
+        near = np.abs(self.values[self.seats.indices] - self._per_entry(centre)) <= half
+        return self._over(near.astype(np.float64))
+
+    def _over(self, entries: Numbers) -> Numbers:
+        """The mean of one number per vote over the votes of each row."""
+        row = self._per_entry(np.arange(self.seats.shape[0]))
+        sums, votes = (
+            np.bincount(row, weights=weights, minlength=self.seats.shape[0])
+            for weights in (self.seats.data * entries, self.seats.data)
+        )
+        with np.errstate(invalid="ignore"):
+            return np.asarray(sums / votes)
+
+    def _per_entry(self, of_rows: NDArray[Any]) -> NDArray[Any]:
+        return np.repeat(of_rows, np.diff(self.seats.indptr))
+
+
+# --- votes ------------------------------------------------------------------------------------------------------------
+
+
+def poll(Y: Any, fitted_Y: Any, target: Target, **options: Any) -> Any:
+    """The vote of fitted rows with this target on each row of Y, a `Vote` or a `NumberVote`; options of `vote_on`.
+
+    target : of one column.
+    """
+    if target.codes is None:
+        return mean_on(Y, fitted_Y, target.values, **options)
+    return vote_on(Y, fitted_Y, target.codes, len(target.classes), **options)
+
+
+def vote_on(
+    Y: Any, fitted_Y: Any, fitted_codes: Any, n_classes: int, *, n_neighbors: int = VOTERS, own: Any = None,
+    units: Any = None, fitted_units: Any = None, metric: Any = "euclidean",
+) -> Vote:  # fmt: skip
+    """The vote of fitted rows on the class of each row.
+
+    Parameters
+    ----------
+    Y : positions of the n judged rows, their distances to the fitted ones (``metric="precomputed"``), or None for the
+        fitted rows of a metric object
+    fitted_Y : positions of the fitted rows; None with distances and metric objects
+    fitted_codes : codes of the fitted rows' classes, -1 for those without a vote
+    n_classes : C, above all codes
+    n_neighbors : k; where fewer have a vote, all of them vote
+    own : the number of each judged row among the fitted ones, -1 for none: it does not vote for itself
+    units, fitted_units : whole numbers of the judged and of the fitted rows' units: rows of the same one have no vote
+    metric : name, ``"precomputed"`` or a fitted metric object
+    """
+    codes = np.asarray(fitted_codes)
+    people = _everybody(Y, codes >= 0, own, units, fitted_units)
+    seats, distances = nearest_votes(Y, people, n_neighbors, Y_fit=fitted_Y, metric=metric, at_most=True)
+    return vote_of_seats(seats, distances, codes[people.voters], n_classes)
+
+
+def mean_on(
+    Y: Any, fitted_Y: Any, fitted_values: Any, *, n_neighbors: int = VOTERS, own: Any = None, units: Any = None,
+    fitted_units: Any = None, metric: Any = "euclidean",
+) -> NumberVote:  # fmt: skip
+    """The vote of fitted rows on a number of each row: as `vote_on`, with NaN for those without a vote."""
+    values = np.asarray(fitted_values, dtype=np.float64)
+    people = _everybody(Y, ~np.isnan(values), own, units, fitted_units)
+    seats, _ = nearest_votes(Y, people, n_neighbors, Y_fit=fitted_Y, metric=metric, at_most=True)
+    return NumberVote(seats, values[people.voters])
+
+
+def vote_of_lists(codes: Any, n_classes: int) -> Vote:
+    """The vote of lists of neighbours, (n, k) codes, nearest first; -1: no vote."""
+    codes = np.asarray(codes)
+    row, place = np.nonzero(codes >= 0)
+    return _counted(row, codes[row, place], np.ones(len(row)), place.astype(np.float64), (len(codes), n_classes))
+
+
+def vote_of_seats(seats: Any, distances: Numbers, codes: Rows, n_classes: int) -> Vote:
+    """The vote of voters with these codes, by what `nearest_votes` found."""
+    row = np.repeat(np.arange(seats.shape[0]), np.diff(seats.indptr))
+    return _counted(row, codes[seats.indices], seats.data, distances, (seats.shape[0], n_classes))
+
+
+def _counted(row: Rows, code: Rows, seats: Numbers, distance: Numbers, shape: tuple[int, int]) -> Vote:
+    """Rules (b) to (d), of votes with a row, a class, seats and a distance each."""
+    of_class = np.zeros(shape)
+    np.add.at(of_class, (row, code), seats)
+    winners = of_class >= of_class.max(axis=1, keepdims=True) - EQUAL
+    draws = np.flatnonzero(winners.sum(axis=1) > 1)
+    if len(draws):
+        place = np.full(shape[0], -1, dtype=np.intp)
+        place[draws] = np.arange(len(draws))
+        counted = place[row] >= 0
+        nearest = np.full((len(draws), shape[1]), np.inf)
+        np.minimum.at(nearest, (place[row[counted]], code[counted]), distance[counted])
+        nearest[~winners[draws]] = np.inf
+        winners[draws] &= nearest <= nearest.min(axis=1, keepdims=True)
+    return Vote(of_class, winners)
+
+
+# --- who votes --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Electorate:
+    """Row numbers of those judged and of those who vote.
+
+    Rows of the same unit have no vote: `units` are those of the judged rows and `voter_units` those of the voters, of
+    `n_fitted` rows. `same`: both number the same rows.
+    """
+
+    rows: Rows
+    voters: Rows
+    units: Rows
+    voter_units: Rows
+    n_fitted: int
+    same: bool = False
+
+    def barred(self, part: Any, voters: Any = slice(None)) -> NDArray[np.bool_]:
+        """Which voters have no vote on some of the judged rows, because they are of the same unit."""
+        return np.asarray(self.units[part, None] == self.voter_units[voters])
+
+
+def electorate(
+    labelled: NDArray[np.bool_], labelled_fit: NDArray[np.bool_] | None, *, judged: Any = None,
+    n_samples: int | None = None, random_state: Any = None,
+) -> Electorate:  # fmt: skip
+    """All labelled rows or `n_samples` of them, judged by labelled fitted rows, or else by each other.
+
+    `judged` is a mask of the rows that are judged; the others only vote.
+    """
+    same = labelled_fit is None
+    rows = np.flatnonzero(labelled)
+    voters = rows if labelled_fit is None else np.flatnonzero(labelled_fit)
+    if not len(rows) or not len(voters):
+        raise InputError("no labelled row is left to judge, or to judge by; y must hold labels for some rows.")
+    if n_samples is not None:
+        if not 1 <= n_samples <= len(rows):
+            raise InputError(f"n_samples must lie between 1 and the {len(rows)} labelled rows; got {n_samples}.")
+        rows = np.sort(as_generator(random_state).choice(rows, size=int(n_samples), replace=False))
+    if judged is not None:
+        rows = rows[np.asarray(judged, dtype=bool)[rows]]
+        if not len(rows):
+            raise InputError("judged leaves no labelled row to judge.")
+    units = rows if same else np.full(len(rows), -1)
+    return Electorate(rows, voters, units, voters, len(labelled if labelled_fit is None else labelled_fit), same)
+
+
+def _everybody(Y: Any, votes: NDArray[np.bool_], own: Any, units: Any, fitted_units: Any) -> Electorate:
+    """Every row of Y is judged by the fitted rows that vote; without Y, the fitted rows are."""
+    voters, n_fitted = np.flatnonzero(votes), len(votes)
+    if not len(voters):
+        raise InputError("no row has a vote: some fitted rows must have a target.")
+    rows = np.arange(n_fitted if Y is None else np.shape(Y)[0])
+    if own is not None and units is not None:
+        raise InputError("own and units say both who has no vote: give one of them.")
+    if (units is None) != (fitted_units is None):
+        raise InputError("units and fitted_units must be given together.")
+    if units is not None:
+        return Electorate(rows, voters, np.asarray(units), np.asarray(fitted_units)[voters], n_fitted, Y is None)
+    itself = rows if Y is None else np.full(len(rows), -1) if own is None else np.asarray(own)
+    return Electorate(rows, voters, itself, voters, n_fitted, Y is None)
+
+
+# --- the search -------------------------------------------------------------------------------------------------------
+
+
+def nearest_votes(
+    Y: Any, people: Electorate, n_neighbors: int, *, Y_fit: Any = None, metric: Any = "euclidean", at_most: bool = False
+) -> tuple[Any, Numbers]:
+    """Seats (judged rows, voters), a sparse matrix whose rows sum to k, and the distances of its stored entries.
+
+    With `at_most`, rows that have fewer voters have fewer seats; else too large a k is refused.
+    """
+    n_voters = len(people.voters)
+    k = min(n_neighbors, n_voters) if at_most else check_n_neighbors(n_neighbors, n_voters, own=people.same)
+    if not isinstance(metric, str) and hasattr(metric, "kneighbors") and (Y is None or not people.same):
+        return _stack([_votes_by_metric(Y, people, k, metric)], len(people.rows), n_voters)
+    fit = None if people.same else (True if Y_fit is None else Y_fit)
+    source = distance_rows(Y, metric, X_fit=fit, name="Y")
+    _check_count(source.n_columns, people)
+    parts, rows = [], np.arange(len(people.rows))
+    if isinstance(metric, str) and metric == "euclidean" and np.shape(Y)[1] <= FEW_COLUMNS:
+        settled, rows = _votes_by_tree(np.asarray(Y, float), np.asarray(Y if people.same else Y_fit, float), people, k)
+        parts.append(settled)
+    for part in row_blocks(len(rows), 40.0 * source.n_columns):
+        D = source.block(people.rows[rows[part]])[:, people.voters]
+        D[people.barred(rows[part])] = np.inf
+        parts.append(_share_out(D, k, rows[part]))
+    return _stack(parts, len(people.rows), n_voters)
+
+
+def _votes_by_tree(Y: Numbers, Y_fit: Numbers, people: Electorate, k: int) -> tuple[Entries, Rows]:
+    """Votes found by a tree, and the rows it leaves open, whose list of neighbours ends in the middle of a tie."""
+    largest = np.unique(people.voter_units, return_counts=True)[1].max()
+    asked = min(k + 1 + min(largest, LONGEST_LIST), len(people.voters))
+    D, index = KDTree(Y_fit[people.voters]).query(Y[people.rows], k=asked)
+    D = rounded(D)
+    D[people.barred(slice(None), index)] = np.inf
+    kth = np.partition(D, k - 1, axis=1)[:, k - 1]
+    settled = np.where(np.isinf(D), -np.inf, D).max(axis=1) > kth
+    return _share_out(D[settled], k, np.flatnonzero(settled), index[settled]), np.flatnonzero(~settled)
+
+
+def _votes_by_metric(A: Any, people: Electorate, k: int, metric: Any) -> Entries:
+    """Votes found by a metric's own search; ties beyond `LONGEST_LIST` neighbours are cut where that list ends."""
+    most = people.n_fitted - people.same
+    place = np.full(people.n_fitted, -1, dtype=np.intp)
+    place[people.voters] = np.arange(len(people.voters))
+    asked = min(k + 1, most)
+    while True:
+        D, index = metric.kneighbors(A, n_neighbors=asked)
+        _check_count(len(D) if people.same else max(index.max() + 1, people.n_fitted), people)
+        D, index = rounded(D[people.rows]), place[index[people.rows]]
+        last = D[:, -1].copy()
+        D[(index < 0) | people.barred(slice(None), index)] = np.inf
+        kth = np.partition(D, min(k, asked) - 1, axis=1)[:, min(k, asked) - 1]
+        if asked == most or (last > kth).all() or (asked >= LONGEST_LIST and np.isfinite(kth).all()):
+            return _share_out(D, k, np.arange(len(D)), index)
+        asked = min(4 * asked, most)
+
+
+def _share_out(D: Numbers, k: int, rows: Rows, index: Rows | None = None) -> Entries:
+    """(row, voter, seats, distance) of the finite entries up to the k-th smallest of each row of D."""
+    k = min(k, D.shape[1])
+    kth = np.partition(D, k - 1, axis=1)[:, k - 1]
+    row, at = np.nonzero((kth[:, None] >= D) & np.isfinite(D))
+    distance = D[row, at]
+    nearer = distance < kth[row]
+    left = k - np.bincount(row[nearer], minlength=len(D))
+    tied = np.bincount(row[~nearer], minlength=len(D))
+    seats = np.where(nearer, 1.0, left[row] / np.maximum(tied[row], 1))
+    return rows[row], at if index is None else index[row, at], seats, distance
+
+
+def _check_count(n_rows: int, people: Electorate) -> None:
+    if n_rows != people.n_fitted:
+        name = "y" if people.same else "y_fit"
+        raise InputError(f"{name} has {people.n_fitted} entries for {n_rows} rows: they must be equal in number.")
+
+
+def _stack(parts: list[Entries], n_rows: int, n_voters: int) -> tuple[Any, Numbers]:
+    row, voter, seats, distance = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.argsort(row, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=n_rows))])
+    return sp.csr_array((seats[order], voter[order], starts), shape=(n_rows, n_voters)), distance[order]

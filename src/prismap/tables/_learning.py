@@ -1,0 +1,362 @@
+"""What each column of a table is good for: a number, a date, a time, an amount, a category, or something to show only.
+
+A note says every decision in one line, with the option that changes it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prismap.exceptions import InputError
+from prismap.tables._column import Column, TextColumn, infinite_count, missing_count
+from prismap.tables._encoding import ColumnEncoding, TableEncoding, features_of, is_number, refuse_missing
+from prismap.tables._parsed_text import kind_of, numbers_of, way_of_writing
+from prismap.tables._table import Roles, Table, quoted
+
+#: Text columns with more levels are taken for names or free text.
+MAX_LEVELS = 30
+#: Columns whose numbers are learnt at a time, copies of them that this takes, and bytes that these may take.
+BLOCK, COPIES, BLOCK_BYTES = 1024, 4, 64 * 2**20
+#: Extreme values dominate a column of at least `FEWEST_VALUES` if its standard deviation is `DOMINATED` times that
+#: after clipping this share of the values on either side.
+DOMINATED, TAIL, FEWEST_VALUES = 5.0, 0.05, 40
+#: Equal rows are taken for copies if at least this share of the rows differ, and if `N_KEYS` columns have nearly as
+#: many different values as there are different rows. Rows of a few categories are equal by chance.
+DIFFERENT_SHARE, KEY_SHARE, N_KEYS = 0.5, 0.99, 2
+#: The factor of Fibonacci hashing: 2^64 over the golden ratio, made odd (Knuth 1998, sec. 6.4).
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_ROW_NUMBERS = re.compile(r"unnamed_\d+|__index_level_\d+__")
+_ID_NAME = re.compile(r"(.*[_ .-])?(id|ids|key|uuid|guid|index|nr|no)|row_?(number|num|nr|no)?|.*[a-z]I[Dd]")
+
+
+def learn_encoding(
+    table: Table,
+    *,
+    roles: Roles | None = None,
+    standardize: bool = True,
+    impute: str | None = None,
+    max_levels: int = MAX_LEVELS,
+    keep_missing: bool = False,
+) -> tuple[TableEncoding, tuple[str, ...]]:
+    """The encoding of the columns of a table, and notes on what was done to them.
+
+    Missing values are filled as `impute` says. Without it they stay missing with `keep_missing`, and are refused else.
+    Columns named in ``roles.show`` are not used, those in ``roles.use`` are, whatever they look like.
+    """
+    if impute not in (None, "median"):
+        raise InputError(f"impute must be None or 'median'; got {impute!r}.")
+    if not table.n_rows:
+        raise InputError("the table has no rows.")
+    roles = roles or Roles()
+    columns, notes = _usable(table, roles, max_levels)
+    if not columns:
+        raise InputError(f"no column is left to make a map of{': ' if notes else ''}{'; '.join(notes)}.")
+    written = {
+        name: way
+        for name, column in columns.items()
+        if isinstance(column, TextColumn) and name not in roles.use and (way := way_of_writing(column))
+    }
+    counts = {name: missing_count(column) for name, column in columns.items()}
+    if impute is None and not keep_missing:
+        refuse_missing(counts, table.n_rows)
+    elif impute is None:
+        refuse_missing({name: infinite_count(column) for name, column in columns.items()}, table.n_rows, kept=True)
+    learnt = _learn_columns(columns, written, standardize, impute)
+    text_target = table.target is not None and table.target.dtype.kind == "O"
+    encoding = TableEncoding(
+        learnt, roles.target, roles.ids, text_target, standardize, roles.also, keep_missing and impute is None
+    )
+    return encoding, (*notes, *_describe(encoding, columns, counts))
+
+
+# Which columns are used
+
+
+def _usable(table: Table, roles: Roles, max_levels: int) -> tuple[dict[str, Column], list[str]]:
+    """The columns to make a map of, and why others are shown only."""
+    columns: dict[str, Column] = {}
+    notes = []
+    most = min(max_levels, max(2, table.n_rows // 2))
+    doubtful: dict[str, str] = {}
+    empty = []
+    for name, column in table.columns.items():
+        if name in roles.show or name in table.show:
+            continue
+        use_it = f"use={[name]}"
+        if name in roles.use:
+            columns[name] = column
+        elif missing_count(column) == len(column) and not infinite_count(column):
+            empty.append(name)
+        elif _ROW_NUMBERS.fullmatch(name) and _counts_rows(column):
+            notes.append(f"column {name!r} numbers the rows and was left out ({use_it} uses it)")
+        elif _is_id(name, column):
+            notes.append(
+                f"column {name!r} names the rows: shown, not used (id={name!r} names them by it, {use_it} uses it)"
+            )
+        elif not isinstance(column, TextColumn) or len(column.levels) <= most or way_of_writing(column):
+            columns[name] = column
+        elif words := _words_among_numbers(column):
+            doubtful[name] = quoted(words, 3)
+        else:
+            example = column.levels[0] if len(column.levels[0]) <= 40 else column.levels[0][:40] + "..."
+            notes.append(
+                f"column {name!r} holds {len(column.levels)} different texts such as {example!r}: shown, not used "
+                f"({use_it} takes them as categories)"
+            )
+    if empty:
+        notes.append(f"columns without any value were left out: {quoted(empty)}")
+    if doubtful:
+        each = "; ".join(f"{name!r} but for {words}" for name, words in list(doubtful.items())[:8])
+        raise InputError(
+            f"Some columns hold numbers with words among them: {each}. Empty these to have them taken as "
+            f"missing, or leave the columns out of the map with show={list(doubtful)}."
+        )
+    return columns, notes
+
+
+def _counts_rows(column: Column) -> bool:
+    """Whether a column is 0, 1, 2, ... or 1, 2, 3, ..."""
+    if isinstance(column, TextColumn) or not len(column):
+        return False
+    return column[0] in (0, 1) and bool(np.array_equal(column, column[0] + np.arange(len(column))))
+
+
+def _is_id(name: str, column: Column) -> bool:
+    """Whether a column is named like a key and has another value, whole or text, in every row."""
+    if not _ID_NAME.fullmatch(name) and not _ID_NAME.fullmatch(name.lower()):
+        return False
+    if isinstance(column, TextColumn):
+        return len(column.levels) == len(column) > 1
+    whole = bool((column == np.round(column)).all())
+    # Keys beyond 2^53 may have become equal as numbers; no measure is that exact.
+    return whole and len(column) > 1 and (len(np.unique(column)) == len(column) or bool((column >= 2.0**53).all()))
+
+
+def _words_among_numbers(column: TextColumn) -> list[str]:
+    """The levels that keep a column of numbers from being one; none if most levels are words."""
+    words = [level for level in column.levels if not is_number(level)]
+    return words if len(words) < len(column.levels) / 2 else []
+
+
+# Levels, fill and standardisation
+
+
+def _learn_columns(
+    columns: dict[str, Column], written: dict[str, str], standardize: bool, impute: str | None
+) -> tuple[ColumnEncoding, ...]:
+    learnt: dict[str, ColumnEncoding] = {}
+    numbers: dict[str, NDArray[Any]] = {}
+    for name, column in columns.items():
+        if not isinstance(column, TextColumn):
+            numbers[name] = column
+        elif name in written:
+            numbers[name] = numbers_of(column, written[name], name)
+        else:
+            learnt[name] = _learn_text(name, column, standardize, impute)
+    names = list(numbers)
+    size = int(np.clip(BLOCK_BYTES // max(8 * COPIES * len(next(iter(columns.values()))), 1), 1, BLOCK))
+    for start in range(0, len(names), size):
+        part = names[start : start + size]
+        block = np.column_stack([numbers[name] for name in part]).astype(np.float64)
+        fill, center, scale = _learn_numbers(block, standardize, impute)
+        for place, name in enumerate(part):
+            filling = None if fill is None else float(fill[place])
+            learnt[name] = ColumnEncoding(
+                name, None, filling, (float(center[place]),), float(scale[place]), written.get(name)
+            )
+    return tuple(learnt[name] for name in columns)
+
+
+def _learn_numbers(
+    block: NDArray[np.float64], standardize: bool, impute: str | None
+) -> tuple[NDArray[np.float64] | None, NDArray[np.float64], NDArray[np.float64]]:
+    """Medians (None without imputation), centres and divisors of columns of numbers."""
+    fill = None
+    if impute is not None:
+        finite = np.isfinite(block)
+        fill = np.array(
+            [np.median(column[good]) if good.any() else 0.0 for column, good in zip(block.T, finite.T, strict=True)]
+        )
+        block = np.where(finite, block, fill)
+    if not standardize:
+        return fill, np.zeros(block.shape[1]), np.ones(block.shape[1])
+    missing = np.isnan(block)
+    block = np.where(missing, 0.0, block)
+    known = ~missing | missing.all(axis=0)  # an empty column is one of zeros
+    largest = np.abs(block).max(axis=0, initial=0.0)
+    largest[largest == 0] = 1.0  # squares of what is left do not overflow
+    scaled = block / largest
+    spread = largest * scaled.std(axis=0, where=known)
+    first = block[known.argmax(axis=0), np.arange(block.shape[1])]
+    spread[(spread == 0) | ((block == first) | ~known).all(axis=0)] = 1.0
+    return fill, largest * scaled.mean(axis=0, where=known), spread
+
+
+def _learn_text(name: str, column: TextColumn, standardize: bool, impute: str | None) -> ColumnEncoding:
+    """Levels of a category; its features together have variance 1, as one column of numbers has."""
+    codes = column.codes
+    shares = np.bincount(codes[codes >= 0], minlength=len(column.levels)) / max(int((codes >= 0).sum()), 1)
+    fill = column.levels[int(shares.argmax())] if impute is not None and column.levels else None
+    learnt = ColumnEncoding(name, column.levels, fill, (0.0,) * len(column.levels), 1.0)
+    if not standardize:
+        return learnt
+    block, _ = features_of(learnt, column)
+    block = block[~np.isnan(block).any(axis=1)] if block.size else block
+    if not len(block):
+        return learnt
+    spread = float(np.sqrt(block.var(axis=0).sum()))
+    return ColumnEncoding(name, column.levels, fill, tuple(block.mean(axis=0).tolist()), spread or 1.0)
+
+
+# Notes
+
+
+def _describe(encoding: TableEncoding, columns: dict[str, Column], counts: dict[str, int]) -> list[str]:
+    """What was done to the columns, in words."""
+    notes = []
+    for column in encoding.columns:
+        if column.written is not None:
+            notes.append(_describe_column(column, columns[column.name]))
+    text = [f"{column.name} ({len(column.levels)})" for column in encoding.columns if column.levels is not None]
+    if text:
+        notes.append(f"text columns became one feature per level: {', '.join(text[:12])}{', ...' if text[12:] else ''}")
+    for column in encoding.columns:
+        notes += describe_alike(f"levels of column {column.name!r}", column.levels or ())
+    for name, values in columns.items():
+        if isinstance(values, TextColumn) and (words := _words_among_numbers(values)):
+            notes.append(f"column {name!r} was taken as text because of {quoted(words, 3)} among its numbers")
+    filled = {name: count for name, count in counts.items() if count}
+    if filled:
+        shown = ", ".join(f"{name!r} {count}" for name, count in list(filled.items())[:8])
+        notes.append(
+            f"missing values stay missing (impute='median' fills them): {shown}"
+            if encoding.keep_missing
+            else f"missing values were filled with the median (text: the most frequent level): {shown}"
+        )
+    constant = [name for name, values in columns.items() if _is_constant(values)]
+    if constant:
+        notes.append(f"constant columns tell nothing and were kept: {quoted(constant)}")
+    if encoding.standardize:
+        notes += [
+            f"{count} of {len(columns[name])} values of column {name!r} {'lies' if count == 1 else 'lie'} far out and "
+            f"{'sets' if count == 1 else 'set'} its scale: the others hardly count (show={[name]} keeps it out of the "
+            "map; a logarithm may help)"
+            for name, count in far_out(columns).items()
+        ]
+        notes.append("columns were standardised (mean 0, variance 1); standardize=False keeps them as they are")
+    else:
+        notes.append("columns were used as they are, without standardising")
+    return notes
+
+
+def describe_alike(what: str, levels: Iterable[str]) -> list[str]:
+    """That some levels differ in case or blanks only, and so may be meant to be one."""
+    groups: dict[str, list[str]] = {}
+    for level in sorted(set(map(str, levels))):
+        groups.setdefault("".join(level.casefold().split()), []).append(level)
+    alike = [" and ".join(map(repr, group[:3])) for group in groups.values() if len(group) > 1]
+    if not alike:
+        return []
+    shown = "; ".join(alike[:3]) + (f"; and {len(alike) - 3} more" if alike[3:] else "")
+    return [f"{what} that differ only in case or blanks are kept apart: {shown}"]
+
+
+def _describe_column(column: ColumnEncoding, values: Column) -> str:
+    """A column of dates, times or amounts, and how it can be used otherwise."""
+    written, levels = str(column.written), values.levels if isinstance(values, TextColumn) else ()
+    dates = kind_of(written) == "dates"
+    way_out = (
+        f"show={[column.name]} keeps it out of the map" if dates else f"use={[column.name]} takes them as categories"
+    )
+    return f"column {column.name!r} {describe_written(written, levels)} ({way_out})"
+
+
+def describe_written(written: str, levels: Iterable[str]) -> str:
+    """That dates, times or amounts are numbers, with an example that shows how they are read."""
+    kind = kind_of(written)
+    if kind == "dates":
+        return "holds dates: used as days since 1970"
+    example = max(levels, key=lambda level: (len(level), level))
+    number = numbers_of(TextColumn(np.zeros(1, dtype=np.intp), (example,)), written, example)[0]
+    return f"holds {kind}: {example!r} is used as {number:{'.15g' if kind == 'amounts' else '.5g'}}"
+
+
+def far_out(columns: dict[str, Column]) -> dict[str, int]:
+    """Columns of numbers whose spread comes from a few values, with the number of these.
+
+    They lie more than ten times the standard deviation of the clipped values from the median.
+    """
+    counts = {}
+    for name, values in columns.items():
+        known = np.empty(0) if isinstance(values, TextColumn) else values[np.isfinite(values)]
+        if len(known) < FEWEST_VALUES:
+            continue
+        known = known / (np.abs(known).max() or 1.0)  # squares do not overflow
+        low, middle, high = np.quantile(known, [TAIL, 0.5, 1 - TAIL])
+        usual = float(np.clip(known, low, high).std())
+        if usual > 0 and known.std() > DOMINATED * usual:
+            counts[name] = int((np.abs(known - middle) > 2 * DOMINATED * usual).sum())
+    return counts
+
+
+def _is_constant(column: Column) -> bool:
+    values = column.codes if isinstance(column, TextColumn) else column
+    known = values[values >= 0] if isinstance(column, TextColumn) else values[np.isfinite(values)]
+    return len(known) == 0 or bool((known == known[0]).all())
+
+
+# Copied rows
+
+
+def copied_rows(table: Table) -> int:
+    """How many rows repeat an earlier one in every column, targets and ids included."""
+    hashes = np.zeros(table.n_rows, dtype=np.uint64)
+    for column in _columns_as_codes(table):
+        hashes = (hashes ^ column) * _FACTOR
+        hashes ^= hashes >> np.uint64(29)
+    n_different = len(np.unique(hashes))
+    if n_different == table.n_rows or n_different < DIFFERENT_SHARE * table.n_rows:
+        return 0
+    keys = (codes for codes in _columns_as_codes(table) if len(np.unique(codes)) >= KEY_SHARE * n_different)
+    return table.n_rows - n_different if len(list(islice(keys, N_KEYS))) == N_KEYS else 0
+
+
+def _columns_as_codes(table: Table) -> Iterator[NDArray[np.uint64]]:
+    """All columns, one at a time: all together would take the memory of the table once more."""
+    yield from map(value_codes, table.columns.values())
+    labels = (table.target, table.ids, *table.also.values())
+    yield from (label_codes(values) for values in labels if values is not None)
+
+
+def value_codes(column: Column) -> NDArray[np.uint64]:
+    """A number for each value, the same for equal ones and for all missing ones."""
+    if isinstance(column, TextColumn):
+        return column.codes.astype(np.int64).view(np.uint64)
+    if column.dtype.kind in "iu":  # keys may have more digits than a float
+        return np.ma.filled(column, 0).astype(np.int64).view(np.uint64)
+    numbers = np.ma.filled(column.astype(np.float64), np.nan)
+    numbers = np.where(np.isnan(numbers), np.nan, numbers + 0.0)  # one NaN, and no minus zero
+    return np.ascontiguousarray(numbers).view(np.uint64)
+
+
+def label_codes(labels: NDArray[np.generic]) -> NDArray[np.uint64]:
+    """The same for targets and ids, which may be text."""
+    if labels.dtype.kind != "O":
+        return value_codes(labels)
+    known: dict[object, int] = {}
+    return np.array([known.setdefault(one, len(known)) for one in labels.tolist()], dtype=np.uint64)
+
+
+def describe_copies(n_rows: int) -> str:
+    """That rows stand in a table twice, in words."""
+    rows = "1 row repeats another" if n_rows == 1 else f"{n_rows} rows repeat others"
+    return (
+        f"{rows} in every column: a copy that is held out is judged by its twin, so errors come out too low; remove "
+        "copies unless they are samples of their own"
+    )
