@@ -18,35 +18,16 @@
 ======================  ==========================================================================================
 """
 
-from prismap.metrics.posteriors.base import Context, Posterior
-from prismap.metrics.posteriors.choice import POSTERIORS, Best, PredictedLabels, posterior_of
+from prismap.metrics.posteriors.choice import PredictedLabels
 from prismap.metrics.posteriors.gaussian_process import GaussianProcess
 from prismap.metrics.posteriors.gradients import FunctionModel
-from prismap.metrics.posteriors.local_parzen import LocalParzen
 from prismap.metrics.posteriors.machine import LeastSquaresMachine
-from prismap.metrics.posteriors.model import ClassModel, RealModel, SegmentModel, TangentModel
 from prismap.metrics.posteriors.parzen import Parzen
 from prismap.metrics.posteriors.row_process import RowProcess
 from prismap.metrics.posteriors.several_targets import SeveralTargets
 from prismap.metrics.posteriors.trees import Trees
 
 __all__ = [
-    "POSTERIORS",
-    "Best",
-    "ClassModel",
-    "Context",
-    "FunctionModel",
-    "GaussianProcess",
-    "LeastSquaresMachine",
-    "LocalParzen",
-    "Parzen",
-    "Posterior",
-    "PredictedLabels",
-    "RealModel",
-    "RowProcess",
-    "SegmentModel",
-    "SeveralTargets",
-    "TangentModel",
-    "Trees",
-    "posterior_of",
-]
+    "FunctionModel", "GaussianProcess", "LeastSquaresMachine", "Parzen", "PredictedLabels", "RowProcess",
+    "SeveralTargets", "Trees",
+]  # fmt: skip
