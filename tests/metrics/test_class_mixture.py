@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from prismap.exceptions import InputError
-from prismap.metrics import mixture_for_classes
-from prismap.metrics._object_mixture import aligned, scaled
+from prismap.metrics._object_mixture import aligned, mixture_for_classes, scaled
 
 
 def similarities(seed=0, n=60):

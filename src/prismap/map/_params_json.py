@@ -22,7 +22,7 @@ MOST_WORK = {"n_segments": 4096, "n_init": 1000, "n_epochs": 10_000, "n_weight_i
 def known_classes() -> dict[str, Any]:
     """The estimators that a file may name."""
     rooms = (embeddings, mappings, metrics)
-    found = {name: getattr(room, name) for room in rooms for name in room.__all__}
+    found = {name: kind for room in rooms for name, kind in vars(room).items()}
     return {name: kind for name, kind in found.items() if isinstance(kind, type) and hasattr(kind, "get_params")}
 
 

@@ -368,7 +368,9 @@ class SimilarityMetric(MatrixMetric):
     Parameters
     ----------
     repair : {"clip", "flip", "shift", "none"}, default="clip"
-        What is done about negative eigenvalues of the similarity matrix; see `repair_similarity`.
+        What is done about negative eigenvalues of the similarity matrix: "clip" sets them to zero, "flip" takes their
+        magnitude, "shift" adds the most negative one to the diagonal, and "none" leaves them, so that squared distances
+        may be negative.
 
     Examples
     --------

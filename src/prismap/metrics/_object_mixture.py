@@ -56,7 +56,7 @@ class ClassMixture(Brief):
     permuted_error: float
 
     def mix(self, similarities: Mapping[str, Any]) -> np.ndarray:
-        """The mixture of matrices as they were given to `mixture_for_classes`, for ``data="similarity"``."""
+        """The mixture of similarity matrices (n, n) by name, for ``data="similarity"``."""
         _, stacked = stack(similarities)
         return np.tensordot([self.weights[name] for name in similarities], scaled(stacked), 1)
 
@@ -274,7 +274,8 @@ def comparison_weights_for_classes(
     comparisons : `Objects`, or names of comparisons, by a name of their own. Similarities count as they are,
         dissimilarities by a Gaussian kernel whose width is their median.
     objects, y : list of objects that all comparisons take, and their classes.
-    n_folds, random_state : as `mixture_for_classes`.
+    n_folds : each fold is judged by weights and a machine from the others.
+    random_state : seed of the folds and of the permuted labels.
 
     Returns
     -------

@@ -390,7 +390,7 @@ class ObjectSimilarity(ObjectData, SimilarityMetric):
     ----------
     how : `prismap.comparisons.Objects`.
     repair : {"clip", "flip", "shift", "none"}, default="clip"
-        What is done about negative eigenvalues; see `repair_similarity`. With "shift" and "none" new objects are
+        What is done about negative eigenvalues; see `SimilarityMetric`. With "shift" and "none" new objects are
         compared with themselves, too.
     """
 

@@ -18,35 +18,16 @@
 ======================  ==========================================================================================
 """
 
-from prismap.metrics.posteriors._base import Context, Posterior
-from prismap.metrics.posteriors._choice import POSTERIORS, Best, PredictedLabels, posterior_of
+from prismap.metrics.posteriors._choice import PredictedLabels
 from prismap.metrics.posteriors._gaussian_process import GaussianProcess
 from prismap.metrics.posteriors._gradients import FunctionModel
-from prismap.metrics.posteriors._local_parzen import LocalParzen
 from prismap.metrics.posteriors._machine import LeastSquaresMachine
-from prismap.metrics.posteriors._model import ClassModel, RealModel, SegmentModel, TangentModel
 from prismap.metrics.posteriors._parzen import Parzen
 from prismap.metrics.posteriors._row_process import RowProcess
 from prismap.metrics.posteriors._several_targets import SeveralTargets
 from prismap.metrics.posteriors._trees import Trees
 
 __all__ = [
-    "POSTERIORS",
-    "Best",
-    "ClassModel",
-    "Context",
-    "FunctionModel",
-    "GaussianProcess",
-    "LeastSquaresMachine",
-    "LocalParzen",
-    "Parzen",
-    "Posterior",
-    "PredictedLabels",
-    "RealModel",
-    "RowProcess",
-    "SegmentModel",
-    "SeveralTargets",
-    "TangentModel",
-    "Trees",
-    "posterior_of",
-]
+    "FunctionModel", "GaussianProcess", "LeastSquaresMachine", "Parzen", "PredictedLabels", "RowProcess",
+    "SeveralTargets", "Trees",
+]  # fmt: skip
