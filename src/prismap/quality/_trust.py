@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold
 
 from prismap._util.repr import Brief
+from prismap.target import split_rows
 
 #: `told` closer to 0 or 1 than this is taken for this: posteriors are no better founded.
 LEAST_TOLD = 0.001
@@ -126,7 +126,7 @@ def learn_trust(kind: str, vote: np.ndarray, told: np.ndarray, right: np.ndarray
     error = worst = float("nan")
     if len(right) >= 2 * N_FOLDS:
         trust = np.empty(len(right))
-        for kept, out in KFold(N_FOLDS, shuffle=True, random_state=0).split(vote):
+        for kept, out in split_rows(len(vote), N_FOLDS, 0):
             rule = TrustRule(kind, logistic_weights(as_features(vote[kept], told[kept]), right[kept]), len(kept))
             trust[out] = rule.chances(vote[out], told[out])
         error, worst = calibration_error(trust, right), worst_tenth(trust, right)
