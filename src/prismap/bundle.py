@@ -33,7 +33,7 @@ from prismap.exceptions import FileFormatError, InputError
 
 FORMAT = "prismap-bundle"
 FORMAT_VERSION = 1
-#: The largest file `read_bundle` opens unless told otherwise.
+#: The largest file `read_bundle` opens by default.
 MAX_BYTES = 4 * 2**30
 
 _HEADER, _DIGEST = "header.json", "sha256.txt"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import io
 import re
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,25 @@ HOUSE_WORDS = {
     r"\b(page|idea|file|function|thread|entry|value|position|picture|weight|number|one|factor|evaluations|prototypes) "
     r"an? (row|pair|class|method|file|process|step|feature|iteration|measure|room|decision|endpoint)\b": "per",
 }
+#: Patterns that comments and docstrings of the source do not have either, and what to write instead.
+LITERARY = {
+    r"\(00[0-4]\b|\b00[0-4],? (section|sec\.|eq\.)": "authors, year and section",
+    r"\bnobody\b|\bsomebody else\b": "say who: the user, another library, a program",
+    r"\bof kin\b": "nearest neighbours",
+    r"\bin the water\b": "between the clusters",
+    r"\boutlives?\b": "survives",
+    r"\bamong strangers\b": "among rows of other classes",
+    r"\bhonest\b": "cross-fitted, on held-out rows",
+    r"(?<!there )\b(is|are) (?-i:none)\b(?! of\b)": "repeat the noun: if the text is no time",
+    r"\b(do|does) without(?=[.:;]|$)": "does not need it",
+    r"\btold\b|\bsaid\b": "determined, predicted, stated, described",
+    r"\b(one|two|codes?|figures?|margins?|masses|methods?|posteriors?|trees?|values?|votes?) "
+    r"an? (row|column|class|pair|cell|block|line|fold|group|cluster|part|anchor|object|target|label|segment)\b": "per",
+}
+#: Words that are no names: an identifier is a noun that says what its value is.
+NO_NAMES = {"found", "told", "said", "lot"}
+#: Files that may have one of these words: "told" is a documented key of `Trust.parts`, and the figure behind it.
+ALLOWED = {"told": {"quality/_trust.py", "judging/_trust.py"}}
 #: Sections of a complete docstring of an estimator, and of an options object, which is a parameter of one.
 SECTIONS = ("Parameters", "Attributes", "See Also", "Notes", "References", "Examples")
 OPTIONS = ("Parameters", "See Also", "Examples")
@@ -126,6 +147,47 @@ def house_words(text):
     ]
 
 
+def prose(path):
+    """The comments and docstrings of a file, each with its line; comments on consecutive lines are one text."""
+    code = path.read_text("utf-8")
+    comments = [one for one in tokenize.generate_tokens(io.StringIO(code).readline) if one.type == tokenize.COMMENT]
+    blocks = []
+    for one in comments:
+        line, text = one.start[0], one.string.lstrip("#: ")
+        if blocks and blocks[-1][1] == line - 1:
+            blocks[-1] = (blocks[-1][0], line, f"{blocks[-1][2]} {text}")
+        else:
+            blocks.append((line, line, text))
+    yield from ((first, text) for first, _, text in blocks)
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield getattr(node, "lineno", 1), " ".join((ast.get_docstring(node) or "").split())
+
+
+def identifiers(path):
+    """The names that a file gives to values, parameters, attributes, functions and classes, each with its line."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Name):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.arg | ast.keyword) and node.arg:
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.Attribute):
+            yield node.lineno, node.attr
+        elif isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.lineno, node.name
+
+
+def literary_words(path):
+    """What to write instead of the words of a source file's comments and docstrings that are on one of the lists."""
+    name = path.relative_to(SOURCE).as_posix()
+    for line, text in prose(path):
+        yield from (f"{name}:{line}: {word}" for word in house_words(text))
+        for pattern, instead in LITERARY.items():
+            for match in re.finditer(pattern, text, re.IGNORECASE):
+                if name not in ALLOWED.get(match[0].lower(), ()):
+                    yield f"{name}:{line}: {match[0]!r} (write: {instead})"
+
+
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_docstrings_of_estimators_are_complete(name):
     text = inspect.getdoc(ESTIMATORS[name])
@@ -176,6 +238,23 @@ def test_house_words_do_not_come_back_in_messages():
     texts = list(messages())
     assert len(texts) > 250
     assert not [f"{place}: {word}" for place, text in texts for word in house_words(text)]
+
+
+def test_comments_and_docstrings_of_the_source_are_plain():
+    files = sorted(SOURCE.rglob("*.py"))
+    assert sum(1 for path in files for _ in prose(path)) > 3000
+    words = [word for path in files for word in literary_words(path)]
+    assert not words, "\n".join(words)
+
+
+def test_identifiers_of_the_source_are_nouns():
+    words = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        name = path.relative_to(SOURCE).as_posix()
+        for line, identifier in identifiers(path):
+            parts = NO_NAMES & set(identifier.lower().split("_"))
+            words += [f"{name}:{line}: {identifier}" for part in parts if name not in ALLOWED.get(part, ())]
+    assert not words, "\n".join(words)
 
 
 def test_messages_on_the_page_of_troubles_exist():

@@ -15,7 +15,7 @@ from prismap.exceptions import InputError
 
 #: Bytes that one stage may use for temporary arrays.
 WORKING_BYTES = 256 * 2**20
-#: Names and values by which glibc is told when to give memory back (malloc.h), and the most that it accepts.
+#: Names and values that set when glibc gives memory back (malloc.h), and the largest value that it accepts.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _LARGEST_KEPT = -1, -3, 2**25
 
 

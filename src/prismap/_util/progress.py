@@ -130,13 +130,13 @@ def duration(seconds: float) -> str:
 
 
 def seconds_in(text: str) -> float | None:
-    """A time such as "90 s", "10 min" or "1.5 h" in seconds; None if the text is none, or not above 0.
+    """A time such as "90 s", "10 min" or "1.5 h" in seconds; None if the text is no time, or not above 0.
 
     >>> seconds_in("90 s"), seconds_in("10 min"), seconds_in("1.5 hours"), seconds_in("5000")
     (90.0, 600.0, 5400.0, None)
     """
-    found = _TIME.fullmatch(text.strip())
-    seconds = float(found[1]) * _SECONDS.get(found[2], 0) if found else 0.0
+    match = _TIME.fullmatch(text.strip())
+    seconds = float(match[1]) * _SECONDS.get(match[2], 0) if match else 0.0
     return seconds if 0 < seconds < math.inf else None
 
 

@@ -31,6 +31,6 @@ class Brief:
     """A dataclass (with ``repr=False``) that is printed in one line, without what it does not have."""
 
     def __repr__(self) -> str:
-        told = {one.name: getattr(self, one.name) for one in fields(self) if one.repr}  # type: ignore[arg-type]
-        told = {name: value for name, value in told.items() if value is not None}
-        return f"{type(self).__name__}({', '.join(f'{name}={brief(value)}' for name, value in told.items())})"
+        shown = {one.name: getattr(self, one.name) for one in fields(self) if one.repr}  # type: ignore[arg-type]
+        shown = {name: value for name, value in shown.items() if value is not None}
+        return f"{type(self).__name__}({', '.join(f'{name}={brief(value)}' for name, value in shown.items())})"

@@ -58,7 +58,7 @@ def n_blas_threads() -> int:
 def limit_threads(most: int | None) -> Iterator[None]:
     """At most so many threads in this process, of ours and of linear algebra; None changes nothing.
 
-    For processes that share the cores, and for a command line that was told so.
+    For processes that share the cores, and for the option of the command line.
     """
     if most is None:
         yield

@@ -78,14 +78,14 @@ def check_magnitude(rows: Any, name: str, *, smallest: float = 0.0, largest: flo
     New rows may be as small as they like: the fitted ones set the scale.
     """
     values = rows.data if sp.issparse(rows) else rows
-    found = float(max(np.fmax.reduce(values, None, initial=0.0), -np.fmin.reduce(values, None, initial=0.0)))
-    if found > largest or 0 < found < smallest:
+    magnitude = float(max(np.fmax.reduce(values, None, initial=0.0), -np.fmin.reduce(values, None, initial=0.0)))
+    if magnitude > largest or 0 < magnitude < smallest:
         raise InputError(
-            f"the values of {name} reach up to {found:.3g} in magnitude: squared distances between such rows are "
+            f"the values of {name} reach up to {magnitude:.3g} in magnitude: squared distances between such rows are "
             "beyond floating-point numbers. Rescale them, for instance with sklearn.preprocessing.StandardScaler."
         )
-    single = rows.dtype == np.float32 and found > 0
-    return rows.astype(np.float64) if single and not SINGLE_SMALLEST <= found <= SINGLE_LARGEST else rows
+    single = rows.dtype == np.float32 and magnitude > 0
+    return rows.astype(np.float64) if single and not SINGLE_SMALLEST <= magnitude <= SINGLE_LARGEST else rows
 
 
 def take_columns(estimator: Any, metric: Any) -> None:
@@ -143,25 +143,25 @@ def refuse_other_columns(X: Any, expected: NDArray[Any] | None) -> None:
     """Other column names, or another order, than at fit are refused with a diff."""
     if expected is None or not hasattr(X, "columns"):
         return
-    found = [str(name) for name in X.columns]
+    names = [str(name) for name in X.columns]
     wanted = [str(name) for name in expected]
-    if found == wanted:
+    if names == wanted:
         return
     # The first two sentences are scikit-learn's own, which its estimator checks look for.
     lines = ["The feature names should match those that were passed during fit."]
-    if sorted(found) == sorted(wanted):
+    if sorted(names) == sorted(wanted):
         lines.append("Feature names must be in the same order as they were in fit.")
         lines.append("The names are the same: pass X[model.feature_names_in_] to restore the order.")
     else:
-        unseen = [name for name in found if name not in set(wanted)]
-        missing = [name for name in wanted if name not in set(found)]
+        unseen = [name for name in names if name not in set(wanted)]
+        missing = [name for name in wanted if name not in set(names)]
         if unseen:
             lines.append("Feature names unseen at fit time:\n" + "".join(f"- {name}\n" for name in sorted(unseen)[:5]))
         if missing:
             lines.append(
                 "Feature names seen at fit time, yet now missing:\n" + "".join(f"- {n}\n" for n in sorted(missing)[:5])
             )
-    diff = [line for line in difflib.unified_diff(wanted, found, "fit", "now", lineterm="", n=0) if line[:2] != "@@"]
+    diff = [line for line in difflib.unified_diff(wanted, names, "fit", "now", lineterm="", n=0) if line[:2] != "@@"]
     raise InputError("\n".join([*lines, *diff[:22]]))
 
 
@@ -228,7 +228,7 @@ def check_similarity(S: NDArray[np.floating]) -> None:
 
 
 def encode_classes(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Classes and a code a row; unlabelled rows (-1 beside other whole numbers, None, NaN) get the code -1.
+    """Classes and one code per row; unlabelled rows (-1 beside other whole numbers, None, NaN) get the code -1.
 
     >>> classes, codes = encode_classes(["b", "a", None], 3)
     >>> classes.tolist(), codes.tolist()
@@ -243,9 +243,9 @@ def encode_classes(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]
         if marked.any() and labelled.min() == -1 and len(np.unique(labelled)) > 2:
             unlabelled[np.flatnonzero(~unlabelled)[marked]] = True
             labelled = labelled[~marked]
-    classes, found = np.unique(labelled, return_inverse=True)
+    classes, labelled_codes = np.unique(labelled, return_inverse=True)
     codes = np.full(n_rows, -1, dtype=np.intp)
-    codes[~unlabelled] = found
+    codes[~unlabelled] = labelled_codes
     if len(classes) < 2:
         what = "no labelled row" if not len(classes) else f"only one class ({str(classes[0])!r})"
         raise InputError(

@@ -170,7 +170,7 @@ def _replace_in_two_steps(aside: Path, out: Path) -> Path:
 
 
 def _remove_former(former: Path, out: Path) -> None:
-    """Remove our own files and the folder; what somebody else has put there or has open stays, in OUT.former."""
+    """Remove our own files and the folder; other files, and those that a program has open, stay in OUT.former."""
     for name in NAMES:
         with suppress(FileNotFoundError, PermissionError):
             (former / name).unlink()

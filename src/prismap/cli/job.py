@@ -80,7 +80,7 @@ def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
     if page is not None:
         page = attempt(console, f"no verdict in {PAGE}: making the page", lambda: verdict_page(page, model)) or page
     with console.stage("writing the verdict"), folder_aside(out, replacing=mark) as folder:
-        for name in (PICTURE, VIEW):  # they do not change, and somebody may look at the map already
+        for name in (PICTURE, VIEW):  # they do not change, and the user may be looking at the map already
             if (out / name).exists():
                 shutil.copy2(out / name, folder / name)
         report = replace(judged, notes=(*judged.notes, *console.notes))
@@ -154,7 +154,7 @@ def verdict_page(page: PageData, model: Any) -> PageData:
 
 
 def prismap_class() -> Any:
-    """`PrisMap`, imported late: it is heavy, and --help can do without."""
+    """`PrisMap`, imported late: the import takes time, and --help does not need it."""
     from prismap.map import PrisMap
 
     return PrisMap

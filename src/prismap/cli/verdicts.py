@@ -23,7 +23,7 @@ from prismap.page import Target as PageTarget
 from prismap.tables import Roles, Table, label_texts, learn_encoding, read_table, reader_of
 from prismap.tables._table import describe_names
 
-if TYPE_CHECKING:  # --help can do without
+if TYPE_CHECKING:  # --help does not need it
     from prismap.target import Target
 
 VERDICTS, WORDS = "verdicts.json", "verdicts.txt"

@@ -34,13 +34,13 @@ def judge(
     metric: Any = "euclidean", labels_from: Any = None, n_permutations: int | None = None, budget: Any = None,
     random_state: Any = 0, callback: Any = None,
 ) -> MapReport:  # fmt: skip
-    """Judge a map, whoever made it, and say what could not be told.
+    """Judge a map, whoever made it, and say what could not be determined.
 
     Three depths, by what is given:
 
     - ``judge(X, Y, y)``: the data, the coordinates of a map of them, and a target. Structure kept, labels of
-      neighbours, overlaps, and the same for labels permuted on this map. Whether the method invents structure cannot be
-      told, because it cannot be run again.
+      neighbours, overlaps, and the same for labels permuted on this map. Whether the method invents structure
+      remains open, because it cannot be run again.
     - ``judge(method, X, y)``: an estimator (``UMAP()``, a pipeline) or a function of X, or of X and y, that returns
       positions. It is run again with permuted targets, without a target where it takes one, without the judged rows,
       and with another seed. Rows are projected by its own `transform` if it has one, else by votes of their nearest

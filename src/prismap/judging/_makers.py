@@ -86,7 +86,7 @@ class Maker(ABC):
     is_large, most_rows : whether maps for comparison have far fewer rows than the judged one, and at most how many.
     reseeds : whether the map with another seed is another map.
     falls_back : whether the map is judged without its target if a map for comparison cannot be made.
-    notes, limits : what there is to say of how it was judged, and what could not be told.
+    notes, limits : how it was judged, and what could not be determined.
     """
 
     map: Made
@@ -250,7 +250,7 @@ class OtherMaker(Maker):
         if why is None:
             try:
                 return self._run(self.columns, None)
-            except Exception as error:  # whatever a method of somebody else's does when the target is missing
+            except Exception as error:  # a method may fail in any way when the target is missing
                 why = f"fails without it ({type(error).__name__})"
         self.limits = (f"whether the target sharpened the map, because {self.name} {why}.",)
         return None

@@ -134,7 +134,7 @@ def n_folds(n_known: int, effort: Effort, wrong: float = 0.5) -> int:
     """
     if n_known <= effort.judged_rows:
         return PARTS
-    wrong = (wrong * n_known + 1) / (n_known + 2)  # none seen is not none at all
+    wrong = (wrong * n_known + 1) / (n_known + 2)  # Laplace's rule: no error so far does not mean a rate of 0
     wanted = min(effort.judged_rows, wrong * (1 - wrong) / effort.precision**2)
     fewest = 1 if n_known / PARTS >= effort.judged_rows else 2
     return int(np.clip(np.ceil(PARTS * wanted / n_known), fewest, PARTS))
@@ -206,7 +206,7 @@ def of_one_gaussian(maker: Maker, target: Target, effort: Effort, shares: list[f
         share = shares[turn % len(shares)] if shares else None
         try:
             maps.append(maker.make_of(one_gaussian(maker.columns[part], rng), shuffled, share).positions)
-        except Exception:  # a method of somebody else's may refuse such data: the report does without
+        except Exception:  # a method may refuse such data: the report then has none of these maps
             break
     return tuple(maps)
 

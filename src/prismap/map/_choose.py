@@ -36,7 +36,7 @@ from prismap.target import ClassTarget, RealTarget, Target, plain_folds
 Numbers = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-#: Shares that are tried; the last is the sharpest honest map: the data's own metric only orders ties.
+#: Shares that are tried; the last gives the sharpest cross-fitted map: the data's own metric only orders ties.
 GRID = (0.0, 0.8, 0.95, 0.99)
 SHARPEST = GRID[-1]
 #: In standard errors of paired differences: from where on a metric is so much worse than another that no quick map is
@@ -177,7 +177,7 @@ def least_as_good(losses: Numbers, shares: list[float]) -> int:
 def choose(fisher: Any, data: Any, target: Target, wish: str, seed: int) -> Choice:
     """The `Choice` for an unfitted `FisherMetric` on the fitted metric of the data's own distances.
 
-    wish : "auto", or "max" for the sharpest honest map: the best posterior there, whatever the gain.
+    wish : "auto", or "max" for the sharpest cross-fitted map: the best posterior there, whatever the gain.
     """
     rng = as_generator(seed)
     metrics = candidates(fisher, data, target, seed)

@@ -1,6 +1,6 @@
-"""What a careful colleague says about the columns of a map: scales, copies of the target, clusters that one makes.
+"""Warnings about the columns of a map: different scales, copies of the target, clusters that follow one column.
 
-And about the target, if it is none.
+And about a target that names the rows rather than their classes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FEW_COLUMNS = 10
 SPREAD_BYTES = 32 * 2**20
 #: Labelled rows from which on a class for every second of them is doubtful.
 FEWEST_LABELLED = 20
-#: Columns that are looked at closely, and how many findings are said.
+#: Columns that are looked at closely, and how many findings are reported.
 MOST_COLUMNS, MOST_LEAKS, MOST_CLUSTERS, MOST_NAMED = 200, 3, 8, 3
 
 

@@ -24,15 +24,15 @@ class KnownRows:
         rows = rows.astype(self.rows.dtype, copy=False)
         marks = self._marks(rows)
         place = np.minimum(np.searchsorted(self.marks, marks), len(self.marks) - 1)
-        found = np.flatnonzero(self.marks[place] == marks)
-        fitted = self.order[place[found]]
-        if not len(found):
-            return found, fitted
-        other = rows[found] != self.rows[fitted]
+        candidates = np.flatnonzero(self.marks[place] == marks)
+        fitted = self.order[place[candidates]]
+        if not len(candidates):
+            return candidates, fitted
+        other = rows[candidates] != self.rows[fitted]
         if not sp.issparse(rows):
-            other &= ~(np.isnan(rows[found]) & np.isnan(self.rows[fitted]))  # a value that is missing in both
+            other &= ~(np.isnan(rows[candidates]) & np.isnan(self.rows[fitted]))  # a value that is missing in both
         same = np.asarray(other.sum(axis=1)).ravel() == 0
-        return found[same], fitted[same]
+        return candidates[same], fitted[same]
 
     def _marks(self, rows):
         """``sum_j key_j bits(x_j)`` modulo 2^64 of each row: equal rows have equal marks, others hardly ever."""
@@ -60,5 +60,5 @@ class KnownObjects:
     def find(self, rows):
         """Which of some new objects equal a fitted one, and the first that each equals: (rows, fitted rows)."""
         places = np.array([self.first.get(key, -1) for key in rows.content_keys()], dtype=np.intp)
-        found = np.flatnonzero(places >= 0)
-        return found, places[found]
+        equal = np.flatnonzero(places >= 0)
+        return equal, places[equal]

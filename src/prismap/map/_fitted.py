@@ -175,8 +175,8 @@ class FittedMap(Brief):
             else:
                 Y[block] = self.mapping.place(seen.distances)
                 nearest[block] = np.sqrt(own.squared.min(axis=1))
-            found, fitted = known.find(part)
-            Y[block][found], nearest[block][found] = self.positions[fitted], 0.0
+            equal, fitted = known.find(part)
+            Y[block][equal], nearest[block][equal] = self.positions[fitted], 0.0
 
         if cells is not None and len(self._blocks(len(Y))) > 1:  # what is made at first use is made here, too
             place_block(slice(0, 1), rows[:1], self.data_anchors.see(rows[:1]))

@@ -77,7 +77,7 @@ def rows_in_time(recipe: Recipe, data: DataMetric, given: Given, progress: Progr
         some = sampled(recipe, given, n_rows)
         progress.stage(f"timing a fit of {len(some.fitted)} rows")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the map itself says what there is to say
+            warnings.simplefilter("ignore")  # the map itself gives these warnings
             fit_map(recipe, copy(data), some, callback=without_watching)
         return len(some.fitted)
 

@@ -212,7 +212,7 @@ class MapMaker(Maker):
                     if callback is not None:
                         callback(len(done), len(jobs))
             except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)  # an interrupt does not wait for maps nobody will see
+                pool.shutdown(wait=False, cancel_futures=True)  # after an interrupt the other maps are not needed
                 raise
         return done
 

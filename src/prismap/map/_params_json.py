@@ -22,8 +22,8 @@ MOST_WORK = {"n_segments": 4096, "n_init": 1000, "n_epochs": 10_000, "n_weight_i
 def known_classes() -> dict[str, Any]:
     """The estimators that a file may name."""
     rooms = (embeddings, mappings, metrics)
-    found = {name: kind for room in rooms for name, kind in vars(room).items()}
-    return {name: kind for name, kind in found.items() if isinstance(kind, type) and hasattr(kind, "get_params")}
+    names = {name: kind for room in rooms for name, kind in vars(room).items()}
+    return {name: kind for name, kind in names.items() if isinstance(kind, type) and hasattr(kind, "get_params")}
 
 
 def to_spec(value: Any, name: str, depth: int = 0) -> Any:
@@ -77,7 +77,7 @@ def _too_much(name: str, value: Any) -> bool:
 
 
 def objects_spec(params: dict[str, Any]) -> dict[str, Any] | None:
-    """What the header says of the comparison of objects; None where the data are none."""
+    """What the header says of the comparison of objects; None where the data are no objects."""
     data = params["data"]
     if isinstance(data, str):
         return None

@@ -1,8 +1,8 @@
 """Quick maps: a short t-SNE of many small sets of rows at once, to see what two dimensions would keep of a metric.
 
 For a few hundred rows and a few dozen iterations, most of the time of a descent goes into calls, not into numbers. Here
-one iteration moves all maps, stacked (m, n, n). Pure functions on arrays; then embeddings for maps that nobody looks
-at, only their neighbours are counted.
+one iteration moves all maps, stacked (m, n, n). Pure functions on arrays; then embeddings for maps that are not
+shown: only their neighbours are counted.
 """
 
 from __future__ import annotations

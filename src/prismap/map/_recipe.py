@@ -15,7 +15,7 @@ from prismap.target import Target
 class Recipe:
     """The parameters of a `PrisMap` that its map depends on; see there.
 
-    `target` is what the user said that y is. What y was taken for is the `Target` of the map.
+    `target` is the parameter of the user. What y was taken for is the `Target` of the map.
     """
 
     method: Any = "tsne"
@@ -41,7 +41,7 @@ class Recipe:
     def metric_for(self, target: Target, feature_names: Any = None, supervision: Any = None) -> Any:
         """The metric that the map is made by, unfitted; None is the data's own.
 
-        What a map and its Fisher metric both know (target, data, supervision, perplexity, seed) is the map's to say. A
+        Parameters of both the map and its Fisher metric (target, data, supervision, perplexity, seed) are the map's. A
         model as posterior is bound to the columns, which the metric only knows by number.
         """
         fisher = FisherMetric() if isinstance(self.metric, str) and self.metric == "fisher" else self.metric

@@ -16,7 +16,7 @@ from prismap.target._making import split_columns
 
 
 def held_out_score(fitted: FittedMap, Y: NDArray[np.float64], y: Any) -> float:
-    """How well the ten nearest fitted samples in the map tell the target y of samples at positions Y.
+    """How well the ten nearest fitted samples in the map predict the target y of samples at positions Y.
 
     Classes: the share of samples whose class wins the vote. Real-valued targets: ``R^2 = 1 - nRMSE^2`` of the mean of
     these neighbours, weighted by 1/distance. Several targets: the mean over them.

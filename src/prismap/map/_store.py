@@ -124,7 +124,7 @@ def _refusing(path: Any) -> Iterator[None]:
 
 
 def _check_placing(fitted: FittedMap) -> None:
-    """A row between two fitted ones must get a position, or the values of the file are none a map can have."""
+    """A row between two fitted ones must get a position, or the values of the file are not those of a map."""
     rows, positions = fitted.rows, fitted.positions
     if isinstance(rows, ObjectRows):
         if len(rows) != len(positions):

@@ -75,11 +75,11 @@ class Pace:
 
     def __str__(self) -> str:
         number = f"all {self.n_given:,}" if self.n_rows == self.n_given else f"{self.n_rows:,} of {self.n_given:,}"
-        told = f"fit_rows={self.asked!r} took {number} samples"
+        message = f"fit_rows={self.asked!r} took {number} samples"
         if self.seconds is None:
-            return f"{told}."
-        told += f", predicted {duration(self.seconds)} after {duration(self.spent)} of trial fits"
-        return f"{told}; fit_rows={self.n_rows} gives the same map anywhere."
+            return f"{message}."
+        message += f", predicted {duration(self.seconds)} after {duration(self.spent)} of trial fits"
+        return f"{message}; fit_rows={self.n_rows} gives the same map anywhere."
 
 
 def time_asked(fit_rows: int | str) -> float | None:

@@ -5,7 +5,7 @@ looks for its nearest landmarks, and for its nearest vectors in their cells. Whe
 looked for in the same way. So a new vector is compared with a few thousand others, however many there are.
 
 The search goes on on a grid of whole numbers (`prismap._util.grid`), where distances are exact, and equally near
-vectors are told apart by their place. So neither the cells nor the result of a search depend on the processor, on the
+vectors are ordered by their place. So neither the cells nor the result of a search depend on the processor, on the
 number of threads, or on the batch that a vector comes in, and cells that are made again from the same vectors are the
 same.
 """

@@ -8,7 +8,7 @@ from every row of a half whose rows lie between lo and hi from the vantage; halv
 found already are never looked at. All rows of a leaf ask together, so that what is computed are matrices and not single
 distances: the leaf against the vantages of a level, then against one promising leaf after another.
 
-The inequality holds for metrics. Fisher distances of pairs of straight segments come close to one but are none, so
+The inequality holds for metrics. Fisher distances of pairs of straight segments nearly satisfy it, but not always, so
 neighbours can be missed: the recall is measured on a sample and stands in the report.
 """
 

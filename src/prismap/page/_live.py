@@ -76,7 +76,7 @@ def local_relevance(X, Y, rows):
 
 
 def has_tensor(fitted: FittedMap) -> bool:
-    """Whether it can be told which features change the target: with one target, of vectors, on no large map."""
+    """Whether it can be computed which features change the target: with one target, of vectors, on no large map."""
     one = fitted.target.exists and not isinstance(fitted.target, SeveralTarget)
     return one and isinstance(fitted.metric, FisherMetric) and has_coordinates(fitted)
 

@@ -27,7 +27,7 @@ FORMAT = 1
 #: Room for the values of columns in a page of few rows, for each of many rows, and at most.
 FEW_BYTES, ROW_BYTES, MOST_BYTES = 10_000_000, 200, 24_000_000
 IMAGE_BYTES = 64_000_000
-#: The largest page there is; a file or message that claims more is none.
+#: The largest page; a file or message that claims more is refused.
 FILE_BYTES = 2**32
 #: What reading bytes that are no page may raise.
 DAMAGE = (ValueError, KeyError, TypeError, IndexError, AttributeError, EOFError, OSError, RecursionError, zlib.error)

@@ -17,7 +17,7 @@ from prismap.page._columns import column_array, column_numbers, is_missing, is_n
 from prismap.page._compute import Placed
 from prismap.page._data import Layer, PageData, Target
 
-#: What spreadsheets take for a formula, also after spaces and in full-width form; a plain number is none.
+#: What spreadsheets take for a formula, also after spaces and in full-width form; plain numbers are no formulas.
 _RISKY = re.compile(r"^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]")
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 _ROWS_PER_CHUNK = 2000

@@ -42,7 +42,7 @@ def find_clusters(Y: Any, *, least_gap: float = LEAST_GAP, random_state: Any = 0
     ----------
     Y : (n, n_components) positions
     least_gap : float, default=1.6
-        Gaps up to this are none.
+        Gaps up to this do not count.
     random_state : int, RandomState instance or None, default=0
         For the sample of more than 1,500 rows; the others go with the nearest one of it.
 

@@ -9,7 +9,7 @@ number, by ranks   nRMSE of the share of values below each one, and Spearman's c
                    with what their neighbours say: no increasing transform of the target changes them
 =================  =====================================================================================  ===========
 
-Who votes and how ties fall is said in `prismap.quality._votes`. The functions take codes (-1: unlabelled) or numbers
+`prismap.quality._votes` describes who votes and how ties fall. The functions take codes (-1: unlabelled) or numbers
 (NaN: unlabelled) as they are; `prismap.quality._knn` has the public ones, which check and encode what they are given.
 Without `Y_fit` each row is judged by all others (leave-one-out), else by the fitted ones. `errors_of` is the table of
 what a report says of a `Target`, each with the level of unrelated targets.

@@ -42,7 +42,7 @@ class Estimate(float):
 
     @classmethod
     def over_rows(cls, values: Any) -> Estimate:
-        """The mean of one value a row, with its standard error."""
+        """The mean of one value per row, with its standard error."""
         values = np.asarray(values, dtype=np.float64)
         return cls(values.mean(), values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else float("nan"))
 

@@ -1,8 +1,8 @@
 """Does a picture of a model show what the model does? (Schulz 2017, sec. 3.4.3)
 
-A model f is drawn through the inverse map; for rows that took no part in fitting that map, compare what the model says
-of the row, f(x), with what it says of the row's place in the picture, f(back(map(x))). Not whether the row itself is
-restored: errors along directions that do not matter to the model are none.
+A model f is drawn through the inverse map; for rows that this map was not fitted to, compare what the model says
+of the row, f(x), with what it says of the row's place in the picture, f(back(map(x))). It does not matter whether the
+row itself is restored: errors along directions that the model ignores do not count.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The public functions: they check what they are given, encode it, and call those of `prismap.quality._errors`, where the
 formulas stand. Without `y_fit` each row is judged by all others (leave-one-out). With it, rows are judged by the fitted
-ones only: the honest figure when `Y` and `y` took no part in the fit. How ties fall is said in
-`prismap.quality._votes`. Unlabelled rows (-1 beside other codes, None, NaN) neither vote nor are judged.
+ones only, which gives the held-out error if `Y` and `y` were not used in the fit. `prismap.quality._votes` describes
+how ties fall. Unlabelled rows (-1 beside other codes, None, NaN) neither vote nor are judged.
 """
 
 from __future__ import annotations

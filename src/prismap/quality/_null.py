@@ -1,6 +1,6 @@
 """What would chance have given? The same figure for permuted targets, and the level it should have.
 
-A supervised method that is honest scores on permuted targets as chance does; one that scores far better invents
+On permuted targets a supervised method should score as chance does; one that scores far better invents
 structure (`docs/methods/quality.md`). So every supervised figure is shown next to that of permuted targets.
 """
 

@@ -375,7 +375,7 @@ def trustworthiness(
 
 
 def intruders(x: DistanceRows, y: DistanceRows, rows: np.ndarray, k: int) -> np.ndarray:
-    """For each row the sum of rho_ij - k over its neighbours in the map that are none in the data."""
+    """For each row the sum of rho_ij - k over its neighbours in the map that are not among those in the data."""
     everyone = np.arange(x.n_rows)
     ranks = np.empty((len(rows), x.n_rows), dtype=np.intp)
     order = np.argsort(_without_themselves(x, rows), axis=1, kind="stable")

@@ -71,7 +71,7 @@ class MapReport:
     budget : "full", or "quick" if few maps were made for comparison: the figures are then less precise
     looks : how many verdicts are read together: a claim must stand though so many were tried
     depth : "method" if the map could be made again, "coordinates" if there was only the map
-    limits : what could not be told, and why
+    limits : what could not be determined, and why
     bandwidths, posterior, seed, versions, times, settings : how the map was made; times in seconds
     notes, warnings : what else a reader should know
     supervision_curve : what "supervision" was chosen from, if it was: dictionaries of posterior, supervision, score

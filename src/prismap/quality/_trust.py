@@ -1,13 +1,13 @@
 """How far single rows of a map can be trusted: a chance between 0 and 1, learnt from rows whose truth is known.
 
 *With a target.* The ten nearest rows on the map say something about a row: most of them a class, on average a value.
-Two figures tell how sure that is,
+Two figures say how sure that is,
 
     vote = the share of the ten that agree with what they say together,
     told = the chance that the row's own features give it, out of fold (the posterior of the metric),
 
-and a row that the map put among strangers has a high vote and a low `told`. Of held-out rows it is known whether their
-neighbours were right, and a logistic regression makes a chance of the two,
+and a row that the map put among rows of another class has a high vote and a low `told`. Of held-out rows it is known
+whether their neighbours were right, and a logistic regression makes a chance of the two,
 
     trust = 1 / (1 + exp(-(w_0 + w_1 vote + w_2 log(told / (1 - told))))),    w_1, w_2 >= 0.
 

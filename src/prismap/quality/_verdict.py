@@ -48,7 +48,7 @@ INVENTED = 0.85
 FLATTERED = 0.05
 #: Share of the reference error that is gone, from here on, and how that is called.
 STRENGTHS = ((0.75, "clearly"), (0.4, "in good part"), (0.15, "only in part"), (0.0, "faintly"))
-#: Area under R_NX from here on, and how well neighbourhoods are then said to be kept.
+#: Area under R_NX from here on, and the words for how well neighbourhoods are then kept.
 KEPT = ((0.6, "very well"), (0.4, "well"), (0.2, "in part"), (0.1, "poorly"), (-np.inf, "hardly at all"))
 #: Pairs of classes, and rare classes, that are named.
 MOST_PAIRS = 3

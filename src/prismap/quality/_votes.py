@@ -1,6 +1,6 @@
 """Who votes on a row, how many, and how ties fall: the only vote of the package.
 
-Errors, trust, the choice of a map, what is said of new rows and the page all ask the same voters by the same rule:
+Errors, trust, the choice of a map, predictions for new rows and the page all ask the same voters by the same rule:
 
 (a) The voters of a row are its k nearest labelled rows (`VOTERS`), never itself and never a row of its own unit. Rows
     at exactly the k-th distance (to 11 digits) share the seats that nearer ones leave.

@@ -105,17 +105,17 @@ def matrix_cost(omega, X, near, penalty):
 
 def learn_weights(X, near, *, penalty, start, max_iter, tol=1e-6):
     """lambda >= 0 from the first s = lambda^2: (lambda, cost, iterations, why it stopped)."""
-    found = minimize(
+    result = minimize(
         lambda s: weights_cost(s, X, near, penalty), start, max_iter=max_iter, tol=tol,
         bounds=[(0.0, None)] * len(start), **LEARNING,
     )  # fmt: skip
-    return np.sqrt(found.x), found.value, found.n_iter, found.stop_reason
+    return np.sqrt(result.x), result.value, result.n_iter, result.stop_reason
 
 
 def learn_matrix(X, near, *, penalty, start, max_iter, tol=1e-6):
     """Omega from a first one: (Omega, cost, iterations, why it stopped)."""
-    found = minimize(lambda omega: matrix_cost(omega, X, near, penalty), start, max_iter=max_iter, tol=tol, **LEARNING)
-    return found.x, found.value, found.n_iter, found.stop_reason
+    result = minimize(lambda omega: matrix_cost(omega, X, near, penalty), start, max_iter=max_iter, tol=tol, **LEARNING)
+    return result.x, result.value, result.n_iter, result.stop_reason
 
 
 def first_matrix(X, Y, n_components):

@@ -31,7 +31,7 @@ def coefficient_paths(X, coef, *, n_alphas=50):
     Returns
     -------
     paths : dict
-        By method a pair: the L1 norms of the weights, shape (n_alphas,), and the weights, shape (n_alphas, n_features).
+        For each method the L1 norms of the weights, shape (n_alphas,), and the weights, shape (n_alphas, n_features).
 
     Notes
     -----

@@ -109,7 +109,7 @@ def hinge_ranges(X, sides, w, slack=0.01, names=None):
     loss, _ = hinge_losses(X @ w, sides)
     if not w.any() or loss >= min(2 * (sides > 0).sum(), 2 * (sides < 0).sum()):  # a constant does as well
         return 0.0, np.zeros(D), np.zeros((D, D)), np.zeros((D, D))
-    # Unknowns p, n >= 0 with w' = p - n, the offset, the slacks xi >= 0; a margin a row, the loss, then the length.
+    # Unknowns p, n >= 0 with w' = p - n, the offset, the slacks xi >= 0; one margin per row, the loss, then the length.
     signed = csr_array(sides[:, None] * X)
     margins = block_array([[-signed, signed, csr_array(-sides[:, None]), -eye_array(n)]])
     loss_row = np.concatenate([np.zeros(2 * D + 1), np.ones(n)])
@@ -156,7 +156,7 @@ def class_sides(y, n_outputs):
 
 
 def solve_programs(A, b, C, basis, names=None):
-    """Minimise ``C[k] @ x`` subject to ``A x = b``, ``x >= 0``, for every row k of C: the minimisers, one a row.
+    """Minimise ``C[k] @ x`` subject to ``A x = b``, ``x >= 0``, for every row k of C: the minimisers, one per row.
 
     `basis` holds the columns of a first feasible corner; `names[k]` says in an error which program failed.
     """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 else:  # a type checker that saw this would take every name for one of ours
 
     def __getattr__(name: str) -> Any:
-        """Import a name when it is asked for: the command line's --help can do without."""
+        """Import a name when it is asked for: the command line's --help needs none of them."""
         if name in _HOME:
             return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

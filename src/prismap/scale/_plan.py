@@ -60,7 +60,7 @@ def _common_folder(files: list[Path]) -> Path:
 
 
 def find_sources(sources, out_dir: Path, *, objects: bool = False) -> list[Path]:
-    """The data files, sorted and each once; those in `out_dir` are none."""
+    """The data files, sorted and each once, without those in `out_dir`."""
     if isinstance(sources, (str, os.PathLike)):
         path = Path(sources)
         if path.is_dir():

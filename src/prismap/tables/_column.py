@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: What stands for "no value" in text files, in any case; what spreadsheets write where a formula fails is none either.
+#: What stands for "no value" in text files, in any case, and what spreadsheets write where a formula fails.
 MISSING = frozenset(
     {"", "na", "n/a", "n.a.", "<na>", "nan", "null", "none", "?"}
     | {"#n/a", "#div/0!", "#value!", "#ref!", "#num!", "#name?", "#null!"}

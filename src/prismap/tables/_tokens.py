@@ -25,7 +25,7 @@ CHUNK_TOKENS = 4_000_000
 FIRST_TOKENS = 10
 _BOOLEANS = {"true": 1.0, "false": 0.0}
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?")
-#: A whole number as it is usually written, and what may follow it; 01, +1 and -0 are none.
+#: A whole number as it is usually written, and what may follow it; 01, +1 and -0 do not count.
 _WHOLE = re.compile(r"(0|-?[1-9][0-9]*)(\.0*)?")
 #: Where whole numbers of labels may lie: a 64-bit integer holds them.
 _LOWEST, _HIGHEST = -(2**63), 2**64 - 1

@@ -60,7 +60,7 @@ def decide_target(values: Any, X: Any = None, data: str = "vectors") -> TargetDe
 
     Text and booleans are classes; numbers with fractions are a quantity. Whole numbers are classes if they are few, and
     a quantity if neighbouring rows of `X` (vectors, or a matrix of pairs as `data` says) have neighbouring values; if
-    that cannot be told, by how many there are and how they fill their range.
+    that cannot be determined, by how many there are and how they fill their range.
     """
     values = label_array(values)
     rows = np.flatnonzero(~missing_mask(values))

@@ -182,7 +182,7 @@ class Posterior(BaseEstimator, ABC):
         return self.fit(context)
 
 
-def found_rule(posterior, context, mean, *, n_rows, most):
+def sampled_rule(posterior, context, mean, *, n_rows, most):
     """The rule that a sample of pairs of the fitted rows asks for; `mean` orders the posterior's rows.
 
     n_rows : rows of the sample on either side. most : sub-segments at most.

@@ -36,7 +36,7 @@ from prismap._util.threads import on_one_thread
 from prismap.exceptions import InputError
 from prismap.metrics._geometry import FittedIndex, SimilarityMetric, VectorMetric
 from prismap.metrics._segments import join
-from prismap.metrics.posteriors._base import Posterior, found_rule
+from prismap.metrics.posteriors._base import Posterior, sampled_rule
 from prismap.metrics.posteriors._evidence import evidence_rows, plain_kernel
 from prismap.target import RealTarget
 
@@ -248,7 +248,7 @@ class GaussianProcess(Posterior):
         profile = self._profiles(FittedIndex(self.order))
         self.rows = ProcessRows(profile, context.folds[self.order], index=self.order)
         mean, sample = profile.mean(axis=1), {"n_rows": self.SAMPLED_ROWS, "most": self.MOST_SEGMENTS}
-        self.rule = found_rule(self, context, mean, **sample) if rule is None else rule
+        self.rule = sampled_rule(self, context, mean, **sample) if rule is None else rule
         return self
 
     def _profiles(self, rows):

@@ -93,7 +93,7 @@ def states_deviation(model):
 
 
 def ask(model, method, X, **options):
-    """A model's answer; its refusal is the user's to know."""
+    """A model's answer; if it fails, an error that names the model."""
     try:
         return getattr(model, method)(X, **options)
     except (ValueError, TypeError) as error:

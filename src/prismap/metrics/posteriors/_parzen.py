@@ -13,7 +13,7 @@ from prismap._util.blocks import require_memory
 from prismap.exceptions import InputError
 from prismap.metrics._geometry import FittedIndex
 from prismap.metrics._segments import SegmentRule
-from prismap.metrics.posteriors._base import Posterior, found_rule
+from prismap.metrics.posteriors._base import Posterior, sampled_rule
 from prismap.metrics.posteriors._density import ParzenBlock, ParzenDensity
 from prismap.metrics.posteriors._local_parzen import LocalParzen
 
@@ -111,7 +111,7 @@ class Parzen(Posterior):
         if rule is None:
             mean = self.rows.exponent.mean(axis=1)
             most = self.MOST_SEGMENTS if context.supervision == 1 else self.MOST_BLENDED
-            rule = found_rule(self, context, mean, n_rows=self.SAMPLED_ROWS, most=most)
+            rule = sampled_rule(self, context, mean, n_rows=self.SAMPLED_ROWS, most=most)
             self.density.rule = rule
             self.rows = self.density.prepared(self.rows)
         self.rule = rule
