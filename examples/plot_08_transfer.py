@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 
-from prismap.inspection._transfer import TransferDisplay
+from prismap.inspection import TransferDisplay
 from prismap.transfer import SharedEmbedding
 
 X, y = load_iris(return_X_y=True)

@@ -74,6 +74,38 @@ def test_every_public_name_says_what_it_is():
     assert not bare
 
 
+def names_in_code(text):
+    """The words of a page that stand in fences and between backticks."""
+    return set(re.findall(r"\w+", " ".join(re.findall(r"```.*?```|`[^`\n]+`", text, re.DOTALL))))
+
+
+def test_every_public_name_stands_on_a_page():
+    """On a page for users: decisions and results are records. What no page needs is not in `__all__`."""
+    records = {"decisions", "results"}
+    pages = [page for page in PAGES if not records & set(page.relative_to(ROOT).parts)]
+    written = set().union(*(names_in_code(page.read_text("utf-8")) for page in pages))
+    for example in (ROOT / "examples").glob("*.py"):
+        written |= set(re.findall(r"\w+", example.read_text("utf-8")))
+    rooms = ["prismap", *(f"prismap.{path.parent.name}" for path in SOURCE.glob("[!_]*/__init__.py"))]
+    public = {(room, name) for room in rooms for name in getattr(importlib.import_module(room), "__all__", ())}
+    assert len(public) > 100
+    assert not sorted(f"{room}.{name}" for room, name in public if name not in written)
+
+
+def test_files_named_on_pages_exist():
+    folders = [ROOT, SOURCE, SOURCE.parent]
+    n_checked, wrong = 0, []
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
+        text = page.read_text("utf-8")
+        near = [SOURCE / room for room in re.findall(r"`src/prismap/(\w+(?:/posteriors)?)/", text)]
+        for path in re.findall(r"`([\w/]+\.py)`", text):
+            n_checked += 1
+            if not any((folder / path).exists() for folder in folders + near):
+                wrong.append(f"{page.relative_to(ROOT)}: {path}")
+    assert n_checked > 50
+    assert not wrong, "\n".join(wrong)
+
+
 def test_every_parameter_of_an_estimator_is_described():
     estimators = {n: v for n, v in OBJECTS.items() if inspect.isclass(v) and issubclass(v, BaseEstimator)}
     assert len(estimators) > 15

@@ -60,8 +60,11 @@ class Counting(Metric):
         return np.sqrt(np.square(A[:, None] - B[None]).sum(axis=2))
 
 
+NAMES = sorted({*embeddings.__all__} - {"Embedding"})  # the contract alone embeds nothing
+
+
 @pytest.mark.filterwarnings("ignore:MVU kept")
-@pytest.mark.parametrize("name", [name for name in embeddings.__all__ if hasattr(getattr(embeddings, name), "fit")])
+@pytest.mark.parametrize("name", [name for name in NAMES if hasattr(getattr(embeddings, name), "fit")])
 def test_every_embedding_is_fitted_on_one_thread(name):
     rng = np.random.default_rng(0)
     X, made = rng.normal(size=(24, 3)), getattr(embeddings, name)(metric=Counting())

@@ -81,13 +81,14 @@ TOOLS = ("", ".quality", ".metrics", ".relevance", ".transfer", ".comparisons", 
 
 
 def estimators():
-    """The estimators of the packages that users meet first, by full name."""
+    """The estimators of the packages that users meet first, by full name; not the contracts, which have no use alone."""
     found = {}
     for room in ROOMS:
         module = importlib.import_module(f"prismap{room}")
         for name in module.__all__:
             value = getattr(module, name)
-            if inspect.isclass(value) and issubclass(value, BaseEstimator):
+            is_estimator = inspect.isclass(value) and issubclass(value, BaseEstimator)
+            if is_estimator and not value.__module__.endswith("._base"):
                 found[f"prismap{room}.{name}"] = value
     found["prismap.metrics.MixtureMetric"] = prismap.metrics.MixtureMetric
     return found

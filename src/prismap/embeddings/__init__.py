@@ -1,5 +1,6 @@
 """Positions in the plane from distances: one estimator per file."""
 
+from prismap.embeddings._base import Embedding, EmbeddingResult
 from prismap.embeddings._descent import GradientDescent
 from prismap.embeddings._discriminant import KernelDiscriminant
 from prismap.embeddings._elastic import ElasticMDS
@@ -14,6 +15,6 @@ from prismap.embeddings._som import SOM
 from prismap.embeddings._tsne import TSNE
 
 __all__ = [
-    "GTM", "LLE", "MDS", "MVU", "SOM", "TSNE", "ElasticMDS", "GradientDescent", "Isomap", "KernelDiscriminant",
-    "KernelPCA", "NeRV",
+    "GTM", "LLE", "MDS", "MVU", "SOM", "TSNE", "ElasticMDS", "Embedding", "EmbeddingResult", "GradientDescent",
+    "Isomap", "KernelDiscriminant", "KernelPCA", "NeRV",
 ]  # fmt: skip

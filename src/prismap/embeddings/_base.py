@@ -30,7 +30,7 @@ class EmbeddingResult:
 class Embedding(BaseEstimator):
     """Base of the embeddings. A subclass stores its parameters, among them `metric`, and writes `_embed`.
 
-    ``_embed(metric, n_rows, rng)`` gets the fitted metric (`prismap.metrics._base` has the contract) and returns an
+    ``_embed(metric, n_rows, rng)`` gets the fitted metric (`prismap.metrics.Metric` has the contract) and returns an
     `EmbeddingResult`. Positions exist for the fitted rows only; `prismap.mappings` carries them to new rows.
 
     Fitted attributes of every embedding: `embedding_`, `objective_`, `n_iter_`, `stop_reason_`, `metric_`.

@@ -18,6 +18,7 @@ from prismap.metrics._object_mixture import (
 from prismap.metrics._objects import ObjectDissimilarity, ObjectSimilarity  # noqa: F401
 from prismap.metrics._repair import repair_similarity
 from prismap.metrics.posteriors import (
+    FunctionModel,
     GaussianProcess,
     LeastSquaresMachine,
     Parzen,
@@ -28,9 +29,9 @@ from prismap.metrics.posteriors import (
 )
 
 __all__ = [
-    "DISSIMILARITIES", "AlternatingDescent", "ClassMixture", "ComparisonWeights", "FisherMetric", "GaussianProcess",
-    "LeastSquaresMachine", "Metric", "MixtureCost", "MixtureMetric", "ObjectSimilarity", "Parzen", "PredictedLabels",
-    "RowProcess", "SeveralTargets", "SimilarityMetric", "Trees", "comparison_weights",
+    "DISSIMILARITIES", "AlternatingDescent", "ClassMixture", "ComparisonWeights", "FisherMetric", "FunctionModel",
+    "GaussianProcess", "LeastSquaresMachine", "Metric", "MixtureCost", "MixtureMetric", "ObjectSimilarity", "Parzen",
+    "PredictedLabels", "RowProcess", "SeveralTargets", "SimilarityMetric", "Trees", "comparison_weights",
     "comparison_weights_for_classes", "dissimilarity", "pairwise_similarity", "register_dissimilarity",
     "repair_similarity", "similarity_to",
 ]  # fmt: skip

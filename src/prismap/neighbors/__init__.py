@@ -1,6 +1,6 @@
 """Nearest neighbours over any metric."""
 
-from prismap._util.search import Neighbors
+from prismap._util.search import Neighbors as Neighbors  # for other rooms
 from prismap.neighbors._search import kneighbors
 
-__all__ = ["Neighbors", "kneighbors"]
+__all__ = ["kneighbors"]

@@ -18,16 +18,11 @@
 ======================  ==========================================================================================
 """
 
-from prismap.metrics.posteriors._choice import PredictedLabels
-from prismap.metrics.posteriors._gaussian_process import GaussianProcess
-from prismap.metrics.posteriors._gradients import FunctionModel
-from prismap.metrics.posteriors._machine import LeastSquaresMachine
-from prismap.metrics.posteriors._parzen import Parzen
-from prismap.metrics.posteriors._row_process import RowProcess
-from prismap.metrics.posteriors._several_targets import SeveralTargets
-from prismap.metrics.posteriors._trees import Trees
-
-__all__ = [
-    "FunctionModel", "GaussianProcess", "LeastSquaresMachine", "Parzen", "PredictedLabels", "RowProcess",
-    "SeveralTargets", "Trees",
-]  # fmt: skip
+from prismap.metrics.posteriors._choice import PredictedLabels as PredictedLabels
+from prismap.metrics.posteriors._gaussian_process import GaussianProcess as GaussianProcess
+from prismap.metrics.posteriors._gradients import FunctionModel as FunctionModel
+from prismap.metrics.posteriors._machine import LeastSquaresMachine as LeastSquaresMachine
+from prismap.metrics.posteriors._parzen import Parzen as Parzen
+from prismap.metrics.posteriors._row_process import RowProcess as RowProcess
+from prismap.metrics.posteriors._several_targets import SeveralTargets as SeveralTargets
+from prismap.metrics.posteriors._trees import Trees as Trees
