@@ -12,8 +12,8 @@ from scipy.spatial.distance import cdist, pdist, squareform
 
 from prismap._util.costs import elastic_weights, stress_cost
 from prismap._util.optimise import minimize
-from prismap.metrics._dissimilarities import DISSIMILARITIES, dissimilarity
-from prismap.metrics._mixture import AlternatingDescent, eigenvalue_weights, learn_mixture
+from prismap.metrics import DISSIMILARITIES, AlternatingDescent, dissimilarity
+from prismap.metrics._mixture import eigenvalue_weights, learn_mixture
 from prismap.metrics._mixture_costs import ElasticCost
 
 N_ROWS = 700

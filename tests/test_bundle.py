@@ -8,8 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from prismap import bundle
-from prismap._version import __version__
+from prismap import __version__, bundle
 from prismap.bundle import read_bundle, write_bundle, write_map, written_aside
 from prismap.exceptions import FileFormatError, InputError, MissingExtraError
 

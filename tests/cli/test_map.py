@@ -12,8 +12,7 @@ import pytest
 
 from cli.flowers import tree, write_flowers
 from prismap.cli import demo
-from prismap.map import PrisMap
-from prismap.map._fitted import FittedMap
+from prismap.map import FittedMap, PrisMap
 from prismap.map._methods import METHODS
 from prismap.map._time_budget import Pace
 from prismap.page._folder import load_folder

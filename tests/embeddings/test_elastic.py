@@ -6,7 +6,7 @@ from scipy.spatial.distance import cdist, pdist
 from sklearn.manifold import smacof
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from prismap.embeddings._elastic import ElasticMDS
+from prismap.embeddings import ElasticMDS
 from prismap.exceptions import InputError
 from prismap.metrics import AlternatingDescent, MixtureMetric
 from reference.dissimilarities_reference import elastic_stress

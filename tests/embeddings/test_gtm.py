@@ -7,7 +7,8 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from prismap.embeddings._gtm import GTM, Basis, fit_sheet, responsibilities, spacing, square_lattice
+from prismap.embeddings import GTM
+from prismap.embeddings._gtm import Basis, fit_sheet, responsibilities, spacing, square_lattice
 from prismap.embeddings._lattice import RelationalSpace, VectorSpace
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric

@@ -9,7 +9,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from prismap._util.graphs import connected_neighbours, smallest_connected
-from prismap.embeddings._isomap import Isomap
+from prismap.embeddings import Isomap
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
 from prismap.metrics._base import NamedMetric, PrecomputedMetric

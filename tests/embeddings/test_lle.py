@@ -9,7 +9,8 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from prismap._util.spectra import gram_around_centre, reconstruction_weights
-from prismap.embeddings._lle import LLE, smallest_eigenpairs
+from prismap.embeddings import LLE
+from prismap.embeddings._lle import smallest_eigenpairs
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
 from prismap.metrics._base import NamedMetric

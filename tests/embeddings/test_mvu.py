@@ -9,7 +9,8 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from prismap._util.graphs import bridged_edges, neighbour_edges
-from prismap.embeddings._mvu import MVU, augmented_cost, incidence, landmark_weights, unfold
+from prismap.embeddings import MVU
+from prismap.embeddings._mvu import augmented_cost, incidence, landmark_weights, unfold
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
 from prismap.metrics._base import NamedMetric

@@ -8,8 +8,9 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from prismap.embeddings import SOM
 from prismap.embeddings._lattice import RelationalSpace, VectorSpace, choose_grid, lattice
-from prismap.embeddings._som import SOM, batch_som, bilinear, interpolate
+from prismap.embeddings._som import batch_som, bilinear, interpolate
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
 from reference.lattice_reference import som_step_reference

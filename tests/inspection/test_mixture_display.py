@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from prismap.embeddings._elastic import ElasticMDS
+from prismap.embeddings import ElasticMDS
 from prismap.exceptions import InputError, MissingExtraError
-from prismap.inspection._mixture import MixtureDisplay, uncovered
+from prismap.inspection import MixtureDisplay
+from prismap.inspection._mixture import uncovered
 from prismap.metrics import AlternatingDescent, MixtureMetric
 
 mpl.use("Agg")

@@ -13,9 +13,9 @@ from threadpoolctl import threadpool_limits
 from prismap import PrisMap
 from prismap._util.blocks import row_blocks
 from prismap.embeddings import TSNE
+from prismap.map import FittedMap
 from prismap.map import _fitted as fitted_maps
 from prismap.map._exact_rows import KnownRows
-from prismap.map._fitted import FittedMap
 from prismap.metrics import FisherMetric
 
 ROWS, LABELS = load_iris(return_X_y=True)

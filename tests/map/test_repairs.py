@@ -10,7 +10,7 @@ from prismap._util.random import as_generator
 from prismap.comparisons import Objects
 from prismap.embeddings import MDS
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.judging._judge import Judgement
+from prismap.judging import Judgement
 from prismap.judging._refits import judged_folds, place_fold
 from prismap.map import _repairs as repairs
 from prismap.map._judged import MapMaker

@@ -9,7 +9,7 @@ from prismap.mappings import InverseMap, KernelMap, VoteMap
 pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
 
-from prismap.mappings._onnx_export import to_onnx  # noqa: E402
+from prismap.mappings import to_onnx
 
 
 def run(exported, rows):

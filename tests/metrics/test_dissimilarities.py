@@ -5,8 +5,8 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from prismap.exceptions import InputError
+from prismap.metrics import DISSIMILARITIES, dissimilarity, register_dissimilarity
 from prismap.metrics import _dissimilarities as dissimilarities
-from prismap.metrics._dissimilarities import DISSIMILARITIES, dissimilarity, register_dissimilarity
 from reference import dissimilarities_reference as reference
 
 TABLE = {  # name: (metric, Euclidean), as printed

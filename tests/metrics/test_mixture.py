@@ -12,10 +12,15 @@ from prismap._util.costs import elastic_weights, stress_cost
 from prismap.embeddings import MDS, TSNE, ElasticMDS, Isomap, NeRV
 from prismap.exceptions import InputError
 from prismap.mappings import KernelMap
+from prismap.metrics import (
+    DISSIMILARITIES,
+    AlternatingDescent,
+    MixtureCost,
+    MixtureMetric,
+    dissimilarity,
+    register_dissimilarity,
+)
 from prismap.metrics._base import fit_metric
-from prismap.metrics._dissimilarities import DISSIMILARITIES, dissimilarity, register_dissimilarity
-from prismap.metrics._mixture import AlternatingDescent, MixtureMetric
-from prismap.metrics._mixture_costs import MixtureCost
 from reference.dissimilarities_reference import elastic_stress
 
 STAY = AlternatingDescent(n_epochs=0)  # no weights are learnt

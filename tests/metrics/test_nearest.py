@@ -8,8 +8,9 @@ import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 from threadpoolctl import threadpool_limits
 
+from prismap.metrics import SimilarityMetric
 from prismap.metrics import _vector_search as vector_search
-from prismap.metrics._geometry import CosineMetric, FittedIndex, SimilarityMetric, VectorMetric
+from prismap.metrics._geometry import CosineMetric, FittedIndex, VectorMetric
 from prismap.metrics._vector_search import smallest_by_place
 from prismap.metrics.posteriors._local_parzen import LabelledRows, PassedNearest, SearchedNearest, nearest_among
 

@@ -5,7 +5,7 @@ import pytest
 
 from prismap._util.affinities import bandwidths, mean_bandwidth
 from prismap.exceptions import InputError
-from prismap.metrics._repair import repair_similarity
+from prismap.metrics import repair_similarity
 from prismap.target import deal_folds, draw_rows, shares
 
 

@@ -7,7 +7,7 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt
 
 from prismap.exceptions import InputError, MissingExtraError
-from prismap.inspection._quality import QualityDisplay
+from prismap.inspection import QualityDisplay
 from prismap.quality import q_nx, r_nx
 
 

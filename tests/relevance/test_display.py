@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from prismap.exceptions import InputError
-from prismap.inspection._relevance import RelevanceDisplay
+from prismap.inspection import RelevanceDisplay
 from prismap.relevance import FeatureRelevance, RelevanceBounds
 
 

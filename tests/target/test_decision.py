@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_diabetes, load_digits, load_wine
 
 from prismap.target import decide_target, make_target
-from prismap.target._order import order_of_values
+from prismap.target._decision import order_of_values
 
 N = 400
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -11,16 +12,18 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.metrics import silhouette_score
 
 from prismap._util.random import as_generator, as_seed
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.judging._budget import FULL_SHARE, effort_of
-from prismap.judging._circular import circularity, clusterer_of
 from prismap.judging._inputs import as_coordinates, as_rows, as_target, refuse_other_rows
 from prismap.judging._judge import Judgement, Subject, judge_subject
 from prismap.judging._makers import EstimatorMethod, FunctionMethod, OtherMade, OtherMaker, makes_maps, method_of
 from prismap.judging._trust import trust_in_own_rows
 from prismap.quality import MapReport
+from prismap.quality._report import Circularity
 from prismap.target import ClassTarget, Target
 
 #: Share of rows that lie exactly where another one does, from which on the report says so.
@@ -241,3 +244,65 @@ def circular_labels(rows: Any, Y: Any, target: ClassTarget, labels_from: Any, me
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrismapWarning)
         return circularity(np.asarray(rows), target.values, cluster, as_generator(seed), positions=Y, make=make)
+
+
+# --- labels that a clustering made ------------------------------------------------------------------------------------
+#
+# Clusters found in data and shown on a map of the same data are separate by construction. The same clustering of data
+# whose columns are permuted independently, which leaves every column as it was and no relation between columns, tells
+# how much of the separation is the clustering's own work.
+
+N_REPEATS = 3
+#: Rows whose silhouettes are averaged: that takes all distances.
+MOST_ROWS = 2000
+
+
+def clusterer_of(labels_from: Any, n_classes: int, seed: int) -> Callable[[Any], np.ndarray]:
+    """The function from rows to labels: "clustering" is k-means with as many clusters as there are classes."""
+    if isinstance(labels_from, str) and labels_from == "clustering":
+        return KMeans(n_classes, n_init=3, random_state=seed).fit_predict
+    if hasattr(labels_from, "fit_predict"):
+        return lambda rows: clone(labels_from).fit_predict(rows)
+    if callable(labels_from):
+        return labels_from
+    raise InputError(
+        f"labels_from must be 'clustering', a clusterer with fit_predict, or a function of rows; got {labels_from!r}."
+    )
+
+
+def permuted_columns(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Every column in an order of its own."""
+    return rng.permuted(X, axis=0)
+
+
+def circularity(
+    X: np.ndarray,
+    y: np.ndarray,
+    cluster: Callable[[Any], Any],
+    rng: np.random.Generator,
+    *,
+    positions: np.ndarray | None = None,
+    make: Callable[[Any, Any], np.ndarray] | None = None,
+) -> Circularity:
+    """The separation of labels on a map and what clustering explains of it; in the data if no map can be made again."""
+    separate = separation(X if make is None or positions is None else positions, y)
+    nulls = []
+    for _ in range(N_REPEATS):
+        rows = permuted_columns(X, rng)
+        labels = np.asarray(cluster(rows))
+        if labels.shape != (len(rows),):
+            raise InputError(f"labels_from must give one label per row; got an array of {labels.shape}.")
+        nulls.append(0.0 if len(np.unique(labels)) < 2 else separation(make(rows, labels) if make else rows, labels))
+    return Circularity(separate, float(np.mean(nulls)), "data" if make is None else "map")
+
+
+def separation(Y: np.ndarray, y: np.ndarray) -> float:
+    """The mean silhouette width of the labelled rows.
+
+    Not the error of neighbours: any cut through one cloud has next to none, and it would be called a perfect cluster.
+    """
+    known = y >= 0 if y.dtype.kind in "iu" else np.ones(len(y), dtype=bool)
+    size = int(known.sum())
+    if len(np.unique(y[known])) >= size:
+        return 0.0
+    return float(silhouette_score(Y[known], y[known], sample_size=min(size, MOST_ROWS), random_state=0))

@@ -26,10 +26,10 @@ from prismap.map._fitting import fit_sample
 from prismap.map._judged import subject_of, trust_at, trust_in_given
 from prismap.map._lazy import drawn, is_lazy, is_stream, placed_later
 from prismap.map._methods import MAPPINGS, METHODS
+from prismap.map._predictions import held_out_score
 from prismap.map._recipe import Recipe
 from prismap.map._refit import extended, new_landmarks
 from prismap.map._repairs import with_repairs
-from prismap.map._score import held_out_score
 from prismap.map._store import read_map, save_map
 from prismap.map._tables import encoded, fit_table, names_in, positions_frame, row_names, story_of_cells, target_in
 from prismap.map._time_budget import time_asked

@@ -21,7 +21,7 @@ from prismap.exceptions import InputError
 from prismap.learners import GMLVQ
 from prismap.map._fitted import FittedMap, Given, like_rows
 from prismap.map._fitting import fit_map
-from prismap.map._votes import CLASS, MEAN, SHARE, SPREAD, votes_at
+from prismap.map._predictions import CLASS, MEAN, SHARE, SPREAD, votes_at
 from prismap.metrics import FisherMetric
 from prismap.metrics._geometry import data_metric
 from prismap.page._compute import ModelCompute

@@ -27,7 +27,7 @@ from prismap._version import __version__
 from prismap.bundle import arrow_column, map_writer, read_bundle, written_aside
 from prismap.exceptions import FileFormatError, InputError, MissingExtraError
 from prismap.map import PrisMap
-from prismap.map._votes import votes_at
+from prismap.map._predictions import votes_at
 from prismap.scale._objects import knows_trust, placed_objects
 from prismap.scale._records import Mapped, Part, failed
 from prismap.tables import TextColumn, arrow_batches, encoding_of, read_batches, reader_of, table_from_arrow

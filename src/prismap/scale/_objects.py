@@ -11,7 +11,7 @@ import numpy as np
 from prismap.comparisons import Things, text_column
 from prismap.comparisons._reading import FASTA, JSON, objects_reader
 from prismap.exceptions import InputError
-from prismap.map._votes import votes_at
+from prismap.map._predictions import votes_at
 from prismap.tables import ENDINGS, Roles, read_table, reader_of
 
 #: Objects that are placed at a time.

@@ -1,4 +1,4 @@
-"""One number for a map and held-out samples, by which scikit-learn compares parameters: `PrisMap.score`."""
+"""What the fitted rows around a place on the map say of a row there, and how often they are right: `PrisMap.score`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,29 @@ from numpy.typing import NDArray
 from prismap.exceptions import InputError
 from prismap.map._fitted import FittedMap
 from prismap.quality import knn_error, knn_nrmse
-from prismap.quality._votes import VOTERS
+from prismap.quality._votes import VOTERS, poll
 from prismap.target import Target, make_target
 from prismap.target._making import split_columns
+
+#: Names of the columns of `votes_at`.
+CLASS, SHARE, MEAN, SPREAD = "neighbor_class", "neighbor_share", "neighbor_mean", "neighbor_std"
+
+
+def votes_at(fitted: FittedMap, Y: NDArray[np.float64]) -> dict[str, np.ndarray]:
+    """What the ten nearest labelled fitted rows say of rows at positions Y; of several targets of the first.
+
+    Classes: the one that they name (`CLASS`) and the share that has it (`SHARE`). Numbers: their mean and standard
+    deviation (`MEAN`, `SPREAD`). Nothing without a target. These are the neighbours by which `PrisMap.report` judges
+    the map: how often they are right is its error.
+    """
+    target = fitted.target.shown
+    if not target.exists:
+        return {}
+    votes = poll(Y, fitted.positions, target)
+    if target.classes is None:
+        return {MEAN: votes.mean, SPREAD: votes.std}
+    names = np.array([str(name) for name in target.classes], dtype=object)
+    return {CLASS: names[votes.named], SHARE: votes.share}
 
 
 def held_out_score(fitted: FittedMap, Y: NDArray[np.float64], y: Any) -> float:
