@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -118,18 +119,18 @@ class TSNE(Embedding):
 
     def __init__(
         self,
-        n_components=2,
+        n_components: int = 2,
         *,
-        perplexity=30,
-        metric="euclidean",
-        init="auto",
-        max_iter=500,
-        descent=None,
-        neighbors="auto",
-        callback=None,
-        random_state=None,
-        n_jobs=None,
-    ):
+        perplexity: float = 30,
+        metric: Any = "euclidean",
+        init: Any = "auto",
+        max_iter: int = 500,
+        descent: Any = None,
+        neighbors: Any = "auto",
+        callback: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.n_components = n_components
         self.perplexity = perplexity
         self.metric = metric
@@ -146,7 +147,7 @@ class TSNE(Embedding):
         if self.descent is not None:
             self.descent._validate_params()
 
-    def _embed(self, metric, n_rows, rng):
+    def _embed(self, metric: Any, n_rows: int, rng: np.random.Generator) -> Any:
         perplexity = lower_perplexity(self.perplexity, n_rows)
         engine = choose_engine(n_rows, self.n_components)
         if isinstance(self.neighbors, str):

@@ -72,7 +72,7 @@ def as_coordinates(Y: Any, n_rows: int) -> NDArray[np.float64]:
         )
     if (np.ptp(Y, axis=0) == 0).all():
         raise InputError(f"Y puts all {n_rows} rows in one place: that is no map.")
-    return Y
+    return np.asarray(Y)
 
 
 def as_target(y: Any, n_rows: int, kind: str, rows: Any) -> Target:
@@ -108,7 +108,7 @@ def as_target(y: Any, n_rows: int, kind: str, rows: Any) -> Target:
 def known_labels(y: Any, n_rows: int) -> list[Any]:
     """The labels that are not missing."""
     values = check_target_length(y, n_rows)
-    return values[~missing_mask(values)].tolist()
+    return list(values[~missing_mask(values)].tolist())
 
 
 def refuse_other_rows(*named: tuple[str, Any]) -> None:

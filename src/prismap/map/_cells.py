@@ -10,9 +10,12 @@ cells of its nearest landmarks.
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from prismap._util.arrays import Numbers, Rows
 from prismap._util.blocks import row_blocks
 from prismap._util.scales import position_spacing
 from prismap._util.search import concatenated
@@ -40,13 +43,13 @@ class Cells:
     seed : of the sample that tells the map's spacing.
     """
 
-    def __init__(self, own, metric, positions, seed):
+    def __init__(self, own: Any, metric: Any, positions: Numbers, seed: int) -> None:
         self.own, self.metric, self.positions = own, metric, positions
         self.search = own.search if metric is None else metric.search
         self.radius = spacing(positions, seed)
 
     @cached_property
-    def members(self):
+    def members(self) -> tuple[Rows, Rows]:
         """The fitted rows, one cell of a landmark after another, and where the cells start; made at first use."""
         n_landmarks = len(self.own.anchors)
         cell = np.empty(len(self.positions), dtype=np.intp)
@@ -57,9 +60,10 @@ class Cells:
         members = np.argsort(cell, kind="stable")
         return members, np.searchsorted(cell[members], np.arange(n_landmarks + 1))
 
-    def place(self, seen, own):
+    def place(self, seen: Any, own: Any) -> tuple[Numbers, Numbers]:
         """Positions of rows seen by the map's metric and by the data's own, and their distances to the nearest row."""
         coordinates = None if self.search is None else seen.coordinates
+        real: Any
         if coordinates is None:
             candidates, real = self._in_cells(seen.distances)
         else:
@@ -74,7 +78,7 @@ class Cells:
         mean = np.einsum("ij,ijk->ik", weights, Y) / weights.sum(axis=1, keepdims=True)
         return mean, np.where(real, own.among(candidates), np.inf).min(axis=1)
 
-    def _in_cells(self, D):
+    def _in_cells(self, D: Numbers) -> tuple[Rows, NDArray[np.bool_]]:
         """Fitted rows in the nearest cells (n, most), and which entries are real: rows look at unequal numbers."""
         probed = np.argpartition(D, min(N_PROBED, D.shape[1]) - 1, axis=1)[:, :N_PROBED]
         probed = np.take_along_axis(probed, np.argsort(np.take_along_axis(D, probed, axis=1), axis=1), axis=1)
@@ -89,7 +93,7 @@ class Cells:
         return members[places], real
 
 
-def nearest_of(D2, candidates):
+def nearest_of(D2: Numbers, candidates: Rows) -> tuple[Numbers, Rows]:
     """The deciding rows, nearest first and ties by index: squared distances and rows."""
     order = np.argpartition(D2, min(N_DECIDING, D2.shape[1]) - 1, axis=1)[:, :N_DECIDING]
     squared, near = np.take_along_axis(D2, order, axis=1), np.take_along_axis(candidates, order, axis=1)
@@ -97,7 +101,7 @@ def nearest_of(D2, candidates):
     return np.take_along_axis(squared, order, axis=1), np.take_along_axis(near, order, axis=1)
 
 
-def spacing(positions, seed):
+def spacing(positions: Numbers, seed: int) -> float:
     """The typical distance of a row to its tenth neighbour on the map."""
     sample = np.random.default_rng(seed).choice(len(positions), min(SPACING_ROWS, len(positions)), replace=False)
     return float(np.median(position_spacing(positions, BESIDE_NEIGHBORS, rows=sample)))

@@ -95,7 +95,7 @@ def comparable(target: Target) -> NDArray[Any]:
         return target.values
     Y = target.values.reshape(len(target), -1).astype(np.float64)
     spread = Y.std(axis=0)
-    return (Y - Y.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return np.asarray((Y - Y.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
 
 
 def neighbor_losses(near: NDArray[Any], truth: NDArray[Any]) -> Numbers:

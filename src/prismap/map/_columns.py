@@ -64,7 +64,7 @@ def uneven_spreads(rows: Any, names: Any = None) -> str | None:
     )
 
 
-def column_spreads(rows: NDArray) -> tuple[NDArray, NDArray]:
+def column_spreads(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Standard deviations of the columns, and which of them have two values at most; a block of rows at a time."""
     mean, low, high = rows.mean(axis=0, dtype=np.float64), rows.min(axis=0), rows.max(axis=0)
     squares, two_valued = np.zeros(len(mean)), np.ones(len(mean), dtype=bool)
@@ -115,7 +115,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def named_columns(given: Given, rows: NDArray) -> dict[str, NDArray]:
+def named_columns(given: Given, rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
     """Features by column: those of a category together."""
     if given.encoding is None:
         return {name: rows[:, j] for j, name in enumerate(given.column_names)}
@@ -150,7 +150,7 @@ def follows(cluster: Any, telling: dict[str, bool] | None) -> str:
     return f"{words}; of these {', '.join(map(repr, silent))} alone {say} nothing about the target."
 
 
-def warn_of_columns(rows, names):
+def warn_of_columns(rows: Any, names: Any) -> tuple[str, ...]:
     """Say that values are missing, and that columns are constant or differ much in spread.
 
     The first and the last are returned for the report.

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from prismap._util.arrays import Numbers
 from prismap._util.blocks import row_blocks
 from prismap._util.evidence import SIGNIFICANT
 from prismap._util.scales import FAR_QUANTILE
@@ -123,10 +124,10 @@ def watch_of(fitted: FittedMap) -> Watch | None:
     return None
 
 
-def probability_sum(metric):
+def probability_sum(metric: Any) -> Callable[[slice, Any, Any], Any]:
     """Class probabilities of a block of rows that the data's own metric has seen, added up over its rows."""
 
-    def of_block(block, part, own):
+    def of_block(block: slice, part: Any, own: Any) -> Any:
         return (metric.posterior_.new_roots(part, own) ** 2).sum(axis=0)
 
     return of_block
@@ -142,7 +143,7 @@ def sum_in_blocks(of_rows: Callable[[Any], np.ndarray], n_fitted: int) -> Callab
     return sum_over
 
 
-def class_shift(fitted, mean, n_new):
+def class_shift(fitted: Numbers, mean: Numbers, n_new: int) -> tuple[float, float]:
     """Total variation between mean class probabilities, and its mean if nothing has changed.
 
     The difference of two means of independent rows is about normal with ``s_c^2 = v_c (1/n + 1/m)``, and
@@ -153,7 +154,7 @@ def class_shift(fitted, mean, n_new):
     return float(shift), float(0.5 * np.sqrt(2 / np.pi) * errors.sum())
 
 
-def real_shift(fitted, mean, n_new):
+def real_shift(fitted: Numbers, mean: Numbers, n_new: int) -> tuple[float, float]:
     """Largest difference of means over the targets in standard deviations, and its standard error."""
     spread = fitted.std(axis=0)
     spread = np.where(spread > 0, spread, 1.0)

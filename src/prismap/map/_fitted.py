@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
+from prismap._util.arrays import Numbers, Rows
 from prismap._util.blocks import row_blocks
 from prismap._util.missing import present_in
 from prismap._util.repr import Brief
@@ -27,8 +30,6 @@ from prismap.metrics._geometry import DataMetric
 from prismap.metrics._objects import ObjectRows
 from prismap.tables import TableEncoding
 from prismap.target import ClassTarget, Target
-
-Rows = np.ndarray
 
 #: Up to so many rows all distances are computed; beyond, neighbours are searched and landmarks carry the mapping.
 DENSE_ROWS = 10_000
@@ -108,11 +109,11 @@ class FittedMap(Brief):
     rows: Any
     data: DataMetric
     metric: Metric
-    positions: np.ndarray
+    positions: Numbers
     mapping: Mapping
     anchors: Rows
     placed_by_data: bool
-    nearest: np.ndarray
+    nearest: Numbers
     supervision: float = 0.0
     supervision_curve: tuple[dict[str, Any], ...] | None = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
@@ -135,11 +136,11 @@ class FittedMap(Brief):
         return self.data.entries(rows, self.given.entry_columns)
 
     @cached_property
-    def placed(self) -> tuple[np.ndarray, np.ndarray]:
+    def placed(self) -> tuple[Numbers, NDArray[np.bool_]]:
         """Positions of all samples that were given, and which of them are far from all fitted ones."""
         return self.place_given(self)
 
-    def place_given(self, other: FittedMap, rows: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    def place_given(self, other: FittedMap, rows: Any = None) -> tuple[Numbers, NDArray[np.bool_]]:
         """Positions of all given samples on a map of some of them, and which of them are far from those.
 
         other : a map of this map's fitted rows, or of those of them that `rows` numbers.
@@ -153,7 +154,7 @@ class FittedMap(Brief):
         far[others] = distance > other.far_threshold
         return Y, far
 
-    def place(self, rows):
+    def place(self, rows: Any) -> tuple[Numbers, Numbers]:
         """Positions of new rows (vectors, or entries against the fitted rows), and their distances to the data.
 
         Each row by itself, block by block. A row that equals a fitted one gets exactly that one's position. Distances
@@ -168,7 +169,7 @@ class FittedMap(Brief):
             return Y, nearest
         by_map, cells, known = self.map_anchors, self.cells, self.known  # made here once, and not by every thread
 
-        def place_block(block, part, own):
+        def place_block(block: slice, part: Any, own: Any) -> None:
             seen = own if by_map is None else by_map.see(part, own)
             if cells is not None:
                 Y[block], nearest[block] = cells.place(seen, own)
@@ -186,7 +187,7 @@ class FittedMap(Brief):
             raise InputError(f"the map gives {lost} of {len(Y)} rows no finite position: its file is damaged.")
         return Y, nearest / self.typical_distance
 
-    def distances(self, rows, look=None):
+    def distances(self, rows: Any, look: Callable[[slice, Any, Any], Any] | None = None) -> tuple[Numbers, Any]:
         """The distances to the data that `place` gives, without positions; `look` as in `FittedMap.look`, and its sum.
 
         On a large map the nearest row is found by way of the positions' candidates, so there both are computed.
@@ -195,7 +196,7 @@ class FittedMap(Brief):
             return self.place(rows)[1], sum(self.look(rows, look)) if look else 0
         nearest, known = np.empty(rows.shape[0]), self.known
 
-        def measure(block, part, own):
+        def measure(block: slice, part: Any, own: Any) -> Any:
             nearest[block] = np.sqrt(own.squared.min(axis=1))
             nearest[block][known.find(part)[0]] = 0.0
             return look(block, part, own) if look else 0
@@ -203,11 +204,11 @@ class FittedMap(Brief):
         total = sum(self.look(rows, measure))
         return nearest / self.typical_distance, total
 
-    def look(self, rows, work):
+    def look(self, rows: Any, work: Callable[[slice, Any, Any], Any]) -> list[Any]:
         """``work(block, part, own)`` of every block of rows: slice, rows, and how the data's own metric sees them."""
         by_data, by_map = self.data_anchors, self.map_anchors
 
-        def on_block(block):
+        def on_block(block: slice) -> Any:
             part = rows[block]
             return work(block, part, by_data.see(part))
 
@@ -215,12 +216,12 @@ class FittedMap(Brief):
         threads = 1 if by_map is not None and by_map.threaded else None
         return parallel_map(on_block, self._blocks(rows.shape[0]), threads)
 
-    def _blocks(self, n_rows):
+    def _blocks(self, n_rows: int) -> list[slice]:
         """Slices of rows that are looked at together."""
         size = int(np.clip(BLOCK_BYTES / 8 // len(self.anchors), 64, 1024))
         return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
-    def place_some(self, rows, index, columns):
+    def place_some(self, rows: Any, index: Rows, columns: Any) -> tuple[Numbers, Numbers]:
         """`place` of the rows `index` among others, of which no more than a block at a time is copied.
 
         `columns` are the fitted ones, for matrix data.
@@ -232,17 +233,17 @@ class FittedMap(Brief):
         return Y, nearest
 
     @cached_property
-    def known(self):
+    def known(self) -> KnownObjects | KnownRows:
         """The fitted rows, to be found again by their exact values."""
         return KnownObjects(self.rows) if isinstance(self.rows, ObjectRows) else KnownRows(self.rows)
 
     @cached_property
-    def data_anchors(self):
+    def data_anchors(self) -> Any:
         """New rows measured by the data's own metric."""
         return self.data.to_anchors(self.anchors)
 
     @cached_property
-    def map_anchors(self):
+    def map_anchors(self) -> Any:
         """New rows measured by the metric that places them; None where that is the data's own.
 
         A large map may have one that costs less.
@@ -252,7 +253,7 @@ class FittedMap(Brief):
         return (self.metric.placing() if self.is_large else self.metric).to_anchors(self.anchors)
 
     @cached_property
-    def cells(self):
+    def cells(self) -> Cells | None:
         """What finds the nearest fitted rows on a large map, where distances to single rows are cheap; else None."""
         by = self.data_anchors if self.map_anchors is None else self.map_anchors
         if not self.is_large or not by.searchable or sp.issparse(self.rows):
@@ -274,20 +275,21 @@ class FittedMap(Brief):
         metric = None
         if isinstance(self.metric, FisherMetric) and isinstance(self.target, ClassTarget) and not self.is_large:
             metric = changed(self.metric, posterior="parzen", supervision=1.0).fit(rows, self.target)
-        return InverseMap(metric).fit(like_rows(self.positions, rows), rows)
+        surface: InverseMap = InverseMap(metric).fit(like_rows(self.positions, rows), rows)
+        return surface
 
     @property
-    def is_large(self):
+    def is_large(self) -> bool:
         """Whether the map was made of searched neighbours."""
         return len(self.positions) > DENSE_ROWS
 
     @property
-    def typical_distance(self):
+    def typical_distance(self) -> float:
         """Median distance of a fitted row to its nearest neighbour."""
         return typical_distance(self.nearest)
 
     @property
-    def far_threshold(self):
+    def far_threshold(self) -> float:
         """99 % of the fitted rows are nearer than this to another one, in units of the typical distance."""
         return far_threshold(self.nearest)
 
@@ -297,13 +299,13 @@ def like_rows(Y: np.ndarray, rows: Any) -> np.ndarray:
     return Y.astype(np.float32) if getattr(rows, "dtype", None) == np.float32 else Y
 
 
-def rows_with_holes(rows):
+def rows_with_holes(rows: Any) -> NDArray[np.bool_] | None:
     """Which of some vectors miss values; None if none does."""
     present = present_in(rows)
     return None if present is None else ~present.all(axis=1)
 
 
-def nearest_anchors(data, anchors):
+def nearest_anchors(data: DataMetric, anchors: Rows) -> Numbers:
     """Distance of each anchor to its nearest other one."""
     nearest = np.empty(len(anchors))
     for block in row_blocks(len(anchors), 24.0 * len(anchors)):

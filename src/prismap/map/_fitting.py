@@ -101,7 +101,8 @@ def fit_map(
 ) -> FittedMap:  # fmt: skip
     """The fitted map of the samples ``given.fitted``: the metric, the embedding, the mapping, one after the other."""
     progress = Progress("trial", 0) if progress is None else progress
-    n_rows, settings = len(given.fitted), {"perplexity": recipe.perplexity, "seed": recipe.seed}
+    n_rows = len(given.fitted)
+    settings: dict[str, Any] = {"perplexity": recipe.perplexity, "seed": recipe.seed}
     require_memory(
         fit_bytes(n_rows, recipe.perplexity), f"A map of {n_rows} fitted rows",
         "Set a smaller fit_rows: the other rows are placed on the map.",
@@ -180,7 +181,8 @@ def fit_metric_of(recipe: Recipe, data: DataMetric, rows: Any, target: Target, f
 def judged_target(metric: Any, target: Target) -> Target:
     """The target by which neighbours are judged while a map is made: columns of numbers in place of several targets."""
     if isinstance(metric, FisherMetric):
-        return metric.judged_target(target)
+        judged: Target = metric.judged_target(target)
+        return judged
     return target.indicators() if isinstance(target, SeveralTarget) else target
 
 

@@ -45,7 +45,7 @@ Rows = NDArray[np.intp]
 class MadeMap(Made):
     """A fitted map of some of the judged rows, which knows new ones by their entries against all judged rows."""
 
-    def __init__(self, fitted: FittedMap, rows: Rows | None = None):
+    def __init__(self, fitted: FittedMap, rows: Rows | None = None) -> None:
         self.fitted, self.rows = fitted, rows
         self.positions = fitted.positions
         self.is_a_run = fitted.story.get("stop_reason") != "known"
@@ -117,7 +117,7 @@ class MapMaker(Maker):
 
     falls_back = True
 
-    def __init__(self, fitted: FittedMap):
+    def __init__(self, fitted: FittedMap) -> None:
         self.fitted, self.map = fitted, MadeMap(fitted)
         self.name, self.seed, self.n_rows = "prismap", fitted.seed, len(fitted.positions)
         vectors = not fitted.data.is_matrix and not sp.issparse(fitted.rows) and fitted.data.is_complete
@@ -219,7 +219,7 @@ class MapMaker(Maker):
 
 def short_method(recipe: Recipe, method: Any, max_iter: int | None) -> Any:
     """The embedding of a map for comparison: t-SNE in so many iterations, or a short one; others as they are."""
-    settings = {"perplexity": recipe.perplexity, "seed": recipe.seed}
+    settings: dict[str, Any] = {"perplexity": recipe.perplexity, "seed": recipe.seed}
     if isinstance(method, str) and method == "tsne" and max_iter is None:
         return ShortTSNE(perplexity=recipe.perplexity, random_state=recipe.seed)
     return make_embedding(method, **settings, **({} if max_iter is None else {"max_iter": max_iter}))
@@ -335,7 +335,7 @@ def trust_in_given(fitted: FittedMap, judgement: Judgement) -> Trust:
     parts = {name: spread_out(part, given.fitted, n_rows) for name, part in own.parts.items()}
     others = given.others
     if len(others):
-        Y, far = (part[others] for part in fitted.placed)
+        Y, far = fitted.placed[0][others], fitted.placed[1][others]
         evidence = evidence_for(made, rule, fitted.target, Y, fitted.entries(given.rows[others]))
         value[others] = np.where(far, np.nan, rule.chances(*evidence))
         for name, part in zip(rule.evidence, evidence, strict=True):

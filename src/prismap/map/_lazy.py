@@ -14,11 +14,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
+from prismap._util.arrays import Rows
 from prismap._util.blocks import keep_freed_memory
 from prismap._util.optional import import_extra
 from prismap._util.validation import check_target_length, missing_mask
 from prismap.exceptions import InputError
+from prismap.map._recipe import Recipe
 from prismap.metrics._geometry import data_metric
 from prismap.target import decide_target, shares
 
@@ -27,12 +30,12 @@ SPARE, OF_EACH = 4, 32
 FAN_IN = 8
 
 
-def is_lazy(X):
+def is_lazy(X: Any) -> bool:
     """Whether X is a Dask array, data frame or bag."""
     return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
 
 
-def is_stream(X):
+def is_stream(X: Any) -> bool:
     """Whether X is an iterator, of batches of rows."""
     return isinstance(X, Iterator)
 
@@ -40,7 +43,7 @@ def is_stream(X):
 # Placing
 
 
-def placed_later(model, X):
+def placed_later(model: Any, X: Any) -> Any:
     """Positions of an iterator's batches one by one, or of Dask rows as a Dask array."""
     if is_stream(X):
         return (model.transform(batch) for batch in X)
@@ -64,25 +67,25 @@ def placed_later(model, X):
     )  # fmt: skip
 
 
-def place_block(rows, model):
+def place_block(rows: Any, model: Any) -> NDArray[Any]:
     """Positions of a block of rows, which may be empty."""
     keep_freed_memory()
     return model.transform(rows) if rows.shape[0] else np.empty((0, model.embedding_.shape[1]))
 
 
-def place_objects(objects, model):
+def place_objects(objects: Any, model: Any) -> NDArray[Any]:
     """Positions of a partition of a Dask bag, which may be empty."""
     objects = list(objects)
     return model.transform(objects) if objects else np.empty((0, model.embedding_.shape[1]))
 
 
-def place_frame(rows, model, names):
+def place_frame(rows: Any, model: Any, names: Any) -> Any:
     """Positions of a partition, with its index."""
     pandas = import_extra("pandas", extra="distributed", feature="Placing Dask data frames")
     return pandas.DataFrame(place_block(rows, model), columns=names, index=rows.index)
 
 
-def one_block_wide(X):
+def one_block_wide(X: Any) -> Any:
     """A Dask array whose blocks hold whole rows."""
     if getattr(X, "ndim", None) != 2:
         raise InputError(f"X must be a Dask array of two dimensions or a Dask data frame; got {X!r}.")
@@ -108,7 +111,7 @@ class Candidates:
     lengths: dict[int, int]
     """Rows of each block."""
 
-    def take(self, index):
+    def take(self, index: Rows) -> Candidates:
         """Some of the rows."""
         y = None if self.y is None else self.y[index]
         return replace(
@@ -117,7 +120,7 @@ class Candidates:
         )  # fmt: skip
 
 
-def drawn(X, y, recipe):
+def drawn(X: Any, y: Any, recipe: Recipe) -> tuple[Any, Any, Rows | None]:
     """(X, y, None) as they are; of Dask rows a sample of `fit_rows` with the same shares of classes, and its indices.
 
     X and y must be divided alike; one pass over them.
@@ -152,7 +155,7 @@ def drawn(X, y, recipe):
     return sample.rows, sample.y, starts[sample.places[:, 0]] + sample.places[:, 1]
 
 
-def delayed_blocks(X, y, dask):
+def delayed_blocks(X: Any, y: Any, dask: Any) -> tuple[list[Any], list[Any]]:
     """Blocks of rows, and the targets that belong to them (None without a target)."""
     if not hasattr(X, "columns"):
         X = one_block_wide(X)
@@ -174,7 +177,7 @@ def delayed_blocks(X, y, dask):
     return blocks, targets
 
 
-def candidates(rows, y, number, seed, most, by_class):
+def candidates(rows: Any, y: Any, number: int, seed: int, most: int, by_class: bool) -> Candidates:
     """The rows of a block that may come into a sample of `most`."""
     n_rows = rows.shape[0]
     y = None if y is None else check_target_length(y, n_rows)
@@ -185,7 +188,7 @@ def candidates(rows, y, number, seed, most, by_class):
     return trimmed(Candidates(rows, y, keys, groups, places, seen, {number: n_rows}), most)
 
 
-def merged(parts, most):
+def merged(parts: list[Candidates], most: int) -> Candidates:
     """The candidates of several blocks together."""
     y = None if parts[0].y is None else np.concatenate([part.y for part in parts])
     keys, groups, places = (
@@ -196,7 +199,7 @@ def merged(parts, most):
     return trimmed(Candidates(join_rows([part.rows for part in parts]), y, keys, groups, places, seen, lengths), most)
 
 
-def trimmed(pool, most):
+def trimmed(pool: Candidates, most: int) -> Candidates:
     """Those with the smallest keys: a few times as many as are wanted, and some of every class."""
     rank = np.empty(len(pool.keys), dtype=np.intp)
     order = np.argsort(pool.keys)
@@ -208,7 +211,7 @@ def trimmed(pool, most):
     return pool.take(np.flatnonzero(kept))
 
 
-def choose(pool, most):
+def choose(pool: Candidates, most: int) -> Rows:
     """Indices of the sample among the candidates, in the order of the rows: every class has its share."""
     order = np.lexsort(pool.places.T[::-1])
     if sum(pool.seen.values()) <= most:
@@ -222,7 +225,7 @@ def choose(pool, most):
     return order[chosen[order]]
 
 
-def group_names(y):
+def group_names(y: Any) -> NDArray[np.str_]:
     """The class of each row as text; empty where there is none."""
     missing = missing_mask(y)
     names = np.full(len(y), "", dtype=object)
@@ -230,12 +233,12 @@ def group_names(y):
     return names.astype(str)
 
 
-def take_rows(rows, index):
+def take_rows(rows: Any, index: Rows) -> Any:
     """Some rows of an array, a sparse matrix or a data frame."""
     return rows.iloc[index] if hasattr(rows, "iloc") else rows[index]
 
 
-def join_rows(parts):
+def join_rows(parts: list[Any]) -> Any:
     """Parts of one kind, one below the other."""
     if hasattr(parts[0], "iloc"):
         pandas = import_extra("pandas", extra="distributed", feature="Fitting Dask data frames")

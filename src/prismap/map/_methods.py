@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,6 +13,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from prismap import embeddings
+from prismap._util.arrays import Numbers, Rows
 from prismap._util.checkpoint import Checkpoint, fingerprint
 from prismap._util.missing import mean_filled
 from prismap.exceptions import InputError
@@ -20,8 +22,9 @@ from prismap.mappings import DirectPlacement, KernelMap, MapCost, ParametricMap,
 from prismap.mappings._base import Mapping
 from prismap.mappings._costs import MAP_COSTS, PLACEMENT_COSTS
 from prismap.metrics._base import PrecomputedMetric
+from prismap.metrics._geometry import DataMetric
 from prismap.neighbors import Neighbors, kneighbors
-from prismap.target import ClassTarget, RealTarget, SeveralTarget
+from prismap.target import ClassTarget, RealTarget, SeveralTarget, Target
 
 #: Methods by the name `PrisMap` and the command line take.
 METHODS = {
@@ -48,7 +51,9 @@ N_LANDMARKS, SMOOTHNESS_ROWS = 4000, 500
 # --- embeddings -------------------------------------------------------------------------------------------------------
 
 
-def make_embedding(method, *, perplexity, seed, max_iter=N_ITER, callback=None, checkpoint=None):
+def make_embedding(
+    method: Any, *, perplexity: float, seed: int, max_iter: int = N_ITER, callback: Any = None, checkpoint: Any = None
+) -> Any:
     """An embedding by name, with those of the settings it knows; or a clone of the user's own.
 
     That gets the seed if it has none: the map's seed decides all of the map.
@@ -68,7 +73,7 @@ def make_embedding(method, *, perplexity, seed, max_iter=N_ITER, callback=None, 
     return with_checkpoint(make(**{name: value for name, value in wanted.items() if name in known}), checkpoint)
 
 
-def with_checkpoint(embedding, folder):
+def with_checkpoint(embedding: Any, folder: Any) -> Any:
     """The embedding, which keeps its state in this folder and no other: several maps may be made of one object."""
     if "descent" in embedding.get_params(deep=False):
         descent = embeddings.GradientDescent() if embedding.descent is None else embedding.descent
@@ -78,19 +83,19 @@ def with_checkpoint(embedding, folder):
     return embedding
 
 
-def usual_iterations(embedding):
+def usual_iterations(embedding: Any) -> int:
     """Iterations of an embedding if nothing ends it earlier: t-SNE's exaggerated half comes on top of its own."""
-    max_iter = embedding.get_params(deep=False).get("max_iter", 1)
+    max_iter: int = embedding.get_params(deep=False).get("max_iter", 1)
     return max_iter + max_iter // 2 if isinstance(embedding, embeddings.TSNE) else max_iter
 
 
-def needs_target(method):
+def needs_target(method: Any) -> bool:
     """Whether an embedding, by name or as an object, cannot be fitted without a target."""
     own = getattr(embeddings, METHODS[method])() if isinstance(method, str) else method
     return bool(get_tags(own).target_tags.required)
 
 
-def method_target(embedding, target):
+def method_target(embedding: Any, target: Target) -> Any:
     """What an embedding is fitted with beside the distances: nothing, or the classes where it is supervised itself."""
     if not needs_target(embedding):
         return None
@@ -104,7 +109,9 @@ def method_target(embedding, target):
     return target.values if target.exists else None
 
 
-def embed(embedding, rows, data, metric, D, *, target=None, by_distances=False):
+def embed(
+    embedding: Any, rows: Any, data: DataMetric, metric: Any, D: Any, *, target: Any = None, by_distances: bool = False
+) -> Any:
     """The embedding, fitted to all distances D; to the vectors themselves where the metric is theirs.
 
     `by_distances` asks for D all the same: an embedding that places new rows itself must know them by distances.
@@ -117,7 +124,7 @@ def embed(embedding, rows, data, metric, D, *, target=None, by_distances=False):
     return embedding
 
 
-def embed_many(embedding, rows, data, metric, *, perplexity, seed):
+def embed_many(embedding: Any, rows: Any, data: DataMetric, metric: Any, *, perplexity: float, seed: int) -> Any:
     """t-SNE of more rows than all distances have room for, from approximate neighbours."""
     if not embeds_many(embedding):
         raise InputError(
@@ -141,12 +148,12 @@ def embed_many(embedding, rows, data, metric, *, perplexity, seed):
     return embedding
 
 
-def embeds_many(method):
+def embeds_many(method: Any) -> bool:
     """Whether an embedding, by name or as an object, needs neighbours only, so that it takes any number of rows."""
     return method == "tsne" if isinstance(method, str) else isinstance(method, embeddings.TSNE)
 
 
-def kept_neighbors(kept, search):
+def kept_neighbors(kept: Any, search: Callable[[], Neighbors]) -> Neighbors:
     """The neighbours by `search`, or those that an earlier fit has left in the `Checkpoint`."""
     state = None if kept is None else kept.load()
     if state is None:
@@ -161,7 +168,7 @@ def kept_neighbors(kept, search):
     )  # fmt: skip
 
 
-def story_of(embedding):
+def story_of(embedding: Any) -> dict[str, Any]:
     """How an embedding ended."""
     return {name: getattr(embedding, name + "_", None) for name in ("objective", "n_iter", "stop_reason", "neighbors")}
 
@@ -172,21 +179,23 @@ def story_of(embedding):
 class OwnPlacement(Mapping):
     """New rows placed by the embedding's own ``transform``."""
 
-    def __init__(self, embedding, metric="precomputed"):
+    def __init__(self, embedding: Any, metric: Any = "precomputed") -> None:
         self.embedding = embedding
         self.metric = metric
 
-    def fit(self, X, Y):
+    def fit(self, X: Any, Y: Any) -> Self:
         """Nothing is left to learn."""
         self.keep(X, Y)
         return self
 
-    def place(self, D):
+    def place(self, D: Any) -> Numbers:
         """Positions of rows from their distances D to all fitted rows."""
         return np.asarray(self.embedding.transform(D.astype(np.float64)), dtype=np.float64)
 
 
-def make_mapping(mapping, embedding, *, method, perplexity, seed, large=False):
+def make_mapping(
+    mapping: Any, embedding: Any, *, method: Any, perplexity: float, seed: int, large: bool = False
+) -> Any:
     """The mapping by name or as an object, unfitted; "own" is the embedding's, "cost" and "direct" know its cost."""
     if isinstance(mapping, str) and mapping == "own":
         if not hasattr(embedding, "transform"):
@@ -211,19 +220,19 @@ def make_mapping(mapping, embedding, *, method, perplexity, seed, large=False):
     return made
 
 
-def carries_many(mapping):
+def carries_many(mapping: Any) -> bool:
     """Whether a mapping, by name or as an object, can do with landmarks, so that a map may have any number of rows."""
     if isinstance(mapping, str):
         return mapping == "auto" or (mapping in MAPPINGS and carries_many(MAPPINGS[mapping]))
     return isinstance(mapping, VoteMap) or (isinstance(mapping, KernelMap) and mapping.kernel == "rbf")
 
 
-def most_fitted(method, mapping, data):
+def most_fitted(method: Any, mapping: Any, data: DataMetric) -> float:
     """Rows that can be fitted with an embedding and a mapping, by name or as objects, at most."""
     return min(data.most_rows, math.inf if embeds_many(method) and carries_many(mapping) else DENSE_ROWS)
 
 
-def cost_settings(mapping, method):
+def cost_settings(mapping: Any, method: Any) -> dict[str, Any]:
     """The cost of a method, by name or as an object, and those of its parameters that the cost depends on."""
     made = getattr(embeddings, METHODS[method])() if isinstance(method, str) else method
     name, own = type(made).__name__, made.get_params(deep=False)
@@ -244,7 +253,7 @@ def cost_settings(mapping, method):
     return {"name": cost, **{key: own[key] for key in shared if key in own}}
 
 
-def fit_mapping(mapping, D, Y, seed):
+def fit_mapping(mapping: Any, D: Numbers, Y: Numbers, seed: int) -> Any:
     """The mapping, fitted to distances D between rows at positions Y.
 
     The smoothness of Gaussian kernels, their width and ridge, is relative to the rows' own spacing: a sample shows it
@@ -257,28 +266,28 @@ def fit_mapping(mapping, D, Y, seed):
     return mapping.fit(D, Y)
 
 
-def smoothness_rows(n_rows, seed):
+def smoothness_rows(n_rows: int, seed: int) -> Rows:
     """The sample that shows how smooth kernels should be."""
     return np.sort(np.random.default_rng(seed).permutation(n_rows)[:SMOOTHNESS_ROWS])
 
 
-def smoothness(D, Y, ridge, seed):
+def smoothness(D: Numbers, Y: Numbers, ridge: Any, seed: int) -> dict[str, Any]:
     """Width and ridge of Gaussian kernels for distances D and positions Y, by cross-validation."""
     trial = KernelMap(ridge=ridge, random_state=seed).set_params(metric=PrecomputedMetric.of(D)).fit(D, Y)
     return {"bandwidth": trial.factor_, "ridge": trial.ridge_}
 
 
-def large_mapping(rows, metric, anchors):
+def large_mapping(rows: Any, metric: Any, anchors: Rows) -> str:
     """The mapping of a large map by name: kernels, unless the nearest fitted rows decide alone (`map.cells`)."""
     return "vote" if not sp.issparse(rows) and metric.placing().to_anchors(anchors).searchable else "fisher"
 
 
-def large_anchors(n_rows, seed, most):
+def large_anchors(n_rows: int, seed: int, most: int) -> Rows:
     """The rows that carry the mapping of a large map."""
     return np.sort(np.random.default_rng(seed).choice(n_rows, min(most, N_LANDMARKS), replace=False))
 
 
-def fit_bytes(n_rows, perplexity):
+def fit_bytes(n_rows: int, perplexity: float) -> float:
     """Memory of a fit at its peak: all distances and the kernels on them, of a large map the landmarks' and neighbours.
 
     (Measured: 33 to 50 bytes per pair, the most with the Parzen posterior.)

@@ -83,4 +83,5 @@ def objects_spec(params: dict[str, Any]) -> dict[str, Any] | None:
         return None
     if "objects" not in data:
         data = data["params"].get("how", {})
-    return data.get("objects")
+    spec: dict[str, Any] | None = data.get("objects")
+    return spec

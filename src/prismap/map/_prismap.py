@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from prismap._util.arrays import Numbers
 from prismap._util.missing import require_complete
 from prismap._util.params import Interval, StrOptions
 from prismap._util.progress import Progress
@@ -20,7 +23,7 @@ from prismap._util.random import as_seed
 from prismap.exceptions import InputError
 from prismap.judging._judge import Judgement, judge_subject
 from prismap.map._columns import warn_of_columns, warn_of_names
-from prismap.map._drift import drift_of
+from prismap.map._drift import Drift, drift_of
 from prismap.map._fitted import Given, like_rows
 from prismap.map._fitting import fit_sample
 from prismap.map._judged import subject_of, trust_at, trust_in_given
@@ -36,6 +39,7 @@ from prismap.map._time_budget import time_asked
 from prismap.mappings._base import Mapping
 from prismap.metrics import Metric
 from prismap.metrics._geometry import DATA, DESCRIBED, DataMetric, data_metric
+from prismap.quality import MapReport, Trust
 from prismap.tables import NAMES, Roles
 from prismap.target import Target, encode_like, make_target
 
@@ -187,11 +191,12 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     }
 
     judgement_: Judgement | None = None
-    _trust: Any = None
+    _trust: Trust | None = None
 
     def __init__(
-        self, method="tsne", *, metric="fisher", mapping="auto", supervision="auto", target="auto", data="vectors",
-        fit_rows=5000, perplexity=30, random_state=None,
+        self, method: Any = "tsne", *, metric: Any = "fisher", mapping: Any = "auto", supervision: Any = "auto",
+        target: Any = "auto", data: Any = "vectors", fit_rows: Any = 5000, perplexity: float = 30,
+        random_state: Any = None,
     ) -> None:  # fmt: skip
         self.method = method
         self.metric = metric
@@ -203,7 +208,9 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.perplexity = perplexity
         self.random_state = random_state
 
-    def fit(self, X, y=None, *, callback=None, verbose=None, checkpoint=None):
+    def fit(
+        self, X: Any, y: Any = None, *, callback: Any = None, verbose: int | None = None, checkpoint: Any = None
+    ) -> Self:
         """Fit the map to samples X with target y.
 
         Parameters
@@ -269,9 +276,10 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_table(
-        cls, table, target=None, *, id=None, show=(), use=(), drop=(), standardize=True, impute=None,
-        target_kind="auto", callback=None, verbose=None, **options,
-    ):  # fmt: skip
+        cls, table: Any, target: Any = None, *, id: str | None = None, show: Any = (), use: Any = (), drop: Any = (),
+        standardize: bool = True, impute: str | None = None, target_kind: Any = "auto", callback: Any = None,
+        verbose: int | None = None, **options: Any,
+    ) -> Any:  # fmt: skip
         """Fit a map to a table of numbers, booleans, categories, text and dates, as ``prismap map`` does.
 
         The map keeps how the columns became features: `transform`, `place` and all others take tables like this one
@@ -301,9 +309,10 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_anndata(
-        cls, adata, target=None, *, use_rep=None, layer=None, standardize=False, target_kind="auto", callback=None,
-        verbose=None, **options,
-    ):  # fmt: skip
+        cls, adata: Any, target: str | None = None, *, use_rep: str | None = None, layer: str | None = None,
+        standardize: bool = False, target_kind: str = "auto", callback: Any = None, verbose: int | None = None,
+        **options: Any,
+    ) -> Any:  # fmt: skip
         """Fit a map to the cells of an AnnData object. `transform` takes AnnData objects from then on.
 
         Parameters
@@ -336,7 +345,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             verbose=verbose,
         )  # fmt: skip
 
-    def to_anndata(self, adata, *, key="X_prismap"):
+    def to_anndata(self, adata: Any, *, key: str = "X_prismap") -> None:
         """Write the positions of cells into ``adata.obsm[key]``, and what is known of them beside it.
 
         ``adata.obs["prismap_far"]`` marks the cells far from all fitted ones, and ``adata.uns["prismap"]`` holds the
@@ -366,23 +375,23 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     target_name_ = of_map("given.target_name", "The name of y.")
 
     @property
-    def embedding_(self):
+    def embedding_(self) -> NDArray[Any]:
         """Positions of the fitted samples."""
         return like_rows(self.map_.positions, self.map_.rows)
 
     @property
-    def _n_features_out(self):
+    def _n_features_out(self) -> int:
         """Columns of positions, for scikit-learn's names of them."""
-        return self.map_.positions.shape[1]
+        return int(self.map_.positions.shape[1])
 
     @property
-    def y_(self):
+    def y_(self) -> Any:
         """The target of the samples given to `fit`: codes, numbers or None."""
         target = self.map_.given.target
         return target.values if target.exists else None
 
     @property
-    def classes_(self):
+    def classes_(self) -> Any:
         """The classes."""
         classes = self.map_.given.target.classes
         if classes is None:
@@ -390,22 +399,22 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return classes
 
     @property
-    def target_names_(self):
+    def target_names_(self) -> Any:
         """The names of several columns."""
         return self.map_.given.target.names
 
-    def fit_transform(self, X, y=None):
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit the map and return the positions of all samples: embedded if they were fitted, projected otherwise."""
         self.fit(X, y)
         return self.transform(X) if is_lazy(X) else like_rows(self.positions(), self.map_.rows)
 
-    def positions(self, *, as_frame=False):
+    def positions(self, *, as_frame: bool = False) -> Any:
         """Positions of all samples given to `fit`, in their order; as a pandas frame with the table's index or ids."""
         check_is_fitted(self, "map_")
         Y = self.map_.placed[0].copy()
         return positions_frame(Y, self.get_feature_names_out(), self.index_) if as_frame else Y
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Any:
         """Project rows X, each independently of the others, in linear time.
 
         A row gets the same position alone and in any company, and a row that equals a fitted one gets exactly its
@@ -421,7 +430,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return placed_later(self, X)
         return like_rows(self._place(X)[0], self.map_.rows)
 
-    def score(self, X, y=None):
+    def score(self, X: Any, y: Any = None) -> float:
         """How well the ten nearest fitted samples in the map predict the target of held-out samples.
 
         The share of correct classes, or ``R^2`` for a real-valued target. Model selection of scikit-learn uses it:
@@ -430,7 +439,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "map_")
         return held_out_score(self.map_, self.transform(X), target_in(self.encoding_, X) if y is None else y)
 
-    def place(self, X, *, return_distance=False):
+    def place(self, X: Any, *, return_distance: bool = False) -> Any:
         """Positions of samples X, and which of them are far from all fitted samples, in one pass.
 
         `return_distance`: the distances to the data (see `distance_to_data`), too.
@@ -439,15 +448,15 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         far = distance > self.map_.far_threshold
         return (Y, far, distance) if return_distance else (Y, far)
 
-    def distance_to_data(self, X):
+    def distance_to_data(self, X: Any) -> Numbers:
         """Distance of each row to the nearest fitted one, in units of the typical distance between fitted rows."""
         return self._place(X)[1]
 
-    def is_far(self, X):
+    def is_far(self, X: Any) -> NDArray[np.bool_]:
         """Which samples are farther from the nearest fitted one than 99 % of the fitted samples are from theirs."""
         return self._place(X)[1] > self.map_.far_threshold
 
-    def drift(self, X):
+    def drift(self, X: Any) -> Drift:
         """Compare samples X with the fitted ones: a `Drift`, whose text says whether to refit.
 
         X may be an iterator of batches, of which one is held at a time.
@@ -456,7 +465,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         batches = X if is_stream(X) else (X,)
         return drift_of(self.map_, (self.map_.entries(self._read(batch)) for batch in batches))
 
-    def partial_refit(self, X, y=None, *, most=500):
+    def partial_refit(self, X: Any, y: Any = None, *, most: int = 500) -> Self:
         """Add at most `most` of the rows X that lie where the map has none; all that is on the map stays in place.
 
         `embedding_` gets their positions at its end, and `added_rows_` tells which they are. The metric is not learnt
@@ -474,15 +483,15 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self.judgement_ = self._trust = None
         return self
 
-    def _place(self, X):
+    def _place(self, X: Any) -> tuple[Numbers, Numbers]:
         rows = self._read(X)
         return self.map_.place(self.map_.entries(rows))
 
-    def _read(self, X):
+    def _read(self, X: Any) -> Any:
         check_is_fitted(self, "map_")
         return self.map_.data.read(self, encoded(self.encoding_, X), reset=False)
 
-    def inverse_transform(self, Y):
+    def inverse_transform(self, Y: Any) -> NDArray[Any]:
         """Rows for positions Y: a smooth 2-D surface through the fitted rows. Vectors only.
 
         SOM and GTM have a surface of their own, which a saved map does not keep; all others, and loaded maps, get an
@@ -495,7 +504,15 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         require_complete(fitted.data, "inverse_transform")
         return fitted.inverse(Y)
 
-    def report(self, *, n_permutations=None, budget=None, callback=None, repairs=False, verbose=None):
+    def report(
+        self,
+        *,
+        n_permutations: int | None = None,
+        budget: str | float | None = None,
+        callback: Any = None,
+        repairs: bool = False,
+        verbose: int | None = None,
+    ) -> MapReport:
         """The `MapReport`: errors on held-out samples, baselines, and the verdict in words.
 
         The first call makes the map again a few times (without a target, with permuted ones, without the judged rows);
@@ -532,14 +549,14 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return judged.report
 
     @property
-    def trust_(self):
+    def trust_(self) -> Trust:
         """How far each row given to `fit` can be trusted, a `prismap.quality.Trust`; after `report`."""
         check_is_fitted(self, "map_")
         if self._trust is None:
             self._trust = trust_in_given(self.map_, self._judged_trust())
         return self._trust
 
-    def trust(self, X, *, positions=None):
+    def trust(self, X: Any, *, positions: Any = None) -> Numbers:
         """The chance that the neighbours of samples X on the map tell the truth about them, (n,); after `report`.
 
         NaN for samples that are far from all fitted ones. `positions`: what `place` returned for X, if it was called.
@@ -563,14 +580,14 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             )
         return judged
 
-    def plot(self, ax=None, **options):
+    def plot(self, ax: Any = None, **options: Any) -> Any:
         """Draw the map with matplotlib and return the axes; options go to `MapDisplay.plot`."""
         from prismap.inspection._map import MapDisplay
 
         check_is_fitted(self, "map_")
         return MapDisplay.from_map(self).plot(ax=ax, **options).ax_
 
-    def to_html(self, path, *, model=None, **options):
+    def to_html(self, path: Any, *, model: Any = None, **options: Any) -> Any:
         """Write the self-contained page: the map, the baselines and the verdict. Judges the map first if needed.
 
         `model`: a trained classifier or regressor, whose decisions are shown behind the points. Options go to
@@ -580,7 +597,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         return write_page(self, path, model=model, **options)
 
-    def explore(self, **options):
+    def explore(self, **options: Any) -> Any:
         """The page as a notebook widget with a two-way `selection`; the static page where anywidget is missing.
 
         The map is shown at once and judged in a thread (``judge=False`` leaves that out); its verdict appears when that
@@ -590,14 +607,14 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         return show_page(self, **options)
 
-    def save(self, path, *, extra_header=None):
+    def save(self, path: str | Path, *, extra_header: dict[str, Any] | None = None) -> None:
         """Write the map to one file without pickle. A map that `load` reads gives the same positions."""
         check_is_fitted(self, "map_")
         report = None if self.judgement_ is None else self.judgement_.report
         save_map(self.map_, path, report, extra_header or {})
 
     @classmethod
-    def load(cls, path, *, compare=None):
+    def load(cls, path: str | Path, *, compare: Any = None) -> Self:
         """Read a map that `save` wrote.
 
         `compare`: the function that compares objects, if the map was made with one of your own.
@@ -611,7 +628,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         model.judgement_ = None if stored.report is None else Judgement(stored.report)
         return model
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         data = data_metric(self.data)
         tags.input_tags.sparse = not data.is_matrix

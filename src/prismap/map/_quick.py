@@ -7,9 +7,12 @@ shown: only their neighbours are counted.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from prismap._util.affinities import calibrate, lower_perplexity
+from prismap._util.arrays import Numbers
 from prismap._util.scales import typical_spacing
 from prismap._util.threads import on_one_thread
 from prismap.embeddings import TSNE
@@ -25,7 +28,7 @@ SPACING_NEIGHBORS = 10
 MOST_ROWS, SHORT_ITER = 600, 40
 
 
-def stacked_affinities(D2, perplexity):
+def stacked_affinities(D2: Numbers, perplexity: float) -> Any:
     """Joint affinities of each map's rows (m, n, n), which sum to one, from their squared distances."""
     m, n, _ = D2.shape
     D2 = D2.copy()
@@ -34,7 +37,7 @@ def stacked_affinities(D2, perplexity):
     return (P + P.transpose(0, 2, 1)) / (2 * n)
 
 
-def walked_start(P, rng):
+def walked_start(P: Any, rng: np.random.Generator) -> Any:
     """Where a few steps of the random walk on the affinities carry positions of chance, all maps the same: (m, n, 2).
 
     Each step S = D^-1/2 P D^-1/2 (D the row sums), without its constant eigenvector, is a step of the power method for
@@ -55,7 +58,7 @@ def walked_start(P, rng):
 
 
 @on_one_thread
-def quick_maps(D2, perplexity, rng):
+def quick_maps(D2: Numbers, perplexity: float, rng: np.random.Generator) -> Any:
     """Positions (m, n, 2) of a short t-SNE of each of the squared distances D2 (m, n, n), with a spacing of one.
 
     Gradient descent with momentum and a gain per coordinate (Jacobs 1988; van der Maaten and Hinton 2008, sec. 3.4):
@@ -79,7 +82,7 @@ def quick_maps(D2, perplexity, rng):
     return Y / np.array([typical_spacing(one, SPACING_NEIGHBORS) for one in Y])[:, None, None]
 
 
-def descent_slope(Y, P, factor):
+def descent_slope(Y: Any, P: Any, factor: float) -> Any:
     """A quarter of the gradient of ``KL(P || Q)``, with affinities times `factor`."""
     ones = np.ones_like(Y[:, :, :1])
     squares = np.square(Y).sum(axis=2, keepdims=True) + Y.dtype.type(0.5)
@@ -112,13 +115,21 @@ class ShortTSNE(TSNE):
     random_state : int or None, default=None
     """
 
-    def __init__(self, *, perplexity=30, metric="euclidean", known=None, neighbors="auto", random_state=None):
+    def __init__(
+        self,
+        *,
+        perplexity: float = 30,
+        metric: Any = "euclidean",
+        known: Any = None,
+        neighbors: Any = "auto",
+        random_state: Any = None,
+    ) -> None:
         super().__init__(
             perplexity=perplexity, metric=metric, max_iter=SHORT_ITER, neighbors=neighbors, random_state=random_state
         )
         self.known = known
 
-    def _embed(self, metric, n_rows, rng):
+    def _embed(self, metric: Any, n_rows: int, rng: np.random.Generator) -> Any:
         if self.known is not None and isinstance(self.metric, str) and self.metric == "euclidean":
             return EmbeddingResult(np.asarray(self.known), float("nan"), 0, "known")
         if n_rows > MOST_ROWS:
@@ -138,12 +149,12 @@ class Known(Embedding):
     metric : name or metric object, default="euclidean"
     """
 
-    def __init__(self, positions, metric="euclidean"):
+    def __init__(self, positions: Numbers, metric: Any = "euclidean") -> None:
         self.positions = positions
         self.metric = metric
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         """They are those of a map that was made."""
 
-    def _embed(self, metric, n_rows, rng):
+    def _embed(self, metric: Any, n_rows: int, rng: np.random.Generator) -> EmbeddingResult:
         return EmbeddingResult(np.asarray(self.positions), float("nan"), 0, "known")

@@ -12,6 +12,7 @@ where their kernels vanish, rows go where they went before.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +20,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 from sklearn.base import clone
 
+from prismap._util.arrays import Numbers, Rows
 from prismap._util.scales import position_spacing
 from prismap._util.spectra import classical_scaling
 from prismap._util.validation import changed
@@ -38,7 +40,7 @@ MOST_PAIRED = 10_000
 GAP, GRID = 4.0, 60
 
 
-def new_landmarks(parts: FittedMap, rows, most):
+def new_landmarks(parts: FittedMap, rows: Any, most: int) -> Any:
     """Indices of the rows to add, farthest first; none if no row is far.
 
     Costs O(rows x landmarks) distances.
@@ -61,12 +63,12 @@ def new_landmarks(parts: FittedMap, rows, most):
     return np.array(chosen, dtype=np.intp)
 
 
-def new_distances(parts: FittedMap, A, B):
+def new_distances(parts: FittedMap, A: Any, B: Any) -> Numbers:
     """Distances between new rows in the data's own metric."""
-    return np.sqrt(np.maximum(parts.data.squared_between(A, B), 0)).astype(np.float64)
+    return np.asarray(np.sqrt(np.maximum(parts.data.squared_between(A, B), 0)), dtype=np.float64)
 
 
-def extended(fitted: FittedMap, rows, values) -> FittedMap:
+def extended(fitted: FittedMap, rows: Any, values: Any) -> FittedMap:
     """The map with `rows` added to its fitted ones, whose target has these `values`; old positions stay as they are."""
     new = new_positions(fitted, rows)
     first, given = len(fitted.positions), fitted.given
@@ -91,12 +93,12 @@ def extended(fitted: FittedMap, rows, values) -> FittedMap:
     )  # fmt: skip
 
 
-def joined(rows, more):
+def joined(rows: Any, more: Any) -> Any:
     """Rows, and more of them below."""
     return sp.vstack([rows, more], format="csr") if sp.issparse(rows) else np.vstack([rows, more])
 
 
-def new_positions(fitted: FittedMap, rows):
+def new_positions(fitted: FittedMap, rows: Any) -> Numbers:
     """Positions of the new rows: a medoid by the embedding's cost, its group around it."""
     D = new_distances(fitted, rows, rows)
     groups = groups_of(D, 2 * fitted.far_threshold * fitted.typical_distance)
@@ -121,7 +123,7 @@ def placement_on(fitted: FittedMap) -> DirectPlacement:
     return DirectPlacement(MapCost(**{"perplexity": fitted.recipe.perplexity, **settings}))
 
 
-def placed_by_anchors(parts: FittedMap, placement, rows):
+def placed_by_anchors(parts: FittedMap, placement: Any, rows: Any) -> Numbers:
     """Where the cost puts new rows on a large map: its anchors stand for all of its rows.
 
     The costs of large maps do not look at distances between fitted rows, so none are measured.
@@ -129,10 +131,11 @@ def placed_by_anchors(parts: FittedMap, placement, rows):
     n_anchors = len(parts.anchors)
     unknown = PrecomputedMetric.of(np.broadcast_to(0.0, (n_anchors, n_anchors)))
     placement.set_params(metric=unknown).fit(unknown.rows_, parts.positions[parts.anchors])
-    return placement.place(new_to_anchors(parts.metric, parts.data, parts.anchors, rows))
+    placed: Numbers = placement.place(new_to_anchors(parts.metric, parts.data, parts.anchors, rows))
+    return placed
 
 
-def new_to_anchors(metric, data, anchors, rows):
+def new_to_anchors(metric: Any, data: DataMetric, anchors: Rows, rows: Any) -> Numbers:
     """Distances of new rows to some of the fitted ones, as they are measured when rows are placed."""
     seen = data.to_anchors(anchors).see(rows)
     if metric is not data:
@@ -140,7 +143,7 @@ def new_to_anchors(metric, data, anchors, rows):
     return np.asarray(seen.distances, dtype=np.float64)
 
 
-def extended_metric(metric, data, rows, all_targets):
+def extended_metric(metric: Any, data: DataMetric, rows: Any, all_targets: Any) -> Any:
     """The same Fisher metric, by the same support and bandwidth, over more rows."""
     state = metric.state()
     state["folds"] = np.concatenate([state["folds"], np.full(rows.shape[0], -1)])
@@ -151,7 +154,7 @@ def extended_metric(metric, data, rows, all_targets):
     return changed(metric).restore_on(data, all_targets, state)
 
 
-def extended_mapping(mapping, D, new, positions):
+def extended_mapping(mapping: Any, D: Numbers, new: Any, positions: Numbers) -> Any:
     """The mapping with more rows, whose distances to all anchors are D: a kernel map sends them to `new`."""
     state = mapping.state()
     if isinstance(mapping, VoteMap):  # new rows vote like all others; elsewhere the votes are what they were
@@ -170,36 +173,36 @@ def extended_mapping(mapping, D, new, positions):
 # --- where new groups go ----------------------------------------------------------------------------------------------
 
 
-def groups_of(D, link):
+def groups_of(D: Numbers, link: float) -> list[Rows]:
     """Lists of rows connected by distances up to `link`, in the order of their first row."""
     labels = connected_components(sp.csr_array(link >= D), directed=False)[1]
     return [np.flatnonzero(labels == label) for label in dict.fromkeys(labels.tolist())]
 
 
-def medoid(D):
+def medoid(D: Numbers) -> int:
     """The row with the smallest sum of distances."""
     return int(D.sum(axis=1).argmin())
 
 
-def own_shape(D, n_components, spacing):
+def own_shape(D: Numbers, n_components: int, spacing: float) -> Numbers:
     """Positions about zero with distances like D, scaled so that neighbours are `spacing` apart (median)."""
-    Y = classical_scaling(np.square(D), n_components)[0]
+    Y: Numbers = classical_scaling(np.square(D), n_components)[0]
     now = float(np.median(position_spacing(Y))) if len(Y) > 1 else 0.0
     return Y * (spacing / now) if now > 0 else Y
 
 
-def free_place(anchor, radius, occupied):
+def free_place(anchor: Numbers, radius: float, occupied: Numbers) -> Numbers:
     """The point nearest to `anchor` that is `radius` away from all occupied ones: itself, or one of a fine grid."""
     tree = cKDTree(occupied)
     low, high = occupied.min(axis=0) - 2 * radius, occupied.max(axis=0) + 2 * radius
     n_sides = GRID if occupied.shape[1] == 2 else 15
     axes = [np.linspace(a, b, n_sides) for a, b in zip(low, high, strict=True)]
     places = np.vstack([anchor, np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, len(axes))])
-    free = places[tree.query(places)[0] >= radius]
-    return free[np.square(free - anchor).sum(axis=1).argmin()]
+    free: Numbers = places[tree.query(places)[0] >= radius]
+    return np.asarray(free[np.square(free - anchor).sum(axis=1).argmin()])
 
 
-def place_groups(anchors, groups, distances, occupied):
+def place_groups(anchors: Numbers, groups: list[Rows], distances: Numbers, occupied: Numbers) -> Numbers:
     """Positions of grouped rows: ``anchors[g]`` is where the medoid of ``groups[g]`` belongs."""
     spacing = float(np.median(position_spacing(occupied))) or 1.0
     Y = np.empty((len(distances), occupied.shape[1]))

@@ -36,7 +36,7 @@ class RepairFigures:
     error: Estimate
     permuted: Estimate
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.repair} {float(self.error):.3f} +- {self.error.spread:.3f} (permuted {float(self.permuted):.3f})"
 
 
@@ -83,7 +83,7 @@ def as_objects(fitted: FittedMap) -> tuple[Any, Any]:
 
 def look_up(S: np.ndarray, i: int, j: int) -> float:
     """A matrix as a comparison of the numbers of its rows."""
-    return S[i, j]
+    return float(S[i, j])
 
 
 def place_fold(recipe: Recipe, data: Any, rows: Any, target: Target, kept: np.ndarray, out: np.ndarray) -> Judged:

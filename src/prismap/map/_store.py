@@ -159,7 +159,7 @@ def _restore(header: dict[str, Any], arrays: dict[str, np.ndarray], params: dict
     named = recipe.mapping
     if isinstance(named, str) and (named == "auto" or (large and named == "vote")):
         named = "fisher" if has_kernels(arrays) else "vote"
-    settings = {"perplexity": recipe.perplexity, "seed": recipe.seed, "large": large}
+    settings: dict[str, Any] = {"perplexity": recipe.perplexity, "seed": recipe.seed, "large": large}
     mapping = make_mapping(named, None, method=recipe.method, **settings)
     placed_by_data = isinstance(mapping.metric, str) and mapping.metric == "data"
 

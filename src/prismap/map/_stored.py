@@ -49,7 +49,7 @@ HEADER_KINDS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def check_stored(header, arrays):
+def check_stored(header: dict[str, Any], arrays: dict[str, Any]) -> None:
     """Refuse a file whose header and arrays are not those of one map."""
     for name, kind in HEADER_KINDS.items():
         if not isinstance(header[name], kind):
@@ -66,7 +66,7 @@ def check_stored(header, arrays):
         _check_indices(header, part, n)
 
 
-def posteriors_of(header, arrays):
+def posteriors_of(header: dict[str, Any], arrays: dict[str, Any]) -> list[dict[str, Any]]:
     """All arrays, with those of a single posterior: once, or for each of several targets, whose names have a number."""
     kinds = header["target_kind"]
     if not isinstance(kinds, list):
@@ -79,12 +79,12 @@ def posteriors_of(header, arrays):
     return [{**shared, **part} for part in own]
 
 
-def has_kernels(arrays):
+def has_kernels(arrays: dict[str, Any]) -> bool:
     """Whether the file holds a kernel map; any other mapping follows from the rows and their positions."""
     return "mapping/landmarks" in arrays
 
 
-def is_matrix(header):
+def is_matrix(header: dict[str, Any]) -> bool:
     """Whether the rows of the file are entries of a matrix, by the name of the data or of its metric."""
     data = header["params"]["data"]
     if not isinstance(data, (str, dict)):
@@ -96,7 +96,7 @@ def is_matrix(header):
     )  # fmt: skip
 
 
-def load_bytes(header, arrays):
+def load_bytes(header: dict[str, Any], arrays: dict[str, Any]) -> float:
     """Memory that loading a map and placing a few rows takes at its peak, from the shapes of its arrays alone.
 
     Values may be stored in fewer bytes than they are worked with, so values are counted and not bytes. The factors are
@@ -112,7 +112,7 @@ def load_bytes(header, arrays):
     text = sum(array.nbytes for array in arrays.values() if array.dtype.kind == "U")
     # A large map holds its rows on two grids, to be searched; blocks of distances do not grow with it.
     copies = 4 if n <= DENSE_ROWS else 12
-    needed = 8.0 * (copies * values + 8 * columns) + 2 * text + 12_000.0 * min(n, DENSE_ROWS)
+    needed: float = 8.0 * (copies * values + 8 * columns) + 2 * text + 12_000.0 * min(n, DENSE_ROWS)
     n_targets = len(arrays.get("metric/process", ()))
     needed += 8.0 * support * (6 * n + 6 * support * n_targets)
     if not has_kernels(arrays) or "rows" not in arrays:
@@ -124,7 +124,7 @@ def load_bytes(header, arrays):
     return needed
 
 
-def _check_values(name, array):
+def _check_values(name: str, array: Any) -> None:
     """Numbers where there must be some, all of them finite but those of a target or of rows, which may be missing."""
     if name in SPARSE:
         return
@@ -148,7 +148,7 @@ def _check_values(name, array):
         raise ValueError(f"{name} holds values that are not finite")
 
 
-def _check_rows(header, arrays, n):
+def _check_rows(header: dict[str, Any], arrays: dict[str, Any], n: int) -> None:
     """As many rows as positions, of as many columns as the header says; sparse ones in order."""
     if objects_spec(header["params"]) is not None:
         if "values" in arrays and arrays["values"].shape != (n * (n + 1) // 2,):
@@ -166,7 +166,7 @@ def _check_rows(header, arrays, n):
         raise ValueError(f"rows of shape {shape} do not go with {n} positions and {header['n_features']} features")
 
 
-def sparse_shape(arrays):
+def sparse_shape(arrays: dict[str, Any]) -> tuple[int, int]:
     """Rows and columns of sparse rows."""
     rows, columns = arrays["rows/shape"].tolist()
     if type(rows) is not int or type(columns) is not int:
@@ -174,7 +174,7 @@ def sparse_shape(arrays):
     return rows, columns
 
 
-def _check_shapes(arrays, n, n_components):
+def _check_shapes(arrays: dict[str, Any], n: int, n_components: int) -> None:
     """Shapes that belong together."""
     wanted: dict[str, tuple[int, ...]] = {"fit_rows": (n,), "metric/folds": (n,), "metric/segments": (2,)}
     wanted = {name: shape for name, shape in wanted.items() if name in arrays or name == "fit_rows"}
@@ -214,7 +214,7 @@ def _check_shapes(arrays, n, n_components):
         raise ValueError("nearest holds distances below zero")
 
 
-def _check_indices(header, arrays, n):
+def _check_indices(header: dict[str, Any], arrays: dict[str, Any], n: int) -> None:
     """Numbers of rows that exist; `fit_rows` are distinct rows of those that were given."""
     if header["n_given"] < n:
         raise ValueError(f"{n} rows of {header['n_given']} cannot have been fitted")
@@ -233,7 +233,7 @@ def _check_indices(header, arrays, n):
         raise ValueError("fit_rows names a row twice")
 
 
-def _check_target(header, arrays, n):
+def _check_target(header: dict[str, Any], arrays: dict[str, Any], n: int) -> None:
     """A target for each row: codes of classes that the file names, or numbers."""
     kind, target = header["target_kind"], arrays.get("target")
     if isinstance(kind, list):
@@ -256,7 +256,7 @@ def _check_target(header, arrays, n):
         raise ValueError("its target holds no numbers")
 
 
-def _check_columns(kinds, names, target, arrays, n):
+def _check_columns(kinds: Any, names: Any, target: Any, arrays: dict[str, Any], n: int) -> None:
     """Several targets: a kind, a name and a column each, and codes of classes that the file names."""
     if not kinds or not set(map(str, kinds)) <= set(KINDS):
         raise ValueError(f"target_kind in its header is {kinds!r}")

@@ -117,10 +117,10 @@ def growth(sizes: list[int], seconds: list[float], usual: float) -> float:
 def cost(n_rows: float, sizes: list[int], seconds: list[float], usual: float = NEIGHBORS_GROWTH) -> float:
     """Seconds of a fit of `n_rows` samples by those of smaller ones, the largest last."""
     if sizes[-1] > DENSE_ROWS:
-        return seconds[-1] * (n_rows / sizes[-1]) ** LARGE_GROWTH
+        return float(seconds[-1] * (n_rows / sizes[-1]) ** LARGE_GROWTH)
     if n_rows > DENSE_ROWS:
-        return LARGE_SHARE * cost(DENSE_ROWS, sizes, seconds, usual) * (n_rows / DENSE_ROWS) ** LARGE_GROWTH
-    return seconds[-1] * (n_rows / sizes[-1]) ** growth(sizes, seconds, usual)
+        return float(LARGE_SHARE * cost(DENSE_ROWS, sizes, seconds, usual) * (n_rows / DENSE_ROWS) ** LARGE_GROWTH)
+    return float(seconds[-1] * (n_rows / sizes[-1]) ** growth(sizes, seconds, usual))
 
 
 def predicted(n_rows: float, trials: list[Trial], usual: float = NEIGHBORS_GROWTH) -> float:

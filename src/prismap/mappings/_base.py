@@ -7,6 +7,7 @@ the fitted rows and their positions, ``place(D)`` the distances of new rows to t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -14,6 +15,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from prismap._util.arrays import Numbers
 from prismap._util.blocks import row_blocks
 from prismap._util.params import num_samples, safe_indexing
 from prismap._util.threads import on_one_thread
@@ -26,15 +28,15 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
     """From rows to positions, by the distances of a parameter `metric`."""
 
     @abstractmethod
-    def fit(self, X, Y):
+    def fit(self, X: Any, Y: Any) -> Any:
         """Learn from rows X (or their distances, with ``metric="precomputed"``) and positions Y, shape (n, d)."""
 
     @abstractmethod
-    def place(self, D):
+    def place(self, D: Any) -> Any:
         """Positions of rows from their distances D to all fitted rows, each row by itself; D is not checked."""
 
     @on_one_thread
-    def transform(self, X):
+    def transform(self, X: Any) -> Numbers:
         """Positions of rows X (with "precomputed": of rows whose distances to the fitted rows X holds)."""
         check_is_fitted(self, "embedding_")
         X = X if hasattr(X, "shape") else np.asarray(X)
@@ -47,7 +49,7 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
             positions[rows] = self.place(D)
         return positions
 
-    def keep(self, X, Y):
+    def keep(self, X: Any, Y: Any) -> int:
         """Fit the metric to rows X, check and keep their positions Y; for `fit`. Returns the number of rows."""
         self.metric_ = resolve_metric(self.metric, X, n_jobs=getattr(self, "n_jobs", None))
         take_columns(self, self.metric_)
@@ -58,22 +60,22 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
         self._n_features_out = self.embedding_.shape[1]
         return n_rows
 
-    def state(self):
+    def state(self) -> dict[str, Any]:
         """Arrays by name that, with the distances and positions of the fitted rows, make this mapping again."""
         return {}
 
-    def restore(self, D, Y, state):
+    def restore(self, D: Any, Y: Any, state: dict[str, Any]) -> Any:
         """Become the fitted mapping that had this `state`; by default by fitting once more. D is a function."""
         return self.fit(D(), Y)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         return mapping_tags(super().__sklearn_tags__(), self.metric)
 
 
 # --- what mappings check before they learn ----------------------------------------------------------------------------
 
 
-def as_positions(Y, n_rows, name="Y"):
+def as_positions(Y: Any, n_rows: int, name: str = "Y") -> Numbers:
     """Finite float64 positions (n_rows, d); a single column may be given flat."""
     if Y is None:
         raise InputError(f"requires y to be passed, but the target y is None: {name} holds the rows' positions.")
@@ -87,7 +89,7 @@ def as_positions(Y, n_rows, name="Y"):
     return Y
 
 
-def resolve_metric(metric, X, *, n_jobs=None):
+def resolve_metric(metric: Any, X: Any, *, n_jobs: int | None = None) -> Any:
     """The metric as it is if it is already fitted on as many rows as X has; otherwise fitted on X."""
     if hasattr(metric, "fit") and is_fitted(metric):
         fitted, given = metric.n_rows_, num_samples(X)
@@ -100,7 +102,7 @@ def resolve_metric(metric, X, *, n_jobs=None):
     return fit_metric(metric, X, n_jobs=n_jobs)
 
 
-def distances_to(metric, A, landmarks):
+def distances_to(metric: Any, A: Any, landmarks: Any) -> Numbers:
     """Distances of rows A (None: all fitted rows) to the fitted rows number `landmarks`, float64."""
     if isinstance(metric, NamedMetric):
         A = metric.rows_ if A is None else check_rows(metric, A, reset=False, sparse=True)
@@ -110,7 +112,7 @@ def distances_to(metric, A, landmarks):
     return np.asarray(D, dtype=np.float64)
 
 
-def mapping_tags(tags, metric):
+def mapping_tags(tags: Any, metric: Any) -> Any:
     """scikit-learn's tags of an estimator that maps rows measured by `metric` to given positions."""
     tags = metric_tags(tags, metric)
     tags.target_tags.required = True
@@ -118,7 +120,7 @@ def mapping_tags(tags, metric):
     return tags
 
 
-def relative_residual(placed, Y):
+def relative_residual(placed: Numbers, Y: Numbers) -> float:
     """Root mean square of placed - Y relative to the spread of Y."""
     spread = np.square(Y - Y.mean(axis=0)).mean()
     return float(np.sqrt(np.square(placed - Y).mean() / spread)) if spread > 0 else 0.0

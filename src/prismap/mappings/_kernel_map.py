@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.svm import SVR
@@ -204,7 +205,7 @@ class KernelMap(Mapping):
         """The same from distances to the landmarks."""
         return sum_products(self.kernel_.weights(D, normalize=self.normalize), self.coefficients_) + self.center_
 
-    def state(self):
+    def state(self) -> dict[str, Any]:
         """The kernels of a Gaussian map, down to its arrays; the other kernel follows from the distances."""
         if not isinstance(self.kernel_, GaussianKernel):
             return {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from scipy.linalg import orthogonal_procrustes
@@ -147,7 +148,7 @@ class ParametricMap(Mapping):
         inside = place_by_network(self.layers_, self._features(D))
         return self._unit * inside + self._center
 
-    def state(self):
+    def state(self) -> dict[str, Any]:
         """The weights, and what makes features of distances."""
         made = {"scale": np.array(self._unit), "middle": self._center}
         if self.kind == "rbf":

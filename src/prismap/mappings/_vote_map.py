@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
@@ -87,7 +88,7 @@ class VoteMap(Mapping):
         self.scale_ = self.reach * typical_spacing(self.embedding_, SPACING_NEIGHBORS)
         return self
 
-    def state(self):
+    def state(self) -> dict[str, Any]:
         """The reach of a vote; the rest are the positions."""
         return {"scale": np.array(self.scale_)}
 

@@ -109,7 +109,7 @@ class ModelCompute:
         relevance: LocalRelevance | None = None,
         reembed: Callable[..., NDArray[Any]] | None = None,
         about: Callable[[NDArray[Any]], tuple[NDArray[Any], NDArray[Any], Mapping[str, Any]]] | None = None,
-    ):
+    ) -> None:
         self._model = model
         self._about = about
         # The page offers what is there.

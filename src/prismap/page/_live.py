@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from prismap._util.arrays import Numbers
 from prismap._util.validation import changed
 from prismap.embeddings import TSNE, GradientDescent
 from prismap.exceptions import InputError
@@ -44,7 +45,7 @@ def live_compute(model: Any, page: PageData) -> ModelCompute:
     """`prismap.page.Compute` of a `PrisMap` and its page."""
     fitted: FittedMap = model.map_
 
-    def about(X):
+    def about(X: Any) -> tuple[Any, Any, dict[str, Any]]:
         Y, far, distance = model.place(X, return_distance=True)
         votes = {WORDS[name]: values for name, values in votes_at(fitted, Y).items()}
         return Y, far, {**votes, "distance to the data": distance}
@@ -53,10 +54,10 @@ def live_compute(model: Any, page: PageData) -> ModelCompute:
     if on_map.sum() != len(fitted.positions):
         return ModelCompute(model, page, relevance=local_relevance, about=about)
 
-    def reembed(supervision, *, start, progress, cancel):
+    def reembed(supervision: float, *, start: Any, progress: Any, cancel: Any) -> Any:
         return embed_again(fitted, supervision, on_map, start, progress, cancel)
 
-    def shape(groups, *, start, progress, cancel):
+    def shape(groups: Any, *, start: Any, progress: Any, cancel: Any) -> Any:
         Y, shares = shape_map(fitted, groups, on_map, start, progress, cancel)
         names, own = column_names(fitted.given)
         return Y, names, np.bincount(own, weights=shares, minlength=len(names))
@@ -70,9 +71,10 @@ def live_compute(model: Any, page: PageData) -> ModelCompute:
     return compute
 
 
-def local_relevance(X, Y, rows):
+def local_relevance(X: Any, Y: Numbers, rows: Any) -> Numbers:
     """How much each column says about the neighbourhoods of some rows."""
-    return FeatureRelevance("forward", n_permuted=0).fit(X, Y, subset=rows).relevance_
+    shares: Numbers = FeatureRelevance("forward", n_permuted=0).fit(X, Y, subset=rows).relevance_
+    return shares
 
 
 def has_tensor(fitted: FittedMap) -> bool:
@@ -86,7 +88,7 @@ def has_coordinates(fitted: FittedMap) -> bool:
     return not fitted.data.is_matrix and fitted.data.is_complete and not fitted.is_large
 
 
-def changes_target(fitted: FittedMap, rows):
+def changes_target(fitted: FittedMap, rows: Any) -> tuple[Any, ...]:
     """Columns, their shares in the change of the target around the fitted ones of some rows, and those over the map."""
     places = np.flatnonzero(np.isin(fitted.given.fitted, rows))
     if not len(places):
@@ -117,7 +119,7 @@ class Follower:
     progress, cancel : as in `prismap.page.Compute`.
     """
 
-    def __init__(self, on_map: np.ndarray, start: np.ndarray, progress: Any, cancel: Any):
+    def __init__(self, on_map: np.ndarray, start: np.ndarray, progress: Any, cancel: Any) -> None:
         self.Y = np.full(start.shape, np.nan, dtype=np.float32)
         self.on_map, self.progress, self.cancel = on_map, progress, cancel
 
@@ -140,7 +142,7 @@ def method_from(fitted: FittedMap, start: np.ndarray, callback: Any = None) -> T
     )  # fmt: skip
 
 
-def embed_again(fitted: FittedMap, supervision, on_map, start, progress, cancel):
+def embed_again(fitted: FittedMap, supervision: float, on_map: Any, start: Any, progress: Any, cancel: Any) -> Any:
     """Positions of the fitted rows with another supervision, from where they are; NaN for placed rows."""
     follower, target = Follower(on_map, start, progress, cancel), fitted.target
     recipe = fitted.recipe.but(method=method_from(fitted, start[on_map]), supervision=supervision)
@@ -153,7 +155,7 @@ def embed_again(fitted: FittedMap, supervision, on_map, start, progress, cancel)
     return follower.end(like_rows(again.positions, again.rows))
 
 
-def shaped_rows(X, groups, *, weight=WEIGHT, seed=0):
+def shaped_rows(X: Any, groups: Any, *, weight: Any = WEIGHT, seed: int = 0) -> tuple[Numbers, Numbers]:
     """Rows in which the Euclidean distance is the mixture, and the relevance of the features.
 
     ``d^2(x, y) = w ||Omega (x - y)||^2 / a + (1 - w) ||x - y||^2 / b``, where a and b are the total variances of the
@@ -170,7 +172,7 @@ def shaped_rows(X, groups, *, weight=WEIGHT, seed=0):
     return np.hstack(scaled), np.diag(learner.lambda_)
 
 
-def shape_map(fitted: FittedMap, groups, on_map, start, progress, cancel):
+def shape_map(fitted: FittedMap, groups: Any, on_map: Any, start: Any, progress: Any, cancel: Any) -> tuple[Any, Any]:
     """Positions of the fitted rows on the map that follows the groups, NaN for others, and the features' relevance.
 
     `groups` are numbers of rows of the page, `on_map` tells which of these the map was fitted to.

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from prismap.comparisons._content import shown_text
 from prismap.inspection._map import MapDisplay
@@ -131,7 +132,7 @@ def given_ids(given: Given) -> Any:
     return None if counted else label_texts(names)
 
 
-def given_columns(columns):
+def given_columns(columns: Any) -> dict[str, NDArray[Any]]:
     """Further columns by name, out of a mapping or a data frame."""
     if columns is None:
         return {}

@@ -46,7 +46,15 @@ BATCH_ROWS, BATCH_BYTES = 50_000, 64 * 2**20
 READ_BYTES = 2**20
 
 
-def map_file(source, out, model, *, keep_columns=False, resume=True, progress=None) -> Mapped:
+def map_file(
+    source: str | Path,
+    out: str | Path,
+    model: Any,
+    *,
+    keep_columns: bool = False,
+    resume: bool = True,
+    progress: Callable[[int], Any] | None = None,
+) -> Mapped:
     """Place the rows of a file on a map and write their positions.
 
     Parameters
@@ -84,7 +92,9 @@ def map_file(source, out, model, *, keep_columns=False, resume=True, progress=No
     return map_part(part, loaded, mark, resume=resume, progress=progress)
 
 
-def map_part(part: Part, model, mark: str, *, resume=True, progress: Callable[[int], Any] | None = None) -> Mapped:
+def map_part(
+    part: Part, model: Any, mark: str, *, resume: bool = True, progress: Callable[[int], Any] | None = None
+) -> Mapped:
     """Place the rows of a part with a loaded model whose fingerprint is `mark`."""
     begin = perf_counter()
     if not part.source.is_file():
@@ -105,7 +115,7 @@ def map_part(part: Part, model, mark: str, *, resume=True, progress: Callable[[i
     return Mapped(str(part.source), str(part.out), seconds=perf_counter() - begin, **tally.counts())
 
 
-def attempt(part: Part, *, path: str, mark: str, resume: bool, progress=None) -> Mapped:
+def attempt(part: Part, *, path: str, mark: str, resume: bool, progress: Callable[[int], Any] | None = None) -> Mapped:
     """`map_part` with the model of a file, on one thread; what goes wrong is part of the result. For worker processes.
 
     One thread each: the processes share the cores, and a position never depends on how many there are.
@@ -124,7 +134,7 @@ def attempt(part: Part, *, path: str, mark: str, resume: bool, progress=None) ->
 
 
 @lru_cache(maxsize=2)
-def model_of(path: str, mark: str):
+def model_of(path: str, mark: str) -> Any:
     """The model of a file, loaded once per process."""
     return PrisMap.load(path)
 
@@ -144,13 +154,13 @@ def model_path(model: Any) -> Path:
     return path / MODEL if path.is_dir() else path
 
 
-def saved_model(model, path: Path) -> Path:
+def saved_model(model: Any, path: Path) -> Path:
     """Write a `PrisMap` with whatever it was loaded with."""
     model.save(path, extra_header=getattr(model, "extra_header_", None))
     return path
 
 
-def fingerprint(path) -> str:
+def fingerprint(path: Any) -> str:
     """A digest of all in a saved model that decides where rows go and how they are trusted; not of its times."""
     bundle = read_bundle(path)
     digest = hashlib.sha256()
@@ -171,7 +181,7 @@ def fingerprint(path) -> str:
 class Tally:
     """What was noticed, added up over the batches."""
 
-    def __init__(self, model):
+    def __init__(self, model: Any) -> None:
         known = model.map_.given.target.shown.classes if hasattr(model, "map_") else getattr(model, "classes_", None)
         self.known = None if known is None else {str(value) for value in known}
         self.rows = self.far = 0
@@ -179,7 +189,7 @@ class Tally:
         self.unknown: Counter[str] = Counter()
         self.new_classes: set[str] = set()
 
-    def add(self, far, encoded, target):
+    def add(self, far: Any, encoded: Any, target: Any) -> None:
         """Count a batch."""
         self.rows += len(far)
         self.far += int(far.sum())
@@ -205,7 +215,7 @@ def batch_rows(n_features: int) -> int:
     return int(np.clip(BATCH_BYTES // (8 * n_features), 1000, BATCH_ROWS))
 
 
-def _placed(part: Part, model, tally: Tally) -> Iterator[dict[str, Any]]:
+def _placed(part: Part, model: Any, tally: Tally) -> Iterator[dict[str, Any]]:
     """The columns of the output, a batch at a time; ids and target as the source has them."""
     if model.map_.data.kind == "objects":
         yield from placed_objects(part.source, model, tally)
@@ -229,21 +239,21 @@ def _placed(part: Part, model, tally: Tally) -> Iterator[dict[str, Any]]:
         yield columns | {f"{name} (source)" if name in columns else name: values for name, values in kept.items()}
 
 
-def without_names(model):
+def without_names(model: Any) -> Any:
     """The same map for arrays, whose columns an encoding has matched by name."""
     nameless = copy(model)
     vars(nameless).pop("feature_names_in_", None)
     return nameless
 
 
-def placed_columns(model, X) -> dict[str, Any]:
+def placed_columns(model: Any, X: Any) -> dict[str, Any]:
     """What is known of rows of features: ``x``, ``y``, ``far``, ``distance``, ``trust``, and what is around them."""
     Y, far, distance = model.place(X, return_distance=True)
     trust = {"trust": model.trust(X, positions=(Y, far))} if knows_trust(model) else {}
     return {"x": Y[:, 0], "y": Y[:, 1], "far": far, "distance": distance, **trust, **votes_at(model.map_, Y)}
 
 
-def _batches(part: Part, encoding, kind, n_rows) -> Iterator[tuple[Any, Any, Any, dict[str, Any]]]:
+def _batches(part: Part, encoding: Any, kind: Any, n_rows: int) -> Iterator[tuple[Any, Any, Any, dict[str, Any]]]:
     """Tables, with the ids, the target and the columns that are kept, as they are to be written."""
     reader = reader_of(part.source)
     names = None if part.keep_columns else encoding.names
@@ -268,7 +278,7 @@ def _batches(part: Part, encoding, kind, n_rows) -> Iterator[tuple[Any, Any, Any
         yield table_from_arrow(batch, encoding.roles), ids, target, values
 
 
-def _parquet_part(part: Part, encoding, n_rows) -> Iterator[Any]:
+def _parquet_part(part: Part, encoding: Any, n_rows: int) -> Iterator[Any]:
     """The record batches of the part's row groups."""
     with open_parquet(part.source) as file:
         wanted = None if part.keep_columns else encoding.names
@@ -280,7 +290,7 @@ def _parquet_part(part: Part, encoding, n_rows) -> Iterator[Any]:
 
 
 @contextmanager
-def open_parquet(path: Path):
+def open_parquet(path: Path) -> Iterator[Any]:
     """A parquet file; what pyarrow raises on damaged bytes becomes one kind of error."""
     parquet = import_extra("pyarrow.parquet", extra="io", feature="Reading parquet files")
     try:
@@ -304,7 +314,7 @@ def _rows_aside(part: Part, mark: str, tally: Tally) -> Iterator[Callable[[dict[
     note = _note(part, mark)
     writer: Any = None
 
-    def write(columns):
+    def write(columns: dict[str, Any]) -> None:
         nonlocal writer
         table = pa.table({name: arrow_column(pa, column) for name, column in columns.items()})
         if writer is None:

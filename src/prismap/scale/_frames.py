@@ -14,7 +14,7 @@ from prismap.tables import encoding_of
 from prismap.tables._table import chosen_names
 
 
-def map_frame(frame, model):
+def map_frame(frame: Any, model: Any) -> Any:
     """Place the rows of a data frame on a map.
 
     Parameters
@@ -53,7 +53,7 @@ def map_frame(frame, model):
     return frame.map_partitions(place_partition, shared, meta=_no_rows(model))
 
 
-def place_partition(rows, model) -> Any:
+def place_partition(rows: Any, model: Any) -> Any:
     """The columns of a frame in memory, which may be empty."""
     pandas = import_extra("pandas", extra="distributed", feature="Placing data frames")
     keep_freed_memory()
@@ -65,7 +65,7 @@ def place_partition(rows, model) -> Any:
     return pandas.DataFrame(placed_columns(without_names(model), encoded.X), index=rows.index)
 
 
-def _no_rows(model) -> Any:
+def _no_rows(model: Any) -> Any:
     """The columns of the result, and their types."""
     pandas = import_extra("pandas", extra="distributed", feature="Placing data frames")
     row = model.map_.rows[:1]

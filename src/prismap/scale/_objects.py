@@ -32,7 +32,8 @@ def read_things(path: Path, model: Any) -> Things:
     """The objects of a file."""
     reader = objects_reader(path)
     if reader is not None:
-        return reader(path)
+        things: Things = reader(path)
+        return things
     about = (getattr(model, "extra_header_", None) or {}).get("objects")
     if about is None:
         raise InputError(

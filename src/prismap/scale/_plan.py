@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from shutil import disk_usage
 from tempfile import TemporaryFile
+from typing import Any
 
 from prismap.comparisons._reading import FASTA, JSON
 from prismap.exceptions import FileFormatError, InputError
@@ -25,7 +26,7 @@ ROW_BYTES = 20
 _ASIDE = re.compile(r"\.(.+)\.[0-9a-f]{8}\.parquet")
 
 
-def plan(sources, out_dir: Path, *, objects: bool = False) -> list[Part]:
+def plan(sources: Any, out_dir: Path, *, objects: bool = False) -> list[Part]:
     """The parts of a run. Outputs are named like their sources, in the same sub-folders.
 
     A parquet file of several row groups becomes ``name-part-00000.parquet`` and so on (``part-00000.parquet`` if it is
@@ -59,7 +60,7 @@ def _common_folder(files: list[Path]) -> Path:
         ) from error
 
 
-def find_sources(sources, out_dir: Path, *, objects: bool = False) -> list[Path]:
+def find_sources(sources: Any, out_dir: Path, *, objects: bool = False) -> list[Path]:
     """The data files, sorted and each once, without those in `out_dir`."""
     if isinstance(sources, (str, os.PathLike)):
         path = Path(sources)

@@ -44,7 +44,8 @@ Job = Callable[[Part], Mapped]
 
 
 def map_files(
-    sources, out_dir, model, *, keep_columns=False, engine="local", address=None, n_workers=None, resume=True,
+    sources: Any, out_dir: Any, model: Any, *, keep_columns: bool = False, engine: str = "local",
+    address: str | None = None, n_workers: int | None = None, resume: bool = True,
     progress: Callable[[Progress], Any] | None = None,
 ) -> list[Mapped]:  # fmt: skip
     """Place the rows of many files on a map, in parallel, and write one parquet file for each.
@@ -101,7 +102,9 @@ def map_files(
     return [result for result in results.values() if result is not None]
 
 
-def _run(waiting, job, engine, address, n_workers, meter) -> Iterator[Mapped]:
+def _run(
+    waiting: list[Part], job: Any, engine: str, address: str | None, n_workers: int, meter: Any
+) -> Iterator[Mapped]:
     if not waiting:
         return iter(())
     n_workers = min(n_workers, len(waiting))
@@ -112,7 +115,7 @@ def _run(waiting, job, engine, address, n_workers, meter) -> Iterator[Mapped]:
     return run_pool(waiting, job, n_workers)
 
 
-def compares_objects(model) -> bool:
+def compares_objects(model: Any) -> bool:
     """Whether the rows of a map, or of the file of one, are objects."""
     if isinstance(model, PrisMap):
         return model.map_.data.kind == "objects"
@@ -120,7 +123,7 @@ def compares_objects(model) -> bool:
 
 
 @contextmanager
-def model_file(model, out_dir: Path) -> Iterator[tuple[Path, str]]:
+def model_file(model: Any, out_dir: Path) -> Iterator[tuple[Path, str]]:
     """The path of the model, for worker processes, and its fingerprint. An object is stored beside the outputs."""
     if not isinstance(model, PrisMap):
         path = model_path(model).absolute()
@@ -137,7 +140,7 @@ def model_file(model, out_dir: Path) -> Iterator[tuple[Path, str]]:
 class Meter:
     """Counts rows and files, and reports them to a function."""
 
-    def __init__(self, parts: list[Part], report: Callable[[Progress], Any] | None):
+    def __init__(self, parts: list[Part], report: Callable[[Progress], Any] | None) -> None:
         self.begin = perf_counter()
         self.files = len(parts)
         self.expected = sum(part.rows or 0 for part in parts) if all(part.rows for part in parts) else None
