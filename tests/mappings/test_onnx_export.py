@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 
 from prismap.exceptions import InputError
-from prismap.mappings import InverseMap, KernelMap, VoteMap
+from prismap.mappings import InverseMap, KernelMap, VoteMap, to_onnx
 
 pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
-
-from prismap.mappings import to_onnx
 
 
 def run(exported, rows):

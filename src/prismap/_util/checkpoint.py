@@ -66,7 +66,7 @@ class Checkpoint:
         return state
 
     def save(self, **state: Any) -> None:
-        """Write the state; whoever is killed while writing still has the one before."""
+        """Write the state; a process that is killed while writing leaves the one before."""
         new = self.path.with_suffix(".new")
         with open(new, "wb") as file:
             np.savez(file, key=np.array(self.key), **state)

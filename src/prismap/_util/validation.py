@@ -75,7 +75,7 @@ def check_rows(
 def check_magnitude(rows: Any, name: str, *, smallest: float = 0.0, largest: float = LARGEST) -> Any:
     """Rows whose squared distances are numbers: in double precision where single cannot hold them, refused beyond.
 
-    New rows may be as small as they like: the fitted ones set the scale.
+    New rows may be of any small magnitude, because the fitted ones set the scale.
     """
     values = rows.data if sp.issparse(rows) else rows
     magnitude = float(max(np.fmax.reduce(values, None, initial=0.0), -np.fmin.reduce(values, None, initial=0.0)))

@@ -108,7 +108,7 @@ def _map_of(job: Job, console: _Watched) -> Any:
 
 
 class _Watched(Console):
-    """A console that tells the page too. `span` is the part of the bar that the stage takes."""
+    """A console that informs the page, too. `span` is the part of the bar that the stage takes."""
 
     def __init__(self, console: Console, progress: Callable[..., None]) -> None:
         super().__init__(quiet=console.quiet, as_json=console.as_json)

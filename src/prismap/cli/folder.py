@@ -78,7 +78,7 @@ def _check_writable(out: Path) -> None:
 
 
 def mark_of(out: Path) -> tuple[int, int, int] | None:
-    """What tells the map in a folder from any other that may be there later; None if there is none."""
+    """What identifies the map in a folder, to notice if it is replaced; None without a map."""
     try:
         about = (out / MODEL).stat()
     except OSError:

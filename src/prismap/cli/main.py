@@ -87,7 +87,7 @@ def _complain(error: InputError) -> int:
 
 @contextmanager
 def _warnings_as_notes(console: Console) -> Iterator[None]:
-    """Our own warnings become notes, each once; other people's stay what they are."""
+    """Our own warnings become notes, each once; those of other packages stay warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", PrismapWarning)
         show = warnings.showwarning

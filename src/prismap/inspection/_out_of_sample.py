@@ -21,7 +21,7 @@ MOST_ROWS = 2000
 
 
 class Share(NamedTuple):
-    """What a map is worth that was fitted on a share of the rows: means over random splits."""
+    """The quality of a map that was fitted to a share of the rows: means over random splits."""
 
     share: float
     fitted: float

@@ -344,7 +344,7 @@ def trust_in_given(fitted: FittedMap, judgement: Judgement) -> Trust:
 
 
 def trust_at(fitted: FittedMap, trust: Trust, rows: Any, Y: Numbers, far: NDArray[np.bool_]) -> Numbers:
-    """The trust in new rows at positions Y; NaN for those that are far, of whom nothing is known."""
+    """The trust in new rows at positions Y; NaN for those that are far, about which nothing is known."""
     evidence = evidence_for(MadeMap(fitted), trust.rule, fitted.target, Y, rows)
     value = np.where(far, np.nan, trust.rule.chances(*evidence))
     known, own = fitted.known.find(rows)

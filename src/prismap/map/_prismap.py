@@ -123,9 +123,9 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     supervision_ : float
         How much the target counts: as it was given, or as it was chosen.
     supervision_curve_ : tuple of dicts or None
-        What it was chosen from: dictionaries of posterior, supervision, score (the share that ten neighbours tell
-        right under the metric, or the nRMSE), standard_error, map_score (the same on a quick map, where one was made),
-        neighbors_kept (share of the neighbours in the data) and taken.
+        What it was chosen from: dictionaries of posterior, supervision, score (the share that ten neighbours
+        predict correctly under the metric, or the nRMSE), standard_error, map_score (the same on a quick map, where one
+        was made), neighbors_kept (share of the neighbours in the data) and taken.
     metric_ : metric object
         The fitted metric: a `FisherMetric`, the one that was given, or the data's own without a target.
     map_ : `prismap.map.FittedMap`
@@ -417,7 +417,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """Project rows X, each independently of the others, in linear time.
 
-        A row gets the same position alone and in any company, and a row that equals a fitted one gets exactly its
+        A row gets the same position alone and in any batch, and a row that equals a fitted one gets exactly its
         position. Where the posterior is known at the samples (the default for classes) positions agree to the last bit;
         where it is measured along segments, or by a metric of the user's, to 1e-5 of the map's spread. Another
         processor changes positions by no more than that.
@@ -557,7 +557,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self._trust
 
     def trust(self, X: Any, *, positions: Any = None) -> Numbers:
-        """The chance that the neighbours of samples X on the map tell the truth about them, (n,); after `report`.
+        """The chance that the neighbours of samples X on the map are right about them, (n,); after `report`.
 
         NaN for samples that are far from all fitted ones. `positions`: what `place` returned for X, if it was called.
         """

@@ -70,9 +70,9 @@ def compare_repairs(fitted: FittedMap) -> tuple[RepairFigures, ...]:
 
 
 def as_objects(fitted: FittedMap) -> tuple[Any, Any]:
-    """The fitted rows as objects whose values are known: only those know what a row left out is to itself.
+    """The fitted rows as objects whose values are known, because only these give a left-out row's similarity to itself.
 
-    (Without negative eigenvalues taken away, a distance needs it, and entries against other rows do not tell.)
+    (If negative eigenvalues are kept, distances need it, and it does not follow from entries against other rows.)
     """
     if isinstance(fitted.data, ObjectSimilarity):
         return fitted.data.how, fitted.rows

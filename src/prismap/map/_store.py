@@ -99,7 +99,7 @@ def read_map(path: Any, validate: Any, compare: Any = None) -> StoredMap:
 
 
 def check_compare(path: Any, header: dict[str, Any], compare: Any) -> None:
-    """A function of the user's is asked for again, and only then."""
+    """The user must give a function of the user's again, and no comparison in other cases."""
     objects = objects_spec(header["params"])
     name = None if objects is None else objects.get("function")
     if name is not None and compare is None:
@@ -114,7 +114,7 @@ def check_compare(path: Any, header: dict[str, Any], compare: Any) -> None:
 
 @contextmanager
 def _refusing(path: Any) -> Iterator[None]:
-    """What the rest of the library does with values that no map has, as one refusal: it may raise nearly everything."""
+    """Any error that values of a damaged file cause elsewhere in the library becomes one that names the file."""
     try:
         yield
     except MemoryError as error:

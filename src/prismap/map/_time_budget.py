@@ -10,7 +10,7 @@ all together are expected to take a small share of the time. The costs of larger
 - Beyond, neighbours are searched and the cost grows about as n does.
 
 The law is one of CPU seconds, which other work on the machine hardly changes. The clock's seconds are so many times as
-many as they were in all trials together: who shares the machine with others gets fewer samples.
+many as they were in all trials together: on a machine with other work, fewer samples are taken.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TRIAL_SHARE, LAST_TRIALS = 0.2, 4
 SURELY = 0.5
 #: The power of n that the cost of t-SNE of vectors grows with, and that of anything else that visits all pairs.
 NEIGHBORS_GROWTH, PAIRS_GROWTH = 1.15, 2.0
-#: How firmly that is believed: (0.2 / 0.25)^2, for trials that are off by 0.2 in the logarithm and powers by 0.25.
+#: The weight of that power beside the trials, (0.2 / 0.25)^2: trials are off by 0.2 in the logarithm, powers by 0.25.
 BELIEF = 0.64
 #: A large map of `DENSE_ROWS` samples takes this share of what all pairs take, and its cost grows with this power.
 LARGE_SHARE, LARGE_GROWTH = 0.8, 1.0

@@ -1,9 +1,9 @@
 """Regularisation by the permuted-label baseline (Schulz et al. 2017, sections 2 and 5).
 
 An in-sample estimate that is flexible enough finds classes in noise. The papers choose how flexible it may be by this
-effect: with permuted labels the nearest neighbours should tell a label as often as chance does, and the most flexible
-setting that still has this baseline is taken. Cross-fitting needs no such choice, because its baseline is always that
-of chance.
+effect: with permuted labels the nearest neighbours should predict a label as often as chance does, and the most
+flexible setting that still has this baseline is taken. Cross-fitting needs no such choice, because its baseline is
+always that of chance.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ def eigenvalue_weights(matrices):
 def leaning_starts(matrices, weights, n_components, cost, rng, *, lean=0.7, n_steps=30):
     """Starts (weights, positions) that lean towards one measure each, those of the lowest stress first.
 
-    The mixture at a start owes `lean` of its mean to one measure and the rest to all by `weights`. The stress is that
+    In the mixture at a start one measure makes up `lean` of the mean, and all by `weights` the rest. The stress is that
     of the positions after `n_steps` from classical scaling: a measure that alone fits well into the map leads the
     descent to a minimum that a start in the middle of all measures mostly misses.
     """

@@ -176,7 +176,7 @@ class ComparisonWeights(Brief):
     weights : of each comparison by name, from the start with the lowest cost; they sum to 1. Each comparison is in
         units of its mean over all pairs.
     spread : standard deviation of each weight over the starts.
-    permuted : mean weight where the comparisons agree on nothing: a weight no larger than this owes itself to the shape
+    permuted : mean weight where the comparisons agree on nothing: a weight no larger than this comes from the shape
         of the comparison's values.
     costs : of the map from each start.
     scales : mean of each comparison over all pairs.

@@ -49,7 +49,7 @@ class Packer:
 
 
 def unpack(message: bytes) -> tuple[dict[str, Any], dict[int, NDArray[Any]]]:
-    """Header and arrays by offset: the twin of the page's decoder, for checks and tests."""
+    """Header and arrays by offset: the counterpart of the page's decoder, for checks and tests."""
     if message[:4] != MAGIC:
         raise ValueError("not a packed page")
     length = int.from_bytes(message[4:8], "little")

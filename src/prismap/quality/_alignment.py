@@ -29,7 +29,7 @@ FEWEST_ROWS = 30
 
 
 def importance_alignment(X: Any, Y: Any, y: Any, *, random_state: Any = 0) -> Estimate | None:
-    """Kendall's rank correlation of what columns tell about a target and how far they shape a map; None if too few.
+    """Kendall's rank correlation of what columns say about a target and how far they shape a map; None if too few.
 
     Parameters
     ----------

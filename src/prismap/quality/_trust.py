@@ -92,7 +92,7 @@ class Trust(Brief):
 
     Attributes
     ----------
-    value : (n,), the chance that a row's neighbours on the map tell the truth about it: that most of the ten have its
+    value : (n,), the chance that a row's neighbours on the map are right about it: that most of the ten have its
         class, or that their mean is within half a standard deviation of its value. Without a target: the share of rows
         of a map of data without structure that keep fewer neighbours. NaN for rows far from all fitted ones
     parts : what there is to say of each row, NaN where it is not known; all but the last are shares. "vote": the share

@@ -1,7 +1,7 @@
 """The figures of a report in words that need no statistics.
 
-Questions, each answered by a rule on standard errors, so that a verdict does not hang on luck (by more of them where
-several verdicts are read together, see `bar`):
+Questions, each answered by a rule on standard errors, so that a verdict does not depend on chance (by more of them
+where several verdicts are read together, see `bar`):
 
 - *Does the target show?* Yes if the error is below the reference by more than `SIGNIFICANT` standard errors. The
   reference is the smaller of the permuted-target mean and the chance level; the standard error joins that of the error

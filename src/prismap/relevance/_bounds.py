@@ -143,7 +143,7 @@ def greedy_bounds(errors: SubsetErrors, n_features: int, max_iter: int = 6) -> n
 
     Lower (algorithm 1): what leaving feature j out of all features adds to the error. Upper (algorithm 2): the largest
     drop of the error that adding j brings to any subset met in a forward and a backward search of `max_iter` steps,
-    which looks for the company in which j is most useful.
+    which looks for the features together with which j is most useful.
     """
     every = np.arange(n_features)
     others = np.array([np.delete(every, j) for j in every])

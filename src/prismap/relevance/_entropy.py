@@ -135,7 +135,7 @@ def recursive_independence_test(X, y, *, alpha=0.05):
     -------
     rounds : array (n_features,)
         1 for features that depend on the target, 2 for those that depend on one of these, and so on; 0 for the others,
-        which are relevant in no company, as far as pairs can tell.
+        which are relevant neither alone nor with others, as far as tests of pairs show.
 
     Examples
     --------

@@ -260,7 +260,7 @@ def _begin_work(reader: Any) -> None:
 def run_dask(parts: list[Part], job: Job, address: str | None, n_workers: int) -> Iterator[Mapped]:
     """On the cluster at `address`, or on one of `n_workers` processes made for the run.
 
-    Dask starts parts of dead workers again, and gives up on a part that has killed four of them. Sources, outputs and
+    Dask repeats the parts of workers that died, and gives up on a part that has killed four. Sources, outputs and
     the model are paths: the workers must see the same folders. Keys for the user's own cluster come from Dask's
     configuration, as for every client of it.
     """

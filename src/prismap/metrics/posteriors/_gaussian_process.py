@@ -11,7 +11,7 @@ a product of one factor per endpoint and one per pair, so no coordinate and no e
 
 with a triangular T are one matrix product of (pairs, r) with half of (r, r). ``T^T T = (K + nu I)^{-1}`` on the r
 support rows that a pivoted Cholesky decomposition of the kernel matrix K picks: all of them, or fewer where the kernel
-is so smooth that the others add nothing that the noise would not drown.
+is so smooth that the others add less than the noise.
 
 - *chord*: Fisher-Rao distances between the Gaussians at consecutive nodes,
   ``sqrt(2) arccosh(1 + ((m1 - m2)^2 / 2 + (s1 - s2)^2) / (2 s1 s2))``.
