@@ -42,6 +42,9 @@ one core. Seconds are those of the processor, peers included. Speed against peer
 
 The pages were not made by one run. Each says at its end which commit measured its parts, and which defaults its maps
 have. [The field](results/field.md) compares these with the former ones, `supervision=0.8, mapping="fisher"`.
+
+All figures were measured before [all votes followed one rule](decisions/0024-one-owner-per-decision.md). They may
+differ by some tenths of a point where ten neighbours draw.
 """
 
 

@@ -81,7 +81,7 @@ TOOLS = ("", ".quality", ".metrics", ".relevance", ".transfer", ".comparisons", 
 
 
 def estimators():
-    """The estimators of the packages that users meet first, by full name; not the contracts, which are no use alone."""
+    """The estimators of the packages that users meet first, by full name, without their contracts."""
     found = {}
     for room in ROOMS:
         module = importlib.import_module(f"prismap{room}")

@@ -257,7 +257,7 @@ N_REPEATS = 3
 MOST_ROWS = 2000
 
 
-def clusterer_of(labels_from: Any, n_classes: int, seed: int) -> Callable[[Any], np.ndarray]:
+def clusterer_of(labels_from: Any, n_classes: int, seed: int) -> Any:
     """The function from rows to labels: "clustering" is k-means with as many clusters as there are classes."""
     if isinstance(labels_from, str) and labels_from == "clustering":
         return KMeans(n_classes, n_init=3, random_state=seed).fit_predict

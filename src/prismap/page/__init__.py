@@ -2,9 +2,9 @@
 
 Three layers, each of which imports only those above it in this list:
 
-- the data of a page: `data`, `columns`, `packing`, `message`;
-- rendering and serving: `document`, `widget`, `folder`, `rows`, `compute`, `security`, `app`, `server`;
-- pages of fitted maps: `of_map`, `of_model`, `live`. Only these know `prismap.map` and `prismap.inspection`, and they
+- the data of a page: columns, packing, messages;
+- rendering and serving: document, widget, folder, rows, application, server;
+- pages of fitted maps and models. Only these know `prismap.map` and `prismap.inspection`, and they
   are imported on first use.
 """
 
