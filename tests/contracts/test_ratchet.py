@@ -28,13 +28,13 @@ READS = re.compile(r"\bmodel\.(?!predict|classes_|steps|fit|transform|get_params
 
 LIMITS = {
     "branches on the kind of a target": 102,
-    "modules with one importer": 82,
-    "modules with one importer that is no face of a room": 30,
-    "public names": 181,
+    "modules with one importer": 80,
+    "modules with one importer that is no face of a room": 27,
+    "public names": 141,
     "module constants": 641,
     "reads of the estimator outside map/": 116,
-    "files": 257,
-    "lines of the longest file": 622,
+    "files": 255,
+    "lines of the longest file": 639,
 }
 
 
