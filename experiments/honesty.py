@@ -23,6 +23,7 @@ from prismap.exceptions import PrismapWarning
 from prismap.metrics import FisherMetric
 from prismap.metrics.posteriors import Parzen
 from prismap.quality import chance_error, knn_error
+from prismap.target import make_target
 
 READING = """
 With a row's own label in the density, permuted labels seem to be learnt: on digits the error is 20.0 %, where chance is
@@ -93,7 +94,7 @@ def errors(X, y, kind, options):
 def leave_one_out(metric, y):
     """Give every row a fold of its own: the estimate that looks honest and leaks."""
     metric.folds_[metric.support_] = np.arange(len(metric.support_))
-    metric.posterior_ = Parzen().fit(metric._context(np.unique(y, return_inverse=True)[1], np.random.default_rng(0)))
+    metric.posterior_ = Parzen().fit(metric._context(make_target(y, len(y)), np.random.default_rng(0)))
     metric._end()
 
 
