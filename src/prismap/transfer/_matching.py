@@ -114,7 +114,7 @@ class Model:
     pairs: np.ndarray | None = None
     pair_weight: float = 0.0
     codes: tuple[np.ndarray, np.ndarray] | None = None
-    emission: np.ndarray | None = None
+    emission: Any = None
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def kernel_block(model: Model, F: Numbers, sigma: float, rows: slice) -> Numbers
     K: Numbers = cdist(model.source[rows], F, "sqeuclidean")
     K *= -0.5 / sigma**2
     np.exp(K, out=K)
-    if model.codes is not None and model.emission is not None:
+    if model.codes is not None:
         K *= model.emission[np.ix_(model.codes[0][rows], model.codes[1])]
     return K
 

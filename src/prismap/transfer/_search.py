@@ -137,7 +137,7 @@ class Search:
             starts.append(("structure", self.place(self.near_target, T.T @ source / T.sum(axis=0)[:, None])))
         if model.pairs is not None:
             starts.append(("pairs", self.place(model.pairs[:, 1], model.source[model.pairs[:, 0]])))
-        if model.codes is not None and model.emission is not None:
+        if model.codes is not None:
             starts.append(("labels", self.place(*class_means(model.source, model.codes, len(model.emission) - 1))))
         return starts
 
