@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 from math import sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from prismap._util.optional import import_extra
 from prismap.exceptions import InputError
@@ -32,7 +32,7 @@ class Letters(NamedTuple):
     own: float
 
 
-def prepare(thing, scoring="blosum62"):
+def prepare(thing: Any, scoring: str = "blosum62") -> Letters:
     """A sequence of letters, capitals or not."""
     if isinstance(thing, Letters):
         return thing
@@ -52,7 +52,15 @@ def prepare(thing, scoring="blosum62"):
     return Letters(text, own)
 
 
-def alignment_score(a, b, mode="local", scoring="blosum62", gap_open=11.0, gap_extend=1.0, normalized=True):
+def alignment_score(
+    a: Any,
+    b: Any,
+    mode: str = "local",
+    scoring: str = "blosum62",
+    gap_open: float = 11.0,
+    gap_extend: float = 1.0,
+    normalized: bool = True,
+) -> float:
     """Score of the best alignment of two sequences.
 
     Parameters
@@ -71,17 +79,17 @@ def alignment_score(a, b, mode="local", scoring="blosum62", gap_open=11.0, gap_e
     if not gap_open >= gap_extend >= 0:
         raise InputError(f"gap_open must be at least gap_extend, and both positive; got {gap_open} and {gap_extend}.")
     a, b = prepare(a, scoring), prepare(b, scoring)
-    score = aligner(mode, scoring, float(gap_open), float(gap_extend)).score(a.text, b.text)
+    score: float = aligner(mode, scoring, float(gap_open), float(gap_extend)).score(a.text, b.text)
     return score / sqrt(a.own * b.own) if normalized else score
 
 
-def biopython():
+def biopython() -> Any:
     """Biopython's alignments."""
     return import_extra("Bio.Align", extra="things", feature="Alignment of sequences")
 
 
 @cache
-def blosum62():
+def blosum62() -> Any:
     """Log odds, in half bits, of one amino acid standing in for another (Henikoff & Henikoff 1992, Figure 2)."""
     scores = biopython().substitution_matrices.load("BLOSUM62").select(AMINO_ACIDS + "X")
     scores[-1, :] = scores[:, -1] = -1.0
@@ -89,7 +97,7 @@ def blosum62():
 
 
 @lru_cache(maxsize=16)
-def aligner(mode, scoring, gap_open, gap_extend):
+def aligner(mode: str, scoring: Any, gap_open: float, gap_extend: float) -> Any:
     """What computes scores with these options."""
     pairwise = biopython().PairwiseAligner(mode=mode, open_gap_score=-gap_open, extend_gap_score=-gap_extend)
     if scoring == "match":

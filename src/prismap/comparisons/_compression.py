@@ -10,7 +10,7 @@ from __future__ import annotations
 import bz2
 import lzma
 import zlib
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from prismap.exceptions import InputError
 
@@ -24,7 +24,7 @@ class Compressed(NamedTuple):
     size: int
 
 
-def prepare(thing, compressor="zlib"):
+def prepare(thing: Any, compressor: str = "zlib") -> Compressed:
     """A text with its compressed length."""
     if isinstance(thing, Compressed):
         return thing
@@ -34,14 +34,14 @@ def prepare(thing, compressor="zlib"):
     return Compressed(text, compressed_size(text, compressor))
 
 
-def compressed_size(text, compressor):
+def compressed_size(text: bytes, compressor: str) -> int:
     """Bytes after compression."""
     if compressor not in COMPRESSORS:
         raise InputError(f"compressor must be one of {', '.join(COMPRESSORS)}; got {compressor!r}.")
     return len(COMPRESSORS[compressor](text))
 
 
-def compression_distance(a, b, compressor="zlib"):
+def compression_distance(a: Any, b: Any, compressor: str = "zlib") -> float:
     """Normalised compression distance of two texts, near 0 if they share all and near 1 if they share nothing.
 
     >>> song, other = "round and round the garden, like a teddy bear; ", "one step, two step, tickly under there"
@@ -53,4 +53,5 @@ def compression_distance(a, b, compressor="zlib"):
         return 0.0
     first, second = sorted((a, b), key=lambda one: (len(one.text), one.text))
     together = compressed_size(first.text + second.text, compressor)
-    return (together - min(a.size, b.size)) / max(a.size, b.size)
+    share: float = (together - min(a.size, b.size)) / max(a.size, b.size)
+    return share

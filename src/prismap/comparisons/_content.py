@@ -11,6 +11,7 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prismap.comparisons._running import shortened
 from prismap.exceptions import FileFormatError, InputError
@@ -176,7 +177,7 @@ def shown_text(thing: Any) -> str:
     return text if len(text) <= MOST_LETTERS else text[: MOST_LETTERS - 1] + "…"
 
 
-def _text(thing):
+def _text(thing: Any) -> str:
     if isinstance(thing, str):
         return thing
     if isinstance(thing, (set, frozenset)):
@@ -192,7 +193,7 @@ def _text(thing):
     return repr(thing)
 
 
-def _numbers(thing):
+def _numbers(thing: Any) -> NDArray[Any] | None:
     """A series as an array (time, channels), or None."""
     if not isinstance(thing, (list, tuple, np.ndarray)) or not len(thing):
         return None
@@ -203,7 +204,7 @@ def _numbers(thing):
     return array.reshape(len(array), -1) if array.ndim in (1, 2) and np.isfinite(array).all() else None
 
 
-def _bars(series):
+def _bars(series: NDArray[Any]) -> str:
     """A channel as a row of bars, long ones by the means of equal parts."""
     pictures = []
     for channel in series.T:
@@ -215,7 +216,7 @@ def _bars(series):
     return f"{' | '.join(pictures[:3])} ({what}, {series.min():.3g} to {series.max():.3g})"
 
 
-def _graph(nodes, edges):
+def _graph(nodes: Any, edges: Any) -> str:
     """Numbers of nodes by label, and the edges as pairs of labels."""
     labels = [""] * int(nodes) if isinstance(nodes, (int, np.integer)) else [str(label) for label in nodes]
     counts = ", ".join(f"{count} {label}".strip() for label, count in Counter(labels).most_common(6))
@@ -225,7 +226,7 @@ def _graph(nodes, edges):
     return f"{len(labels)} nodes{kinds}, {len(edges)} edges: {', '.join(ends)}"
 
 
-def _tree(node):
+def _tree(node: Any) -> str:
     """A label with its children in brackets."""
     if not isinstance(node, (list, tuple)):
         return str(node)

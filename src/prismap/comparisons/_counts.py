@@ -6,12 +6,15 @@ items and by Ochiai's index. Graphs are compared by the Weisfeiler-Lehman subtre
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from prismap._util.arrays import Numbers
 from prismap.comparisons._content import digest
 from prismap.exceptions import InputError
 
@@ -24,34 +27,34 @@ class Counts(NamedTuple):
     squared: float
 
 
-def counted(numbers):
+def counted(numbers: Any) -> Counts:
     """Counts of whole numbers below 2**64."""
     items, counts = np.unique(np.array(list(numbers), dtype=np.uint64), return_counts=True)
     counts = counts.astype(np.float64)
     return Counts(items, counts, float(counts @ counts))
 
 
-def number_of(thing):
+def number_of(thing: Any) -> int:
     """A whole number that stands for an item in every program: eight bytes of its content key."""
     return int.from_bytes(digest(thing)[:8], "little")
 
 
-def inner_products(A, B):
+def inner_products(A: Sequence[Any], B: Sequence[Any]) -> Numbers:
     """Sums over items of count times count, (len(A), len(B)). Items that only one side holds add nothing."""
     if sum(len(a.items) for a in A) > sum(len(b.items) for b in B):
         return inner_products(B, A).T
     vocabulary = np.unique(np.concatenate([a.items for a in A]))
     if not len(vocabulary):
         return np.zeros((len(A), len(B)))
-    return (_rows(A, vocabulary) @ _rows(B, vocabulary).T).toarray()
+    return np.asarray((_rows(A, vocabulary) @ _rows(B, vocabulary).T).toarray())
 
 
-def squares(A):
+def squares(A: Sequence[Any]) -> Numbers:
     """The inner products of objects with themselves."""
     return np.array([a.squared for a in A])
 
 
-def _rows(objects, vocabulary):
+def _rows(objects: Sequence[Any], vocabulary: NDArray[Any]) -> Any:
     items = np.concatenate([one.items for one in objects])
     counts = np.concatenate([one.counts for one in objects])
     rows = np.repeat(np.arange(len(objects)), [len(one.items) for one in objects])
@@ -60,7 +63,7 @@ def _rows(objects, vocabulary):
     return csr_array((counts[known], (rows[known], place[known])), shape=(len(objects), len(vocabulary)))
 
 
-def cosines(A, B):
+def cosines(A: Sequence[Any], B: Sequence[Any]) -> Numbers:
     """Inner products over the square root of those with themselves; two objects without items have the value 1."""
     own_a, own_b = squares(A)[:, None], squares(B)[None]
     product = np.sqrt(own_a * own_b)
@@ -72,7 +75,7 @@ def cosines(A, B):
 # Sets
 
 
-def prepare_set(thing):
+def prepare_set(thing: Any) -> Counts:
     """The items of a set, each once."""
     if isinstance(thing, Counts):
         return thing
@@ -81,7 +84,7 @@ def prepare_set(thing):
     return counted({number_of(item) for item in thing})
 
 
-def jaccard(a, b):
+def jaccard(a: Any, b: Any) -> float:
     """Common items as a share of all items of two sets; 1 for two empty ones.
 
     >>> jaccard({"a", "b"}, {"b", "c"}) == 1 / 3
@@ -90,7 +93,7 @@ def jaccard(a, b):
     return _single(jaccard_block, a, b)
 
 
-def intersection(a, b):
+def intersection(a: Any, b: Any) -> float:
     """The number of common items.
 
     >>> intersection(["a", "b"], ["b", "c"])
@@ -99,7 +102,7 @@ def intersection(a, b):
     return _single(intersection_block, a, b)
 
 
-def ochiai(a, b):
+def ochiai(a: Any, b: Any) -> float:
     """Common items over the geometric mean of the numbers of items; 1 for two empty sets.
 
     >>> ochiai({"a"}, {"a", "b", "c", "d"})
@@ -108,7 +111,7 @@ def ochiai(a, b):
     return _single(ochiai_block, a, b)
 
 
-def jaccard_block(A, B):
+def jaccard_block(A: Sequence[Any], B: Sequence[Any]) -> Numbers:
     """Jaccard's index between two lists of sets."""
     common = inner_products(A, B)
     either = squares(A)[:, None] + squares(B) - common
@@ -119,14 +122,14 @@ intersection_block = inner_products
 ochiai_block = cosines
 
 
-def _single(block, a, b):
+def _single(block: Callable[..., Any], a: Any, b: Any) -> float:
     return float(block([prepare_set(a)], [prepare_set(b)])[0, 0])
 
 
 # Graphs
 
 
-def prepare_graph(thing, n_iterations=3):
+def prepare_graph(thing: Any, n_iterations: int = 3) -> Counts:
     """The counts of the labels of all rounds (Shervashidze et al. 2011).
 
     In each round a node's label becomes that of its neighbourhood: its own and the sorted labels of its neighbours. New
@@ -158,13 +161,13 @@ def prepare_graph(thing, n_iterations=3):
     return counted(every)
 
 
-def _relabelled(own, near):
+def _relabelled(own: Any, near: Any) -> int:
     """A number for a label and the sorted labels around it."""
     content = np.array([own, *near], dtype="<u8").tobytes()
     return int.from_bytes(blake2b(content, digest_size=8).digest(), "little")
 
 
-def weisfeiler_lehman(a, b, n_iterations=3, normalized=True):
+def weisfeiler_lehman(a: Any, b: Any, n_iterations: int = 3, normalized: bool = True) -> float:
     """Similarity of two graphs by the subtrees they share, 1 for graphs that the test cannot distinguish.
 
     Parameters
@@ -181,6 +184,6 @@ def weisfeiler_lehman(a, b, n_iterations=3, normalized=True):
     return float(weisfeiler_lehman_block(A, B, normalized)[0, 0])
 
 
-def weisfeiler_lehman_block(A, B, normalized=True):
+def weisfeiler_lehman_block(A: Sequence[Any], B: Sequence[Any], normalized: bool = True) -> Numbers:
     """The kernel between two lists of counted graphs."""
     return cosines(A, B) if normalized else inner_products(A, B)

@@ -7,20 +7,23 @@ of Python, one bit per letter.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from prismap._util.arrays import Numbers
+
 
 @cache
-def has_rapidfuzz():
+def has_rapidfuzz() -> bool:
     """Whether the fast way is installed."""
     return find_spec("rapidfuzz") is not None
 
 
-def prepare_sequence(thing):
+def prepare_sequence(thing: Any) -> Any:
     """A string as it is, another sequence as a list of hashable tokens."""
     if isinstance(thing, str):
         return thing
@@ -31,7 +34,7 @@ def prepare_sequence(thing):
     return tokens
 
 
-def edit_distance(a, b):
+def edit_distance(a: Any, b: Any) -> float:
     """Fewest changes, additions and removals of single letters (or tokens) that turn a into b.
 
     >>> edit_distance("kitten", "sitting")
@@ -44,7 +47,7 @@ def edit_distance(a, b):
     return float(bit_parallel_distance(a, b))
 
 
-def edit_block(A, B, n_jobs=1):
+def edit_block(A: Sequence[Any], B: Sequence[Any], n_jobs: int | None = 1) -> Numbers:
     """All distances between two lists, by rapidfuzz."""
     from rapidfuzz.distance import Levenshtein
     from rapidfuzz.process import cdist
@@ -53,7 +56,7 @@ def edit_block(A, B, n_jobs=1):
     return cdist(A, B, scorer=Levenshtein.distance, dtype=np.float64, workers=workers)
 
 
-def bit_parallel_distance(a, b):
+def bit_parallel_distance(a: Any, b: Any) -> int:
     """The distance by bit vectors: `more` and `less` mark where a column of the dynamic program goes up and down."""
     if not a or not b:
         return len(a) or len(b)
@@ -86,7 +89,7 @@ class Tree(NamedTuple):
     keyroots: list[int]
 
 
-def prepare_tree(thing):
+def prepare_tree(thing: Any) -> Tree:
     """The postorder form of a tree.
 
     A tree is written ``[label, child, child, ...]``, where a child is a tree or, if it is a leaf, its label alone.
@@ -117,7 +120,7 @@ def prepare_tree(thing):
     return Tree(labels[::-1], first_leaf, sorted(last.values()))
 
 
-def tree_edit_distance(a, b):
+def tree_edit_distance(a: Any, b: Any) -> float:
     """Fewest nodes to rename, insert or remove that turn one ordered tree into the other.
 
     >>> tree_edit_distance(["f", ["d", "a", ["c", "b"]], "e"], ["f", ["c", ["d", "a", "b"]], "e"])
@@ -131,7 +134,7 @@ def tree_edit_distance(a, b):
     return distances[-1][-1]
 
 
-def _forests(a, b, i, j, distances):
+def _forests(a: Tree, b: Tree, i: int, j: int, distances: Any) -> None:
     """Distances of all pairs of subtrees whose first leaves are those of i and j, written to `distances`."""
     first_a, first_b = a.first_leaf[i], b.first_leaf[j]
     width = j - first_b + 2

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from prismap._util.arrays import Numbers
 from prismap.comparisons._objects import Objects
 from prismap.exceptions import InputError
 
@@ -44,12 +47,12 @@ class ComparisonMatrix(TransformerMixin, BaseEstimator):
     ['place', 'season']
     """
 
-    def __init__(self, how, kernel="values", gamma=None):
+    def __init__(self, how: Any, kernel: str = "values", gamma: float | None = None) -> None:
         self.how = how
         self.kernel = kernel
         self.gamma = gamma
 
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Keep the objects; without a kernel nothing is compared yet."""
         how = self.how if isinstance(self.how, Objects) else Objects(self.how)
         if self.kernel not in KERNELS:
@@ -63,25 +66,25 @@ class ComparisonMatrix(TransformerMixin, BaseEstimator):
             self.gamma_ = self.gamma if self.gamma is not None else usual_gamma(self.evaluator_.block())
         return self
 
-    def fit_transform(self, X, y=None):
+    def fit_transform(self, X: Any, y: Any = None) -> Numbers:
         """The matrix between the objects."""
         return self._kernel(self.fit(X, y).evaluator_.block())
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Numbers:
         """Values of objects against the fitted ones, (n, n_fitted)."""
         check_is_fitted(self)
         return self._kernel(self.evaluator_.new(X))
 
-    def _kernel(self, values):
+    def _kernel(self, values: Numbers) -> Numbers:
         return values if self.gamma_ is None else np.exp(-self.gamma_ * values**2)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         return tags
 
 
-def usual_gamma(D):
+def usual_gamma(D: Numbers) -> float:
     """The inverse of the median squared dissimilarity between objects that differ; 1 where none do."""
     apart = D[D > 0]
     return 1 / float(np.median(apart**2)) if len(apart) else 1.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -49,27 +49,27 @@ class Comparison:
     version: int = 1
     options: dict[str, Any] = field(default_factory=dict)
 
-    def __call__(self, a, b):
+    def __call__(self, a: Any, b: Any) -> float:
         """The value of two objects."""
         return self.function(a, b, **self.options)
 
-    def prepared(self, thing):
+    def prepared(self, thing: Any) -> Any:
         """An object as function and block form take it."""
         return self.prepare(thing, **_known(self.prepare, self.options))
 
-    def in_block(self, A, B, n_jobs=1):
+    def in_block(self, A: Sequence[Any], B: Sequence[Any], n_jobs: int | None = 1) -> Any:
         """Values between two lists of prepared objects, by the block form."""
         assert self.block is not None
         options = {**self.options, "n_jobs": n_jobs}
         return self.block(A, B, **_known(self.block, options))
 
 
-def _known(function, options):
+def _known(function: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:
     """The options that a function has."""
     return {name: value for name, value in options.items() if name in inspect.signature(function).parameters}
 
 
-def get_comparison(name, **options):
+def get_comparison(name: Any, **options: Any) -> Comparison:
     """The comparison of that name, with options of its function.
 
     Parameters
@@ -96,7 +96,7 @@ def get_comparison(name, **options):
     return get_comparison(COMPARISONS[name], **options)
 
 
-def _checked(comparison, options):
+def _checked(comparison: Comparison, options: dict[str, Any]) -> dict[str, Any]:
     known = list(inspect.signature(comparison.function).parameters)[2:]
     unknown = sorted(set(options) - set(known))
     if unknown:

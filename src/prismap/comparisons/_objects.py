@@ -7,10 +7,11 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from pickle import PicklingError
 from threading import RLock
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from prismap._util.arrays import Numbers, Rows
 from prismap._util.blocks import WORKING_BYTES, require_memory, row_blocks
 from prismap.comparisons._content import digest, function_digest
 from prismap.comparisons._named import Comparison, get_comparison
@@ -58,7 +59,7 @@ class Objects:
     memory: int = WORKING_BYTES
     cache: str | Path | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         named = self.comparison
         if named is None and not callable(self.compare):
             raise InputError(f"compare must be a function of two objects or a name; got {shortened(self.compare)}.")
@@ -75,16 +76,16 @@ class Objects:
         """The named comparison, None for a function of the user's."""
         return get_comparison(self.compare) if isinstance(self.compare, (str, Comparison)) else None
 
-    def __sklearn_clone__(self):
+    def __sklearn_clone__(self) -> Self:
         return self  # it is immutable, and a function may not be copyable
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if (named := self.comparison) is None:
             return f"Objects({getattr(self.compare, '__name__', type(self.compare).__name__)}, {self.kind!r})"
         options = "".join(f", {name}={value!r}" for name, value in named.options.items())
         return f"Objects(get_comparison({named.name!r}{options}))" if options else f"Objects({named.name!r})"
 
-    def over(self, objects) -> Evaluator:
+    def over(self, objects: Any) -> Evaluator:
         """An evaluator of these objects."""
         return Evaluator(self, objects)
 
@@ -111,7 +112,7 @@ class Evaluator:
     n_remembered : pairs that are known, those of an earlier program in the `cache` included.
     """
 
-    def __init__(self, how: Objects, objects: Sequence[Any]):
+    def __init__(self, how: Objects, objects: Sequence[Any]) -> None:
         self.how, self.objects = how, list(objects)
         if not self.objects:
             raise InputError("objects must hold at least one object; got none.")
@@ -122,28 +123,28 @@ class Evaluator:
         self._lock = RLock()
         self._store = PairStore(how.memory, self._folder())
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.objects)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<{len(self)} objects, {self.n_evaluations} {self.how.kind} values evaluated>"
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """What a copy in another process needs: all but the lock and the files, and no folder of a cache."""
         state = {name: value for name, value in vars(self).items() if name not in ("_lock", "_store")}
         return {**state, "known": self._store.known()}
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         known = state.pop("known")
         vars(self).update(state)
         self._lock, self._store = RLock(), PairStore(self.how.memory)
         self._store.add(known["pair"], known["value"])
 
     @property
-    def n_remembered(self):
+    def n_remembered(self) -> int:
         return len(self._store)
 
-    def block(self, i=None, j=None):
+    def block(self, i: Any = None, j: Any = None) -> Numbers:
         """Values between objects i and objects j (all where None), an array (len(i), len(j))."""
         i, j = (np.arange(len(self)) if k is None else self._indices(k) for k in (i, j))
         require_memory(8.0 * len(i) * len(j), f"A block of {len(i):,} x {len(j):,} values", "Ask for smaller blocks.")
@@ -158,7 +159,7 @@ class Evaluator:
             values[i[:, None] == j] = 0.0
         return values
 
-    def pairs(self, i, j):
+    def pairs(self, i: Any, j: Any) -> Numbers:
         """Values of the pairs (i[0], j[0]), (i[1], j[1]), ..."""
         i, j = self._indices(i), self._indices(j)
         if i.shape != j.shape:
@@ -171,7 +172,7 @@ class Evaluator:
             values[i == j] = 0.0
         return values
 
-    def new(self, objects, j=None, numbers=None):
+    def new(self, objects: Any, j: Any = None, numbers: Any = None) -> Numbers:
         """Values between new objects and the fitted objects j (all where None), an array (n_new, len(j)).
 
         `numbers` are those that errors name the new objects by, where they are a part of a longer list.
@@ -191,17 +192,17 @@ class Evaluator:
             )
         return values
 
-    def close(self):
+    def close(self) -> None:
         """Forget all values in memory and remove temporary files; values in a `cache` folder stay."""
         self._store.close()
 
     # --- remembered values ---
 
     @property
-    def _remembered(self):
+    def _remembered(self) -> bool:
         return self.comparison is None or self.comparison.remembered
 
-    def _pairs(self, i, j):
+    def _pairs(self, i: Rows, j: Rows) -> Numbers:
         """Look values up; evaluate those that are not known, each once."""
         keys = i.astype(np.uint64) * np.uint64(len(self)) + j.astype(np.uint64)
         own = (i == j) & (self.how.kind == "dissimilarity")
@@ -217,10 +218,10 @@ class Evaluator:
         values[unknown] = self._store.find(keys[unknown])
         return values
 
-    def _run(self, left, i, j, whose, store, whole=None, numbers=None):
+    def _run(self, left: Any, i: Any, j: Any, whose: Any, store: Any, whole: Any = None, numbers: Any = None) -> None:
         """Evaluate pairs; a failure is an error that names the pair."""
 
-        def count(places, given):
+        def count(places: Any, given: Any) -> None:
             store(places, given)
             self.n_evaluations += len(given)
 
@@ -234,12 +235,12 @@ class Evaluator:
                 f"{failure.why}.{kept}"
             ) from failure.error
 
-    def _many(self):
+    def _many(self) -> Any:
         if self.comparison is None:
             return one_by_one(self.how.compare)
         return one_by_one(self.comparison) if self.comparison.block is None else in_blocks(self.comparison.in_block)
 
-    def _check_function(self, i, j):
+    def _check_function(self, i: Any, j: Any) -> None:
         """Evaluate a few of the first pairs the other way round, and a few objects with themselves."""
         chosen = np.flatnonzero(i != j)
         if not len(chosen):
@@ -277,7 +278,7 @@ class Evaluator:
             )
         self._checked = True
 
-    def _folder(self):
+    def _folder(self) -> Path | None:
         """A folder of the cache for these objects and this comparison."""
         if self.how.cache is None or not self._remembered:
             return None
@@ -296,7 +297,7 @@ class Evaluator:
 
     # --- values in blocks ---
 
-    def _block(self, left, i, right, j):
+    def _block(self, left: Any, i: Any, right: Any, j: Any) -> Numbers:
         """A block by the comparison's own block form, in pieces that fit in memory."""
         values = np.empty((len(i), len(j)))
         others = [right[k] for k in j]
@@ -305,7 +306,7 @@ class Evaluator:
         self._count(values.size)
         return values
 
-    def _ragged(self, left, i, j):
+    def _ragged(self, left: Any, i: Any, j: Any) -> Numbers:
         """Pairs by the block form: an object and all its partners at a time."""
         values, order = np.empty(len(i)), np.argsort(i, kind="stable")
         for places in np.split(order, np.flatnonzero(np.diff(i[order])) + 1):
@@ -315,13 +316,13 @@ class Evaluator:
         self._count(len(i))
         return values
 
-    def _count(self, n):
+    def _count(self, n: int) -> None:
         with self._lock:
             self.n_evaluations += n
 
     # --- input ---
 
-    def _prepare(self, objects, whose, numbers=None):
+    def _prepare(self, objects: Any, whose: str, numbers: Any = None) -> Any:
         """Objects as the named comparison takes them; one that it cannot take is named."""
         if self.comparison is None:
             return objects
@@ -339,23 +340,23 @@ class Evaluator:
                 ) from error
         return prepared
 
-    def _check_shared(self, prepared, first):
+    def _check_shared(self, prepared: Any, first: Any) -> None:
         """What all objects must have in common with the first, as the length of their histograms."""
         own, wanted = self.comparison.shared(prepared), self.comparison.shared(first)
         if own != wanted:
             raise ValueError(f"{own} is not {wanted}")
 
-    def _indices(self, k):
+    def _indices(self, k: Any) -> Rows:
         k = np.asarray(k)
         if k.dtype == bool or k.ndim != 1 or (k.size and k.dtype.kind not in "iu"):
             raise InputError(f"indices must be a list of whole numbers; got {shortened(k)}.")
         k = k.astype(np.intp)
         if k.size and not (k.min() >= 0 and k.max() < len(self)):
             raise InputError(f"indices must lie between 0 and {len(self) - 1}; got {k.min()} to {k.max()}.")
-        return k
+        return np.asarray(k)
 
 
-def describe(whose, index, thing):
+def describe(whose: str, index: int, thing: Any) -> str:
     """An object for a message: its number, its content cut short, and its type.
 
     >>> describe("object", 4711, "kitten")

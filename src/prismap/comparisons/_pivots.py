@@ -9,13 +9,17 @@ objects whose exact neighbours are evaluated.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from prismap._util.arrays import Numbers, Rows
 from prismap._util.blocks import row_blocks
 from prismap._util.random import as_generator
 from prismap._util.repr import Brief
+from prismap.comparisons._objects import Evaluator
 from prismap.exceptions import InputError
 
 #: Objects whose exact neighbours are evaluated to know the recall.
@@ -43,15 +47,15 @@ class PivotNeighbors(Brief):
     n_checks: int
 
     @property
-    def share(self):
+    def share(self) -> float:
         """Evaluations as a share of n^2."""
         return self.n_evaluations / len(self.indices) ** 2
 
 
 def neighbors_by_pivots(
-    evaluator, n_neighbors, *, n_pivots=100, n_candidates=100, n_rounds=2, n_near=None, n_checked=CHECKED_OBJECTS,
-    random_state=None,
-):  # fmt: skip
+    evaluator: Evaluator, n_neighbors: int, *, n_pivots: int = 100, n_candidates: int = 100, n_rounds: int = 2,
+    n_near: int | None = None, n_checked: int = CHECKED_OBJECTS, random_state: Any = None,
+) -> PivotNeighbors:  # fmt: skip
     """The k nearest neighbours of all objects of an evaluator, approximately.
 
     Parameters
@@ -99,39 +103,39 @@ def neighbors_by_pivots(
 class Distances:
     """Distances of an evaluator's objects, and how many were asked for."""
 
-    def __init__(self, evaluator):
+    def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator, self.n_asked, n = evaluator, 0, len(evaluator)
         self.own = None
         if evaluator.how.kind == "similarity":
             self.own = evaluator.pairs(np.arange(n), np.arange(n))
             self.n_asked += n
 
-    def block(self, i, j):
+    def block(self, i: Rows, j: Rows) -> Numbers:
         """Distances between objects i and j."""
         self.n_asked += len(i) * len(j)
         return self._distance(self.evaluator.block(i, j), i[:, None], j)
 
-    def pairs(self, i, j):
+    def pairs(self, i: Rows, j: Rows) -> Numbers:
         """Distances of pairs."""
         self.n_asked += len(i)
         return self._distance(self.evaluator.pairs(i, j), i, j)
 
-    def _distance(self, values, i, j):
+    def _distance(self, values: Numbers, i: Rows, j: Rows) -> Numbers:
         if self.own is None:
             return values
-        return np.sqrt(np.maximum(self.own[i] + self.own[j] - 2 * values, 0.0))
+        return np.asarray(np.sqrt(np.maximum(self.own[i] + self.own[j] - 2 * values, 0.0)))
 
 
 class Search:
     """The nearest objects found so far of every object, and which pairs are known."""
 
-    def __init__(self, distances, k):
+    def __init__(self, distances: Distances, k: int) -> None:
         self.distances, self.n = distances, len(distances.evaluator)
         self.values = np.full((self.n, k), np.inf)
         self.indices = np.full((self.n, k), -1, dtype=np.intp)
         self.known = np.empty(0, dtype=np.int64)
 
-    def measure(self, i, j):
+    def measure(self, i: Rows, j: Rows) -> None:
         """Evaluate those of the pairs that are not known."""
         keys = np.unique(np.minimum(i, j) * self.n + np.maximum(i, j))
         place = np.minimum(np.searchsorted(self.known, keys), max(len(self.known) - 1, 0))
@@ -141,7 +145,7 @@ class Search:
         for part in row_blocks(len(i), 1, WORKING):
             self.learn(i[part], j[part], self.distances.pairs(i[part], j[part]))
 
-    def learn(self, i, j, values):
+    def learn(self, i: Rows, j: Rows, values: Numbers) -> None:
         """Take the distances of pairs into the lists of both objects, each pair once."""
         keys, first = np.unique(np.minimum(i, j) * self.n + np.maximum(i, j), return_index=True)
         self.known = np.concatenate([self.known, keys])
@@ -149,7 +153,7 @@ class Search:
         i, j, values = i[first], j[first], values[first]
         self._offer(np.concatenate([i, j]), np.concatenate([j, i]), np.concatenate([values, values]))
 
-    def _offer(self, i, j, values):
+    def _offer(self, i: Rows, j: Rows, values: Numbers) -> None:
         """Keep the k nearest of what the lists hold and what is offered."""
         k = self.values.shape[1]
         better = (values < self.values.max(axis=1)[i]) & (i != j)
@@ -163,13 +167,13 @@ class Search:
         best = starts[:, None] + np.arange(k)
         self.values[rows], self.indices[rows] = values[best], j[best]
 
-    def sorted(self):
+    def sorted(self) -> tuple[Numbers, Rows]:
         """Distances and indices, nearest first, ties by index."""
         order = np.lexsort((self.indices, self.values), axis=1)
         return np.take_along_axis(self.values, order, axis=1), np.take_along_axis(self.indices, order, axis=1)
 
 
-def near_in_coordinates(coordinates, k):
+def near_in_coordinates(coordinates: Numbers, k: int) -> Iterator[tuple[Rows, Rows]]:
     """For rows in turn, the k rows with the nearest coordinates: pairs of row numbers and an array (rows, k)."""
     X = (coordinates - coordinates.mean(axis=0)).astype(np.float32)
     norms = np.einsum("id,id->i", X, X)
@@ -179,7 +183,7 @@ def near_in_coordinates(coordinates, k):
         yield np.arange(part.start, part.stop), np.argpartition(D2, k - 1, axis=1)[:, :k]
 
 
-def neighbors_of_neighbors(indices):
+def neighbors_of_neighbors(indices: Rows) -> tuple[Rows, Rows]:
     """Pairs of objects that are two steps apart, or that name the same neighbour."""
     n, k = indices.shape
     rows = np.repeat(np.arange(n), k)
@@ -188,7 +192,7 @@ def neighbors_of_neighbors(indices):
     return i, j
 
 
-def recall_on(sample, search):
+def recall_on(sample: Rows, search: Search) -> float:
     """Share of the exact neighbours of some objects that were found; those equally far count as found."""
     k, hits = search.values.shape[1], 0
     if not len(sample):

@@ -15,10 +15,9 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -52,7 +51,7 @@ class Things(Brief):
     names: list[str]
     labels: list[Any] | None = None
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.objects)
 
 
@@ -171,7 +170,7 @@ def read_json_lines(path: str | Path) -> Things:
     return Things(objects, names, None if all(label is None for label in labels) else labels)
 
 
-def _entry(path, number, line):
+def _entry(path: Any, number: int, line: str) -> Any:
     try:
         entry = json.loads(line)
     except (json.JSONDecodeError, RecursionError) as error:
@@ -184,10 +183,10 @@ def _entry(path, number, line):
 class _opened:
     """Text of a file, unpacked if its name ends in .gz; an unreadable one is named."""
 
-    def __init__(self, path):
+    def __init__(self, path: Any) -> None:
         self.path = Path(path)
 
-    def __enter__(self) -> Iterator[str] | IO[str]:
+    def __enter__(self) -> Any:
         try:
             opened: Any = gzip.open if self.path.suffix == ".gz" else open
             self.file = opened(self.path, "rt", encoding="utf-8-sig")
@@ -195,7 +194,7 @@ class _opened:
             raise InputError(f"{self.path} cannot be read: {error.strerror or error}.") from error
         return self.file
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self.file.close()
         if isinstance(error, (UnicodeDecodeError, EOFError, gzip.BadGzipFile)):
             raise FileFormatError(f"{self.path} is damaged or no text: {error}.") from error

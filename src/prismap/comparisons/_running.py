@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from reprlib import Repr
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+
+from prismap._util.arrays import Rows
 
 #: Pairs that are evaluated first, to see what one costs.
 FIRST_PAIRS = 100
@@ -26,7 +30,7 @@ _REPR.maxlist = _REPR.maxtuple = _REPR.maxset = _REPR.maxdict = 4
 _REPR.maxlevel = 3
 
 
-def shortened(thing):
+def shortened(thing: Any) -> str:
     """What an object looks like, on one line and cut short."""
     return " ".join(_REPR.repr(thing).split())
 
@@ -40,7 +44,16 @@ class Failure:
     error: Exception | None = None
 
 
-def run_pairs(many, left, right, i, j, store, n_jobs=None, backend="loky"):
+def run_pairs(
+    many: Any,
+    left: Sequence[Any],
+    right: Sequence[Any],
+    i: Rows,
+    j: Rows,
+    store: Any,
+    n_jobs: int | None = None,
+    backend: str = "loky",
+) -> Any:
     """Compare ``left[i]`` with ``right[j]`` pair by pair; give what is known to ``store(places, values)`` as it comes.
 
     ``many(a, others)`` gives a list of values and None, or the values before the pair that failed and why it did. The
@@ -70,7 +83,7 @@ def run_pairs(many, left, right, i, j, store, n_jobs=None, backend="loky"):
     return None
 
 
-def _all_jobs(jobs, workers, backend):
+def _all_jobs(jobs: list[Any], workers: int, backend: str) -> tuple[Any, str]:
     """Results of jobs, and the backend that did them: processes for what can be sent to one, threads otherwise."""
     if workers == 1:
         return [_work(*job) for job in jobs], backend
@@ -80,10 +93,10 @@ def _all_jobs(jobs, workers, backend):
         return Parallel(n_jobs=workers, backend="threading")(delayed(_work)(*job) for job in jobs), "threading"
 
 
-def one_by_one(function):
+def one_by_one(function: Any) -> Any:
     """The form that `run_pairs` takes of a function of two objects."""
 
-    def many(a, others):
+    def many(a: Any, others: Sequence[Any]) -> tuple[list[Any], str | None, Exception | None]:
         values: list[float] = []
         for b in others:
             try:
@@ -102,10 +115,10 @@ def one_by_one(function):
     return many
 
 
-def in_blocks(block):
+def in_blocks(block: Callable[..., Any]) -> Any:
     """The form that `run_pairs` takes of a function of many objects and many, for values that are slow to compute."""
 
-    def many(a, others):
+    def many(a: Any, others: Sequence[Any]) -> tuple[list[Any], str | None, Exception | None]:
         values = np.asarray(block([a], others), dtype=np.float64)[0]
         wrong = np.flatnonzero(~np.isfinite(values))
         if len(wrong):
@@ -116,7 +129,7 @@ def in_blocks(block):
     return many
 
 
-def _tasks(left, right, i, j, places):
+def _tasks(left: Sequence[Any], right: Sequence[Any], i: Rows, j: Rows, places: Rows) -> list[tuple[Any, list[Any]]]:
     """Objects of the pairs, as one object and its partners at a time."""
     rows = i[places]
     cuts = np.flatnonzero(np.diff(rows)) + 1
@@ -124,7 +137,7 @@ def _tasks(left, right, i, j, places):
         np.split(rows, cuts), np.split(j[places], cuts), strict=True)]  # fmt: skip
 
 
-def _work(many, tasks):
+def _work(many: Any, tasks: Any) -> tuple[list[Any], str | None, Exception | None]:
     """All values of one job, or those before the first pair that failed."""
     values = []
     for a, others in tasks:
@@ -135,7 +148,7 @@ def _work(many, tasks):
     return values, None, None
 
 
-def _sendable(error):
+def _sendable(error: Any) -> Any:
     """The error if another process can read it."""
     try:
         pickle.loads(pickle.dumps(error))

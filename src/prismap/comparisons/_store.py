@@ -10,12 +10,15 @@ stored.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from prismap._util.arrays import Numbers
 from prismap._util.locks import replace_path
 from prismap.exceptions import FileFormatError
 
@@ -31,8 +34,10 @@ class PairStore:
     folder : where files go and are found again; None takes a temporary folder, made when it is needed.
     """
 
-    def __init__(self, memory, folder=None):
-        self.memory, self.runs, self.files = memory, [], []
+    def __init__(self, memory: int, folder: Path | None = None) -> None:
+        self.memory = memory
+        self.runs: list[Any] = []
+        self.files: list[Any] = []
         self.folder: Any = None if folder is None else Path(folder)
         self._temporary: TemporaryDirectory[str] | None = None
         self._journal: Any = None
@@ -40,10 +45,10 @@ class PairStore:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._read()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return sum(len(run) for run in (*self.runs, *self.files))
 
-    def find(self, pairs):
+    def find(self, pairs: NDArray[Any]) -> Numbers:
         """Values of pairs, NaN where none is known."""
         values = np.full(len(pairs), np.nan)
         order = np.argsort(pairs, kind="stable")  # neighbours in a run are asked for together
@@ -55,12 +60,12 @@ class PairStore:
             values[order[hit]] = run["value"][place[hit]]
         return values
 
-    def known(self):
+    def known(self) -> NDArray[Any]:
         """All pairs and values, in the order of the pairs."""
         runs = [*self.files, *self.runs]
         return _merged(runs) if runs else np.empty(0, dtype=PAIR)
 
-    def add(self, pairs, values):
+    def add(self, pairs: NDArray[Any], values: NDArray[Any]) -> None:
         """Keep values of pairs that were not known; each pair once."""
         if not len(pairs):
             return
@@ -75,7 +80,7 @@ class PairStore:
         if sum(run.nbytes for run in self.runs) > self.memory:
             self._spill()
 
-    def close(self):
+    def close(self) -> None:
         """Close the files; what is in a folder of the user's stays there."""
         self.runs, self.files = [], []
         if self._journal is not None:
@@ -84,7 +89,7 @@ class PairStore:
         if self._temporary is not None:
             self._temporary.cleanup()
 
-    def _spill(self):
+    def _spill(self) -> None:
         """Move all values in memory to one sorted file."""
         if self.folder is None:
             # Windows does not delete files that are mapped into memory, as those of a store that was not closed are.
@@ -103,13 +108,13 @@ class PairStore:
             self._journal = None
             (self.folder / "journal").unlink()
 
-    def _write_journal(self, run):
+    def _write_journal(self, run: NDArray[Any]) -> None:
         if self._journal is None:
             self._journal = open(self.folder / "journal", "ab")  # noqa: SIM115 (open for as long as the store)
         self._journal.write(run.tobytes())
         self._journal.flush()
 
-    def _read(self):
+    def _read(self) -> None:
         """What an earlier run left: whole files, and the journal up to the last complete entry."""
         for path in sorted(self.folder.glob("run*.npy")):
             try:
@@ -134,6 +139,6 @@ class PairStore:
             self.runs = [run]
 
 
-def _merged(runs):
+def _merged(runs: Sequence[Any]) -> NDArray[Any]:
     together = np.concatenate(runs)
     return together[np.argsort(together["pair"], kind="stable")]

@@ -7,12 +7,14 @@ equally many points of equal weight it is an assignment, which scipy solves fast
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
+from prismap._util.arrays import Numbers
 from prismap._util.optional import import_extra
 from prismap.exceptions import InputError
 
@@ -33,24 +35,24 @@ class Cloud(NamedTuple):
     weights: np.ndarray
 
 
-def prepare(thing):
+def prepare(thing: Any) -> Histogram:
     """A histogram as running totals of its shares."""
     return thing if isinstance(thing, Histogram) else Histogram(np.cumsum(_shares(thing)))
 
 
-def _shares(weights):
+def _shares(weights: Any) -> Numbers:
     weights = np.asarray(weights, dtype=np.float64)
     if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any() or not weights.sum() > 0:
         raise ValueError("a list of weights that are not negative and not all 0 is needed")
-    return weights / weights.sum()
+    return np.asarray(weights / weights.sum())
 
 
-def bins(histogram):
+def bins(histogram: Any) -> str:
     """What histograms must have in common."""
     return f"{len(histogram.cumulative)} bins"
 
 
-def earth_mover(a, b):
+def earth_mover(a: Any, b: Any) -> float:
     """Work, in bins, that moves one histogram into another; both are scaled to the total 1.
 
     >>> earth_mover([1, 0, 0], [0, 0, 5])
@@ -62,12 +64,12 @@ def earth_mover(a, b):
     return float(np.abs(a.cumulative - b.cumulative).sum())
 
 
-def block(A, B):
+def block(A: Sequence[Any], B: Sequence[Any]) -> Numbers:
     """Distances between two lists of histograms."""
-    return cdist(np.stack([a.cumulative for a in A]), np.stack([b.cumulative for b in B]), "cityblock")
+    return np.asarray(cdist(np.stack([a.cumulative for a in A]), np.stack([b.cumulative for b in B]), "cityblock"))
 
 
-def prepare_cloud(thing):
+def prepare_cloud(thing: Any) -> Cloud:
     """Weighted points: ``{"points": [[...], ...], "weights": [...]}``, or points alone, which weigh the same."""
     if isinstance(thing, Cloud):
         return thing
@@ -83,12 +85,12 @@ def prepare_cloud(thing):
     return Cloud(points, shares)
 
 
-def dimensions(cloud):
+def dimensions(cloud: Any) -> str:
     """What clouds must have in common."""
     return f"{cloud.points.shape[1]} dimensions"
 
 
-def transport(a, b):
+def transport(a: Any, b: Any) -> float:
     """Earth mover's distance of two clouds of weighted points under Euclidean distance.
 
     >>> transport([[0.0, 0.0], [1.0, 0.0]], [[0.0, 1.0], [1.0, 1.0]])
@@ -104,6 +106,6 @@ def transport(a, b):
     return max(0.0, float(work))
 
 
-def pot():
+def pot() -> Any:
     """The package POT."""
     return import_extra("ot", extra="things", feature="Earth mover's distance of points")

@@ -9,15 +9,18 @@ the upper bound is rounded below the distance.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil, sqrt
+from typing import Any
 
 import numpy as np
 
+from prismap._util.arrays import Numbers
 from prismap._util.optional import import_extra
 from prismap.exceptions import InputError
 
 
-def prepare(thing):
+def prepare(thing: Any) -> Numbers:
     """A series as a float array (time, channels)."""
     dtaidistance()
     series = np.asarray(thing, dtype=np.float64, order="C")
@@ -29,12 +32,12 @@ def prepare(thing):
     return series
 
 
-def channels(series):
+def channels(series: Numbers) -> str:
     """What series must have in common."""
     return f"{series.shape[1]} channels"
 
 
-def dtw(a, b, band=0.1):
+def dtw(a: Any, b: Any, band: Any = 0.1) -> float:
     """Dynamic time warping distance of two series.
 
     Parameters
@@ -52,7 +55,7 @@ def dtw(a, b, band=0.1):
     return float(block([a], [b], band)[0, 0])
 
 
-def block(A, B, band=0.1):
+def block(A: Sequence[Any], B: Sequence[Any], band: Any = 0.1) -> Numbers:
     """Distances between two lists of prepared series."""
     distance, values = dtaidistance().distance_fast, np.empty((len(A), len(B)))
     for i, a in enumerate(A):
@@ -63,16 +66,16 @@ def block(A, B, band=0.1):
     return values
 
 
-def band_width(n, m, band):
+def band_width(n: int, m: int, band: Any) -> int:
     """Steps that indices may differ by."""
     if band is None:
         return max(n, m)
     if not 0 <= band <= 1:
         raise InputError(f"band must be a share between 0 and 1, or None; got {band!r}.")
-    return max(ceil(band * max(n, m)), abs(n - m))
+    return int(max(ceil(band * max(n, m)), abs(n - m)))
 
 
-def equally_long(a, b):
+def equally_long(a: Any, b: Any) -> tuple[Numbers, ...]:
     """Series of one length and the same distance, since the window of dtaidistance is wider where lengths differ.
 
     Both are continued by a value that lies so far out that only itself can stand against it: a match with any other
@@ -89,6 +92,6 @@ def equally_long(a, b):
     return tuple(np.concatenate([one, np.full((length - len(one), one.shape[1]), far)]) for one in (a, b))
 
 
-def dtaidistance():
+def dtaidistance() -> Any:
     """dtaidistance for series of several channels."""
     return import_extra("dtaidistance.dtw_ndim", extra="things", feature="Dynamic time warping")

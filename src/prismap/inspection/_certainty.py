@@ -42,10 +42,12 @@ def class_scores(model: Any, rows: Any) -> np.ndarray | None:
         return np.asarray(model.predict_proba(rows), dtype=np.float64)
     if margins is None and callable(getattr(model, "decision_function", None)):
         values = np.asarray(model.decision_function(rows), dtype=np.float64)
-        return softmax(np.column_stack([-values, values]) if values.ndim == 1 else values, axis=1)
+        return np.asarray(softmax(np.column_stack([-values, values]) if values.ndim == 1 else values, axis=1))
     if margins is None:
         return None
-    return softmax(np.column_stack([-margins, margins]) if margins.ndim == 1 else least_margins(margins), axis=1)
+    return np.asarray(
+        softmax(np.column_stack([-margins, margins]) if margins.ndim == 1 else least_margins(margins), axis=1)
+    )
 
 
 def pair_margins(model: Any, rows: Any) -> np.ndarray | None:
@@ -70,7 +72,7 @@ def smallest_margin(margins: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """
     first, second = pairs_of_classes(margins.shape[1])
     own = np.where(codes[:, None] == first, margins, np.where(codes[:, None] == second, -margins, np.inf))
-    return np.maximum(own.min(axis=1), 0.0)
+    return np.asarray(np.maximum(own.min(axis=1), 0.0))
 
 
 def least_margins(margins: np.ndarray) -> np.ndarray:

@@ -27,7 +27,9 @@ class ComparisonDisplay:
     from_weights : takes them from a result of `comparison_weights` or `comparison_weights_for_classes`.
     """
 
-    def __init__(self, weights: Mapping[str, float], spread: Mapping[str, float], permuted: Mapping[str, float]):
+    def __init__(
+        self, weights: Mapping[str, float], spread: Mapping[str, float], permuted: Mapping[str, float]
+    ) -> None:
         self.weights, self.spread, self.permuted = dict(weights), dict(spread), dict(permuted)
         if not self.weights or not self.weights.keys() == self.spread.keys() == self.permuted.keys():
             raise InputError("weights, spread and permuted must be of the same comparisons, at least one.")

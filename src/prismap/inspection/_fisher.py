@@ -186,7 +186,7 @@ class FisherDisplay(Brief):
                 )  # fmt: skip
         return self
 
-    def _plot_posterior(self, ax):
+    def _plot_posterior(self, ax: Any) -> None:
         left, right, bottom, top = self.grid.extent
         if len(self.classes):
             picture = paint_classes(self.grid, len(self.classes), 1.0)
@@ -194,7 +194,7 @@ class FisherDisplay(Brief):
             picture = paint_output(self.grid, self.grid.value.min(), self.grid.value.max())
         ax.imshow(picture, origin="lower", extent=(left, right, bottom, top), aspect="auto", zorder=0)
 
-    def _plot_rows(self, ax, size):
+    def _plot_rows(self, ax: Any, size: Any) -> None:
         if not len(self.classes):
             colours = ramp(self.target, self.target.min(), self.target.max()) / 255
             ax.scatter(*self.rows.T, s=size, c=colours, edgecolors="white", linewidths=0.4, zorder=2)
@@ -203,7 +203,7 @@ class FisherDisplay(Brief):
             own = self.rows[self.target == code]
             ax.scatter(*own.T, s=size, color=colour, edgecolors="white", linewidths=0.4, zorder=2, label=str(name))
 
-    def _plot_path(self, ax, path):
+    def _plot_path(self, ax: Any, path: Any) -> None:
         straight, shortest = f"straight: {path.straight_length:.2f}", f"shortest: {path.shortest_length:.2f}"
         ax.plot(*path.straight.T, "o-", color=STRAIGHT, markersize=4, linewidth=1.8, zorder=5, label=straight)
         ax.plot(*path.shortest.T, "o-", color=SHORTEST, markersize=4, linewidth=1.8, zorder=4, label=shortest)
@@ -215,11 +215,11 @@ class FisherDisplay(Brief):
                 fontsize="small", zorder=6, bbox=white,
             )  # fmt: skip
 
-    def _gap(self):
+    def _gap(self) -> float:
         """Distance between neighbouring places."""
         return float(min(np.diff(np.unique(self.places[:, k])).min() for k in range(2)))
 
-    def _axes(self, ax):
+    def _axes(self, ax: Any) -> Any:
         if ax is None:
             ax = import_extra("matplotlib.pyplot", extra="plot", feature="FisherDisplay").subplots()[1]
         self.ax_, self.figure_ = ax, ax.figure
@@ -238,7 +238,7 @@ def ellipses(tensors: np.ndarray, reach: float, radius: float | None = None, n_p
     half = np.minimum(radius / np.maximum(roots, np.finfo(float).tiny), reach)
     angle = np.linspace(0, 2 * np.pi, n_points)
     circle = np.column_stack([np.cos(angle), np.sin(angle)])
-    return np.einsum("mdk,mk,pk->mpd", vectors, half, circle)
+    return np.asarray(np.einsum("mdk,mk,pk->mpd", vectors, half, circle))
 
 
 def shortest_rows(D: np.ndarray, a: int, b: int) -> tuple[list[int], float]:
@@ -302,7 +302,7 @@ def fitted_target(metric: FisherMetric, y: Any) -> np.ndarray:
         )
         return np.asarray(values, dtype=np.float64)[:, 0]
     if y is None:
-        return metric.class_probabilities().argmax(axis=1)
+        return np.asarray(metric.class_probabilities().argmax(axis=1))
     y = np.asarray(y)
     if y.shape != (metric.n_rows_,):
         raise InputError(f"y must hold one label for each of the {metric.n_rows_} fitted rows; got shape {y.shape}.")

@@ -68,7 +68,7 @@ class LocalSurface:
     between neighbours in the data.
     """
 
-    def __init__(self, positions: Any, rows: Any, n_neighbors: int = N_NEIGHBORS):
+    def __init__(self, positions: Any, rows: Any, n_neighbors: int = N_NEIGHBORS) -> None:
         self.rows = np.asarray(rows, dtype=np.float64)
         self.tree = cKDTree(np.asarray(positions, dtype=np.float64))
         self.n_neighbors = min(n_neighbors, len(self.rows) - 1)
@@ -90,7 +90,7 @@ class LocalSurface:
         together = np.exp(-squared_among(near) / (2 * self.width**2))
         core = (together @ weights[:, :, None])[:, :, 0].argmax(axis=1)
         weights = weights * together[np.arange(len(core)), core]
-        return np.einsum("mk,mkd->md", weights / weights.sum(axis=1, keepdims=True), near)
+        return np.asarray(np.einsum("mk,mkd->md", weights / weights.sum(axis=1, keepdims=True), near))
 
 
 class PreImages:
@@ -111,7 +111,7 @@ class PreImages:
         row that is nearest on the map.
     """
 
-    def __init__(self, positions: Any, squared: Any = None, n_neighbors: int = N_NEIGHBORS):
+    def __init__(self, positions: Any, squared: Any = None, n_neighbors: int = N_NEIGHBORS) -> None:
         self.tree, self.squared = cKDTree(np.asarray(positions, dtype=np.float64)), squared
         self.n_neighbors = min(n_neighbors, self.tree.n - 1)
         self.spacing = usual(self.tree.query(self.tree.data, k=2)[0][:, 1])
@@ -120,7 +120,7 @@ class PreImages:
         """Numbers of the rows behind places, (m,)."""
         places = np.asarray(places, dtype=np.float64)
         if self.squared is None:
-            return self.tree.query(places)[1]
+            return np.asarray(self.tree.query(places)[1])
         index, weights = near_weights(self.tree, places, self.n_neighbors, self.spacing)
         out = np.empty(len(places), dtype=np.intp)
         for block in row_blocks(len(places), 16.0 * self.n_neighbors**2):
@@ -132,7 +132,7 @@ class PreImages:
 
 def among(D2: np.ndarray, index: np.ndarray) -> np.ndarray:
     """Squared distances among rows, from the matrix of all of them."""
-    return D2[index[:, :, None], index[:, None, :]]
+    return np.asarray(D2[index[:, :, None], index[:, None, :]])
 
 
 def among_vectors(rows: np.ndarray, index: np.ndarray) -> np.ndarray:
@@ -143,7 +143,7 @@ def among_vectors(rows: np.ndarray, index: np.ndarray) -> np.ndarray:
 def squared_among(near: np.ndarray) -> np.ndarray:
     """Squared distances (m, k, k) among the vectors (m, k, D) of each place."""
     squares = np.square(near).sum(axis=2)
-    return np.maximum(squares[:, :, None] + squares[:, None, :] - 2 * near @ near.transpose(0, 2, 1), 0)
+    return np.asarray(np.maximum(squares[:, :, None] + squares[:, None, :] - 2 * near @ near.transpose(0, 2, 1), 0))
 
 
 def squared_of_matrix(matrix: np.ndarray, kind: str) -> np.ndarray:
@@ -151,7 +151,7 @@ def squared_of_matrix(matrix: np.ndarray, kind: str) -> np.ndarray:
     if kind == "dissimilarity":
         return matrix**2
     own = np.diag(matrix)
-    return own[:, None] + own[None, :] - 2 * matrix
+    return np.asarray(own[:, None] + own[None, :] - 2 * matrix)
 
 
 def near_weights(tree: cKDTree, places: Any, n_neighbors: int, spacing: float) -> tuple[np.ndarray, np.ndarray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -42,12 +42,22 @@ class MapDisplay(Brief):
     figure_: Any = field(default=None, init=False)
 
     @classmethod
-    def from_map(cls, model):
+    def from_map(cls, model: Any) -> Self:
         """From a fitted `PrisMap`: all rows it was given."""
         target = model.map_.given.target.shown
         return cls(model.positions(), target.values if target.exists else None, target.classes)
 
-    def plot(self, ax=None, *, color=None, palette=None, labels=None, legend=True, size=None, alpha=0.85):
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        color: Any = None,
+        palette: Any = None,
+        labels: Any = None,
+        legend: bool = True,
+        size: float | None = None,
+        alpha: float = 0.85,
+    ) -> Self:
         """Draw the points: classes by colour with a legend, numbers with a colour bar, no target in grey.
 
         Parameters
@@ -85,7 +95,7 @@ class MapDisplay(Brief):
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _shown(self, color):
+    def _shown(self, color: Any) -> tuple[Any, Any]:
         """Values and classes to colour by: the target's, or those of `color`."""
         if color is None:
             return self.target, self.classes
@@ -97,7 +107,7 @@ class MapDisplay(Brief):
         codes = np.where(missing, -1, codes - int(missing.any() and names[0] == ""))
         return codes, names[1:] if missing.any() and names[0] == "" else names
 
-    def _classes(self, ax, codes, names, palette, style, *, legend):
+    def _classes(self, ax: Any, codes: Any, names: Any, palette: Any, style: Any, *, legend: Any) -> None:
         colours = chosen_colours(names, palette)
         x, y = self.positions[:, 0], self.positions[:, 1]
         groups = [(-1, UNLABELLED, UNLABELLED_COLOUR)] if (codes < 0).any() else []
@@ -120,7 +130,7 @@ class MapDisplay(Brief):
             handle.set(sizes=[36], alpha=1)
 
 
-def chosen_colours(names, palette):
+def chosen_colours(names: Any, palette: Any) -> list[Any]:
     """A colour per class: the page's own, those of a list, or those of a mapping from the names."""
     if palette is None:
         return class_palette(len(names))
@@ -136,7 +146,7 @@ def chosen_colours(names, palette):
     return list(palette)[: len(names)]
 
 
-def name_classes(ax, positions, codes, names):
+def name_classes(ax: Any, positions: Any, codes: Any, names: Any) -> None:
     """Write the name of each class where most of its rows are, largest first, as far as names do not overlap."""
     low, span = positions.min(axis=0), np.maximum(np.ptp(positions, axis=0), 1e-12)
     cells = np.minimum((GRID * (positions - low) / span).astype(np.intp), GRID - 1)

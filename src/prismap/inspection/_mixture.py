@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from prismap._util.arrays import Numbers
 from prismap._util.optional import import_extra
 from prismap.exceptions import InputError
 
@@ -29,7 +30,7 @@ class MixtureDisplay:
     from_estimator : takes the arrays from a fitted metric.
     """
 
-    def __init__(self, measures, weights, start_weights, positions, history):
+    def __init__(self, measures: Any, weights: Numbers, start_weights: Any, positions: Any, history: Any) -> None:
         self.measures = list(measures)
         self.weights = np.asarray(weights)
         self.start_weights = np.asarray(start_weights)
@@ -46,7 +47,7 @@ class MixtureDisplay:
             )
         return cls(metric.measures_, metric.weights_, metric.start_weights_, metric.positions_, metric.history_)
 
-    def plot(self, *, images=None, c=None) -> MixtureDisplay:
+    def plot(self, *, images: Any = None, c: Any = None) -> MixtureDisplay:
         """All three pictures side by side; parameters as `plot_positions`."""
         pyplot = _pyplot()
         figure, (left, middle, right) = pyplot.subplots(1, 3, figsize=(16, 5), layout="constrained")
@@ -56,7 +57,7 @@ class MixtureDisplay:
         self.figure_, self.ax_ = figure, np.array([left, middle, right])
         return self
 
-    def plot_weights(self, ax=None) -> MixtureDisplay:
+    def plot_weights(self, ax: Any = None) -> MixtureDisplay:
         """A bar per measure, with a mark where its weight started."""
         ax = self._axes(ax)
         place = np.arange(len(self.measures))
@@ -68,7 +69,9 @@ class MixtureDisplay:
         ax.legend()
         return self
 
-    def plot_positions(self, ax=None, *, images=None, c=None, size=0.06, most=1000) -> MixtureDisplay:
+    def plot_positions(
+        self, ax: Any = None, *, images: Any = None, c: Any = None, size: float = 0.06, most: int = 1000
+    ) -> MixtureDisplay:
         """The map: points coloured by `c`, or thumbnails of `images` (n, height, width[, 3]) centred on them.
 
         A thumbnail is as wide as `size` of the map. Where thumbnails would hide each other by more than half, the later
@@ -85,7 +88,7 @@ class MixtureDisplay:
         ax.set(xticks=[], yticks=[])
         return self
 
-    def plot_stress(self, ax=None) -> MixtureDisplay:
+    def plot_stress(self, ax: Any = None) -> MixtureDisplay:
         """Stress after the first placement and after each epoch."""
         ax = self._axes(ax)
         ax.plot(np.arange(len(self.history)), self.history, marker="o")
@@ -93,13 +96,13 @@ class MixtureDisplay:
         ax.set_ylim(bottom=0.0)
         return self
 
-    def _axes(self, ax):
+    def _axes(self, ax: Any) -> Any:
         if ax is None:
             ax = _pyplot().subplots()[1]
         self.ax_, self.figure_ = ax, ax.figure
         return ax
 
-    def _draw_thumbnails(self, ax, Y, images, size, most):
+    def _draw_thumbnails(self, ax: Any, Y: Any, images: Any, size: Any, most: int) -> None:
         if images.ndim not in (3, 4) or len(images) != len(Y):
             raise InputError(
                 f"images must hold one picture per row, shape ({len(Y)}, height, width) or with a last axis of "
@@ -115,7 +118,7 @@ class MixtureDisplay:
         ax.set_ylim(Y[:, 1].min() - 2 * tall, Y[:, 1].max() + 2 * tall)
 
 
-def uncovered(Y, gap):
+def uncovered(Y: Numbers, gap: float) -> list[int]:
     """Indices of points, in order, that lie at least `gap` from every point chosen before."""
     chosen: list[int] = []
     for i, position in enumerate(Y):
@@ -124,5 +127,5 @@ def uncovered(Y, gap):
     return chosen
 
 
-def _pyplot():
+def _pyplot() -> Any:
     return import_extra("matplotlib.pyplot", extra="plot", feature="MixtureDisplay")

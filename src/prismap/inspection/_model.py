@@ -32,7 +32,7 @@ class ModelDisplay:
     ax_, figure_ : where the last `plot` drew.
     """
 
-    def __init__(self, view: ModelView):
+    def __init__(self, view: ModelView) -> None:
         self.view = view
         self.ax_: Any = None
         self.figure_: Any = None
@@ -80,7 +80,7 @@ class ModelDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _classes(self, ax, points, size, exemplars, legend):
+    def _classes(self, ax: Any, points: Any, size: Any, exemplars: Any, legend: Any) -> None:
         view, grid = self.view, self.view.grid
         colours = class_palette(len(view.classes))
         rgba = view.task.paint(view)
@@ -101,7 +101,7 @@ class ModelDisplay:
         if legend:
             self._class_legend(ax, points, colours, drawn)
 
-    def _output(self, ax, points, size, exemplars, legend):
+    def _output(self, ax: Any, points: Any, size: Any, exemplars: Any, legend: Any) -> None:
         view, grid = self.view, self.view.grid
         low, high = view.task.scale(view)
         colormap = view_colormap()
@@ -128,7 +128,7 @@ class ModelDisplay:
             place = {"loc": "upper left", "bbox_to_anchor": (0, -0.01), "borderaxespad": 0}
             ax.legend(handles=self._key(points, drawn), frameon=False, fontsize=8, ncols=2, **place)
 
-    def _surface(self, ax, points, size):
+    def _surface(self, ax: Any, points: Any, size: Any) -> None:
         view, grid = self.view, self.view.grid
         low, high = view.task.scale(view)
         colormap = view_colormap()
@@ -148,11 +148,11 @@ class ModelDisplay:
         ax.figure.colorbar(drawn, ax=ax, shrink=0.6, label=f"output of {view.model_name}; points: {POINTS[points]}")
         ax.set_zlabel("output")
 
-    def _values(self, points):
+    def _values(self, points: Any) -> Any:
         """What colours the rows; None: they are not drawn."""
         return {"true": self.view.truth, "predicted": self.view.predicted}.get(points)
 
-    def _rings(self, ax, points, size):
+    def _rings(self, ax: Any, points: Any, size: Any) -> None:
         """A ring around every row that the picture shows otherwise than the model says."""
         wrong = self.view.positions[self.view.misshown]
         if self._values(points) is None or not len(wrong):
@@ -160,7 +160,7 @@ class ModelDisplay:
         for colour, width in (("white", 2.6), ("#111318", 1.1)):
             ax.scatter(*wrong.T, s=3.2 * size + 12, facecolors="none", edgecolors=colour, linewidths=width, zorder=4)
 
-    def _exemplars(self, ax, wanted, size, colours):
+    def _exemplars(self, ax: Any, wanted: Any, size: Any, colours: Any) -> str | None:
         """Prototypes as diamonds, support vectors as crosses; returns what was drawn."""
         own = self.view.exemplars
         crowd = own is not None and len(own.rows) > FEW_SUPPORT_VECTORS * len(self.view.positions)
@@ -175,7 +175,7 @@ class ModelDisplay:
             )
         return own.name
 
-    def _class_legend(self, ax, points, colours, drawn):
+    def _class_legend(self, ax: Any, points: Any, colours: Any, drawn: Any) -> None:
         lines, patches = (
             import_extra(f"matplotlib.{name}", extra="plot", feature="drawing") for name in ("lines", "patches")
         )
@@ -193,13 +193,13 @@ class ModelDisplay:
             fontsize=9, ncols=columns, borderaxespad=0,
         )  # fmt: skip
 
-    def _key(self, points, drawn):
+    def _key(self, points: Any, drawn: Any) -> list[Any]:
         """What the signs mean."""
         lines, patches = (
             import_extra(f"matplotlib.{name}", extra="plot", feature="drawing") for name in ("lines", "patches")
         )
 
-        def sign(marker, label, **style):
+        def sign(marker: str, label: str, **style: Any) -> Any:
             return lines.Line2D([], [], linestyle="none", marker=marker, label=label, **style)
 
         handles = []
@@ -223,7 +223,7 @@ class ModelDisplay:
             )
         return handles
 
-    def _dress(self, ax, surface, caption):
+    def _dress(self, ax: Any, surface: Any, caption: Any) -> None:
         ax.set(xticks=[], yticks=[])
         if not surface:
             ax.set_aspect("equal", adjustable="box")
@@ -239,7 +239,7 @@ class ModelDisplay:
                 ax.set_xlabel(words, fontsize=8, color="#555b66", labelpad=below)
 
 
-def figure_height(grid) -> float:
+def figure_height(grid: Any) -> float:
     """Inches that fit a picture 6 inches wide with its caption, within reason."""
     x_min, x_max, y_min, y_max = grid.extent
     return float(np.clip(6 * (y_max - y_min) / (x_max - x_min), 2.4, 7) + 0.9)
@@ -258,7 +258,7 @@ def caption_of(view: ModelView) -> str:
     )
 
 
-def view_colormap():
+def view_colormap() -> Any:
     """viridis as `paint_output` uses it."""
     colors = import_extra("matplotlib.colors", extra="plot", feature="drawing a model")
     whole = colors.LinearSegmentedColormap.from_list("view", VIRIDIS)

@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from prismap._util.repr import Brief
@@ -137,7 +138,8 @@ class ModelView(Brief):
     @property
     def task(self) -> Task:
         """What the model answers, with all that is done otherwise with classes than with numbers."""
-        return TASKS[self.kind](self.classes)
+        task: Task = TASKS[self.kind](self.classes)
+        return task
 
     @property
     def misshown(self) -> np.ndarray:
@@ -169,7 +171,7 @@ class ModelView(Brief):
         return ModelDisplay(self).plot(ax, **options).ax_
 
 
-def check_options(supervision_from, inverse, grid_resolution):
+def check_options(supervision_from: Any, inverse: Any, grid_resolution: Any) -> None:
     """The options of a view, or an `InputError`."""
     named = isinstance(inverse, str) and inverse in ("auto", "local", "kernel")
     if not named and not isinstance(inverse, InverseMap):
@@ -180,13 +182,15 @@ def check_options(supervision_from, inverse, grid_resolution):
         raise InputError(f"grid_resolution must be a whole number from 2; got {grid_resolution!r}.")
 
 
-def held_out(recipe, data, target, view, *, n_folds, seed):
+def held_out(recipe: Any, data: Any, target: Any, view: Any, *, n_folds: int, seed: int) -> Any:
     """The fidelity of a view on rows that trained neither of its two maps (Schulz 2017, sec. 3.4.3)."""
     behind, folds = cross_validate(recipe, data, target, n_folds=min(n_folds, len(data.rows)), seed=seed)
     return judge_view(view, data.answers(behind), off=data.off_surface(view.map, behind), folds=folds)
 
 
-def cross_validate(recipe, data, target, *, n_folds, seed=0):
+def cross_validate(
+    recipe: Any, data: Any, target: Any, *, n_folds: int, seed: int = 0
+) -> tuple[NDArray[Any], list[Any]]:
     """What stands behind each row's place on a map of other rows, and the folds."""
     parts, folds = [], []
     with warnings.catch_warnings():

@@ -22,6 +22,7 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 
+from prismap._util.arrays import Numbers
 from prismap._util.optional import import_extra
 from prismap.exceptions import FileFormatError, InputError
 
@@ -56,7 +57,7 @@ class OnnxModel(BaseEstimator):
     >>> FisherMetric(posterior=model)  # doctest: +SKIP
     """
 
-    def __init__(self, session: Any, name: str = "ONNX model", classes: Any = None):
+    def __init__(self, session: Any, name: str = "ONNX model", classes: Any = None) -> None:
         self.session = session
         self.name = name
         self.classes = classes
@@ -116,11 +117,11 @@ class OnnxModel(BaseEstimator):
         """Classes, or numbers."""
         answers = self._run(X)
         if self.kind == "network":
-            return self.classes_[np.argmax(answers[0], axis=1)]
+            return np.asarray(self.classes_[np.argmax(answers[0], axis=1)])
         return np.asarray(answers[0]).reshape(len(X), -1)[:, 0]
 
     @available_if(lambda self: self.kind == "network" or len(self.session.get_outputs()) > 1)
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> Numbers:
         """Probabilities of the classes."""
         answers = self._run(X)
         if self.kind == "network":

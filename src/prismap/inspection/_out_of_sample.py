@@ -11,6 +11,7 @@ from scipy.spatial.distance import pdist
 from sklearn.base import clone
 from sklearn.utils import check_array
 
+from prismap._util.arrays import Numbers
 from prismap._util.optional import import_extra
 from prismap._util.random import as_generator
 from prismap.exceptions import InputError
@@ -29,7 +30,7 @@ class Share(NamedTuple):
     seconds: float
 
 
-def sampled_curve(X, Y, *, size=100, n_repeats=10, random_state=0):
+def sampled_curve(X: Numbers, Y: Numbers, *, size: int = 100, n_repeats: int = 10, random_state: Any = 0) -> Numbers:
     """Q_M(k) for k = 1 ... size - 1: the mean Q_NX of random samples of `size` rows (Gisbrecht et al. 2015, section 5).
 
     Sets of different size compare by it, fitted rows and new ones: a sample's k-th neighbour stands for the
@@ -37,10 +38,10 @@ def sampled_curve(X, Y, *, size=100, n_repeats=10, random_state=0):
     """
     rng, size = as_generator(random_state), min(size, len(X))
     samples = [rng.choice(len(X), size, replace=False) for _ in range(n_repeats)]
-    return np.mean([q_nx(X[rows], Y[rows]).value for rows in samples], axis=0)
+    return np.asarray(np.mean([q_nx(X[rows], Y[rows]).value for rows in samples], axis=0))
 
 
-def affinity_distribution(Y, *, bins=50, random_state=0):
+def affinity_distribution(Y: Numbers, *, bins: Any = 50, random_state: Any = 0) -> tuple[Numbers, Numbers]:
     """Share of pairs of positions by their q_ij, scaled so that sets of different size compare: ``(shares, edges)``.
 
     ``q_ij = w_ij / sum w``, w = 1 / (1 + |y_i - y_j|^2), is scaled to one for coinciding positions, which makes it w
@@ -54,7 +55,9 @@ def affinity_distribution(Y, *, bins=50, random_state=0):
     return counts / counts.sum(), edges
 
 
-def share_curve(embedding, mapping, X, shares, *, n_repeats=3, random_state=0):
+def share_curve(
+    embedding: Any, mapping: Any, X: Any, shares: Any, *, n_repeats: int = 3, random_state: Any = 0
+) -> list[Share]:
     """`Share` for each training share: Q_local of fitted and of new rows, and seconds to embed, fit and place.
 
     Each repeat draws a random split, the same for all shares. Q_local is judged on at most 2,000 rows.
@@ -94,7 +97,7 @@ class OutOfSampleDisplay:
 
     def __init__(
         self, curves: Mapping[str, Any], shares: Sequence[Share], affinities: Mapping[str, Any]
-    ):  # fmt: skip
+    ) -> None:  # fmt: skip
         self.curves, self.shares, self.affinities = dict(curves), list(shares), dict(affinities)
 
     @classmethod
@@ -171,12 +174,12 @@ class OutOfSampleDisplay:
         ax.legend(fontsize="small")
         return self
 
-    def _axes(self, ax):
+    def _axes(self, ax: Any) -> Any:
         """Where to draw: a new figure unless there is one."""
         self.ax_ = _pyplot().subplots()[1] if ax is None else ax
         self.figure_ = self.ax_.figure
         return self.ax_
 
 
-def _pyplot():
+def _pyplot() -> Any:
     return import_extra("matplotlib.pyplot", extra="plot", feature="OutOfSampleDisplay")

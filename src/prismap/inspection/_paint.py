@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from prismap._util.arrays import Numbers
 
 if TYPE_CHECKING:
     from prismap.inspection._surface import Grid
@@ -27,7 +29,7 @@ OUTPUT_DEPTH = 0.75
 FAR_GREY = (226, 228, 232)
 
 
-def class_palette(n_classes):
+def class_palette(n_classes: int) -> list[str]:
     """A colour per class as "#rrggbb"; beyond ten, hues at the golden angle in three lightnesses (OKLCH)."""
     for palette in (OKABE_ITO, PETROFF):
         if n_classes <= len(palette):
@@ -59,7 +61,7 @@ def blend(grid: Grid, rgb: np.ndarray, depth: np.ndarray, opaque: bool) -> np.nd
     return np.concatenate([painted, np.full((*grid.value.shape, 1), 255.0)], axis=-1).round().astype(np.uint8)
 
 
-def class_depth(grid, full):
+def class_depth(grid: Any, full: float) -> Numbers:
     """Depth of colour from certainty: `FAINT` at a boundary, `DEEP` at `full` and above; even without certainty."""
     if grid.certainty is None:
         return np.full(grid.value.shape, (FAINT + DEEP) / 2)
@@ -67,7 +69,7 @@ def class_depth(grid, full):
     return FAINT + (DEEP - FAINT) * share
 
 
-def ramp(values, low, high):
+def ramp(values: Numbers, low: float, high: float) -> Numbers:
     """viridis at values between low and high, as RGB."""
     stops = np.array([from_hex(colour) for colour in VIRIDIS], dtype=np.float64)
     share = np.clip((values - low) / (high - low if high > low else 1.0), 0, 1) * RAMP_END
@@ -75,17 +77,17 @@ def ramp(values, low, high):
     return np.stack([np.interp(share, at, stops[:, channel]) for channel in range(3)], axis=-1)
 
 
-def from_hex(colour):
+def from_hex(colour: str) -> tuple[int, ...]:
     """(red, green, blue) of "#rrggbb"."""
     return tuple(int(colour[start : start + 2], 16) for start in (1, 3, 5))
 
 
-def to_hex(rgb):
+def to_hex(rgb: Any) -> str:
     """ "#rrggbb" of a colour."""
     return "#" + "".join(f"{int(np.clip(round(value), 0, 255)):02x}" for value in rgb)
 
 
-def oklch(lightness, chroma, hue):
+def oklch(lightness: float, chroma: float, hue: float) -> list[float]:
     """OKLCH to sRGB bytes (Ottosson, 2020)."""
     a, b = chroma * np.cos(np.radians(hue)), chroma * np.sin(np.radians(hue))
     roots = np.array(

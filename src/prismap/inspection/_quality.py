@@ -30,7 +30,7 @@ class QualityDisplay:
     from_maps : computes the curves first.
     """
 
-    def __init__(self, curves: Mapping[str, RankCurve]):
+    def __init__(self, curves: Mapping[str, RankCurve]) -> None:
         self.curves = dict(curves)
         kinds = {curve.kind for curve in self.curves.values()}
         if len(kinds) != 1:

@@ -41,7 +41,7 @@ class RelevanceDisplay:
     def __init__(
         self, values: ArrayLike, *, names: Sequence[str] | None = None, threshold: float | None = None,
         curve: ArrayLike | None = None, n_neighbors: ArrayLike | None = None, label: str = "relevance",
-    ):  # fmt: skip
+    ) -> None:  # fmt: skip
         self.values = np.asarray(values, dtype=np.float64)
         if self.values.ndim not in (1, 2) or (self.values.ndim == 2 and self.values.shape[1] != 2):
             raise InputError(f"values must have shape (n_features,) or (n_features, 2); got {self.values.shape}.")

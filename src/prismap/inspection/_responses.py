@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import importlib.util
 import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 
+from prismap._util.arrays import Numbers
 from prismap._util.optional import import_extra
 from prismap._util.validation import refuse_other_columns
 from prismap.exceptions import InputError
@@ -44,7 +46,7 @@ class Responder:
     frame, as_given : functions that give an array of rows the form the model takes, or the form of X.
     """
 
-    def __init__(self, model: Any, X: Any, y: Any = None):
+    def __init__(self, model: Any, X: Any, y: Any = None) -> None:
         self.model = check_model(model)
         check_columns(model, X)
         self.as_given = frame_maker(X)
@@ -75,12 +77,12 @@ class Responder:
         with self._failures():
             return question(self, self.frame(rows))
 
-    def _ask(self, rows):
+    def _ask(self, rows: Any) -> Any:
         values = self._predict(rows)
         with self._failures():
             return self.task.answer(self.model, self.frame(rows), values)
 
-    def _predict(self, rows):
+    def _predict(self, rows: Any) -> Any:
         with self._failures():
             values = np.asarray(self.model.predict(self.frame(rows)))
         if values.ndim == 2 and values.shape[1] == 1:
@@ -93,7 +95,7 @@ class Responder:
         return values
 
     @contextmanager
-    def _failures(self):
+    def _failures(self) -> Iterator[None]:
         """What the model raises becomes an `InputError`; its warnings about names of columns were checked before."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="X (does not have valid|has) feature names", category=UserWarning)
@@ -113,7 +115,7 @@ class ObjectResponder(Responder):
 
     has_gradient = False
 
-    def __init__(self, model: Any, objects: list[Any], y: Any = None):
+    def __init__(self, model: Any, objects: list[Any], y: Any = None) -> None:
         self.model = check_model(model)
         self.frame = self.as_given = list
         self.task = task_of(model, self._predict(objects), y)
@@ -130,25 +132,25 @@ class ModelPosterior(BaseEstimator):
     support vector machine of each class's smallest one-versus-one margin, else most of the mass on the label.
     """
 
-    def __init__(self, responder: Responder):
+    def __init__(self, responder: Responder) -> None:
         self.responder = responder
 
     @property
-    def classes_(self):
+    def classes_(self) -> Any:
         """The labels."""
         return self.responder.task.classes
 
-    def predict(self, X):
+    def predict(self, X: Any) -> Any:
         """Labels or output."""
         return self.responder.task.decode(self.responder(self.responder.rows(X)).value)
 
     @available_if(lambda self: self.responder.task.has_classes)
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> Numbers:
         """Probability of each of `classes_`."""
-        return self.responder.ask(probabilities, self.responder.rows(X))
+        return np.asarray(self.responder.ask(probabilities, self.responder.rows(X)))
 
     @available_if(lambda self: self.responder.has_gradient)
-    def predict_log_proba_gradient(self, X):
+    def predict_log_proba_gradient(self, X: Any) -> Numbers:
         """The derivatives of the log-probabilities, (n, n_classes, n_features); a class of y alone has none."""
         X, responder = self.responder.rows(X), self.responder
         S = np.zeros((len(X), len(self.classes_), X.shape[1]))
@@ -156,10 +158,10 @@ class ModelPosterior(BaseEstimator):
         S[:, responder.task.encode(responder.model.classes_)] = gradients
         return S
 
-    def __sklearn_clone__(self):
+    def __sklearn_clone__(self) -> Self:
         return self
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return True
 
 
@@ -196,7 +198,7 @@ def check_columns(model: Any, X: Any) -> None:
         )
 
 
-def dense(X):
+def dense(X: Any) -> Numbers:
     """Rows as one plain array."""
     return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
 

@@ -83,7 +83,7 @@ def far_places(places: np.ndarray, positions: np.ndarray) -> np.ndarray:
     tree = cKDTree(positions)
     usual = np.quantile(tree.query(positions, k=min(2, len(positions)))[0].reshape(len(positions), -1)[:, -1], 0.95)
     limit = max(FAR_SHARE * float(np.linalg.norm(np.ptp(positions, axis=0))), FAR_NEIGHBORS * float(usual))
-    return tree.query(places)[0] > limit
+    return np.asarray(tree.query(places)[0] > limit)
 
 
 def make_grid(inverse: Any, responder: Any, positions: np.ndarray, resolution: int) -> Grid:
@@ -126,7 +126,7 @@ def region_codes(grid: Grid, positions: np.ndarray) -> np.ndarray:
     large = large[np.argsort(-sizes[large], kind="stable")]
     number = np.full(n_labels + 1, -1, dtype=np.intp)
     number[large] = np.arange(len(large))
-    return number[own]
+    return np.asarray(number[own])
 
 
 def output_bands(value: np.ndarray, positions: np.ndarray, grid: Grid) -> np.ndarray:

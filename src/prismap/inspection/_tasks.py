@@ -63,7 +63,7 @@ class Classification:
 
     def decode(self, values: np.ndarray) -> np.ndarray:
         """Labels of codes."""
-        return self.classes[values]
+        return np.asarray(self.classes[values])
 
     def as_target(self, predicted: np.ndarray) -> np.ndarray:
         """The answers as the target of a map: labels, at least two of them."""
@@ -72,7 +72,7 @@ class Classification:
                 f"supervision_from='model' needs a model that tells rows apart; this one says "
                 f"{str(self.classes[predicted[0]])!r} of every row. Use supervision_from='labels'."
             )
-        return self.classes[predicted]
+        return np.asarray(self.classes[predicted])
 
     def answer(self, model: Any, rows: Any, values: np.ndarray) -> Answer:
         """What a model predicts as an `Answer`: codes, and the model's certainty."""
@@ -95,7 +95,7 @@ class Classification:
 
     def differs(self, predicted: np.ndarray, shown: np.ndarray) -> np.ndarray:
         """Which rows a picture shows otherwise than the model says: as another class."""
-        return predicted != shown
+        return np.asarray(predicted != shown)
 
     def mistake(self, predicted: np.ndarray, shown: np.ndarray) -> str:
         """The commonest mistake of rows that are shown wrongly: "3 shown as 5"."""
@@ -136,7 +136,7 @@ class Regression:
         """Numbers, NaN where they are missing."""
         return make_target(y, len(y), "real").values
 
-    def encode(self, y: Any) -> np.ndarray:
+    def encode(self, y: Any) -> Any:
         """The numbers as they are."""
         return y
 
@@ -170,7 +170,7 @@ class Regression:
 
     def differs(self, predicted: np.ndarray, shown: np.ndarray) -> np.ndarray:
         """An output that is off by more than half its spread."""
-        return np.abs(predicted - shown) > WRONG_SHARE * np.std(predicted)
+        return np.asarray(np.abs(predicted - shown) > WRONG_SHARE * np.std(predicted))
 
     def mistake(self, predicted: np.ndarray, shown: np.ndarray) -> str:
         """ "too high" or "too low"."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from prismap._util.arrays import Numbers
 from prismap._util.optional import import_extra
 from prismap._util.repr import Brief
 from prismap._util.validation import check_target_length
@@ -37,7 +39,7 @@ class TransferDisplay(Brief):
     axes_: Any = field(default=None, init=False)
     figure_: Any = field(default=None, init=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.source, self.target = _plane(self.source), _plane(self.target)
         if self.y_source is not None:
             self.y_source = check_target_length(self.y_source, len(self.source))
@@ -45,7 +47,7 @@ class TransferDisplay(Brief):
             self.y_target = check_target_length(self.y_target, len(self.target))
 
     @classmethod
-    def from_estimator(cls, model, y_source=None, y_target=None):
+    def from_estimator(cls, model: Any, y_source: Any = None, y_target: Any = None) -> Self:
         """From a fitted `SharedEmbedding`."""
         if not hasattr(model, "target_positions_"):
             raise InputError(f"TransferDisplay needs a fitted SharedEmbedding; got {type(model).__name__}, not fitted.")
@@ -53,7 +55,7 @@ class TransferDisplay(Brief):
             model.source_positions_, model.target_positions_, y_source, y_target, model.agreement_, model.ambiguous_
         )
 
-    def plot(self, *, size=12):
+    def plot(self, *, size: float = 12) -> Self:
         """Three pictures with the same axes: both clouds, the source alone, the target alone."""
         plt = import_extra("matplotlib.pyplot", extra="plot", feature="TransferDisplay")
         figure, axes = plt.subplots(1, 3, figsize=(15, 5), sharex=True, sharey=True, layout="constrained")
@@ -71,25 +73,25 @@ class TransferDisplay(Brief):
         self.axes_, self.figure_ = axes, figure
         return self
 
-    def _title(self):
+    def _title(self) -> str:
         words = [] if self.agreement is None else [f"agreement {self.agreement:.2f}"]
         return ", ".join(words + (["ambiguous"] if self.ambiguous else []))
 
 
-def _plane(positions):
+def _plane(positions: Any) -> Numbers:
     Y = np.asarray(positions, dtype=np.float64)
     if Y.ndim != 2 or not Y.shape[1]:
         raise InputError(f"positions must have the shape (n_rows, n_components); got {Y.shape}.")
     return Y[:, :2] if Y.shape[1] > 1 else np.column_stack([Y, np.zeros(len(Y))])
 
 
-def _names(*labels):
+def _names(*labels: Any) -> NDArray[Any]:
     """All classes of both clouds, so that a class has the same colour in both pictures."""
     known = [np.asarray(one).astype(str) for one in labels if one is not None]
     return np.unique(np.concatenate(known)) if known else np.array([], dtype=str)
 
 
-def _cloud(ax, Y, labels, names, size, colour):
+def _cloud(ax: Any, Y: Any, labels: Any, names: Any, size: Any, colour: Any) -> None:
     if labels is None:
         ax.scatter(*Y.T, s=size, linewidths=0, alpha=0.85, color=colour)
         return

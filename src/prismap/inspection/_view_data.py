@@ -64,7 +64,7 @@ class VectorData:
     recipe : the map, fitted or not.
     """
 
-    def __init__(self, model: Any, X: Any, y: Any, map: Any, inverse: Any):
+    def __init__(self, model: Any, X: Any, y: Any, map: Any, inverse: Any) -> None:
         self.rows, self.inverse = check_vectors(X), inverse
         X = X if hasattr(X, "shape") else self.rows
         self.truth = None if y is None else check_target_length(y, len(self.rows))
@@ -126,7 +126,7 @@ class VectorData:
         codes = None if inner.labels is None else self.responder.task.encode(inner.labels)
         return Exemplars(inner.name, frozen(positions_of(fitted, self.form(inner.rows))), frozen(codes))
 
-    def _support_of_matrix(self, fitted):
+    def _support_of_matrix(self, fitted: Any) -> Exemplars | None:
         """The support vectors of a machine of a matrix, which it knows by the numbers of their rows."""
         machine = getattr(self.responder.model, "best_estimator_", self.responder.model)
         support = getattr(machine, "support_", None)
@@ -160,7 +160,7 @@ class ObjectData:
     Behind a place stands the number of one of the objects, and the model has answered about each of them.
     """
 
-    def __init__(self, model: Any, X: Any, y: Any, map: Any, inverse: Any):
+    def __init__(self, model: Any, X: Any, y: Any, map: Any, inverse: Any) -> None:
         if inverse != "auto":
             raise InputError(f"inverse={inverse!r} is for vectors: behind a place of objects stands one of them.")
         self.rows = self.X = as_rows(X, least=FEWEST_ROWS)
@@ -211,12 +211,13 @@ class ObjectData:
 
     def part(self, recipe: PrisMap, rows: np.ndarray, columns: np.ndarray) -> ObjectRows:
         """Some of the objects."""
-        return self.rows[rows]
+        some: ObjectRows = self.rows[rows]
+        return some
 
     def behind_held_out(self, fitted: PrisMap, train: np.ndarray, test: np.ndarray) -> np.ndarray:
         """The numbers of the objects behind the places of the objects `test`; known values are not computed again."""
         back = pre_images_of(fitted, fitted.map_.rows, fitted.embedding_)
-        return train[fitted.fit_rows_][back(fitted.transform(self.rows[test]))]
+        return np.asarray(train[fitted.fit_rows_][back(fitted.transform(self.rows[test]))])
 
     def off_surface(self, fitted: PrisMap, behind: np.ndarray) -> float:
         """Root mean squared distance of objects to those behind their places, relative to their spread.
@@ -291,7 +292,8 @@ def of_kind(recipe: Any, kind: str) -> Any:
 
 def measured_by(plane: PrisMap, responder: Responder) -> PrisMap:
     """The recipe of a map with the Fisher metric that asks a model."""
-    return clone(plane).set_params(metric=FisherMetric(posterior=ModelPosterior(responder)))
+    measured: PrisMap = clone(plane).set_params(metric=FisherMetric(posterior=ModelPosterior(responder)))
+    return measured
 
 
 def pre_images_of(fitted: PrisMap, rows: ObjectRows, positions: np.ndarray) -> PreImages:

@@ -18,14 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from prismap._util.arrays import Numbers, Rows
 from prismap.exceptions import InputError
 from prismap.judging._budget import FULL, Effort
 from prismap.mappings import VoteMap
 from prismap.quality._votes import poll
 from prismap.target import Target
-
-Numbers = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 #: Names that methods give to their target and to their seed.
 TARGET_NAMES = ("y", "target", "labels")

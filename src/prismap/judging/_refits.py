@@ -11,8 +11,8 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from prismap._util.arrays import Numbers, Rows
 from prismap._util.random import as_generator
 from prismap.judging._budget import FEW_KEPT, FULL, MOST_KEPT, QUICK, Effort
 from prismap.judging._makers import Made, Maker
@@ -20,8 +20,6 @@ from prismap.judging._trust import Evidence, evidence_on
 from prismap.quality import one_gaussian
 from prismap.target import Target
 
-Numbers = NDArray[np.float64]
-Rows = NDArray[np.intp]
 Run = tuple[Rows, Numbers]
 
 #: Rows given to `fit` but not embedded are enough to judge by from here on; below, the map is made again in folds.

@@ -11,16 +11,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from prismap._util.arrays import Numbers, Rows
 from prismap.judging._refits import Comparison, Judged
 from prismap.quality import Estimate, NullResult, Overlap, TargetScore, overlapping_pairs, rare_classes
 from prismap.quality._errors import ErrorKind, errors_of
 from prismap.quality._knn import overlap_of_codes
 from prismap.target import ClassTarget, SeveralTarget, Target
 
-Numbers = NDArray[np.float64]
-Rows = NDArray[np.intp]
 Cases = Sequence[Judged]
 
 

@@ -14,14 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import orthogonal_procrustes
 
+from prismap._util.arrays import Numbers, Rows
 from prismap.judging._makers import Made
 from prismap.quality import Trust, local_quality
 from prismap.quality._trust import LOW, TrustRule, learn_trust, null_trust
 from prismap.quality._votes import VOTERS, poll
 from prismap.target import Target
-
-Numbers = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 #: Rows up to which it is found out how many neighbours are kept and stay: that takes all distances.
 MOST_ROWS = 10_000

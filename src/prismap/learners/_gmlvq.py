@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from prismap._util.arrays import Numbers
 from prismap._util.optimise import minimize
 from prismap._util.params import Interval
 from prismap.learners._omega import LinearMapMixin, canonical_omega, first_omega
@@ -19,7 +22,9 @@ from prismap.learners._prototypes import (
 )
 
 
-def gmlvq_cost(W, omega, X, same, noise=0.0):
+def gmlvq_cost(
+    W: Numbers, omega: Numbers, X: Numbers, same: NDArray[np.bool_], noise: float = 0.0
+) -> tuple[float, Numbers, Numbers]:
     """Mean relative distance difference, and its gradients by the prototypes W and by Omega.
 
     E = 1/n sum_i (d+_i - d-_i) / (d+_i + d-_i), with d+ (d-) the smallest ||Omega (x_i - w)||^2 over the prototypes of
@@ -105,7 +110,7 @@ class GMLVQ(LinearMapMixin, ClassifierMixin, BaseEstimator):
     (True, (150, 2))
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "n_prototypes": [Interval(Integral, 1, None, closed="left")],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "noise": [Interval(Real, 0, None, closed="left")],
@@ -114,7 +119,16 @@ class GMLVQ(LinearMapMixin, ClassifierMixin, BaseEstimator):
         "random_state": ["random_state"],
     }
 
-    def __init__(self, n_prototypes=1, *, n_components=None, noise=0.01, max_iter=200, tol=1e-6, random_state=None):
+    def __init__(
+        self,
+        n_prototypes: int = 1,
+        *,
+        n_components: int | None = None,
+        noise: float = 0.01,
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        random_state: Any = None,
+    ) -> None:
         self.n_prototypes = n_prototypes
         self.n_components = n_components
         self.noise = noise
@@ -122,7 +136,7 @@ class GMLVQ(LinearMapMixin, ClassifierMixin, BaseEstimator):
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, X, y):
+    def fit(self, X: Any, y: Any) -> Self:
         """Learn prototypes and metric."""
         self._validate_params()
         X, self.classes_, codes = check_labelled_rows(self, X, y)
@@ -131,7 +145,7 @@ class GMLVQ(LinearMapMixin, ClassifierMixin, BaseEstimator):
         same = codes[:, None] == labels
         noise = self.noise * X.var(axis=0).mean()
 
-        def cost(flat):
+        def cost(flat: Numbers) -> tuple[float, Numbers]:
             value, *gradients = gmlvq_cost(
                 flat[: W.size].reshape(W.shape), flat[W.size :].reshape(omega.shape), X, same, noise
             )
@@ -146,14 +160,14 @@ class GMLVQ(LinearMapMixin, ClassifierMixin, BaseEstimator):
         self.prototype_labels_ = self.classes_[labels]
         return self
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> Numbers:
         """(d_others - d_c) / (d_others + d_c) of each class c, in [-1, 1]; for two classes that of the second."""
         Z = self.transform(X)
         labels = np.searchsorted(self.classes_, self.prototype_labels_)
         return relative_distances(squared_distances(Z, self.prototypes_ @ self.omega_.T), labels, len(self.classes_))
 
-    def predict(self, X):
+    def predict(self, X: Any) -> NDArray[Any]:
         """The class of the nearest prototype."""
         scores = self.decision_function(X)
         codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[codes]
+        return np.asarray(self.classes_[codes])

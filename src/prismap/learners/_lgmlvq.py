@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from prismap._util.arrays import Numbers, Rows
 from prismap._util.optimise import minimize
 from prismap._util.params import Interval
 from prismap._util.validation import check_rows
@@ -15,13 +18,15 @@ from prismap.learners._omega import canonical_omega, first_omega
 from prismap.learners._prototypes import LEARNING, check_labelled_rows, first_prototypes, relative_distances
 
 
-def local_distances(X, W, omegas):
+def local_distances(X: Numbers, W: Numbers, omegas: Numbers) -> tuple[Numbers, Numbers]:
     """``|Omega_j (x_i - w_j)|^2`` for all rows and prototypes, and the projected differences (k, n, r)."""
     projected = np.einsum("knd,krd->knr", X[None] - W[:, None], omegas)
     return np.square(projected).sum(axis=2).T, projected
 
 
-def lgmlvq_cost(W, omegas, X, same, noise=0.0):
+def lgmlvq_cost(
+    W: Numbers, omegas: Numbers, X: Numbers, same: NDArray[np.bool_], noise: float = 0.0
+) -> tuple[float, Numbers, Numbers]:
     """The cost of GMLVQ with a matrix for each prototype, and its gradients by prototypes and matrices.
 
     E = 1/n sum_i (d+_i - d-_i) / (d+_i + d-_i), d+ (d-) the smallest ``|Omega_j (x_i - w_j)|^2 + noise |Omega_j|^2``
@@ -108,7 +113,7 @@ class LGMLVQ(ClassifierMixin, BaseEstimator):
     (True, (3, 4))
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "n_prototypes": [Interval(Integral, 1, None, closed="left")],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "noise": [Interval(Real, 0, None, closed="left")],
@@ -117,7 +122,16 @@ class LGMLVQ(ClassifierMixin, BaseEstimator):
         "random_state": ["random_state"],
     }
 
-    def __init__(self, n_prototypes=1, *, n_components=None, noise=0.01, max_iter=200, tol=1e-6, random_state=None):
+    def __init__(
+        self,
+        n_prototypes: int = 1,
+        *,
+        n_components: int | None = None,
+        noise: float = 0.01,
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        random_state: Any = None,
+    ) -> None:
         self.n_prototypes = n_prototypes
         self.n_components = n_components
         self.noise = noise
@@ -125,7 +139,7 @@ class LGMLVQ(ClassifierMixin, BaseEstimator):
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, X, y):
+    def fit(self, X: Any, y: Any) -> Self:
         """Learn prototypes and their matrices."""
         self._validate_params()
         X, self.classes_, codes = check_labelled_rows(self, X, y)
@@ -134,7 +148,7 @@ class LGMLVQ(ClassifierMixin, BaseEstimator):
         same = codes[:, None] == labels
         noise = self.noise * X.var(axis=0).mean()
 
-        def cost(flat):
+        def cost(flat: Numbers) -> tuple[float, Numbers]:
             value, *gradients = lgmlvq_cost(
                 flat[: W.size].reshape(W.shape), flat[W.size :].reshape(omegas.shape), X, same, noise
             )
@@ -150,21 +164,21 @@ class LGMLVQ(ClassifierMixin, BaseEstimator):
         self.prototype_labels_ = self.classes_[labels]
         return self
 
-    def regions(self, X):
+    def regions(self, X: Any) -> Rows:
         """The number of the nearest prototype of each sample: the region it lies in."""
-        return self._distances(X).argmin(axis=1)
+        return np.asarray(self._distances(X).argmin(axis=1))
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> Numbers:
         """(d_others - d_c) / (d_others + d_c) of each class c, in [-1, 1]; for two classes that of the second."""
         D2 = self._distances(X)
         return relative_distances(D2, np.searchsorted(self.classes_, self.prototype_labels_), len(self.classes_))
 
-    def predict(self, X):
+    def predict(self, X: Any) -> NDArray[Any]:
         """The class of the nearest prototype."""
         nearest = self.regions(X)
         return self.prototype_labels_[nearest]
 
-    def _distances(self, X):
+    def _distances(self, X: Any) -> Numbers:
         check_is_fitted(self)
         X = check_rows(self, X, reset=False, dtype=np.float64)
         return local_distances(X, self.prototypes_, self.omegas_)[0]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
+from prismap._util.arrays import Numbers, Rows
 from prismap._util.blocks import row_blocks
 from prismap._util.optimise import minimize
 from prismap._util.params import Interval
@@ -20,7 +23,7 @@ from prismap.learners._prototypes import LEARNING, check_labelled_rows, first_pr
 _BLOCK_BYTES = 16 * 2**20
 
 
-def target_neighbors(X, codes, n_neighbors):
+def target_neighbors(X: Numbers, codes: Rows, n_neighbors: int) -> Rows:
     """The nearest rows of the same class, shape (n, n_neighbors); -1 where a class has fewer."""
     targets = np.full((len(X), n_neighbors), -1, dtype=np.intp)
     for c in np.unique(codes):
@@ -32,7 +35,9 @@ def target_neighbors(X, codes, n_neighbors):
     return targets
 
 
-def lmnn_cost(omega, X, codes, targets, push, noise=0.0):
+def lmnn_cost(
+    omega: Numbers, X: Numbers, codes: Rows, targets: Rows, push: float, noise: float = 0.0
+) -> tuple[float, Numbers]:
     """The large margin cost and its gradient by Omega.
 
     E = (1 - push) sum_{i, j target of i} d_ij + push sum_{i, j, l of another class} max(0, 1 + d_ij - d_il), with
@@ -128,7 +133,7 @@ class LMNN(LinearMapMixin, ClassifierMixin, BaseEstimator):
     (True, (150, 2))
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "push": [Interval(Real, 0, 1, closed="neither")],
@@ -137,7 +142,16 @@ class LMNN(LinearMapMixin, ClassifierMixin, BaseEstimator):
         "tol": [Interval(Real, 0, None, closed="left")],
     }
 
-    def __init__(self, n_neighbors=3, *, n_components=None, push=0.5, noise=0.01, max_iter=100, tol=1e-5):
+    def __init__(
+        self,
+        n_neighbors: int = 3,
+        *,
+        n_components: int | None = None,
+        push: float = 0.5,
+        noise: float = 0.01,
+        max_iter: int = 100,
+        tol: float = 1e-5,
+    ) -> None:
         self.n_neighbors = n_neighbors
         self.n_components = n_components
         self.push = push
@@ -145,7 +159,7 @@ class LMNN(LinearMapMixin, ClassifierMixin, BaseEstimator):
         self.max_iter = max_iter
         self.tol = tol
 
-    def fit(self, X, y):
+    def fit(self, X: Any, y: Any) -> Self:
         """Learn the metric."""
         self._validate_params()
         X, self.classes_, codes = check_labelled_rows(self, X, y)
@@ -161,7 +175,7 @@ class LMNN(LinearMapMixin, ClassifierMixin, BaseEstimator):
 
         noise = self.noise * X.var(axis=0).mean()
 
-        def cost(omega):
+        def cost(omega: Numbers) -> tuple[float, Numbers]:
             value, gradient = lmnn_cost(omega, X, codes, targets, self.push, noise)
             return value / len(X), gradient / len(X)
 
@@ -171,13 +185,13 @@ class LMNN(LinearMapMixin, ClassifierMixin, BaseEstimator):
         self.rows_, self.row_codes_ = X, codes
         return self
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> Numbers:
         """Shares of the nearest neighbours' votes, shape (n, n_classes)."""
         Z = self.transform(X)
         voters = KNeighborsClassifier(min(self.n_neighbors, len(self.rows_)))
-        return voters.fit(self.rows_ @ self.omega_.T, self.row_codes_).predict_proba(Z)
+        return np.asarray(voters.fit(self.rows_ @ self.omega_.T, self.row_codes_).predict_proba(Z))
 
-    def predict(self, X):
+    def predict(self, X: Any) -> NDArray[Any]:
         """The class that most of the nearest neighbours have."""
         probabilities = self.predict_proba(X)
-        return self.classes_[probabilities.argmax(axis=1)]
+        return np.asarray(self.classes_[probabilities.argmax(axis=1)])

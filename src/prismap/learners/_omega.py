@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from prismap._util.arrays import Numbers
 from prismap._util.validation import check_rows
 
 
@@ -13,21 +16,21 @@ class LinearMapMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """What a model that learns a matrix `omega_` can do with it."""
 
     @property
-    def lambda_(self):
+    def lambda_(self) -> Numbers:
         """The metric Omega^T Omega."""
-        return self.omega_.T @ self.omega_
+        return np.asarray(self.omega_.T @ self.omega_)
 
     @property
-    def _n_features_out(self):
+    def _n_features_out(self) -> int:
         return len(self.omega_)
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Numbers:
         """Omega x for each row."""
         check_is_fitted(self)
-        return check_rows(self, X, reset=False, dtype=np.float64) @ self.omega_.T
+        return np.asarray(check_rows(self, X, reset=False, dtype=np.float64) @ self.omega_.T)
 
 
-def first_omega(X, promising, n_components):
+def first_omega(X: Numbers, promising: Numbers, n_components: int | None) -> Numbers:
     """The identity, or with fewer components than columns an orthonormal start of that rank; one row per component.
 
     The directions spanned by the rows of `promising` (differences of prototypes, a regression) come first, then the
@@ -44,13 +47,13 @@ def first_omega(X, promising, n_components):
     return omega
 
 
-def _directions(A):
+def _directions(A: Numbers) -> Numbers:
     """Right singular vectors with singular values above rounding, leading first."""
     singular, Vt = np.linalg.svd(A, full_matrices=False)[1:]
-    return Vt[singular > 1e-10 * singular.max(initial=0.0)]
+    return np.asarray(Vt[singular > 1e-10 * singular.max(initial=0.0)])
 
 
-def canonical_omega(omega):
+def canonical_omega(omega: Numbers) -> Numbers:
     """The one Omega with this Lambda = Omega^T Omega whose rows are eigenvectors, longest first (Schulz 2017, 4.3.3).
 
     Omega is determined up to a rotation only; rows scaled with the square roots of the eigenvalues, their largest entry
@@ -59,4 +62,4 @@ def canonical_omega(omega):
     singular, Vt = np.linalg.svd(omega, full_matrices=False)[1:]
     signs = np.sign(Vt[np.arange(len(Vt)), np.abs(Vt).argmax(axis=1)])
     signs[signs == 0] = 1.0
-    return (singular * signs)[:, None] * Vt
+    return np.asarray((singular * signs)[:, None] * Vt)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from prismap._util.arrays import Numbers, Rows
 from prismap._util.random import as_seed
 from prismap._util.validation import check_rows
 from prismap.exceptions import InputError
@@ -16,7 +20,7 @@ from prismap.exceptions import InputError
 LEARNING = {"gradient_tol": 1e-8, "memory": 20}
 
 
-def check_labelled_rows(estimator, X, y):
+def check_labelled_rows(estimator: Any, X: Any, y: Any) -> tuple[Numbers, NDArray[Any], Rows]:
     """Rows as float64, the classes, and the code of each row's class."""
     if y is None:  # the wording scikit-learn's checks look for
         raise InputError(f"This {type(estimator).__name__} requires y to be passed, but the target y is None.")
@@ -33,7 +37,9 @@ def check_labelled_rows(estimator, X, y):
     return X, classes, codes
 
 
-def first_prototypes(X, codes, n_classes, n_prototypes, random_state):
+def first_prototypes(
+    X: Numbers, codes: Rows, n_classes: int, n_prototypes: int, random_state: Any
+) -> tuple[Numbers, Rows]:
     """Class means, or with several prototypes per class the centres of k-means inside it: positions and class codes.
 
     A class with fewer distinct rows than prototypes gets one prototype for each.
@@ -52,7 +58,7 @@ def first_prototypes(X, codes, n_classes, n_prototypes, random_state):
     return np.vstack(positions), np.array(labels)
 
 
-def squared_distances(A, B):
+def squared_distances(A: Numbers, B: Numbers) -> Numbers:
     """||a - b||^2 for all pairs, by one matrix product; rounding never leaves it negative."""
     D2 = A @ B.T
     D2 *= -2.0
@@ -61,12 +67,12 @@ def squared_distances(A, B):
     return np.maximum(D2, 0.0, out=D2)
 
 
-def nearest_of_class(D2, labels, n_classes):
+def nearest_of_class(D2: Numbers, labels: Rows, n_classes: int) -> Numbers:
     """The smallest distance to a prototype of each class, shape (n, n_classes)."""
     return np.column_stack([D2[:, labels == c].min(axis=1) for c in range(n_classes)])
 
 
-def relative_distances(D2, labels, n_classes):
+def relative_distances(D2: Numbers, labels: Rows, n_classes: int) -> Numbers:
     """(d_others - d_c) / (d_others + d_c) of each class c from distances to prototypes; of two classes the second."""
     nearest = nearest_of_class(D2, labels, n_classes)
     two = np.sort(nearest, axis=1)[:, :2]

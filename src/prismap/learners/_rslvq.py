@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from prismap._util.arrays import Numbers
 from prismap._util.optimise import minimize
 from prismap._util.params import Interval
 from prismap._util.validation import check_rows
 from prismap.learners._prototypes import LEARNING, check_labelled_rows, first_prototypes, squared_distances
 
 
-def rslvq_cost(W, X, same, sigma):
+def rslvq_cost(W: Numbers, X: Numbers, same: NDArray[np.bool_], sigma: float) -> tuple[float, Numbers]:
     """Minus the mean log of p(own class | x) in a mixture of equal Gaussians at the prototypes, and its gradient by W.
 
     E = -1/n sum_i [ log sum_{j of the class of i} e_ij - log sum_j e_ij ],  e_ij = exp(-||x_i - w_j||^2 / 2 sigma^2)
@@ -30,7 +33,7 @@ def rslvq_cost(W, X, same, sigma):
     return float((log_all - log_own).mean()), pull.sum(axis=0)[:, None] * W - pull.T @ X
 
 
-def typical_width(residuals):
+def typical_width(residuals: Numbers) -> float:
     """sigma^2 = tr(S^2) / tr(S) for the covariance S of the residuals: their variance along a typical direction.
 
     For independent columns that is the mean variance. Correlated columns repeat each other, and the mean over them all
@@ -94,7 +97,7 @@ class RSLVQ(ClassifierMixin, BaseEstimator):
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "n_prototypes": [Interval(Integral, 1, None, closed="left")],
         "sigma": [Interval(Real, 0, None, closed="neither"), None],
         "penalty": [Interval(Real, 0, None, closed="left")],
@@ -103,7 +106,16 @@ class RSLVQ(ClassifierMixin, BaseEstimator):
         "random_state": ["random_state"],
     }
 
-    def __init__(self, n_prototypes=1, *, sigma=None, penalty=1e-3, max_iter=200, tol=1e-6, random_state=None):
+    def __init__(
+        self,
+        n_prototypes: int = 1,
+        *,
+        sigma: float | None = None,
+        penalty: float = 1e-3,
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        random_state: Any = None,
+    ) -> None:
         self.n_prototypes = n_prototypes
         self.sigma = sigma
         self.penalty = penalty
@@ -111,17 +123,17 @@ class RSLVQ(ClassifierMixin, BaseEstimator):
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, X, y):
+    def fit(self, X: Any, y: Any) -> Self:
         """Place the prototypes."""
         self._validate_params()
         X, self.classes_, codes = check_labelled_rows(self, X, y)
         W, labels = first_prototypes(X, codes, len(self.classes_), self.n_prototypes, self.random_state)
         same = codes[:, None] == labels
-        self.sigma_ = self.sigma
+        self.sigma_: Any = self.sigma
         if self.sigma is None:
             self.sigma_ = typical_width(X - W[np.where(same, squared_distances(X, W), np.inf).argmin(axis=1)])
 
-        def cost(moved_to):
+        def cost(moved_to: Numbers) -> tuple[Any, Numbers]:
             value, gradient = rslvq_cost(moved_to, X, same, self.sigma_)
             moved = (moved_to - W) / self.sigma_
             return value + self.penalty * np.vdot(moved, moved) / 2, gradient + self.penalty * moved / self.sigma_
@@ -132,14 +144,14 @@ class RSLVQ(ClassifierMixin, BaseEstimator):
         self.prototype_labels_ = self.classes_[labels]
         return self
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> Numbers:
         """Probability of each class, shape (n, n_classes)."""
         check_is_fitted(self)
         X = check_rows(self, X, reset=False, dtype=np.float64)
         each = softmax(squared_distances(X, self.prototypes_) / (-2.0 * self.sigma_**2), axis=1)
-        return each @ (self.prototype_labels_[:, None] == self.classes_)
+        return np.asarray(each @ (self.prototype_labels_[:, None] == self.classes_))
 
-    def predict_log_proba_gradient(self, X):
+    def predict_log_proba_gradient(self, X: Any) -> Numbers:
         """``grad log p(c | x)`` of each class, shape (n, n_classes, n_features): for the metric of the model itself.
 
         With u_j the share of prototype j in the mixture and u_j|c its share in the class, it is ``(sum_j u_j|c w_j -
@@ -153,9 +165,9 @@ class RSLVQ(ClassifierMixin, BaseEstimator):
         for c, name in enumerate(self.classes_):
             own = self.prototype_labels_ == name
             out[:, c] = softmax(scores[:, own], axis=1) @ self.prototypes_[own] - mean
-        return out / self.sigma_**2
+        return np.asarray(out / self.sigma_**2)
 
-    def predict(self, X):
+    def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
         probabilities = self.predict_proba(X)
-        return self.classes_[probabilities.argmax(axis=1)]
+        return np.asarray(self.classes_[probabilities.argmax(axis=1)])

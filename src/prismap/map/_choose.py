@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
+from prismap._util.arrays import Numbers, Rows
 from prismap._util.evidence import SIGNIFICANT, paired_gap
 from prismap._util.random import as_generator
 from prismap._util.search import smallest
@@ -32,9 +33,6 @@ from prismap.metrics.posteriors._rowwise import log_loss
 from prismap.metrics.posteriors._trees import GROWN, MOST_TREE_ROWS, fit_trees
 from prismap.quality._votes import VOTERS, vote_of_lists
 from prismap.target import ClassTarget, RealTarget, Target, plain_folds
-
-Numbers = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 #: Shares that are tried; the last gives the sharpest cross-fitted map: the data's own metric only orders ties.
 GRID = (0.0, 0.8, 0.95, 0.99)

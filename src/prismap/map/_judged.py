@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 from sklearn.neighbors import NearestNeighbors
 
+from prismap._util.arrays import Numbers, Rows
 from prismap._util.threads import pool_of_threads
 from prismap._util.validation import changed
 from prismap.exceptions import PrismapWarning
@@ -37,9 +38,6 @@ from prismap.metrics import FisherMetric, SimilarityMetric
 from prismap.metrics._geometry import data_metric
 from prismap.quality import Trust
 from prismap.target import NoTarget, Target
-
-Numbers = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 
 class MadeMap(Made):

@@ -26,6 +26,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from prismap._util.arrays import Numbers
 from prismap.exceptions import InputError
 from prismap.quality._estimates import Estimate
 from prismap.quality._votes import EQUAL, VOTERS, Vote, electorate, nearest_votes, vote_of_seats
@@ -39,7 +40,6 @@ MANY_PER_CLASS = 20
 N_VOTES = 20_000
 
 Codes = NDArray[np.intp]
-Numbers = NDArray[np.float64]
 
 
 # --- the table --------------------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.neighbors import KDTree
 
+from prismap._util.arrays import Numbers, Rows
 from prismap._util.blocks import row_blocks
 from prismap._util.random import as_generator
 from prismap._util.search import check_n_neighbors
@@ -42,8 +43,6 @@ LONGEST_LIST = 1024
 #: Seats are fractions: differences up to this are rounding.
 EQUAL = 1e-9
 
-Numbers = NDArray[np.float64]
-Rows = NDArray[np.intp]
 #: Row, voter, seats and distance of each vote.
 Entries = tuple[Rows, Rows, Numbers, Numbers]
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from prismap._util.arrays import Numbers
 from prismap._util.blocks import require_memory
 from prismap._util.params import Interval, StrOptions
 from prismap._util.validation import check_rows, check_target_length
@@ -28,14 +30,14 @@ HELD_OUT_MARGIN = 0.01
 SubsetErrors = Callable[[np.ndarray], np.ndarray]
 
 
-def leading_directions(X):
+def leading_directions(X: Numbers) -> tuple[Numbers, Numbers]:
     """Right singular vectors of X as columns, and the eigenvalues of X^T X, down to the numerical rank."""
     singular, Vt = np.linalg.svd(X, full_matrices=False)[1:]
     rank = int((singular > max(X.shape) * np.finfo(np.float64).eps * singular.max(initial=0.0)).sum())
     return Vt[:rank].T, singular[:rank] ** 2
 
 
-def spectrum_dim(eigenvalues, V, weights, share=KEPT_SHARE):
+def spectrum_dim(eigenvalues: Numbers, V: Numbers, weights: Numbers, share: float = KEPT_SHARE) -> int:
     """The fewest leading directions that keep `share` of the variance of the rows and of each output of the map."""
     outputs = eigenvalues[:, None] * (V.T @ weights.T) ** 2  # variance of output l along each direction
     kept = np.column_stack([eigenvalues, outputs]).cumsum(axis=0)
@@ -43,12 +45,12 @@ def spectrum_dim(eigenvalues, V, weights, share=KEPT_SHARE):
     return int(np.argmax(enough)) + 1
 
 
-def canonical_map(V, weights):
+def canonical_map(V: Numbers, weights: Numbers) -> Numbers:
     """The equivalent map of the smallest L2 norm, ``V V^T w``: the null space divided out (Strickert et al. 2013)."""
     return weights @ V @ V.T
 
 
-def bounds_of_ranges(shortest, lowest, highest):
+def bounds_of_ranges(shortest: Numbers, lowest: Numbers, highest: Numbers) -> tuple[Numbers, Numbers]:
     """Bounds of |w_j| and a map for each, from the ranges: interval (D, 2), maps (D, 2, D)."""
     lo, hi = np.diag(lowest), np.diag(highest)
     use_low = np.abs(lo) >= np.abs(hi)
@@ -64,12 +66,14 @@ def bounds_of_ranges(shortest, lowest, highest):
     return interval, np.stack([lower_maps, upper_maps], axis=1)
 
 
-def equivalent_maps(V, weights, slack=0.01, names=None):
+def equivalent_maps(
+    V: Numbers, weights: Numbers, slack: float = 0.01, names: Any = None
+) -> tuple[Numbers, Numbers, Numbers]:
     """Bounds per row of `weights` and the maps that attain them, by agreement on the columns of V."""
     return bounding_maps([partial(weight_ranges, V, w, slack, names) for w in weights], weights.shape[1])
 
 
-def bounding_maps(ranges_of, n_features):
+def bounding_maps(ranges_of: Sequence[Callable[[], Any]], n_features: int) -> tuple[Numbers, Numbers, Numbers]:
     """Bounds per output of a map and the maps that attain them, from functions that give the ranges of each output.
 
     Returns the lengths mu (L,), the intervals (L, D, 2) and the maps (D, 2, L, D): for feature j and bound s, all rows
@@ -87,7 +91,9 @@ def bounding_maps(ranges_of, n_features):
     return np.array(lengths), np.array(intervals), np.stack(maps, axis=2)
 
 
-def held_out_errors(V, weights, error, slack=0.01, dims=None):
+def held_out_errors(
+    V: Numbers, weights: Numbers, error: Any, slack: float = 0.01, dims: Any = None
+) -> tuple[Any, Numbers]:
     """The mean of ``error(weights')`` over the 2 D bounding maps, for each effective dimension.
 
     See Schulz (2017, sec. 4.3.5).
@@ -105,7 +111,7 @@ def held_out_errors(V, weights, error, slack=0.01, dims=None):
 # --- any criterion, by leaving out and by greedy search (Schulz 2017, algorithms 1 and 2) -----------------------------
 
 
-def regression_errors(X, Y) -> SubsetErrors:
+def regression_errors(X: Numbers, Y: Numbers) -> SubsetErrors:
     """Mean square error of the linear regression of Y on each subset of the columns, from one matrix of moments."""
     X = X - X.mean(axis=0)
     Y = (Y - Y.mean(axis=0)).reshape(len(X), -1)
@@ -120,14 +126,14 @@ def regression_errors(X, Y) -> SubsetErrors:
             return np.full(len(subsets), total)
         G_S = G[subsets[:, :, None], subsets[:, None, :]] + ridge * np.eye(size)
         H_S = H[subsets]
-        return np.maximum(total - (H_S * np.linalg.solve(G_S, H_S)).sum(axis=(1, 2)), 0.0)
+        return np.asarray(np.maximum(total - (H_S * np.linalg.solve(G_S, H_S)).sum(axis=(1, 2)), 0.0))
 
     return errors
 
 
-def criterion_errors(criterion, X, y) -> SubsetErrors:
+def criterion_errors(criterion: Callable[..., Any], X: Numbers, y: Any) -> SubsetErrors:
     """``criterion(X[:, subset], y)`` for each subset, every distinct one once; for no feature a constant column."""
-    known: dict[frozenset, float] = {}
+    known: dict[frozenset[int], float] = {}
 
     def one(subset: np.ndarray) -> float:
         key = frozenset(subset.tolist())
@@ -253,7 +259,7 @@ class RelevanceBounds(BaseEstimator):
            [2., 2.]])
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "effective_dim": [
             Interval(Integral, 1, None, closed="left"),
             Interval(Real, 0, 1, closed="neither"),
@@ -268,8 +274,9 @@ class RelevanceBounds(BaseEstimator):
     }
 
     def __init__(
-        self, effective_dim=None, *, method="lp", slack=0.01, standardize=False, criterion=None, max_iter=6
-    ):  # fmt: skip
+        self, effective_dim: Any = None, *, method: str = "lp", slack: float = 0.01, standardize: bool = False,
+        criterion: Any = None, max_iter: int = 6,
+    ) -> None:  # fmt: skip
         self.effective_dim = effective_dim
         self.method = method
         self.slack = slack
@@ -277,7 +284,7 @@ class RelevanceBounds(BaseEstimator):
         self.criterion = criterion
         self.max_iter = max_iter
 
-    def fit(self, X, coef, y=None, *, held_out=None, error=None):
+    def fit(self, X: Any, coef: Any, y: Any = None, *, held_out: Any = None, error: Any = None) -> Self:
         """Bounds for the linear map `coef` on the rows X.
 
         Parameters
@@ -315,7 +322,7 @@ class RelevanceBounds(BaseEstimator):
         self.relevance_classes_ = np.where(lower > small, 2, np.where(upper > max(small, by_slack), 1, 0))
         return self
 
-    def _fit_greedy(self, rows, weights, y):
+    def _fit_greedy(self, rows: Numbers, weights: Numbers, y: Any) -> None:
         target = rows @ weights.T if y is None else check_target_length(y, len(rows))
         if self.criterion is None:
             errors = regression_errors(rows, np.asarray(target, dtype=np.float64))
@@ -325,19 +332,19 @@ class RelevanceBounds(BaseEstimator):
         self.interval_ = greedy_bounds(errors, rows.shape[1], self.max_iter)
         self.total_ = float(errors(np.empty((1, 0), dtype=np.intp))[0])
 
-    def _fit_hinge(self, rows, weights, names, y):
+    def _fit_hinge(self, rows: Numbers, weights: Numbers, names: Any, y: Any) -> None:
         if y is None:
             raise InputError("method='hinge' needs y, the classes that the machine tells apart.")
         sides = class_sides(check_target_length(y, len(rows)), len(weights))
         ranges = [partial(hinge_ranges, rows, t, w, self.slack, names) for t, w in zip(sides, weights, strict=True)]
         self._take(*bounding_maps(ranges, rows.shape[1]))
 
-    def _take(self, lengths, intervals, maps):
+    def _take(self, lengths: Numbers, intervals: Numbers, maps: Numbers) -> None:
         self.row_intervals_, self.interval_ = intervals, intervals.sum(axis=0)
         self.average_map_ = maps.mean(axis=(0, 1))
         self.total_ = float(lengths.sum())
 
-    def _fit_programs(self, rows, weights, names, error):
+    def _fit_programs(self, rows: Numbers, weights: Numbers, names: Any, error: Any) -> None:
         V, self.spectrum_ = leading_directions(rows)
         if not V.shape[1]:
             raise InputError(
@@ -348,7 +355,7 @@ class RelevanceBounds(BaseEstimator):
         self._take(*equivalent_maps(V, weights, self.slack, names))
         self.canonical_map_ = canonical_map(V, weights)
 
-    def _choose_dim(self, V, weights, error):
+    def _choose_dim(self, V: Numbers, weights: Numbers, error: Any) -> int:
         rank = V.shape[1]
         if self.effective_dim == "held_out":
             if error is None:
@@ -361,15 +368,15 @@ class RelevanceBounds(BaseEstimator):
                     f"effective_dim={self.effective_dim} is more than the rank of X, {rank}, which is used instead.",
                     PrismapWarning, stacklevel=4,
                 )  # fmt: skip
-            return min(int(self.effective_dim), rank)
+            return int(min(self.effective_dim, rank))
         return spectrum_dim(self.spectrum_, V, weights, self.effective_dim or KEPT_SHARE)
 
-    def _model_error(self, given, held_out, scale):
+    def _model_error(self, given: Any, held_out: Any, scale: Numbers) -> Callable[[Numbers], Any]:
         """1 - score of the model on the held-out rows, with its weights exchanged."""
         X_held, y_held = held_out
         held = given.prepare(check_rows(self, X_held, reset=False, dtype=np.float64))
 
-        def error(weights):
+        def error(weights: Numbers) -> Any:
             return 1.0 - with_weights(given, weights / scale).score(held, y_held)
 
         return error

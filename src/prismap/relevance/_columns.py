@@ -110,7 +110,7 @@ class Leak:
         )
 
 
-def screened_columns(columns: Columns, groups: NDArray, most: int) -> dict[str, NDArray[np.float64]]:
+def screened_columns(columns: Columns, groups: NDArray[Any], most: int) -> dict[str, NDArray[np.float64]]:
     """The columns, at most so many, whose variance lies between groups of rows to the largest share.
 
     The share is the correlation ratio ``1 - var(within) / var(all)`` (Pearson 1905), of a category summed over its
@@ -180,7 +180,7 @@ def leaking_columns(columns: Columns, target: Target, *, seed: int = 0, n_column
     return sorted(leaks, key=lambda leak: leak.error)
 
 
-def class_leak(name: str, value: NDArray, y: NDArray, ordered: bool) -> tuple[Leak | None, float]:
+def class_leak(name: str, value: NDArray[Any], y: NDArray[Any], ordered: bool) -> tuple[Leak | None, float]:
     """What a column gives away of classes, if that is nearly all, and how likely that is by chance."""
     chance = 1.0 - np.bincount(y).max() / len(y)
     error = float((loo_classes(value, y, ordered) != y).mean())
@@ -189,7 +189,7 @@ def class_leak(name: str, value: NDArray, y: NDArray, ordered: bool) -> tuple[Le
     return leak, float(binom.cdf(round(error * len(y)), len(y), chance))
 
 
-def number_leak(name: str, value: NDArray, y: NDArray, ordered: bool) -> tuple[Leak | None, float]:
+def number_leak(name: str, value: NDArray[Any], y: NDArray[Any], ordered: bool) -> tuple[Leak | None, float]:
     """The same of a number."""
     error = float(np.sqrt(np.mean((loo_values(value, y, ordered) - y) ** 2)) / (y.std() or 1.0))
     leak = Leak(name, error, f"an nRMSE of {error:.3f}") if error <= LEAK_NRMSE else None
@@ -214,7 +214,7 @@ def telling_columns(
     return telling
 
 
-def loo_classes(value: NDArray, y: NDArray, ordered: bool) -> NDArray:
+def loo_classes(value: NDArray[Any], y: NDArray[Any], ordered: bool) -> NDArray[Any]:
     """The class of each row by the other rows of the same value; of a lone value by the nearest one."""
     levels, place = np.unique(value, return_inverse=True)
     counts = np.zeros((len(levels), int(y.max()) + 1))
@@ -223,10 +223,10 @@ def loo_classes(value: NDArray, y: NDArray, ordered: bool) -> NDArray:
     others[np.arange(len(y)), y] -= 1.0
     lone = others.sum(axis=1) == 0
     others[lone] = counts[_next_level(levels)[place[lone]]] if ordered and len(levels) > 1 else counts.sum(axis=0)
-    return others.argmax(axis=1)
+    return np.asarray(others.argmax(axis=1))
 
 
-def loo_values(value: NDArray, y: NDArray, ordered: bool) -> NDArray:
+def loo_values(value: NDArray[Any], y: NDArray[Any], ordered: bool) -> NDArray[Any]:
     """The target of each row by the mean of the others of the same value; of a lone value by its two neighbours."""
     levels, place = np.unique(value, return_inverse=True)
     sizes = np.bincount(place)
@@ -246,25 +246,25 @@ def loo_values(value: NDArray, y: NDArray, ordered: bool) -> NDArray:
     return guess
 
 
-def _next_level(levels: NDArray) -> NDArray:
+def _next_level(levels: NDArray[Any]) -> NDArray[Any]:
     """The number of the level nearest to each."""
     gaps = np.diff(levels)
     before, after = np.concatenate([[np.inf], gaps]), np.concatenate([gaps, [np.inf]])
     return np.arange(len(levels)) + np.where(after < before, 1, -1)
 
 
-def _known_sample(target: Target, seed: int) -> NDArray:
+def _known_sample(target: Target, seed: int) -> NDArray[Any]:
     return np.sort(np.random.default_rng(seed).permutation(target.labelled_rows)[:MOST_ROWS])
 
 
-def _as_one(values: NDArray) -> tuple[NDArray, bool]:
+def _as_one(values: NDArray[Any]) -> tuple[NDArray[Any], bool]:
     """A column as one array, and whether its values have an order: the levels of a category have none."""
     if values.ndim == 1 or values.shape[1] == 1:
         return np.ravel(values), True
     return np.unique(values, axis=0, return_inverse=True)[1].ravel(), False
 
 
-def _binned(value: NDArray, n_bins: int) -> NDArray:
+def _binned(value: NDArray[Any], n_bins: int) -> NDArray[Any]:
     """The number of the quantile bin; the values themselves if they are few."""
     if len(np.unique(value)) <= n_bins:
         return np.unique(value, return_inverse=True)[1]
@@ -272,7 +272,7 @@ def _binned(value: NDArray, n_bins: int) -> NDArray:
     return np.searchsorted(edges, value, side="right")
 
 
-def _dependence(first: NDArray, second: NDArray) -> float:
+def _dependence(first: NDArray[Any], second: NDArray[Any]) -> float:
     """How likely two codings are so dependent by chance."""
     table = np.zeros((int(first.max()) + 1, int(second.max()) + 1))
     np.add.at(table, (first, second), 1.0)
@@ -298,15 +298,15 @@ def sampled(n_rows: int, seed: int) -> NDArray[np.intp]:
     return np.sort(np.random.default_rng(seed).permutation(n_rows)[:MOST_ROWS])
 
 
-def drawn_in(block: NDArray) -> NDArray:
+def drawn_in(block: NDArray[Any]) -> NDArray[Any]:
     """A column of numbers (n, 1) without its extremes: a few of them would make it narrow nearly everywhere."""
     if block.shape[1] > 1 or len(np.unique(block)) <= FEW_VALUES:
         return block
     low = np.quantile(block, TAIL, method="higher")
-    return np.clip(block, low, np.quantile(block, 1 - TAIL, method="lower"))
+    return np.asarray(np.clip(block, low, np.quantile(block, 1 - TAIL, method="lower")))
 
 
-def narrowness(X: NDArray, groups: NDArray, first: NDArray) -> NDArray:
+def narrowness(X: NDArray[Any], groups: NDArray[Any], first: NDArray[Any]) -> NDArray[Any]:
     """``1 - var(inside) / var(all)`` of each column inside groups of rows, (m, columns); 0 of columns that do not vary.
 
     X : (n, k) centred features. groups : (m, rows) numbers of rows. first : the first feature of each column.
@@ -320,7 +320,7 @@ def narrowness(X: NDArray, groups: NDArray, first: NDArray) -> NDArray:
 
 
 def explained_clusters(
-    labels: NDArray[np.intp], columns: Mapping[str, NDArray], *, seed: int = 0
+    labels: NDArray[np.intp], columns: Mapping[str, NDArray[Any]], *, seed: int = 0
 ) -> list[ExplainedCluster]:
     """The clusters of a map with the columns that set each apart; none if there is only one.
 

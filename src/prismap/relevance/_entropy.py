@@ -5,12 +5,15 @@ See Schulz (2017, sec. 4.3.1).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.special import digamma, gammaln
 from scipy.stats import chi2, rankdata
 from scipy.stats import t as student
 from sklearn.neighbors import KDTree, NearestNeighbors
 
+from prismap._util.arrays import Numbers, Rows
 from prismap._util.validation import check_target_length
 from prismap.exceptions import InputError
 from prismap.target import decide_target
@@ -19,7 +22,7 @@ from prismap.target import decide_target
 SMALLEST_DISTANCE = 1e-6
 
 
-def differential_entropy(X, n_neighbors=3):
+def differential_entropy(X: Numbers, n_neighbors: int = 3) -> float:
     """Entropy in nats by the estimator of Kozachenko & Leonenko (1987).
 
     ``H = psi(n) - psi(k) + log V_d + d mean_i log e_i``, e_i the Euclidean distance of row i to its k-th neighbour, V_d
@@ -34,7 +37,7 @@ def differential_entropy(X, n_neighbors=3):
     return float(digamma(n) - digamma(k) + log_volume + d * np.log(np.maximum(distances, smallest)).mean())
 
 
-def conditional_entropy(X, y, n_neighbors=3):
+def conditional_entropy(X: Numbers, y: Any, n_neighbors: int = 3) -> float:
     """H(y | X) in nats: what is left to know of the target by one who knows the columns of X.
 
     ``H(y) - I(X; y)``. The entropy of a real target is `differential_entropy`, that of classes ``-sum_c p_c log p_c``.
@@ -75,7 +78,7 @@ def conditional_entropy(X, y, n_neighbors=3):
     return own - (min(class_information(X, codes, n_neighbors), own) if X.shape[1] else 0.0)
 
 
-def real_information(X, Y, n_neighbors=3):
+def real_information(X: Numbers, Y: Numbers, n_neighbors: int = 3) -> Any:
     """I(X; Y) of two sets of columns in nats (Kraskov, Stögbauer & Grassberger 2004, eq. 8), not below 0.
 
     ``psi(k) + psi(n) - mean_i (psi(n_x) + psi(n_y))``, n_x (n_y) the number of rows, itself included, nearer to row i
@@ -91,7 +94,7 @@ def real_information(X, Y, n_neighbors=3):
     return max(float(information), 0.0)
 
 
-def class_information(X, codes, n_neighbors=3):
+def class_information(X: Numbers, codes: Rows, n_neighbors: int = 3) -> Any:
     """I(X; class) in nats (Ross 2014, eq. 2), not below 0.
 
     ``psi(n) + psi(k) - mean_i (psi(n_c) + psi(m_i))``, n_c the size of the class of row i, m_i the number of rows
@@ -112,12 +115,12 @@ def class_information(X, codes, n_neighbors=3):
     return max(float(information), 0.0)
 
 
-def is_real(y):
+def is_real(y: Any) -> bool:
     """Whether a target holds real numbers and no classes, by the rule of the maps."""
     return y.ndim == 2 or decide_target(y).kind == "real"
 
 
-def recursive_independence_test(X, y, *, alpha=0.05):
+def recursive_independence_test(X: Numbers, y: Any, *, alpha: float = 0.05) -> Rows:
     """Which features are related to the target, directly or through others (Nilsson et al. 2007, RIT).
 
     First come the features that depend on the target, then, round by round, all that depend on a feature of the round
@@ -153,7 +156,7 @@ def recursive_independence_test(X, y, *, alpha=0.05):
     ranks = rankdata(X, axis=0)
     limit = alpha / X.shape[1]
     target = rank_dependence(ranks, rankdata(y)[:, None])[:, 0] if is_real(y) else class_dependence(ranks, y)
-    rounds = (target < limit).astype(np.intp)
+    rounds: Rows = (target < limit).astype(np.intp)
     pairs = rank_dependence(ranks, ranks)
     newest = np.flatnonzero(rounds)
     while len(newest):
@@ -163,17 +166,17 @@ def recursive_independence_test(X, y, *, alpha=0.05):
     return rounds
 
 
-def rank_dependence(A, B):
+def rank_dependence(A: Numbers, B: Numbers) -> Numbers:
     """p-values of Spearman's correlation between the columns of ranks A and B, by Student's t; 1 for constants."""
     A, B = (R - R.mean(axis=0) for R in (A, B))
     sizes = np.sqrt(np.square(A).sum(axis=0))[:, None] * np.sqrt(np.square(B).sum(axis=0))
     r = np.divide(A.T @ B, sizes, out=np.zeros_like(sizes), where=sizes > 0).clip(-1, 1)
     degrees = max(len(A) - 2, 1)
     with np.errstate(divide="ignore"):
-        return 2 * student.sf(np.abs(r) * np.sqrt(degrees / (1 - r**2)), degrees)
+        return np.asarray(2 * student.sf(np.abs(r) * np.sqrt(degrees / (1 - r**2)), degrees))
 
 
-def class_dependence(ranks, y):
+def class_dependence(ranks: Numbers, y: Any) -> Numbers:
     """p-values of the test of Kruskal & Wallis, corrected for ties, of each column of ranks against classes."""
     _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     centred = ranks - ranks.mean(axis=0)
@@ -182,4 +185,4 @@ def class_dependence(ranks, y):
     total = np.square(centred).sum(axis=0)
     between = (np.square(sums) / counts[:, None]).sum(axis=0)
     statistic = (len(ranks) - 1) * np.divide(between, total, out=np.zeros_like(total), where=total > 0)
-    return chi2.sf(statistic, max(len(counts) - 1, 1))
+    return np.asarray(chi2.sf(statistic, max(len(counts) - 1, 1)))

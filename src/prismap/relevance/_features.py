@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import TransformerTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from prismap._util.arrays import Numbers, Rows
 from prismap._util.params import Interval, StrOptions, check_feature_names_in
 from prismap._util.random import as_generator
 from prismap._util.validation import check_rows
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.learners._omega import canonical_omega
 from prismap.relevance._neighborhoods import backward_quality, forward_quality, map_neighborhoods
-from prismap.relevance._nerv import first_matrix, learn_matrix, learn_weights, map_neighbors
+from prismap.relevance._nerv import MapNeighbors, first_matrix, learn_matrix, learn_weights, map_neighbors
 
 #: Pairs of rows looked at in one step; with more rows, the neighbourhoods of a sample are judged.
 MOST_PAIRS = 6_000_000
@@ -26,7 +30,7 @@ MOST_PAIRS = 6_000_000
 COPIES_PER_FEATURE, MOST_COPIES, COPIES_SEARCHED = 20, 200, (20, 100)
 
 
-def _has_map(model):
+def _has_map(model: Any) -> bool:
     return model.method in ("weights", "matrix")
 
 
@@ -111,7 +115,7 @@ class FeatureRelevance(BaseEstimator):
     [True, True, False, False]
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "method": [StrOptions({"forward", "backward", "weights", "matrix"})],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "penalty": [Interval(Real, 0, None, closed="left")],
@@ -125,9 +129,10 @@ class FeatureRelevance(BaseEstimator):
     }
 
     def __init__(
-        self, method="forward", *, n_neighbors=10, penalty=1.0, gamma=0.5, n_components=None, n_init=1,
-        n_permuted="auto", n_samples=None, max_iter=200, random_state=None,
-    ):  # fmt: skip
+        self, method: str = "forward", *, n_neighbors: int = 10, penalty: float = 1.0, gamma: float = 0.5,
+        n_components: int | None = None, n_init: int = 1, n_permuted: Any = "auto", n_samples: int | None = None,
+        max_iter: int = 200, random_state: Any = None,
+    ) -> None:  # fmt: skip
         self.method = method
         self.n_neighbors = n_neighbors
         self.penalty = penalty
@@ -139,7 +144,7 @@ class FeatureRelevance(BaseEstimator):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, X, Y, *, subset=None):
+    def fit(self, X: Any, Y: Any, *, subset: Any = None) -> Self:
         """Relevance of the columns of X for the map that puts its rows at Y.
 
         `subset` (row numbers or a mask) judges the neighbourhoods of those rows only: what arranges this cluster or
@@ -166,14 +171,14 @@ class FeatureRelevance(BaseEstimator):
             self.relevant_ = self.relevance_ > self.threshold_
         return self
 
-    def _n_copies(self, n_features):
+    def _n_copies(self, n_features: int) -> int:
         if self.n_permuted != "auto":
-            return self.n_permuted
+            return int(self.n_permuted)
         if _has_map(self):  # copies take part in the search, which they make harder
             return int(np.clip(n_features, *COPIES_SEARCHED))
         return min(COPIES_PER_FEATURE * n_features, MOST_COPIES)
 
-    def _judged_rows(self, n_rows, subset, rng):
+    def _judged_rows(self, n_rows: int, subset: Any, rng: np.random.Generator) -> Rows:
         rows = _check_subset(subset, n_rows)
         n_samples = self.n_samples
         if n_samples is None and self.method != "forward":
@@ -182,7 +187,7 @@ class FeatureRelevance(BaseEstimator):
             rows = np.sort(rng.choice(rows, size=n_samples, replace=False))
         return rows
 
-    def _fit_quality(self, X, Y, rows, permuted):
+    def _fit_quality(self, X: Numbers, Y: Numbers, rows: Rows, permuted: Any) -> None:
         hood = map_neighborhoods(Y, self.n_neighbors_, rows)
         if self.method == "forward":
             self.quality_ = self.relevance_ = forward_quality(X, hood)
@@ -192,7 +197,7 @@ class FeatureRelevance(BaseEstimator):
             self.relevance_ = total - self.quality_
             self.null_ = with_permuted - total
 
-    def _fit_map(self, X, Y, rows, permuted, rng):
+    def _fit_map(self, X: Numbers, Y: Numbers, rows: Rows, permuted: Any, rng: np.random.Generator) -> None:
         X = X - X.mean(axis=0)
         near = map_neighbors(X, Y, self.n_neighbors_, rows, self.gamma)
         runs = [self._learn(X, near, self._start(X, Y, rng if number else None)) for number in range(self.n_init)]
@@ -210,44 +215,44 @@ class FeatureRelevance(BaseEstimator):
             learnt = self._learn(both, near, self._start(both, Y, None))[0]
             self.null_ = (np.atleast_2d(learnt) ** 2).sum(axis=0)[X.shape[1] :]
 
-    def _start(self, X, Y, rng):
+    def _start(self, X: Numbers, Y: Numbers, rng: np.random.Generator | None) -> Numbers:
         """Squared weights or Omega to start from: as X is, or random when there is a generator."""
         if self.method == "weights":
-            return np.ones(X.shape[1]) if rng is None else rng.exponential(size=X.shape[1])
+            return np.ones(X.shape[1]) if rng is None else rng.exponential(size=(X.shape[1],))
         omega = first_matrix(X, Y, self.n_components)
         return omega if rng is None else rng.normal(scale=1 / np.sqrt(len(omega)), size=omega.shape)
 
-    def _learn(self, X, near, start):
+    def _learn(self, X: Numbers, near: MapNeighbors, start: Numbers) -> Any:
         learn = learn_weights if self.method == "weights" else learn_matrix
         return learn(X, near, penalty=self.penalty, start=start, max_iter=self.max_iter)
 
     @available_if(_has_map)
-    def transform(self, X):
+    def transform(self, X: Any) -> Numbers:
         """X with the map's information imprinted: the weighted columns, or Omega x ("matrix")."""
         check_is_fitted(self)
         X = check_rows(self, X, reset=False, dtype=np.float64)
-        return X * self.weights_ if self.method == "weights" else X @ self.omega_.T
+        return np.asarray(X * self.weights_ if self.method == "weights" else X @ self.omega_.T)
 
     @available_if(_has_map)
-    def fit_transform(self, X, y, *, subset=None):
+    def fit_transform(self, X: Any, y: Any, *, subset: Any = None) -> Any:
         """`fit` to the positions y, then `transform` of the same rows."""
         return self.fit(X, y, subset=subset).transform(X)
 
     @available_if(_has_map)
-    def project(self, X, n_components=2):
+    def project(self, X: Any, n_components: int = 2) -> Numbers:
         """The linear display of the rows: the leading eigenvectors of Lambda, each as long as its share (4.2.5)."""
         check_is_fitted(self)
         X = check_rows(self, X, reset=False, dtype=np.float64)
-        return X @ canonical_omega(self.omega_)[:n_components].T
+        return np.asarray(X @ canonical_omega(self.omega_)[:n_components].T)
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the columns that `transform` gives."""
         check_is_fitted(self)
         if self.method == "weights":
-            return check_feature_names_in(self, input_features)
+            return np.asarray(check_feature_names_in(self, input_features))
         return np.array([f"omega{row}" for row in range(len(self.omega_))], dtype=object)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
@@ -256,7 +261,7 @@ class FeatureRelevance(BaseEstimator):
         return tags
 
 
-def corrected_threshold(null, n_features):
+def corrected_threshold(null: Numbers, n_features: int) -> float:
     """What the largest of so many irrelevant features exceeds in one of twenty tables.
 
     With twenty copies per feature that is the largest of all copies. With fewer, a Gaussian tail goes on from there:
@@ -269,7 +274,7 @@ def corrected_threshold(null, n_features):
     return max(largest, float(null.mean() + beyond * null.std(ddof=1)))
 
 
-def relevance_curve(model, X, Y, n_neighbors, *, subset=None):
+def relevance_curve(model: Any, X: Any, Y: Any, n_neighbors: Sequence[int], *, subset: Any = None) -> Numbers:
     """The relevances of features for several neighbourhood sizes.
 
     Parameters
@@ -294,7 +299,7 @@ def relevance_curve(model, X, Y, n_neighbors, *, subset=None):
     return np.array([one.fit(X, Y, subset=subset).relevance_ for one in each])
 
 
-def relevance_by_group(model, X, Y, groups):
+def relevance_by_group(model: Any, X: Any, Y: Any, groups: NDArray[Any]) -> tuple[NDArray[Any], list[Any]]:
     """What arranges each group: a model per group, fitted to the neighbourhoods of its rows.
 
     Parameters
@@ -321,7 +326,7 @@ def relevance_by_group(model, X, Y, groups):
     return names, [clone(model).fit(X, Y, subset=groups == name) for name in names]
 
 
-def _check_positions(Y, n_rows):
+def _check_positions(Y: Any, n_rows: int) -> Numbers:
     if hasattr(Y, "to_numpy"):
         Y = Y.to_numpy()
     try:
@@ -334,10 +339,10 @@ def _check_positions(Y, n_rows):
         raise InputError(f"Y has shape {Y.shape} and X has {n_rows} rows: a position is needed for each row.")
     if not np.isfinite(Y).all():
         raise InputError(f"Y contains {int((~np.isfinite(Y)).sum())} entries that are NaN or infinity.")
-    return Y
+    return np.asarray(Y)
 
 
-def _check_subset(subset, n_rows):
+def _check_subset(subset: Any, n_rows: int) -> Rows:
     if subset is None:
         return np.arange(n_rows)
     subset = np.asarray(subset)
@@ -349,7 +354,7 @@ def _check_subset(subset, n_rows):
     return rows
 
 
-def _possible_neighbors(n_neighbors, n_rows):
+def _possible_neighbors(n_neighbors: int, n_rows: int) -> int:
     """The neighbourhood size, or half of the other rows, with a warning: among almost all rows nothing is near."""
     most = max(1, (n_rows - 1) // 2)
     if n_neighbors <= most:

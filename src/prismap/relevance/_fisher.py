@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
+from prismap._util.arrays import Numbers
 from prismap._util.blocks import require_memory
 from prismap.exceptions import InputError
 
 
-def has_tensor(metric):
+def has_tensor(metric: Any) -> bool:
     """Whether the posterior of a fitted `FisherMetric` has a tensor at every row."""
     return any(hasattr(metric.posterior_, name) for name in ("tensor_factor", "tensor_at"))
 
 
-def fisher_relevance(metric, rows=None):
+def fisher_relevance(metric: Any, rows: Any = None) -> Numbers:
     """Shares of the features in the change of the target around some fitted rows.
 
     Along a step of feature d the distribution of the target changes by ``J_dd = sum_c F_cd^2``, the diagonal of the

@@ -28,7 +28,7 @@ class LinearMap:
     weights: np.ndarray
     model: Any = None
     attribute: str = ""
-    steps: tuple = ()
+    steps: tuple[Any, ...] = ()
     mixed: bool = False
 
     def prepare(self, X: np.ndarray) -> np.ndarray:
@@ -50,7 +50,7 @@ def linear_map(X: np.ndarray, coef: Any) -> LinearMap:
         return LinearMap(X, _check_weights(weights, X), coef if attribute else None, attribute)
     rows = seen = X
     jacobian = None
-    leading: tuple = ()
+    leading: tuple[Any, ...] = ()
     for name, step in coef.steps[:-1]:
         if step is None or step == "passthrough":
             continue

@@ -8,10 +8,12 @@ which is the expectation over random tie-breaking, so that neither the order of 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from prismap._util.arrays import Numbers, Rows
 from prismap._util.blocks import row_blocks
 from prismap.learners._prototypes import squared_distances
 
@@ -29,12 +31,12 @@ class Neighborhoods:
     weight: np.ndarray
     k: int
 
-    def mean_overlap(self, share):
+    def mean_overlap(self, share: Numbers) -> float:
         """Q_NX from the share of each pair that lies in the other neighbourhood, too."""
         return float(self.weight @ share) / (len(self.rows) * self.k)
 
 
-def map_neighborhoods(Y, k, rows):
+def map_neighborhoods(Y: Numbers, k: int, rows: Rows) -> Neighborhoods:
     """The k nearest rows in the map of each of `rows`, all rows being candidates."""
     parts = []
     for block in row_blocks(len(rows), 8.0 * len(Y), _BLOCK_BYTES):
@@ -48,7 +50,7 @@ def map_neighborhoods(Y, k, rows):
     return Neighborhoods(rows, i, j, weight, k)
 
 
-def _reach(D, k):
+def _reach(D: Numbers, k: int) -> tuple[Numbers, Numbers]:
     """The k-th smallest entry of each row, and the share of the rows tied there that belongs to the k nearest."""
     nearest = np.partition(D, k - 1, axis=1)[:, :k]
     reach = nearest[:, -1]
@@ -57,12 +59,12 @@ def _reach(D, k):
     return reach, (k - nearer) / tied
 
 
-def forward_quality(X, hood):
+def forward_quality(X: Numbers, hood: Neighborhoods) -> Numbers:
     """Q_NX(k) of each feature alone against the map, shape (n_features,)."""
     return np.array([_single_quality(x, hood) for x in np.ascontiguousarray(X.T)])
 
 
-def _single_quality(x, hood):
+def _single_quality(x: Numbers, hood: Neighborhoods) -> float:
     """Q_NX(k) of one column: its k nearest lie within k places in sorted order, so nothing n x n is looked at."""
     order = np.argsort(x, kind="stable")
     ordered = x[order]
@@ -93,7 +95,7 @@ def _single_quality(x, hood):
     return hood.mean_overlap(share)
 
 
-def backward_quality(X, hood, extra=None):
+def backward_quality(X: Numbers, hood: Neighborhoods, extra: Numbers | None = None) -> tuple[Any, Numbers, Numbers]:
     """Q_NX(k) of all features, of all but each, and of all with each column of `extra` added.
 
     Returns a float and arrays (n_features,), (n_extra,). One more or less column changes the squared distances by one
@@ -122,7 +124,7 @@ def backward_quality(X, hood, extra=None):
     return total / scale, shares[: X.shape[1]] / scale, shares[X.shape[1] :] / scale
 
 
-def _overlap(D, near, a, j, weight):
+def _overlap(D: Numbers, near: Any, a: Rows, j: Rows, weight: Numbers) -> float:
     """The summed weights of the pairs (a, j) among the k nearest of each row of D; `near` names any k rows of each."""
     bound = np.take_along_axis(D, near, axis=1).max(axis=1)
     row, column = np.nonzero(bound[:, None] >= D)

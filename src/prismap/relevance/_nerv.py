@@ -14,6 +14,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from prismap._util.affinities import calibrate
+from prismap._util.arrays import Numbers, Rows
 from prismap._util.blocks import require_memory, row_blocks
 from prismap._util.costs import SMALLEST_AFFINITY
 from prismap._util.optimise import minimize
@@ -36,7 +37,7 @@ class MapNeighbors:
     scale: float
 
 
-def map_neighbors(X, Y, k, rows, gamma):
+def map_neighbors(X: Numbers, Y: Numbers, k: int, rows: Rows, gamma: float) -> MapNeighbors:
     """Both sides calibrated to k effective neighbours: the map's affinities, and the data's bandwidths (fixed then).
 
     The cost is scaled as if all rows were judged, so that the penalty means the same for any number of them.
@@ -55,7 +56,7 @@ def map_neighbors(X, Y, k, rows, gamma):
     return MapNeighbors(rows, Q, np.log(np.maximum(Q, SMALLEST_AFFINITY)), beta, gamma, len(X) / len(rows))
 
 
-def nerv_pull(A, B, near):
+def nerv_pull(A: Numbers, B: Numbers, near: MapNeighbors) -> tuple[float, Numbers]:
     """The cost at positions A, and how its gradient by the squared distances pulls on B.
 
     E = sum_i gamma KL(p_.|i || q_.|i) + (1 - gamma) KL(q_.|i || p_.|i), p from A and q of the map (eq. 4.3).
@@ -90,20 +91,22 @@ def nerv_pull(A, B, near):
     return near.scale * float(cost), near.scale * pull
 
 
-def weights_cost(s, X, near, penalty):
+def weights_cost(s: Numbers, X: Numbers, near: MapNeighbors, penalty: float) -> tuple[float, Numbers]:
     """NeRV cost of the weighted data plus ``penalty * sum_l s_l``, and its gradient by s = lambda^2 (sec. 4.2.3)."""
     cost, pull = nerv_pull(X * np.sqrt(s), X, near)
     return cost + penalty * s.sum(), np.einsum("ij,ij->j", X, pull) + penalty
 
 
-def matrix_cost(omega, X, near, penalty):
+def matrix_cost(omega: Numbers, X: Numbers, near: MapNeighbors, penalty: float) -> tuple[float, Numbers]:
     """NeRV cost of Omega X plus ``penalty * tr(Omega^T Omega)``, and its gradient by Omega (eq. 4.8, 4.9)."""
     A = X @ omega.T
     cost, pull = nerv_pull(A, A, near)
     return cost + penalty * float((omega**2).sum()), 2.0 * (pull.T @ X + penalty * omega)
 
 
-def learn_weights(X, near, *, penalty, start, max_iter, tol=1e-6):
+def learn_weights(
+    X: Numbers, near: MapNeighbors, *, penalty: float, start: Numbers, max_iter: int, tol: float = 1e-6
+) -> tuple[Numbers, float, int, str]:
     """lambda >= 0 from the first s = lambda^2: (lambda, cost, iterations, why it stopped)."""
     result = minimize(
         lambda s: weights_cost(s, X, near, penalty), start, max_iter=max_iter, tol=tol,
@@ -112,13 +115,15 @@ def learn_weights(X, near, *, penalty, start, max_iter, tol=1e-6):
     return np.sqrt(result.x), result.value, result.n_iter, result.stop_reason
 
 
-def learn_matrix(X, near, *, penalty, start, max_iter, tol=1e-6):
+def learn_matrix(
+    X: Numbers, near: MapNeighbors, *, penalty: float, start: Numbers, max_iter: int, tol: float = 1e-6
+) -> tuple[Numbers, float, int, str]:
     """Omega from a first one: (Omega, cost, iterations, why it stopped)."""
     result = minimize(lambda omega: matrix_cost(omega, X, near, penalty), start, max_iter=max_iter, tol=tol, **LEARNING)
     return result.x, result.value, result.n_iter, result.stop_reason
 
 
-def first_matrix(X, Y, n_components):
+def first_matrix(X: Numbers, Y: Numbers, n_components: int | None) -> Numbers:
     """The identity, or at lower rank the best linear map to the positions and principal directions, scaled to X."""
     Xc = X - X.mean(axis=0)
     omega = first_omega(X, np.linalg.lstsq(Xc, Y - Y.mean(axis=0), rcond=None)[0].T, n_components)

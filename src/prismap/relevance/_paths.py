@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.linear_model import enet_path
 
+from prismap._util.arrays import Numbers
 from prismap.exceptions import InputError
 from prismap.relevance._linear_maps import linear_map
 
@@ -18,7 +21,7 @@ ACCURACY = {"tol": 1e-6, "max_iter": 100_000}
 RIDGE_POWERS = (-6, 3)
 
 
-def coefficient_paths(X, coef, *, n_alphas=50):
+def coefficient_paths(X: Numbers, coef: Any, *, n_alphas: int = 50) -> dict[str, tuple[Numbers, Numbers]]:
     """Weights of lasso, elastic net and ridge regression that predict what a linear model does, ``X coef``.
 
     Parameters
@@ -60,10 +63,10 @@ def coefficient_paths(X, coef, *, n_alphas=50):
     return {name: (np.abs(weights).sum(axis=1), weights) for name, weights in paths.items()}
 
 
-def ridge_path(X, y, n_alphas):
+def ridge_path(X: Numbers, y: Numbers, n_alphas: int) -> Numbers:
     """``(X^T X + a I)^-1 X^T y`` for penalties a from large to small, by one singular value decomposition."""
     U, singular, Vt = np.linalg.svd(X, full_matrices=False)
     low, high = RIDGE_POWERS
     penalties = np.logspace(high, low, n_alphas) * max(float(singular[0]) ** 2, np.finfo(np.float64).tiny)
     shrunk = singular / (singular**2 + penalties[:, None])
-    return (shrunk * (U.T @ y)) @ Vt
+    return np.asarray((shrunk * (U.T @ y)) @ Vt)

@@ -13,11 +13,15 @@ cost, on a fresh inverse); what does not pass, or stalls on a degenerate corner,
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import qr
 from scipy.optimize import linprog
 from scipy.sparse import block_array, csr_array, eye_array
 
+from prismap._util.arrays import Numbers, Rows
 from prismap._util.blocks import row_blocks
 from prismap.exceptions import InputError
 
@@ -31,7 +35,9 @@ MOST_ROWS = 1000
 _CHUNK_BYTES = 8 * 2**20
 
 
-def weight_ranges(V, w, slack=0.01, names=None):
+def weight_ranges(
+    V: Numbers, w: Numbers, slack: float = 0.01, names: Any = None
+) -> tuple[float, Numbers, Numbers, Numbers]:
     """The smallest and largest value of each weight over all maps equivalent to w, and maps that attain them.
 
     Equivalent are the w' that agree with w on the columns of V and are hardly longer (Schulz 2017, eq. 4.14, 4.15)::
@@ -74,16 +80,16 @@ def weight_ranges(V, w, slack=0.01, names=None):
     return scale * mu, scale * (x[:D] - x[D:]), lowest, highest
 
 
-def _basis(A, x):
+def _basis(A: Numbers, x: Numbers) -> Rows:
     """Columns of a basis that holds the positive entries of the corner x; a degenerate corner is filled up."""
     preferred = A * np.where(x > 0, 1e6, 1.0)  # pivoting takes the longest column that is independent of those before
-    return qr(preferred, mode="r", pivoting=True)[1][: len(A)]
+    return np.asarray(qr(preferred, mode="r", pivoting=True)[1][: len(A)])
 
 
 # --- machines ---------------------------------------------------------------------------------------------------------
 
 
-def hinge_losses(scores, sides):
+def hinge_losses(scores: Numbers, sides: Numbers) -> tuple[float, float]:
     """``min_b sum_i max(0, 1 - t_i (s_i + b))`` and its b, for scores s and sides t of 1 and -1.
 
     The sum is convex and piecewise linear in b, so it is lowest where one of its terms begins.
@@ -98,7 +104,9 @@ def hinge_losses(scores, sides):
     return float(max(losses[best], 0.0)), float(starts[best])
 
 
-def hinge_ranges(X, sides, w, slack=0.01, names=None):
+def hinge_ranges(
+    X: Numbers, sides: Numbers, w: Numbers, slack: float = 0.01, names: Any = None
+) -> tuple[float, Numbers, Numbers, Numbers]:
     """The smallest and largest value of each weight over all maps that separate as well as w, and maps with them.
 
     Equivalent are the w' with an offset b' such that ``sum_i max(0, 1 - t_i (w' x_i + b')) <= (1 + slack) loss``, the
@@ -132,14 +140,14 @@ def hinge_ranges(X, sides, w, slack=0.01, names=None):
     return mu, shortest[:D] - shortest[D : 2 * D], lowest, highest
 
 
-def _solve(goal, A, b, limits, name):
+def _solve(goal: Numbers, A: Any, b: Numbers, limits: Any, name: Any) -> Numbers:
     answer = linprog(goal, A_ub=A, b_ub=b, bounds=limits, method="highs")
     if not answer.success:
         raise InputError(f"the linear program for {name} has no answer: {answer.message}")
-    return answer.x
+    return np.asarray(answer.x)
 
 
-def class_sides(y, n_outputs):
+def class_sides(y: Any, n_outputs: int) -> list[Numbers]:
     """Sides of 1 and -1 for each output of a linear machine: of the second of two classes, or one class each."""
     classes = np.unique(y)
     wanted = 1 if len(classes) == 2 else len(classes)
@@ -155,7 +163,7 @@ def class_sides(y, n_outputs):
 # --- many programs that differ in their objective only, side by side --------------------------------------------------
 
 
-def solve_programs(A, b, C, basis, names=None):
+def solve_programs(A: Numbers, b: Numbers, C: Numbers, basis: Rows, names: Any = None) -> Numbers:
     """Minimise ``C[k] @ x`` subject to ``A x = b``, ``x >= 0``, for every row k of C: the minimisers, one per row.
 
     `basis` holds the columns of a first feasible corner; `names[k]` says in an error which program failed.
@@ -176,7 +184,7 @@ def solve_programs(A, b, C, basis, names=None):
     return solutions
 
 
-def _walk(A, b, C, basis):
+def _walk(A: Numbers, b: Numbers, C: Numbers, basis: Rows) -> Rows:
     """Simplex steps (steepest reduced cost) for all objectives at once: the last basis of each."""
     basis = np.tile(basis, (len(C), 1))
     last = basis.copy()
@@ -215,7 +223,7 @@ def _walk(A, b, C, basis):
     return last
 
 
-def _certify(A, b, C, basis):
+def _certify(A: Numbers, b: Numbers, C: Numbers, basis: Rows) -> tuple[Numbers, NDArray[np.bool_]]:
     """Solutions of the final bases, and which of them are proven optimal."""
     columns = A[:, basis].transpose(1, 0, 2)
     try:

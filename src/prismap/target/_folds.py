@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
-Rows = NDArray[np.intp]
+from prismap._util.arrays import Rows
+
 Generator = np.random.Generator
 
 #: A number is cut into so many bins at most, of at least so many rows.

@@ -22,17 +22,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from prismap._util.arrays import Rows
 from prismap._util.repr import Brief
-from prismap.target._folds import (
-    Rows,
-    bins,
-    deal_folds,
-    draw_rows,
-    joint_groups,
-    sample_rows,
-    shuffle_entries,
-    split_rows,
-)
+from prismap.target._folds import bins, deal_folds, draw_rows, joint_groups, sample_rows, shuffle_entries, split_rows
 
 #: A class with fewer rows than there are folds cannot be in each of them.
 FEWEST_IN_FOLDS = 5

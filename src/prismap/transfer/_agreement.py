@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
+
+from prismap._util.arrays import Numbers
 
 #: Two matches differ if target rows move by more than this share of the source's spread, root mean square.
 DIFFERENT = 0.5
@@ -13,7 +17,7 @@ EQUAL = 1.0
 NEIGHBORHOOD = 0.1
 
 
-def agreement(A, B):
+def agreement(A: Numbers, B: Numbers) -> float:
     """How mixed two clouds are: neighbours from the other cloud relative to what perfect mixing gives, from 0 to 1.
 
     For a row of A the expected share of B among its k nearest rows in both clouds is m / (n + m - 1), and likewise for
@@ -43,12 +47,12 @@ def agreement(A, B):
     return float(min(mixed, 1.0))
 
 
-def displacement(F, G, spread):
+def displacement(F: Numbers, G: Numbers, spread: float) -> float:
     """Root mean square way of the target rows from one match to another, in units of the source's spread."""
     return float(np.sqrt(np.square(F - G).sum(axis=1).mean()) / spread)
 
 
-def standard_error(gains, q, n_structure):
+def standard_error(gains: Sequence[Numbers], q: float, n_structure: int) -> float:
     """Standard error of a difference of scores, from the row-wise gains of both sides' log-likelihoods.
 
     The part of the distortion, measured on `n_structure` rows, is that of q log(a root mean square), q / sqrt(2 n).

@@ -13,9 +13,11 @@ G_j the sum of the responsibilities of a target row and M_j that of the source p
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import solve
@@ -23,6 +25,7 @@ from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator
 
 from prismap._util.affinities import calibrate, pair_affinities
+from prismap._util.arrays import Numbers, Rows
 from prismap._util.blocks import row_blocks
 from prismap._util.costs import tsne_cost
 from prismap._util.optimise import minimize
@@ -67,18 +70,18 @@ class Matching(BaseEstimator):
     Matching(outliers=0.3)
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "sigma": [tuple, list],
         "mutual": [Interval(Real, 0, None, closed="left")],
         "outliers": [Interval(Real, 0, 1, closed="neither")],
     }
 
-    def __init__(self, *, sigma=(0.5, 0.2), mutual=1.0, outliers=0.05):
+    def __init__(self, *, sigma: Any = (0.5, 0.2), mutual: float = 1.0, outliers: float = 0.05) -> None:
         self.sigma = sigma
         self.mutual = mutual
         self.outliers = outliers
 
-    def check(self):
+    def check(self) -> None:
         """Refuse settings that make no sense."""
         self._validate_params()
         try:
@@ -111,7 +114,7 @@ class Model:
     pairs: np.ndarray | None = None
     pair_weight: float = 0.0
     codes: tuple[np.ndarray, np.ndarray] | None = None
-    emission: np.ndarray | None = None
+    emission: Any = None
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,7 @@ class Expectation:
     target_log: np.ndarray
 
 
-def expect(model, F, theta, sigma):
+def expect(model: Model, F: Numbers, theta: Numbers, sigma: float) -> Expectation:
     """E-step at target positions F (m, q): time O(n m q), memory one block of rows."""
     source, (n, q), m = model.source, model.source.shape, len(F)
     log_scale = np.log1p(-model.outliers) - q * np.log(sigma * np.sqrt(2 * np.pi))
@@ -152,9 +155,9 @@ def expect(model, F, theta, sigma):
     return Expectation(mass, moment, weight / total if total > 0 else theta, source_log, target_log)
 
 
-def kernel_block(model, F, sigma, rows):
+def kernel_block(model: Model, F: Numbers, sigma: float, rows: slice) -> Numbers:
     """exp(-|xi_i - f_j|^2 / 2 sigma^2) for a block of source rows, times the probability of their classes if known."""
-    K = cdist(model.source[rows], F, "sqeuclidean")
+    K: Numbers = cdist(model.source[rows], F, "sqeuclidean")
     K *= -0.5 / sigma**2
     np.exp(K, out=K)
     if model.codes is not None:
@@ -162,7 +165,7 @@ def kernel_block(model, F, sigma, rows):
     return K
 
 
-def responsibility_blocks(model, F, theta, sigma):
+def responsibility_blocks(model: Model, F: Numbers, theta: Numbers, sigma: float) -> Iterator[tuple[slice, Numbers]]:
     """``(rows, gamma)`` block by block: gamma_ij is the probability that target row j gave source row i (eq. 5.4).
 
     A row of gamma sums to one less the probability that the source row has no partner.
@@ -177,7 +180,7 @@ def responsibility_blocks(model, F, theta, sigma):
         yield rows, K
 
 
-def objective(model, step, F, sigma, penalty):
+def objective(model: Model, step: Expectation, F: Numbers, sigma: float, penalty: float) -> float:
     """What EM increases at fixed sigma, per source row: log-likelihoods, known pairs, less penalty / 2 sigma^2."""
     n = len(model.source)
     total = step.source_log.sum() + model.mutual * n * step.target_log.mean() - penalty / (2 * sigma**2)
@@ -187,7 +190,9 @@ def objective(model, step, F, sigma, penalty):
     return float(total / n)
 
 
-def maximise(model, family, W, theta, sigma, n_steps, tol=0.0):
+def maximise(
+    model: Model, family: Family, W: Numbers, theta: Numbers, sigma: float, n_steps: int, tol: float = 0.0
+) -> tuple[Numbers, Numbers, list[float]]:
     """EM at fixed sigma from coefficients W: ``(W, theta, history)``, the objective before each step and at the end.
 
     It ends early when a step gains less than `tol`.
@@ -205,7 +210,9 @@ def maximise(model, family, W, theta, sigma, n_steps, tol=0.0):
     return W, theta, history
 
 
-def anneal(model, family, W, sigmas, n_steps, tol=1e-4):
+def anneal(
+    model: Model, family: Family, W: Numbers, sigmas: Any, n_steps: int, tol: float = 1e-4
+) -> tuple[Numbers, Numbers]:
     """EM along falling widths from coefficients W: ``(W, theta)``, as deterministic annealing (Schulz 2017, 5.2.1)."""
     theta = np.full(family.n_rows, 1.0 / family.n_rows)
     for sigma in sigmas:
@@ -223,19 +230,31 @@ class Family:
     sum_j G_j |f_j|^2 - 2 M_j . f_j + penalty(W) from W on, and ``design(rows) @ W`` places new rows.
     """
 
-    def __init__(self, rows, n_source):
+    def __init__(self, rows: Numbers, n_source: int) -> None:
         self.rows_design = self.design(rows)
         self.n_rows, self.n_source = len(rows), n_source
 
-    def design(self, rows):
+    def design(self, rows: Numbers) -> Numbers:
         """The vector that multiplies W, a row of it for each of `rows`."""
         raise NotImplementedError
 
-    def positions(self, W):
+    def penalty(self, W: Numbers) -> float:
+        """What keeps the coefficients small."""
+        raise NotImplementedError
+
+    def solve(self, mass: Numbers, moment: Numbers, W: Numbers) -> Numbers:
+        """The M-step from W on."""
+        raise NotImplementedError
+
+    def place(self, mass: Numbers, moment: Numbers) -> Numbers:
+        """Coefficients for first positions M_j / G_j of the rows with G_j > 0."""
+        raise NotImplementedError
+
+    def positions(self, W: Numbers) -> Numbers:
         """Fitted rows placed."""
         return self.rows_design @ W
 
-    def take(self, rows, n_source):
+    def take(self, rows: Rows, n_source: int) -> Self:
         """The same map, fitted to these of the rows and a source of so many rows."""
         part = copy(self)
         part.rows_design, part.n_rows, part.n_source = self.rows_design[rows], len(rows), n_source
@@ -249,30 +268,30 @@ class AffineFamily(Family):
     of the target do not matter. The M-step is weighted least squares in closed form (eq. 5.5).
     """
 
-    def __init__(self, rows, n_source, *, ridge):
+    def __init__(self, rows: Numbers, n_source: int, *, ridge: float) -> None:
         self.center = rows.mean(axis=0)
         _, values, axes = np.linalg.svd(rows - self.center, full_matrices=False)
         self.axes = axes[values > SMALLEST_DIRECTION * values[0]] * (np.sqrt(len(rows)) / values[0])
         self.ridge = ridge
         super().__init__(rows, n_source)
 
-    def design(self, rows):
+    def design(self, rows: Numbers) -> Numbers:
         """Principal coordinates and a column of ones."""
         return np.hstack([(rows - self.center) @ self.axes.T, np.ones((len(rows), 1))])
 
-    def penalty(self, W):
+    def penalty(self, W: Numbers) -> float:
         """The ridge; the offset, the last row of W, is free."""
         return self.n_source * self.ridge * float(np.square(W[:-1]).sum())
 
-    def solve(self, mass, moment, W=None):
+    def solve(self, mass: Numbers, moment: Numbers, W: Any = None) -> Numbers:
         """(Z^T G Z + n ridge I) W = Z^T M."""
         Z = self.rows_design
         A = (Z.T * mass) @ Z
         A[np.diag_indices(Z.shape[1] - 1)] += self.n_source * self.ridge
         A[np.diag_indices(len(A))] += 1e-12 * np.trace(A) + _TINY  # rows that no responsibility reaches
-        return solve(A, Z.T @ moment, assume_a="pos")
+        return np.asarray(solve(A, Z.T @ moment, assume_a="pos"))
 
-    def place(self, mass, moment):
+    def place(self, mass: Numbers, moment: Numbers) -> Numbers:
         """Coefficients for first positions M_j / G_j of the rows with G_j > 0."""
         return self.solve(mass, moment)
 
@@ -285,7 +304,17 @@ class KernelFamily(Family):
     `KERNEL_NEIGHBORS` effective neighbours among the landmarks.
     """
 
-    def __init__(self, rows, n_source, *, landmarks, perplexity, strength, spread, zoom):
+    def __init__(
+        self,
+        rows: Numbers,
+        n_source: int,
+        *,
+        landmarks: Rows,
+        perplexity: float,
+        strength: float,
+        spread: float,
+        zoom: float,
+    ) -> None:
         self.landmarks = rows[landmarks]
         D2 = cdist(self.landmarks, self.landmarks, "sqeuclidean")
         np.fill_diagonal(D2, np.inf)
@@ -295,45 +324,47 @@ class KernelFamily(Family):
         super().__init__(rows, n_source)
         self.landmark_design = self.rows_design[landmarks]
 
-    def design(self, rows):
+    def design(self, rows: Numbers) -> Numbers:
         """Normalised kernels of the landmarks."""
         K = np.empty((len(rows), len(self.landmarks)))
         for block in row_blocks(len(rows), 40.0 * len(self.landmarks)):
             K[block] = kernel_matrix(cdist(rows[block], self.landmarks), self.bandwidth, normalize=True)
         return K
 
-    def penalty(self, W):
+    def penalty(self, W: Numbers) -> float:
         """The t-SNE cost of the landmarks' positions, weighted."""
         return self._regulariser(W)[0]
 
-    def _regulariser(self, W):
+    def _regulariser(self, W: Numbers) -> tuple[float, Numbers]:
         weight = self.n_source * self.strength
         if not weight:
             return 0.0, np.zeros_like(W)
         cost, slope = tsne_cost(self.zoom * (self.landmark_design @ W), self.P)
         return weight * cost, weight * self.zoom * (self.landmark_design.T @ slope)
 
-    def cost(self, W, mass, moment):
+    def cost(self, W: Numbers, mass: Numbers, moment: Numbers) -> tuple[float, Numbers]:
         """What the M-step lowers, and its gradient in W (eq. 5.7 up to a constant)."""
         F = self.positions(W)
         penalty, slope = self._regulariser(W)
         value = float(mass @ np.square(F).sum(axis=1) - 2 * np.vdot(moment, F))
         return value + penalty, 2 * self.rows_design.T @ (mass[:, None] * F - moment) + slope
 
-    def solve(self, mass, moment, W):
+    def solve(self, mass: Numbers, moment: Numbers, W: Numbers) -> Numbers:
         """A few steps of L-BFGS from W; it never ends above its start."""
         scale = float(mass.sum()) + self.n_source * self.strength + _TINY
 
-        def scaled(W):
+        def scaled(W: Numbers) -> tuple[float, Numbers]:
             value, gradient = self.cost(W, mass, moment)
             return value / scale, gradient / scale
 
         # scipy's own tolerances: a few steps end by their number.
-        return minimize(scaled, W, max_iter=M_STEPS, n_evaluations=2 * M_STEPS, tol=2.2e-9, gradient_tol=1e-5).x
+        return np.asarray(
+            minimize(scaled, W, max_iter=M_STEPS, n_evaluations=2 * M_STEPS, tol=2.2e-9, gradient_tol=1e-5).x
+        )
 
-    def place(self, mass, moment):
+    def place(self, mass: Numbers, moment: Numbers) -> Numbers:
         """Coefficients for first positions M_j / G_j of the rows with G_j > 0, by least squares with a small ridge."""
         K = self.rows_design
         A = (K.T * mass) @ K
         A[np.diag_indices(len(A))] += PLACE_RIDGE * np.trace(A) / len(A)
-        return solve(A, K.T @ moment, assume_a="pos")
+        return np.asarray(solve(A, K.T @ moment, assume_a="pos"))

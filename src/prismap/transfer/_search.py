@@ -7,18 +7,21 @@ their own distances.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, permutations, product
+from typing import Any
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import cdist, squareform
 from scipy.stats import ortho_group
 
+from prismap._util.arrays import Numbers, Rows
 from prismap._util.random import as_seed
 from prismap.embeddings import TSNE
 from prismap.transfer._agreement import DIFFERENT, displacement
-from prismap.transfer._matching import AffineFamily, KernelFamily, anneal, expect, kernel_block, maximise
+from prismap.transfer._matching import AffineFamily, Family, KernelFamily, Model, anneal, expect, kernel_block, maximise
 
 #: Rows of either side in a trial, and rows whose distances are compared.
 TRIAL_ROWS, STRUCTURE_ROWS = 500, 300
@@ -64,7 +67,17 @@ class Start:
 class Search:
     """Everything a search needs: the two clouds' rows, the model, the family of maps and the samples of rows."""
 
-    def __init__(self, X, Z, model, family, *, sigmas, spread, rng):
+    def __init__(
+        self,
+        X: Numbers,
+        Z: Numbers,
+        model: Model,
+        family: Family,
+        *,
+        sigmas: Any,
+        spread: float,
+        rng: np.random.Generator,
+    ) -> None:
         self.X, self.Z, self.model, self.family = X, Z, model, family
         self.sigmas, self.spread, self.rng = sigmas, spread, rng
         pairs = np.empty((0, 2), dtype=int) if model.pairs is None else model.pairs
@@ -74,21 +87,21 @@ class Search:
         self.near_target = sample(len(Z), STRUCTURE_ROWS, rng)
         self.structures = structure(X[self.near_source]), structure(Z[self.near_target])
 
-    def run(self, starts):
+    def run(self, starts: Any) -> list[Start]:
         """Matches from starts ``(name, W)``, best first and different from each other."""
         model = take_rows(self.model, self.some_source, self.some_target)
         family = self.family.take(self.some_target, len(self.some_source))
         trials = [self.judge(name, anneal(model, family, W, self.sigmas, STEPS)[0]) for name, W in starts]
         return self.compare([self.finish(trial) for trial in self.different(trials, N_FINALISTS)])
 
-    def finish(self, trial):
+    def finish(self, trial: Start) -> Start:
         """EM on all rows at the last width."""
         W, theta, _ = maximise(
             self.model, self.family, trial.coefficients, trial.theta, self.sigmas[-1], LAST_STEPS, tol=1e-4
         )
         return self.judge(trial.name, W, theta)
 
-    def judge(self, name, W, theta=None):
+    def judge(self, name: str, W: Numbers, theta: Numbers | None = None) -> Start:
         """The match with coefficients W, and how good it is."""
         F, sigma, model = self.family.positions(W), self.sigmas[-1], self.model
         theta = np.full(len(F), 1.0 / len(F)) if theta is None else theta
@@ -101,7 +114,7 @@ class Search:
         score = likelihood - F.shape[1] * np.log(max(change, 1e-3))
         return Start(name, float(score), likelihood, change, F, W, theta)
 
-    def different(self, matches, most):
+    def different(self, matches: Sequence[Start], most: int) -> list[Start]:
         """The best matches that put target rows elsewhere, at most so many."""
         kept: list[Start] = []
         for match in sorted(matches, key=lambda one: -one.score):
@@ -109,13 +122,13 @@ class Search:
                 kept.append(match)
         return kept[:most]
 
-    def compare(self, matches):
+    def compare(self, matches: Sequence[Start]) -> list[Start]:
         """Best first, each with its displacement from the best."""
         best = max(matches, key=lambda one: one.score)
         moved = [replace(one, displacement=displacement(one.positions, best.positions, self.spread)) for one in matches]
         return sorted(moved, key=lambda one: -one.score)
 
-    def starts(self, first, n_init):
+    def starts(self, first: Any, n_init: int) -> list[tuple[str, Numbers]]:
         """``(name, W)``: the target's own axes turned (`first` positions), couplings, and what is known for certain."""
         model = self.model
         starts = [("axes", self.place(rows, F)) for rows, F in first]
@@ -128,15 +141,17 @@ class Search:
             starts.append(("labels", self.place(*class_means(model.source, model.codes, len(model.emission) - 1))))
         return starts
 
-    def place(self, rows, positions):
+    def place(self, rows: Rows, positions: Numbers) -> Numbers:
         """Coefficients that put these target rows near these positions."""
         mass, moment = np.zeros(self.family.n_rows), np.zeros((self.family.n_rows, positions.shape[1]))
         np.add.at(mass, rows, 1.0)
         np.add.at(moment, rows, positions)
-        return self.family.place(mass, moment)
+        return np.asarray(self.family.place(mass, moment))
 
 
-def linear_family(Z, model, *, ridge, n_init, spread, rng):
+def linear_family(
+    Z: Numbers, model: Model, *, ridge: float, n_init: int, spread: float, rng: np.random.Generator
+) -> tuple[AffineFamily, list[Any]]:
     """The affine family and its first positions: principal axes turned, then random frames of the leading axes."""
     family = AffineFamily(Z, len(model.source), ridge=ridge)
     q = model.source.shape[1]
@@ -153,7 +168,17 @@ def linear_family(Z, model, *, ridge, n_init, spread, rng):
     return family, [(everywhere, spread * cloud[:, :q] + model.source.mean(axis=0)) for cloud in clouds]
 
 
-def kernel_family(Z, model, *, strength, n_landmarks, perplexity, n_init, spread, rng):
+def kernel_family(
+    Z: Numbers,
+    model: Model,
+    *,
+    strength: float,
+    n_landmarks: int,
+    perplexity: float,
+    n_init: int,
+    spread: float,
+    rng: np.random.Generator,
+) -> tuple[KernelFamily, list[Any]]:
     """The kernel family and its first positions: t-SNE of the landmarks, turned (Schulz 2017, sec. 5.2.2)."""
     landmarks = sample(len(Z), n_landmarks, rng)
     q = model.source.shape[1]
@@ -170,12 +195,12 @@ def kernel_family(Z, model, *, strength, n_landmarks, perplexity, n_init, spread
     return family, [(landmarks, spread / size * tsne @ R + center) for R in turns(q, n_init, rng)]
 
 
-def spread_of(Y):
+def spread_of(Y: Numbers) -> float:
     """Root mean squared deviation of a coordinate."""
     return float(np.sqrt(np.square(Y - Y.mean(axis=0)).mean()))
 
 
-def sample(n_rows, most, rng, always=()):
+def sample(n_rows: int, most: int, rng: np.random.Generator, always: Any = ()) -> Rows:
     """Sorted indices of at most so many rows, drawn at random; those of `always` among them."""
     always = np.unique(np.asarray(always, dtype=int))
     if n_rows <= most:
@@ -184,7 +209,7 @@ def sample(n_rows, most, rng, always=()):
     return np.sort(np.concatenate([always, rng.choice(rest, max(most - len(always), 0), replace=False)]))
 
 
-def take_rows(model, source, target):
+def take_rows(model: Model, source: Rows, target: Rows) -> Model:
     """The model of some source and some target rows (sorted indices); known pairs outside of them are left out."""
     pairs, codes = model.pairs, model.codes
     if pairs is not None:
@@ -198,7 +223,7 @@ def take_rows(model, source, target):
     )  # fmt: skip
 
 
-def class_means(positions, codes, n_classes):
+def class_means(positions: Numbers, codes: Any, n_classes: int) -> tuple[Rows, Numbers]:
     """Labelled target rows whose class the source has, and the mean position of that class there."""
     source_codes, target_codes = codes
     known = np.flatnonzero((target_codes < n_classes) & np.isin(target_codes, source_codes))
@@ -209,7 +234,7 @@ def class_means(positions, codes, n_classes):
 # --- where a match starts ---------------------------------------------------------------------------------------------
 
 
-def turns(q, n_turns, rng):
+def turns(q: int, n_turns: int, rng: np.random.Generator) -> list[Numbers]:
     """`n_turns` orthogonal matrices (q, q): signed permutations of the axes (8 in the plane) first, then chance.
 
     >>> len(turns(2, 10, np.random.default_rng(0)))
@@ -225,16 +250,18 @@ def turns(q, n_turns, rng):
     return matrices
 
 
-def structure(rows):
+def structure(rows: Numbers) -> Numbers:
     """Square roots of the Euclidean distances between rows, in units of their mean.
 
     The root weighs near rows, on which two views of the same things agree best, more than far ones.
     """
     R = np.sqrt(cdist(rows, rows))
-    return R / max(R.mean(), _TINY)
+    return np.asarray(R / max(R.mean(), _TINY))
 
 
-def couplings(C, D, n_starts, rng, most=6):
+def couplings(
+    C: Numbers, D: Numbers, n_starts: int, rng: np.random.Generator, most: int = 6
+) -> list[tuple[float, Numbers]]:
     """The best few different couplings of structures C (n, n) and D (m, m): ``(distortion, coupling)``, best first.
 
     One comes from no start at all, the others from far-apart rows of both spaces paired at random, and then from the
@@ -251,7 +278,7 @@ def couplings(C, D, n_starts, rng, most=6):
     return different_couplings(C, D, tried, most)
 
 
-def exchanges(C, D, T):
+def exchanges(C: Numbers, D: Numbers, T: Numbers) -> list[Numbers]:
     """Couplings like T, but with two clusters of the source changing partners, each lowered without undoing that.
 
     Clusters are those of single and of Ward's linkage, at every number from 2 to 5, but none of very few rows; a target
@@ -274,7 +301,7 @@ def exchanges(C, D, T):
     return [_lower(C, D, sinkhorn(1.0 - allowed, 0.05), _FROM_EXCHANGE, allowed) for allowed in masks.values()]
 
 
-def different_couplings(C, D, tried, most):
+def different_couplings(C: Numbers, D: Numbers, tried: Any, most: int) -> list[tuple[float, Numbers]]:
     """``(distortion, coupling)`` of the best couplings that differ, at most so many, best first."""
     ranked = sorted(((distortion(C, D, T), k) for k, T in enumerate(tried)))
     kept: list[tuple[float, np.ndarray]] = []
@@ -284,16 +311,16 @@ def different_couplings(C, D, tried, most):
     return kept
 
 
-def way(C, S, T):
+def way(C: Numbers, S: Numbers, T: Numbers) -> float:
     """How far two couplings put the target rows apart: the energy distance of their partners, mean over the rows.
 
     sum_j s_j C t_j - (s_j C s_j + t_j C t_j) / 2 with columns s_j, t_j; C in units of its mean.
     """
     CS, CT = C @ S, C @ T
-    return S.shape[1] * float(np.vdot(S, CT) - (np.vdot(S, CS) + np.vdot(T, CT)) / 2)
+    return int(S.shape[1]) * float(np.vdot(S, CT) - (np.vdot(S, CS) + np.vdot(T, CT)) / 2)
 
 
-def _lower(C, D, T, entropies, allowed=None):
+def _lower(C: Numbers, D: Numbers, T: Numbers, entropies: Any, allowed: Numbers | None = None) -> Numbers:
     """Minimise sum (c_ik - d_jl)^2 t_ij t_kl over couplings T of two uniform distributions, entropy falling.
 
     The Gromov-Wasserstein problem by projected mirror descent (Peyré, Cuturi & Solomon 2016): each step is an optimal
@@ -308,7 +335,7 @@ def _lower(C, D, T, entropies, allowed=None):
     return T
 
 
-def _anchored(C, D, rng):
+def _anchored(C: Numbers, D: Numbers, rng: np.random.Generator) -> Numbers:
     """A first coupling: rows are alike if they lie alike to far-apart rows, which are paired at random."""
     a, b = _far_apart(C, rng), _far_apart(D, rng)
     k = min(len(a), len(b))
@@ -316,14 +343,14 @@ def _anchored(C, D, rng):
     return sinkhorn(cdist(C[:, a], D[:, b], "sqeuclidean") / k, 0.05)
 
 
-def _far_apart(D, rng):
+def _far_apart(D: Numbers, rng: np.random.Generator) -> Any:
     chosen = [int(rng.integers(len(D)))]
     while len(chosen) < min(_N_ANCHORS, len(D)):
         chosen.append(int(D[chosen].min(axis=0).argmax()))
     return chosen
 
 
-def sinkhorn(cost, entropy):
+def sinkhorn(cost: Numbers, entropy: float) -> Numbers:
     """The coupling of two uniform distributions of the form u_i exp(-cost_ij / entropy) v_j."""
     n, m = cost.shape
     K = np.maximum(np.exp((cost.min(axis=1, keepdims=True) - cost) / entropy), 1e-200)
@@ -331,10 +358,10 @@ def sinkhorn(cost, entropy):
     for _ in range(_SINKHORN_STEPS):
         u = 1.0 / (n * (K @ v))
         v = 1.0 / (m * (K.T @ u))
-    return u[:, None] * K * v
+    return np.asarray(u[:, None] * K * v)
 
 
-def distortion(C, D, T):
+def distortion(C: Numbers, D: Numbers, T: Numbers) -> float:
     """Root mean squared c_ik - d_jl over pairs of pairs drawn from a coupling T: 0 if T preserves all distances."""
     p, q = T.sum(axis=1), T.sum(axis=0)
     return float(np.sqrt(max(p @ np.square(C) @ p + q @ np.square(D) @ q - 2 * np.vdot(C @ T @ D, T), 0.0)))

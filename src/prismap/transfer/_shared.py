@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -13,6 +15,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._util.affinities import lower_perplexity
+from prismap._util.arrays import Numbers, Rows
 from prismap._util.params import Interval, StrOptions
 from prismap._util.random import as_generator, as_seed
 from prismap._util.threads import on_one_thread
@@ -23,7 +26,7 @@ from prismap.mappings import KernelMap
 from prismap.metrics import FisherMetric
 from prismap.transfer._agreement import DIFFERENT, EQUAL, agreement, standard_error
 from prismap.transfer._matching import Matching, Model, expect, responsibility_blocks
-from prismap.transfer._search import N_WIDTHS, STRUCTURE_ROWS, Search, kernel_family, linear_family, spread_of
+from prismap.transfer._search import N_WIDTHS, STRUCTURE_ROWS, Search, Start, kernel_family, linear_family, spread_of
 
 #: Below this agreement, or above this distortion, a warning says that the clouds do not fit.
 POOR_AGREEMENT, POOR_DISTORTION = 0.4, 0.35
@@ -114,7 +117,7 @@ class SharedEmbedding(BaseEstimator):
     (40, 2)
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "kind": [StrOptions({"linear", "kernel"})],
         "source": [StrOptions({"auto", "pca", "lda", "tsne", "fisher"}), "array-like", object],
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -127,9 +130,10 @@ class SharedEmbedding(BaseEstimator):
     }
 
     def __init__(
-        self, kind="linear", *, source="auto", n_components=2, n_init=12, matching=None, regularization="auto",
-        n_landmarks=200, perplexity=30, random_state=None,
-    ):  # fmt: skip
+        self, kind: str = "linear", *, source: Any = "auto", n_components: int = 2, n_init: int = 12,
+        matching: Matching | None = None, regularization: Any = "auto", n_landmarks: int = 200, perplexity: float = 30,
+        random_state: Any = None,
+    ) -> None:  # fmt: skip
         self.kind = kind
         self.source = source
         self.n_components = n_components
@@ -141,7 +145,7 @@ class SharedEmbedding(BaseEstimator):
         self.random_state = random_state
 
     @on_one_thread
-    def fit(self, X, Z=None, y=None, *, pairs=None, y_target=None):
+    def fit(self, X: Any, Z: Any = None, y: Any = None, *, pairs: Any = None, y_target: Any = None) -> Self:
         """Match the target rows Z to the source rows X.
 
         Parameters
@@ -178,7 +182,7 @@ class SharedEmbedding(BaseEstimator):
         self._keep(self.starts_[0])
         return self
 
-    def _keep(self, best):
+    def _keep(self, best: Start) -> None:
         """Fitted attributes from the best match, and warnings about it."""
         self.coefficients_, self.mixing_weights_, self.target_positions_ = best.coefficients, best.theta, best.positions
         self.log_likelihood_, self.distortion_ = best.log_likelihood, best.distortion
@@ -201,27 +205,27 @@ class SharedEmbedding(BaseEstimator):
                 stacklevel=3,
             )
 
-    def _is_rival(self, best, other):
+    def _is_rival(self, best: Start, other: Start) -> bool:
         """Whether another match is different and, within the noise of the rows, as good."""
         q = best.positions.shape[1]
         first, second = (expect(self.model_, one.positions, one.theta, self.sigma_) for one in (best, other))
         target_gain = self.model_.mutual * (first.target_log - second.target_log)
         gains = (first.source_log - second.source_log, target_gain)
         noise = standard_error(gains, q, min(len(gains[0]), len(gains[1]), STRUCTURE_ROWS))
-        return other.displacement > DIFFERENT and best.score - other.score < EQUAL * noise
+        return bool(other.displacement > DIFFERENT and best.score - other.score < EQUAL * noise)
 
-    def transform_source(self, X):
+    def transform_source(self, X: Any) -> Numbers:
         """Positions of source rows."""
         check_is_fitted(self, "coefficients_")
         X = np.asarray(check_rows(self, X, reset=False), dtype=np.float64)
         return np.asarray(self.source_map_.transform(X), dtype=np.float64)
 
-    def transform_target(self, Z):
+    def transform_target(self, Z: Any) -> Numbers:
         """Positions of target rows, each by itself."""
         check_is_fitted(self, "coefficients_")
-        return self.family_.design(self._check_target(Z, reset=False)) @ self.coefficients_
+        return np.asarray(self.family_.design(self._check_target(Z, reset=False)) @ self.coefficients_)
 
-    def score(self, X, Z=None):
+    def score(self, X: Any, Z: Any = None) -> float:
         """Mean log-likelihood of source rows plus, times `mutual`, of target rows Z (None: the fitted ones)."""
         check_is_fitted(self, "coefficients_")
         F = self.target_positions_ if Z is None else self.transform_target(Z)
@@ -230,13 +234,13 @@ class SharedEmbedding(BaseEstimator):
         step = expect(model, F, theta, self.sigma_)
         return float(step.source_log.mean() + self.model_.mutual * step.target_log.mean())
 
-    def responsibilities(self):
+    def responsibilities(self) -> Iterator[tuple[slice, Numbers]]:
         """``(rows, gamma)`` block by block over the source rows: gamma[i, j] is the probability that target row j is
         the partner of source row i; a row sums to one less the probability of having none (eq. 5.4)."""
         check_is_fitted(self, "coefficients_")
         return responsibility_blocks(self.model_, self.target_positions_, self.mixing_weights_, self.sigma_)
 
-    def _check_target(self, Z, *, reset):
+    def _check_target(self, Z: Any, *, reset: bool) -> Numbers:
         if Z is None:
             raise InputError("fit needs two tables: fit(X_source, Z_target, y_source=None); Z_target is missing.")
         if reset:
@@ -247,10 +251,10 @@ class SharedEmbedding(BaseEstimator):
             raise InputError(f"Z_target: {error}") from error
         if reset and not np.ptp(Z, axis=0).any():
             raise InputError("Z_target: all rows are equal, so there is nothing to place.")
-        return Z
+        return np.asarray(Z)
 
-    def _family(self, Z, spread, rng):
-        common = {"n_init": self.n_init, "spread": spread, "rng": rng}
+    def _family(self, Z: Numbers, spread: float, rng: np.random.Generator) -> Any:
+        common: dict[str, Any] = {"n_init": self.n_init, "spread": spread, "rng": rng}
         if self.kind == "linear":
             if len(Z) <= Z.shape[1]:
                 warnings.warn(
@@ -271,7 +275,7 @@ class TargetRows(BaseEstimator):
     """Remembers the columns of the target, as scikit-learn does for the source on the estimator itself."""
 
 
-def match_model(matching, Y, y, pairs, y_target, n_target):
+def match_model(matching: Matching, Y: Numbers, y: Any, pairs: Any, y_target: Any, n_target: int) -> Model:
     """The model of source positions Y, with what is known of pairs and classes."""
     volume = float(np.log(1.2 * np.ptp(Y, axis=0) + 1e-9).sum())
     model = Model(Y, matching.outliers, volume, matching.mutual)
@@ -284,21 +288,21 @@ def match_model(matching, Y, y, pairs, y_target, n_target):
     return model
 
 
-def _is(value, word):
+def _is(value: Any, word: str) -> bool:
     return isinstance(value, str) and value == word
 
 
-def check_pairs(pairs, n_source, n_target):
+def check_pairs(pairs: Any, n_source: int, n_target: int) -> Rows:
     """Known pairs (p, 2): indices of a source row and a target row each."""
     pairs = np.asarray(pairs)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu" or not len(pairs):
         raise InputError(f"pairs must be whole numbers of shape (p, 2), source row and target row; got {pairs.shape}.")
     if pairs.min() < 0 or pairs[:, 0].max() >= n_source or pairs[:, 1].max() >= n_target:
         raise InputError(f"pairs name rows outside of the {n_source} source rows and {n_target} target rows.")
-    return pairs
+    return np.asarray(pairs)
 
 
-def known_classes(y, y_target, n_source, n_target):
+def known_classes(y: Any, y_target: Any, n_source: int, n_target: int) -> tuple[Any, Any]:
     """Codes of the classes on both sides (the last code: unknown) and how probable a class is at each class."""
     if y is None:
         raise InputError("y_target needs the labels of the source too: fit(X_source, Z_target, y_source, ...).")
@@ -316,7 +320,9 @@ def known_classes(y, y_target, n_source, n_target):
 # --- positions of the source ------------------------------------------------------------------------------------------
 
 
-def embed_source(source, X, y, *, n_components, perplexity, rng):
+def embed_source(
+    source: Any, X: Numbers, y: Any, *, n_components: int, perplexity: float, rng: np.random.Generator
+) -> tuple[Numbers, Any]:
     """``(positions, map)`` of the source rows X; the map has ``transform`` for new rows.
 
     Where the embedding has none of its own (t-SNE, given positions), a `KernelMap` learns it from the positions.
@@ -335,7 +341,7 @@ def embed_source(source, X, y, *, n_components, perplexity, rng):
     return Y, _learnt_map(X, Y, rng, embedding.metric_ if source == "fisher" else "euclidean")
 
 
-def _linear(source, X, y, n_components, rng):
+def _linear(source: Any, X: Numbers, y: Any, n_components: int, rng: np.random.Generator) -> tuple[Numbers, Any]:
     most = min(X.shape[1], len(X) - 1)
     if source == "lda":
         classes, codes = encode_classes(y, len(X))
@@ -352,7 +358,7 @@ def _linear(source, X, y, n_components, rng):
     return np.asarray(model.transform(X), dtype=np.float64), model
 
 
-def _given_positions(source, X, rng):
+def _given_positions(source: Any, X: Numbers, rng: np.random.Generator) -> tuple[Numbers, Any]:
     Y = np.asarray(source, dtype=np.float64)
     if Y.ndim != 2 or len(Y) != len(X) or not np.isfinite(Y).all():
         raise InputError(
@@ -362,7 +368,7 @@ def _given_positions(source, X, rng):
     return Y, _learnt_map(X, Y, rng)
 
 
-def _given_estimator(source, X, y, rng):
+def _given_estimator(source: Any, X: Numbers, y: Any, rng: np.random.Generator) -> tuple[Numbers, Any]:
     model = clone(source)
     if hasattr(model, "transform"):
         model.fit(X, y)
@@ -371,6 +377,6 @@ def _given_estimator(source, X, y, rng):
     return Y, _learnt_map(X, Y, rng)
 
 
-def _learnt_map(X, Y, rng, metric="euclidean"):
+def _learnt_map(X: Numbers, Y: Numbers, rng: np.random.Generator, metric: Any = "euclidean") -> Any:
     n_landmarks = MOST_LANDMARKS if len(X) > MOST_LANDMARKS else None
     return KernelMap(metric=metric, n_landmarks=n_landmarks, random_state=as_seed(rng)).fit(X, Y)
