@@ -269,7 +269,7 @@ def smoothness(D, Y, ridge, seed):
 
 
 def large_mapping(rows, metric, anchors):
-    """The mapping of a large map by name: kernels, unless the nearest fitted rows decide alone (`map.cells`)."""
+    """The mapping of a large map by name: kernels, unless the nearest fitted rows decide alone (`Cells`)."""
     return "vote" if not sp.issparse(rows) and metric.placing().to_anchors(anchors).searchable else "fisher"
 
 
