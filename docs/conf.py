@@ -89,8 +89,12 @@ ROOMS = {
     "prismap.tables": "Data files",
     "prismap.bundle": "Our files",
     "prismap.page": "The page",
+    "prismap.map": "The fitted map",
+    "prismap.judging": "Judgements",
     "prismap.exceptions": "Errors and warnings",
 }
+#: Packages whose main names are explained on the first page.
+BEHIND_THE_FACE = ("prismap.map", "prismap.judging")
 
 
 @cache
@@ -98,7 +102,9 @@ def public_names(room: str) -> list[str]:
     """What a room exports and no other room explains: its `__all__`, or what it defines."""
     module = importlib.import_module(room)
     names = getattr(module, "__all__", None) or [n for n, value in vars(module).items() if home(value) == room]
-    elsewhere = tuple(other for other in ROOMS if other not in (room, "prismap"))
+    elsewhere = tuple(other for other in ROOMS if other not in (room, "prismap", *BEHIND_THE_FACE))
+    if room in BEHIND_THE_FACE:
+        names = [name for name in names if name not in prismap.__all__]
     return [
         name for name in names
         if not name.startswith("_") and not home(getattr(module, name)).startswith(elsewhere)
@@ -123,8 +129,10 @@ def write_reference(folder: Path) -> list[str]:
     listing = "\n".join(f"   {stem}" for stem in stems)
     index = f"Reference\n=========\n\nEvery public name, by room.\n\n.. toctree::\n   :maxdepth: 2\n\n{listing}\n"
     write_if_new(folder / "index.rst", index)
-    for path in (folder / "api").iterdir():
-        if path.name not in pages:
+    # Pages of an earlier build, of names and packages that are gone.
+    kept = pages | {f"{stem}.rst" for stem in (*stems, "index")}
+    for path in [*folder.glob("*.rst"), *(folder / "api").iterdir()]:
+        if path.name not in kept:
             path.unlink()
     return [f"{folder.name}/{stem}.rst" for stem in stems]
 

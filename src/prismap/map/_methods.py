@@ -278,7 +278,7 @@ def smoothness(D: Numbers, Y: Numbers, ridge: Any, seed: int) -> dict[str, Any]:
 
 
 def large_mapping(rows: Any, metric: Any, anchors: Rows) -> str:
-    """The mapping of a large map by name: kernels, unless the nearest fitted rows decide alone (`map.cells`)."""
+    """The mapping of a large map by name: kernels, unless the nearest fitted rows decide alone (`Cells`)."""
     return "vote" if not sp.issparse(rows) and metric.placing().to_anchors(anchors).searchable else "fisher"
 
 

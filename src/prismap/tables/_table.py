@@ -41,7 +41,7 @@ class Roles:
     Columns in `show` are kept and not used for the map; those in `use` are used whatever they look like. Names that a
     file does not have are refused when `required`, and passed over otherwise. `matrix` names the features of a file
     that holds several matrices, such as cells with a representation ``X_pca``. `also` are further targets. `written`
-    are targets that are text and meant as numbers, each with its format (see `tables.parsed_text`).
+    are targets that are text and meant as numbers, each with its format (see `prismap.tables._parsed_text`).
     """
 
     target: str | None = None
