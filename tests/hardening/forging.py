@@ -35,7 +35,8 @@ SPECS = (
     {"class": "FisherMetric", "params": {"n_segments": 10**9}}, {"class": "MDS", "params": {"max_iter": 10**9}},
     {"class": "PredictedLabels", "params": {"model": "x"}}, {"class": "PrecomputedMetric", "params": {}},
     {"class": "Metric", "params": {}}, {"class": "os.system", "params": {"command": "x"}}, {"class": ["TSNE"]},
-    {"class": "MixtureMetric", "params": {"max_iter": 10**9}}, {"class": "SimilarityMetric", "params": {"repair": 3}},
+    {"class": "AlternatingDescent", "params": {"max_iter": 10**9}},
+    {"class": "SimilarityMetric", "params": {"repair": 3}},
     {"class": "KernelMap", "params": {"metric": {"class": "KernelMap", "params": {}}}}, "fisher", "vote", "cost",
 )  # fmt: skip
 

@@ -253,4 +253,3 @@ def test_neighbours_are_judged_by_the_targets_that_count(rows):
     numbers = metric.judged_target(target)
     assert isinstance(numbers, RealTarget)
     np.testing.assert_array_equal(numbers.values, target.indicators([True, False, True]).values)
-    np.testing.assert_array_equal(metric.judged_target(target.values), numbers.values)

@@ -18,8 +18,9 @@ from prismap.map._fitting import fit_map
 from prismap.map._judged import MapMaker
 from prismap.map._recipe import Recipe
 from prismap.metrics import ObjectSimilarity, SimilarityMetric
-from prismap.metrics._geometry import REPAIRS, data_metric
+from prismap.metrics._geometry import data_metric
 from prismap.metrics._objects import known_rows
+from prismap.metrics._repair import REPAIRS
 from prismap.quality import Estimate, MapReport
 from prismap.quality._errors import errors_of
 from prismap.target import SeveralTarget, Target

@@ -34,7 +34,7 @@ from prismap.metrics.posteriors._base import MOST_SUPPORT, Context, Posterior
 from prismap.metrics.posteriors._choice import is_cross_fitted, posterior_of
 from prismap.metrics.posteriors._models import is_model
 from prismap.metrics.posteriors._several_targets import SeveralTargets
-from prismap.target import NoTarget, Target, make_target
+from prismap.target import NoTarget, make_target
 
 
 class FisherMetric(Metric):
@@ -459,15 +459,10 @@ class FisherMetric(Metric):
         return tensor
 
     def judged_target(self, target):
-        """The target that neighbours are judged by: itself, or columns of numbers for those of several that count.
-
-        A `Target`, or an array in codes, which is given back as an array.
-        """
+        """The `Target` that neighbours are judged by: itself, or columns of numbers for those of several that count."""
         if not isinstance(self._posterior(), SeveralTargets):
             return target
-        columns: Any = make_target(target, len(target), self.target_)
-        numbers = columns.indicators(self.posterior_.weights_ > 0)
-        return numbers if isinstance(target, Target) else numbers.values
+        return target.indicators(self.posterior_.weights_ > 0)
 
     def describe(self):
         """The posterior, how it was fitted and what is approximated, in words."""
