@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from prismap._util.validation import encode_classes
 from prismap.bundle import write_map
 from prismap.exceptions import InputError
 from prismap.page._folder import load_folder
 from prismap.tables import Roles, read_batches, read_table
+from prismap.target._labels import encode_classes
 
 pa = pytest.importorskip("pyarrow")
 from pyarrow import feather, parquet  # noqa: E402

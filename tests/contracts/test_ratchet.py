@@ -33,7 +33,7 @@ LIMITS = {
     "public names": 141,
     "module constants": 641,
     "reads of the estimator outside map/": 116,
-    "files": 255,
+    "files": 256,
     "lines of the longest file": 639,
 }
 

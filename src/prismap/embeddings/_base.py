@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator
 from prismap._util.blocks import require_memory
 from prismap._util.random import as_generator
 from prismap._util.threads import on_one_thread
-from prismap._util.validation import check_target_length, metric_tags, take_columns
+from prismap._util.validation import metric_tags, take_columns
 from prismap.exceptions import InputError
 from prismap.metrics._base import fit_metric
+from prismap.target._labels import check_target_length
 
 
 @dataclass(frozen=True)

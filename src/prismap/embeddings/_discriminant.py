@@ -17,11 +17,12 @@ from prismap._util.params import Interval, StrOptions
 from prismap._util.random import as_generator
 from prismap._util.spectra import check_n_components
 from prismap._util.threads import on_one_thread
-from prismap._util.validation import check_rows, encode_classes
+from prismap._util.validation import check_rows
 from prismap.embeddings._gram import KERNEL_CONSTRAINTS, KernelEmbedding, spectrum_of
 from prismap.exceptions import InputError
 from prismap.metrics._baseline import JUDGED_ROWS, N_PERMUTATIONS, as_expected, chance_error, neighbor_error
 from prismap.target import deal_folds, shuffle_entries
+from prismap.target._labels import encode_classes
 
 N_FOLDS = 10
 #: Ridges that the permuted-label baseline chooses from, the most flexible first.

@@ -6,8 +6,8 @@ import numpy as np
 
 from prismap._util.spectra import check_n_components
 from prismap._util.threads import on_one_thread
-from prismap._util.validation import check_target_length
 from prismap.embeddings._gram import KERNEL_CONSTRAINTS, KernelEmbedding, spectrum_of
+from prismap.target._labels import check_target_length
 
 
 def principal_axes(spectrum, n_axes):

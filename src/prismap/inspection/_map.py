@@ -9,9 +9,9 @@ import numpy as np
 
 from prismap._util.optional import import_extra
 from prismap._util.repr import Brief
-from prismap._util.validation import check_target_length
 from prismap.exceptions import InputError
 from prismap.inspection._paint import class_palette
+from prismap.target._labels import check_target_length
 
 #: Rows without a class, on the page too.
 UNLABELLED, UNLABELLED_COLOUR = "unlabelled", "#b9bec7"

@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
 
-from prismap._util.validation import missing_mask
 from prismap.exceptions import InputError
 from prismap.inspection._certainty import certainty
 from prismap.inspection._paint import paint_classes, paint_output
 from prismap.metrics.posteriors._models import model_name
 from prismap.quality._fidelity import Fidelity, fidelity
 from prismap.target import decide_target, make_target
+from prismap.target._labels import missing_mask
 
 #: A regressor's row is shown wrongly when the picture misses the model's output by more than this share of its spread.
 WRONG_SHARE = 0.5

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from prismap._util.arrays import Numbers
 from prismap._util.optional import import_extra
 from prismap._util.repr import Brief
-from prismap._util.validation import check_target_length
 from prismap.exceptions import InputError
 from prismap.inspection._paint import class_palette
+from prismap.target._labels import check_target_length
 
 _COLOURS = {"source": "#0072B2", "target": "#D55E00"}
 

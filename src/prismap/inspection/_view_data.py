@@ -21,7 +21,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from prismap._util.repr import Brief
-from prismap._util.validation import check_rows, check_target_length
+from prismap._util.validation import check_rows
 from prismap.comparisons._matrix import ComparisonMatrix
 from prismap.comparisons._objects import Objects
 from prismap.exceptions import InputError
@@ -34,6 +34,7 @@ from prismap.metrics import FisherMetric
 from prismap.metrics._geometry import data_metric
 from prismap.metrics._objects import ObjectRows, as_rows
 from prismap.metrics.posteriors._models import takes_entries
+from prismap.target._labels import check_target_length
 
 FEWEST_ROWS = 10
 #: Attributes of fitted models that hold rows, by what they are called in a picture.

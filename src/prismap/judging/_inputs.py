@@ -9,9 +9,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from prismap._util.validation import check_target_length, explain_bad_values, missing_mask, refuse_tables
+from prismap._util.validation import explain_bad_values, refuse_tables
 from prismap.exceptions import InputError
 from prismap.target import ClassTarget, NoTarget, Target, make_target
+from prismap.target._labels import check_target_length, missing_mask
 
 FEWEST_ROWS, FEWEST_LABELS = 5, 10
 TARGETS = ("auto", "class", "real", "none")

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from prismap._util.arrays import Rows
 from prismap._util.blocks import keep_freed_memory
 from prismap._util.optional import import_extra
-from prismap._util.validation import check_target_length, missing_mask
 from prismap.exceptions import InputError
 from prismap.map._recipe import Recipe
 from prismap.metrics._geometry import data_metric
 from prismap.target import decide_target, shares
+from prismap.target._labels import check_target_length, missing_mask
 
 #: Rows kept in the pass: so many times the sample, and at least so many of every class.
 SPARE, OF_EACH = 4, 32

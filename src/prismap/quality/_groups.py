@@ -25,8 +25,8 @@ from scipy.stats import rankdata
 
 from prismap._util.blocks import row_blocks
 from prismap._util.random import as_generator
-from prismap._util.validation import check_target_length, encode_classes
 from prismap.quality._distances import distance_rows
+from prismap.target._labels import check_target_length, encode_classes
 
 #: Pairs of classes from which on their arrangement can be judged: four classes have six.
 FEWEST_PAIRS = 6

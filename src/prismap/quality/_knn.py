@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prismap._util.validation import check_target_length, encode_classes, missing_mask
 from prismap.exceptions import InputError
 from prismap.quality._errors import (
     N_AVERAGED,
@@ -31,6 +30,7 @@ from prismap.quality._errors import (
 )
 from prismap.quality._estimates import Estimate
 from prismap.quality._votes import VOTERS
+from prismap.target._labels import check_target_length, encode_classes, missing_mask
 
 
 def knn_error(

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from prismap._util.random import as_generator
-from prismap._util.validation import encode_classes, missing_mask
 from prismap.exceptions import InputError
 from prismap.quality._errors import chance_nrmse
 from prismap.quality._knn import chance_error
 from prismap.target import shuffle_entries
+from prismap.target._labels import encode_classes, missing_mask
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,12 @@ from sklearn.base import BaseEstimator
 from prismap._util.arrays import Numbers
 from prismap._util.blocks import require_memory
 from prismap._util.params import Interval, StrOptions
-from prismap._util.validation import check_rows, check_target_length
+from prismap._util.validation import check_rows
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.relevance._entropy import conditional_entropy
 from prismap.relevance._linear_maps import linear_map, with_weights
 from prismap.relevance._ranges import class_sides, hinge_ranges, weight_ranges
+from prismap.target._labels import check_target_length
 
 #: Share of the variance of the data, and of the map's outputs, that the default effective dimension keeps.
 KEPT_SHARE = 0.99

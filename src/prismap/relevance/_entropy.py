@@ -14,9 +14,9 @@ from scipy.stats import t as student
 from sklearn.neighbors import KDTree, NearestNeighbors
 
 from prismap._util.arrays import Numbers, Rows
-from prismap._util.validation import check_target_length
 from prismap.exceptions import InputError
 from prismap.target import decide_target
+from prismap.target._labels import check_target_length
 
 #: Distances count as this share of the root mean square spread of the rows at least: equal rows have no density.
 SMALLEST_DISTANCE = 1e-6

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
 from prismap._util.missing import mean_filled
-from prismap._util.validation import label_array, missing_mask
+from prismap.target._labels import label_array, missing_mask
 
 #: So many different whole numbers are few enough for classes, whatever their order: digits, months, stars.
 FEW_VALUES = 12

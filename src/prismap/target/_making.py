@@ -9,17 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from prismap._util.validation import (
-    SMALLEST,
-    check_magnitude,
-    check_target_length,
-    encode_classes,
-    label_array,
-    missing_mask,
-)
+from prismap._util.validation import SMALLEST, check_magnitude
 from prismap.exceptions import InputError
 from prismap.target._decision import decide_target
 from prismap.target._kinds import ClassTarget, NoTarget, RealTarget, SeveralTarget, Target
+from prismap.target._labels import check_target_length, encode_classes, label_array, missing_mask
 
 KINDS = ("class", "ordered", "real")
 #: A posterior is fitted to each column.

@@ -19,11 +19,12 @@ from prismap._util.arrays import Numbers, Rows
 from prismap._util.params import Interval, StrOptions
 from prismap._util.random import as_generator, as_seed
 from prismap._util.threads import on_one_thread
-from prismap._util.validation import check_rows, check_target_length, encode_classes
+from prismap._util.validation import check_rows
 from prismap.embeddings import TSNE
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.mappings import KernelMap
 from prismap.metrics import FisherMetric
+from prismap.target._labels import check_target_length, encode_classes
 from prismap.transfer._agreement import DIFFERENT, EQUAL, agreement, standard_error
 from prismap.transfer._matching import Matching, Model, expect, responsibility_blocks
 from prismap.transfer._search import N_WIDTHS, STRUCTURE_ROWS, Search, Start, kernel_family, linear_family, spread_of
