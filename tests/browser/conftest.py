@@ -1,9 +1,11 @@
 """A real Chromium for the page: found on the PATH, with software GL; every foreign request is a failure."""
 
+import gc
 import os
 import shutil
 import threading
 import time
+import warnings
 from pathlib import Path
 
 import pytest
@@ -95,6 +97,11 @@ def run_app():
         def stop():
             server.should_exit = True
             thread.join()
+            # A connection that the browser keeps alive may still be open when the server's loop ends. It is collected
+            # here, so that its warning does not come up in the middle of another test.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ResourceWarning)
+                gc.collect()
 
         running.append(stop)
         return f"http://127.0.0.1:{port}/?token={app.state.token}", stop

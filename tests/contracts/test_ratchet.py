@@ -43,6 +43,11 @@ def text_of(path: Path) -> str:
     return path.read_text("utf-8")
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(text_of(path))
+
+
 def room_of(path: Path) -> str:
     return path.relative_to(ROOT).parts[0]
 
@@ -62,7 +67,7 @@ def importers() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {module_of(path): set() for path in FILES}
     for path in FILES:
         own = module_of(path)
-        for node in ast.walk(ast.parse(text_of(path))):
+        for node in ast.walk(parsed(path)):
             names = []
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
@@ -79,7 +84,7 @@ def constants() -> int:
     """Names in capitals that modules assign."""
     total = 0
     for path in FILES:
-        for node in ast.parse(text_of(path)).body:
+        for node in parsed(path).body:
             targets = getattr(node, "targets", [node.target] if isinstance(node, ast.AnnAssign) else [])
             for target in targets:
                 names = target.elts if isinstance(target, ast.Tuple) else [target]
@@ -92,6 +97,7 @@ def public_names() -> int:
     return sum(len(getattr(importlib.import_module(room), "__all__", ())) for room in rooms)
 
 
+@cache
 def counts() -> dict[str, int]:
     alone = {name: by for name, by in importers().items() if len(by) == 1}
     faces = ("prismap.cli.main", *(module_of(path) for path in FILES if path.name == "__init__.py"))
