@@ -52,7 +52,7 @@ class Subject:
     seed : int
     spaces : (rows, metric) by name that the map's neighbourhoods are compared with, the data first.
     columns : the rows as dense numbers, for what looks at single columns; None where there are none.
-    seconds : that the map took; None: it is found out by what is run first.
+    seconds : that the map took.
     outside : samples that were given and are not on the map.
     facts : what the report says of how the map was made, by the names of its fields.
     remarks : further notes, which are written when the maps for comparison have been made.

@@ -246,6 +246,42 @@ def compare_plain(maker: Maker, effort: Effort, callback: Any) -> Comparison:
     return Comparison(plain=plain)
 
 
+@dataclass(frozen=True)
+class Plan:
+    """Which rows are judged, and which targets are permuted, before any map is made.
+
+    Attributes
+    ----------
+    held_out : numbers of the samples outside the map that are judged; none where the map is made again in folds.
+    folds : (kept, judged) rows; none where samples outside the map are judged.
+    shuffles : (permuted target, its rows), one for each map of a permuted target. Each leaves a fold out.
+    rng : what further permutations are drawn with.
+    """
+
+    held_out: Rows
+    folds: list[tuple[Rows, Rows]]
+    shuffles: list[tuple[Target, Rows]]
+    rng: np.random.Generator
+
+    def fold_of(self, turn: int) -> tuple[Rows, Rows]:
+        """The fold that the map of a permuted target leaves out."""
+        return self.folds[turn % len(self.folds)]
+
+
+def planned(
+    maker: Maker, target: Target, outside: Outside | None, effort: Effort, n_permutations: int | None, wrong: float
+) -> Plan:
+    """The plan of a comparison."""
+    rng = as_generator(maker.seed + 1)
+    held_out = np.empty(0, dtype=np.intp) if outside is None else drawn_of(outside.numbers, effort.held_out, rng)
+    folds = judged_folds(target, rng, effort, wrong, maker.most_rows) if len(held_out) < FEWEST_HELD_OUT else []
+    n_turns = n_permutations or effort.permutations
+    if maker.leaves_target_out and not maker.compares_plain:  # no map is made for a permuted target: all folds get one
+        n_turns = max(n_turns, len(folds))
+    parts = [folds[turn % len(folds)][0] if folds else None for turn in range(n_turns)]
+    return Plan(held_out, folds, [permuted_part(target, rng, part, effort.permuted_rows) for part in parts], rng)
+
+
 def compare(
     maker: Maker, target: Target, outside: Outside | None, effort: Effort, n_permutations: int | None, wrong: float,
     callback: Any,
@@ -254,58 +290,75 @@ def compare(
 
     outside : samples that are not on the map, by which it is judged if they are enough. wrong : see `judged_folds`.
     """
-    rng = as_generator(maker.seed + 1)
-    n_turns = n_permutations or effort.permutations
-    held_out = np.empty(0, dtype=np.intp) if outside is None else drawn_of(outside.numbers, effort.held_out, rng)
-    folds = judged_folds(target, rng, effort, wrong, maker.most_rows) if len(held_out) < FEWEST_HELD_OUT else []
-    left_out = maker.leaves_target_out
-    if left_out and not maker.compares_plain:  # no map is made for a permuted target: every fold can have one
-        n_turns = max(n_turns, len(folds))
-    turns = range(n_turns)
-    parts = [folds[turn % len(folds)][0] if folds else None for turn in turns]
-    shuffles = [permuted_part(target, rng, part, effort.permuted_rows) for part in parts]
-    first: list[tuple[Any, ...]] = [(maker.make_plain, np.arange(maker.n_rows), effort)]
-    n_runs = (OTHER_RUNS if left_out else 0 if folds else 1) if effort.nulls else 0
-    first += [(another_run, maker, target, turn, left_out) for turn in range(n_runs)]
-    first += [(maker.make_reseeded, target)] if maker.reseeds and effort.nulls else []
+    plan = planned(maker, target, outside, effort, n_permutations, wrong)
+    left_out, reseeded = maker.leaves_target_out, maker.reseeds and effort.nulls > 0
+    n_runs = (OTHER_RUNS if left_out else 0 if plan.folds else 1) if effort.nulls else 0
     with_nulls = effort.nulls > 0 and maker.columns is not None
-    callback = counting(callback, len(first) + len(turns) + (0 if left_out else len(folds)) + with_nulls)
-    plain, *others = maker.run(first, callback)
-    again = [others.pop()] if maker.reseeds and effort.nulls else []
+    n_refits = 0 if left_out else len(plan.folds)
+    callback = counting(callback, 1 + n_runs + reseeded + len(plan.shuffles) + n_refits + with_nulls)
 
-    jobs: list[tuple[Any, ...]] = [(maker.make, rows, shuffled, plain) for shuffled, rows in shuffles]
-    jobs += [] if left_out else [(place_fold, maker, target, kept, out, plain) for kept, out in folds]
+    first: list[tuple[Any, ...]] = [(maker.make_plain, np.arange(maker.n_rows), effort)]
+    first += [(another_run, maker, target, turn, left_out) for turn in range(n_runs)]
+    first += [(maker.make_reseeded, target)] if reseeded else []
+    plain, *others = maker.run(first, callback)
+    again = others.pop() if reseeded else None
+
+    jobs: list[tuple[Any, ...]] = [(maker.make, rows, shuffled, plain) for shuffled, rows in plan.shuffles]
+    jobs += [(place_fold, maker, target, kept, out, plain) for kept, out in plan.folds[:n_refits]]
     done = maker.run(jobs, callback)
-    permuted = tuple(Permuted(made, *shuffle) for made, shuffle in zip(done, shuffles, strict=False))
+    permuted = tuple(Permuted(made, *shuffle) for made, shuffle in zip(done, plan.shuffles, strict=False))
     nulls: tuple[Numbers, ...] = ()
     if with_nulls:
         shares = [maker.share_of(one.made) for one in permuted]
         [nulls] = maker.run([(of_one_gaussian, maker, target, effort, shares)], callback)
-    if outside is not None and not folds:
-        rows, truth = outside.rows(held_out), outside.target.take(held_out)
-        whole = maker.map
-        on_map = [judged_on(whole, rows, truth, target, None, trusted=True)]
-        on_plain = None if plain is None else [judged_on(plain, rows, truth, target, None)]
-        judged = [(rows, truth)] * len(turns)
-    else:
-        by_plain = plain is not None and (maker.compares_plain or left_out)
-        plain_jobs = [(place_on_plain, maker, plain, target, kept, out, effort) for kept, out in folds]
-        on_plain = maker.run(plain_jobs) if by_plain else None
-        on_map = on_plain if left_out and on_plain is not None else done[len(turns) :]
-        judged = [(maker.rows(out), target.take(out)) for out in (folds[turn % len(folds)][1] for turn in turns)]
-    on_permuted = [
-        Judged(one.made.place(rows), truth.permuted(rng), one.made.positions, one.target)
-        for one, (rows, truth) in zip(permuted, judged, strict=True)
-    ]
-    small_maps = bool(folds) and maker.is_large
-    how = "cross-validation" if folds else "held-out rows"
-    if small_maps:
-        how = f"by cross-validation with maps of {len(folds[0][0])} rows"
-    runs = [(np.arange(maker.n_rows), one.positions) for one in again] + others
-    runs += [(case.kept, case.fitted_positions) for case in on_map if case.kept is not None]
+
+    on_plain = judged_on_plain(maker, plain, target, outside, plan, effort)
+    on_map = done[len(plan.shuffles) :]
+    if outside is not None and not plan.folds:
+        rows, truth = outside.rows(plan.held_out), outside.target.take(plan.held_out)
+        on_map = [judged_on(maker.map, rows, truth, target, None, trusted=True)]
+    elif left_out and on_plain is not None:
+        on_map = on_plain
+    runs = [] if again is None else [(np.arange(maker.n_rows), again.positions)]
+    runs += [*others, *((case.kept, case.fitted_positions) for case in on_map if case.kept is not None)]
+    small_maps = bool(plan.folds) and maker.is_large
     return Comparison(
         plain=plain, permuted=permuted, on_map=tuple(on_map),
-        on_plain=tuple(on_plain) if on_plain is not None and maker.compares_plain else None,
-        on_permuted=tuple(on_permuted), runs=tuple(runs), nulls=nulls, again=again[0] if again else None, how=how,
-        folded=len(folds) > 1, small_maps=small_maps,
+        on_plain=None if on_plain is None or not maker.compares_plain else tuple(on_plain),
+        on_permuted=judged_on_permuted(maker, permuted, target, outside, plan), runs=tuple(runs), nulls=nulls,
+        again=again, how=how_judged(plan, small_maps), folded=len(plan.folds) > 1, small_maps=small_maps,
     )  # fmt: skip
+
+
+def judged_on_plain(
+    maker: Maker, plain: Made | None, target: Target, outside: Outside | None, plan: Plan, effort: Effort
+) -> list[Judged] | None:
+    """The judged rows on the map without a target; None where there is none to be compared with."""
+    if plain is None or not (maker.compares_plain or maker.leaves_target_out):
+        return None
+    if outside is not None and not plan.folds:
+        rows, truth = outside.rows(plan.held_out), outside.target.take(plan.held_out)
+        return [judged_on(plain, rows, truth, target, None)]
+    return maker.run([(place_on_plain, maker, plain, target, kept, out, effort) for kept, out in plan.folds])
+
+
+def judged_on_permuted(
+    maker: Maker, permuted: tuple[Permuted, ...], target: Target, outside: Outside | None, plan: Plan
+) -> tuple[Judged, ...]:
+    """The judged rows on the maps of permuted targets, with a permuted target of their own."""
+    cases = []
+    for turn, one in enumerate(permuted):
+        if outside is not None and not plan.folds:
+            rows, truth = outside.rows(plan.held_out), outside.target.take(plan.held_out)
+        else:
+            _, out = plan.fold_of(turn)
+            rows, truth = maker.rows(out), target.take(out)
+        cases.append(Judged(one.made.place(rows), truth.permuted(plan.rng), one.made.positions, one.target))
+    return tuple(cases)
+
+
+def how_judged(plan: Plan, small_maps: bool) -> str:
+    """How rows were judged, in words."""
+    if small_maps:
+        return f"by cross-validation with maps of {len(plan.folds[0][0])} rows"
+    return "cross-validation" if plan.folds else "held-out rows"
