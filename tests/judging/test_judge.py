@@ -301,3 +301,26 @@ def test_duplicated_coordinates_are_said(flowers):
 def test_judge_is_on_the_face_of_the_package():
     assert prismap.judge is judge
     assert "judge" in prismap.__all__
+
+
+def test_a_method_that_refuses_data_without_structure_is_judged_without_it(flowers):
+    X, _ = flowers
+
+    def picky(X):
+        if np.corrcoef(X.T)[0, 2] < 0.2:
+            raise ValueError("these columns have nothing in common")
+        return X[:, :2]
+
+    report = judge(picky, X)
+    assert report.trust is None
+    assert report.structure
+
+
+def test_faults_of_our_own_maps_of_one_gaussian_are_not_hidden(flowers, monkeypatch):
+    def broken(*_, **__):
+        raise RuntimeError("a fault of ours")
+
+    model = PrisMap(method="mds", perplexity=10, random_state=0).fit(flowers[0][::4], flowers[1][::4])
+    monkeypatch.setattr("prismap.map._judged.MapMaker.make_of", broken)
+    with pytest.raises(RuntimeError, match="a fault of ours"):
+        model.report()

@@ -163,3 +163,11 @@ def test_scatter_is_what_the_best_rotation_and_scale_leave():
     alone = scatter(Y, [(some, noisy[some])])
     assert np.isnan(alone[1::2]).all()
     assert np.isfinite(alone[::2]).all()
+
+
+def test_trust_in_new_rows_does_not_compute_that_of_all(judged, monkeypatch):
+    model, X, _ = judged
+    expected = model.trust(X[550:])
+    monkeypatch.setattr(model, "_trust", None)
+    monkeypatch.setattr("prismap.map._prismap.trust_in_given", None)
+    np.testing.assert_array_equal(model.trust(X[550:]), expected)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -160,7 +161,7 @@ def _compared(
         return compare_without_target(maker, target, effort, callback)
     if not by_target:
         return compare_plain(maker, effort, callback)
-    return compare(maker, target, subject.outside, effort, n_permutations, wrong_inside(subject), callback)
+    return compare(maker, target, subject.outside, effort, n_permutations, partial(wrong_inside, subject), callback)
 
 
 def on_itself(made: Made, target: Target, rng: np.random.Generator) -> Comparison:

@@ -30,6 +30,10 @@ TARGET_NAMES = ("y", "target", "labels")
 SEED_NAMES = ("random_state", "seed")
 
 
+class Refusal(Exception):
+    """A method of another library does not take some data, whatever it raised: a verdict can do without that map."""
+
+
 class Made(ABC):
     """A map of some rows: their `positions`, and how others are projected onto it.
 
@@ -129,7 +133,7 @@ class Maker(ABC):
     def make_of(
         self, X: Numbers, target: Target | None = None, share: float | None = None, effort: Effort = FULL
     ) -> Made:
-        """A map of other rows, given as numbers, made in the same way.
+        """A map of other rows, given as numbers, made in the same way; a `Refusal` if the method does not take them.
 
         share : how much their target counts, where that can be set.
         """
@@ -296,8 +300,11 @@ class OtherMaker(Maker):
     def make_of(
         self, X: Numbers, target: Target | None = None, share: float | None = None, effort: Effort = FULL
     ) -> Made:
-        """By the method."""
-        return self._run(X, target)
+        """By the method, which may refuse such rows."""
+        try:
+            return self._run(X, target)
+        except Exception as error:
+            raise Refusal(self.name) from error
 
     def make_reseeded(self, target: Target) -> Made:
         """By the method, with another seed."""

@@ -6,6 +6,7 @@ among others. A map that leaves the target out is judged as the map without a ta
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
@@ -15,12 +16,13 @@ import numpy as np
 from prismap._util.arrays import Numbers, Rows
 from prismap._util.random import as_generator
 from prismap.judging._budget import FEW_KEPT, FULL, MOST_KEPT, QUICK, Effort
-from prismap.judging._makers import Made, Maker
+from prismap.judging._makers import Made, Maker, Refusal
 from prismap.judging._trust import Evidence, evidence_on
 from prismap.quality import one_gaussian
 from prismap.target import Target
 
 Run = tuple[Rows, Numbers]
+HeldOut = tuple[Any, Target]
 
 #: Rows given to `fit` but not embedded are enough to judge by from here on; below, the map is made again in folds.
 FEWEST_HELD_OUT = 200
@@ -204,15 +206,21 @@ def of_one_gaussian(maker: Maker, target: Target, effort: Effort, shares: list[f
         share = shares[turn % len(shares)] if shares else None
         try:
             maps.append(maker.make_of(one_gaussian(maker.columns[part], rng), shuffled, share).positions)
-        except Exception:  # a method may refuse such data: the report then has none of these maps
+        except Refusal:
             break
     return tuple(maps)
 
 
-def without_structure(maker: Maker, effort: Effort) -> Made:
-    """A map of the same columns, each permuted by itself: what neighbourhoods chance keeps (Johnson et al. 2022)."""
+def without_structure(maker: Maker, effort: Effort) -> Made | None:
+    """A map of the same columns, each permuted by itself: what neighbourhoods chance keeps (Johnson et al. 2022).
+
+    None if the method refuses such rows.
+    """
     rng = as_generator(maker.seed + 2)
-    return maker.make_of(np.column_stack([rng.permutation(column) for column in maker.columns.T]), effort=effort)
+    try:
+        return maker.make_of(np.column_stack([rng.permutation(column) for column in maker.columns.T]), effort=effort)
+    except Refusal:
+        return None
 
 
 def counting(callback: Any, total: int) -> Any:
@@ -269,12 +277,14 @@ class Plan:
 
 
 def planned(
-    maker: Maker, target: Target, outside: Outside | None, effort: Effort, n_permutations: int | None, wrong: float
-) -> Plan:
+    maker: Maker, target: Target, outside: Outside | None, effort: Effort, n_permutations: int | None,
+    wrong: Callable[[], float],
+) -> Plan:  # fmt: skip
     """The plan of a comparison."""
     rng = as_generator(maker.seed + 1)
     held_out = np.empty(0, dtype=np.intp) if outside is None else drawn_of(outside.numbers, effort.held_out, rng)
-    folds = judged_folds(target, rng, effort, wrong, maker.most_rows) if len(held_out) < FEWEST_HELD_OUT else []
+    in_folds = len(held_out) < FEWEST_HELD_OUT
+    folds = judged_folds(target, rng, effort, wrong(), maker.most_rows) if in_folds else []
     n_turns = n_permutations or effort.permutations
     if maker.leaves_target_out and not maker.compares_plain:  # no map is made for a permuted target: all folds get one
         n_turns = max(n_turns, len(folds))
@@ -283,12 +293,13 @@ def planned(
 
 
 def compare(
-    maker: Maker, target: Target, outside: Outside | None, effort: Effort, n_permutations: int | None, wrong: float,
-    callback: Any,
+    maker: Maker, target: Target, outside: Outside | None, effort: Effort, n_permutations: int | None,
+    wrong: Callable[[], float], callback: Any,
 ) -> Comparison:  # fmt: skip
     """All that a verdict on a map with a target rests on.
 
-    outside : samples that are not on the map, by which it is judged if they are enough. wrong : see `judged_folds`.
+    outside : samples that are not on the map, by which it is judged if they are enough. wrong : gives what
+    `judged_folds` takes, and is called only if there are folds.
     """
     plan = planned(maker, target, outside, effort, n_permutations, wrong)
     left_out, reseeded = maker.leaves_target_out, maker.reseeds and effort.nulls > 0
@@ -312,11 +323,13 @@ def compare(
         shares = [maker.share_of(one.made) for one in permuted]
         [nulls] = maker.run([(of_one_gaussian, maker, target, effort, shares)], callback)
 
-    on_plain = judged_on_plain(maker, plain, target, outside, plan, effort)
-    on_map = done[len(plan.shuffles) :]
+    held_out = None
     if outside is not None and not plan.folds:
-        rows, truth = outside.rows(plan.held_out), outside.target.take(plan.held_out)
-        on_map = [judged_on(maker.map, rows, truth, target, None, trusted=True)]
+        held_out = outside.rows(plan.held_out), outside.target.take(plan.held_out)
+    on_plain = judged_on_plain(maker, plain, target, held_out, plan, effort)
+    on_map = done[len(plan.shuffles) :]
+    if held_out is not None:
+        on_map = [judged_on(maker.map, *held_out, target, None, trusted=True)]
     elif left_out and on_plain is not None:
         on_map = on_plain
     runs = [] if again is None else [(np.arange(maker.n_rows), again.positions)]
@@ -325,31 +338,30 @@ def compare(
     return Comparison(
         plain=plain, permuted=permuted, on_map=tuple(on_map),
         on_plain=None if on_plain is None or not maker.compares_plain else tuple(on_plain),
-        on_permuted=judged_on_permuted(maker, permuted, target, outside, plan), runs=tuple(runs), nulls=nulls,
+        on_permuted=judged_on_permuted(maker, permuted, target, held_out, plan), runs=tuple(runs), nulls=nulls,
         again=again, how=how_judged(plan, small_maps), folded=len(plan.folds) > 1, small_maps=small_maps,
     )  # fmt: skip
 
 
 def judged_on_plain(
-    maker: Maker, plain: Made | None, target: Target, outside: Outside | None, plan: Plan, effort: Effort
+    maker: Maker, plain: Made | None, target: Target, held_out: HeldOut | None, plan: Plan, effort: Effort
 ) -> list[Judged] | None:
     """The judged rows on the map without a target; None where there is none to be compared with."""
     if plain is None or not (maker.compares_plain or maker.leaves_target_out):
         return None
-    if outside is not None and not plan.folds:
-        rows, truth = outside.rows(plan.held_out), outside.target.take(plan.held_out)
-        return [judged_on(plain, rows, truth, target, None)]
+    if held_out is not None:
+        return [judged_on(plain, *held_out, target, None)]
     return maker.run([(place_on_plain, maker, plain, target, kept, out, effort) for kept, out in plan.folds])
 
 
 def judged_on_permuted(
-    maker: Maker, permuted: tuple[Permuted, ...], target: Target, outside: Outside | None, plan: Plan
+    maker: Maker, permuted: tuple[Permuted, ...], target: Target, held_out: HeldOut | None, plan: Plan
 ) -> tuple[Judged, ...]:
     """The judged rows on the maps of permuted targets, with a permuted target of their own."""
     cases = []
     for turn, one in enumerate(permuted):
-        if outside is not None and not plan.folds:
-            rows, truth = outside.rows(plan.held_out), outside.target.take(plan.held_out)
+        if held_out is not None:
+            rows, truth = held_out
         else:
             _, out = plan.fold_of(turn)
             rows, truth = maker.rows(out), target.take(out)

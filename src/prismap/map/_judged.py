@@ -7,7 +7,7 @@ differ from a map that a user would make.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ from prismap.mappings import KernelMap, MapCost
 from prismap.metrics import FisherMetric, SimilarityMetric
 from prismap.metrics._geometry import data_metric
 from prismap.quality import Trust
+from prismap.quality._trust import TrustRule
 from prismap.target import NoTarget, Target
 
 
@@ -341,13 +342,18 @@ def trust_in_given(fitted: FittedMap, judgement: Judgement) -> Trust:
     return Trust(value, parts, rule)
 
 
-def trust_at(fitted: FittedMap, trust: Trust, rows: Any, Y: Numbers, far: NDArray[np.bool_]) -> Numbers:
-    """The trust in new rows at positions Y; NaN for those that are far, about which nothing is known."""
-    evidence = evidence_for(MadeMap(fitted), trust.rule, fitted.target, Y, rows)
-    value = np.where(far, np.nan, trust.rule.chances(*evidence))
+def trust_at(
+    fitted: FittedMap, rule: TrustRule, rows: Any, Y: Numbers, far: NDArray[np.bool_], of_given: Callable[[], Trust]
+) -> Numbers:
+    """The trust in new rows at positions Y; NaN for those that are far, about which nothing is known.
+
+    of_given : gives the trust in all given samples, and is called only if one of the fitted ones comes again.
+    """
+    evidence = evidence_for(MadeMap(fitted), rule, fitted.target, Y, rows)
+    value = np.where(far, np.nan, rule.chances(*evidence))
     known, own = fitted.known.find(rows)
     if len(own):  # a row does not vote for itself, though it comes again
-        value[known] = trust.value[fitted.given.fitted[own]]
+        value[known] = of_given().value[fitted.given.fitted[own]]
     return value
 
 

@@ -562,11 +562,11 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         NaN for samples that are far from all fitted ones. `positions`: what `place` returned for X, if it was called.
         """
         rows = self.map_.entries(self._read(X))
-        self._judged_trust()
+        rule: Any = self._judged_trust().report.trust
         if positions is None:
             Y, distance = self.map_.place(rows)
             positions = Y, distance > self.map_.far_threshold
-        return trust_at(self.map_, self.trust_, rows, *positions)
+        return trust_at(self.map_, rule, rows, positions[0], positions[1], lambda: self.trust_)
 
     def _judged_trust(self) -> Judgement:
         """The judgement, which must know how far rows can be trusted."""
