@@ -25,7 +25,7 @@ help:
 	@echo "make pictures     the README's pictures anew, from the gallery"
 	@echo "make release-check  build wheel and sdist, try both in clean environments"
 	@echo "make lowest       the heart of the tests with the lowest versions that pyproject.toml allows"
-	@echo "make fuzz         50,000 forged model files, 20,000 damaged tables, 10,000 odd requests (an hour or two)"
+	@echo "make fuzz         damaged and forged files for every door, and odd requests (hours); python tools/fuzz.py --help"
 	@echo "make portable     the tests that depend on rounding, under other processors' kernels"
 	@echo "make soak         ten minutes of good and bad requests to a live explorer"
 	@echo "make web          rebuild the page from web/ (needs node)"

@@ -9,8 +9,6 @@ compared by the n-grams they share. The matrix of similarities is all the method
 projected by its similarities to those that were.
 """
 
-import textwrap
-
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.utils import all_estimators
@@ -55,5 +53,5 @@ for name, place in zip(unseen, Y, strict=True):
 # %%
 # How much of it is true? The names say something, not everything:
 
-print(textwrap.fill(m.report(n_permutations=2).verdict, 100))
+print(m.report(n_permutations=2))
 plt.show()

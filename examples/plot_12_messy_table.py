@@ -49,11 +49,10 @@ first = PrisMap.from_table(table, target="state", impute="median", random_state=
 print(*first.notes_, sep="\n")
 
 # %%
-# The verdict is excellent, and its notes say why: ``state_code`` gives the target away.
+# The answers are excellent, and the warning above them says why: ``state_code`` gives the target away.
 
 report = first.report(n_permutations=2)
-print(report.verdict)
-print(*[note for note in report.notes if "copy of the target" in note], sep="\n")
+print(report)
 
 # %%
 # Without that column, and with the date kept for showing only, the map shows what the measurements know. Some of its
@@ -61,8 +60,8 @@ print(*[note for note in report.notes if "copy of the target" in note], sep="\n"
 
 second = PrisMap.from_table(table, target="state", drop="state_code", show="admitted", impute="median", random_state=0)
 report = second.report(n_permutations=2)
-print(report.verdict)
-print(*[note for note in report.notes if "cluster" in note], sep="\n")
+print(report)
+print(*[one.words for one in report.statements if one.id == "cluster_columns"], sep="\n")
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 5), layout="constrained")
 for ax, model, title in zip(axes, (first, second), ("with state_code", "without it"), strict=True):

@@ -9,8 +9,6 @@ four families of sequences that grew from one ancestor each, by letters that cha
 comparing it with the fitted ones.
 """
 
-import textwrap
-
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -58,6 +56,6 @@ for name, place in zip(["from north", "from south", "a stranger"], Y, strict=Tru
 # How much of it is true? Judging the map computes no comparison again:
 
 before = m.map_.data.n_evaluations
-print(textwrap.fill(m.report(n_permutations=2).verdict, 100))
+print(m.report(n_permutations=2))
 print(f"{m.map_.data.n_evaluations - before} further comparisons")
 plt.show()

@@ -47,7 +47,7 @@ m = PrisMap.from_anndata(adata, target="cell_type", use_rep="X_pca", random_stat
 m.to_anndata(adata)
 axes = m.plot()
 plt.show()
-print(m.report().verdict)
+print(m.report())
 
 # %%
 # Labels that come from the data themselves

@@ -10,8 +10,6 @@ for alike, as evolution does. The third family is a fusion, half of it the first
 and without the families, and what a machine makes of them.
 """
 
-import textwrap
-
 import matplotlib.pyplot as plt
 import numpy as np
 from Bio.Align import substitution_matrices
@@ -53,7 +51,7 @@ print(f"{len(proteins)} proteins, {m.map_.data.n_evaluations:,} alignments")
 # The verdict, and the most typical protein of every family and cluster. No alignment is computed again for it.
 
 report = m.report(n_permutations=2)
-print(textwrap.fill(report.verdict, 100))
+print(report)
 for one in report.medoids:
     print(f"most typical of {one['of']}: {one['text']}")
 

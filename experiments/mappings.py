@@ -9,6 +9,11 @@ neighbourhoods, in the data's own distances. Permuted: labels of both parts shuf
 *Smoothness*: 20 segments between two held-out rows each, walked in 200 steps; the largest step in the map, and the
 median over the segments of each one's largest, in % of the map's spread (the root mean square distance of its rows from
 their mean). A map that moved evenly from end to end would take the *even step*.
+
+*Density*: up to 5,000 held-out rows on Fisher maps, by votes as they are, by votes that are spread (the default), and
+by kernels. *Spacing*: the median distance of a projected row to the nearest other one, among as many of them as there
+are fitted rows, in units of the same distance among the fitted rows. 1 is as dense as these, less is denser. *Kept*: of
+the ten nearest fitted rows in the metric, how many are among the ten nearest on the map.
 """
 
 from __future__ import annotations
@@ -18,13 +23,15 @@ import warnings
 from functools import partial
 
 import numpy as np
+from scipy.spatial import cKDTree
 from sklearn.datasets import load_digits
 
 from experiments.common import accuracy, timed
 from experiments.ledger import main
 from experiments.posteriors import ROWS, problem
 from prismap import PrisMap
-from prismap.quality import q_local
+from prismap.mappings import VoteMap
+from prismap.quality import knn_error, q_local
 
 READING = """
 Plain maps tear neighbourhoods apart. On them, kernels lose 1 (digits, phoneme) to 9 (fashion) points of accuracy
@@ -36,6 +43,10 @@ Kernels move with the row: on 500 digits the largest of 200 steps along a segmen
 plain map and 14 % on a Fisher map, where a row crosses from one class to another within a few steps. Votes jump: once
 or twice on the way a row leaves one group for another in a single step, of 0.7 to 1.0 of the map's spread. So votes say
 where a row belongs, and kernels show a row between two groups as lying between them.
+
+Votes alone put projected rows at 0.47 to 0.61 of the spacing of fitted ones: strings on a map of many rows. Spread by
+their distances to those who voted, they come to 0.64 to 0.76 (on 600 digits only to 0.51). The error stays within 0.1
+points, and more neighbours are kept, by about one in a hundred.
 """
 MAPPINGS, N_TEST = ("fisher", "vote", "direct"), 2000
 N_SEGMENTS, N_STEPS = 20, 200
@@ -88,8 +99,33 @@ def smoothness(options):
             }  # fmt: skip
 
 
+def density(options):
+    """How dense projected rows lie, beside the error of their ten neighbours and how many of these are kept."""
+    warnings.simplefilter("ignore")
+    mappings = {"votes alone": VoteMap(spread=0), "votes, spread": "vote", "kernels": "fisher"}
+    for name in ("digits",) if options.quick else ("digits", "letter", "mnist", "fashion_mnist_40k", "usps11000"):
+        X, y, X_test, y_test = problem(options.data, name, options.quick)
+        for label, mapping in mappings.items():
+            model = PrisMap(mapping=mapping, random_state=0).fit(X, y)
+            Y, Z = model.embedding_, model.transform(X_test)
+            D = np.asarray(model.map_.metric.pairwise(X_test))
+            near, true = cKDTree(Y).query(Z, 10)[1], np.argpartition(D, 9, axis=1)[:, :10]
+            n = min(len(Y), len(Z))
+            yield {
+                "set": name, "mapping": label, "fitted / projected": f"{len(Y)} / {len(Z)}",
+                "10-NN error": 100 * float(knn_error(Z, y_test, Y_fit=Y, y_fit=y, n_neighbors=10)),
+                "kept": 100 * (near[:, :, None] == true[:, None, :]).any(axis=2).mean(),
+                "spacing": f"{spacing(Z[:n]) / spacing(Y[:n]):.2f}",
+            }  # fmt: skip
+
+
+def spacing(Y):
+    """Median distance of a position to the nearest other one."""
+    return float(np.median(cKDTree(Y).query(Y, 2)[0][:, 1]))
+
+
 PARTS = {name: partial(rows_of, name) for name in ROWS}
-PARTS |= {"smoothness": smoothness}
+PARTS |= {"smoothness": smoothness, "density": density}
 WITHOUT_DATA = ("digits", "smoothness")
 
 if __name__ == "__main__":

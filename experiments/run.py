@@ -23,8 +23,9 @@ from experiments import ledger
 
 NAMES = (
     "honesty", "supervised", "methods", "posteriors", "mappings", "lattices", "segments", "objects",
-    "field", "targets", "missing", "verdicts", "trust", "relevance_notions", "relevance_pictures", "parametric",
-    "prototypes", "deepview", "variants",
+    "field", "targets", "missing", "dependence", "units", "batches", "verdicts", "truth", "trust",
+    "relevance_notions",
+    "relevance_pictures", "parametric", "prototypes", "deepview", "variants",
     "table_a", "table_b", "table_c", "table_d", "table_e", "table_f", "table_g", "table_h",
 )  # fmt: skip
 #: Linear algebra of several processes gets in its own way with a thread a core in each of them.

@@ -122,7 +122,7 @@ def judged_by(name):
                 X, y = case(truth, n_rows, n_classes, seed)
                 subject = (X, PCA(2).fit_transform(X)) if make is None else (make(), X)
                 report = judge(*subject, y, target="class")
-                found.append((report.target_shows, report.overstates))
+                found.append((bool(report.target_shows), bool(report.overstates)))
             shows, over = zip(*found, strict=True)
             yield {
                 "map": name, "structure": truth, "cases": len(found), "shows, %": round(100 * float(np.mean(shows))),

@@ -8,8 +8,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from prismap import __version__, bundle
-from prismap.bundle import read_bundle, write_bundle, write_map, written_aside
+from prismap import __version__
+from prismap.bundle import _archive, map_writer, read_bundle, write_bundle, write_map, written_aside
 from prismap.exceptions import FileFormatError, InputError, MissingExtraError
 
 
@@ -80,7 +80,7 @@ def test_round_trip_is_bit_equal(saved):
     read = read_bundle(saved)
     assert_same_arrays(read.arrays, some_arrays())
     assert read.header == HEADER
-    assert (read.library, read.version) == (__version__, bundle.FORMAT_VERSION)
+    assert (read.library, read.version) == (__version__, _archive.FORMAT_VERSION)
 
 
 def test_equal_content_gives_equal_bytes(saved, tmp_path):
@@ -331,7 +331,7 @@ MAP = {
 
 def test_a_map_is_written_as_parquet_in_batches(tmp_path):
     pq = pytest.importorskip("pyarrow.parquet")
-    with bundle.map_writer(tmp_path / "map.parquet") as write:
+    with map_writer(tmp_path / "map.parquet") as write:
         write({**MAP, "target": np.array([None, None], dtype=object)})
         write(MAP)
     table = pq.read_table(tmp_path / "map.parquet").to_pydict()
@@ -361,7 +361,7 @@ def test_an_interrupted_map_leaves_nothing(tmp_path, name):
         raise KeyboardInterrupt
 
     def write_all():
-        with bundle.map_writer(tmp_path / name) as write:
+        with map_writer(tmp_path / name) as write:
             for batch in batches():
                 write(batch)
 

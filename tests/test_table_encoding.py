@@ -2,7 +2,6 @@
 
 import datetime as dt
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,7 +18,6 @@ from prismap.tables import (
     table_from_frame,
 )
 from prismap.tables._column import text_column
-from prismap.tables._learning import copied_rows
 
 pa = pytest.importorskip("pyarrow")
 
@@ -357,24 +355,6 @@ def test_levels_that_differ_in_case_or_blanks_are_said():
     note = "levels of column 'plan' that differ only in case or blanks are kept apart: 'A' and 'a'; 'Pro' and 'p ro'"
     assert note in learn_encoding(table_of(plan=["a", "A", "Pro", "p ro", "x"] * 2))[1]
     assert not any("kept apart" in note for note in learn_encoding(table_of(plan=["a", "b"] * 2))[1])
-
-
-def test_copies_are_counted_where_columns_tell_rows_apart():
-    size, mass = np.random.default_rng(0).normal(size=(2, 400))
-    again = [3, 3, 7]
-    rows = table_of(
-        size=[*size, *size[again], -0.0, 0.0, NAN, np.copysign(NAN, -1)],
-        mass=[*mass, *mass[again], 1, 1, 2, 2],
-        word=["a", "b"] * 200 + ["b"] * 3 + ["a"] * 4,
-    )
-    assert copied_rows(rows) == 5
-    assert copied_rows(replace(rows, ids=10**18 + np.arange(407))) == 0  # as floats they would be equal
-    assert copied_rows(table_of(size=[], n_rows=0)) == 0
-    assert copied_rows(replace(rows, target=np.array(["x"] * 203 + [None] * 204, dtype=object))) == 3
-    assert copied_rows(table_of(word=["a", "b"] * 20, other=["c", "d"] * 20)) == 0  # samples of their own
-    assert copied_rows(table_of(size=np.round(size, 3), word=["a"] * 400)) == 0  # rounded: may be chance
-    assert len(np.unique(np.round(size, 3))) < 400
-    assert copied_rows(table_of(size=size, mass=mass)) == 0
 
 
 def test_the_words_are_named_when_numbers_became_text():

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from prismap.bundle import write_map
+from prismap.bundle._rows import safe_cell
 from prismap.exceptions import InputError
 from prismap.page._folder import load_folder
 from prismap.tables import Roles, read_batches, read_table
@@ -76,7 +77,10 @@ def test_ids_come_back_as_they_were_written(tmp_path, name, labels, gap):
         rows = np.zeros(len(labels))
         write_map(tmp_path / out, {"id": whole, "x": rows, "y": rows})
         again = read_table(tmp_path / out, Roles(ids="id")).ids
-        assert texts(again.tolist()) == texts(labels)
+        expected = texts(labels)
+        if out == "map.csv":  # what a spreadsheet would run as a formula begins with an apostrophe
+            expected = [safe_cell(label) for label in expected]
+        assert texts(again.tolist()) == expected
 
 
 @pytest.mark.parametrize("name", FORMATS)

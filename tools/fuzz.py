@@ -1,13 +1,15 @@
-"""Many more forged model files, damaged tables and odd requests than the tests run: ``make fuzz``.
+"""Many more damaged and forged files and odd requests than the tests run: ``make fuzz``.
 
-``python tools/fuzz.py`` runs 50,000 model files, 20,000 tables and 10,000 requests; ``--models N --tables N
---requests N`` choose other numbers. Cases run in processes of their own; one that is ended by a signal is named, and
-the rest goes on. The exit code is 0 if all cases were used, or refused in words.
+``python tools/fuzz.py`` runs all parts, one per door; ``--models N``, ``--pages N`` and so on choose other numbers of
+cases, and 0 leaves a part out. Cases run in processes of their own; one that is ended by a signal, or hangs, is named,
+and the rest goes on. A line per part has the counts of all ends, and the most memory that a process took. The exit code
+is 0 if all cases were used, or refused in words.
 """
 
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -16,15 +18,23 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-KINDS = {"models": ("hardening.forging", 50_000), "tables": ("hardening.garbling", 20_000),
-         "requests": ("hardening.asking", 10_000)}  # fmt: skip
+KINDS = {
+    "models": ("hardening.forging", 50_000), "reports": ("hardening.forging_reports", 10_000),
+    "pages": ("hardening.forging_pages", 10_000), "states": ("hardening.forging_states", 5_000),
+    "caches": ("hardening.forging_caches", 5_000), "tables": ("hardening.garbling", 20_000),
+    "cells": ("hardening.garbling_cells", 4_000), "skops": ("hardening.garbling_skops", 8_000),
+    "onnx": ("hardening.garbling_onnx", 4_000), "requests": ("hardening.asking", 10_000),
+}  # fmt: skip
 #: Cases of one process.
 CHUNK = 1000
 
 
 def run_chunk(module, folder, first, last):
-    """Counts of the ends of some cases, and what went wrong: a case at which the process ends is one of those."""
-    counts, wrong = Counter(), []
+    """Counts of the ends of some cases, what went wrong, and the most memory in MiB.
+
+    A case at which the process ends is one of those that went wrong.
+    """
+    counts, wrong, peak = Counter(), [], 0
     paths = [str(ROOT / "src"), str(ROOT / "tests"), str(ROOT)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
     while first < last:
@@ -32,14 +42,16 @@ def run_chunk(module, folder, first, last):
         done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
         for line in map(json.loads, done.stdout.splitlines()):
             counts.update(line.get("counts", {}))
+            peak = max(peak, line.get("peak", 0))
             wrong += [line] if "case" in line else []
         if done.returncode == 0:
             break
         case = int((Path(folder) / "case").read_text() or first)
-        wrong.append({"case": case, "found": f"ended with code {done.returncode}: {done.stderr[-300:]}"})
-        counts["ended"] += 1
+        how = "hangs" if done.returncode == -signal.SIGALRM else f"ended with code {done.returncode}"
+        wrong.append({"case": case, "found": f"{how}: {done.stderr[-300:]}"})
+        counts["hangs" if how == "hangs" else "signals"] += 1
         first = case + 1
-    return counts, wrong
+    return counts, wrong, peak
 
 
 def main():
@@ -51,17 +63,21 @@ def main():
     args = parser.parse_args()
     failures = 0
     for kind, (module, _) in KINDS.items():
-        begin, counts = time.perf_counter(), Counter()
+        begin, counts, most = time.perf_counter(), Counter(), 0
         end = args.first + getattr(args, kind)
         with tempfile.TemporaryDirectory() as folder:
             for first in range(args.first, end, CHUNK):
-                found, wrong = run_chunk(module, folder, first, min(first + CHUNK, end))
-                counts += found
+                ends, wrong, peak = run_chunk(module, folder, first, min(first + CHUNK, end))
+                counts += ends
+                most = max(most, peak)
                 failures += len(wrong)
                 for line in wrong:
                     print(f"{kind} case {line['case']}: {line['found']}", flush=True)
+        if not counts:
+            continue
         ends = ", ".join(f"{name} {number}" for name, number in counts.most_common(6))
-        print(f"{kind}: {sum(counts.values())} cases in {time.perf_counter() - begin:.0f} s: {ends}", flush=True)
+        seconds = time.perf_counter() - begin
+        print(f"{kind}: {sum(counts.values())} cases in {seconds:.0f} s, at most {most} MiB: {ends}", flush=True)
     return int(failures > 0)
 
 

@@ -24,6 +24,7 @@ expect.set_options(timeout=20_000)
 ARTIFACTS = Path(__file__).parents[2] / "test-artifacts"
 #: Small, since the software renderer pays for every pixel; one test looks at the size of a laptop.
 VIEWPORT = {"width": 1140, "height": 600}
+SIZES = {"laptop": (1440, 900), "phone": (390, 844)}
 
 
 @pytest.fixture(scope="session")
@@ -67,6 +68,17 @@ def tab(only_tab):
         url for url in requested if not url.startswith(("file:", "data:", "blob:", "about:", "http://127.0.0.1:"))
     ]
     assert foreign == []
+
+
+@pytest.fixture(params=[("laptop", "light"), ("phone", "dark")], ids="-".join)
+def look(request, tab):
+    """The tab at a size and in a scheme; its name for screenshots."""
+    before, (size, scheme) = tab.viewport_size, request.param
+    tab.set_viewport_size(dict(zip(("width", "height"), SIZES[size], strict=True)))
+    tab.emulate_media(color_scheme=scheme)
+    yield f"{size}-{scheme}"
+    tab.emulate_media(color_scheme="light")
+    tab.set_viewport_size(before)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import pytest
 
 from prismap.page import Layer, PageData, Target
 from prismap.page._data import Raster, Relevance
+from prismap.quality._statements import Statement
 
 # Every browser test on one worker; the last mark is for a fixture of a plugin, out of our reach.
 BROWSER = [
@@ -14,6 +15,11 @@ BROWSER = [
 ]
 CENTRES = np.array([[-10.0, 0.0], [10.0, 0.0], [0.0, 12.0]])
 EVIL = "</script><img src=x onerror=\"document.title='run'\"><script>document.title='run'</script>"
+
+
+def stated(name, answer, words, level="headline"):
+    """A statement as a report has it."""
+    return Statement(name, words, level, answer).to_dict()
 
 
 def three_groups(n=90, **changes):
@@ -39,7 +45,13 @@ def three_groups(n=90, **changes):
         "far": np.arange(n) == 4,
         "quality": rng.random(n),
         "report": {
-            "verdict": "The labels show in these data. The map does not over-state them.",
+            "statements": [
+                stated("target_shows", "yes", "The labels show clearly in this map: 2.0 ± 1.0 % of the rows."),
+                stated("map_exaggerates", "no", "The map does not exaggerate."),
+                stated("target_needed", "cannot tell", "Cannot tell whether the target was needed."),
+                stated("overlapping_classes", "yes", "Classes that overlap most: a with b.", "detail"),
+                stated("note", None, "One note.", "detail"),
+            ],
             "target": "class",
             "target_shows": True,
             "overstates": False,

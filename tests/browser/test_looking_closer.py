@@ -3,7 +3,6 @@
 import re
 
 import numpy as np
-import pytest
 from playwright.sync_api import expect
 
 from browser.accessibility import breaches
@@ -11,8 +10,6 @@ from browser.examples import BROWSER, three_groups
 from browser.hands import count, lasso, wait_for_map
 
 pytestmark = BROWSER
-
-SIZES = {"laptop": (1440, 900), "phone": (390, 844)}
 
 #: Pixels with a colour on the n-th map.
 COLOURED = """([index, least]) => { const c = document.querySelectorAll('.pm-canvas')[index];
@@ -30,17 +27,6 @@ PAINTED = """() => { const c = document.querySelector('.pm-overlay');
     const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let n = 0;
     for (let i = 3; i < d.length; i += 4) n += d[i] > 0;
     return n; }"""
-
-
-@pytest.fixture(params=[("laptop", "light"), ("phone", "dark")], ids="-".join)
-def look(request, tab):
-    """The tab at a size and in a scheme; its name for screenshots."""
-    before, (size, scheme) = tab.viewport_size, request.param
-    tab.set_viewport_size(dict(zip(("width", "height"), SIZES[size], strict=True)))
-    tab.emulate_media(color_scheme=scheme)
-    yield f"{size}-{scheme}"
-    tab.emulate_media(color_scheme="light")
-    tab.set_viewport_size(before)
 
 
 def shown(page):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import expect
 
-from browser.examples import BROWSER, CENTRES, three_groups
+from browser.examples import BROWSER, CENTRES, stated, three_groups
 from browser.hands import count, lasso, on_screen, wait_for_map
 from prismap.page._document import page_script
 from prismap.page._message import pack_page
@@ -71,7 +71,7 @@ def test_the_verdict_arrives_while_the_map_is_looked_at(cell):
     page, data = cell
     page.evaluate("tell('_judging', 0.5)")
     expect(page.get_by_role("progressbar", name="Judging this map")).to_be_visible()
-    later = replace(data, report={**data.report, "verdict": "Another verdict."})
+    later = replace(data, report={**data.report, "statements": [stated("target_shows", "no", "Another verdict.")]})
     page.evaluate("judged", base64.b64encode(pack_page(later)).decode())
     expect(page.locator(".pm-verdict .pm-sentence")).to_contain_text("Another verdict.")
 

@@ -46,6 +46,15 @@ def positions(rows):
     return np.transpose([rows["x"], rows["y"]])
 
 
+@pytest.mark.posix
+def test_what_a_killed_run_has_left_is_removed(place, model, tmp_path):
+    left = tmp_path / ".placed.0123abcd.parquet"
+    left.write_bytes(b"half")
+    os.utime(left, (0, 0))
+    place(model.parent / "flowers.csv", "--quiet")
+    assert not left.exists()
+
+
 def test_the_rows_of_the_map_fall_on_themselves(place, model):
     rows, said, err = place(model.parent / "flowers.csv", "--quiet")
     first = parquet.read_table(model / "map.parquet").to_pydict()
@@ -260,3 +269,57 @@ def test_an_interrupted_run_leaves_nothing(run, model, flowers, tmp_path, monkey
     assert run("apply", model, flowers, "-o", tmp_path / "out.parquet", "--quiet") == (130, "", "prismap: stopped\n")
     assert tree(tmp_path) == before
     assert os.listdir(tmp_path) == ["flowers.csv"]
+
+
+def birds(path, mass=1.0, wing=0.0, n_rows=60, seed=0, n_moved=None):
+    """A csv file of two columns of numbers, of which the first `n_moved` rows are changed."""
+    rng = np.random.default_rng(seed)
+    masses, wings = rng.normal(4200, 500, n_rows), rng.normal(0, 1, n_rows)
+    masses[:n_moved] *= mass
+    wings[:n_moved] += wing
+    lines = [f"{a:.3f},{b:.5f},{'ab'[row % 2]}" for row, (a, b) in enumerate(zip(masses, wings, strict=True))]
+    path.write_text("\n".join(["mass,wing,kind", *lines]) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def aviary(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("birds")
+    words = ["map", birds(folder / "birds.csv"), "--target", "kind", "--supervision", "0", "--perplexity", "8"]
+    assert main([str(word) for word in [*words, "--quiet", "--json", "-o", folder / "out"]]) == 0
+    return folder / "out"
+
+
+@pytest.mark.parametrize(
+    ("change", "said", "unsaid"),
+    [
+        ({"mass": 100.0}, "'mass': its median is 100 times as large (a change of unit?)", "wing"),
+        ({"mass": 0.01}, "'mass': its median is 1/100 of what it was (a change of unit?)", "wing"),
+        ({"wing": 50.0, "n_moved": 6}, "'wing': 10% of its values are outside of what the map knows (", "mass"),
+        ({}, None, "far from what"),
+    ],
+)
+def test_columns_that_the_map_does_not_know_are_named(run, aviary, tmp_path, change, said, unsaid):
+    data = birds(tmp_path / "new.csv", seed=0 if "mass" in change else 1, **change)
+    code, out, err = run("apply", aviary, data, "-o", tmp_path / "placed.parquet", "--json")
+    assert code == 0, err
+    assert unsaid not in err
+    drifted = json.loads(out)["drifted"]
+    if said is None:
+        assert drifted == {}
+        return
+    assert said in err
+    assert list(drifted) == [said.split("'")[1]]
+    assert ("change of unit" in err) == ("median" in said)
+    again = run("apply", aviary, data, "-o", tmp_path / "placed.parquet", "--resume")
+    assert said in again[2]  # it is kept with the output
+
+
+def test_columns_are_compared_alike_in_one_batch_and_in_many(run, aviary, tmp_path, monkeypatch):
+    data, notes = birds(tmp_path / "new.csv", seed=2, mass=100.0, n_rows=300), []
+    for rows in (1000, 50):
+        monkeypatch.setattr(files, "batch_rows", lambda n_features, rows=rows: rows)
+        code, out, err = run("apply", aviary, data, "-o", tmp_path / f"{rows}.csv", "--json")
+        assert code == 0, err
+        notes.append(float(json.loads(out)["drifted"]["mass"].split()[3]))
+    assert notes == pytest.approx([100, 100], rel=0.05)

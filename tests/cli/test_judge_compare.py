@@ -26,7 +26,7 @@ def test_coordinates_in_a_file_are_judged(run, coordinates, tmp_path):
     code, out, err = run("judge", coordinates, *words, "-o", tmp_path / "out")
     assert code == 0, err
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        "map.html", "map.parquet", "map.png", "verdicts.json", "verdicts.txt"
+        ".prismap",        "map.html", "map.parquet", "map.png", "verdicts.json", "verdicts.txt"
     }  # fmt: skip
     rows = pyarrow.parquet.read_table(tmp_path / "out" / "map.parquet").to_pydict()
     assert [*rows] == ["id", *(f"{what} ({of})" for of in ("umap_1, umap_2", "no_1, no_2")
@@ -34,13 +34,22 @@ def test_coordinates_in_a_file_are_judged(run, coordinates, tmp_path):
     assert len(set(rows["cluster (umap_1, umap_2)"])) >= 3
     assert np.mean(rows["trust (umap_1, umap_2)"]) > 0.9 > 0.5 > np.mean(rows["trust (no_1, no_2)"])
     stored = json.loads((tmp_path / "out" / "verdicts.json").read_text())
-    assert [one["target_shows"] for one in stored.values()] == [True, False]
+    assert [one["target_shows"] for one in stored.values()] == [True, None]  # 48 rows do not prove that nothing shows
     assert [one["overstates"] for one in stored.values()] == [None, None]
     lines = out.splitlines()
     assert lines[0].startswith("map")
-    assert "cannot be told" in lines[1]
+    assert "cannot tell" in lines[1]
     assert lines[1].split()[2] == "yes"
     assert "The labels show clearly" in out
+    assert f"all figures: {tmp_path / 'out' / 'verdicts.txt'}" in out
+    everything = (tmp_path / "out" / "verdicts.txt").read_text(encoding="utf-8")
+    for one in stored.values():
+        headlines = [stated for stated in one["statements"] if stated["level"] == "headline"]
+        assert [stated["id"] for stated in headlines] == ["target_shows", "map_exaggerates", "target_needed"]
+        for stated in one["statements"]:
+            sentence = stated["words"].removeprefix("Cannot tell ")
+            assert stated["id"] == "limit" or sentence in " ".join(everything.split())
+            assert stated["level"] == "detail" or sentence in " ".join(out.split())
     assert b'id="prismap"' in (tmp_path / "out" / "map.html").read_bytes()
     code, _, err = run("judge", coordinates, *words, "-o", tmp_path / "out")
     assert code == 2

@@ -5,21 +5,27 @@ import io
 import json
 import os
 import signal
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from cli.flowers import tree, write_flowers
+from prismap.bundle._json import unsealed
 from prismap.cli import demo
 from prismap.map import FittedMap, PrisMap
 from prismap.map._methods import METHODS
 from prismap.map._time_budget import Pace
 from prismap.page._folder import load_folder
 from prismap.quality import MapReport
+from prismap.quality._report_text import marked
 
 parquet = pytest.importorskip("pyarrow.parquet")
 FILES = ["map.html", "map.page", "map.parquet", "map.png", "model.prismap", "report.json"]
+
+
+def seen_in(folder):
+    """The names in a folder, without that of its marks."""
+    return sorted(set(os.listdir(folder)) - {".prismap"})
 
 
 @pytest.fixture
@@ -34,7 +40,7 @@ def quick(run, tmp_path):
 
 def test_the_folder_holds_everything_and_nothing_else(made):
     folder, _, _ = made
-    assert sorted(os.listdir(folder)) == FILES
+    assert seen_in(folder) == FILES
     assert sorted(os.listdir(folder.parent)) == ["flowers.csv", "out"]
     assert (folder / "map.png").read_bytes().startswith(b"\x89PNG")
     page = (folder / "map.html").read_text(encoding="utf-8")
@@ -46,17 +52,19 @@ def test_the_report_is_printed_and_stored(made, run):
     document = json.loads((folder / "report.json").read_text(encoding="utf-8"), parse_constant=pytest.fail)
     report = MapReport.from_dict(document)
     said = [line.removeprefix("note: ") for line in err.splitlines() if line.startswith("note: ")]
-    others = tuple(note for note in report.notes if note not in said)
     assert said
-    assert out == f"{replace(report, notes=others)}\n\nout: {', '.join(FILES)}\n"
+    summary = report.summary("prismap report out --details")
+    assert out == f"{summary}\n\nout: {', '.join(FILES)}\n"
+    assert len(summary.splitlines()) <= 12
     assert document["n_fitted"] == 36
     assert any("soil (2)" in note for note in document["notes"])
     assert any("standardised" in note for note in document["notes"])
     assert "note: columns were standardised (mean 0, variance 1); --no-standardize keeps them" in err
-    assert run("report", folder) == (0, f"{report}\n", "")
-    assert run("report", folder / "report.json", "--quiet")[1] == f"{report}\n"
-    assert json.loads(run("report", folder, "--json")[1]) == document
-    assert report.verdict in " ".join(run("report", folder / "model.prismap", "--quiet")[1].split())
+    assert run("report", folder) == (0, f"{report.summary(f'prismap report {folder} --details')}\n", "")
+    assert run("report", folder / "report.json", "--quiet", "--details")[1] == f"{report.details}\n"
+    assert json.loads(run("report", folder, "--json")[1]) == unsealed(document)
+    printed = " ".join(run("report", folder / "model.prismap", "--quiet", "--details")[1].split())
+    assert all(marked(one)[1] in printed for one in report.statements if one.id not in ("limit", "note"))
 
 
 def test_the_map_has_a_row_for_every_row(made):
@@ -285,7 +293,14 @@ def test_without_the_extras_there_is_a_csv_and_no_picture(quick, flowers, tmp_pa
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name in absent else find(name, *more))
     code, _, err = quick(flowers, "--id", "key")
     assert code == 0, err
-    assert sorted(os.listdir(tmp_path / "out")) == ["map.csv", "map.html", "map.page", "model.prismap", "report.json"]
+    assert sorted(os.listdir(tmp_path / "out")) == [
+        ".prismap",
+        "map.csv",
+        "map.html",
+        "map.page",
+        "model.prismap",
+        "report.json",
+    ]
     assert "no map.png: that needs matplotlib" in err
     lines = (tmp_path / "out" / "map.csv").read_text().splitlines()
     assert lines[0] == "id,x,y,split,far,trust"
@@ -319,4 +334,4 @@ def test_the_demo_is_the_digits(run, tmp_path, monkeypatch):
     monkeypatch.setattr(demo, "digits_job", lambda: small)
     for _ in range(2):  # the second time it replaces itself
         assert run("demo", "-o", tmp_path / "demo", "--quiet")[0] == 0
-    assert sorted(os.listdir(tmp_path / "demo")) == FILES
+    assert seen_in(tmp_path / "demo") == FILES

@@ -1,9 +1,12 @@
 """Wrong input of every kind: exit code 2, one clear line, nothing written."""
 
+import json
+
 import numpy as np
 import pytest
 
 from cli.flowers import write_flowers
+from prismap.bundle._json import sealed
 
 
 @pytest.fixture
@@ -109,5 +112,5 @@ def test_reports_that_are_none(refused, tmp_path):
         path.write_text(content)
         assert "holds no report that prismap wrote" in refused("report", tmp_path)
         assert "holds no report that prismap wrote" in refused("report", path)
-    path.write_text('{"format": 7}')
+    path.write_text(json.dumps(sealed({"format": 7})))
     assert "no report of format" in refused("report", path)

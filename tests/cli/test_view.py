@@ -85,7 +85,7 @@ def test_types_nobody_vouched_for_are_not_loaded(refused_view, run, flowers, tmp
 
 
 def test_trees_need_no_trust(flowers, tmp_path):
-    from prismap.cli.view import load_trusted
+    from prismap.cli.models import load_trusted
 
     model = model_of(flowers, RandomForestClassifier(3, random_state=0))
     sio.dump(model, tmp_path / "forest.skops")

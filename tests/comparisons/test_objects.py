@@ -1,8 +1,13 @@
 """The evaluator: each pair at most once, on all cores, kept beyond errors and programs."""
 
 import pickle
+import shutil
+import subprocess
+import sys
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -14,7 +19,7 @@ from prismap.comparisons import _running as running
 from prismap.comparisons._content import _hash, digest, function_digest
 from prismap.comparisons._objects import CHECKED_OBJECTS, CHECKED_PAIRS
 from prismap.comparisons._store import PairStore
-from prismap.exceptions import FileFormatError, InputError
+from prismap.exceptions import InputError, PrismapWarning
 
 
 def gap(a, b):
@@ -247,33 +252,123 @@ def test_a_journal_that_was_cut_short_is_read_to_its_last_entry(tmp_path):
     store = PairStore(10**6, tmp_path)
     store.add(np.arange(10, dtype=np.uint64), np.arange(10.0))
     store.close()
-    journal = tmp_path / "journal"
-    journal.write_bytes(journal.read_bytes()[:-5])
-    for expected in (9, 10):
+    (journal,) = tmp_path.iterdir()
+    whole = journal.stat().st_size
+    store = PairStore(10**6, tmp_path)
+    store.add(np.array([40], dtype=np.uint64), [5.0])
+    store.close()
+    journal.write_bytes(journal.read_bytes()[: (whole + journal.stat().st_size) // 2])
+    for expected in (10, 11):
         store = PairStore(10**6, tmp_path)
         assert len(store) == expected
         store.add(np.array([50], dtype=np.uint64), [5.0])
         store.close()
 
 
-def test_damaged_files_of_a_cache_are_named(tmp_path):
-    for content, message in ((b"no array", "run0003.npy is damaged"), (None, "holds no values of pairs")):
-        path = tmp_path / "run0003.npy"
-        path.write_bytes(content) if content else np.save(path, np.zeros(3))
-        with pytest.raises(FileFormatError, match=message):
-            PairStore(0, tmp_path)
+@pytest.mark.parametrize("memory", [0, 10**6], ids=["sorted file", "journal"])
+@pytest.mark.parametrize("damage", ["header", "value", "digest", "foreign"])
+def test_damaged_values_are_set_aside_and_asked_for_again(tmp_path, memory, damage):
+    store = PairStore(memory, tmp_path)
+    store.add(np.arange(3, dtype=np.uint64), [1.0, 2.0, 3.0])
+    store.close()
+    (path,) = tmp_path.iterdir()
+    raw = bytearray(path.read_bytes())
+    raw[{"header": 20, "value": -1, "digest": -50, "foreign": 0}[damage]] ^= 1
+    raw = b"no values at all" if damage == "foreign" else bytes(raw)
+    path.write_bytes(raw)
+    with pytest.warns(PrismapWarning, match=f"{path.name} cannot be trusted and is now {path.name}.damaged"):
+        store = PairStore(memory, tmp_path)
+    assert len(store) == 0
+    store.add(np.array([1], dtype=np.uint64), [7.0])
+    np.testing.assert_array_equal(store.find(np.arange(3, dtype=np.uint64)), [np.nan, 7.0, np.nan])
+    store.close()
+    assert len(PairStore(memory, tmp_path)) == 1
+    assert path.with_name(f"{path.name}.damaged").read_bytes() == bytes(
+        raw if damage != "foreign" else b"no values at all"
+    )
 
 
-def test_a_gap_in_the_files_is_no_reason_to_write_over_one(tmp_path):
-    store = PairStore(0, tmp_path)
+def test_what_stands_before_damage_in_a_journal_is_kept(tmp_path):
+    store = PairStore(10**6, tmp_path)
     for k in range(3):
         store.add(np.array([k], dtype=np.uint64), [1.0 + k])
     store.close()
-    (tmp_path / "run0001.npy").unlink()  # as a message about a damaged file says
-    store = PairStore(0, tmp_path)
-    store.add(np.array([1], dtype=np.uint64), [7.0])
-    np.testing.assert_array_equal(store.find(np.arange(3, dtype=np.uint64)), [1.0, 7.0, 3.0])
+    (path,) = tmp_path.iterdir()
+    raw = bytearray(path.read_bytes())
+    raw[-1] ^= 1
+    path.write_bytes(raw)
+    for _ in range(2):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            store = PairStore(10**6, tmp_path)
+        np.testing.assert_array_equal(store.find(np.arange(3, dtype=np.uint64)), [1.0, 2.0, np.nan])
+        store.close()
+
+
+def test_a_journal_of_other_objects_is_not_read(tmp_path):
+    """Copied from the folder of other objects, with its own digests in order."""
+    store = PairStore(10**6, tmp_path / "one")
+    store.add(np.arange(3, dtype=np.uint64), [1.0, 2.0, 3.0])
     store.close()
+    shutil.copytree(tmp_path / "one", tmp_path / "other")
+    with pytest.warns(PrismapWarning, match="holds no values of pairs of format 1 of these objects"):
+        assert len(PairStore(10**6, tmp_path / "other")) == 0
+
+
+def test_two_stores_of_one_folder_keep_what_both_have(tmp_path):
+    one, other = PairStore(10**6, tmp_path), PairStore(10**6, tmp_path)
+    one.add(np.array([1], dtype=np.uint64), [1.0])
+    other.add(np.array([2], dtype=np.uint64), [2.0])
+    third = PairStore(10**6, tmp_path)  # reads journals that others have open, and leaves them alone
+    np.testing.assert_array_equal(third.find(np.arange(3, dtype=np.uint64)), [np.nan, 1.0, 2.0])
+    third.add(np.array([0], dtype=np.uint64), [0.0])
+    assert len(list(tmp_path.glob("journal-*"))) == 3
+    for store in (one, other, third):
+        store.close()
+    last = PairStore(10**6, tmp_path)
+    np.testing.assert_array_equal(last.find(np.arange(3, dtype=np.uint64)), [0.0, 1.0, 2.0])
+    assert len(list(tmp_path.glob("journal-*"))) == 1
+    last.close()
+
+
+SEVERAL = """
+import sys
+import numpy as np
+from pathlib import Path
+from prismap.comparisons._store import PairStore
+start = int(sys.argv[2])
+for round in range(8):
+    print("ready", flush=True)
+    sys.stdin.readline()
+    store = PairStore(400, Path(sys.argv[1]) / str(round))
+    for k in range(start, start + 100, 5):
+        pairs = np.arange(k, k + 5, dtype=np.uint64)
+        new = pairs[np.isnan(store.find(pairs))]
+        store.add(new, new.astype(float))
+    known = store.known()
+    assert (known["pair"] == known["value"]).all()
+    store.close()
+"""
+
+
+def test_three_programs_share_a_cache(tmp_path):
+    """They write, move values to files, and take over journals of each other, all at once."""
+    command = [sys.executable, "-c", SEVERAL, str(tmp_path)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    programs = [subprocess.Popen([*command, str(start)], **pipes) for start in (0, 50, 100)]
+    for _ in range(8):
+        for program in programs:
+            program.stdout.readline()
+        for program in programs:
+            with suppress(BrokenPipeError):  # it has died, as its end says
+                program.stdin.write("go\n")
+                program.stdin.flush()
+    ends = [(program.communicate(timeout=60)[1], program.returncode) for program in programs]
+    assert ends == [("", 0)] * 3
+    for folder in tmp_path.iterdir():
+        store = PairStore(10**6, folder)
+        np.testing.assert_array_equal(store.find(np.arange(200, dtype=np.uint64)), np.arange(200.0))
+        store.close()
 
 
 def test_a_cache_of_what_has_no_content_is_refused(tmp_path):

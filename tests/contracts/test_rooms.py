@@ -15,15 +15,15 @@ ROOT = Path(prismap.__file__).parent
 BASE = {"_util", "_version", "exceptions"}
 BELOW = {
     "target": set(),
-    "comparisons": set(),
-    "metrics": {"comparisons"},
     "bundle": set(),
+    "comparisons": {"bundle"},
+    "metrics": {"comparisons"},
     "tables": set(),
     "neighbors": {"metrics"},
-    "embeddings": {"metrics", "neighbors"},
+    "embeddings": {"metrics", "neighbors", "bundle"},
     "mappings": {"metrics", "neighbors"},
     "learners": {"metrics"},
-    "quality": {"metrics", "neighbors"},
+    "quality": {"metrics", "neighbors", "bundle"},
     "relevance": {"metrics", "neighbors", "embeddings", "learners", "quality"},
     "transfer": {"metrics", "neighbors", "embeddings", "mappings"},
     "page": {"bundle", "tables"},
@@ -42,7 +42,7 @@ BELOW["cli"] = {*BELOW, "cli"}
 PAGE_LAYERS = (
     {"_columns", "_data", "_message", "_packing"},
     {"_app", "_compute", "_document", "_folder", "_rows", "_security", "_server", "_widget"},
-    {"_live", "_of_map", "_of_model"},
+    {"_keywords", "_live", "_of_map", "_of_model"},
 )
 OF_MAPS = {*BELOW["inspection"], "inspection"}
 

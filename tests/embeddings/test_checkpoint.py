@@ -8,10 +8,11 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 
-from prismap._util import checkpoint as _checkpoint
-from prismap._util.checkpoint import Checkpoint, fingerprint
+from prismap.bundle import _checkpoint, read_bundle, write_bundle
+from prismap.bundle._checkpoint import Checkpoint, fingerprint
 from prismap.embeddings import TSNE, GradientDescent
-from prismap.exceptions import InputError
+from prismap.embeddings._descent import check_state
+from prismap.exceptions import InputError, PrismapWarning
 
 OPTIONS = {"perplexity": 10, "max_iter": 200, "random_state": 0}
 
@@ -56,7 +57,7 @@ def test_a_run_goes_on_to_the_same_bits(tmp_path, always, n_rows, last):
 def test_a_killed_process_goes_on(tmp_path):
     """By SIGKILL, which no handler sees."""
     script = (
-        "import sys; from prismap._util import checkpoint as _checkpoint; _checkpoint.SECONDS_BETWEEN = 0.0\n"
+        "import sys; from prismap.bundle import _checkpoint; _checkpoint.SECONDS_BETWEEN = 0.0\n"
         "from sklearn.datasets import make_blobs; from prismap.embeddings import TSNE, GradientDescent\n"
         "def tell(iteration, *_): print(iteration, flush=True)\n"
         "X, _ = make_blobs(60, 5, centers=4, cluster_std=2.0, random_state=0)\n"
@@ -91,21 +92,111 @@ def test_another_run_is_refused(tmp_path, always, change):
         TSNE(**OPTIONS, descent=kept_in(tmp_path)).fit(X + np.eye(60, 5))
 
 
-def test_a_damaged_state_is_no_state(tmp_path):
+def any_state(state):
+    """Every state will do."""
+
+
+def test_a_state_comes_back(tmp_path):
     kept = Checkpoint(tmp_path / "a" / "b", "work", "key")
-    assert kept.load() is None
-    kept.save(x=np.arange(3))
-    np.testing.assert_array_equal(kept.load()["x"], [0, 1, 2])
-    kept.path.write_bytes(kept.path.read_bytes()[:40])
-    assert kept.load() is None
+    assert kept.load({"x": (3,)}, any_state) is None
+    kept.save({"x": np.arange(3)}, how="well")
+    state = kept.load({"x": (3,)}, any_state)
+    np.testing.assert_array_equal(state.arrays["x"], [0, 1, 2])
+    assert state.values == {"how": "well"}
     kept.clear()
     assert not (tmp_path / "a" / "b").exists()
+
+
+def refuses(state):
+    raise ValueError("no state of this work")
+
+
+@pytest.mark.parametrize(
+    ("damage", "shape", "check", "words"),
+    [
+        (lambda raw: raw[:40], (3,), any_state, "is damaged, or was not written by prismap"),
+        (lambda raw: raw.replace(bytes([2, 0, 0, 0, 0, 0, 0, 0]), bytes([3, 0, 0, 0, 0, 0, 0, 0])), (3,), any_state,
+         "is damaged"),
+        (lambda raw: raw, (4,), any_state, r"x has shape \(3,\)"),
+        (lambda raw: raw, (3,), refuses, "no state of this work"),
+        (lambda raw: raw + bytes(10**6), (3,), any_state, "more than max_bytes"),
+    ],
+    ids=["cut short", "other number", "other shape", "refused", "too large"],
+)  # fmt: skip
+def test_what_cannot_be_trusted_is_set_aside(tmp_path, damage, shape, check, words):
+    kept = Checkpoint(tmp_path, "work", "key")
+    kept.save({"x": np.arange(3)})
+    kept.path.write_bytes(damage(kept.path.read_bytes()))
+    with pytest.warns(PrismapWarning, match=f"work.npz cannot be trusted and is now work.npz.damaged: .*{words}.*anew"):
+        assert kept.load({"x": shape}, check) is None
+    assert [path.name for path in tmp_path.iterdir()] == ["work.npz.damaged"]
+
+
+def forged(name, place, value):
+    """A change of one entry of one array, under a digest that is right."""
+
+    def change(arrays):
+        arrays[name] = arrays[name].copy()
+        arrays[name][place] = value
+
+    return change
+
+
+FORGERIES = {
+    "NaN": forged("positions", (3, 1), np.nan),
+    "far away": forged("positions", (3, 1), 1e308),
+    "farther than it can be": forged("positions", (3, 1), 5000.0),
+    "a negative row": forged("order", 3, -5),
+    "a row beyond": forged("order", 3, 10**9),
+    "a row twice": forged("order", 3, 4),
+    "a long step": forged("update", (0, 0), 6.0),
+    "no gain": forged("gains", (0, 0), 0.0),
+    "much gain": forged("gains", (0, 0), 1e6),
+    "another phase": forged("counts", 0, 7),
+    "steps below none": forged("counts", 1, -25),
+    "more steps than in all": forged("counts", 1, 10**6),
+    "fractions": lambda arrays: arrays.update(order=arrays["order"] + 0.5),
+    "too few rows": lambda arrays: arrays.update(order=arrays["order"][:-1]),
+    "no gains": lambda arrays: arrays.pop("gains"),
+    "more arrays": lambda arrays: arrays.update(more=np.zeros(3)),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_state_that_no_run_can_reach_is_set_aside(tmp_path, always, forgery):
+    """Compiled code would trust it. The run begins anew, and comes to the map of a run without a checkpoint."""
+    X, _ = make_blobs(60, 5, centers=4, cluster_std=2.0, random_state=0)
+    with pytest.raises(Killed):
+        TSNE(**OPTIONS, callback=killed_at(100), descent=kept_in(tmp_path)).fit(X)
+    path = tmp_path / "descent.npz"
+    bundle = read_bundle(path)
+    arrays = dict(bundle.arrays)
+    FORGERIES[forgery](arrays)
+    write_bundle(path, arrays, bundle.header)
+    with pytest.warns(PrismapWarning, match="descent.npz cannot be trusted"):
+        again = TSNE(**OPTIONS, descent=kept_in(tmp_path)).fit(X)
+    whole = TSNE(**OPTIONS, descent=GradientDescent(tol=0.001)).fit(X)
+    np.testing.assert_array_equal(again.embedding_, whole.embedding_)
+
+
+def test_a_map_that_spans_more_than_the_memory_is_set_aside(monkeypatch):
+    """The grid of the FFT grows with the square of its extent."""
+    start = np.zeros((4, 2))
+    state = {
+        "counts": np.array([1, 500, 1000]), "positions": np.array([[-4000.0, 0], [4000, 0], [0, 1], [0, -1]]),
+        "update": start, "gains": start + 1, "order": np.arange(4),
+    }  # fmt: skip
+    monkeypatch.setattr("prismap.embeddings._descent.available_bytes", lambda: 10**12)
+    check_state(state, start)
+    monkeypatch.setattr("prismap.embeddings._descent.available_bytes", lambda: 10**10)
+    with pytest.raises(ValueError, match="more memory than there is"):
+        check_state(state, start)
 
 
 def test_the_folder_keeps_what_is_not_ours(tmp_path):
     kept = Checkpoint(tmp_path, "work", "key")
     (tmp_path / "other").write_text("x")
-    kept.save(x=np.arange(3))
+    kept.save({"x": np.arange(3)})
     kept.clear()
     assert [path.name for path in tmp_path.iterdir()] == ["other"]
 

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 
-from prismap._util import checkpoint as _checkpoint
+from prismap.bundle import _checkpoint
 from prismap.embeddings import TSNE, GradientDescent, _descent
 from prismap.embeddings import _tsne as tsne
 from prismap.embeddings._descent import curve_order, permuted

@@ -1,6 +1,8 @@
 """Damaged tables in every format: read, or refused in words. ``python -m hardening.garbling FOLDER FIRST LAST``."""
 
+import gzip
 import io
+import json
 from pathlib import Path
 
 import numpy as np
@@ -30,13 +32,37 @@ def whole_tables():
     for ending, write in (
         ("parquet", lambda file: parquet.write_table(table, file)),
         ("arrow", lambda file: feather.write_feather(table, file)),
+        ("feather", lambda file: write_stream(table, file)),
+        ("xlsx", lambda file: write_sheet(X, words, file)),
         ("npz", lambda file: np.savez_compressed(file, X=X, y=np.arange(20) % 2)),
         ("npy", lambda file: np.save(file, X)),
     ):
         buffer = io.BytesIO()
         write(buffer)
         found[ending] = buffer.getvalue()
-    return found
+    records = [{"p": a, "q": b, "word": word} for (a, b), word in zip(X.tolist(), words, strict=True)]
+    found["json"] = json.dumps(records, indent=1).encode()
+    found["jsonl"] = "\n".join(map(json.dumps, records)).encode()
+    return found | {f"{ending}.gz": gzip.compress(found[ending]) for ending in ("csv", "jsonl")}
+
+
+def write_stream(table, file):
+    """A stream of record batches, one of which has a dictionary."""
+    import pyarrow as pa
+
+    coded = table.set_column(2, "word", table.column("word").dictionary_encode())
+    with pa.ipc.new_stream(file, coded.schema) as writer:
+        writer.write_table(coded, max_chunksize=12)
+
+
+def write_sheet(X, words, file):
+    """A workbook."""
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    for row in [("p", "q", "word"), *((a, b, word) for (a, b), word in zip(X.tolist(), words, strict=True))]:
+        book.active.append(row)
+    book.save(file)
 
 
 def garbled(data, rng):

@@ -25,8 +25,14 @@ BUNDLES = forging.golden_bundles()
 
 
 @pytest.mark.parametrize(
-    ("kind", "n_cases"), [("forging", 2000), ("garbling", 300), ("asking", 300)], ids=["models", "tables", "requests"]
-)
+    ("kind", "n_cases"),
+    [
+        ("forging", 1000), ("forging_reports", 120), ("forging_pages", 200), ("forging_states", 30),
+        ("forging_caches", 60), ("garbling", 420), ("garbling_cells", 30), ("garbling_skops", 40),
+        ("garbling_onnx", 30), ("asking", 300),
+    ],
+    ids=["models", "reports", "pages", "states", "caches", "tables", "cells", "skops", "onnx", "requests"],
+)  # fmt: skip
 @pytest.mark.linux
 def test_what_is_forged_damaged_or_odd_is_refused_or_used(tmp_path, kind, n_cases):
     """In a process of its own, which must live to the end; the case that ends it is in a file."""
@@ -224,6 +230,21 @@ def test_a_file_without_a_digest_is_refused(tmp_path):
         read_bundle(tmp_path / "m")
 
 
+@pytest.mark.parametrize("version", [0, 2, None, "1"])
+def test_a_file_rewritten_as_another_version_does_not_escape_its_digest(tmp_path, version):
+    """Versions without a digest loaded parts of two maps."""
+    path = saved(tmp_path, "supervised")
+    with zipfile.ZipFile(path) as archive:
+        content = {name: archive.read(name) for name in archive.namelist() if name != "sha256.txt"}
+    header = json.loads(content["header.json"])
+    content["header.json"] = json.dumps({**header, "version": version}).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in content.items():
+            archive.writestr(name, data)
+    with pytest.raises(FileFormatError, match=f"format version {version!r}"):
+        PrisMap.load(path)
+
+
 # Memory
 
 
@@ -265,6 +286,6 @@ def test_too_little_memory_on_the_way_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr("prismap.map._store._restore", no_room)
     with pytest.raises(InputError, match="needs more memory than there is left"):
         PrisMap.load(path)
-    monkeypatch.setattr("prismap.bundle._read_array", no_room)
+    monkeypatch.setattr("prismap.bundle._archive._read_array", no_room)
     with pytest.raises(InputError, match="needs more memory than there is"):
         PrisMap.load(path)

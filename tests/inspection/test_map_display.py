@@ -52,14 +52,48 @@ def test_many_classes_have_a_legend_of_the_largest_and_names_on_the_map(n_classe
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
 
 
-def test_names_stand_where_their_class_is():
-    Y, codes, names = groups(4)
-    display = MapDisplay(Y, codes, names).plot(labels=True, legend=False)
-    assert display.ax_.get_legend() is None
-    for text in display.ax_.texts:
-        code = names.index(text.get_text())
-        nearest = np.argmin(np.linalg.norm(Y - text.get_position(), axis=1))
-        assert codes[nearest] == code
+def boxes_and_points(display):
+    """Boxes of the names, and the points, in pixels."""
+    display.figure_.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in display.ax_.texts]
+    return boxes, display.ax_.transData.transform(np.vstack([c.get_offsets() for c in display.ax_.collections]))
+
+
+@pytest.mark.parametrize(("n_classes", "least"), [(4, 4), (60, 30)])
+def test_names_stand_beside_their_class_over_no_point_and_inside_the_frame(n_classes, least):
+    angle = np.arange(n_classes)[:, None] * [2.4, 2.4] + [0, np.pi / 2]
+    centres = 30 * np.sqrt(np.arange(n_classes) / n_classes)[:, None] * np.sin(angle)
+    codes = np.arange(2400) % n_classes
+    Y = centres[codes] + 0.5 * RNG.normal(size=(2400, 2))
+    names = [f"species {i}" for i in range(n_classes)]
+    figure = matplotlib.pyplot.figure(figsize=(8, 8))
+    display = MapDisplay(Y, codes, names).plot(figure.add_subplot(), labels=True, legend=False)
+    boxes, points = boxes_and_points(display)
+    assert len(boxes) >= least
+    frame = display.ax_.get_window_extent()
+    for i, box in enumerate(boxes):
+        assert not box.count_contains(points)
+        assert frame.x0 <= box.x0 < box.x1 <= frame.x1
+        assert frame.y0 <= box.y0 < box.y1 <= frame.y1
+        assert not any(box.overlaps(other) for other in boxes[:i])
+    if n_classes == 4:
+        for text, box in zip(display.ax_.texts, boxes, strict=True):
+            middle = [(box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2]
+            home = display.ax_.transData.transform(centres)
+            assert np.linalg.norm(home - middle, axis=1).argmin() == names.index(text.get_text())
+
+
+def test_a_line_leads_from_a_name_to_points_that_others_surround():
+    far = np.sqrt(np.linspace(0, 1, 6000))
+    angle = 2.4 * np.arange(6000)
+    Y, codes = far[:, None] * np.column_stack([np.cos(angle), np.sin(angle)]), (far > 0.4).astype(int)
+    display = MapDisplay(Y, codes, ["inner", "outer"]).plot(labels=True, legend=False)
+    boxes, points = boxes_and_points(display)
+    assert len(boxes) == 2
+    assert not any(box.count_contains(points) for box in boxes)
+    ends = [display.ax_.transAxes.transform(line.get_xydata())[1] for line in display.ax_.lines]
+    inner = display.ax_.transData.transform(Y[codes == 0])
+    assert min(np.linalg.norm(inner - end, axis=1).min() for end in ends) < 8
 
 
 def test_other_values_colours_and_looks():
@@ -100,3 +134,20 @@ def test_the_colour_bar_of_a_low_map_lies_below_it(height, below):
 def test_wrong_options_are_named(options, message):
     with pytest.raises(InputError, match=message):
         MapDisplay(*groups(3)).plot(**options)
+
+
+@pytest.mark.parametrize("classes", [["a", "b", "c"], None])
+def test_one_legend_beside_several_panels_leaves_them_even(classes):
+    figure = matplotlib.pyplot.figure(figsize=(11, 5), layout="constrained")
+    displays = []
+    for j, shape in enumerate(([1, 1], [8, 1])):
+        Y, codes, _ = groups(3)
+        axes = figure.add_subplot(1, 2, j + 1, box_aspect=1, adjustable="datalim")
+        displays.append(MapDisplay(Y * shape, codes if classes else Y[:, 0], classes).plot(axes, legend=False))
+    displays[0].explain(figure)
+    figure.draw_without_rendering()
+    first, second = (display.ax_.get_window_extent() for display in displays)
+    np.testing.assert_allclose(first.size, second.size, rtol=1e-6)
+    np.testing.assert_allclose(first.width, first.height, rtol=1e-6)
+    if classes:
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == classes

@@ -39,10 +39,10 @@ def test_coordinates_are_judged_as_far_as_they_go(flowers):
     assert found.depth == "coordinates"
     assert found.target_shows is True
     assert found.overstates is None
-    assert "cannot be told from coordinates" in found.verdict
+    assert "Cannot tell from coordinates whether the map exaggerates" in found.verdict
     assert any("cannot be run again" in limit for limit in found.limits)
     by_name = {score.name: score for score in found.scores}
-    assert [*by_name] == ["10-NN error", "1-NN error"]
+    assert [*by_name] == ["10-NN error", "1-NN error", "rank correlation", "balanced 10-NN error"]
     assert float(by_name["1-NN error"].value) == float(knn_error(Y, y))
     assert len(by_name["1-NN error"].permuted.values) == 20
     assert abs(by_name["1-NN error"].permuted.mean - by_name["1-NN error"].chance) < 0.05
@@ -187,11 +187,14 @@ def test_two_extreme_values_of_1665_do_not_turn_the_verdict():
     assert judge(X, X[:, 2:], np.exp(rng.normal(size=1665) * 3)).target_shows is False
 
 
-def test_ten_neighbours_are_taken_where_classes_are_large_enough(flowers):
+def test_the_error_is_said_to_be_of_ten_neighbours_only_where_classes_are_large_enough(flowers):
     X, y = flowers
-    assert [score.name for score in judge(X, X[:, :2], y).scores] == ["10-NN error", "1-NN error"]
+    assert judge(X, X[:, :2], y).scores[0].name == "10-NN error"
     small = np.sort(np.arange(240) % 24)  # ten rows each
-    assert [score.name for score in judge(X, X[:, :2], small, target="class").scores] == ["1-NN error", "10-NN error"]
+    report = judge(X, X[:, :2], small, target="class")
+    assert report.scores[0].name == "vote error"
+    assert "than most of their nearest neighbours" in report.verdict
+    assert "ten" not in report.statement("target_shows").words
 
 
 def test_clusters_of_nothing_are_called_circular(flowers):
@@ -289,13 +292,15 @@ def test_rows_that_are_named_must_match(flowers):
     data.index = np.arange(240)[::-1]  # drawn in another order, and a map of it that is merely numbered
     assert judge(data, Y.reset_index(drop=True), y).scores == expected
     data.index = pd.MultiIndex.from_product([range(24), range(10)])
-    assert judge(Y, data.iloc[:, :2], y).scores == expected
+    assert [one.value for one in judge(Y, data.iloc[:, :2], y).scores] == [one.value for one in expected]
 
 
 def test_duplicated_coordinates_are_said(flowers):
     X, y = flowers
     found = judge(X, np.round(X[:, :2]), y)
-    assert any("lie exactly where another row does" in alarm for alarm in found.warnings)
+    stated = found.statements[0]
+    assert (stated.id, stated.level) == ("shared_places", "warning")
+    assert "lie exactly where another row does" in stated.words
 
 
 def test_judge_is_on_the_face_of_the_package():

@@ -45,7 +45,8 @@ def test_maps_of_groups_show_them(method, groups):
 
 def test_open_tsne_invents_nothing(noise):
     found = judged(tsne(), *noise)
-    assert (found.target_shows, found.overstates) == (False, False)
+    assert not found.target_shows  # 24 judged rows do not prove that it does not
+    assert found.overstates is False
 
 
 def test_umap_is_honest_without_labels_and_not_with_them(groups, noise):
@@ -54,7 +55,8 @@ def test_umap_is_honest_without_labels_and_not_with_them(groups, noise):
     assert (found.target_shows, found.overstates) == (True, False)
     assert any("by the transform of UMAP" in note for note in found.notes)
     with_labels = judged(umap.UMAP(n_neighbors=10), *noise)
-    assert (with_labels.target_shows, with_labels.overstates) == (False, True)
+    assert not with_labels.target_shows
+    assert with_labels.overstates is True
     assert judged(umap.UMAP(n_neighbors=10), *noise, supervised=False).overstates is False
     model = umap.UMAP(n_neighbors=10).fit(groups[0])
     kept = model.embedding_.copy()

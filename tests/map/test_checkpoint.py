@@ -6,7 +6,7 @@ from sklearn.datasets import make_blobs
 
 from large_maps import count_as_large
 from prismap import PrisMap
-from prismap._util import checkpoint as _checkpoint
+from prismap.bundle import _checkpoint
 from prismap.exceptions import InputError
 from prismap.map import _methods as methods
 from prismap.mappings import KernelMap, VoteMap

@@ -31,8 +31,10 @@ def test_what_cannot_be_judged_is_said_and_the_map_is_there(y):
     model = fitted(y, target="class", supervision=0.8)
     report = model.report()
     assert report.scores == ()
-    assert report.notes[0].startswith("How well the target shows was not judged: ")
     assert report.target_shows is None
+    headlines = [one for one in report.statements if one.level == "headline"]
+    assert [one.answer for one in headlines] == ["cannot tell"] * 3
+    assert headlines[0].words == f"Cannot tell whether the target shows: {report.unjudged}"
     # The twin without a target is made all the same, and is not the map itself.
     assert not np.array_equal(model.judgement_.comparison.plain.positions, model.embedding_)
     assert [layer.id for layer in page_of(model).layers] == ["map", "unsupervised"]
@@ -41,7 +43,7 @@ def test_what_cannot_be_judged_is_said_and_the_map_is_there(y):
 def test_real_targets_of_few_rows():
     y = np.full(len(X), np.nan)
     y[:6] = X[:6, 0]
-    assert "6 rows have a target, and at least 15 are needed" in fitted(y, target="real").report().notes[0]
+    assert "6 rows have a target, and at least 15 are needed" in fitted(y, target="real").report().unjudged
 
 
 def test_enough_labels_are_judged():
@@ -54,7 +56,7 @@ def test_enough_labels_are_judged():
 def test_a_class_of_two_rows_is_judged_or_said_to_be_lost(seed):
     """Both rows of the class may be among those left out, or in one fold of a permuted target."""
     report = fitted(np.arange(36) < 2, random_state=seed).report()
-    assert report.scores or "cannot be made: y holds only one class" in report.notes[0]
+    assert report.scores or "cannot be made: y holds only one class" in report.unjudged
 
 
 def test_other_errors_are_not_hidden(monkeypatch):

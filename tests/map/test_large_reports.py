@@ -65,5 +65,5 @@ def test_a_map_that_was_judged_as_a_whole_has_its_own_error_inside():
     comparison = Comparison(on_map=judged, on_permuted=judged, folded=True)
     whole, _ = judged_scores(positions, target, comparison)
     small, _ = judged_scores(positions, target, replace(comparison, small_maps=True))
-    assert float(whole[0].in_sample) == pytest.approx(float(knn_error(positions, y, n_neighbors=10)))
-    assert float(small[0].in_sample) == pytest.approx(float(knn_error(positions[20:40], y[20:40], n_neighbors=10)))
+    assert float(whole[0].in_sample) == pytest.approx(float(knn_error(positions, y, n_neighbors=None)))
+    assert float(small[0].in_sample) == pytest.approx(float(knn_error(positions[20:40], y[20:40], n_neighbors=None)))

@@ -129,7 +129,7 @@ def test_all_samples_are_placed_a_block_at_a_time(fitted, monkeypatch):
     place = FittedMap.place
     monkeypatch.setattr(FittedMap, "place", lambda self, rows: sizes.append(rows.shape[0]) or place(self, rows))
     monkeypatch.setattr(fitted_maps, "row_blocks", partial(row_blocks, budget=16 * 4 * 25))
-    others = np.setdiff1d(np.arange(len(ROWS)), fitted.fit_rows_)
-    found, _ = fitted.map_.place_some(ROWS, others, fitted.map_.given.entry_columns)
+    others, given = np.setdiff1d(np.arange(len(ROWS)), fitted.fit_rows_), fitted.map_.given
+    found, _ = fitted.map_.place_some(ROWS, others, given.entry_columns, given.target.levels)
     assert sizes == [25, 25, 10]
     assert_same(fitted, found, fitted.transform(ROWS[others]))

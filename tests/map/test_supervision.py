@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from experiments.tables_of_truth import prices_with_outliers
 from sklearn.datasets import load_diabetes, load_wine
 from sklearn.neighbors import KNeighborsClassifier
 
 from prismap import PrisMap
-from prismap._util.evidence import paired_gap
+from prismap._util.evidence import first_of_equals, paired_gap
 from prismap._util.random import as_generator
 from prismap.map import _choose as choose
 from prismap.map._choose import (
@@ -14,6 +15,7 @@ from prismap.map._choose import (
     MAPPING_FOLDS,
     candidates,
     choose_mapping,
+    comparable,
     compared_with_own,
     kept_share,
     knows_target,
@@ -22,15 +24,19 @@ from prismap.map._choose import (
     neighbor_losses,
     quick_losses,
     trees_are_worth_it,
+    usual_range,
 )
 from prismap.map._judged import published_notes
 from prismap.map._methods import smoothness
 from prismap.map._quick import quick_maps
 from prismap.mappings import KernelMap, VoteMap
+from prismap.mappings._bandwidth import cross_validate
 from prismap.metrics import FisherMetric
 from prismap.metrics._base import PrecomputedMetric
 from prismap.metrics._geometry import data_metric
 from prismap.metrics.posteriors import _base as base
+from prismap.metrics.posteriors import _choice as posterior_choice
+from prismap.metrics.posteriors import _machine as machine
 from prismap.metrics.posteriors import _trees as trees
 from prismap.target import make_target
 
@@ -139,14 +145,15 @@ def test_a_row_is_judged_on_a_quick_map_of_the_half_without_it():
     y = np.arange(60) % 4  # seven or eight of each in a half
     X = rng.normal(size=(2, 60, 4)) + y[:, None]
     D2 = np.square(X[:, :, None] - X[:, None]).sum(axis=3)
-    found = quick_losses(D2, y, perplexity=30, seed=5)
+    found = quick_losses(D2, make_target(y, 60), perplexity=30, seed=5)
     rng = as_generator(5)
     order = np.lexsort((rng.permutation(60), y))
     a, b = order[::2], order[1::2]
     maps = quick_maps(np.stack([D2[k][np.ix_(half, half)] for half in (a, b) for k in (0, 1)]), 29 / 3, rng)
     for (kept, out, k), Y in zip(((a, b, 0), (a, b, 1), (b, a, 0), (b, a, 1)), maps, strict=True):
         D = np.sqrt(D2[k])
-        placed = VoteMap(metric="precomputed").fit(D[np.ix_(kept, kept)], Y).transform(D[np.ix_(out, kept)])
+        votes = VoteMap(metric="precomputed", spread=0).fit(D[np.ix_(kept, kept)], Y)
+        placed = votes.transform(D[np.ix_(out, kept)])
         near = np.argsort(np.square(placed[:, None] - Y[None]).sum(axis=2), axis=1)[:, :7]
         assert np.array_equal(found[k, out], neighbor_losses(y[kept][near], y[out]))
     assert abs(np.bincount(y[a], minlength=4) - np.bincount(y[b], minlength=4)).max() <= 1
@@ -155,19 +162,19 @@ def test_a_row_is_judged_on_a_quick_map_of_the_half_without_it():
 def test_trees_are_tried_where_a_class_has_one_row_and_not_where_little_is_left(signs):
     X, y = signs
     lonely = np.where(np.arange(200) == 7, 4, y)
-    assert trees_are_worth_it(X, lonely, 1.0, 0)
+    assert trees_are_worth_it(X, make_target(lonely, 200), 1.0, 0)
     entropy = -float((np.bincount(y) / 200 * np.log(np.bincount(y) / 200)).sum())
-    assert not trees_are_worth_it(X, y, 0.09 * entropy, 0)
+    assert not trees_are_worth_it(X, make_target(y, 200), 0.09 * entropy, 0)
 
 
 def test_of_many_rows_trees_are_tried_only_if_a_small_forest_is_nearer(signs, monkeypatch):
     X, y = signs
     y = np.where(np.arange(200) % 4 == 0, (y + 1) % 4, y)  # a quarter of the labels is wrong
     small = choose.log_loss(choose.fit_trees(X, y, 4, 0, n_trees=choose.GROWN)[1], y)
-    assert trees_are_worth_it(X, y, small / 1.2, 0)
+    assert trees_are_worth_it(X, make_target(y, 200), small / 1.2, 0)
     monkeypatch.setattr(choose, "CHEAP_ROWS", len(y) - 1)
-    assert not trees_are_worth_it(X, y, small / 1.2, 0)
-    assert trees_are_worth_it(X, y, small / 1.1, 0)
+    assert not trees_are_worth_it(X, make_target(y, 200), small / 1.2, 0)
+    assert trees_are_worth_it(X, make_target(y, 200), small / 1.1, 0)
 
 
 def test_trees_are_tried_on_more_rows_than_other_posteriors_look_at_and_see_them_all(monkeypatch, signs):
@@ -278,7 +285,7 @@ def test_the_report_shows_what_was_tried(noise_map):
 
 
 def test_the_report_has_a_line_for_each_share_tried(noise_map):
-    lines = str(noise_map.report(n_permutations=1)).splitlines()
+    lines = noise_map.report(n_permutations=1).details.splitlines()
     first = next(k for k, line in enumerate(lines) if line.startswith("supervision tried"))
     tried = lines[first + 1 : first + 1 + len(noise_map.supervision_curve_)]
     assert [line.split()[0].rstrip(",") for line in tried] == [
@@ -323,12 +330,12 @@ def test_without_a_target_votes_are_taken():
 
 
 def test_kernels_are_not_tried_on_many_rows(monkeypatch):
-    angle = np.linspace(0, 5, 120)
-    Y = np.column_stack([np.cos(angle), np.sin(angle)])  # as smooth as kernels like it
-    D = np.abs(angle[:, None] - angle[None])
-    assert isinstance(choose_mapping(D, Y, make_target(angle, len(angle), "real"), 0), KernelMap)
+    X = np.random.default_rng(0).normal(size=(120, 4))
+    Y, D = X[:, :2], np.linalg.norm(X[:, None] - X[None], axis=2)  # as smooth as kernels like it
+    target = make_target(X[:, 0] + X[:, 1], len(X), "real")
+    assert isinstance(choose_mapping(D, Y, target, 0), KernelMap)
     monkeypatch.setattr(choose, "MOST_KERNEL_ROWS", 119)
-    assert isinstance(choose_mapping(D, Y, make_target(angle, len(angle), "real"), 0), VoteMap)
+    assert isinstance(choose_mapping(D, Y, target, 0), VoteMap)
 
 
 def test_the_mapping_that_loses_less_is_taken(signs, signs_map):
@@ -376,3 +383,91 @@ def test_a_map_that_leaves_the_target_out_is_judged_as_the_one_without_it(kind):
         assert float(score.value) == float(score.unsupervised)
     assert report.clusters.n_runs == 3
     assert np.isfinite(model.trust_.value).all()
+
+
+def test_a_few_outliers_do_not_decide_the_supervision():
+    X, y, _ = prices_with_outliers()
+    model = PrisMap(random_state=0).fit(X, y)
+    assert model.supervision_ > 0
+    scores = {one["supervision"]: one["score"] for one in model.supervision_curve_}
+    assert scores[model.supervision_] < 0.95 * scores[0.0] < 0.95
+    assert all(one["knows_target"] for one in model.supervision_curve_)
+
+
+def test_numbers_without_outliers_are_compared_as_they_are():
+    y = np.random.default_rng(0).normal(size=500)
+    np.testing.assert_array_equal(comparable(make_target(y, 500))[:, 0], (y - y.mean()) / y.std())
+    y[3] = 1e6
+    assert np.abs(comparable(make_target(y, 500))).max() < 5
+    zero = np.where(np.arange(500) < 20, 7.0 + y, 0.5)  # nearly all alike: nothing is unusual
+    assert usual_range(zero[:, None])[1] == np.inf
+
+
+def test_of_noise_the_report_states_that_nothing_predicts_it():
+    rng = np.random.default_rng(0)
+    report = PrisMap(random_state=0).fit(rng.normal(size=(150, 4)), rng.normal(size=150)).report(budget="quick")
+    assert not any(one["knows_target"] for one in report.supervision_curve if one["supervision"] > 0)
+    assert "nothing in the features predicts it beyond chance" in report.statement("target_needed").words
+
+
+# --- near equals: rounding does not decide ----------------------------------------------------------------------------
+
+
+def rounded(losses, seed):
+    """Losses as another processor might have them."""
+    return losses + 1e-13 * np.random.default_rng(seed).normal(size=np.shape(losses))
+
+
+def test_the_first_of_near_equals_is_taken():
+    for seed in range(20):
+        assert first_of_equals(rounded([3.0, 0.7, 0.7, 0.7], seed)) == 1
+        assert first_of_equals(rounded([1.0, 0.0, 0.0], seed)) == 1  # rounding is a share of what was added up
+    assert first_of_equals([0.7 + 1e-6, 0.7]) == 1
+    assert first_of_equals([np.inf, np.nan, 0.7, 0.7]) == 2
+    assert first_of_equals([np.inf, np.inf]) == 0
+
+
+def test_rounding_takes_no_other_share():
+    losses = np.random.default_rng(0).random(200)
+    for seed in range(20):
+        assert least_as_good(rounded(np.stack([losses + 0.2, losses, losses, losses]), seed), list(GRID)) == 1
+        worse = rounded(np.stack([losses, losses]), seed)
+        worse[0] += 1e-13  # each row by nearly the same: many of its own standard errors
+        assert least_as_good(worse, [0.0, 0.8]) == 0
+
+
+def test_rounding_takes_no_other_mapping(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    target, D = make_target(X[:, 0], len(X), "real"), np.linalg.norm(X[:, None] - X[None], axis=2)
+    monkeypatch.setattr(choose, "smoothness", lambda *_: {})
+    for seed in range(10):
+        draws = iter(rounded(np.full(2, 0.5), seed))
+        monkeypatch.setattr(choose, "left_out_losses", lambda *_, draws=draws: np.full(60, next(draws)))
+        assert isinstance(choose_mapping(D, X[:, :2], target, 0), VoteMap)
+
+
+def test_rounding_takes_no_other_posterior(monkeypatch):
+    X, y = load_wine(return_X_y=True)
+    for seed in range(4):
+        draws = iter(rounded(np.full(2, 0.5), seed))
+        monkeypatch.setattr(posterior_choice, "log_loss", lambda *_, draws=draws: next(draws))
+        assert FisherMetric(supervision=0.8, random_state=0).fit(X, y).posterior_.name == "parzen"
+
+
+def test_rounding_takes_no_other_machine(monkeypatch):
+    X, codes = load_wine(return_X_y=True)
+    Q, taken = np.square(X[:, None] - X[None]).sum(axis=2), set()
+    for seed in range(4):
+        draws = iter(rounded(np.full(15, 0.5), seed))
+        monkeypatch.setattr(machine, "log_loss", lambda *_, draws=draws: next(draws))
+        taken.add(machine.search(Q, codes, 3, np.arange(len(codes)) % 5, as_generator(0)))
+    assert taken == {(0.125 * 2 / Q.mean(), 1.0)}  # the smoothest
+
+
+def test_rounding_takes_no_other_width():
+    Y = np.random.default_rng(0).normal(size=(80, 2))
+    D = np.linalg.norm(Y[:, None] - Y[None], axis=2)
+    for seed in range(10):
+        factors, ridges = rounded(np.ones(4), seed), rounded(np.full(2, 0.01), seed)
+        factor, ridge = cross_validate(D, Y, "rbf", factors, ridges, normalize=True, rng=as_generator(0))
+        assert (factor, ridge) == (factors[0], ridges[0])

@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
+from experiments.tables_of_truth import leaking_pair, telling_gap
 from sklearn.datasets import load_wine
 
 from prismap import PrisMap
 from prismap.cli.main import main
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.map._columns import column_notes, uneven_spreads
+from prismap.map._columns import cluster_notes, column_notes, gaps_of, leaks_of, uneven_spreads
 from prismap.map._tables import without_target
+from prismap.relevance._columns import ExplainedCluster
 
 pd = pytest.importorskip("pandas")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -186,33 +188,57 @@ def test_scales_that_are_well_are_not_warned_of():
 
 def test_a_copy_of_the_target_and_clusters_are_in_the_report():
     rng = np.random.default_rng(0)
-    kind = rng.integers(2, size=240)
+    kind = rng.integers(2, size=480)
     frame = pd.DataFrame({
-        "a": rng.normal(size=240) + 3 * kind, "site": rng.choice(list("ABC"), 240),
+        "a": rng.normal(size=480) + 3 * kind, "site": rng.choice(list("ABC"), 480),
         "state": np.array(["x", "y"])[kind], "state_code": kind * 7.0,
     })  # fmt: skip
-    notes = PrisMap.from_table(frame, "state", random_state=0).report(n_permutations=1).notes
-    assert any(note.startswith("Column 'state_code' alone gives 0.0 % error: is it a copy") for note in notes)
-    notes = PrisMap.from_table(frame, "state", drop="state_code", random_state=0).report(n_permutations=1).notes
-    assert not any("copy of the target" in note for note in notes)
-    clusters = [note for note in notes if "cluster" in note]
+    report = PrisMap.from_table(frame, "state", random_state=0).report(n_permutations=1)
+    leak = report.statements[0]  # it is read first
+    assert (leak.id, leak.level, leak.about) == ("leaking_column", "warning", ("state_code",))
+    assert leak.words.startswith("Column 'state_code' alone gives 0.0 % error: is it a copy")
+    assert str(report).count("is it a copy") == report.details.count("is it a copy") == 1
+    report = PrisMap.from_table(frame, "state", drop="state_code", random_state=0).report(n_permutations=1)
+    assert report.statement("leaking_column") is None
+    clusters = [one.words for one in report.statements if one.id == "cluster_columns"]
     assert clusters
-    assert all("'site'" in note and "nothing about the target" in note for note in clusters)
+    assert all("'site'" in words and "nothing about the target" in words for words in clusters)
 
 
 def test_of_many_columns_a_copy_and_the_makers_of_clusters_are_found():
     rng = np.random.default_rng(0)
-    kind, site = rng.integers(2, size=160), rng.integers(3, size=160)
-    X = np.column_stack([rng.normal(size=(160, 230)), 40.0 * site, 7.0 * kind])
+    kind, site = rng.integers(2, size=450), rng.integers(3, size=450)
+    X = np.column_stack([rng.normal(size=(450, 230)), 40.0 * site, 7.0 * kind])
     names = [f"gene {j}" for j in range(230)] + ["site", "copy"]
     with pytest.warns(PrismapWarning, match="differ in spread"):
         made = PrisMap(supervision=0.8, random_state=0).fit(pd.DataFrame(X, columns=names), np.array(["x", "y"])[kind])
     notes = column_notes(made.map_)
-    assert [note for note in notes if note.startswith("Column 'copy' alone gives 0.0 % error")]
+    assert [leak.names for leak in leaks_of(made.map_)] == [("copy",)]
     clusters = [note for note in notes if "cluster" in note]
     assert clusters
     assert all("'site' alone says nothing about the target" in note for note in clusters)
     assert not [note for note in notes if "gene" in note]
+
+
+def test_gaps_that_tell_the_class_are_called_gaps():
+    X, y, truth = telling_gap()
+    with pytest.warns(PrismapWarning, match="are missing"):
+        made = PrisMap(random_state=0).fit(pd.DataFrame(X), y).map_
+    [leak] = leaks_of(made)
+    assert (leak.names, leak.kind) == ((truth["gaps tell"],), "gaps")
+    assert str(leak).startswith("'x3' is missing in 90% of the rows of sick and in 0% of the others: the gaps of 'x3'")
+    assert not [note for note in column_notes(made) if "follows 'x3'" in note]
+    cluster = ExplainedCluster(np.flatnonzero(np.isnan(X["x3"])), {"x3": 0.9, "x0": 0.6}, 0.4)
+    [note] = cluster_notes([cluster], made.target, {"x3": True, "x0": None}, gaps_of(made))
+    assert "(100 % sick) of the rows follows the gaps of 'x3', 'x0'; of these 'x3' tells about the target." in note
+
+
+def test_pairs_that_give_the_target_away_are_warnings():
+    X, y, truth = leaking_pair()
+    report = PrisMap(random_state=0).fit(pd.DataFrame(X), y).report(budget="quick")
+    leak = report.statements[0]
+    assert (leak.id, leak.level, leak.about) == ("leaking_pair", "warning", truth["leak"])
+    assert "neither does alone" in leak.words
 
 
 def test_numbers_that_were_declared_a_category_are_levels(tmp_path):
@@ -240,3 +266,10 @@ def test_numbers_that_were_declared_a_category_are_levels(tmp_path):
 def test_rows_without_a_target_are_counted_in_plain_words():
     assert without_target(1) == "1 row has no target; it is placed without one"
     assert without_target(4) == "4 rows have no target; they are placed without one"
+
+
+def test_two_columns_that_make_up_a_number_are_a_leak():
+    X, y, truth = leaking_pair(numbers=True)
+    made = PrisMap.from_table(pd.DataFrame({**X, "gain": y}), "gain", random_state=0)
+    [leak] = leaks_of(made.map_)
+    assert (leak.names, leak.kind) == (truth["leak"], "pair")

@@ -20,13 +20,14 @@ def nearest(model, y):
 
 
 def test_classes_are_voted_for_by_ten_labelled_rows():
-    y = np.array(["a", "b", "c"], dtype=object)[np.arange(45) % 3]
+    y = np.array(["a", "b"], dtype=object)[np.arange(45) % 2]  # twenty of each: half of a class votes at most
     y[40:] = None
     model = PrisMap(perplexity=5, random_state=0).fit(X, y)
     votes = votes_at(model.map_, NEW)
     for near, said, share in zip(nearest(model, model.y_), votes[CLASS], votes[SHARE], strict=True):
-        counts = np.bincount(near, minlength=3)
-        assert said == model.classes_[counts.argmax()]
+        counts = np.bincount(near, minlength=2)
+        most = next(code for code in near if counts[code] == counts.max())  # a draw goes to the nearest
+        assert said == model.classes_[most]
         assert share == counts.max() / 10
 
 

@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from prismap.exceptions import InputError
 from prismap.mappings import VoteMap
-from prismap.mappings._vote_map import vote, vote_cost, vote_weights
+from prismap.mappings._vote_map import spread_out, vote, vote_cost, vote_weights
 from prismap.metrics import FisherMetric
 
 
@@ -40,7 +40,7 @@ def slow_place(x, X, Y, k, scale):
 def test_equals_the_formula_minimised_row_by_row(islands):
     X, Y = islands
     new = np.random.default_rng(1).uniform(size=(25, 2))
-    model = VoteMap(8).fit(X, Y)
+    model = VoteMap(8, spread=0).fit(X, Y)
     for x, y in zip(new, model.transform(new), strict=True):
         expected, cost = slow_place(x, X, Y, 8, model.scale_)
         assert cost(y) <= cost(expected) + 1e-5
@@ -67,16 +67,83 @@ def test_steps_never_go_up():
 def test_a_row_has_the_same_bits_alone_and_in_company():
     rng = np.random.default_rng(4)
     D2, Y = np.sort(rng.uniform(size=(40, 12)), axis=1), rng.normal(size=(40, 12, 2))
-    together = vote(D2, Y, 0.8)
+    together = vote(D2, Y, 0.8, 1.4)
     for row in range(len(D2)):
-        np.testing.assert_array_equal(vote(D2[[row]], Y[[row]], 0.8)[0], together[row])
+        np.testing.assert_array_equal(vote(D2[[row]], Y[[row]], 0.8, 1.4)[0], together[row])
+
+
+def stress(y, Y, u, wanted):
+    return sum(a * (np.linalg.norm(y - b) - w) ** 2 for a, b, w in zip(u, Y, wanted, strict=True))
+
+
+def test_spread_keeps_distances_as_the_formula_says(islands, monkeypatch):
+    """A few steps lead near to the minimum, as one row after another does; many steps reach it."""
+    X, Y = islands
+    new = np.random.default_rng(7).uniform(size=(25, 2))
+    model, votes = VoteMap(8).fit(X, Y), VoteMap(8, spread=0).fit(X, Y).transform(new)
+    few = model.transform(new)
+    monkeypatch.setattr("prismap.mappings._vote_map.N_SPREAD_STEPS", 2000)
+    for x, v, y, end in zip(new, votes, few, model.transform(new), strict=True):
+        d = np.linalg.norm(x - X, axis=1)
+        near = np.argsort(d)[:8]
+        gap2 = np.square(v - Y[near]).sum(axis=1)
+        u = vote_weights(d[None, near] ** 2)[0] / (1 + gap2 / model.scale_**2) ** 2
+        wanted = 1.4 * (u @ np.sqrt(gap2)) / (u @ d[near]) * d[near]
+        by_hand = v
+        for _ in range(8):
+            ends = [b + w * (by_hand - b) / np.linalg.norm(by_hand - b) for b, w in zip(Y[near], wanted, strict=True)]
+            by_hand = sum(a * e for a, e in zip(u, ends, strict=True)) / u.sum()
+        np.testing.assert_allclose(y, by_hand, rtol=1e-9)
+        best = minimize(stress, end, (Y[near], u, wanted), method="Nelder-Mead")
+        assert stress(end, Y[near], u, wanted) <= best.fun + 1e-6 * stress(v, Y[near], u, wanted)
+
+
+def test_spread_never_raises_the_stress_and_leaves_one_voter_alone():
+    rng = np.random.default_rng(8)
+    voters, agree, distances = rng.normal(size=(6, 2, 30)), rng.random((6, 30)), rng.random((6, 30))
+    agree /= agree.sum(axis=0)
+    votes = rng.normal(size=(2, 30))
+    placed = spread_out(votes, voters, agree, distances, 1.4)
+    for row in range(30):
+        wanted = 1.4 * agree[:, row] @ np.linalg.norm(votes[:, row] - voters[:, :, row], axis=1)
+        wanted = wanted / (agree[:, row] @ distances[:, row]) * distances[:, row]
+        before, after = (stress(y[:, row], voters[:, :, row], agree[:, row], wanted) for y in (votes, placed))
+        assert after <= before + 1e-12
+    alone = spread_out(voters[0], voters[:1], np.ones((1, 30)), distances[:1], 1.4)
+    np.testing.assert_array_equal(alone, voters[0])
+
+
+def test_spread_rows_are_as_dense_as_the_fitted_ones_and_still_beside_their_neighbours():
+    """Votes alone string new rows along few fitted ones; distances to these are known and tell where they belong."""
+    rng = np.random.default_rng(9)
+    X = rng.uniform(size=(2000, 2))
+    fitted, new = X[:250], X[250:]
+    spacing = {}
+    for spread in (0, 1.4):
+        placed = VoteMap(spread=spread).fit(fitted, fitted).transform(new)
+        some = placed[:250]
+        D = cdist(some, some) + np.diag(np.full(250, np.inf))
+        spacing[spread] = np.median(D.min(axis=1)), np.linalg.norm(placed - new, axis=1).mean()
+    wanted = np.median((cdist(fitted, fitted) + np.diag(np.full(250, np.inf))).min(axis=1))
+    assert spacing[0][0] < 0.85 * wanted
+    assert 0.9 * wanted < spacing[1.4][0] < 1.1 * wanted
+    assert spacing[1.4][1] < 0.7 * spacing[0][1]  # nearer to where the rows really are
+
+
+def test_a_map_saved_before_votes_were_spread_places_as_it_did(islands):
+    X, Y = islands
+    new = cdist(np.random.default_rng(10).uniform(size=(20, 2)), X)
+    plain, model = VoteMap(spread=0).fit(X, Y), VoteMap().fit(X, Y)
+    old = VoteMap().restore(None, Y, {"scale": model.state()["scale"]})
+    np.testing.assert_array_equal(old.place(new), plain.place(new))
+    np.testing.assert_array_equal(VoteMap(spread=0).restore(None, Y, model.state()).place(new), model.place(new))
 
 
 def test_one_voter_decides_alone_and_voters_of_one_mind_agree(islands):
     X, Y = islands
     new = np.random.default_rng(3).uniform(size=(20, 2))
     np.testing.assert_array_equal(VoteMap(1).fit(X, Y).transform(new), Y[cdist(new, X).argmin(axis=1)])
-    far = VoteMap(10, reach=1e6).fit(X, Y)  # everything is beside everything: the weighted mean
+    far = VoteMap(10, reach=1e6, spread=0).fit(X, Y)  # everything is beside everything: the weighted mean
     D2, near = np.sort(cdist(new, X) ** 2, axis=1)[:, :10], np.argsort(cdist(new, X), axis=1)[:, :10]
     weights = vote_weights(D2)
     mean = (weights[:, :, None] * Y[near]).sum(axis=1) / weights.sum(axis=1, keepdims=True)
@@ -105,7 +172,7 @@ def test_measures_by_any_metric(islands):
     np.testing.assert_allclose(given, expected, rtol=1e-9)
     fisher = FisherMetric(random_state=0).fit(X, labels)
     near = np.sort(np.argsort(fisher.pairwise(new), axis=1)[:, :10], axis=1)
-    placed = VoteMap(metric=fisher).fit(X, Y).transform(new)
+    placed = VoteMap(metric=fisher, spread=0).fit(X, Y).transform(new)
     low, high = Y[near].min(axis=1), Y[near].max(axis=1)
     assert ((placed >= low - 1e-9) & (placed <= high + 1e-9)).all()
 
@@ -119,5 +186,7 @@ def test_equal_rows_and_bad_input(islands):
         VoteMap().fit(X[:1], Y[:1])
     with pytest.raises(ValueError, match="reach"):
         VoteMap(reach=0.0).fit(X, Y)
+    with pytest.raises(ValueError, match="spread"):
+        VoteMap(spread=-1).fit(X, Y)
     with pytest.raises(InputError, match="positions"):
         VoteMap().fit(X, Y[:5])

@@ -221,7 +221,7 @@ def test_a_large_map_is_made_from_neighbours_and_landmarks(monkeypatch, tmp_path
     assert float(report.scores[0].value) < 0.45
     for mapping in ("fisher", "vote"):  # cells let the nearest rows decide, whatever the name
         named = PrisMap(random_state=0, perplexity=10, mapping=mapping).fit(X, CLASSES)
-        assert "on 80 rows, by cross-validation with maps of 200 rows" in named.report(budget="quick").verdict
+        assert "80 rows, by cross-validation with maps of 200 rows" in named.report(budget="quick").verdict
         named.save(tmp_path / "m.prismap")
         np.testing.assert_array_equal(PrisMap.load(tmp_path / "m.prismap").transform(new), named.transform(new))
     with pytest.raises(InputError, match="mapping='direct' needs all distances"):

@@ -1,10 +1,11 @@
-"""Missing values: distances over common columns and votes of trees, against scikit-learn and plain loops."""
+"""Missing values: distances over common columns and votes of trees, against plain loops."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from experiments.tables_of_truth import nearly_empty_rows
 from sklearn.ensemble import ExtraTreesClassifier
-from sklearn.metrics.pairwise import euclidean_distances, nan_euclidean_distances
+from sklearn.metrics.pairwise import euclidean_distances
 
 from prismap._util.missing import mean_filled
 from prismap.exceptions import InputError
@@ -12,6 +13,7 @@ from prismap.map._exact_rows import KnownRows
 from prismap.metrics import CosineMetric, FisherMetric, VectorMetric
 from prismap.metrics._geometry import FittedIndex
 from prismap.metrics.posteriors._trees import Forest
+from reference.missing_reference import distances_reference
 
 
 def gappy(n_rows, n_columns=6, share=0.3, seed=0, dtype=np.float64):
@@ -22,15 +24,16 @@ def gappy(n_rows, n_columns=6, share=0.3, seed=0, dtype=np.float64):
     return X.astype(dtype)
 
 
-@pytest.mark.parametrize(("dtype", "precision"), [(np.float64, 1e-12), (np.float32, 1e-5)])
-def test_distances_are_those_of_scikit_learn(dtype, precision):
+@pytest.mark.parametrize(("dtype", "precision"), [(np.float64, 1e-7), (np.float32, 1e-5)])
+def test_distances_are_those_of_the_definition(dtype, precision):
     X, new = gappy(40, dtype=dtype), gappy(15, seed=1, dtype=dtype)
     metric = VectorMetric().fit(X)
     X, new = X.astype(np.float64), new.astype(np.float64)
-    wanted, close = nan_euclidean_distances(X), {"rtol": 0, "atol": precision * np.abs(X[~np.isnan(X)]).max()}
+    wanted, close = distances_reference(X, X, X), {"rtol": 0, "atol": precision * np.abs(X[~np.isnan(X)]).max()}
+    np.fill_diagonal(wanted, 0)
     assert np.allclose(metric.pairwise(), wanted, **close)
-    assert np.allclose(metric.pairwise(new), nan_euclidean_distances(new, X), **close)
-    assert np.allclose(metric.pairwise(new, new[::-1]) ** 2, nan_euclidean_distances(new, new[::-1]) ** 2, **close)
+    assert np.allclose(metric.pairwise(new), distances_reference(new, X, X), **close)
+    assert np.allclose(metric.pairwise(new, new[::-1]), distances_reference(new, new[::-1], X), **close)
     assert np.allclose(metric.between([3, 5], [7, 0, 1]), wanted[np.ix_([3, 5], [7, 0, 1])], **close)
 
 
@@ -38,16 +41,36 @@ def test_new_rows_may_lack_values_where_no_fitted_one_does():
     X, new = gappy(30, share=0.0), gappy(8, seed=1)
     metric = VectorMetric().fit(X)
     assert metric.is_complete
-    assert np.allclose(metric.pairwise(new), nan_euclidean_distances(new, X), rtol=0, atol=1e-12)
+    assert np.allclose(metric.pairwise(new), distances_reference(new, X, X), rtol=0, atol=1e-7)
+
+
+def test_rows_with_all_columns_in_common_are_at_their_distance():
+    X = gappy(40)
+    whole = X[~np.isnan(X).any(axis=1)]
+    D = VectorMetric().fit(X).pairwise(whole, whole[::-1])
+    assert np.allclose(D, euclidean_distances(whole, whole[::-1]), rtol=0, atol=1e-6)
 
 
 def test_rows_without_a_common_column_are_as_far_apart_as_rows_are_on_average():
-    X = gappy(60, 3, share=0.0)
-    X[0, 0] = X[1, 1] = X[1, 2] = np.nan
-    X[2] = [np.nan, 1.0, 2.0]
+    X = gappy(400, 3, share=0.0)
+    X[:100, 0] = X[100:200, 1:] = np.nan
     D2 = VectorMetric().fit(X).pairwise() ** 2
-    assert D2[1, 2] == pytest.approx(2 * np.nanvar(X, axis=0).sum())
-    assert np.isclose(D2[3:, 3:].mean(), D2[1, 2], rtol=0.1)
+    assert np.isclose(D2[:100, 100:200].mean(), 2 * np.nanvar(X, axis=0).sum(), rtol=0.1)
+    assert np.isclose(D2[200:, 200:].mean(), D2[:100, 100:200].mean(), rtol=0.15)
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_nearly_empty_rows_are_nobodys_nearest(large):
+    """Neither of rows like the others nor of rows that are far from all of them."""
+    X, _, truth = nearly_empty_rows()
+    far = X[:20, :] + 50 * np.r_[0, np.ones(X.shape[1] - 1)]  # as the others in the only column that the empty have
+    metric = VectorMetric().fit(X)
+    to_anchors = metric.to_anchors(np.arange(len(X)))
+    for rows in (X[:50], far):
+        D = to_anchors.see(rows).distances if large else metric.pairwise(rows)
+        D = D + np.where(D < 1e-9, np.inf, 0.0)
+        assert not np.isin(D.argsort(axis=1)[:, :10], truth["empty"]).any()
+    assert D.min() > 50
 
 
 def test_near_rows_far_from_the_origin_keep_their_digits():
@@ -55,7 +78,10 @@ def test_near_rows_far_from_the_origin_keep_their_digits():
     X = 1e6 * rng.normal(size=(20, 4))
     X[1] = X[0] + 1e-3
     X[1, 2] = np.nan
-    assert VectorMetric().fit(X).pairwise()[0, 1] == pytest.approx(2e-3, rel=1e-4)
+    X[2] = X[3] + 1e-3
+    D = VectorMetric().fit(X).pairwise()
+    assert D[2, 3] == pytest.approx(2e-3, rel=1e-4)
+    assert D[0, 1] < D[0, 2:].min()
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e9])
@@ -169,4 +195,4 @@ def test_squared_distances_of_fitted_rows_by_index():
     X = gappy(12)
     metric = VectorMetric().over(X)
     part = metric.squared_to(FittedIndex(np.array([1, 2])), slice(3, 6))
-    assert np.allclose(part, nan_euclidean_distances(X[[1, 2]], X[3:6]) ** 2)
+    assert np.allclose(part, distances_reference(X[[1, 2]], X[3:6], X) ** 2)

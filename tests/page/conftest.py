@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from prismap.bundle import write_map
+from prismap.bundle._json import sealed
 from prismap.page import Layer, PageData, Target, write_html
 
 
@@ -38,5 +39,5 @@ def folder(small_map, tmp_path):
         "extra": np.arange(12) / 2,
     }  # fmt: skip
     write_map(path / "map.parquet", rows)
-    (path / "report.json").write_text(json.dumps(small_map.report))
+    (path / "report.json").write_text(json.dumps(sealed(small_map.report)))
     return path

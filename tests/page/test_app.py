@@ -6,8 +6,10 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -257,6 +259,63 @@ def test_a_model_places_rows_through_its_own_encoding(small_map):
         refused = client.post("/api/place", content="size\n1\n2\n")
         assert "'weight'" in refused.json()["error"]
         assert client.post("/api/place", content=b"\xff\xfe\x00\x01binary\x00").status_code == 422
+
+
+def table_bytes(ending):
+    """Two rows of a size and a weight as a file of some kind."""
+    frame = pytest.importorskip("pandas").DataFrame({"size": [9.0, 4.0], "weight": [1.0, 3.0]})
+    buffer = io.BytesIO()
+    if ending == "xlsx":
+        pytest.importorskip("openpyxl")
+        frame.to_excel(buffer, index=False)
+    elif ending == "parquet":
+        frame.to_parquet(buffer)
+    elif ending == "csv":
+        frame.to_csv(buffer, index=False)
+    else:
+        frame.to_json(buffer, orient="records", lines=ending == "jsonl")
+    return buffer.getvalue()
+
+
+class SizeAndWeight:
+    extra_header_ = {}
+    feature_names_in_ = np.array(["size", "weight"])
+
+    def place(self, X):
+        return X * 2, X[:, 0] > 5
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx", "parquet", "json", "jsonl"])
+def test_tables_of_all_kinds_can_be_dropped(small_map, ending):
+    with Client(make_app(small_map, ModelCompute(SizeAndWeight(), small_map))) as client:
+        answer = client.post(f"/api/place?name=new%20rows.{ending}", content=table_bytes(ending))
+        assert answer.json() == {"rows": 2, "far": 1, "notes": []}
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("my rows.csv", "my rows.csv"),
+        ("../../etc/rows.csv", "rows.csv"),
+        ("C:\\a\\<b>.csv", "_b_.csv"),
+        ("é.csv", "é.csv"),
+    ],
+)
+def test_messages_name_the_file_and_no_folder(small_map, name, shown):
+    with Client(make_app(small_map, ModelCompute(SizeAndWeight(), small_map))) as client:
+        answer = client.post(f"/api/place?name={quote(name)}", content=b"size,weight\n")
+        assert answer.status_code == 422
+        assert shown in answer.json()["error"]
+        assert "prismap-" not in answer.json()["error"]
+        assert tempfile.gettempdir() not in answer.json()["error"]
+
+
+@pytest.mark.parametrize("name", ["rows.exe", "", ".csv/", "picture.png", "csv"])
+def test_files_that_are_no_tables_are_refused(small_map, name):
+    with Client(make_app(small_map, ModelCompute(SizeAndWeight(), small_map))) as client:
+        answer = client.post(f"/api/place?name={quote(name)}", content=b"size,weight\n1,2\n")
+        assert answer.status_code == 415
+        assert ".parquet" in answer.json()["error"]
 
 
 def test_local_relevance_looks_at_standardised_numeric_columns(small_map):

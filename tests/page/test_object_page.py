@@ -52,7 +52,7 @@ def test_medoids_travel_with_the_report(fitted):
     report = MapReport("class", 24, medoids=tuple(medoids_of(fitted.map_)))
     again = MapReport.from_dict(json.loads(json.dumps(report.to_dict())))
     assert again.medoids == report.medoids
-    assert "most typical of class place: row 6, garden" in str(report)
+    assert "most typical of class place: row 6, garden" in report.details
 
 
 def test_rows_of_numbers_have_neither():

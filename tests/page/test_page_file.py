@@ -1,10 +1,12 @@
 """A page's data, as a message and as a file, come back as they were."""
 
+import json
 from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
+from prismap.bundle._json import seal_bytes
 from prismap.exceptions import FileFormatError, InputError
 from prismap.page import Layer, PageData, Target
 from prismap.page import _message as message_module
@@ -37,6 +39,7 @@ def test_unpacking_undoes_packing(small_map):
         raster=Raster(np.zeros((3, 4, 4), np.uint8), (0.0, 1.0, 2.0, 3.0), "model", "fisher"),
         relevance=Relevance(["size"], np.array([0.5], np.float32), 0.25, 0.125, 0.375),
         row_ids=[f"r{i}" for i in range(12)],
+        keywords=["wheat, rain", None] * 6,
         notes=("a note",),
         neighbors=Neighbors(np.arange(3, 12), np.zeros((9, 2), int), np.ones((9, 2), int)),
         layers=[
@@ -100,5 +103,92 @@ def test_an_array_that_lies_about_its_rows_is_refused():
     packer = Packer()
     header = {"a": packer.add(np.zeros(3, np.float32))}
     header["a"]["shape"] = [300]
-    with pytest.raises(ValueError, match="buffer"):
+    with pytest.raises(ValueError, match="share bytes or are cut short"):
         message_module.unpack(packer.finish(header))
+
+
+def forged(page, change):
+    """The message of a page whose header was changed, under a digest that is right."""
+    message = pack_page(page)
+    length = int.from_bytes(message[4:8], "little")
+    header = json.loads(message[8 : 8 + length])
+    change(header)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return seal_bytes(message[:4] + len(text).to_bytes(4, "little") + text + message[8 + length : -32])
+
+
+def put(value, *names):
+    def change(header):
+        for name in names[:-1]:
+            header = header[name]
+        header[names[-1]] = value
+
+    return change
+
+
+HEADERS = {
+    "a half character": (put("\ud800", "title"), "surrogates"),
+    "a title that is none": (put(["t"], "title"), "its header.title"),
+    "a long number": (put(10**30, "columns_left_out"), "which no file of prismap does"),
+    "infinite": (put(1e999, "relevance", "baseline"), "not JSON compliant"),
+    "relevance of other names": (put(["size", "city"], "relevance", "names"), "other values than names"),
+    "relevance of no names": (put(3, "relevance", "names"), "its header.relevance.names"),
+    "a bare relevance": (put({}, "relevance"), "its header.relevance has no 'names'"),
+    "notes": (put([None], "notes"), r"its header.notes\[0\]"),
+    "more rows": (put(13, "n"), "does not go with its 13 rows"),
+    "rows below none": (put(-1, "n"), "does not go with"),
+    "a kind of target": (put("many", "target", "kind"), "its target is of kind 'many'"),
+    "no codes": (lambda header: header["target"].pop("codes"), "without entries of this kind"),
+    "a shape": (put([2.5, 2], "layers", 0, "positions", "shape"), "an array.shape"),
+    "an offset": (put("x", "layers", 0, "positions", "offset"), "an array.offset"),
+    "a shape below none": (put([-1, -2], "layers", 0, "positions", "shape"), "an array of shape"),
+    "a huge shape": (put([2**40, 2**40], "layers", 0, "positions", "shape"), "share bytes or are cut short"),
+}
+
+
+@pytest.mark.parametrize("forgery", HEADERS)
+def test_a_forged_header_is_refused_in_words(small_map, tmp_path, forgery):
+    change, words = HEADERS[forgery]
+    page = replace(small_map, relevance=Relevance(["size"], np.array([0.5], np.float32), 0.25, 0.125, 0.375))
+    unpack_page(forged(page, lambda header: None))
+    path = tmp_path / "map.page"
+    path.write_bytes(forged(page, change))
+    with pytest.raises(FileFormatError, match=rf"map.page cannot be read \(.*{words}"):
+        read_page_file(path)
+
+
+def test_columns_do_not_share_an_array(small_map, tmp_path):
+    """A small file whose columns all refer to one array would take a multiple of its size."""
+
+    def repeat(header):
+        city = header["columns"][1]
+        header["columns"] += [{**city, "name": f"city {k}"} for k in range(1000)]
+
+    path = tmp_path / "map.page"
+    path.write_bytes(forged(small_map, repeat))
+    with pytest.raises(FileFormatError, match="its arrays share bytes"):
+        read_page_file(path)
+
+
+def test_a_page_is_refused_before_it_takes_too_much_memory(small_map, tmp_path, monkeypatch):
+    path = write_page_file(small_map, tmp_path / "map.page")
+    monkeypatch.setattr("prismap._util.blocks.available_bytes", lambda: 3000)
+    with pytest.raises(FileFormatError, match="would need"):
+        read_page_file(path)
+
+
+def test_every_changed_byte_is_noticed(small_map, tmp_path):
+    path = write_page_file(small_map, tmp_path / "map.page")
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 97):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(FileFormatError, match="SHA-256"):
+            read_page_file(path)
+
+
+def test_empty_arrays_have_a_place_of_their_own():
+    packer = Packer()
+    header = {"arrays": [packer.add(np.zeros(n, np.float32)) for n in (0, 0, 3, 0)]}
+    again, arrays = message_module.unpack(packer.finish(header))
+    assert [len(arrays[one["offset"]]) for one in again["arrays"]] == [0, 0, 3, 0]

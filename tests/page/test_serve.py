@@ -29,7 +29,8 @@ def start(request):
     """Start servers; whatever happens, none outlives its test."""
 
     def run(folder):
-        process = subprocess.Popen([sys.executable, "-c", START, str(folder)], stdout=subprocess.PIPE, text=True)
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        process = subprocess.Popen([sys.executable, "-c", START, str(folder)], **pipes)
         request.addfinalizer(process.kill)
         return process, urlsplit(process.stdout.readline().strip())
 
@@ -46,6 +47,22 @@ def ask(address, method="GET", path="/api/page", **options):
             return answer
         time.sleep(0.05)
     raise AssertionError("the map did not get ready")
+
+
+@pytest.mark.posix
+def test_a_closed_upload_leaves_no_traceback(start, folder):
+    process, address = start(folder)
+    with process:
+        ask(address)
+        token = parse_qs(address.query)["token"][0]
+        for request in ("PUT /api/view", "POST /api/jobs", "POST /api/place"):
+            head = f"{request} HTTP/1.1\r\nHost: {address.netloc}\r\nOrigin: http://{address.netloc}\r\n"
+            head += f"X-Prismap-Token: {token}\r\nContent-Length: 1000\r\n\r\nhalf"
+            with socket.create_connection((address.hostname, address.port)) as connection:
+                connection.sendall(head.encode())
+        assert ask(address).status_code == 200
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=30)[1] == ""
 
 
 @pytest.mark.posix

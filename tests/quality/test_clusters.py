@@ -4,13 +4,14 @@ import json
 
 import numpy as np
 import pytest
+from experiments.tables_of_truth import clustered_gaussian, gap_in_one_column, many_blobs, sign_of_two
 from scipy.stats import special_ortho_group
 from scipy.stats import t as student
 
 from judging.stand_ins import LikeUMAP
 from prismap import MapReport, PrisMap, judge
 from prismap.quality import find_clusters, judge_clusters
-from prismap.quality._cluster_report import Cluster, MapClusters, best_jaccard, null_limit, one_gaussian
+from prismap.quality._cluster_report import Cluster, MapClusters, best_jaccard, gaps_around, null_limit, one_gaussian
 from prismap.quality._clusters import LEAST_GAP, MOST_ROWS, join, meetings, widest_gap
 from reference import clusters_reference as joined_groups
 
@@ -40,6 +41,16 @@ def test_the_most_similar_group_is_that_of_the_definition(rng):
     labels[Y[:, 0] > 0.5] = 1
     expected = [joined_groups.best_jaccard(Y, np.flatnonzero(labels == j)) for j in (0, 1)]
     np.testing.assert_allclose(best_jaccard(join(Y), labels, 2), expected)
+
+
+def test_gaps_around_the_same_rows_are_those_of_the_definition(rng):
+    Y = rng.normal(size=(45, 2)) + 5 * (np.arange(45) // 15)[:, None]
+    labels = np.repeat([0, 1, 2], 15)
+    labels[:2], labels[20:30] = 1, -1
+    wanted = [joined_groups.gap_around(Y, np.flatnonzero(labels == j), 10) for j in range(3)]
+    np.testing.assert_allclose(gaps_around(join(Y), labels, 3), wanted)
+    assert wanted[0] > 1
+    assert wanted[1] == 0
 
 
 def test_clusters_are_found_however_the_map_is_turned(three, rng):
@@ -80,6 +91,33 @@ def test_many_rows_are_sampled(rng):
     assert judge_clusters(Y).clusters[1].share == pytest.approx(0.25, abs=0.03)
 
 
+def test_many_small_clusters_are_all_counted(rng):
+    X, _, truth = many_blobs()
+    lattice = np.stack(np.meshgrid(np.arange(10), np.arange(6)), axis=-1).reshape(-1, 2)
+    Y = 10 * lattice[truth["blob"]] + rng.normal(size=(len(X), 2))
+    labels = find_clusters(Y)
+    assert labels.max() + 1 == truth["clusters"]
+    assert {len(np.unique(labels[truth["blob"] == j])) for j in range(60)} == {1}
+    again = np.arange(0, len(Y), 2)
+    assert judge_clusters(Y, [(again, Y[again])]).words == [
+        "The map has 60 clusters, with gaps between them that one Gaussian in the plane does not have.",
+        "All of them are there in another run.",
+    ]
+
+
+def test_groups_that_do_not_last_are_not_called_clusters(three, rng):
+    Y, labels = three
+    merged = Y.copy()
+    merged[labels > 0] = rng.normal(size=(50, 2)) + 200
+    some = judge_clusters(Y, [(np.arange(90), merged)], nulls=rng.normal(size=(3, 90, 2)))
+    assert some.readable == (0,)
+    assert some.words[0] == "Of the 3 groups with gaps between them, 1 can be read as a cluster."
+    assert some.words[1].startswith("2 of them are not there in another run")
+    mixed = judge_clusters(Y, [(np.arange(90), rng.normal(size=(90, 2)))])
+    assert mixed.readable == ()
+    assert not any("The map has" in sentence for sentence in mixed.words)
+
+
 def test_clusters_that_stay_split_and_merge_in_other_runs(three):
     Y, labels = three
     some = np.arange(1, 90, 2)
@@ -98,7 +136,7 @@ def test_clusters_that_stay_split_and_merge_in_other_runs(three):
     assert torn.clusters[0].there == 0.5
     assert torn.unsteady == (0,)
     assert (
-        torn.words[1] == "1 of them is not there in some of 2 other runs: one (44% of the rows, mostly 0; it splits)."
+        torn.words[1] == "1 of them is not there in some of 2 other runs: one (44 % of the rows, mostly 0; it splits)."
     )
     fallen = judge_clusters(Y, [(np.arange(90), merged)])
     assert [one.there for one in fallen.clusters] == [1, 0, 0]
@@ -112,7 +150,7 @@ def test_rows_that_move_are_counted_where_they_come_from(three):
     found = judge_clusters(Y, [(np.arange(90), again)])
     assert [one.moved for one in found.clusters] == [8 / 40, 0, 0]
     assert found.moved == pytest.approx(8 / 90)
-    assert found.words[-1] == "9% of the rows, mostly in one cluster, would lie elsewhere in another run."
+    assert found.words[-1] == "9 % of the rows, mostly in one cluster, would lie elsewhere in another run."
     assert labels[8] == 0
 
 
@@ -123,7 +161,10 @@ def test_gaps_count_only_if_nothing_has_none_like_them(three, rng):
     assert "wider gaps between them than maps of one Gaussian have" in calm.words[0]
     invented = judge_clusters(Y, nulls=[Y])
     assert invented.unfounded == (0, 1, 2)
-    assert "the gaps around them are no wider than those in maps of one Gaussian" in invented.words[0]
+    assert invented.words == [
+        "None of the 3 groups with gaps between them can be read as a cluster.",
+        "The gaps around them are no wider than those in maps of one Gaussian.",
+    ]
     assert "one Gaussian in the plane does not have" in judge_clusters(Y).words[0]
 
 
@@ -197,3 +238,29 @@ def test_a_prismap_has_clusters_in_its_report(rng):
         assert report.clusters.n_runs == (1 if target is None else 3)  # the target is left out: no folds
         assert max(report.clusters.null_gaps) < 2
         assert "All of them are there in" in report.verdict
+
+
+@pytest.mark.parametrize("table", [sign_of_two, clustered_gaussian])
+def test_gaps_that_the_target_made_are_no_clusters(table):
+    X, y, _ = table()
+    clusters = PrisMap(supervision=0.8, random_state=0).fit(X, y).report(n_permutations=1).clusters
+    assert len(clusters.clusters) >= 2
+    assert clusters.unfounded == ()  # the gaps are wide, and are there in most runs
+    assert clusters.readable == ()
+    assert "The gaps around them are not there without the target, which may have made them." in clusters.words
+
+
+def test_a_supervised_map_of_clusters_has_clusters():
+    X, y, truth = gap_in_one_column()
+    clusters = PrisMap(supervision=0.95, random_state=0).fit(X, y).report(n_permutations=1).clusters
+    assert clusters.supervised
+    assert len(clusters.readable) == truth["clusters"]
+    assert "wider gaps between them" in clusters.words[0]
+
+
+def test_where_no_map_without_the_target_exists_nobody_knows_who_made_the_gaps(three):
+    Y, _ = three
+    alone = judge_clusters(Y, supervised=True)
+    assert alone.readable == ()
+    assert "Whether the target made these gaps cannot be told: there is no map without it." in alone.words
+    assert judge_clusters(Y, supervised=True, unsupervised=Y).readable == (0, 1, 2)

@@ -1,11 +1,13 @@
 """The rule that makes a chance of what neighbours say: its formula, its limits, and that it finds a known truth."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from prismap.quality import TrustRule
+from prismap import MapReport
+from prismap.quality import Estimate, TargetScore, Trust, TrustRule
 from prismap.quality._trust import calibration_error, learn_trust, null_trust, worst_tenth
 
 
@@ -24,6 +26,22 @@ def test_the_rule_finds_the_chances_that_the_rows_were_drawn_with():
     assert rule.calibration_error < 0.03
     assert rule.worst_tenth == pytest.approx(worst_tenth(truth, right), abs=0.02)
     assert rule.n_judged == 4000
+
+
+def test_a_few_wrong_rows_say_nothing_about_where_they_are():
+    vote, told, right, _ = generated(400)
+    right[:] = 1.0
+    right[:3] = 0.0
+    rule = learn_trust("class", vote, told, right)
+    assert np.isnan(rule.worst_tenth)
+    assert rule.calibration_error < 0.05
+    assert "too few of which are wrong" in str(Trust(np.ones(3), {}, rule))
+    score = TargetScore("10-NN error", Estimate(0.01, 0.005), 0.5)
+    report = MapReport(target="class", n_fitted=400, n_judged=400, trust=replace(rule, low=0.0), scores=(score,))
+    assert "No row has neighbours that are more likely wrong about it than right." in report.verdict
+    assert "Trust does not tell" not in report.verdict
+    right[:20] = 0.0
+    assert learn_trust("class", vote, told, right).worst_tenth >= 0
 
 
 def test_chances_are_the_formula():

@@ -40,8 +40,14 @@ def same_vote(vote, seats, winners):
     np.testing.assert_array_equal(vote.winners, winners)
 
 
-@pytest.mark.parametrize("make", [cloud, lattice])
-@pytest.mark.parametrize("k", [1, 2, 4, VOTERS])
+def unequal(n=60, seed=0):
+    """Classes of 40, 14 and 6 rows on few nodes."""
+    Y, _ = lattice(n, seed)
+    return Y + 0.5 * (np.arange(n) % 3 == 0)[:, None], np.repeat([0, 1, 2], [n - 20, 14, 6])
+
+
+@pytest.mark.parametrize("make", [cloud, lattice, unequal])
+@pytest.mark.parametrize("k", [1, 2, 4, VOTERS, None])
 def test_vote_equals_its_slow_twin(make, k):
     Y, codes = make()
     codes = np.where(np.arange(60) % 7 == 0, -1, codes)
@@ -72,7 +78,7 @@ def test_rows_of_the_same_unit_have_no_vote(make, n_units):
     Y, codes = make()
     units = np.arange(60) % n_units
     barred = [tuple(np.flatnonzero(units == unit)) for unit in units]
-    expected = expected_vote(cdist(Y, Y), codes, 3, VOTERS, barred)
+    expected = expected_vote(cdist(Y, Y), codes, 3, None, barred)
     how = {"units": units, "fitted_units": units}
     same_vote(vote_on(Y, Y, codes, 3, **how), *expected)
     same_vote(vote_on(cdist(Y, Y), None, codes, 3, metric="precomputed", **how), *expected)
@@ -95,7 +101,7 @@ def test_a_row_without_voters_is_a_draw_of_all_classes():
     Y, codes = cloud(20)
     units = np.zeros(20, dtype=int)
     units[:3] = 1
-    vote = vote_on(Y, Y, np.where(units == 1, codes, -1), 3, units=units, fitted_units=units)
+    vote = vote_on(Y, Y, np.where(units == 1, codes, -1), 3, n_neighbors=10, units=units, fitted_units=units)
     np.testing.assert_array_equal(vote.seats[:3], 0.0)
     np.testing.assert_allclose(vote.right(codes)[:3], 1 / 3)
     np.testing.assert_array_equal(vote.share[:3], 0.0)
@@ -127,10 +133,32 @@ def test_copies_and_rotations_change_nothing(make):
     np.testing.assert_array_equal(turned.winners, once.winners)
 
 
+def test_small_classes_are_not_outvoted_by_the_number_of_neighbours():
+    """Every class in two islands of four rows, far apart: the nearest are of its class, the ten nearest are not."""
+    rng = np.random.default_rng(0)
+    codes = np.tile(np.repeat(np.arange(15), 4), 2)
+    Y = np.repeat(100 * rng.normal(size=(30, 2)), 4, axis=0) + rng.normal(size=(120, 2))
+    own = np.arange(120)
+    assert vote_on(Y, Y, codes, 15, own=own).right(codes).mean() > 0.95
+    assert vote_on(Y, Y, codes, 15, own=own, n_neighbors=VOTERS).right(codes).mean() < 0.6
+
+
+@pytest.mark.parametrize("make", [cloud, lattice])
+def test_ten_equal_votes_are_cast_where_classes_have_twenty_rows(make):
+    Y, codes = make(90)
+    assert np.bincount(codes).min() >= 20
+    vote, ten = (vote_on(Y, Y, codes, 3, own=np.arange(90), **how) for how in ({}, {"n_neighbors": VOTERS}))
+    assert vote.seats.tobytes() == ten.seats.tobytes()
+    assert vote.winners.tobytes() == ten.winners.tobytes()
+    lists = np.random.default_rng(0).integers(0, 3, size=(50, 10))
+    assert vote_of_lists(lists, 3, np.bincount(codes)).seats.tobytes() == vote_of_lists(lists, 3).seats.tobytes()
+    assert chance_error(codes, None) == chance_error(codes, VOTERS)
+
+
 def test_ties_fall_by_seats_then_nearness_then_a_fair_draw():
     fitted = np.array([[1.0], [2.0], [3.0], [4.0]])
     new = np.array([[0.0]])
-    draw = vote_on(new, fitted, np.array([1, 0, 0, 1]), 2)
+    draw = vote_on(new, fitted, np.array([1, 0, 0, 1]), 2, n_neighbors=4)
     assert draw.seats.tolist() == [[2.0, 2.0]]
     assert draw.named.tolist() == [1]  # its nearest voter is nearer
     assert (draw.right(np.array([0])), draw.right(np.array([1]))) == (0.0, 1.0)
@@ -152,6 +180,17 @@ def test_lists_are_counted_like_positions_without_ties():
     same_vote(vote, expected.seats, expected.winners)
     assert ((expected.seats == expected.seats.max(axis=1, keepdims=True)).sum(axis=1) > 1).any()
     np.testing.assert_array_equal(vote_of_lists([[-1, 2, 0, -1]], 3).named, [2])
+
+
+def test_lists_are_counted_like_positions_where_classes_are_small():
+    Y, _ = cloud()
+    codes = np.repeat([0, 1, 2], [40, 14, 6])
+    D = cdist(Y, Y)
+    np.fill_diagonal(D, np.inf)
+    lists = codes[np.argsort(D, axis=1)[:, :VOTERS]]
+    lists = np.column_stack([np.full(60, -1), lists])  # one without a vote
+    vote = vote_of_lists(lists, 3, np.bincount(codes))
+    same_vote(vote_on(Y, Y, codes, 3, own=np.arange(60)), vote.seats, vote.winners)
 
 
 def test_shares_are_those_of_the_voters():
@@ -183,6 +222,11 @@ def test_chance_is_the_error_of_random_votes():
         vote = vote_of_lists(rng.choice(3, p=shares, size=(40_000, k)), 3)
         wrong = 1 - vote.right(rng.choice(3, p=shares, size=40_000)).mean()
         assert wrong == pytest.approx(chance_error(y, k), abs=0.01)
+    small = np.repeat([0, 1, 2], [10, 6, 4])
+    vote = vote_of_lists(rng.choice(3, p=shares, size=(40_000, 10)), 3, np.array([10, 6, 4]))
+    wrong = 1 - vote.right(rng.choice(3, p=shares, size=40_000)).mean()
+    assert wrong == pytest.approx(chance_error(small, None), abs=0.01)
+    assert abs(wrong - chance_error(small, 10)) > 0.02
 
 
 @pytest.mark.parametrize(

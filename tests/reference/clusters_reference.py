@@ -36,3 +36,13 @@ def best_jaccard(Y, rows):
     """The Jaccard index of some rows and the group most like them."""
     rows, groups = set(rows), [[i] for i in range(len(Y))] + [a + b for a, b, _ in joined(Y)]
     return max(len(rows & set(g)) / len(rows | set(g)) for g in groups)
+
+
+def gap_around(Y, rows, fewest, alike=0.75):
+    """The widest gap at which a group meets another that has these rows, by the Jaccard index; 0 if none has."""
+    _, core = reach(Y)
+    rows, widest = set(rows), 0.0
+    for a, b, d in joined(Y):
+        if min(len(a), len(b)) >= fewest and any(len(rows & set(g)) >= alike * len(rows | set(g)) for g in (a, b)):
+            widest = max(widest, d / max(np.median(core[a]), np.median(core[b])))
+    return widest

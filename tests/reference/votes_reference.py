@@ -6,9 +6,13 @@ from fractions import Fraction
 def vote_reference(D, codes, k, barred=()):
     """Seats by class and the classes that win, of one row at distances D from rows with these codes (-1: no vote).
 
-    `barred` are the numbers of rows that have no vote on this row.
+    `barred` are the numbers of rows that have no vote on this row. k=None: ten, but no more than half the rows of the
+    largest class among the nearest voters.
     """
     voters = sorted((j for j in range(len(D)) if codes[j] >= 0 and j not in barred), key=lambda j: D[j])
+    if k is None:
+        largest = max(sum(code == codes[j] for code in codes) for j in voters if D[j] == D[voters[0]])
+        k = max(1, min(10, largest // 2))
     k = min(k, len(voters))
     last = D[voters[k - 1]]
     seats = {}

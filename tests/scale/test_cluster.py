@@ -60,6 +60,36 @@ def test_a_stranger_is_not_let_in_and_no_port_answers_a_browser():
             assert b"HTTP" not in answer
         with distributed.Client(cluster, set_as_default=False) as own:
             assert own.submit(len, "abc").result() == 3
+            # Not stopped but never there: a worker that is started again after its death would have a new one.
+            assert own.run(has_http_server) == dict.fromkeys(own.run(os.getpid), False)
+
+
+def has_http_server(dask_worker):
+    return hasattr(dask_worker, "http_server")
+
+
+class Starting:
+    """A client that waits for more workers than come."""
+
+    def __init__(self, n_started):
+        self.started = {f"worker {k}": {} for k in range(n_started)}
+
+    def wait_for_workers(self, n_workers, timeout):
+        assert timeout is not None  # else one that is killed while it starts is waited for without end
+        if len(self.started) < n_workers:
+            raise TimeoutError
+
+    def scheduler_info(self, n_workers):
+        return {"workers": self.started}
+
+
+def test_workers_that_do_not_start_are_not_waited_for(caplog):
+    run._await_workers(Starting(2), 2)
+    assert not caplog.messages
+    run._await_workers(Starting(1), 2)
+    assert caplog.messages == ["1 of 2 workers of Dask have started; the run goes on with them"]
+    with pytest.raises(InputError, match="no worker of Dask has started within 90 s; engine='local' works without"):
+        run._await_workers(Starting(0), 2)
 
 
 def test_parts_are_done_on_the_private_cluster():

@@ -6,15 +6,16 @@ import { choices } from "./colouring";
 import { Appearance, ColourMenu, LayerSwitch, Tabs, Tools, helpDialog, layerNote } from "./controls";
 import { CrossFilter } from "./crossfilter";
 import { makeLayer } from "./decode";
-import { download, h, icon, iconButton, replace } from "./dom";
+import { Changed, download, h, icon, iconButton, replace } from "./dom";
 import { FeaturePanel } from "./features";
-import { pngFigure, svgFigure } from "./figure";
+import { type FigureContent, pngFigure, svgFigure } from "./figure";
 import { newRows, rowName, targetText } from "./hover";
 import { listenToKeys } from "./keyboard";
 import { Legend } from "./legend";
 import type { LiveClient } from "./live";
 import { BY_HAND, HandControl, LIVE_LAYER, PlaceControl, SupervisionControl } from "./livecontrols";
 import { ringKey } from "./overlay";
+import { headlines } from "./report";
 import { Scene } from "./scene";
 import { SearchBox } from "./searchbox";
 import { SelectionPanel, rowsCsv, saveCsv } from "./selection";
@@ -64,7 +65,8 @@ export class App {
   private readonly tools: Tools;
   private readonly strip = h("div", { class: "pm-strip" });
   private readonly about = h("p", { class: "pm-about" });
-  private readonly ringKey = h("ul", { class: "pm-ringkey" });
+  private readonly ringKey = h("div", { class: "pm-doubtful" });
+  private readonly ringsChanged = new Changed();
   private readonly status = h("div", { class: "pm-status", role: "status" });
   private readonly toast = h("div", { class: "pm-toast", role: "alert", hidden: true });
   private readonly undoButton = iconButton("undo", "Undo (Ctrl+Z)", () => this.store.undo());
@@ -91,7 +93,6 @@ export class App {
     this.colourMenu = new ColourMenu(colours, page.target.name, this.store);
     this.appearance = new Appearance(this.store, {
       raster: page.raster ? page.raster.legend : null,
-      rings: page.far !== null || page.misshown !== null,
       images: page.images !== null,
     });
     this.verdict = new VerdictPanel(page);
@@ -185,6 +186,7 @@ export class App {
       { class: "pm-brand" },
       h("span", { class: "pm-mark", "aria-hidden": "true" }),
       h("h1", { title: page.title }, page.title),
+      page.raster && page.raster.fidelity !== "" && h("span", { class: "pm-fidelity", title: page.raster.fidelity }, page.raster.fidelity),
       h("span", { class: "pm-sub" }, size),
     );
     const actions = h(
@@ -407,10 +409,16 @@ export class App {
     if (state.tab === "features") this.features.render(state.colour);
     this.undoButton.disabled = !this.store.canUndo;
     this.redoButton.disabled = !this.store.canRedo;
-    replace(this.ringKey, ...ringKey(this.scene.rings));
+    this.renderRingKey();
     this.about.textContent = this.about.title = this.scene.own?.note || layerNote(this.scene.layer);
     this.supervision?.follow(state.layer, state.layer === this.page.layers[0].id);
     this.status.textContent = this.statusText();
+  }
+
+  private renderRingKey(): void {
+    const { doubtful } = this.scene;
+    const { rings } = this.store.state;
+    if (this.ringsChanged.now(doubtful.far, doubtful.misshown, rings)) replace(this.ringKey, ...ringKey(doubtful, rings, (shown) => this.store.set({ rings: shown })));
   }
 
   private statusText(): string {
@@ -455,7 +463,7 @@ export class App {
 
   private found(rows: number[]): void {
     this.store.set({ selection: rows, tab: "selection" });
-    this.scene.plot.focus(rows);
+    if (rows.length > 0) this.scene.plot.focus(rows);
   }
 
   private readVerdict(): void {
@@ -498,12 +506,19 @@ export class App {
     }
   }
 
+  /** What can be posted: the map or maps on the screen, under the title and what the report says first. */
+  private figure(): FigureContent {
+    const { background, text, muted } = this.theme.colours;
+    const lines = [...headlines(this.page.report), `${this.page.n.toLocaleString("en")} rows`];
+    return { title: this.page.title, lines, maps: this.maps().map((map) => map.figure()), background, text, muted };
+  }
+
   private async savePng(): Promise<void> {
-    download(`${fileName(this.page.title)}.png`, await pngFigure(this.scene.figure()));
+    download(`${fileName(this.page.title)}.png`, await pngFigure(this.figure()));
   }
 
   private saveSvg(): void {
-    const text = svgFigure(this.scene.figure());
+    const text = svgFigure(this.figure());
     if (text === null) this.say("Too many points for a drawing; hide some classes or zoom in, or save a picture (PNG).");
     else download(`${fileName(this.page.title)}.svg`, new Blob([text], { type: "image/svg+xml" }));
   }

@@ -53,6 +53,7 @@ export function choices(page: Page): Choice[] {
   if (target.predictedCodes || target.predictedValues) {
     list.push({ id: "predicted", label: `predicted ${target.name}`, group: "Target" });
   }
+  if (page.keywords) list.push({ id: "keywords", label: "keywords of the clusters", group: "Map" });
   if (page.split) list.push({ id: "split", label: "fitted or mapped", group: "Map" });
   if (page.far) list.push({ id: "far", label: "far from the data", group: "Map" });
   if (page.quality) list.push({ id: "quality", label: "quality of each point", group: "Map" });
@@ -71,15 +72,16 @@ export function columnOf(page: Page, id: string): ColumnHandle | null {
 export function colouring(page: Page, id: string, dark: boolean, own: OwnTarget | null = null): Colouring {
   const { target } = page;
   if (id === "target" && own?.codes) return byCodes(own.name, own.codes, target.classes, dark);
-  if (id === "target" && own?.values) return byValues(own.name, own.values, dark);
+  if (id === "target" && own?.values) return byValues(own.name, own.values, dark, target.unit);
   if (id === "target" && target.codes) return byCodes(target.name, target.codes, target.classes, dark);
-  if (id === "target" && target.values) return byValues(target.name, target.values, dark);
+  if (id === "target" && target.values) return byValues(target.name, target.values, dark, target.unit);
   if (id === "predicted" && target.predictedCodes) {
     return byCodes(`predicted ${target.name}`, target.predictedCodes, target.classes, dark);
   }
   if (id === "predicted" && target.predictedValues) {
-    return byValues(`predicted ${target.name}`, target.predictedValues, dark);
+    return byValues(`predicted ${target.name}`, target.predictedValues, dark, target.unit);
   }
+  if (id === "keywords" && page.keywords) return byCodes("keywords of the clusters", page.keywords.codes, page.keywords.texts, dark);
   if (id === "split" && page.split) return byCodes("fitted or mapped", page.split.codes, page.split.texts, dark);
   if (id === "far" && page.far) return byCodes("far from the data", page.far, ["near", "far"], dark);
   if (id === "misshown" && page.misshown) {

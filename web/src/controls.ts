@@ -162,7 +162,7 @@ export class Appearance {
 
   constructor(
     private readonly store: Store,
-    available: { raster: string | null; rings: boolean; images: boolean },
+    available: { raster: string | null; images: boolean },
   ) {
     this.element = h(
       "details",
@@ -171,8 +171,7 @@ export class Appearance {
       this.slider("Point size", "size", 1, 14, 0.5),
       this.slider("Opacity", "opacity", 0.02, 1, 0.02),
       this.check("Both by the number of points in view", "auto"),
-      this.check("Class names on the map", "labels"),
-      available.rings && this.check("Rings around doubtful rows", "rings"),
+      this.check("Names on the map", "labels"),
       available.raster !== null && this.check(available.raster || "Decision picture behind the points", "raster"),
       available.images && this.check("Pictures of rows when zoomed in", "sprites"),
       this.check("Density behind the points", "density"),
@@ -190,7 +189,7 @@ export class Appearance {
     return h("label", { class: "pm-slider" }, h("span", {}, label), input);
   }
 
-  private check(label: string, key: "labels" | "rings" | "raster" | "density" | "contours" | "auto" | "sprites"): HTMLElement {
+  private check(label: string, key: "labels" | "raster" | "density" | "contours" | "auto" | "sprites"): HTMLElement {
     const input = h("input", { type: "checkbox", change: () => this.store.set({ [key]: input.checked }) });
     this.refreshers.push(() => (input.checked = this.store.state[key]));
     return h("label", { class: "pm-check" }, input, h("span", {}, label));

@@ -2,7 +2,7 @@
 
 import { type Bar, type Brush, bars, brushed, both } from "./brush";
 import { Changed, h, iconButton, replace, uniqueId } from "./dom";
-import { shownColumns } from "./hover";
+import { tellingColumns } from "./reading";
 import type { Store } from "./state";
 import { format } from "./stats";
 import type { Column, Page } from "./types";
@@ -28,7 +28,7 @@ export class CrossFilter {
       this.store.set({ charts: [], brushes: new Map() });
       return;
     }
-    const telling = shownColumns(this.page).slice(0, AT_FIRST).map((column) => this.page.columns.findIndex((handle) => handle.name === column.name));
+    const telling = tellingColumns(this.page).slice(0, AT_FIRST).map((column) => this.page.columns.findIndex((handle) => handle.name === column.name));
     const first = telling.length > 0 ? telling : this.page.columns.slice(0, AT_FIRST).map((_, index) => index);
     await Promise.all(first.map((index) => this.load(index)));
     this.store.set({ charts: first });

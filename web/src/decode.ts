@@ -90,6 +90,7 @@ export function readPage(message: ArrayBuffer, loadColumns?: LoadColumns): Page 
       kind,
       name: header.target.name,
       classes: header.target.classes ?? [],
+      unit: header.target.unit ?? null,
       codes: optional<Int32Array>(header.target.codes),
       values: optional<Float32Array>(header.target.values),
       predictedCodes: kind === "class" ? optional<Int32Array>(header.target.predicted) : null,
@@ -106,6 +107,7 @@ export function readPage(message: ArrayBuffer, loadColumns?: LoadColumns): Page 
     misshown: optional<Uint8Array>(header.misshown),
     quality: optional<Float32Array>(header.quality),
     split: header.split ? (readColumn(header.split, array) as TextColumn) : null,
+    keywords: header.keywords ? (readColumn(header.keywords, array) as TextColumn) : null,
     ids: header.ids ?? null,
     relevance: header.relevance
       ? { ...header.relevance, values: array(header.relevance.values), spread: header.relevance.spread ?? NaN }
@@ -119,6 +121,7 @@ export function readPage(message: ArrayBuffer, loadColumns?: LoadColumns): Page 
           extent: header.raster.extent,
           legend: header.raster.legend,
           layer: header.raster.layer,
+          fidelity: header.raster.fidelity ?? "",
         }
       : null,
     images: header.images

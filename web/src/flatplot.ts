@@ -3,6 +3,7 @@
 import type { Colouring } from "./colouring";
 import { h } from "./dom";
 import { drawMap } from "./figure";
+import { CanvasPen } from "./pens";
 import { type Screen, screenOf } from "./geometry";
 import type { Plot } from "./plot";
 import type { Camera } from "./share";
@@ -132,8 +133,8 @@ export class FlatPlot implements PointView {
       pen.fillStyle = this.style.background;
       pen.fillRect(0, 0, width, height);
       const { layer, colour, visible, selection, backdrop, screen } = this;
-      const words = { title: "", subtitle: "", text: "", muted: "" };
-      drawMap(pen, { ...words, ...this.style, layer, colour, visible, hidden: new Set(), selection, labels: [], screen, width, height, backdrop }, 0);
+      const panel = { ...this.style, title: "", layer, colour, visible, hidden: new Set<number>(), selection, labels: [], screen, width, height, backdrop };
+      drawMap(new CanvasPen(pen), panel, { background: this.style.background, text: "", muted: "" });
       this.viewed();
     }
     return Promise.resolve();

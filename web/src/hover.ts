@@ -2,12 +2,13 @@
 
 import { h, icon, replace } from "./dom";
 import { canvasOf, pixelsOf } from "./images";
+import { AROUND, dimensions, isReadable, readableTexts, shownColumns } from "./reading";
 import { format, percent } from "./stats";
 import type { Column, Layer, Page } from "./types";
 
-const VALUES_AT_MOST = 10;
-/** Columns that only new rows have. */
-const AROUND = / of neighbours$|^distance to the data$/;
+const VALUES_AT_MOST = 8;
+/** Texts on a card, and how much of each. */
+const [TEXTS_AT_MOST, LONGEST_TEXT] = [2, 180];
 
 export class HoverCard {
   readonly element = h("div", { class: "pm-card", role: "status", hidden: true });
@@ -21,6 +22,11 @@ export class HoverCard {
 
   private put(x: number, y: number, width: number, height: number): void {
     this.element.hidden = false;
+    // On a narrow screen the style puts the card under the map, where it hides no point.
+    if (getComputedStyle(this.element).getPropertyValue("--pm-below").trim() === "1") {
+      this.element.style.transform = "";
+      return;
+    }
     const box = this.element.getBoundingClientRect();
     const left = x + 18 + box.width > width ? x - 18 - box.width : x + 18;
     const top = Math.min(Math.max(8, y - 20), Math.max(8, height - box.height - 8));
@@ -56,14 +62,14 @@ export function rowName(page: Page, row: number): string {
 export function targetText(page: Pick<Page, "target">, row: number): string {
   const { target } = page;
   if (target.codes) return target.codes[row] < 0 ? "unlabelled" : target.classes[target.codes[row]];
-  if (target.values) return Number.isNaN(target.values[row]) ? "unlabelled" : format(target.values[row]);
+  if (target.values) return Number.isNaN(target.values[row]) ? "unlabelled" : format(target.values[row], target.unit);
   return "";
 }
 
 export function predictedText(page: Page, row: number): string {
   const { target } = page;
   if (target.predictedCodes) return target.predictedCodes[row] < 0 ? "none" : target.classes[target.predictedCodes[row]];
-  return target.predictedValues ? format(target.predictedValues[row]) : "";
+  return target.predictedValues ? format(target.predictedValues[row], target.unit) : "";
 }
 
 export function valueText(column: Column, row: number): string {
@@ -81,8 +87,11 @@ export function rowCard(page: Page, row: number, layer: Layer, colour: string): 
   if (page.quality && Number.isFinite(page.quality[row])) facts.push(["neighbours kept", percent(page.quality[row])]);
   const isNew = page.split && page.split.texts[page.split.codes[row]] === "new";
   if (isNew) facts.push(...neighbourFacts(page, row));
-  const values = shownColumns(page).map((column): [string, string] => [column.name, valueText(column, row)]);
-  const more = page.columns.length - values.length + page.leftOut;
+  const texts = readableTexts(page).slice(0, TEXTS_AT_MOST);
+  const values = shownColumns(page, VALUES_AT_MOST + texts.length)
+    .filter((column) => !isReadable(column))
+    .map((column): [string, string] => [column.name, valueText(column, row)]);
+  const more = page.columns.length - dimensions(page).size - values.length - texts.length + page.leftOut;
   const parts: HTMLElement[] = [
     h(
       "div",
@@ -91,6 +100,7 @@ export function rowCard(page: Page, row: number, layer: Layer, colour: string): 
       h("b", {}, rowName(page, row)),
     ),
   ];
+  for (const column of texts) if (column.codes[row] >= 0) parts.push(h("p", { class: "pm-card-text" }, shortened(column.texts[column.codes[row]])));
   if (page.images) parts.push(h("div", { class: "pm-card-image" }, thumbnail(page, row)));
   if (page.far?.[row]) parts.push(farWarning());
   if (page.misshown?.[row]) parts.push(h("div", { class: "pm-card-warn" }, icon("warn"), "drawn where the model says otherwise"));
@@ -106,12 +116,8 @@ function farWarning(): HTMLElement {
   return h("div", { class: "pm-card-warn" }, icon("warn"), "far from all fitted rows: do not trust its place");
 }
 
-/** The columns worth the room on a card: the most relevant ones when that is known, else the first. */
-export function shownColumns(page: Page): Column[] {
-  const loaded = page.columns.map((handle) => handle.loaded).filter((column): column is Column => column !== null && !AROUND.test(column.name));
-  if (!page.relevance) return loaded.slice(0, VALUES_AT_MOST);
-  const weight = new Map(page.relevance.names.map((name, i) => [name, page.relevance!.values[i]]));
-  return [...loaded].sort((a, b) => (weight.get(b.name) ?? 0) - (weight.get(a.name) ?? 0)).slice(0, VALUES_AT_MOST);
+function shortened(text: string): string {
+  return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT - 1)}…` : text;
 }
 
 function pairs(list: [string, string][], className: string): HTMLElement {

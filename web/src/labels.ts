@@ -1,7 +1,6 @@
-/** Names on the map: where each class is densest, and only as many as stand apart at this zoom. */
+/** Names on the map: which classes have one, and where each is densest. `labelling` finds the room for them. */
 
 import type { CategoryColouring } from "./colouring";
-import type { Screen } from "./geometry";
 import type { Layer } from "./types";
 
 export interface Label {
@@ -24,9 +23,7 @@ interface Grid {
 
 /** More classes than this are names of rows, not classes. */
 const NAMED_AT_MOST = 1000;
-const LONGEST = 22;
-const LINE_HEIGHT = 17;
-const GAP = 3;
+const LONGEST = 28;
 
 /**
  * A name for each category where it is densest, found on a coarse grid, the largest category first; one that is nowhere
@@ -61,19 +58,6 @@ export function placeLabels(layer: Layer, colour: CategoryColouring, hidden: Rea
       const text = colour.categories[code].label;
       return { text: text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text, colour: colour.colours[code], code, ...places[code] };
     });
-}
-
-/** Those of the labels that stand apart on the screen, the first ones first: zoom in, and more have room. */
-export function apart(labels: readonly Label[], screen: Screen, width: number, height: number, wide: (text: string) => number): Label[] {
-  const taken: [left: number, right: number, middle: number][] = [];
-  return labels.filter(({ text, x, y }) => {
-    const [px, py] = [screen.ax * x + screen.bx, screen.ay * y + screen.by];
-    const half = wide(text) / 2 + GAP;
-    if (px + half < 0 || px - half > width || py < 0 || py > height) return false;
-    if (taken.some(([left, right, middle]) => px - half < right && px + half > left && Math.abs(py - middle) < LINE_HEIGHT)) return false;
-    taken.push([px - half, px + half, py]);
-    return true;
-  });
 }
 
 function cellOf(x: number, y: number, { side }: Grid): number {

@@ -51,8 +51,9 @@ export class LiveClient {
     return await (await this.send("POST", "export", JSON.stringify({ rows, layer }))).blob();
   }
 
-  async place(file: Blob): Promise<PlacedRows> {
-    return (await (await this.send("POST", "place", file)).json()) as PlacedRows;
+  /** The name of the file says how it is read. */
+  async place(file: File): Promise<PlacedRows> {
+    return (await (await this.send("POST", `place?name=${encodeURIComponent(file.name)}`, file)).json()) as PlacedRows;
   }
 
   async removePlaced(): Promise<void> {

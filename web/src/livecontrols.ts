@@ -1,4 +1,4 @@
-/** What only a live map can do: another supervision, new rows from a csv. */
+/** What only a live map can do: another supervision, new rows from a table. */
 
 import { h, replace, uniqueId } from "./dom";
 import type { LiveClient } from "./live";
@@ -6,6 +6,8 @@ import { rowName } from "./hover";
 import type { Page } from "./types";
 
 const LISTED = 50;
+/** Tables that a browser offers to open; any other that prismap reads can be dropped. */
+const TABLES = ".csv,.tsv,.txt,.gz,.json,.jsonl,.ndjson,.xlsx,.parquet,.pq,.arrow,.feather,.npz,.npy,.h5ad,text/csv";
 
 /** What the controls ask of the app. */
 export interface LiveHost {
@@ -187,7 +189,7 @@ export class HandControl {
   }
 }
 
-/** New rows from a csv: a button, a place to drop files, and the list of what was placed. */
+/** New rows from a table: a button, a place to drop files, and the list of what was placed. */
 export class PlaceControl {
   readonly element: HTMLElement;
   private readonly list = h("div", { class: "pm-new" });
@@ -202,7 +204,7 @@ export class PlaceControl {
     private readonly host: LiveHost,
   ) {
     const id = uniqueId("file");
-    const input = h("input", { id, type: "file", accept: ".csv,text/csv", class: "pm-hidden", tabindex: -1, change: () => {
+    const input = h("input", { id, type: "file", accept: TABLES, class: "pm-hidden", tabindex: -1, change: () => {
       if (input.files?.[0]) void this.place(input.files[0]);
       input.value = "";
     } });
@@ -210,7 +212,7 @@ export class PlaceControl {
       "section",
       { class: "pm-live", hidden: client === null },
       h("button", { type: "button", class: "pm-button", click: () => input.click() }, "Place new rows…"),
-      h("label", { for: id, class: "pm-hidden" }, "File with new rows (csv)"),
+      h("label", { for: id, class: "pm-hidden" }, "File with new rows"),
       input,
       this.list,
     );
@@ -219,7 +221,7 @@ export class PlaceControl {
   }
 
   private listenForFiles(root: HTMLElement): void {
-    const veil = h("div", { class: "pm-veil", hidden: true }, h("b", {}, "Drop a csv to place its rows on this map"));
+    const veil = h("div", { class: "pm-veil", hidden: true }, h("b", {}, "Drop a table to place its rows on this map"));
     root.append(veil);
     const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false;
     root.addEventListener("dragover", (event) => {

@@ -3,7 +3,7 @@
 import type { Segments } from "./contours";
 import { h } from "./dom";
 import type { Screen } from "./geometry";
-import { type Label, apart } from "./labels";
+import type { PlacedLabel } from "./labelling";
 import type { Layer } from "./types";
 
 /** Lines from a row to its nearest ones; dashed to those that the map does not keep near. */
@@ -18,9 +18,11 @@ export interface OverlayContent {
   visible: Uint8Array | null;
   far: Uint8Array | null;
   misshown: Uint8Array | null;
-  labels: Label[];
+  labels: readonly PlacedLabel[];
   /** Rows that were placed on the map by the user. */
   newRows: readonly number[];
+  /** Which rows are far from the data, whether they have rings or not. */
+  isFar: Uint8Array | null;
   lines: Lines | null;
   contours: readonly Segments[];
   /** Pictures in place of points: rows, how to get them, and their longer side in pixels. */
@@ -28,7 +30,7 @@ export interface OverlayContent {
   cursor: number | null;
 }
 
-const LABEL_FONT = "650 14px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
+export const LABEL_FONT = "650 14px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
 /** So many rings can be told apart; more would only be a smear. */
 const RINGS_AT_MOST = 4000;
 
@@ -47,7 +49,8 @@ export class Overlay {
       this.canvas.width = Math.round(width * ratio);
       this.canvas.height = Math.round(height * ratio);
     }
-    const pen = this.canvas.getContext("2d");
+    // By the processor: under software GL, Chromium now and then loses what is painted on an accelerated canvas.
+    const pen = this.canvas.getContext("2d", { willReadFrequently: true });
     if (!pen) return;
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
@@ -59,11 +62,9 @@ export class Overlay {
     if (content.lines) spokes(pen, content.layer, content.lines, at, theme);
     for (const row of content.newRows.slice(0, RINGS_AT_MOST)) {
       if (content.layer.x[row] < -8 || (content.visible && !content.visible[row])) continue;
-      diamond(pen, at(content.layer.x[row], content.layer.y[row]), content.far?.[row] ? theme.warn : theme.accent, theme.halo);
+      diamond(pen, at(content.layer.x[row], content.layer.y[row]), content.isFar?.[row] ? theme.warn : theme.accent, theme.halo);
     }
-    pen.font = LABEL_FONT;
-    const wide = (text: string) => pen.measureText(text).width;
-    for (const label of apart(content.labels, screen, width, height, wide)) word(pen, label, at(label.x, label.y), theme);
+    drawLabels(pen, content.labels, theme);
     if (content.cursor !== null) {
       const [x, y] = at(content.layer.x[content.cursor], content.layer.y[content.cursor]);
       pen.strokeStyle = theme.accent;
@@ -177,28 +178,43 @@ function diamond(pen: CanvasRenderingContext2D, [x, y]: [number, number], colour
   pen.stroke();
 }
 
-function word(
-  pen: CanvasRenderingContext2D,
-  label: Label,
-  [x, y]: [number, number],
-  theme: { text: string; halo: string },
-): void {
+/** Names, and lines from them to their points. */
+export function drawLabels(pen: CanvasRenderingContext2D, labels: readonly PlacedLabel[], theme: { text: string; halo: string }): void {
+  pen.lineJoin = "round";
+  pen.setLineDash([]);
+  for (const [width, colour] of [[3.5, theme.halo], [1.1, theme.text]] as const) {
+    pen.lineWidth = width;
+    pen.strokeStyle = colour;
+    pen.beginPath();
+    for (const { line } of labels) {
+      if (!line) continue;
+      pen.moveTo(line[0], line[1]);
+      pen.lineTo(line[2], line[3]);
+    }
+    pen.stroke();
+  }
   pen.font = LABEL_FONT;
   pen.textAlign = "center";
   pen.textBaseline = "middle";
-  pen.lineJoin = "round";
-  pen.lineWidth = 5;
+  pen.lineWidth = 4;
   pen.strokeStyle = theme.halo;
-  pen.strokeText(label.text, x, y);
   pen.fillStyle = theme.text;
-  pen.fillText(label.text, x, y);
+  for (const { label, box } of labels) {
+    const [x, y] = [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
+    pen.strokeText(label.text, x, y);
+    pen.fillText(label.text, x, y);
+  }
 }
 
-/** What the rings mean, for the legend; nothing when there are none. */
-export function ringKey({ far, misshown }: { far: Uint8Array | null; misshown: Uint8Array | null }): HTMLElement[] {
+/** How many rows are doubtful, and the switch of the rings around them; nothing when there are none. */
+export function ringKey({ far, misshown }: { far: Uint8Array | null; misshown: Uint8Array | null }, shown: boolean, toggle: (shown: boolean) => void): HTMLElement[] {
   const entry = (flags: Uint8Array | null, className: string, text: string) => {
     const count = flags ? flags.reduce((sum, flag) => sum + flag, 0) : 0;
     return count > 0 ? [h("li", {}, h("i", { class: className }), `${count.toLocaleString("en")} ${text}`)] : [];
   };
-  return [...entry(far, "pm-ring-far", "far from the data"), ...entry(misshown, "pm-ring-wrong", "on the wrong side")];
+  const entries = [...entry(far, "pm-ring-far", "far from the data"), ...entry(misshown, "pm-ring-wrong", "on the wrong side")];
+  if (entries.length === 0) return [];
+  const input = h("input", { type: "checkbox", change: () => toggle(input.checked) });
+  input.checked = shown;
+  return [h("ul", { class: "pm-ringkey" }, ...entries), h("label", { class: "pm-check" }, input, h("span", {}, "Ring them on the map"))];
 }

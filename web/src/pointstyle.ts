@@ -5,7 +5,7 @@ import type { Screen } from "./geometry";
 
 /** Number of points, size in pixels, opacity. */
 const STEPS: [number, number, number][] = [
-  [300, 8, 0.85], [1_500, 7, 0.8], [8_000, 5, 0.8], [50_000, 3.5, 0.8], [200_000, 2.5, 0.4], [1_000_000, 2, 0.12],
+  [300, 8, 0.85], [1_500, 7, 0.8], [8_000, 5, 0.8], [20_000, 4, 0.65], [50_000, 3.2, 0.5], [200_000, 2.5, 0.35], [1_000_000, 2, 0.12],
 ];
 
 /** Between the steps in proportion to the logarithm of the number. */

@@ -64,7 +64,7 @@ function namedColumn(page: Page, name: string): Column | null {
   const { target } = page;
   if (same(target.name, name) || same("target", name)) {
     if (target.codes) return { kind: "text", name, texts: target.classes, codes: target.codes };
-    if (target.values) return { kind: "number", name, values: target.values, unit: null };
+    if (target.values) return { kind: "number", name, values: target.values, unit: target.unit };
   }
   if (same("quality", name) && page.quality) return { kind: "number", name, values: page.quality, unit: null };
   if (same("split", name) && page.split) return page.split;
@@ -86,23 +86,33 @@ function compareColumn(column: Column, { operator, value }: Comparison): number[
 
 /** What a comparison asks of a number: "= 20..40" is from 20 to 40, both included. */
 function numberTest({ values, unit }: NumberColumn, operator: Comparison["operator"], value: string): (v: number) => boolean {
-  const read = (text: string) => (unit === null ? Number(text) : Date.parse(text) / (unit === "date" ? 86_400_000 : 1000));
+  const read = (text: string) => (unit === null ? [Number(text), Number(text)] : period(text, unit));
   const ends = /^(.+?)\s*\.\.\s*(.+)$/.exec(value);
-  if (ends && (operator === "=" || operator === "!=")) {
-    const [low, high] = [read(ends[1]), read(ends[2])];
-    return (v) => !Number.isNaN(v) && (v >= low && v <= high) === (operator === "=");
-  }
-  const bound = read(value);
-  const exact = values instanceof Float32Array ? Math.fround(bound) : bound;
+  const [low, high] = ends && (operator === "=" || operator === "!=") ? [read(ends[1])[0], read(ends[2])[1]] : read(value);
+  if (Number.isNaN(low) || Number.isNaN(high)) return () => false;
+  const single = values instanceof Float32Array ? Math.fround(low) : low;
+  const is = (v: number) => (v >= low && v <= high) || (low === high && v === single);
   const tests = {
-    "=": (v: number) => v === exact,
-    "!=": (v: number) => v !== exact && !Number.isNaN(v),
-    "<": (v: number) => v < bound,
-    "<=": (v: number) => v <= bound || v === exact,
-    ">": (v: number) => v > bound,
-    ">=": (v: number) => v >= bound || v === exact,
+    "=": is,
+    "!=": (v: number) => !is(v) && !Number.isNaN(v),
+    "<": (v: number) => v < low && !is(v),
+    "<=": (v: number) => v < low || is(v),
+    ">": (v: number) => v > high && !is(v),
+    ">=": (v: number) => v > high || is(v),
   };
-  return Number.isNaN(bound) ? () => false : tests[operator];
+  return tests[operator];
+}
+
+/** The first and the last moment of a year, month, day or time of day, in the column's unit; NaN for all else. */
+export function period(text: string, unit: "date" | "time"): [number, number] {
+  const iso = text.trim().replace(/^(\d{1,2})\.(\d{1,2})\.(\d{4})$/, (_, d: string, m: string, y: string) => `${y}-${m.padStart(2, "0")}-${d.padStart(2, "0")}`);
+  const match = /^(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[T ](\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?Z?)?)?)?$/.exec(iso);
+  if (!match) return [NaN, NaN];
+  const [year, month, day, hour, minute, second] = match.slice(1).map((part) => (part === undefined ? null : Number(part)));
+  const start = Date.UTC(year!, (month ?? 1) - 1, day ?? 1, hour ?? 0, minute ?? 0, 0) + 1000 * (second ?? 0);
+  const next = month === null ? Date.UTC(year! + 1, 0) : day === null ? Date.UTC(year!, month) : hour === null ? start + 86_400_000 : second === null ? start + 60_000 : start + 1;
+  const size = unit === "date" ? 86_400_000 : 1000;
+  return [start / size, (next - 1) / size];
 }
 
 function wordRows(page: Page, text: string): number[] {

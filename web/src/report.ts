@@ -1,12 +1,14 @@
-/** The report in a form the panel can show: the verdict, errors side by side, curves, and how the map was made. */
+/** The report in a form the panel can show: its statements, errors side by side, curves, and how the map was made. */
 
+import { type Statement, type Tone, overall, readStatements, unbroken } from "./statements";
 import { format, percent } from "./stats";
 import type { Tried } from "./supervision";
 import type { Curve } from "./types";
 
 export interface ReportView {
-  verdict: string[];
-  level: "good" | "warn" | "neutral";
+  statements: Statement[];
+  level: Tone;
+  methods: string;
   figures: Figure[];
   curves: Curve[];
   tried: Tried[];
@@ -30,23 +32,39 @@ const PARTS: [key: string, label: string][] = [
   ["permuted_in_sample", "permuted, fitted"],
   ["chance", "chance"],
 ];
-const SHOWN_APART = new Set(["format", "verdict", "target_shows", "overstates", "scores", "structure", "overlaps", "notes", "warnings", "supervision_curve"]);
+const SHOWN_APART = new Set([
+  "format", "schema", "verdict", "statements", "findings", "methods_sentence", "target_shows", "overstates", "scores", "structure", "overlaps", "limits",
+  "notes", "warnings", "unjudged", "uses_target", "supervision_curve",
+]);
 
 export function readReport(report: Record<string, unknown> | null): ReportView {
-  const view: ReportView = { verdict: [], level: "neutral", figures: [], curves: [], tried: [], real: false, overlaps: [], remarks: [], details: [] };
+  const view: ReportView = { statements: [], level: "neutral", methods: "", figures: [], curves: [], tried: [], real: false, overlaps: [], remarks: [], details: [] };
   if (!report) return view;
-  view.verdict = sentences(report.verdict).flatMap((line) => line.split(/(?<=[.!?]) (?=\p{Lu})/u));
-  if (report.overstates === true) view.level = "warn";
-  else if (report.target_shows === true) view.level = "good";
+  view.statements = readStatements(report);
+  view.level = overall(view.statements);
+  view.methods = typeof report.methods_sentence === "string" ? report.methods_sentence : "";
   const shown = report.target === "class" ? percent : format;
   view.figures = records(report.scores).map((score) => figure(score, shown));
   view.curves = Object.entries(isRecord(report.structure) ? report.structure : {}).flatMap(([label, curve]) => readCurve(label, curve));
   view.tried = records(report.supervision_curve).flatMap(readTried);
   view.real = report.target !== "class";
   view.overlaps = records(report.overlaps).map((pair) => ({ of: String(pair.of), into: String(pair.into), share: percent(Number(pair.share)) }));
-  view.remarks = [...sentences(report.warnings), ...sentences(report.notes)];
+  // Statements have the notes already, where there are statements.
+  view.remarks = Array.isArray(report.statements) ? [] : [...sentences(report.warnings), ...sentences(report.notes)];
   for (const [key, value] of Object.entries(report)) if (!SHOWN_APART.has(key)) list(key, value, view.details);
   return view;
+}
+
+/** What goes with a picture of the map: the first thing stated, and the error beside that of permuted labels. */
+export function headlines(report: Record<string, unknown> | null): string[] {
+  const { statements, figures } = readReport(report);
+  const [first] = statements;
+  const lines = first ? [first.answer === "cannot tell" ? `Cannot tell ${first.words}` : first.words] : [];
+  const entry = (label: string) => figures[0]?.entries.find((one) => one.label === label);
+  const [own, baseline] = [entry("this map"), entry("permuted labels") ?? entry("chance")];
+  const text = (one: { text: string; spread: string | null }) => `${one.text}${one.spread === null ? "" : ` ± ${one.spread}`}`;
+  if (own) lines.push(`${figures[0].label} ${text(own)}${baseline ? `, ${baseline.label} ${text(baseline)}` : ""}`);
+  return lines;
 }
 
 function figure(score: Record<string, unknown>, shown: (value: number) => string): Figure {
@@ -54,7 +72,7 @@ function figure(score: Record<string, unknown>, shown: (value: number) => string
     const part = score[key];
     const value = typeof part === "number" ? part : isRecord(part) ? (part.value ?? part.mean) : null;
     if (typeof value !== "number") return [];
-    const spread = isRecord(part) && typeof part.spread === "number" ? shown(part.spread) : null;
+    const spread = isRecord(part) && typeof part.spread === "number" && part.spread > 0 ? shown(part.spread) : null;
     return [{ label, value, text: shown(value), spread }];
   });
   const name = String(score.name ?? "error");
@@ -91,8 +109,7 @@ export function readable(key: string): string {
 
 function sentences(value: unknown): string[] {
   const lines = Array.isArray(value) ? value.map(String) : typeof value === "string" ? value.split(/\n+/) : [];
-  // A number and its per cent sign stay on one line.
-  return lines.filter((line) => line.trim() !== "").map((line) => line.replace(/(\d) %/g, "$1\u00a0%"));
+  return lines.filter((line) => line.trim() !== "").map(unbroken);
 }
 
 function text(value: unknown): string {

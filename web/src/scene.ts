@@ -2,15 +2,17 @@
 
 import { backdrop } from "./backdrop";
 import { both } from "./brush";
-import { type Colouring, colouring, columnOf, visibleRows } from "./colouring";
+import { type CategoryColouring, type Colouring, colouring, columnOf, visibleRows } from "./colouring";
 import { type Segments, contours } from "./contours";
+import type { Screen } from "./geometry";
 import { h } from "./dom";
-import type { FigureContent } from "./figure";
+import type { MapPanel } from "./figure";
 import { FlatPlot, type PointView, hasWebgl } from "./flatplot";
 import { HoverCard, newRows } from "./hover";
 import { SPRITES_AT_MOST, canvasOf, pixelsOf, spritesApart } from "./images";
-import { type Label, apart, placeLabels } from "./labels";
-import { type Lines, Overlay } from "./overlay";
+import { type Box, type PlacedLabel, layoutLabels } from "./labelling";
+import { type Label, placeLabels } from "./labels";
+import { LABEL_FONT, type Lines, Overlay } from "./overlay";
 import { Plot, type PlotEvents } from "./plot";
 import { rowsInView, styleFor } from "./pointstyle";
 import { DRAWN_AT_MOST, type Store } from "./state";
@@ -36,6 +38,9 @@ export class Scene {
   private readonly overlay: Overlay;
   private readonly card: HoverCard;
   private labels: Label[] = [];
+  /** Names where there is room for them, and the view that this was found for. */
+  private placed: PlacedLabel[] = [];
+  private placedFor: Screen | null = null;
   private readonly newRows: readonly number[];
   private lines: Lines | null = null;
   private row: number | null = null;
@@ -100,6 +105,7 @@ export class Scene {
     }
     this.colour = colouring(this.page, this.store.state.colour, this.theme.dark, this.own);
     this.labels = [];
+    this.placed = [];
     // A card stands beside its point, and the point is about to move.
     if (animate) this.card.hide();
     this.paintOverlay();
@@ -119,8 +125,46 @@ export class Scene {
 
   relabel(): void {
     const { labels, hidden } = this.store.state;
-    this.labels = labels && this.colour.kind === "categories" ? placeLabels(this.layer, this.colour, hidden) : [];
+    const named = labels ? this.named() : null;
+    this.labels = named ? placeLabels(this.layer, named, named === this.colour ? hidden : new Set()) : [];
+    this.layoutLabels();
     this.paintOverlay();
+  }
+
+  /** The groups that have names: classes, or else clusters of texts on the map they were found on. */
+  private named(): CategoryColouring | null {
+    if (this.colour.kind === "categories" && this.colour.categories.length > 1) return this.colour;
+    const { keywords, layers } = this.page;
+    return keywords && this.layer === layers[0] ? (colouring(this.page, "keywords", this.theme.dark) as CategoryColouring) : null;
+  }
+
+  /** Find room for the names as the map is seen now. */
+  private layoutLabels(): void {
+    const { clientWidth: width, clientHeight: height } = this.element;
+    const map = { layer: this.layer, colour: this.named() ?? this.colour, visible: this.visible };
+    this.placedFor = this.plot.screen;
+    this.placed = layoutLabels(this.labels, map, this.placedFor, { width, height, radius: this.styled.size / 2 }, textWidth, this.covered());
+  }
+
+  /** Names as they were placed, moved with the points while the hand moves the map. */
+  private movedLabels(): PlacedLabel[] {
+    const [now, then] = [this.plot.screen, this.placedFor];
+    if (!then || (now.ax === then.ax && now.bx === then.bx && now.by === then.by)) return this.placed;
+    return this.placed.map(({ label, box, line }) => {
+      const dx = (now.ax - then.ax) * label.x + now.bx - then.bx;
+      const dy = (now.ay - then.ay) * label.y + now.by - then.by;
+      const moved = { left: box.left + dx, right: box.right + dx, top: box.top + dy, bottom: box.bottom + dy };
+      return { label, box: moved, line: line && [line[0] + dx, line[1] + dy, line[2] + dx, line[3] + dy] };
+    });
+  }
+
+  /** Boxes of what lies over the map: its tools and its status line. */
+  private covered(): Box[] {
+    const frame = this.element.getBoundingClientRect();
+    const over = this.element.closest(".pm-view")?.querySelectorAll(".pm-tools > div, .pm-views, .pm-status") ?? [];
+    return Array.from(over, (one) => one.getBoundingClientRect())
+      .filter((box) => box.width > 0)
+      .map((box) => ({ left: box.left - frame.left, right: box.right - frame.left, top: box.top - frame.top, bottom: box.bottom - frame.top }));
   }
 
   repaintBehind(): void {
@@ -153,20 +197,20 @@ export class Scene {
     await this.recolour(false);
   }
 
-  /** Rings belong to the map itself; the model's picture to the layer it was drawn for. */
-  get rings(): { far: Uint8Array | null; misshown: Uint8Array | null } {
-    const { rings } = this.store.state;
+  /** Doubtful rows. Far ones belong to the map itself, those on the wrong side to the layer of the model's picture. */
+  get doubtful(): { far: Uint8Array | null; misshown: Uint8Array | null } {
     const first = this.layer === this.page.layers[0];
     const pictured = (this.page.raster?.layer ?? this.page.layers[0].id) === this.layer.id;
-    return { far: rings && first ? this.page.far : null, misshown: rings && pictured ? this.page.misshown : null };
+    return { far: first ? this.page.far : null, misshown: pictured ? this.page.misshown : null };
   }
 
   paintOverlay(): void {
     // The renderer reports its first view before there is anything to lay over it.
     if (!this.overlay) return;
     const { background, text, warn, accent } = this.theme.colours;
+    const rings = this.store.state.rings ? this.doubtful : { far: null, misshown: null };
     this.overlay.draw(
-      { layer: this.layer, visible: this.visible, ...this.rings, labels: this.labels, newRows: this.newRows, lines: this.lines, contours: this.outlines, sprites: this.sprites(), cursor: this.row },
+      { layer: this.layer, visible: this.visible, ...rings, labels: this.movedLabels(), newRows: this.newRows, isFar: this.page.far, lines: this.lines, contours: this.outlines, sprites: this.sprites(), cursor: this.row },
       this.plot.screen,
       { text, halo: background, warn, accent },
     );
@@ -240,27 +284,22 @@ export class Scene {
   }
 
   /** What is on the screen, for pictures of it. */
-  figure(): FigureContent {
-    const { background, text, muted } = this.theme.colours;
-    const { hidden, selection } = this.store.state;
-    const { size, opacity } = this.styled;
+  figure(): MapPanel {
+    const { clientWidth: width, clientHeight: height } = this.element;
+    const { screen } = this.plot;
+    const map = { layer: this.layer, colour: this.named() ?? this.colour, visible: this.visible };
     return {
-      title: this.page.title,
-      subtitle: `${this.layer.label} · ${this.page.n.toLocaleString("en")} rows`,
+      ...this.styled,
+      title: this.layer.label,
       layer: this.layer,
       colour: this.colour,
       visible: this.visible,
-      hidden,
-      selection,
-      labels: apart(this.labels, this.plot.screen, this.element.clientWidth, this.element.clientHeight, (text) => 7.5 * text.length),
-      screen: this.plot.screen,
-      width: this.element.clientWidth,
-      height: this.element.clientHeight,
-      size,
-      opacity,
-      background,
-      text,
-      muted,
+      hidden: this.store.state.hidden,
+      selection: this.store.state.selection,
+      labels: layoutLabels(this.labels, map, screen, { width, height, radius: this.styled.size / 2 }, textWidth),
+      screen,
+      width,
+      height,
       backdrop: this.behind,
     };
   }
@@ -287,9 +326,15 @@ export class Scene {
     this.paintOverlay();
     window.clearTimeout(this.styling);
     // Once the hand rests: a change of style draws all points anew.
-    if (this.store.state.auto && this.overlay) this.styling = window.setTimeout(() => this.restyle(), 120);
+    if (this.overlay) this.styling = window.setTimeout(() => this.settle(), 120);
     if (this.hovered === null && this.row === null) this.card?.hide();
     this.events.view();
+  }
+
+  private settle(): void {
+    if (this.store.state.auto) this.restyle();
+    this.layoutLabels();
+    this.paintOverlay();
   }
 
   private hover(row: number | null): void {
@@ -309,4 +354,14 @@ export class Scene {
     const { ax, bx, ay, by } = this.plot.screen;
     return [ax * x + bx, ay * y + by];
   }
+}
+
+let ruler: CanvasRenderingContext2D | null = null;
+
+/** How wide a name is drawn. */
+function textWidth(text: string): number {
+  ruler ??= document.createElement("canvas").getContext("2d");
+  if (!ruler) return 8 * text.length;
+  ruler.font = LABEL_FONT;
+  return ruler.measureText(text).width;
 }

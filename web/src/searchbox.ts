@@ -3,7 +3,9 @@
 import { h, icon, replace, uniqueId } from "./dom";
 import { rowName, targetText } from "./hover";
 import { neededColumns, search } from "./query";
-import type { Page } from "./types";
+import { dimensions, tellingColumns } from "./reading";
+import { format } from "./stats";
+import type { Column, Page } from "./types";
 
 const LISTED = 8;
 
@@ -21,7 +23,7 @@ export class SearchBox {
     this.input = h("input", {
       id,
       type: "search",
-      placeholder: "Search: word, row 12, age > 40 and city = Ulm",
+      placeholder: placeholder(page),
       autocomplete: "off",
       spellcheck: "false",
       input: () => void this.update(),
@@ -55,8 +57,15 @@ export class SearchBox {
       this.list.querySelector<HTMLElement>("button")?.focus();
       event.preventDefault();
     } else if (event.key === "Enter") {
-      void this.rows().then((rows) => rows && rows.length > 0 && this.choose(rows));
+      void this.rows().then((rows) => this.entered(rows));
     }
+  }
+
+  /** Rows that were asked for are selected; if there are none, neither is what was found before. */
+  private entered(rows: number[] | null): void {
+    if (this.input.value.trim() === "") return;
+    if (rows && rows.length > 0) this.choose(rows);
+    else this.select([]);
   }
 
   private async rows(): Promise<number[] | null> {
@@ -89,4 +98,24 @@ export class SearchBox {
     this.list.hidden = true;
     this.select(rows);
   }
+}
+
+/** What fits into the box on any screen. */
+const LONGEST = 36;
+
+/** An example that works on this table: the target, or a column of it. */
+export function placeholder(page: Page): string {
+  const { target } = page;
+  const quoted = (column: Column): string | null => {
+    if (column.kind === "text") return column.texts.length > 0 && column.texts.length <= 30 ? `${column.name} = ${column.texts[0]}` : null;
+    const known = Array.from(column.values as ArrayLike<number>).filter(Number.isFinite).sort((a, b) => a - b);
+    return known.length > 0 ? `${column.name} > ${format(known[known.length >> 1], column.unit)}` : null;
+  };
+  const own: Column[] = target.codes ? [{ kind: "text", name: target.name, texts: target.classes, codes: target.codes }] : target.values ? [{ kind: "number", name: target.name, values: target.values, unit: target.unit }] : [];
+  const hidden = dimensions(page);
+  const telling = tellingColumns(page).filter((column) => !hidden.has(column.name)).slice(0, 12);
+  const numbers = telling.filter((column) => column.kind === "number");
+  const examples = [...numbers, ...own, ...telling].map(quoted).filter((text): text is string => text !== null && !/[,"]/.test(text));
+  const fitting = examples.map((text) => `Search, or ${text}`).find((text) => text.length <= LONGEST);
+  return fitting ?? "Search rows";
 }

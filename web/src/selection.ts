@@ -2,13 +2,14 @@
 
 import { csv } from "./csv";
 import { Changed, download, h, replace } from "./dom";
-import { rowName, shownColumns, targetText, thumbnail, valueText } from "./hover";
+import { rowName, targetText, thumbnail, valueText } from "./hover";
 import { canvasOf, meanAndRest, meanOf, paintDifference, paintMean } from "./images";
 import { swatch } from "./legend";
 import type { LocalRelevance } from "./live";
 import { WHERE, type Where, kinds, nearest } from "./neighbors";
 import type { Lines } from "./overlay";
 import { categorical } from "./palette";
+import { dimensions, shownColumns } from "./reading";
 import { type Difference, classMix, differences, format, percent, shortest, timeText } from "./stats";
 import type { Store } from "./state";
 import type { Column, NumberArray, Page } from "./types";
@@ -31,6 +32,19 @@ export interface SelectionActions {
 export interface Watch {
   progress: (share: number) => void;
   started: (stop: () => void) => void;
+}
+
+/** How a selection differs from the other rows, in words. */
+function comparedText(d: Difference): string {
+  if (d.unit !== null) return `${format(d.inside, d.unit)} on average, ${laterText(d)} than elsewhere`;
+  return `${d.effect >= 0 ? "higher" : "lower"} by ${Math.abs(d.effect).toFixed(1)} standard deviations`;
+}
+
+/** A difference of dates as a span of time. */
+function laterText({ inside, outside, unit }: Difference): string {
+  const days = Math.abs(inside - outside) / (unit === "time" ? 86_400 : 1);
+  const [size, word] = days >= 730 ? [365.25, "years"] : days >= 2 ? [1, "days"] : [1 / 24, "hours"];
+  return `${Math.round(days / size).toLocaleString("en")} ${word} ${inside >= outside ? "later" : "earlier"}`;
 }
 
 export class SelectionPanel {
@@ -252,7 +266,7 @@ export class SelectionPanel {
         "section",
         {},
         h("h3", {}, target.name),
-        h("p", {}, h("b", {}, format(mean(inside))), " on average here, ", h("b", {}, format(mean(all))), " on the whole map"),
+        h("p", {}, h("b", {}, format(mean(inside), target.unit)), " on average here, ", h("b", {}, format(mean(all), target.unit)), " on the whole map"),
       );
     }
     return false;
@@ -275,7 +289,8 @@ export class SelectionPanel {
 
   private distinguishing(rows: readonly number[]): HTMLElement | false {
     const loaded = this.page.columns.map((column) => column.loaded);
-    const list = differences(loaded, rows, this.page.n).slice(0, 7);
+    const hidden = dimensions(this.page);
+    const list = differences(loaded.map((column) => (column && hidden.has(column.name) ? null : column)), rows, this.page.n).slice(0, 7);
     const missing = loaded.filter((column) => column === null).length;
     const { relevance } = this.actions;
     if (list.length === 0 && !relevance) return false;
@@ -302,18 +317,18 @@ export class SelectionPanel {
         {
           type: "button",
           title: `${d.label}: mean here ${format(d.inside, d.unit)}, elsewhere ${format(d.outside, d.unit)}`,
-          "aria-label": `${d.label}: ${d.effect >= 0 ? "higher" : "lower"} by ${Math.abs(d.effect).toFixed(1)} standard deviations. Colour by it.`,
+          "aria-label": `${d.label}: ${comparedText(d)}. Colour by it.`,
           click: () => this.actions.colour(`column:${d.column}`),
         },
         h("span", { class: "pm-bar-name" }, d.label),
         h("span", { class: "pm-diverging" }, h("i", { style: side, class: d.effect >= 0 ? "pm-up" : "pm-down" })),
-        h("b", {}, `${d.effect >= 0 ? "+" : "−"}${Math.abs(d.effect).toFixed(1)}`),
+        h("b", {}, d.unit === null ? `${d.effect >= 0 ? "+" : "−"}${Math.abs(d.effect).toFixed(1)}` : laterText(d)),
       ),
     );
   }
 
   private table(rows: readonly number[]): HTMLElement {
-    const columns = shownColumns(this.page).slice(0, TABLE_COLUMNS);
+    const columns = shownColumns(this.page, TABLE_COLUMNS);
     const { target, images } = this.page;
     const keys: { name: string; of: (row: number) => string | number }[] = [
       { name: "row", of: (row) => row },

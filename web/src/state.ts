@@ -6,6 +6,8 @@ import { styleFor } from "./pointstyle";
 
 /** Beyond this many rows a sample is drawn over their density, and every row again once zoomed in far enough. */
 export const DRAWN_AT_MOST = 200_000;
+/** From so many rows on their density is shown at first: points cover each other. */
+const DENSE_ROWS = 20_000;
 
 export interface ViewState {
   layer: string;
@@ -121,8 +123,8 @@ export function defaultState(n: number, layer: string, colour: string): ViewStat
     selection: [],
     ...styleFor(n),
     raster: true,
-    rings: true,
-    density: n > DRAWN_AT_MOST,
+    rings: false,
+    density: n >= DENSE_ROWS,
     contours: false,
     sprites: true,
     auto: true,

@@ -35,6 +35,7 @@ export interface TargetHeader {
   codes?: ArrayRef;
   values?: ArrayRef;
   predicted?: ArrayRef;
+  unit?: "date";
 }
 
 export interface Header {
@@ -51,10 +52,11 @@ export interface Header {
   misshown?: ArrayRef;
   quality?: ArrayRef;
   split?: ColumnHeader;
+  keywords?: ColumnHeader;
   ids?: string[];
   relevance?: { names: string[]; values: ArrayRef; baseline: number; spread: number | null; threshold: number };
   neighbors?: { rows: ArrayRef; data: ArrayRef; metric?: ArrayRef };
-  raster?: { rgba: ArrayRef; extent: [number, number, number, number]; legend: string; layer: string };
+  raster?: { rgba: ArrayRef; extent: [number, number, number, number]; legend: string; layer: string; fidelity?: string };
   images?: ArrayRef;
   columns: ColumnHeader[];
   columns_left_out: number;
@@ -170,6 +172,8 @@ export interface RasterImage {
   extent: [number, number, number, number];
   legend: string;
   layer: string;
+  /** How far it shows what the model does. */
+  fidelity: string;
 }
 
 export interface Page {
@@ -181,6 +185,7 @@ export interface Page {
     kind: "class" | "real" | "none";
     name: string;
     classes: string[];
+    unit: Unit;
     codes: Int32Array | null;
     values: Float32Array | null;
     predictedCodes: Int32Array | null;
@@ -193,6 +198,8 @@ export interface Page {
   misshown: Uint8Array | null;
   quality: Float32Array | null;
   split: TextColumn | null;
+  /** What the cluster of each row is about, where the rows are texts. */
+  keywords: TextColumn | null;
   ids: string[] | null;
   relevance: Relevance | null;
   neighbors: Neighbors | null;

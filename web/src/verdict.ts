@@ -3,8 +3,9 @@
 import { curveChart } from "./curves";
 import { Changed, h, replace } from "./dom";
 import { type Figure, type ReportView, readReport } from "./report";
+import { QUESTIONS, type Statement, type Tone, unbroken } from "./statements";
 import { supervisionChart } from "./supervision";
-import type { Page } from "./types";
+import type { Curve, Page } from "./types";
 
 export class VerdictPanel {
   readonly element = h("div", { class: "pm-verdict" });
@@ -32,56 +33,89 @@ export class VerdictPanel {
     }
     const view = readReport(this.page.report);
     const curves = this.page.curves.length > 0 ? this.page.curves : view.curves;
-    const nothing = view.verdict.length === 0 && view.figures.length === 0 && curves.length === 0;
+    const nothing = view.statements.length === 0 && view.figures.length === 0 && curves.length === 0;
+    const stated = new Set(view.statements.map((one) => one.words));
+    const notes = [...new Set([...view.remarks, ...this.page.notes.map(unbroken)])].filter((note) => !stated.has(note));
     replace(
       this.element,
       byHand && h("blockquote", { class: "pm-sentence pm-warn" }, h("p", {}, h("b", {}, "This map was shaped by hand."), " It was not judged: what separates on it was put there by the groups that you named. The verdict below is about the original map.")),
-      view.verdict.length > 0 &&
-        h("blockquote", { class: `pm-sentence pm-${view.level}` }, ...view.verdict.map(sentence)),
+      ...answers(view),
       this.trouble !== "" && h("p", { class: "pm-note", role: "alert" }, `This map could not be judged: ${this.trouble}`),
       nothing && empty("No report came with this map", "A verdict comes with maps that “prismap map” makes without --quick."),
+      more(view),
       view.figures.length > 0 && figureBars(view.figures[0]),
-      curves.length > 0 &&
-        h(
-          "section",
-          {},
-          h("h3", {}, "Neighbourhoods kept (R_NX)"),
-          curveChart(curves, dark),
-          h("p", { class: "pm-note" }, "0 is a random placement, 1 keeps every neighbourhood. The number is the area over a logarithmic k."),
-        ),
-      view.tried.length > 1 &&
-        h(
-          "section",
-          {},
-          h("h3", {}, "How much the target counts"),
-          supervisionChart(view.tried, view.real, dark),
-          h("p", { class: "pm-note" }, "Judged out of fold, before the map was made. Dots are quick maps, which decide: the smallest share is taken that is as good as the best."),
-        ),
-      overlaps(view),
-      view.figures.length > 1 &&
-        h("details", { class: "pm-details" }, h("summary", {}, "More figures"), ...view.figures.slice(1).map(figureBars)),
-      details(view),
-      ...[...new Set([...view.remarks, ...this.page.notes])].map((note) => h("p", { class: "pm-note" }, note)),
+      moreFigures(view, curves, dark),
+      details(view, nothing ? [] : notes),
+      ...(nothing ? notes.map((note) => h("p", { class: "pm-note" }, note)) : []),
     );
   }
 }
 
-/** The answer alone, for screens on which the panel is out of sight; false without a report. */
+/** What is read first, for screens on which the panel is out of sight: a warning, or the answer; false without a report. */
 export function digest(page: Page, read: () => void): HTMLElement | false {
-  const { verdict, level } = readReport(page.report);
-  if (verdict.length === 0) return false;
+  const { statements, level } = readReport(page.report);
+  const [first] = statements;
+  if (!first) return false;
+  const words = first.answer === "cannot tell" ? `Cannot tell ${first.words}` : first.words;
   return h(
     "button",
-    { type: "button", class: `pm-digest pm-sentence pm-${level}`, "aria-label": `Verdict: ${verdict[0]} Read more.`, click: read },
-    h("span", {}, verdict[0]),
+    { type: "button", class: `pm-digest pm-sentence pm-${level}`, "aria-label": `Verdict: ${words} Read more.`, click: read },
+    h("span", {}, words),
     h("b", {}, "Verdict"),
   );
 }
 
-/** The first sentence is the answer; a warning must not drown in the others. */
-function sentence(line: string, index: number): HTMLElement {
-  const [, warning, rest] = /^(Beware:)?(.*)$/s.exec(line)!;
-  return h("p", { class: index === 0 ? "pm-answer" : null }, warning && h("strong", {}, warning), rest);
+/** The warnings, and the answers to the three questions. */
+function answers(view: ReportView): HTMLElement[] {
+  const warnings = view.statements.filter((one) => one.level === "warning");
+  const headlines = view.statements.filter((one) => one.level === "headline");
+  const box = (level: Tone, list: Statement[]) => h("ul", { class: `pm-sentence pm-statements pm-${level}` }, ...list.map(line));
+  return [...(warnings.length > 0 ? [box("warn", warnings)] : []), ...(headlines.length > 0 ? [box(warnings.length > 0 ? "neutral" : view.level, headlines)] : [])];
+}
+
+function line(one: Statement): HTMLElement {
+  const mark = one.level === "warning" ? "warning" : one.answer;
+  return h(
+    "li",
+    { class: one.level === "detail" ? null : "pm-answer" },
+    QUESTIONS[one.id] && h("small", {}, QUESTIONS[one.id]),
+    mark && h("b", { class: `pm-tag pm-tag-${one.tone}` }, mark),
+    ` ${one.words}`,
+  );
+}
+
+/** Everything else that the report states. */
+function more(view: ReportView): HTMLElement | false {
+  const rest = view.statements.filter((one) => one.level === "detail");
+  if (rest.length === 0) return false;
+  return h("details", { class: "pm-details" }, h("summary", {}, `Everything else (${rest.length})`), h("ul", { class: "pm-statements" }, ...rest.map(line)), overlaps(view));
+}
+
+function moreFigures(view: ReportView, curves: Curve[], dark: boolean): HTMLElement | false {
+  if (view.figures.length < 2 && view.tried.length < 2 && curves.length === 0) return false;
+  return h(
+    "details",
+    // Without answers the figures are all there is.
+    { class: "pm-details", open: view.statements.length === 0 },
+    h("summary", {}, "More figures"),
+    curves.length > 0 &&
+      h(
+        "section",
+        {},
+        h("h3", {}, "Neighbourhoods kept (R_NX)"),
+        curveChart(curves, dark),
+        h("p", { class: "pm-note" }, "0 is a random placement, 1 keeps every neighbourhood. The number is the area over a logarithmic k."),
+      ),
+    view.tried.length > 1 &&
+      h(
+        "section",
+        {},
+        h("h3", {}, "How much the target counts"),
+        supervisionChart(view.tried, view.real, dark),
+        h("p", { class: "pm-note" }, "Judged out of fold, before the map was made. Dots are quick maps, which decide: the smallest share is taken that is as good as the best."),
+      ),
+    ...view.figures.slice(1).map(figureBars),
+  );
 }
 
 function figureBars(figure: Figure): HTMLElement {
@@ -116,13 +150,15 @@ function overlaps(view: ReportView): HTMLElement | false {
   );
 }
 
-function details(view: ReportView): HTMLElement | false {
-  if (view.details.length === 0) return false;
+function details(view: ReportView, notes: string[]): HTMLElement | false {
+  if (view.details.length === 0 && notes.length === 0) return false;
   return h(
     "details",
     { class: "pm-details" },
     h("summary", {}, "How this map was made"),
+    view.methods !== "" && h("section", {}, h("h3", {}, "For a methods section"), h("p", { class: "pm-note" }, view.methods)),
     h("dl", { class: "pm-facts" }, ...view.details.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
+    ...notes.map((note) => h("p", { class: "pm-note" }, note)),
   );
 }
 

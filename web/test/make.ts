@@ -40,8 +40,8 @@ export function examplePage(): Page {
   return {
     version: "0", title: "example", n: 4,
     layers: [makeLayer("fisher", "Fisher", "", Float32Array.from([0, 0, 10, 0, 0, 10, 10, 10]))],
-    target: { kind: "class", name: "kind", classes: ["cat", "dog"], codes: Int32Array.from([0, 0, 1, -1]), values: null, predictedCodes: null, predictedValues: null },
-    report: null, curves: [], notes: [], far: Uint8Array.from([0, 0, 0, 1]), misshown: null, quality: null, split: null,
+    target: { kind: "class", name: "kind", classes: ["cat", "dog"], unit: null, codes: Int32Array.from([0, 0, 1, -1]), values: null, predictedCodes: null, predictedValues: null },
+    report: null, curves: [], notes: [], far: Uint8Array.from([0, 0, 0, 1]), misshown: null, quality: null, split: null, keywords: null,
     ids: ["alpha", "beta", "gamma", "=delta"], relevance: null, neighbors: null, raster: null, images: null,
     columns: [
       { name: "Age", kind: "number", loaded, load: () => Promise.resolve(loaded), expect: () => undefined },

@@ -3,9 +3,9 @@ import { combine } from "../src/app";
 import { BINS, byCodes, byValues, choices, visibleRows } from "../src/colouring";
 import { cell, csv } from "../src/csv";
 import { area } from "../src/curves";
-import { escapeXml } from "../src/figure";
+import { escapeXml } from "../src/pens";
 import { fitFrame, insidePolygon, nextInDirection, screenOf } from "../src/geometry";
-import { apart as standingApart, placeLabels } from "../src/labels";
+import { placeLabels } from "../src/labels";
 import { categorical, fromHex, sequential } from "../src/palette";
 import { parseComparison, neededColumns, search } from "../src/query";
 import { readReport } from "../src/report";
@@ -180,12 +180,6 @@ describe("geometry", () => {
     const three = byCodes("y", Array.from({ length: n }, (_, i) => i % 3), ["a", "b", "c"], false);
     expect(placeLabels(makeLayer("l", "L", "", mixed), three, new Set())).toEqual([]);
   });
-  it("draws names that stand apart, the first ones first, and more when zoomed in", () => {
-    const labels = ["big", "near", "far"].map((text, code) => ({ text, colour: "#000", code, x: [0, 0.1, 0.9][code], y: 0 }));
-    const shown = (zoom: number) => standingApart(labels, { ax: 100 * zoom, bx: 100, ay: -100 * zoom, by: 100 }, 200, 200, (text) => 10 * text.length).map((l) => l.text);
-    expect(shown(1)).toEqual(["big", "far"]);
-    expect(shown(5)).toEqual(["big", "near"]);
-  });
 });
 
 describe("report", () => {
@@ -195,9 +189,31 @@ describe("report", () => {
     structure: { map: { k: [1, 2], value: [0.5, null] } }, overlaps: [{ of: "a", into: "b", share: 0.125 }],
     versions: { numpy: "2" }, notes: ["one"], warnings: ["two"],
   };
-  it("keeps the sentence and puts each error beside what it must be compared to", () => {
+  const stated = (id: string, answer: string | null, level = "headline") => ({ id, answer, level, words: `Words of ${id}: 3.1 ± 0.2 %.` });
+  const three = [stated("target_shows", "yes"), stated("map_exaggerates", "no"), stated("target_needed", "cannot tell")];
+  it("reads statements, and a warning takes the green away", () => {
+    const view = readReport({ ...report, statements: [...three, stated("clusters", "no", "detail"), { id: "broken" }] });
+    expect(view.statements.map((one) => [one.id, one.level, one.tone])).toEqual([
+      ["target_shows", "headline", "good"], ["map_exaggerates", "headline", "good"], ["target_needed", "headline", "neutral"], ["clusters", "detail", "neutral"],
+    ]);
+    expect(view.statements[0].words).toBe("Words of target_shows: 3.1\u00a0±\u00a00.2\u00a0%.");
+    expect(view.level).toBe("good");
+    expect(view.remarks).toEqual([]);
+    const leak = readReport({ ...report, statements: [stated("leaking_column", null, "warning"), ...three] });
+    expect(leak.level).toBe("warn");
+    expect(leak.statements.map((one) => one.tone)).toEqual(["warn", "neutral", "neutral", "neutral"]);
+  });
+  it("colours answers: in part and an exaggeration are amber, no and cannot tell are grey", () => {
+    const level = (shows: string, over: string) => readReport({ ...report, statements: [stated("target_shows", shows), stated("map_exaggerates", over)] }).level;
+    expect([level("in part", "no"), level("yes", "yes"), level("no", "no"), level("cannot tell", "no"), level("yes", "cannot tell")]).toEqual(["warn", "warn", "neutral", "neutral", "good"]);
+  });
+  it("says cannot tell once", () => {
+    const [one] = readReport({ ...report, statements: [{ ...three[0], answer: "cannot tell", words: "Cannot tell whether it shows." }] }).statements;
+    expect([one.answer, one.words]).toEqual(["cannot tell", "whether it shows."]);
+  });
+  it("keeps the sentences of earlier versions and puts each error beside what it must be compared to", () => {
     const view = readReport(report);
-    expect(view.verdict).toEqual(["Good: 97\u00a0% right.", "Beware: it is e.g. small."]);
+    expect(view.statements.map((one) => one.words)).toEqual(["Good: 97\u00a0% right.", "Beware: it is e.g. small."]);
     expect(view.level).toBe("good");
     expect(view.figures).toEqual([
       { label: "1-NN error", entries: [
@@ -211,8 +227,8 @@ describe("report", () => {
     expect(view.remarks).toEqual(["two", "one"]);
     expect(view.details).toEqual([["Target", "class"], ["Fitted rows", "90"], ["Numpy", "2"]]);
   });
-  it("warns where the map over-states, and stays calm where the target does not show", () => {
-    expect(readReport({ ...report, overstates: true }).level).toBe("warn");
+  it("is not green in earlier versions where the map over-states or the target does not show", () => {
+    expect(readReport({ ...report, overstates: true }).level).toBe("neutral");
     expect(readReport({ ...report, target_shows: false }).level).toBe("neutral");
   });
   it("reads the supervision that was tried, a branch for each posterior", () => {
@@ -228,7 +244,7 @@ describe("report", () => {
     expect(inWords([{ ...view.tried[0], inMap: 0.25 }], true)).toContain("nRMSE 0.9, on a quick map 0.25");
   });
   it("has an answer for no report", () => {
-    expect(readReport(null).verdict).toEqual([]);
+    expect(readReport(null).statements).toEqual([]);
   });
 });
 

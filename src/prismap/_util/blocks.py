@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from prismap.exceptions import InputError
+from prismap.exceptions import FileFormatError, InputError
 
 #: Bytes that one stage may use for temporary arrays.
 WORKING_BYTES = 256 * 2**20
@@ -118,6 +118,24 @@ def keep_freed_memory() -> None:
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_MMAP_THRESHOLD, _LARGEST_KEPT)
         mallopt(_TRIM_THRESHOLD, 2 * _LARGEST_KEPT)
+
+
+def file_bytes(size: float) -> float:
+    """Memory that the content of a table file of so many bytes may take: more than any real table needs.
+
+    gzip packs at most 1,032 bytes into one, and the runs of parquet any number.
+    """
+    return 2.0**28 + 1000.0 * size
+
+
+def require_file_memory(n_bytes: float, what: str, size: float, way_out: str) -> None:
+    """Refuse a file whose content would not fit, or is out of all proportion to its size."""
+    if n_bytes > file_bytes(size):
+        raise FileFormatError(
+            f"{what} would take {n_bytes / 2**30:.1f} GiB of memory, more than 1,000 times the {size / 2**10:.0f} KiB "
+            f"of the file: it is damaged, or made to fill the memory. {way_out}"
+        )
+    require_memory(n_bytes, what, way_out)
 
 
 def require_memory(n_bytes: float, what: str, way_out: str) -> None:

@@ -113,6 +113,11 @@ class Grid:
         D2 *= self.step**2
         return D2
 
+    def squares_unmet(self, A: GridRows, B: GridRows) -> Array:
+        """``sum_j a_j^2 [b_j is missing] + sum_j [a_j is missing] b_j^2`` of all pairs, in the units of the rows."""
+        met = self._squares_met(A, B) + self._squares_met(B, A).T
+        return np.asarray((A.norms[:, None] + B.norms[None, :] - met) * self.step**2)
+
     def _squares_met(self, A: GridRows, B: GridRows) -> Array:
         """``sum_j a_j^2 [b_j is present]`` of all pairs: the norms of A, where nothing of B is missing."""
         if B.present is None:

@@ -1,4 +1,4 @@
-"""Locks on folders and renames that hold on Linux, macOS and Windows."""
+"""Locks on files and folders, and renames, that hold on Linux, macOS and Windows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -34,6 +34,43 @@ def locked_folder(folder: Path, *, refusal: str | None = None) -> Iterator[None]
         except BlockingIOError as error:
             raise InputError(refusal or f"{folder} is in use.") from error
         yield
+
+
+def lock_if_free(path: Path) -> ExitStack | None:
+    """The lock of a file or folder, held until it is closed; None if it is taken, here or in another process."""
+    stack = ExitStack()
+    try:
+        stack.enter_context(_system_lock(path, wait=False))
+    except BlockingIOError:
+        return None
+    return stack
+
+
+@contextmanager
+def claimed(path: Path) -> Iterator[None]:
+    """Let other processes see that this one works on a file or folder (POSIX; elsewhere nothing happens)."""
+    with ExitStack() as stack:
+        with suppress(ImportError, OSError):
+            stack.enter_context(_flock(import_module("fcntl"), path, wait=False))
+        yield
+
+
+def is_claimed(path: Path) -> bool | None:
+    """Whether a process works on a file or folder; None where the system cannot tell."""
+    try:
+        fcntl = import_module("fcntl")
+    except ImportError:
+        return None
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a network file system without locks
+        return None
+    finally:
+        os.close(handle)
+    return False
 
 
 def replace_path(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:

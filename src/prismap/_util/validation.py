@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,7 @@ def check_rows(
     float32 and float64 stay as they are, float16 becomes float32 and everything else float64.
     """
     refuse_tables(X)
+    refuse_no_array(X, "X")
     X = np.asarray(X, dtype=np.float32) if getattr(X, "dtype", None) == np.float16 else X
     if not reset:
         refuse_other_columns(X, getattr(estimator, "feature_names_in_", None))
@@ -69,7 +71,47 @@ def check_rows(
         )  # fmt: skip
     except ValueError as error:
         raise InputError(explain_bad_values(X, str(error))) from error
+    if reset:
+        refuse_rounded_rows(X, rows)
+    rows = with_short_indices(rows) if sp.issparse(rows) else rows
     return check_magnitude(rows, "X", smallest=SMALLEST if reset else 0.0)
+
+
+def refuse_no_array(values: Any, name: str) -> None:
+    """Containers whose entries have no order or no place, and records, are refused with what to pass instead."""
+    if isinstance(values, (Set, Mapping, Iterator)) and not sp.issparse(values):  # a dok array is a mapping
+        way_out = f"list({name})" if isinstance(values, Iterator) else "an array or a data frame"
+        raise InputError(f"{name} is a {type(values).__name__}; entries in a fixed order are needed: pass {way_out}.")
+    if isinstance(values, np.ndarray) and values.dtype.names is not None:
+        raise InputError(
+            f"{name} is an array of records ({', '.join(values.dtype.names[:4])}); an array of plain values is needed: "
+            f"numpy.lib.recfunctions.structured_to_unstructured({name}), or a data frame."
+        )
+
+
+def refuse_rounded_rows(X: Any, rows: Any) -> None:
+    """Rows of whole numbers that differ, and are equal once double precision has rounded them, are refused."""
+    whole = not sp.issparse(X) and np.asarray(X).dtype.kind in "iu"
+    if not whole or float(np.abs(rows).max(initial=0.0)) <= 2.0**53:  # whole numbers up to here are exact
+        return
+    merged = len(np.unique(np.asarray(X), axis=0)) - len(np.unique(rows, axis=0))
+    if merged:
+        raise InputError(
+            f"X holds whole numbers up to {float(np.abs(rows).max()):.3g}. Double precision rounds them beyond 2^53, "
+            f"and {merged} rows that differ would become equal. Subtract an offset from the columns first."
+        )
+
+
+def with_short_indices(rows: Any) -> Any:
+    """Sparse rows with every place named once, by indices of 32 bits where these suffice: compiled code needs them."""
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    most = max(rows.nnz, *rows.shape)
+    if rows.indices.dtype == np.int32 or most > np.iinfo(np.int32).max:
+        return rows
+    parts = (rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int32))
+    return type(rows)(parts, shape=rows.shape)
 
 
 def check_magnitude(rows: Any, name: str, *, smallest: float = 0.0, largest: float = LARGEST) -> Any:

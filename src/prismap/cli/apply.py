@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from prismap._util.progress import duration
 from prismap.bundle import written_aside
+from prismap.bundle._aside import remove_leftovers
 from prismap.cli.console import Console
 from prismap.cli.job import load_model
 from prismap.cli.options import count
 from prismap.exceptions import InputError
-from prismap.tables import open_cells, reader_of
+from prismap.tables import load_cells, reader_of
 
 if TYPE_CHECKING:
     from prismap.scale._records import Mapped, Progress
@@ -62,6 +63,7 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, console: Console) -> None:
     """Place the rows, write them, and say what was noticed."""
+    remove_leftovers(args.out)
     if args.out.suffix.lower() == ".h5ad":
         place_cells(args.model, Path(args.data), args.out, console, force=args.force)
         return
@@ -100,11 +102,35 @@ def _into_file(args: argparse.Namespace, console: Console) -> None:
     with console.stage(f"placing the rows of {source}"):
         result = map_part(part, model, mark, resume=args.resume, progress=follow)
     _say(console, [result])
+    _say_drift(console, result.drifted)
+    _say_units(console, model)
     again = " (done before)" if result.skipped else ""
     console.result(
         f"{result.rows} rows placed{again}, {result.far} of them far from all rows of the map: {out}",
-        {"out": str(out), **_sums([result])},
+        {"out": str(out), **_sums([result]), "drifted": result.drifted},
     )
+
+
+def _say_drift(console: Console, drifted: dict[str, str]) -> None:
+    """One note on the columns whose values the map does not know."""
+    if drifted:
+        each = [f"{name!r}: {words}" for name, words in drifted.items()]
+        more = [f"and {len(each) - 5} more columns"] if len(each) > 5 else []
+        console.note(f"far from what the map was fitted on: {'; '.join(each[:5] + more)}")
+
+
+def _say_units(console: Console, model: Any) -> None:
+    """How the map was judged, if its rows are not independent: its figures are about rows of other units."""
+    report = None if model.judgement_ is None else model.judgement_.report
+    if report is not None and report.n_units is not None and report.scores:
+        from prismap.quality._headlines import basis
+        from prismap.target import plural
+
+        score = report.scores[0]
+        console.note(
+            f"this map was judged by {plural(report.unit)} ({basis(report)}): expect its {score.name} of "
+            f"{score.with_error(score.value)} for rows of other {plural(report.unit)}"
+        )
 
 
 def _into_folder(args: argparse.Namespace, console: Console) -> None:
@@ -195,9 +221,10 @@ def place_cells(model_path: Path, source: Path, out: Path, console: Console, *, 
         raise InputError(f"{out} is the file to read; name another.")
     model: Any = load_model(model_path, console)
     with console.stage(f"placing the cells of {source}"):
-        cells = open_cells(source).to_memory()
+        cells = load_cells(source)
         model.to_anndata(cells)
-    with console.stage(f"writing {out}"), written_aside(out) as aside:
+    _say_units(console, model)
+    with console.stage(f"writing {out}"), written_aside(out, claim=False) as aside:
         cells.write_h5ad(aside)
     far = int(cells.obs["prismap_far"].sum())
     console.result(

@@ -10,7 +10,15 @@ from typing import Any, NamedTuple
 from prismap.cli import options
 from prismap.cli.console import Console
 from prismap.cli.folder import check_folder
-from prismap.cli.verdicts import JudgedMap, add_table_options, checked_target, read_rows, read_together, write_verdicts
+from prismap.cli.verdicts import (
+    JudgedMap,
+    add_table_options,
+    checked_target,
+    read_rows,
+    read_together,
+    units_of,
+    write_verdicts,
+)
 from prismap.exceptions import InputError
 
 
@@ -101,6 +109,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
         raise InputError("prismap compare needs a target; --target-kind none ignores it.")
     from prismap.judging import judge_and_map
 
+    units = units_of(table, X, target, args, console)
     maps = []
     for name in chosen:
         if name == "lda" and target.classes is None:
@@ -112,8 +121,8 @@ def run(args: argparse.Namespace, console: Console) -> None:
                 console.doing(f"{name}: {done} of {total} maps for comparison", done / max(total, 1))
 
             report, positions = judge_and_map(
-                METHODS[name].make(args.seed), X, target, supervised=METHODS[name].supervised, random_state=args.seed,
-                budget=args.budget, callback=follow,
+                METHODS[name].make(args.seed), X, target, supervised=METHODS[name].supervised, groups=units,
+                random_state=args.seed, budget=args.budget, callback=follow,
             )  # fmt: skip
         maps.append(JudgedMap(name, positions, report))
     if not maps:

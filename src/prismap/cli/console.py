@@ -19,8 +19,8 @@ _TERMINAL_SECONDS = 0.1
 _LOG_SECONDS = 10.0
 #: Arguments of the library that are options of the same name here.
 _ARGUMENTS = (
-    "data", "drop", "fit_rows", "id", "impute", "mapping", "method", "metric", "perplexity", "show", "standardize",
-    "supervision", "target_kind", "use",
+    "copies", "data", "drop", "fit_rows", "groups", "id", "impute", "mapping", "method", "metric", "order",
+    "perplexity", "show", "standardize", "supervision", "target_kind", "use",
 )  # fmt: skip
 #: Control characters but tab and newline, marks that turn the direction of writing, and halves of characters.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

@@ -3,13 +3,19 @@
 A run looks at the folder twice: before the work, so that a mistake costs no time, and again when the result takes its
 name, under a lock, because much can happen during a fit. The exchange itself is one step of the system where there is
 such a step, so that a run that is killed leaves the former map or the new one.
+
+What is prismap's is what carries its mark, and not what has one of its names: ``.prismap`` lists the SHA-256 digest of
+every file that a run has written. A file that is not listed, or was changed since, is never replaced.
 """
 
 from __future__ import annotations
 
 import ctypes
 import errno
+import hashlib
+import json
 import os
+import re
 import secrets
 import shutil
 import sys
@@ -18,19 +24,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from prismap._util.locks import locked_folder, replace_path
-from prismap.bundle import sync_folder
+from prismap._util.locks import claimed, locked_folder, replace_path
+from prismap.bundle import sync_folder, written_aside
+from prismap.cli.leftovers import remove_left_folders
 from prismap.exceptions import InputError
-from prismap.page._folder import DATA
 
 MODEL, REPORT, PAGE, PICTURE = "model.prismap", "report.json", "map.html", "map.png"
 #: Where the explorer keeps its last view.
 VIEW = "explorer.json"
-#: Everything that `prismap map`, `explore`, `view`, `judge` and `compare` write.
-NAMES = frozenset({
-    DATA, MODEL, REPORT, PAGE, PICTURE, "map.parquet", "map.csv", VIEW,
-    "view.html", "view.png", "fidelity.json", "verdicts.json", "verdicts.txt",
-})  # fmt: skip
+#: The marks of the files that are prismap's, a line for each: its digest and its name.
+MARKS = ".prismap"
 #: Free space below which no work is begun: a small map takes less, and a disk this full will not take a large one.
 LEAST_FREE = 16 * 2**20
 _EXCHANGE, _HERE = 2, -100  # RENAME_EXCHANGE and AT_FDCWD of Linux
@@ -40,6 +43,7 @@ def check_folder(out: Path, *, force: bool) -> None:
     """Refuse, before any work, a folder that must not be replaced or cannot be written."""
     _check_content(out, force=force)
     _check_writable(out)
+    remove_left_folders(out)
 
 
 def _check_content(out: Path, *, force: bool) -> None:
@@ -49,18 +53,76 @@ def _check_content(out: Path, *, force: bool) -> None:
         return
     if not out.is_dir():
         raise InputError(f"{out} is a file; -o names the folder to write.")
-    names = sorted(path.name for path in out.iterdir())
-    others = [name for name in names if name not in NAMES]
+    names = sorted(path.name for path in out.iterdir() if not _is_aside(path, out))
+    own = own_files(out)
+    others = [name for name in names if name not in own]
     if others:
         shown = ", ".join(others[:4]) + (", ..." if others[4:] else "")
-        raise InputError(f"{out} holds files that are not prismap's ({shown}) and is left alone: name another folder.")
+        raise InputError(
+            f"{out} holds files that are not prismap's ({shown}) and is left alone: name another folder. "
+            "(Files of earlier versions, and those changed since, carry no mark of prismap's.)"
+        )
     if names and not force:
         raise InputError(f"{out} holds a map already: --force replaces it.")
 
 
+def own_files(folder: Path) -> set[str]:
+    """The names of the files of a folder that are as prismap wrote them, its marks and its view among them."""
+    marks = _read_marks(folder)
+    named = {line.partition("  ")[2] for line in marks}
+    own = {name for name in named if _is_plain(folder / name) and _mark(folder / name) in marks}
+    return own | ({MARKS} if marks else set()) | ({VIEW} if _is_view(folder / VIEW) else set())
+
+
+def mark_files(folder: Path) -> None:
+    """Mark all files of a finished folder that does not have its name yet as prismap's."""
+    marks = {_mark(path) for path in folder.iterdir() if _is_plain(path) and path.name != MARKS}
+    (folder / MARKS).write_text(_text_of(marks), encoding="utf-8")
+
+
+def _text_of(marks: set[str]) -> str:
+    return "".join(f"{line}\n" for line in sorted(marks))
+
+
+def _mark(path: Path) -> str:
+    """The digest and the name of a file, as ``sha256sum`` prints them."""
+    with open(path, "rb") as file:
+        return f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {path.name}"
+
+
+def _read_marks(folder: Path) -> set[str]:
+    try:
+        lines = (folder / MARKS).read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return set()
+    return {line for line in lines if re.fullmatch(r"[0-9a-f]{64}  [^/\\\0]+", line)}
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _is_view(path: Path) -> bool:
+    """Whether a file is the view that the explorer keeps, which it writes when it likes."""
+    try:
+        return _is_plain(path) and {"format", "view"} == set(json.loads(path.read_bytes()))
+    except (OSError, ValueError, TypeError, RecursionError):
+        return False
+
+
+def _is_aside(path: Path, out: Path) -> bool:
+    """Whether a path is a folder in which a run prepares its result."""
+    return re.fullmatch(rf"\.{re.escape(out.name)}\.[0-9a-f]{{8}}", path.name) is not None and path.is_dir()
+
+
+def _stays(out: Path) -> bool:
+    """Whether a folder can be filled and not be exchanged: the working directory, and where a volume is mounted."""
+    return out == Path.cwd() or os.path.ismount(out)
+
+
 def _check_writable(out: Path) -> None:
-    """Try to write beside `out`, in the nearest folder above that exists, and look how much room there is."""
-    parent = out.resolve().parent
+    """Try to write where the result is prepared, or in the nearest folder above, and look how much room there is."""
+    parent = out.resolve() if _stays(out.resolve()) else out.resolve().parent
     while not parent.exists():
         parent = parent.parent
     if not parent.is_dir():
@@ -96,10 +158,13 @@ def folder_aside(out: Path, *, force: bool = False, replacing: tuple[int, int, i
     """
     out = out.resolve()
     out.parent.mkdir(parents=True, exist_ok=True)
-    aside = out.with_name(f".{out.name}.{secrets.token_hex(4)}")
+    aside = (out if _stays(out) else out.parent) / f".{out.name}.{secrets.token_hex(4)}"
     aside.mkdir()
+    made = aside.stat().st_ino
     try:
-        yield aside
+        with claimed(aside):
+            yield aside
+            mark_files(aside)
         sync_folder(aside)
         with locked_folder(out.parent):
             try:
@@ -111,35 +176,69 @@ def folder_aside(out: Path, *, force: bool = False, replacing: tuple[int, int, i
         if former is not None:
             _remove_former(former, out)
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        with suppress(OSError):
+            if aside.stat().st_ino == made:  # after an exchange this is the name of the former folder
+                shutil.rmtree(aside, ignore_errors=True)
     sync_folder(out.parent)
 
 
 def _kept_beside(aside: Path, out: Path) -> Path:
-    """Give a finished folder the first free name of the form OUT-2, OUT-3, ..."""
-    number = 2
-    while True:
-        name = out.with_name(f"{out.name}-{number}")
-        if not os.path.lexists(name):
-            replace_path(aside, name)
-            return name
-        number += 1
+    """Give a finished folder the first free name of the form OUT-2, OUT-3, ..., inside OUT if not beside it."""
+    for home in dict.fromkeys((out.parent, aside.parent)):
+        number = 2
+        while os.path.lexists(home / f"{out.name}-{number}"):
+            number += 1
+        with suppress(OSError):
+            replace_path(aside, home / f"{out.name}-{number}")
+            return home / f"{out.name}-{number}"
+    raise OSError(f"{aside} cannot be renamed")
 
 
 def _take_name(aside: Path, out: Path) -> Path | None:
     """Put the finished folder at `out`; returns where the former one is now, if there was one."""
-    if out == Path.cwd():  # the working directory cannot be exchanged: the files are moved into it one by one
-        for path in sorted(aside.iterdir()):
-            replace_path(path, out / path.name)
-        return None
     try:
+        if _stays(out):
+            _move_into(aside, out)
+            return None
         if not out.exists():
             replace_path(aside, out)
             return None
-        return aside if _exchange(aside, out) else _replace_in_two_steps(aside, out)
+        try:
+            return aside if _exchange(aside, out) else _replace_in_two_steps(aside, out)
+        except OSError as error:
+            if error.errno not in (errno.EBUSY, errno.EXDEV):  # a mount that does not show itself as one
+                raise
+            _move_into(aside, out)
+            return None
     except OSError as error:  # on Windows, another program has the folder or a file in it open
         kept = _kept_beside(aside, out)
         raise OSError(f"{out} cannot be written: {error}. The finished map is in {kept}.") from error
+
+
+def _move_into(aside: Path, out: Path) -> None:
+    """Move the files of a finished folder into `out`, one by one, in place of those of a former map.
+
+    Killed on the way, files of both maps are there, and all of them are marked as prismap's.
+    """
+    former, new = own_files(out) - {MARKS}, {path.name for path in aside.iterdir()} - {MARKS}
+    with written_aside(out / MARKS) as marks:
+        marks.write_text(_text_of(_read_marks(out) | _read_marks(aside)), encoding="utf-8")
+    for name in sorted(new):
+        _move_file(aside / name, out / name)
+    for name in former - new:
+        (out / name).unlink(missing_ok=True)
+    _move_file(aside / MARKS, out / MARKS)
+
+
+def _move_file(path: Path, target: Path) -> None:
+    """Rename a file, or copy it to another file system; in both cases it is complete when it has its name."""
+    try:
+        replace_path(path, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        with written_aside(target) as copy:
+            shutil.copyfile(path, copy)
 
 
 def _exchange(aside: Path, out: Path) -> bool:
@@ -171,7 +270,7 @@ def _replace_in_two_steps(aside: Path, out: Path) -> Path:
 
 def _remove_former(former: Path, out: Path) -> None:
     """Remove our own files and the folder; other files, and those that a program has open, stay in OUT.former."""
-    for name in NAMES:
+    for name in sorted(own_files(former), reverse=True):  # the marks, which begin with a dot, last
         with suppress(FileNotFoundError, PermissionError):
             (former / name).unlink()
     try:

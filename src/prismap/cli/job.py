@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import shutil
 import warnings
 from collections.abc import Callable, Mapping
@@ -16,10 +17,12 @@ from numpy.typing import NDArray
 
 from prismap._util.progress import time_left
 from prismap.bundle import write_map, written_aside
+from prismap.bundle._json import sealed
 from prismap.cli.console import Console, in_options, to_json
-from prismap.cli.folder import DATA, MODEL, PAGE, PICTURE, REPORT, VIEW, folder_aside, mark_of
+from prismap.cli.folder import MODEL, PAGE, PICTURE, REPORT, VIEW, folder_aside, mark_of
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.page import PageData, write_html
+from prismap.page._folder import DATA
 from prismap.page._message import write_page_file
 from prismap.tables import TableEncoding, label_texts
 
@@ -40,6 +43,9 @@ class Job:
     title: str
     options: Mapping[str, Any]
     """Arguments of `PrisMap`; those left out keep its defaults."""
+    groups: Any = None
+    """Which rows are not independent of each other, as `PrisMap.fit` takes it."""
+    order: Any = None
     ids: NDArray[Any] | None = None
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     """Values as the file has them, for the page."""
@@ -51,6 +57,10 @@ class Job:
     """Whether the map is not to be judged."""
     budget: str | float | None = None
     """What may be spent on judging it."""
+    given: Any = None
+    """The levels of a column of no interest, which the map leaves out."""
+    forecast: bool = False
+    """Whether it is judged on the last fifth of its rows in time."""
 
 
 def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
@@ -71,7 +81,9 @@ def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
         console.result(f"The map was not judged (--quick).\n\n{out}: {', '.join(files)}", document)
         return
     console.say(f"{out / PAGE if page is not None else out} is there; the verdict follows")
-    judged = attempt(console, f"no {REPORT}: judging the map", lambda: judge_map(model, console, job.budget))
+    judged = attempt(
+        console, f"no {REPORT}: judging the map", lambda: judge_map(model, console, job.budget, forecast=job.forecast)
+    )
     if judged is None:
         console.result(f"{out}: {', '.join(files)}", document)
         return
@@ -85,10 +97,10 @@ def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
                 shutil.copy2(out / name, folder / name)
         report = replace(judged, notes=(*judged.notes, *console.notes))
         with written_aside(folder / REPORT) as aside:
-            aside.write_text(to_json(report.to_dict()), encoding="utf-8")
+            aside.write_text(to_json(sealed(json.loads(to_json(report.to_dict())))), encoding="utf-8")
         document["files"] = files = write_map_and_page(job, model, (Y, far), page, folder, console)
-    printed = report if console.quiet else judged  # the other notes have been written
-    console.result(f"{printed}\n\n{out}: {', '.join(files)}", {**document, "report": report.to_dict()})
+    text = in_options(report.summary(f"prismap report {out} --details"))
+    console.result(f"{text}\n\n{out}: {', '.join(files)}", {**document, "report": report.to_dict()})
 
 
 def write_map_and_page(
@@ -184,7 +196,9 @@ def fit_map(job: Job, console: Console) -> Any:
         # Constant columns were named when the file was read.
         warnings.filterwarnings("ignore", message=".* columns are constant", category=PrismapWarning)
         try:
-            model = prismap_class()(**job.options).fit(job.X, job.y, callback=follow, verbose=0)
+            model = prismap_class()(**job.options).fit(
+                job.X, job.y, groups=job.groups, order=job.order, given=job.given, callback=follow, verbose=0
+            )
         except InvalidParameterError as error:
             raise InputError(str(error)) from error
     for note in model.notes_:
@@ -192,7 +206,7 @@ def fit_map(job: Job, console: Console) -> Any:
     return with_table(model, job.encoding, job.ids)
 
 
-def judge_map(model: Any, console: Console, budget: Any = None) -> Any:
+def judge_map(model: Any, console: Console, budget: Any = None, *, forecast: bool = False) -> Any:
     """The report of a map; it is refitted several times for it."""
     with console.stage("judging it"), warnings.catch_warnings():
         warnings.simplefilter("ignore", PrismapWarning)  # the refits repeat the warnings of the map itself
@@ -202,7 +216,7 @@ def judge_map(model: Any, console: Console, budget: Any = None) -> Any:
             left = time_left(done / total, perf_counter() - begin)
             console.doing(f"{done} of {total} maps for comparison{left}", done / total)
 
-        return model.report(budget=budget, callback=follow, verbose=0)
+        return model.report(budget=budget, forecast=forecast, callback=follow, verbose=0)
 
 
 def map_positions(model: Any, page: PageData | None) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -237,12 +251,16 @@ def draw(job: Job, model: Any, Y: NDArray[Any], folder: Path, console: Console) 
     from matplotlib.figure import Figure
 
     from prismap.inspection import MapDisplay
+    from prismap.inspection._map import MOST_ENTRIES
 
-    figure = Figure(figsize=(8, 7), layout="constrained")  # without pyplot: no window, no global state
+    target = model.map_.given.target.shown
+    many = target.classes is not None and len(target.classes) > MOST_ENTRIES  # a long legend beside names on the map
+    figure = Figure(figsize=(14, 9) if many else (8, 7), layout="constrained")  # without pyplot: no window
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    target = model.map_.given.target.shown
-    display: Any = MapDisplay(Y, target.values if target.exists else None, target.classes, job.title)
+    values = target.values if target.exists else None
+    dates = job.encoding is not None and job.encoding.target in job.encoding.date_targets
+    display: Any = MapDisplay(Y, values, target.classes, job.title, unit="date" if dates else None)
     display.plot(axes)
     with written_aside(folder / PICTURE) as aside:
         figure.savefig(aside, dpi=150, bbox_inches="tight")  # no margins beside a wide map

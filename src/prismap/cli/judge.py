@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 from prismap.cli import options
 from prismap.cli.console import Console
 from prismap.cli.folder import check_folder
-from prismap.cli.verdicts import JudgedMap, add_table_options, checked_target, read_rows, read_together, write_verdicts
+from prismap.cli.verdicts import (
+    JudgedMap,
+    add_table_options,
+    checked_target,
+    read_rows,
+    read_together,
+    units_of,
+    write_verdicts,
+)
 from prismap.exceptions import InputError
 from prismap.tables import Table, TextColumn, read_obsm, reader_of
 from prismap.tables._encoding import is_number
@@ -56,11 +64,12 @@ def run(args: argparse.Namespace, console: Console) -> None:
         raise InputError("--clustered is for classes that a clustering made, and --target names none.")
     from prismap.judging import judge
 
+    units = units_of(table, X, target, args, console)
     maps = []
     for name, positions in planes.items():
         with console.stage(f"judging {name}"):
             report = judge(
-                X, positions, target, random_state=args.seed,
+                X, positions, target, groups=units, random_state=args.seed,
                 labels_from="clustering" if args.clustered else None,
             )  # fmt: skip
         maps.append(JudgedMap(name, positions, report))

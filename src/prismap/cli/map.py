@@ -47,7 +47,12 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
         "--target", action="append", metavar="COL",
         help="column that the map is about. Empty cells are rows without a label (npz: y). Repeat it for more targets",
     )  # fmt: skip
+    columns.add_argument(
+        "--given", metavar="COL",
+        help="column of levels that are known and of no interest, such as a batch: the map leaves out what they shift",
+    )  # fmt: skip
     options.add_columns(columns)
+    options.add_units(columns)
     columns.add_argument("--data", choices=DATA, help="what the columns hold (default: vectors)")
     columns.add_argument(
         "--standardize", action=argparse.BooleanOptionalAction,
@@ -95,6 +100,9 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
         "--budget", type=options.budget, metavar="B",
         help="time for judging: full (default, about twice the time of the fit), quick (half of it), or seconds",
     )  # fmt: skip
+    fit.add_argument(
+        "--forecast", action="store_true", help="with --order: judge the last fifth by what came before it"
+    )
     fit.add_argument("--perplexity", type=options.from_one, metavar="P", help="effective number of neighbours")
     fit.add_argument("--seed", type=options.seed, default=0, metavar="N", help="random seed (default: 0)")
     fit.add_argument("--jobs", type=int, metavar="N", help="processor cores to use (-1: all)")
@@ -113,10 +121,13 @@ def read_job(args: argparse.Namespace, console: Console) -> Job:
     if args.compare is not None:
         return read_objects(args, console)
     refuse_object_options(args)
-    from prismap.map._tables import prepare
+    from prismap.map._tables import prepare, unit_roles
 
     first, *also = args.target or [None]
-    roles = Roles(first, args.ids, args.drop, show=args.show, use=args.use, matrix=args.rep, also=tuple(also))
+    roles = Roles(
+        first, args.ids, args.drop, show=args.show, use=args.use, matrix=args.rep, also=tuple(also), given=args.given,
+        **unit_roles(args.groups, args.order),
+    )  # fmt: skip
     cells = reader_of(args.file) == "cells"
     if args.rep is not None and not cells:
         raise InputError(f"--rep is for h5ad files; {args.file} has one matrix.")
@@ -126,7 +137,10 @@ def read_job(args: argparse.Namespace, console: Console) -> Job:
     if data not in DATA:
         raise InputError(f"{args.file} says it holds {data!r}; say --data {' or '.join(DATA)}.")
     standardize = not cells and data != "cosine" if args.standardize is None else args.standardize
-    ready = prepare(table, roles, data=data, target_kind=args.target_kind, standardize=standardize, impute=args.impute)
+    ready = prepare(
+        table, roles, data=data, target_kind=args.target_kind, standardize=standardize, impute=args.impute,
+        copies=args.copies or "auto",
+    )  # fmt: skip
     for note in ready.notes:
         console.note(note)
     return Job(
@@ -136,8 +150,12 @@ def read_job(args: argparse.Namespace, console: Console) -> Job:
         title=args.title or args.file.stem,
         quick=args.quick,
         budget=args.budget,
+        given=ready.given,
+        forecast=args.forecast,
         target_name=first or "target",
         options=_options(args, data, ready.target_kind),
+        groups=ready.dependence,
+        order=ready.order,
         ids=table.ids,
         columns=_shown_columns(table, ready.encoding),
         images=None if args.images is None else _images(table, args.images),
@@ -155,6 +173,7 @@ def _options(args: argparse.Namespace, data: Any, target_kind: Any) -> dict[str,
         "metric": args.metric,
         "mapping": args.mapping,
         "perplexity": args.perplexity,
+        "copies": args.copies,
         "random_state": args.seed,
     }
     return {name: value for name, value in given.items() if value is not None}
@@ -182,7 +201,9 @@ def _shown_columns(table: Table, encoding: TableEncoding) -> Mapping[str, NDArra
 
 
 def _digits(column: NDArray[Any]) -> NDArray[Any]:
-    if column.dtype.kind == "O" or not (np.abs(column) < 2.0**53).all() or not np.array_equal(column, np.round(column)):
+    if column.dtype.kind in "OM":
+        return column
+    if not (np.abs(column) < 2.0**53).all() or not np.array_equal(column, np.round(column)):
         return column
     return np.array([str(int(value)) for value in column], dtype=object)
 
@@ -213,6 +234,8 @@ def read_objects(args: argparse.Namespace, console: Console) -> Job:
 
     if len(args.target or ()) > 1:
         raise InputError("objects take one target: --target names a single column.")
+    if args.order is not None:
+        raise InputError("--order is for rows of numbers: how long objects stay alike is not known. Use --groups.")
     how = Objects(args.compare)
     with console.stage(f"reading {args.file}"):
         things = read_things(args)
@@ -228,8 +251,11 @@ def read_objects(args: argparse.Namespace, console: Console) -> Job:
         y=y,
         encoding=None,
         title=args.title or args.file.stem,
+        quick=args.quick,
+        budget=args.budget,
         target_name=(args.target or ["label"])[0],
         options=_options(args, how, "none" if y is None else args.target_kind),
+        groups=groups_of_things(args),
         ids=np.array(things.names),
         about={} if args.column is None else {"objects": {"column": args.column, "ids": args.ids}},
     )
@@ -250,6 +276,18 @@ def read_things(args: argparse.Namespace) -> Any:
         f"--compare {args.compare} needs to know where the objects of {args.file} are: --column names a column of text "
         f"of a table ({', '.join(ENDINGS)}); FASTA files end in {' or '.join(FASTA[:2])}, JSON lines in {JSON[0]}."
     )
+
+
+def groups_of_things(args: argparse.Namespace) -> Any:
+    """The groups of objects that stand in a column of a table."""
+    if args.groups in (None, "none"):
+        return args.groups
+    if args.column is None:
+        raise InputError("--groups names a column of a table; the objects of this file are in none (see --column).")
+    from prismap.map._tables import NamedGroups, unit_values
+
+    roles = Roles((args.target or [None])[0], args.ids, text=(args.column,), groups=args.groups)
+    return NamedGroups(unit_values(read_table(args.file, roles), args.groups, roles), args.groups)
 
 
 def read_labels(path: Path, names: list[str]) -> list[Any]:

@@ -22,6 +22,24 @@ def add_columns(parser: Any) -> None:
     )  # fmt: skip
 
 
+def add_units(parser: Any, *, order: bool = True) -> None:
+    """Which rows of a table are not independent of each other."""
+    parser.add_argument(
+        "--groups", metavar="COL",
+        help="column of what is independent, such as patient: its rows are learnt and judged together (default: looked "
+        "for; none takes rows as independent)",
+    )  # fmt: skip
+    if order:
+        parser.add_argument(
+            "--order", metavar="COL",
+            help="column of a time or position: learn and judge by stretches of it, with a gap",
+        )  # fmt: skip
+    parser.add_argument(
+        "--copies", choices=("auto", "exact", "none"),
+        help="what counts as a copy of another row (default: auto, which takes near copies, too)",
+    )  # fmt: skip
+
+
 def names(text: str) -> tuple[str, ...]:
     """Names divided by commas."""
     return tuple(name.strip() for name in text.split(",") if name.strip())

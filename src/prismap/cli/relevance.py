@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from prismap.cli.job import load_model
 from prismap.exceptions import InputError
 from prismap.page._data import Relevance
 from prismap.page._folder import load_folder
-from prismap.tables import encoding_of, read_table
+from prismap.tables import Roles, Table, encoding_of, read_table
+from prismap.tables._table import describe_names
 
 NEIGHBORS = 10
 
@@ -40,6 +42,9 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
         default=NEIGHBORS,
         metavar="K",
         help="size of the neighbourhoods (default: 10)",
+    )
+    parser.add_argument(
+        "--groups", metavar="COL", help="column of DATA whose rows are not independent: features are shuffled by groups"
     )
     parser.add_argument("--seed", type=options.seed, default=0, metavar="N", help="random seed (default: 0)")
     parser.set_defaults(run=run)
@@ -84,20 +89,31 @@ def data_relevance(args: argparse.Namespace, console: Console) -> Relevance:
         raise InputError(f"{args.map} was made of a matrix of pairs ({model.data}): it has no features to judge.")
     encoding = encoding_of(model)
     with console.stage(f"reading {args.data}"):
-        X = encoding.apply(read_table(args.data, encoding.roles)).X
+        table = read_table(args.data, replace(encoding.roles, groups=args.groups))
+        X = encoding.apply(table).X
     if len(X) <= args.neighbors:
         raise InputError(f"{args.data} has {len(X)} rows; --neighbors {args.neighbors} needs more.")
     with console.stage("judging the features"):
-        judged = _judge(X, model.transform(X), args)
+        groups = None if args.groups is None else groups_in(table, args.groups)
+        judged = _judge(X, model.transform(X), args, groups)
     names = encoding.feature_names
     return Relevance(names, judged.relevance_, judged.baseline_, judged.spread_, judged.threshold_)
 
 
-def _judge(X: Any, Y: Any, args: argparse.Namespace) -> Any:
+def groups_in(table: Table, name: str) -> Any:
+    """The groups of the rows of a table."""
+    from prismap.map._tables import unit_values
+
+    if name not in table.columns:
+        raise InputError(f"there is no column {name!r} for --groups; {describe_names(name, table.columns)}.")
+    return unit_values(table, name, Roles())
+
+
+def _judge(X: Any, Y: Any, args: argparse.Namespace, groups: Any = None) -> Any:
     from prismap.relevance import FeatureRelevance
 
     kind: Any = FeatureRelevance
-    return kind(args.method, n_neighbors=args.neighbors, random_state=args.seed).fit(X, Y)
+    return kind(args.method, n_neighbors=args.neighbors, random_state=args.seed).fit(X, Y, groups=groups)
 
 
 def _as_text(features: list[dict[str, Any]], judged: Relevance, args: argparse.Namespace) -> str:

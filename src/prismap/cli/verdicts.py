@@ -17,6 +17,7 @@ from prismap.bundle import write_map, written_aside
 from prismap.cli import options
 from prismap.cli.console import Console, to_json
 from prismap.cli.folder import PAGE, PICTURE, folder_aside
+from prismap.cli.job import attempt
 from prismap.exceptions import InputError
 from prismap.page import Layer, PageData, write_html
 from prismap.page import Target as PageTarget
@@ -52,6 +53,7 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="replace the map that OUT holds")
     parser.add_argument("--title", help="title of the page and the picture (default: the name of the file)")
     options.add_columns(parser)
+    options.add_units(parser, order=False)
     parser.add_argument(
         "--standardize", action=argparse.BooleanOptionalAction,
         help="bring every column to mean 0 and variance 1 (default, except for cells)",
@@ -71,12 +73,14 @@ def read_rows(
     args: argparse.Namespace, console: Console, apart: Sequence[str] = ()
 ) -> tuple[Table, NDArray[np.float64]]:
     """The table, and its features as numbers; columns `apart` are no features."""
-    from prismap.map._tables import with_quantities
+    from prismap.map._tables import unit_roles, with_quantities
 
     cells = reader_of(args.data) == "cells"
     if args.rep is not None and not cells:
         raise InputError(f"--rep is for h5ad files; {args.data} has one matrix.")
-    roles = Roles(args.target, args.ids, args.drop, show=args.show, use=args.use, matrix=args.rep)
+    roles = Roles(
+        args.target, args.ids, args.drop, show=args.show, use=args.use, matrix=args.rep, **unit_roles(args.groups)
+    )
     with console.stage(f"reading {args.data}"):
         table = read_table(args.data, roles)
     for note in table.notes:
@@ -88,7 +92,7 @@ def read_rows(
         )
     standardize = not cells if args.standardize is None else args.standardize
     roles = replace(roles, show=(*args.show, *apart))
-    if set(table.columns) <= {*roles.show, *table.show}:
+    if set(table.columns) <= {*roles.shown, *table.show}:
         raise InputError(
             f"{args.data} has no columns besides coordinates and labels; a map is judged against its data."
         )
@@ -100,20 +104,35 @@ def read_rows(
     return table, X
 
 
+def units_of(table: Table, X: NDArray[np.float64], target: Any, args: argparse.Namespace, console: Console) -> Any:
+    """Which rows of a table are not independent, by the column that was named or by what the rows show."""
+    from prismap.map._tables import NamedGroups, unit_values
+    from prismap.target import decide_units
+
+    roles, groups = Roles(ids=args.ids), args.groups
+    if groups not in (None, "none"):
+        groups = NamedGroups(unit_values(table, groups, roles), groups)
+    columns = {name: unit_values(table, name, roles) for name in table.columns}
+    dependence = decide_units(X, target, groups=groups, copies=args.copies or "auto", columns=columns)
+    for note in dependence.notes:
+        console.note(note)
+    return dependence
+
+
 def write_verdicts(
     maps: Sequence[JudgedMap], table: Table, X: NDArray[np.float64], args: argparse.Namespace, console: Console
 ) -> None:
-    """Write the folder and print the verdicts."""
-    text = words_of(maps)
+    """Write the folder, with all figures, and print what is read first."""
+    text, everything = words_of(maps, args.out / WORDS), words_of(maps)
     document = {one.name: one.report.to_dict() for one in maps}
     page = page_of_maps(maps, table, X, args, console)
     with console.stage("writing"), folder_aside(args.out, force=args.force) as folder:
-        for name, content in ((VERDICTS, to_json(document)), (WORDS, f"{text}\n")):
+        for name, content in ((VERDICTS, to_json(document)), (WORDS, f"{everything}\n")):
             with written_aside(folder / name) as aside:
                 aside.write_text(content, encoding="utf-8")
         write_map(folder / ROWS[bool(importlib.util.find_spec("pyarrow"))], rows_of(maps, table))
         write_html(page, folder / PAGE)
-        draw(maps, page, folder, console)
+        attempt(console, f"no {PICTURE}: drawing it", lambda: draw(maps, page, folder, console))
         files = sorted(path.name for path in folder.iterdir())
     console.result(f"{text}\n\n{args.out}: {', '.join(files)}", {"out": str(args.out), "files": files, **document})
 
@@ -136,48 +155,61 @@ def beside(one: JudgedMap) -> dict[str, NDArray[Any]]:
     return known | {f"cluster ({one.name})": find_clusters(one.positions, random_state=one.report.seed) + 1}
 
 
-def words_of(maps: Sequence[JudgedMap]) -> str:
-    """One table of verdicts, then every report."""
+def words_of(maps: Sequence[JudgedMap], more: Path | None = None) -> str:
+    """One table of verdicts, then every report: all of it, or what is read first if `more` names where the rest is."""
     lines = [*table_of(maps), ""] if len(maps) > 1 else []
     for one in maps:
-        lines += [f"== {one.name}", str(one.report), ""]
+        lines += [f"== {one.name}", one.report.details if more is None else one.report.summary(str(more)), ""]
     return "\n".join(lines).rstrip()
 
 
 def table_of(maps: Sequence[JudgedMap]) -> list[str]:
-    """A line per map: whether the target shows, by how much, whether the map over-states it, and what it keeps."""
-    rows = [["map", "shows", "error", "by chance", "over-states", "neighbourhoods kept"]]
+    """A line per map: the three answers, the error behind them, and what the map keeps."""
+    rows = [["map", "shows", "error", "by chance", "exaggerates", "target needed", "neighbourhoods kept"]]
     for one in maps:
         report = one.report
         score = report.scores[0] if report.scores else None
         area = next(iter(report.structure.values())).auc_log_k
         rows.append([
-            one.name, answer(report.target_shows),
+            one.name, answer(report, "target_shows"),
             "" if score is None else f"{score.figure(score.value)} ({score.name})",
             "" if score is None else score.figure(score.chance),
-            answer(report.overstates), f"{area:.2f}",
+            answer(report, "map_exaggerates"), answer(report, "target_needed"), f"{area:.2f}",
         ])  # fmt: skip
     widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def answer(decision: bool | None) -> str:
-    """yes, no, or that it is not known."""
-    return "cannot be told" if decision is None else "yes" if decision else "no"
+def answer(report: Any, id: str) -> str:
+    """The answer of a statement; nothing where the question was not asked."""
+    stated = report.statement(id)
+    return "" if stated is None else stated.answer
+
+
+def notes_of(maps: Sequence[JudgedMap]) -> list[str]:
+    """The page has room for one verdict: which map it is about, and what is read first of the others."""
+    if len(maps) == 1:
+        return []
+    return [f"The verdict is about {maps[0].name}.", *(f"{one.name}: {first_words(one.report)}" for one in maps[1:])]
+
+
+def first_words(report: Any) -> str:
+    """What is read first of a report, as a paragraph."""
+    return " ".join(one.words for one in report.statements if one.level != "detail")
 
 
 def page_of_maps(
     maps: Sequence[JudgedMap], table: Table, X: NDArray[np.float64], args: argparse.Namespace, console: Console
 ) -> PageData:
     """The page: a layer per map, so that a selection on one is seen on the others."""
-    layers = [Layer(f"map{j}", one.name, flat(one.positions), one.report.verdict) for j, one in enumerate(maps)]
+    layers = [Layer(f"map{j}", one.name, flat(one.positions), first_words(one.report)) for j, one in enumerate(maps)]
     first = maps[0]
     return PageData(
         layers=layers, title=args.title or args.data.stem, target=shown_target(table, X, args),
         report=first.report.to_dict(), row_ids=label_texts(table.ids),
         columns={name: values if name.startswith("trust") else values.astype(str)
                  for one in maps for name, values in beside(one).items()},
-        notes=(*(f"{one.name}: {one.report.verdict}" for one in maps), *console.notes),
+        notes=(*notes_of(maps), *console.notes),
     )  # fmt: skip
 
 
@@ -216,13 +248,17 @@ def draw(maps: Sequence[JudgedMap], page: PageData, folder: Path, console: Conso
 
     from prismap.inspection import MapDisplay
 
-    n_columns = min(len(maps), 3)
+    n_columns = min(len(maps), 2 if len(maps) == 4 else 3)
     n_lines = -(-len(maps) // n_columns)
-    figure = Figure(figsize=(5 * n_columns, 4.6 * n_lines), layout="constrained")
+    figure = Figure(figsize=(5 * n_columns + 1.5, 5 * n_lines), layout="constrained")
     FigureCanvasAgg(figure)
     classes = page.target.classes if page.target.has_classes else None
+    panels = []
     for j, one in enumerate(maps):
+        # Panels are squares of one size, whatever the shape of their maps: the legend stands beside all of them.
+        axes = figure.add_subplot(n_lines, n_columns, j + 1, box_aspect=1, adjustable="datalim")
         display: Any = MapDisplay(flat(one.positions), page.target.entries, classes, one.name)
-        display.plot(figure.add_subplot(n_lines, n_columns, j + 1), legend=j == len(maps) - 1)
+        panels.append(display.plot(axes, legend=False))
+    panels[0].explain(figure)
     with written_aside(folder / PICTURE) as aside:
         figure.savefig(aside, dpi=130)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import zipfile
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,40 +12,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from prismap._util.glass import behind_glass
 from prismap._util.optional import import_extra
 from prismap.bundle import written_aside
 from prismap.cli import options
 from prismap.cli.console import Console, to_json
 from prismap.cli.folder import check_folder, folder_aside
-from prismap.exceptions import FileFormatError, InputError
+from prismap.cli.models import MODEL_BYTES, check_model_file, is_pickle, load_model_file
+from prismap.exceptions import InputError
 from prismap.tables import Roles, Table, TextColumn, label_texts, missing_count, read_table
 
 PICTURE, PAGE, FIDELITY = "view.png", "view.html", "fidelity.json"
+#: Seconds of a rehearsal with a model of others, and rows that it is asked about.
+SECONDS, REHEARSED = 60.0, 200
 #: A column so many times wider than the usual one is worth a note.
 UNEQUAL_SCALES = 100.0
-#: Bytes that a model may take once it is unpacked.
-MODEL_BYTES = 2**32
-PICKLES = (".joblib", ".pkl", ".pickle")
-#: Types beyond those that skops trusts by itself. A file says what it holds, never what is to be trusted.
-TRUSTED = frozenset({
-    "numpy.dtype",
-    "prismap.learners._gmlvq.GMLVQ",
-    "prismap.learners._lgmlvq.LGMLVQ",
-    "prismap.learners._rslvq.RSLVQ",
-    "sklearn.calibration._CalibratedClassifier",
-    "sklearn.calibration._SigmoidCalibration",
-    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-    "sklearn.gaussian_process._gpc._BinaryGaussianProcessClassifierLaplace",
-    "sklearn.gaussian_process.kernels.ConstantKernel",
-    "sklearn.gaussian_process.kernels.Product",
-    "sklearn.gaussian_process.kernels.RBF",
-    "sklearn.gaussian_process.kernels.Sum",
-    "sklearn.gaussian_process.kernels.WhiteKernel",
-    "sklearn.metrics._dist_metrics.EuclideanDistance64",
-    "sklearn.neighbors._kd_tree.KDTree",
-    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
-    "sklearn.tree._tree.Tree",
-})  # fmt: skip
 
 
 def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
@@ -70,6 +52,9 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     columns.add_argument("--target", metavar="COL", help="the true class or value of a row (npz: y)")
     columns.add_argument("--id", dest="ids", metavar="COL", help="column that names the rows")
     columns.add_argument("--drop", type=options.names, default=(), metavar="COLS", help="columns to leave out: a,b,c")
+    columns.add_argument(
+        "--groups", metavar="COL", help="column whose rows are not independent: the picture is judged by whole groups"
+    )
     columns.add_argument(
         "--standardize", action="store_true",
         help="standardise the columns for the map (default: scale as the model's pipeline does)",
@@ -97,12 +82,15 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, console: Console) -> None:
     """Read model and rows, picture, judge, write."""
     check_folder(args.out, force=args.force)
-    with console.stage(f"loading {args.model}"):
-        model = load_model_file(args.model, args.trust, pickles=args.trust_pickle)
+    check_model_file(args.model, pickles=args.trust_pickle)
     with console.stage(f"reading {args.data}"):
-        table = read_table(args.data, Roles(args.target, args.ids, args.drop))
+        table = read_table(args.data, Roles(args.target, args.ids, args.drop, groups=args.groups))
     for note in table.notes:
         console.note(note)
+    with console.stage(f"loading {args.model}"):
+        if not is_pickle(args.model):
+            rehearse(args.model, args.trust, table)
+        model = load_model_file(args.model, args.trust, pickles=args.trust_pickle)
     model, X, names = model_rows(model, table, console)
     view = make_view(model, X, table, args, console)
     with console.stage(f"judging the picture in {args.folds} folds"):
@@ -121,6 +109,24 @@ def run(args: argparse.Namespace, console: Console) -> None:
         files = sorted(path.name for path in folder.iterdir())
     text = f"{view.model_name}: {fidelity}\n{fidelity.table()}\n\n{args.out}: {', '.join(files)}"
     console.result(text, {"out": str(args.out), "files": files, **document})
+
+
+def rehearse(path: Path, trust: list[str], table: Table) -> None:
+    """Let a child process load the model and ask it about some rows: what ends it, or has no end, is refused."""
+    limits = {"seconds": SECONDS + path.stat().st_size / 2**20, "n_bytes": float(MODEL_BYTES)}
+    for _ in behind_glass(_rehearsal, path, trust, table, what=f"the model in {path}", **limits):
+        pass
+
+
+def _rehearsal(path: Path, trust: list[str], table: Table) -> Iterator[bool]:
+    """In the child: errors of the model are left to the work that follows, which words them."""
+    model, X, _ = model_rows(load_model_file(path, trust), table, Console(quiet=True))
+    X = X[np.linspace(0, len(X) - 1, REHEARSED).astype(int)] if len(X) > REHEARSED else X
+    for rows in (X, X[:1], 1e6 * X - 1e6):
+        for name in ("predict", "predict_proba", "decision_function"):
+            with suppress(Exception):
+                getattr(model, name)(rows)
+    yield True
 
 
 def model_rows(model: Any, table: Table, console: Console) -> tuple[Any, NDArray[np.float64], list[str]]:
@@ -221,8 +227,17 @@ def make_view(model: Any, X: NDArray[np.float64], table: Table, args: argparse.N
     with console.stage(f"picturing {type(model).__name__} on {len(X)} rows, {X.shape[1]} columns"):
         return ModelView.from_estimator(
             model, X, labels_for(model, table.target), map=recipe, supervision_from=args.supervise,
-            inverse=args.inverse, grid_resolution=args.resolution,
+            inverse=args.inverse, grid_resolution=args.resolution, groups=groups_of(table, args),
         )  # fmt: skip
+
+
+def groups_of(table: Table, args: argparse.Namespace) -> Any:
+    """The groups of the rows, by the column that was named."""
+    if args.groups is None:
+        return None
+    from prismap.map._tables import NamedGroups, unit_values
+
+    return NamedGroups(unit_values(table, args.groups, Roles(ids=args.ids)), args.groups)
 
 
 def make_page(view: Any, X: Any, names: list[str], table: Table, args: argparse.Namespace, console: Console) -> Any:
@@ -233,6 +248,10 @@ def make_page(view: Any, X: Any, names: list[str], table: Table, args: argparse.
     from prismap.page._of_model import with_view
 
     plane = plane_of(view.map)
+    fitted = plane.map_
+    if fitted.given.feature_names is None and fitted.given.n_features == len(names):
+        # The map is made of an array; notes about its columns name them as the file does.
+        plane.map_ = replace(fitted, given=replace(fitted.given, feature_names=np.array(names, dtype=object)))
     judge_map(plane, console)
     columns = {name: X[:, j] for j, name in enumerate(names)}
     about = {"title": args.title or args.data.stem, "row_ids": label_texts(table.ids)}
@@ -252,60 +271,3 @@ def draw(view: Any, path: Path) -> None:
     view.plot(ax=figure.add_subplot())
     with written_aside(path) as aside:
         figure.savefig(aside, dpi=130, bbox_inches="tight")
-
-
-# --- models in files: skops without trust in what is unknown, ONNX, and pickles that the user vouches for ---
-
-
-def load_model_file(path: Path, trust: list[str], *, pickles: bool = False) -> Any:
-    """The model in a file, by its ending."""
-    if not path.is_file():
-        raise InputError(f"there is no file {path}: name a model written by skops.io.dump.")
-    if path.suffix.lower() in PICKLES:
-        return load_pickle(path, pickles)
-    if path.suffix.lower() == ".onnx":
-        from prismap.inspection._onnx_model import OnnxModel
-
-        return OnnxModel.from_file(path)
-    return load_trusted(path, trust)
-
-
-def load_pickle(path: Path, trusted: bool) -> Any:
-    """The model in a pickle, which can do anything that its reader may do."""
-    if not trusted:
-        raise InputError(
-            f"{path} is a pickle: loading it runs whatever code it holds, with your rights. If you made the file, or "
-            "trust who did, add --trust-pickle; safer is to write the model with skops.io.dump."
-        )
-    import joblib
-
-    try:
-        return joblib.load(path)
-    except Exception as error:
-        raise FileFormatError(f"{path} cannot be loaded by this installation: {error}") from error
-
-
-def load_trusted(path: Path, trust: list[str]) -> Any:
-    """The model in a skops file, unless it holds types that are not trusted."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            size = sum(one.file_size for one in archive.infolist())
-    except (zipfile.BadZipFile, OSError) as error:
-        raise FileFormatError(f"{path} is no skops file ({error}); write one with skops.io.dump.") from error
-    if size > MODEL_BYTES:
-        raise FileFormatError(f"{path} would take {size / 2**30:.1f} GiB, more than any model may.")
-    skops = import_extra("skops.io", extra="models", feature="reading a model")
-    try:
-        unknown = sorted(set(skops.get_untrusted_types(file=path)) - TRUSTED - set(trust))
-    except Exception as error:
-        raise FileFormatError(f"{path} cannot be read as a skops file: {error}") from error
-    if unknown:
-        shown = ", ".join(unknown[:4]) + (f" and {len(unknown) - 4} more" if unknown[4:] else "")
-        raise InputError(
-            f"{path} holds types that are not trusted: {shown}. Loading them could run their code: if you made the "
-            f"file, or trust who did, add {' '.join(f'--trust {name}' for name in unknown[:4])}."
-        )
-    try:
-        return skops.load(path, trusted=sorted(TRUSTED | set(trust)))
-    except Exception as error:
-        raise FileFormatError(f"{path} cannot be loaded by this installation: {error}") from error

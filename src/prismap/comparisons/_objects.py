@@ -41,7 +41,8 @@ class Objects:
         threads otherwise, and neither for work of less than two seconds.
     memory : bytes that values may take in memory before they move to a file, default=268435456
     cache : folder where values are kept between programs. They are found again by the content of the objects and the
-        name and text of the function. One program at a time may use it. None keeps values as long as the evaluator.
+        name and text of the function. Several programs may use it at once. Values that were damaged are evaluated
+        again, with a warning. None keeps values as long as the evaluator.
 
     Examples
     --------

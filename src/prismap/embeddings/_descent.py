@@ -19,12 +19,15 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import pdist
 from sklearn.base import BaseEstimator
 
+from prismap._util.blocks import available_bytes
 from prismap._util.params import Interval, StrOptions
 
 #: Iterations between two looks; rows that are looked at, evenly spread over all; and neighbours of each of them.
 STEPS_BETWEEN_LOOKS, N_LOOKED_AT, N_NEIGHBORS = 25, 300, 10
 #: Iterations between two calls of the user's callback.
 STEPS_BETWEEN_CALLBACKS = 2 * STEPS_BETWEEN_LOOKS
+#: No row moves further than this in one iteration.
+LONGEST_STEP = 5.0
 #: From so many rows on their order in memory matters.
 SORTED_ROWS = 20_000
 #: Cells of the curve's grid along each axis, as a power of two, and the quantiles that it reaches from and to.
@@ -224,13 +227,12 @@ class Descent:
         self.engine, self.kept = engine, kept
         self.phase, self.steps, self.done = 0, 0, 0
         self.order = np.arange(len(start))
-        state = None if kept is None else kept.load()
+        state = None if kept is None else kept_state(kept, start)
         if state is not None:
             self.phase, self.steps, self.done = (int(value) for value in state["counts"])
             start = state["positions"]
-            if "order" in state:
-                self.order = state["order"]
-                P = permuted(P, self.order)
+            self.order = state["order"]
+            P = permuted(P, self.order)
         self.embedding = TSNEEmbedding(start, PrecomputedAffinities(P, normalize=False), n_jobs=n_jobs)
         self.P = self.embedding.affinities.P
         if state is not None:
@@ -283,8 +285,8 @@ class Descent:
         while self.steps < steps:
             some = min(STEPS_BETWEEN_LOOKS, steps - self.steps)
             self.embedding.optimize(
-                some, inplace=True, propagate_exception=True, momentum=0.8, max_step_norm=5, learning_rate=rate,
-                negative_gradient_method=engine,
+                some, inplace=True, propagate_exception=True, momentum=0.8, max_step_norm=LONGEST_STEP,
+                learning_rate=rate, negative_gradient_method=engine,
             )  # fmt: skip
             self.steps, self.done = self.steps + some, self.done + some
             asked = callback is not None and self.steps % STEPS_BETWEEN_CALLBACKS == 0
@@ -300,15 +302,62 @@ class Descent:
 
     def _keep(self):
         optimizer = self.embedding.optimizer
-        self.kept.save(
-            counts=np.array([self.phase, self.steps, self.done]), positions=np.array(self.embedding),
-            update=optimizer.update, gains=optimizer.gains, order=self.order,
-        )  # fmt: skip
+        self.kept.save({
+            "counts": np.array([self.phase, self.steps, self.done]), "positions": np.array(self.embedding),
+            "update": optimizer.update, "gains": optimizer.gains, "order": self.order,
+        })  # fmt: skip
 
     def _error(self, factor):
         """KL(P || Q) at the positions, P being multiplied by the factor."""
         value, _ = self.engine(self.embedding, self.P, should_eval_error=True, n_jobs=1, **_ENGINE)
         return float(value / factor - np.log(factor))
+
+
+# --- a state that was kept --------------------------------------------------------------------------------------------
+
+
+def kept_state(kept, start):
+    """The arrays of the state in a `Checkpoint`; None without one that a run from `start` can have reached."""
+    matrix, rows = start.shape, start.shape[:1]
+    shapes = {"counts": (3,), "positions": matrix, "update": matrix, "gains": matrix, "order": rows}
+    state = kept.load(shapes, lambda state: check_state(state.arrays, start))
+    return None if state is None else state.arrays
+
+
+def check_state(state, start):
+    """Refuse (ValueError) a state that no run from `start` can have reached.
+
+    Compiled code trusts the order of the rows, and takes memory by the extent of the map. One iteration moves a row by
+    `LONGEST_STEP` at most, and the centre of the map by no more, so positions are bounded by the iterations done. A
+    gain begins at 1 and grows by 0.2 per iteration at most (Jacobs 1988, as openTSNE has it).
+    """
+    if state["counts"].dtype.kind != "i" or state["order"].dtype.kind != "i":
+        raise ValueError("its counts and the order of its rows are not whole numbers")
+    phase, steps, done = (int(value) for value in state["counts"])
+    if phase not in (0, 1) or not 0 <= steps <= done or (phase == 0 and steps != done):
+        raise ValueError(f"{steps} iterations of phase {phase} and {done} in all are not those of any run")
+    if not np.array_equal(np.sort(state["order"]), np.arange(len(start))):
+        raise ValueError("its order of the rows does not name each of them once")
+    slack = 1 + 1e-9
+    if np.abs(state["positions"]).max() > slack * (np.abs(start).max() + 2 * LONGEST_STEP * done):
+        raise ValueError(f"its positions are farther away than {done} iterations reach")
+    if np.linalg.norm(state["update"], axis=1).max() > slack * LONGEST_STEP:
+        raise ValueError(f"its last step is longer than {LONGEST_STEP:g}")
+    if state["gains"].min() <= 0 or state["gains"].max() > slack * (1 + 0.2 * done):
+        raise ValueError(f"its gains are not those of {done} iterations")
+    if grid_bytes(state["positions"]) > available_bytes():
+        raise ValueError("its positions span a grid that needs more memory than there is")
+
+
+def grid_bytes(Y):
+    """About the memory that the grid of the FFT engine takes: cells of length 1, three nodes each, doubled for the FFT.
+
+    Positions in more than two dimensions are not laid on a grid.
+    """
+    if Y.shape[1] > 2:
+        return 0.0
+    nodes = 6.0 * np.maximum(np.ptp(Y, axis=0), 50.0).max()
+    return 64.0 * nodes ** Y.shape[1]
 
 
 def is_power_of_two(number):

@@ -23,6 +23,7 @@ from prismap._util.spectra import double_centre, fix_signs, leading_eigenpairs
 from prismap._util.threads import on_one_thread
 from prismap._util.validation import check_rows
 from prismap.embeddings._base import Embedding, all_distances
+from prismap.embeddings._starts import all_equal
 from prismap.exceptions import InputError
 from prismap.metrics._base import NamedMetric
 
@@ -98,6 +99,8 @@ class VectorSpace:
 
     def principal_axes(self, rng):
         """The two leading unit eigenvectors of the centred Gram matrix (n, 2), their eigenvalues, and its trace."""
+        if sp.issparse(self.X) and all_equal(self.X):
+            return np.zeros(2), np.zeros((self.n_rows, 2)), 0.0
         k = min(2, self.dimension, self.n_rows)
         pca = PCA(k, random_state=as_seed(rng))
         with np.errstate(

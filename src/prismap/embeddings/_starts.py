@@ -10,6 +10,7 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from sklearn.decomposition import PCA
 
+from prismap._util.arrays import WIDE, columns_of
 from prismap._util.costs import JITTER
 from prismap._util.random import as_seed
 from prismap.exceptions import InputError
@@ -20,9 +21,27 @@ log = logging.getLogger(__name__)
 def principal_start(rows, n_components, rng):
     """The first principal components of the rows, and random columns where the rows have too few."""
     k = min(n_components, rows.shape[1], rows.shape[0] - 1)
+    if sp.issparse(rows) and all_equal(rows):
+        return np.zeros((rows.shape[0], n_components))
+    if sp.issparse(rows) and rows.shape[1] > WIDE:  # the others are zero, and add nothing but time
+        rows = columns_of(rows, np.unique(rows.indices))
+        k = min(k, rows.shape[1])
     with np.errstate(invalid="ignore"):  # rows that are all equal: 0 / 0 in the share of variance, which is not used
         Y = PCA(k, random_state=as_seed(rng)).fit_transform(rows).astype(np.float64)
     return np.hstack([Y, _filler(Y, n_components - k, rng)])
+
+
+def all_equal(rows):
+    """Whether sparse rows with sorted indices are all the same: they have no directions, and ARPACK none to start from.
+
+    >>> all_equal(sp.csr_array((3, 5))), all_equal(sp.csr_array([[0.0, 1.0], [1.0, 0.0]]))
+    (True, False)
+    """
+    lengths = np.diff(rows.indptr)
+    if not rows.data.any() or (lengths != lengths[0]).any():
+        return not rows.data.any()
+    parts = (part.reshape(len(lengths), -1) for part in (rows.indices, rows.data))
+    return all(bool((part == part[:1]).all()) for part in parts)
 
 
 def spectral_start(P, n_components, rng):

@@ -11,10 +11,10 @@ from openTSNE.tsne import kl_divergence_bh, kl_divergence_fft
 
 from prismap._util.affinities import joint_affinities, lower_perplexity
 from prismap._util.blocks import require_memory
-from prismap._util.checkpoint import Checkpoint, fingerprint
 from prismap._util.costs import tsne_cost
 from prismap._util.params import Interval, StrOptions
 from prismap._util.threads import n_threads
+from prismap.bundle._checkpoint import Checkpoint, fingerprint
 from prismap.embeddings._base import Embedding, EmbeddingResult
 from prismap.embeddings._descent import Descent, GradientDescent
 from prismap.embeddings._starts import given_start, principal_start, rescale, spectral_start

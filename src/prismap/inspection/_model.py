@@ -229,7 +229,8 @@ class ModelDisplay:
             ax.set_aspect("equal", adjustable="box")
             for side in ax.spines.values():
                 side.set_color("#bbbbbb")
-        ax.set_title(f"What {self.view.model_name} does", fontsize=11, loc="left", color="#1c2230")
+        title = f"What {self.view.model_name} does: {fidelity_words(self.view)}"
+        ax.set_title(title, fontsize=11, loc="left", color="#1c2230")
         if caption:
             words = "\n".join(textwrap.wrap(caption_of(self.view), 96))
             if surface:
@@ -243,6 +244,16 @@ def figure_height(grid: Any) -> float:
     """Inches that fit a picture 6 inches wide with its caption, within reason."""
     x_min, x_max, y_min, y_max = grid.extent
     return float(np.clip(6 * (y_max - y_min) / (x_max - x_min), 2.4, 7) + 0.9)
+
+
+def fidelity_words(view: ModelView) -> str:
+    """How far the picture is true, in a few words: on held-out rows if these were judged, else on its own rows."""
+    known = view.__dict__.get("fidelity_")
+    if known is None:
+        return f"{1 - np.mean(view.misshown):.0%} of its own rows are shown rightly".replace("%", " %")
+    if known.agreement is None:
+        return f"output correlates {known.output:.2f} on held-out rows"
+    return f"{known.agreement:.0%} of held-out rows are shown rightly".replace("%", " %")
 
 
 def caption_of(view: ModelView) -> str:

@@ -18,11 +18,11 @@ from prismap._util.validation import is_fitted
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.inspection._surface import Grid, frozen, make_grid, region_codes
 from prismap.inspection._tasks import TASKS, Answer, Task
-from prismap.inspection._view_data import Exemplars, data_of, of_kind
+from prismap.inspection._view_data import Exemplars, data_of, of_kind, plane_of
 from prismap.mappings import InverseMap
 from prismap.metrics.posteriors._models import model_name
 from prismap.quality._fidelity import HeldOutFidelity, Region
-from prismap.target import split_rows
+from prismap.target import read_groups, split_rows
 
 N_FOLDS = 5
 FIGURES = ("agreement", "certainty", "output", "signed_certainty")
@@ -80,7 +80,7 @@ class ModelView(Brief):
     @classmethod
     def from_estimator(
         cls, model: Any, X: Any, y: Any = None, *, map: Any = None, supervision_from: str = "labels",
-        inverse: Any = "auto", grid_resolution: int = 200,
+        inverse: Any = "auto", grid_resolution: int = 200, groups: Any = None,
     ) -> ModelView:  # fmt: skip
         """Picture a trained model on rows X with target y.
 
@@ -104,6 +104,8 @@ class ModelView(Brief):
             plane that are fitted under the Fisher tensor of the map's metric (Schulz 2017, sec. 3.3). An `InverseMap`
             is fitted.
         grid_resolution : places along each side of the picture.
+        groups : which rows are not independent of each other, one entry per row: a `PrisMap` is fitted with them, and
+            `fidelity_` leaves out whole groups.
         """
         check_options(supervision_from, inverse, grid_resolution)
         data = data_of(model, X, y, map, inverse)
@@ -115,7 +117,8 @@ class ModelView(Brief):
             recipe = of_kind(recipe, task.kind)
             recipe = recipe if supervision_from == "labels" else data.supervised_by_model(recipe)
         start = perf_counter()
-        fitted = recipe if is_fitted(recipe) else clone(recipe).fit(data.X, target)
+        units = None if groups is None else read_groups(groups, len(answer.value)).codes
+        fitted = recipe if is_fitted(recipe) else fit_recipe(recipe, data.X, target, units)
         data = data.known_to(fitted)
         positions = data.positions(fitted)
         after_map = perf_counter()
@@ -132,7 +135,7 @@ class ModelView(Brief):
             task.kind, frozen(task.classes), frozen(positions), None if truth is None else frozen(task.encode(truth)),
             frozen(answer.value), frozen(answer.certainty), frozen(data.answers(behind).value), grid,
             frozen(region_codes(grid, positions)), data.exemplars(fitted), model_name(model), times, fitted,
-            partial(held_out, recipe, data, target), data.pre_images(fitted, positions, back),
+            partial(held_out, recipe, data, target, units), data.pre_images(fitted, positions, back),
         )  # fmt: skip
 
     @property
@@ -182,14 +185,24 @@ def check_options(supervision_from: Any, inverse: Any, grid_resolution: Any) -> 
         raise InputError(f"grid_resolution must be a whole number from 2; got {grid_resolution!r}.")
 
 
-def held_out(recipe: Any, data: Any, target: Any, view: Any, *, n_folds: int, seed: int) -> Any:
+def fit_recipe(recipe: Any, X: Any, target: Any, units: Any) -> Any:
+    """A fitted clone of a recipe; a `PrisMap`, alone or at the end of a pipeline, is given the units of its rows."""
+    made, plane = clone(recipe), plane_of(recipe)
+    if units is None or not hasattr(plane, "from_table"):
+        return made.fit(X, target)
+    name = f"{made.steps[-1][0]}__groups" if hasattr(made, "steps") else "groups"
+    return made.fit(X, target, **{name: units})
+
+
+def held_out(recipe: Any, data: Any, target: Any, units: Any, view: Any, *, n_folds: int, seed: int) -> Any:
     """The fidelity of a view on rows that trained neither of its two maps (Schulz 2017, sec. 3.4.3)."""
-    behind, folds = cross_validate(recipe, data, target, n_folds=min(n_folds, len(data.rows)), seed=seed)
+    n_folds = min(n_folds, len(data.rows))
+    behind, folds = cross_validate(recipe, data, target, n_folds=n_folds, seed=seed, units=units)
     return judge_view(view, data.answers(behind), off=data.off_surface(view.map, behind), folds=folds)
 
 
 def cross_validate(
-    recipe: Any, data: Any, target: Any, *, n_folds: int, seed: int = 0
+    recipe: Any, data: Any, target: Any, *, n_folds: int, seed: int = 0, units: Any = None
 ) -> tuple[NDArray[Any], list[Any]]:
     """What stands behind each row's place on a map of other rows, and the folds."""
     parts, folds = [], []
@@ -197,9 +210,10 @@ def cross_validate(
         warnings.simplefilter("ignore", PrismapWarning)  # they were given for the map of all rows
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
         groups = data.responder.task.groups(data.answer.value, n_folds)
-        for train, test in split_rows(len(data.rows), n_folds, seed, groups):
+        for train, test in split_rows(len(data.rows), n_folds, seed, groups, units):
             rows = data.part(recipe, train, train)
-            fitted = clone(recipe).fit(rows, None if target is None else target[train])
+            kept = None if units is None else units[train]
+            fitted = fit_recipe(recipe, rows, None if target is None else target[train], kept)
             parts.append(data.behind_held_out(fitted, train, test))
             folds.append(test)
     return np.concatenate(parts)[np.argsort(np.concatenate(folds))], folds

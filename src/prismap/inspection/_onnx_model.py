@@ -13,6 +13,7 @@ one number per row                             a regressor
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ from prismap.exceptions import FileFormatError, InputError
 
 #: How far the outputs of a network may miss a sum of one and still be probabilities.
 TOLERANCE = 1e-3
+#: Seconds that a graph may run for one batch of rows.
+SECONDS = 600.0
 
 
 class OnnxModel(BaseEstimator):
@@ -69,7 +72,8 @@ class OnnxModel(BaseEstimator):
         try:
             session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
         except Exception as error:
-            raise FileFormatError(f"{path} cannot be read as an ONNX model: {error}") from error
+            what = " ".join(str(error).split())[:300]
+            raise FileFormatError(f"{path} cannot be read as an ONNX model: {what}") from error
         inputs = session.get_inputs()
         if len(inputs) != 1 or inputs[0].type not in ("tensor(float)", "tensor(double)"):
             tensors = ", ".join(f"{one.name} ({one.type})" for one in inputs)
@@ -134,8 +138,23 @@ class OnnxModel(BaseEstimator):
     def _run(self, X: Any) -> list[Any]:
         (entry,) = self.session.get_inputs()
         dtype = np.float32 if entry.type == "tensor(float)" else np.float64
-        outputs: list[Any] = self.session.run(None, {entry.name: np.asarray(X, dtype)})
+        outputs: list[Any] = run_within(self.session, {entry.name: np.asarray(X, dtype)}, SECONDS)
         return outputs
+
+
+def run_within(session: Any, inputs: dict[str, Any], seconds: float) -> Any:
+    """The outputs of a graph, which may hold a loop without an end."""
+    options = import_extra("onnxruntime", extra="onnx", feature="Reading an ONNX model").RunOptions()
+    timer = threading.Timer(seconds, lambda: setattr(options, "terminate", True))
+    timer.daemon = True
+    timer.start()
+    try:
+        return session.run(None, inputs, options)
+    except Exception as error:
+        late = f"did not end within {seconds:.0f} seconds" if options.terminate else f"gives an error: {error}"
+        raise InputError(f"the ONNX model {' '.join(late.split())[:300]}") from error
+    finally:
+        timer.cancel()
 
 
 def as_probabilities(outputs: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -18,13 +18,15 @@ from sklearn.metrics import silhouette_score
 from prismap._util.random import as_generator, as_seed
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.judging._budget import FULL_SHARE, effort_of
+from prismap.judging._dependence import dependence_findings
 from prismap.judging._inputs import as_coordinates, as_rows, as_target, refuse_other_rows
 from prismap.judging._judge import Judgement, Subject, judge_subject
 from prismap.judging._makers import EstimatorMethod, FunctionMethod, OtherMade, OtherMaker, makes_maps, method_of
 from prismap.judging._trust import trust_in_own_rows
 from prismap.quality import MapReport
 from prismap.quality._report import Circularity
-from prismap.target import ClassTarget, Target
+from prismap.quality._statements import Statement
+from prismap.target import ClassTarget, Target, decide_units, read_levels
 
 #: Share of rows that lie exactly where another one does, from which on the report says so.
 MANY_DUPLICATES = 0.1
@@ -34,8 +36,8 @@ RUNS, RUNS_MADE = 18, 2
 
 def judge(
     subject: Any, X: Any = None, y: Any = None, *, target: str = "auto", supervised: bool = True,
-    metric: Any = "euclidean", labels_from: Any = None, n_permutations: int | None = None, budget: Any = None,
-    random_state: Any = 0, callback: Any = None,
+    metric: Any = "euclidean", groups: Any = None, given: Any = None, labels_from: Any = None,
+    n_permutations: int | None = None, budget: Any = None, random_state: Any = 0, callback: Any = None,
 ) -> MapReport:  # fmt: skip
     """Judge a map, whoever made it, and say what could not be determined.
 
@@ -60,10 +62,18 @@ def judge(
         The target; unlabelled rows are -1 beside other codes, None or NaN. None judges structure alone.
     target : {"auto", "class", "real", "none"}, default="auto"
         What y is; "none" ignores it.
+    given : array of shape (n,) or None, default=None
+        The level of each row in a column that is known and of no interest, such as a batch. The target is permuted
+        inside levels, and the report says what the column has to do with the target and the map. (A `PrisMap` that is
+        fitted here leaves the levels out.)
     supervised : bool, default=True
         Whether the method is given the target, if it takes one. With False y only judges its map.
     metric : str, default="euclidean"
         Distances between rows of the data, by a name of scikit-learn. With coordinates also "precomputed".
+    groups : array of shape (n,), "none" or None, default=None
+        Which rows are not independent of each other: those of one group, such as the cells of one donor. Rows of a
+        group have no vote on each other, and maps for comparison leave out whole groups. None looks for copies and for
+        an order of the rows, "none" for copies alone.
     labels_from : None, "clustering", clusterer or function, default=None
         How y was made from the data, if it was: such labels are judged too well. The clustering is repeated on data
         with independently permuted columns, and the report says how much of the separation that explains.
@@ -104,22 +114,24 @@ def judge(
     False
     """
     return judge_and_map(
-        subject, X, y, target=target, supervised=supervised, metric=metric, labels_from=labels_from,
+        subject, X, y, target=target, supervised=supervised, metric=metric, groups=groups, given=given,
+        labels_from=labels_from,
         n_permutations=n_permutations, budget=budget, random_state=random_state, callback=callback,
     )[0]  # fmt: skip
 
 
 def judge_and_map(
     subject: Any, X: Any = None, y: Any = None, *, target: str = "auto", supervised: bool = True,
-    metric: Any = "euclidean", labels_from: Any = None, n_permutations: int | None = None, budget: Any = None,
-    random_state: Any = 0, callback: Any = None,
+    metric: Any = "euclidean", groups: Any = None, given: Any = None, labels_from: Any = None,
+    n_permutations: int | None = None, budget: Any = None, random_state: Any = 0, callback: Any = None,
 ) -> tuple[MapReport, np.ndarray]:  # fmt: skip
     """The report of `judge`, and the positions of the rows that it is about.
 
     Parameters
     ----------
-    subject, X, y, target, supervised, metric, labels_from, n_permutations, budget, random_state, callback : as in
-        `prismap.judge`.
+    subject, X, y, target, supervised, metric, groups, given, labels_from, n_permutations, budget, random_state,
+    callback : as
+        in `prismap.judge`.
 
     Returns
     -------
@@ -134,7 +146,11 @@ def judge_and_map(
     (30, 2)
     """
     if reports_itself(subject):
-        model = subject if X is None else clone(subject).fit(X, y)
+        if X is None and groups is not None:
+            raise InputError("groups belong to the fit of a PrisMap: use fit(X, y, groups=...).")
+        if X is None and given is not None:
+            raise InputError("given: a fitted PrisMap is judged by the levels it was fitted with; leave it out.")
+        model = subject if X is None else clone(subject).fit(X, y, groups=groups, given=given)
         report = model.report(n_permutations=n_permutations, budget=budget, callback=callback)
         if labels_from is not None:
             report = replace(report, circular=circularity_of(model, labels_from))
@@ -153,10 +169,22 @@ def judge_and_map(
     refuse_other_rows(*((("X", X),) if method is not None else (("X", subject), ("Y", X))), ("y", y))
     rows = as_rows(X if method is not None else subject)
     made_target = as_target(y, len(rows), target, rows if metric != "precomputed" else None)
+    kind = "dissimilarity" if metric == "precomputed" else "vectors"
+    dependence = decide_units(rows, made_target, data=kind, groups=groups, seed=seed)
+    if dependence.units is not None:
+        made_target = made_target.with_units(dependence.units)
+    levels = None
+    if given is not None:
+        levels, codes = read_levels(given, len(rows))
+        made_target = made_target.inside(codes, len(levels))
     if method is None:
         judged = of_coordinates(rows, as_coordinates(X, len(rows)), made_target, metric, seed)
     else:
         judged = of_method(method, rows, made_target, metric, seed)
+    if levels is not None:
+        judged = replace(judged, column=levels.name, raw=judged.columns)
+    alarms = judged.findings
+    judged = replace(judged, findings=lambda: (*dependence_findings(judged.made, made_target, dependence), *alarms()))
     judgement = judge_subject(judged, budget=budget, n_permutations=n_permutations, callback=callback)
     report, Y = with_trust(judgement, judged), judged.made.positions
     if judged.maker is not None:
@@ -187,7 +215,7 @@ def of_coordinates(
     return Subject(
         OtherMade(Y, rows, metric), target, None, seed, {"data": (rows, metric)},
         rows if metric == "euclidean" else None,
-        facts={"limits": tuple(limits), "notes": notes, "warnings": alarms_of(Y)},
+        facts={"limits": tuple(limits), "notes": notes}, findings=lambda: shared_places(Y),
     )  # fmt: skip
 
 
@@ -204,16 +232,17 @@ def of_method(
     seconds = RUNS / RUNS_MADE / FULL_SHARE * (perf_counter() - start)
     return Subject(
         maker.map, target, maker, seed, {"data": (rows, metric)}, rows if metric == "euclidean" else None, seconds,
-        facts={"warnings": alarms_of(maker.map.positions)},
+        findings=lambda: shared_places(maker.map.positions),
     )  # fmt: skip
 
 
-def alarms_of(Y: NDArray[np.float64]) -> tuple[str, ...]:
-    """Warnings about coordinates."""
+def shared_places(Y: NDArray[np.float64]) -> tuple[Statement, ...]:
+    """A warning if many rows lie exactly where another one does."""
     shared = len(Y) - len(np.unique(Y, axis=0))
     if shared <= MANY_DUPLICATES * len(Y):
         return ()
-    return (f"{shared} of {len(Y)} rows lie exactly where another row does; rows at one place share their votes.",)
+    words = f"{shared} of {len(Y)} rows lie exactly where another row does; rows at one place share their votes."
+    return (Statement("shared_places", words, "warning", figures={"rows": shared}, n_rows=len(Y)),)
 
 
 def with_trust(judgement: Judgement, subject: Subject) -> MapReport:

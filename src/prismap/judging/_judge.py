@@ -14,9 +14,10 @@ import numpy as np
 from prismap._util.random import as_generator
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.judging._budget import Effort, effort_of
+from prismap.judging._confounding import confounding_of
 from prismap.judging._makers import Made, Maker
 from prismap.judging._refits import Comparison, Judged, Outside, compare, compare_plain, compare_without_target
-from prismap.judging._scores import class_findings, judged_scores
+from prismap.judging._scores import class_findings, judged_scores, judged_units, levels_of
 from prismap.judging._trust import evidence_on, learnt_rule, rule_of_null
 from prismap.quality import (
     Estimate,
@@ -29,12 +30,15 @@ from prismap.quality import (
     map_measures,
     r_nx,
 )
+from prismap.quality._confounding import Confounding
+from prismap.quality._statements import Statement
 from prismap.quality._trust import TrustRule
 from prismap.quality._votes import VOTERS
-from prismap.target import Target
+from prismap.target import Target, plural
 
-#: With fewer labelled rows, a map without a fifth of them has too few to vote on that fifth.
+#: With fewer labelled rows, or units of them, a map without a fifth of them has too few to vote on that fifth.
 FEWEST_LABELLED = 15
+FEWEST_UNITS = 5
 #: Permutations of labels on a map that is not made again: they cost next to nothing.
 N_PERMUTED = 20
 #: Rows up to which it is measured how many neighbours stay in another run: that takes all distances.
@@ -57,6 +61,9 @@ class Subject:
     outside : samples that were given and are not on the map.
     facts : what the report says of how the map was made, by the names of its fields.
     remarks : further notes, which are written when the maps for comparison have been made.
+    findings : statements about the data, such as columns that give the target away; asked for at the same time.
+    column : name of the column whose levels the target has; None if it had none.
+    raw : the rows as they were given, dense vectors, where levels were taken out of the map's.
     """
 
     made: Made
@@ -69,6 +76,9 @@ class Subject:
     outside: Outside | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     remarks: Callable[[], tuple[str, ...]] = tuple
+    findings: Callable[[], tuple[Statement, ...]] = tuple
+    column: str | None = None
+    raw: Any = None
 
     @property
     def is_large(self) -> bool:
@@ -90,21 +100,28 @@ class Judgement:
 
 
 def judge_subject(
-    subject: Subject, *, budget: Any = "full", n_permutations: int | None = None, callback: Any = None
-) -> Judgement:
-    """The judgement; where the target cannot be judged, a note says why."""
+    subject: Subject, *, budget: Any = "full", n_permutations: int | None = None, callback: Any = None,
+    forecast: bool = False,
+) -> Judgement:  # fmt: skip
+    """The judgement; where the target cannot be judged, the report says why.
+
+    forecast : whether the last fifth of the rows in time is judged by those before it.
+    """
+    if forecast and not subject.target.in_order:
+        raise InputError("forecast=True judges the last fifth in time, and the map has no order: fit it with order=...")
     effort = effort_of(budget, subject.seconds)
-    why = too_few_labels(subject.target) if subject.maker is not None else None
+    why = too_few_units(subject.target)
+    if why is None and subject.maker is not None:
+        why = too_few_labels(subject.target)
     if why is None:
         try:
-            return _judged(subject, effort, n_permutations, callback)
+            return _judged(subject, effort, n_permutations, callback, forecast=forecast)
         except InputError as error:  # the map itself was made: it is a refit to fewer rows that cannot be
             if not subject.target.exists or subject.maker is None or not subject.maker.falls_back:
                 raise
             why = f"a map for comparison cannot be made: {error}"
     judgement = _judged(subject, effort, None, callback, by_target=False)
-    notes = (f"How well the target shows was not judged: {why}", *judgement.report.notes)
-    return replace(judgement, report=replace(judgement.report, notes=notes))
+    return replace(judgement, report=replace(judgement.report, unjudged=why))
 
 
 def too_few_labels(target: Target) -> str | None:
@@ -119,15 +136,26 @@ def too_few_labels(target: Target) -> str | None:
     return None
 
 
+def too_few_units(target: Target) -> str | None:
+    """Why nothing is known about other units; None if something is."""
+    if not target.exists or target.independent or target.n_units >= FEWEST_UNITS:
+        return None
+    return (
+        f"the rows with a target are {target.n_units} {plural(target.unit_name)}, and at least {FEWEST_UNITS} are "
+        "needed. Rows that are not independent of each other show nothing about others."
+    )
+
+
 def _judged(
-    subject: Subject, effort: Effort, n_permutations: int | None, callback: Any, *, by_target: bool = True
-) -> Judgement:
+    subject: Subject, effort: Effort, n_permutations: int | None, callback: Any, *, by_target: bool = True,
+    forecast: bool = False,
+) -> Judgement:  # fmt: skip
     """The report and the maps of comparison, with or without scores of the target."""
     start, target, maker = perf_counter(), subject.target, subject.maker
     with warnings.catch_warnings():
         # Maps for comparison repeat the warnings of the first map, or cause others by their fewer rows.
         warnings.simplefilter("ignore", PrismapWarning)
-        comparison = _compared(subject, effort, n_permutations, callback, by_target=by_target)
+        comparison = _compared(subject, effort, n_permutations, callback, by_target=by_target, forecast=forecast)
     measures, arranged = map_measures(
         *subject.spaces["data"][:1], subject.made.positions, target.codes,
         metric=subject.spaces["data"][1], neighborhoods=not subject.is_large, n_samples=effort.structure_rows,
@@ -137,21 +165,24 @@ def _judged(
         shown = target.shown.values
         measures |= alignment_measure(subject.columns, subject.made.positions, shown, random_state=subject.seed)
     facts = dict(subject.facts)
+    measures |= facts.pop("measures", {})
     notes, times = facts.pop("notes", ()), facts.pop("times", {})
+    confounded = _confounding(subject, comparison) if by_target else None
     report = MapReport(
         target=target.reported_kind, n_fitted=len(subject.made.positions), judged=comparison.how,
         structure=structure_of(subject, comparison, effort), arrangement=arranged,
         measures={**measures, **steadiness(subject.made, comparison)}, budget=effort.name, seed=subject.seed,
         versions=current_versions(), clusters=clusters_of(subject, comparison),
         depth="coordinates" if maker is None else "method", notes=(*notes, *subject.remarks()),
-        times={**times, "judging": perf_counter() - start}, **facts,
+        findings=subject.findings(), uses_target=maker is None or not maker.leaves_target_out,
+        times={**times, "judging": perf_counter() - start}, confounding=confounded, **facts,
         **_findings(subject, comparison, by_target=by_target),
     )  # fmt: skip
     return Judgement(report, comparison)
 
 
 def _compared(
-    subject: Subject, effort: Effort, n_permutations: int | None, callback: Any, *, by_target: bool
+    subject: Subject, effort: Effort, n_permutations: int | None, callback: Any, *, by_target: bool, forecast: bool
 ) -> Comparison:
     """The maps that the map is compared with."""
     maker, target = subject.maker, subject.target
@@ -161,7 +192,8 @@ def _compared(
         return compare_without_target(maker, target, effort, callback)
     if not by_target:
         return compare_plain(maker, effort, callback)
-    return compare(maker, target, subject.outside, effort, n_permutations, partial(wrong_inside, subject), callback)
+    wrong = partial(wrong_inside, subject)
+    return compare(maker, target, subject.outside, effort, n_permutations, wrong, callback, forecast=forecast)
 
 
 def on_itself(made: Made, target: Target, rng: np.random.Generator) -> Comparison:
@@ -172,8 +204,10 @@ def on_itself(made: Made, target: Target, rng: np.random.Generator) -> Compariso
     truth, Y = target.take(known), made.positions[known]
     evidence = evidence_on(made, made.positions, target)
     case = Judged(Y, truth, evidence=evidence.take(known))
+    X, metric = made.space
+    among = (X[np.ix_(known, known)] if isinstance(metric, str) and metric == "precomputed" else X[known], metric)
     return Comparison(
-        on_map=(case,), on_permuted=tuple(Judged(Y, truth.permuted(rng)) for _ in range(N_PERMUTED))
+        on_map=(case,), on_permuted=tuple(Judged(Y, truth.permuted(rng)) for _ in range(N_PERMUTED)), in_data=among
     )  # fmt: skip
 
 
@@ -196,8 +230,19 @@ def _findings(subject: Subject, comparison: Comparison, *, by_target: bool) -> d
     judged = [(case.evidence, case.target) for case in comparison.on_map if case.evidence is not None]
     return {
         "scores": scores, "n_judged": n_judged, "trust": learnt_rule(made, target, judged),
+        "levels": levels_of(target, comparison.on_map), **judged_units(target, comparison.on_map),
         **class_findings(target, comparison.on_map),
     }  # fmt: skip
+
+
+def _confounding(subject: Subject, comparison: Comparison) -> Confounding | None:
+    """What the levels of a column of no interest have to do with the target and the map; None without both."""
+    target = subject.target
+    if not target.exists or target.n_levels < 2 or not comparison.on_map:
+        return None
+    return confounding_of(
+        subject.made.positions, target, comparison.on_map, subject.seed, column=subject.column, raw=subject.raw
+    )
 
 
 def _null_rule(subject: Subject, comparison: Comparison) -> TrustRule | None:
@@ -234,9 +279,10 @@ def steadiness(made: Made, comparison: Comparison) -> dict[str, Estimate]:
 
 
 def clusters_of(subject: Subject, comparison: Comparison) -> MapClusters:
-    """The clusters of the map, in the other runs there were and against the map of one Gaussian."""
-    target = subject.target
+    """The clusters of the map, in other runs, against maps of one Gaussian, and without the target."""
+    target, maker, plain = subject.target, subject.maker, comparison.plain
+    supervised = target.exists and maker is not None and not maker.leaves_target_out
     return judge_clusters(
-        subject.made.positions, comparison.runs, nulls=comparison.nulls,
-        names=target.texts, random_state=subject.seed,
+        subject.made.positions, comparison.runs, nulls=comparison.nulls, names=target.texts, supervised=supervised,
+        unsupervised=None if plain is None else plain.positions, random_state=subject.seed,
     )  # fmt: skip

@@ -60,6 +60,10 @@ class Made(ABC):
     def in_data(self, rows: Any) -> dict[str, Any]:
         """Where the nearest rows of some rows are looked for in the data: arguments of `vote_on`; None: its own."""
 
+    def in_own_data(self) -> dict[str, Any]:
+        """Where the nearest rows of its own rows are looked for in the data, whatever the metric of the map."""
+        return self.in_data(None)
+
     def support(self, predicted: NDArray[Any], rows: Any, target: Target) -> Numbers:
         """The chance that rows' own features give a prediction.
 
@@ -68,7 +72,8 @@ class Made(ABC):
         rows : as for `place`; None: the map's own rows, none of which votes for itself. target : of one column, of the
         map's rows.
         """
-        agreement: Numbers = poll(target=target, **self.in_data(rows)).agreement(predicted, target.tolerance)
+        votes = poll(target=target, same=rows is None, **self.in_data(rows))
+        agreement: Numbers = votes.agreement(predicted, target.tolerance)
         return agreement
 
 
@@ -195,9 +200,7 @@ class OtherMade(Made):
     def in_data(self, rows: Any) -> dict[str, Any]:
         """The vectors, or the matrix of distances between them."""
         fitted = None if isinstance(self.metric, str) and self.metric == "precomputed" else self.X
-        if rows is None:
-            return {"Y": self.X, "fitted_Y": fitted, "own": np.arange(len(self.X)), "metric": self.metric}
-        return {"Y": rows, "fitted_Y": fitted, "metric": self.metric}
+        return {"Y": self.X if rows is None else rows, "fitted_Y": fitted, "metric": self.metric}
 
     def part(self, index: Rows) -> OtherMade:
         """Some of its rows as they lie; others are projected by votes."""

@@ -30,6 +30,10 @@ FEWEST_HELD_OUT = 200
 OTHER_RUNS = 3
 #: The labelled rows are judged in so many parts.
 PARTS = 5
+#: How rows were judged if they are the last ones in time.
+FORECAST = "the last fifth in time"
+#: Units of a class that are judged where it has as many; fewer show little of it.
+JUDGED_PER_CLASS = 10
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,8 @@ class Outside:
 class Judged:
     """Judged rows on a map: their positions and target, and those of the rows that vote (None: the other rows).
 
-    `kept` are the numbers of the rows that the map was made of, where that was another run.
+    `kept` are the numbers of the rows that the map was made of, where that was another run, and `rows` those of the
+    judged rows, where they are on the map that is judged.
     """
 
     positions: Numbers
@@ -55,6 +60,7 @@ class Judged:
     fitted_target: Target | None = None
     kept: Rows | None = None
     evidence: Evidence | None = None
+    rows: Rows | None = None
 
     def column(self, t: int) -> Judged:
         """The same with one of several targets."""
@@ -88,6 +94,9 @@ class Comparison:
     how : how rows were judged, in words.
     folded : whether the judged rows come in several parts, which make one figure.
     small_maps : whether rows were judged on maps of far fewer rows than the map has.
+    in_data : the judged rows in the data (or their distances) and the metric there, of coordinates alone: whoever made
+        these may have used the target.
+    by_class : whether more rows of rare classes were judged than their share of all rows.
     """
 
     plain: Made | None = None
@@ -102,29 +111,74 @@ class Comparison:
     how: str = "in-sample"
     folded: bool = False
     small_maps: bool = field(default=False)
+    in_data: tuple[Any, Any] | None = None
+    by_class: bool = field(default=False)
 
 
 # --- which rows -------------------------------------------------------------------------------------------------------
 
 
 def judged_folds(
-    target: Target, rng: np.random.Generator, effort: Effort = FULL, wrong: float = 0.5, most: float = MOST_KEPT
-) -> list[tuple[Rows, Rows]]:
+    target: Target, rng: np.random.Generator, effort: Effort = FULL, wrong: float = 0.5, most: float = MOST_KEPT,
+    *, forecast: bool = False,
+) -> list[tuple[Rows, Rows]]:  # fmt: skip
     """(kept, judged) rows: of five fifths of the labelled rows as many as the figures take.
 
     wrong : about the share of rows that neighbours are wrong about. The fitted rows show it, so that no judged row
         decides how many there will be.
     most : rows that a map for comparison can have.
+    forecast : whether the last fifth in time is judged by what came before it.
     """
+    if forecast:
+        return last_part(target, rng, most)
     parts, n_rows = target.splits(PARTS, rng), len(target)
     most = int(min(most, MOST_KEPT, max(FEW_KEPT, int(effort.kept_share * n_rows))))
-    folds = [(kept_rows(n_rows, out, rng, most), out) for out in parts]
-    folds = folds[: n_folds(int(target.labelled.sum()), effort, wrong)]
-    return [(kept, drawn_of(out, effort.held_out, rng)) for kept, out in folds]
+    n_judged = n_folds(target.n_units, effort, wrong)
+    parts = with_rare_classes(target, parts, n_judged)
+    folds = [(kept_rows(target, out, rng, most), out) for out in parts][:n_judged]
+    return [(kept, drawn_by_class(target, out, effort.held_out, rng)) for kept, out in folds]
+
+
+def with_rare_classes(target: Target, parts: list[Rows], n_judged: int) -> list[Rows]:
+    """The parts, of which the first are judged and get more units of the classes that they have few of.
+
+    Up to `JUDGED_PER_CLASS` in all of them, and half of a class in each, so that the other half is on the map. Units in
+    order of time stay where they are.
+    """
+    if target.codes is None or target.in_order or n_judged == len(parts):
+        return parts
+    judged, others = [list(part) for part in parts[:n_judged]], np.concatenate(parts[n_judged:])
+    moved = np.zeros(len(target), dtype=bool)
+    for code in np.unique(target.codes[target.labelled]):
+        have = [len(np.unique(target.units[out][target.codes[out] == code])) for out in map(np.asarray, judged)]
+        rows = others[(target.codes[others] == code) & ~moved[others]]
+        units = np.unique(target.units[rows])
+        most = (sum(have) + len(units)) // 2
+        for unit in units:
+            fewest = int(np.argmin(have))
+            if sum(have) >= JUDGED_PER_CLASS or have[fewest] >= most:
+                break
+            theirs = others[target.units[others] == unit]
+            judged[fewest] += theirs.tolist()
+            moved[theirs] = True
+            have[fewest] += 1
+    if not moved.any():
+        return parts
+    left = [part[~moved[part]] for part in parts[n_judged:]]
+    return [*(np.sort(np.asarray(out, dtype=np.intp)) for out in judged), *left]
+
+
+def last_part(target: Target, rng: np.random.Generator, most: float) -> list[tuple[Rows, Rows]]:
+    """The last fifth of the labelled rows in time is judged, by rows that are a stretch of time earlier at least."""
+    known = target.labelled_rows
+    stretches = np.sort(target.units[known])
+    first = stretches[int(np.ceil(len(stretches) * (1 - 1 / PARTS)))]
+    before = np.flatnonzero(target.units < first - 1)
+    return [(drawn_of(before, int(min(most, MOST_KEPT)), rng), known[target.units[known] >= first])]
 
 
 def n_folds(n_known: int, effort: Effort, wrong: float = 0.5) -> int:
-    """How many fifths of the rows are judged: two, unless one is enough or a share is not precise enough by then.
+    """How many fifths of the units are judged: two, unless one is enough or a share is not precise enough by then.
 
     A table that has no more rows than are enough in any case is judged as a whole: few judged rows would call real
     differences chance, and its maps take no time.
@@ -140,9 +194,24 @@ def n_folds(n_known: int, effort: Effort, wrong: float = 0.5) -> int:
     return int(np.clip(np.ceil(PARTS * wanted / n_known), fewest, PARTS))
 
 
-def kept_rows(n_rows: int, out: Rows, rng: np.random.Generator, most: int = MOST_KEPT) -> Rows:
-    """All rows but `out`; of many a draw that is fitted in a fraction of the time, and errs on the safe side."""
-    return drawn_of(np.setdiff1d(np.arange(n_rows), out), most, rng)
+def kept_rows(target: Target, out: Rows, rng: np.random.Generator, most: int = MOST_KEPT) -> Rows:
+    """All rows that are independent of the rows `out`, of many a draw that is fitted in a fraction of the time.
+
+    Fewer rows err on the safe side.
+    """
+    return drawn_of(target.apart(np.arange(len(target)), out), most, rng)
+
+
+def drawn_by_class(target: Target, rows: Rows, most: int, rng: np.random.Generator) -> Rows:
+    """`drawn_of`, and beyond it rows of the classes that the draw has few of, up to `JUDGED_PER_CLASS`."""
+    drawn = drawn_of(rows, most, rng)
+    if target.codes is None or len(drawn) == len(rows):
+        return drawn
+    codes, left, more = target.codes, np.setdiff1d(rows, drawn), []
+    for code in np.unique(codes[left]):
+        short = max(JUDGED_PER_CLASS - int((codes[drawn] == code).sum()), 0)
+        more.append(left[codes[left] == code][:short])
+    return np.sort(np.concatenate([drawn, *more])) if sum(map(len, more)) else drawn
 
 
 def drawn_of(rows: Rows, most: int, rng: np.random.Generator) -> Rows:
@@ -174,20 +243,23 @@ def judged_on(
 def place_fold(maker: Maker, target: Target, kept: Rows, out: Rows, plain: Made | None) -> Judged:
     """Rows `out` on the map made again of the rows `kept`."""
     made = maker.make(kept, target.take(kept), plain)
-    return judged_on(made, maker.rows(out), target.take(out), target.take(kept), kept, trusted=True)
+    case = judged_on(made, maker.rows(out), target.take(out), target.take(kept), kept, trusted=True)
+    return replace(case, rows=out)
 
 
 def place_on_plain(maker: Maker, plain: Made, target: Target, kept: Rows, out: Rows, effort: Effort) -> Judged:
     """Rows `out` on the map without a target as if they had not been on it."""
     made = maker.plain_of_part(plain, kept, effort)
     fitted = target.take(kept)
-    return judged_on(made, maker.rows(out), target.take(out), fitted, kept, trusted=maker.leaves_target_out)
+    case = judged_on(made, maker.rows(out), target.take(out), fitted, kept, trusted=maker.leaves_target_out)
+    return replace(case, rows=out)
 
 
 def another_run(maker: Maker, target: Target, turn: int, plain: bool) -> Run:
     """A map of four fifths of the rows, others in every turn: which, and where."""
     rng = as_generator(maker.seed + 3 + 1000 * turn)
-    kept = kept_rows(maker.n_rows, rng.permutation(maker.n_rows)[: maker.n_rows // PARTS], rng)
+    out = rng.permutation(maker.n_rows)[: maker.n_rows // PARTS]
+    kept = drawn_of(np.setdiff1d(np.arange(maker.n_rows), out), MOST_KEPT, rng)
     made = maker.make_plain(kept, QUICK) if plain else None
     made = maker.make(kept, target.take(kept)) if made is None else made
     return kept, made.positions
@@ -264,12 +336,14 @@ class Plan:
     folds : (kept, judged) rows; none where samples outside the map are judged.
     shuffles : (permuted target, its rows), one for each map of a permuted target. Each leaves a fold out.
     rng : what further permutations are drawn with.
+    by_class : whether more rows of rare classes are judged than their share of all rows.
     """
 
     held_out: Rows
     folds: list[tuple[Rows, Rows]]
     shuffles: list[tuple[Target, Rows]]
     rng: np.random.Generator
+    by_class: bool = False
 
     def fold_of(self, turn: int) -> tuple[Rows, Rows]:
         """The fold that the map of a permuted target leaves out."""
@@ -278,30 +352,45 @@ class Plan:
 
 def planned(
     maker: Maker, target: Target, outside: Outside | None, effort: Effort, n_permutations: int | None,
-    wrong: Callable[[], float],
+    wrong: Callable[[], float], *, forecast: bool = False,
 ) -> Plan:  # fmt: skip
     """The plan of a comparison."""
     rng = as_generator(maker.seed + 1)
-    held_out = np.empty(0, dtype=np.intp) if outside is None else drawn_of(outside.numbers, effort.held_out, rng)
-    in_folds = len(held_out) < FEWEST_HELD_OUT
-    folds = judged_folds(target, rng, effort, wrong(), maker.most_rows) if in_folds else []
+    held_out = (
+        np.empty(0, dtype=np.intp)
+        if outside is None
+        else drawn_by_class(outside.target, outside.numbers, effort.held_out, rng)
+    )
+    in_folds = forecast or len(held_out) < FEWEST_HELD_OUT
+    folds = judged_folds(target, rng, effort, wrong(), maker.most_rows, forecast=forecast) if in_folds else []
     n_turns = n_permutations or effort.permutations
     if maker.leaves_target_out and not maker.compares_plain:  # no map is made for a permuted target: all folds get one
         n_turns = max(n_turns, len(folds))
     parts = [folds[turn % len(folds)][0] if folds else None for turn in range(n_turns)]
-    return Plan(held_out, folds, [permuted_part(target, rng, part, effort.permuted_rows) for part in parts], rng)
+    shuffles = [permuted_part(target, rng, part, effort.permuted_rows) for part in parts]
+    by_class = more_than_their_share(target, folds) if folds else len(held_out) > effort.held_out
+    return Plan(held_out, folds, shuffles, rng, by_class)
+
+
+def more_than_their_share(target: Target, folds: list[tuple[Rows, Rows]]) -> bool:
+    """Whether more rows of a class are judged than equal parts have at most."""
+    if target.codes is None:
+        return False
+    judged = np.bincount(target.codes[np.concatenate([out for _, out in folds])], minlength=len(target.classes))
+    sizes = np.bincount(target.codes[target.labelled], minlength=len(target.classes))
+    return bool((judged > len(folds) * np.ceil(sizes / PARTS)).any())
 
 
 def compare(
     maker: Maker, target: Target, outside: Outside | None, effort: Effort, n_permutations: int | None,
-    wrong: Callable[[], float], callback: Any,
+    wrong: Callable[[], float], callback: Any, *, forecast: bool = False,
 ) -> Comparison:  # fmt: skip
     """All that a verdict on a map with a target rests on.
 
     outside : samples that are not on the map, by which it is judged if they are enough. wrong : gives what
     `judged_folds` takes, and is called only if there are folds.
     """
-    plan = planned(maker, target, outside, effort, n_permutations, wrong)
+    plan = planned(maker, target, outside, effort, n_permutations, wrong, forecast=forecast)
     left_out, reseeded = maker.leaves_target_out, maker.reseeds and effort.nulls > 0
     n_runs = (OTHER_RUNS if left_out else 0 if plan.folds else 1) if effort.nulls else 0
     with_nulls = effort.nulls > 0 and maker.columns is not None
@@ -339,7 +428,8 @@ def compare(
         plain=plain, permuted=permuted, on_map=tuple(on_map),
         on_plain=None if on_plain is None or not maker.compares_plain else tuple(on_plain),
         on_permuted=judged_on_permuted(maker, permuted, target, held_out, plan), runs=tuple(runs), nulls=nulls,
-        again=again, how=how_judged(plan, small_maps), folded=len(plan.folds) > 1, small_maps=small_maps,
+        again=again, how=FORECAST if forecast else how_judged(plan, small_maps), folded=len(plan.folds) > 1,
+        small_maps=small_maps, by_class=plan.by_class,
     )  # fmt: skip
 
 

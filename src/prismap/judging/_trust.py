@@ -59,8 +59,7 @@ def evidence_on(made: Made, Y: Numbers, target: Target, rows: Any = None) -> Evi
     rows : as `Made.place` takes them; None: the map's own rows, none of which votes for itself.
     """
     target = target.shown
-    own = np.arange(len(Y)) if rows is None else None
-    votes = poll(Y, made.positions, target, own=own)
+    votes = poll(Y, made.positions, target, same=rows is None)
     predicted = votes.prediction
     vote = votes.agreement(predicted, target.tolerance)
     return Evidence(predicted, vote, made.support(predicted, rows, target), target.tolerance)

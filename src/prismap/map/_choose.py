@@ -4,7 +4,8 @@ A map is made of ``d^2 = w arc^2 + (1 - w) ||x - x'||^2 / sigma^2``. Both parts 
 is judged by how well the ten nearest rows predict the target of a row, first under the metric, which shows which
 posterior is best, then on quick maps, for two dimensions cannot hold all that a metric with a small w knows. All
 candidates are judged on the same rows, so that their differences have a standard error of their own, which is smaller
-than theirs.
+than theirs. Rows of one unit have no vote on each other and lie in the same half, and standard errors are those of
+units.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
-from prismap._util.arrays import Numbers, Rows
-from prismap._util.evidence import SIGNIFICANT, paired_gap
+from prismap._util.arrays import WIDE, Numbers, Rows
+from prismap._util.evidence import SIGNIFICANT, among_smallest, first_of_equals, paired_gap
 from prismap._util.random import as_generator
 from prismap._util.search import smallest
 from prismap._util.validation import changed
@@ -30,8 +31,8 @@ from prismap.mappings import KernelMap, VoteMap
 from prismap.mappings._vote_map import vote
 from prismap.metrics._base import PrecomputedMetric
 from prismap.metrics.posteriors._rowwise import log_loss
-from prismap.metrics.posteriors._trees import GROWN, MOST_TREE_ROWS, fit_trees
-from prismap.quality._votes import VOTERS, vote_of_lists
+from prismap.metrics.posteriors._trees import GROWN, MOST_TREE_ROWS, fit_trees, units_of
+from prismap.quality._votes import VOTERS, sizes_of, vote_of_lists
 from prismap.target import ClassTarget, RealTarget, Target, plain_folds
 
 #: Shares that are tried; the last gives the sharpest cross-fitted map: the data's own metric only orders ties.
@@ -41,6 +42,8 @@ SHARPEST = GRID[-1]
 #: made of it, and up to where a map is as good as the best (the rule of one standard error: Breiman et al. 1984, sec.
 #: 3.4.3). A single row is one standard error, but for rounding.
 WORSE, ALIKE = 2.0, 1.0 + 1e-6
+#: Robust standard deviations from the median within which numbers are usual; of normal ones 6 in 100,000 are not.
+USUAL = 4.0
 #: The least probability that counts in a log-loss.
 LEAST_CHANCE = 1e-12
 #: Rows that are judged; fewer where each pair costs a walk along its segment.
@@ -92,23 +95,44 @@ def comparable(target: Target) -> NDArray[Any]:
     if isinstance(target, ClassTarget):
         return target.values
     Y = target.values.reshape(len(target), -1).astype(np.float64)
+    Y = np.clip(Y, *usual_range(Y))
     spread = Y.std(axis=0)
     return np.asarray((Y - Y.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
 
 
-def neighbor_losses(near: NDArray[Any], truth: NDArray[Any]) -> Numbers:
-    """The loss of each row by the values of its nearest rows, nearest first.
+def usual_range(Y: Numbers) -> tuple[Numbers, Numbers]:
+    """Where the values of each column usually are: `USUAL` robust deviations about the median, (columns,) each.
 
-    Classes: 0 or 1, by their vote. Columns of numbers: the mean squared error of their mean.
+    A few values far outside would decide every squared loss. The deviation is that of a normal number with the same
+    quartiles; of a column whose quartiles are equal all values are usual.
+    """
+    low, middle, high = np.nanquantile(Y, [0.25, 0.5, 0.75], axis=0)
+    reach = np.where(high > low, USUAL * (high - low) / 1.349, np.inf)
+    return middle - reach, middle + reach
+
+
+def class_sizes(target: Target) -> Rows | None:
+    """The number of rows of each class, by which fewer vote where classes are small; None of numbers."""
+    return sizes_of(target.values) if isinstance(target, ClassTarget) else None
+
+
+def neighbor_losses(near: NDArray[Any], truth: NDArray[Any], sizes: Rows | None = None) -> Numbers:
+    """The loss of each row by the values of its nearest rows, nearest first; -1 or NaN: no vote.
+
+    Classes: 0 or 1, by their vote, of as many as classes of these `sizes` allow. They are those of the whole target,
+    where the rows are a draw of it: a draw does not make classes small. Columns of numbers: the mean squared error of
+    their mean.
     """
     if truth.ndim == 2:
-        return np.asarray(np.square(near.mean(axis=1) - truth).mean(axis=1))
-    return 1.0 - vote_of_lists(near, int(max(near.max(), truth.max())) + 1).right(truth)
+        votes = ~np.isnan(near[:, :, :1])
+        means = np.where(votes, near, 0.0).sum(axis=1) / np.maximum(votes.sum(axis=1), 1)
+        return np.asarray(np.square(means - truth).mean(axis=1))
+    return 1.0 - vote_of_lists(near, int(max(near.max(), truth.max())) + 1, sizes).right(truth)
 
 
-def score_of(losses: Numbers, *, real: bool) -> tuple[float, float]:
+def score_of(losses: Numbers, units: Rows, *, real: bool) -> tuple[float, float]:
     """The share of correct predictions, or the nRMSE, and its standard error."""
-    mean, error = float(losses.mean()), paired_gap(losses, 0.0)[1]
+    mean, error = float(losses.mean()), paired_gap(losses, 0.0, units)[1]
     if not real:
         return 1 - mean, error
     return float(np.sqrt(mean)), error / (2 * float(np.sqrt(mean)) or 1.0)
@@ -120,51 +144,84 @@ def nearest_rows(D2: Numbers) -> Rows:
     return np.asarray(smallest(D2, min(VOTERS, len(D2) - 1))[1])
 
 
+def nearest_losses(D2: Numbers, target: Target, near: Rows, sizes: Rows | None) -> Numbers:
+    """The loss of each row by its ten nearest independent rows, by squared distances (n, n), which are changed.
+
+    near : the ten nearest of all other rows. sizes : of the classes.
+    """
+    truth = comparable(target)
+    if target.independent:
+        return neighbor_losses(truth[near], truth, sizes)
+    D2[target.dependent_pairs] = np.inf
+    distances, near = smallest(D2, min(VOTERS, len(D2) - 1))
+    return neighbor_losses(without_votes(truth[near], np.isinf(distances)), truth, sizes)
+
+
+def without_votes(values: NDArray[Any], barred: NDArray[np.bool_]) -> NDArray[Any]:
+    """Values of lists of rows, of which the `barred` ones have no vote."""
+    values[barred] = -1 if values.ndim == 2 else np.nan
+    return values
+
+
 def kept_share(near: Rows, own: Rows) -> float:
     """Mean share of the rows' own nearest that are among their nearest."""
     return float((own[:, :, None] == near[:, None, :]).any(axis=2).mean())
 
 
 def placed_losses(
-    placed: Numbers, truth: NDArray[Any], Y: Numbers, fitted: NDArray[Any], *, n_neighbors: int = VOTERS
-) -> Numbers:
+    placed: Numbers, truth: NDArray[Any], Y: Numbers, fitted: NDArray[Any], sizes: Rows | None, *,
+    n_neighbors: int = VOTERS,
+) -> Numbers:  # fmt: skip
     """The loss of each placed row by its nearest fitted rows on the map."""
-    return neighbor_losses(fitted[smallest(cdist(placed, Y), min(n_neighbors, len(Y)))[1]], truth)
+    return neighbor_losses(fitted[smallest(cdist(placed, Y), min(n_neighbors, len(Y)))[1]], truth, sizes)
 
 
-def quick_losses(D2: Numbers, truth: NDArray[Any], *, perplexity: float, seed: int) -> Numbers:
+def quick_losses(D2: Numbers, target: Target, *, perplexity: float, seed: int, sizes: Rows | None = None) -> Numbers:
     """Losses (candidates, rows) of each row by its nearest rows on a quick map of the other half of the rows.
 
     D2 : squared distances (candidates, rows, rows) of an even number of rows. Votes place a row on the map of the half
     without it. Distances do not know what two dimensions can hold: where much of them is noise, a map keeps less than
-    they show, and a short t-SNE shows it already. The halves have equal shares of the classes; no more of the nearest
-    are asked than a class has rows in a half, on average.
+    they show, and a short t-SNE shows it already. The halves have equal shares of the classes, and no unit is in both;
+    no more of the nearest are asked than a class has rows in a half, on average, nor than classes of these `sizes`
+    allow. Rows for which the halves have no room are NaN.
     """
-    rng, n_neighbors, real = as_generator(seed), VOTERS, truth.ndim == 2
-    if not real:
+    truth, rng, n_neighbors = comparable(target), as_generator(seed), VOTERS
+    if truth.ndim == 1:
         n_neighbors = int(np.clip(len(truth) // 2 // len(np.unique(truth)), 1, VOTERS))
-    order = np.lexsort((rng.permutation(len(truth)), truth[:, 0] if real else truth))
-    halves, losses = (order[::2], order[1::2]), np.empty((len(D2), len(truth)))
+    halves, losses = two_halves(target, truth, rng), np.full((len(D2), len(truth)), np.nan)
     among = np.concatenate([D2[:, half[:, None], half] for half in halves])
     maps = quick_maps(among, min(perplexity, (len(halves[0]) - 1) / 3), rng).reshape(2, len(D2), -1, 2)
     for kept, out, positions in zip(halves, halves[::-1], maps, strict=True):
         for candidate, Y in enumerate(positions):
             near, columns = smallest(D2[candidate][out[:, None], kept], min(VOTERS, len(kept)))
             placed = vote(near, Y[columns], 1.0)
-            losses[candidate, out] = placed_losses(placed, truth[out], Y, truth[kept], n_neighbors=n_neighbors)
+            losses[candidate, out] = placed_losses(placed, truth[out], Y, truth[kept], sizes, n_neighbors=n_neighbors)
     return losses
 
 
-def least_as_good(losses: Numbers, shares: list[float]) -> int:
+def two_halves(target: Target, truth: NDArray[Any], rng: np.random.Generator) -> tuple[Rows, Rows]:
+    """Two sets of equally many rows that are independent of each other, with equal shares of the classes."""
+    if target.independent:
+        order = np.lexsort((rng.permutation(len(truth)), truth[:, 0] if truth.ndim == 2 else truth))
+        return order[::2], order[1::2]
+    folds = target.folds(np.arange(len(target)), 2, rng)
+    one, other = (rng.permutation(np.flatnonzero(folds == fold)) for fold in (0, 1))
+    other = target.apart(other, one)
+    size = min(len(one), len(other))
+    return one[:size], other[:size]
+
+
+def least_as_good(losses: Numbers, shares: list[float], units: Rows | None = None) -> int:
     """Index of the candidate to take, from the losses (candidates, rows) of the same rows, and the shares.
 
     The smallest share whose losses are within `ALIKE` standard errors of the best one's; the error is that of the
-    paired differences.
+    paired differences. Differences of the size of rounding have errors of that size, so they are not asked for theirs.
     """
-    best, alike = int(losses.mean(axis=1).argmin()), []
+    means = losses.mean(axis=1)
+    best, equal, alike = first_of_equals(means), among_smallest(means), []
     for k, one in enumerate(losses):
-        behind, error = paired_gap(one, losses[best])
-        if k == best or behind <= ALIKE * error:
+        behind, error = paired_gap(one, losses[best], units)
+        if k == best or equal[k] or behind <= ALIKE * error:
             alike.append(k)
     return min(alike, key=lambda k: shares[k])
 
@@ -181,76 +238,106 @@ def choose(fisher: Any, data: Any, target: Target, wish: str, seed: int) -> Choi
     metrics = candidates(fisher, data, target, seed)
     judged = metrics[0].judged_target(target)
     sample = judged.draw(MOST_ROWS if all(is_rowwise(m) for m in metrics) else MOST_ALONG_SEGMENTS, rng)
-    tried = judge_shares(metrics, data, sample, comparable(judged.take(sample)))
+    sizes = class_sizes(judged)
+    tried = judge_shares(metrics, data, sample, judged.take(sample), sizes)
+    knowing = {id(metric) for metric in metrics if knows_target(metric, judged)}
     if wish == "max":
         sharpest = [k for k, one in enumerate(tried) if one.share == SHARPEST]
-        taken = min(sharpest, key=lambda k: tried[k].losses.mean())
+        taken = sharpest[first_of_equals([tried[k].losses.mean() for k in sharpest])]
     else:
-        knowing = {id(metric) for metric in metrics if knows_target(metric, judged)}
         quick = judged.draw(min(QUICK_ROWS, len(sample)), rng)
         quick = quick[: len(quick) // 2 * 2]  # of two halves
-        tried, taken = least_needed(tried, knowing, data, quick, judged, perplexity=fisher.perplexity, seed=seed)
-    curve = tuple(described(one, judged, taken=k == taken) for k, one in enumerate(tried))
+        rows = QuickRows(quick, judged.take(quick), judged.take(sample).units, sizes)
+        tried, taken = least_needed(tried, knowing, data, rows, perplexity=fisher.perplexity, seed=seed)
+    units = judged.take(sample).units
+    knows = [one.metric is None or id(one.metric) in knowing for one in tried]
+    curve = tuple(
+        {**described(one, judged, units, taken=k == taken), "knows_target": knows[k]} for k, one in enumerate(tried)
+    )
     chosen = tried[taken]
     if chosen.metric is None:
         return Choice(0.0, None, curve)
     return Choice(chosen.share, with_share(chosen.metric, fisher.path, chosen.share, data, target), curve)
 
 
-def described(candidate: Candidate, judged: Target, *, taken: bool) -> dict[str, Any]:
-    """A candidate in plain values: its score with its error, and the share of the data's neighbours it keeps."""
+def described(candidate: Candidate, judged: Target, units: Rows, *, taken: bool) -> dict[str, Any]:
+    """A candidate in plain values: its score with its error, and the share of the data's neighbours it keeps.
+
+    units : of the rows that it was judged on.
+    """
     real = isinstance(judged, RealTarget)
-    score, error = score_of(candidate.losses, real=real)
+    score, error = score_of(candidate.losses, units, real=real)
     return {
         "posterior": "none" if candidate.metric is None else candidate.metric.posterior_.name,
         "supervision": candidate.share, "score": score, "standard_error": error, "neighbors_kept": candidate.kept,
-        "map_score": None if candidate.in_map is None else score_of(candidate.in_map, real=real)[0],
+        "map_score": None if candidate.in_map is None else score_of(
+            candidate.in_map, np.arange(len(candidate.in_map)), real=real
+        )[0],
         "taken": bool(taken),
     }  # fmt: skip
 
 
-def judge_shares(metrics: list[Any], data: Any, sample: Rows, truth: NDArray[Any]) -> list[Candidate]:
-    """The data's own distances and each metric with each share, judged on the rows `sample`."""
+def judge_shares(metrics: list[Any], data: Any, sample: Rows, target: Target, sizes: Rows | None) -> list[Candidate]:
+    """The data's own distances and each metric with each share, judged on the rows `sample`, which have this target.
+
+    sizes : of all classes.
+    """
     steps2 = np.square(np.asarray(data.between(sample, sample), dtype=np.float64))
     own = nearest_rows(steps2.copy())
-    tried = [Candidate(None, 0.0, neighbor_losses(truth[own], truth), 1.0)]
+    tried = [Candidate(None, 0.0, nearest_losses(steps2.copy(), target, own, sizes), 1.0)]
     for metric in metrics:
         arcs2 = squared_arcs(metric, sample)
         for share in GRID[1:]:
-            near = nearest_rows(share * arcs2 + (1 - share) / metric.bandwidth_**2 * steps2)
-            tried.append(Candidate(metric, share, neighbor_losses(truth[near], truth), kept_share(near, own)))
+            D2 = share * arcs2 + (1 - share) / metric.bandwidth_**2 * steps2
+            near = nearest_rows(D2)
+            losses = nearest_losses(D2, target, near, sizes)
+            tried.append(Candidate(metric, share, losses, kept_share(near, own)))
     return tried
 
 
+@dataclass(frozen=True)
+class QuickRows:
+    """The rows of quick maps, their target, the units of the rows that the metrics were judged on, and class sizes."""
+
+    rows: Rows
+    target: Target
+    judged_units: Rows
+    sizes: Rows | None
+
+
 def least_needed(
-    tried: list[Candidate], knowing: set[int], data: Any, quick: Rows, judged: Target, *, perplexity: float, seed: int
+    tried: list[Candidate], knowing: set[int], data: Any, quick: QuickRows, *, perplexity: float, seed: int
 ) -> tuple[list[Candidate], int]:
-    """The candidates with their losses on quick maps of the rows `quick`, and the index of the one to take.
+    """The candidates with their losses on quick maps, and the index of the one to take.
 
     Only the posterior with the best share is looked at, if it knows anything of the target, and of its shares those
     that are not clearly worse.
     """
-    known = [k for k, one in enumerate(tried) if id(one.metric) in knowing]
-    if not known or len(quick) < FEWEST_QUICK:
-        return tried, 0 if not known else least_as_good_of(tried, [0, *known])
-    best = min(known, key=lambda k: tried[k].losses.mean())
-    gaps = {k: paired_gap(tried[k].losses, tried[best].losses) for k in known if tried[k].metric is tried[best].metric}
-    listed = [0, *(k for k, (behind, error) in gaps.items() if k == best or behind <= WORSE * error)]
-    steps2 = np.square(np.asarray(data.between(quick, quick), dtype=np.float64))
+    known, rows, units = [k for k, one in enumerate(tried) if id(one.metric) in knowing], quick.rows, quick.judged_units
+    if not known or len(rows) < FEWEST_QUICK:
+        return tried, 0 if not known else least_as_good_of(tried, [0, *known], units)
+    best = known[first_of_equals([tried[k].losses.mean() for k in known])]
+    alike = [k for k in known if tried[k].metric is tried[best].metric]
+    equal = dict(zip(alike, among_smallest([tried[k].losses.mean() for k in alike]), strict=True))
+    gaps = {k: paired_gap(tried[k].losses, tried[best].losses, units) for k in alike}
+    listed = [0, *(k for k, (gap, error) in gaps.items() if k == best or equal[k] or gap <= WORSE * error)]
+    steps2 = np.square(np.asarray(data.between(rows, rows), dtype=np.float64))
     metric = tried[best].metric
-    arcs2, steps2 = squared_arcs(metric, quick), steps2 / metric.bandwidth_**2
+    arcs2, steps2 = squared_arcs(metric, rows), steps2 / metric.bandwidth_**2
     shares = [tried[k].share for k in listed]
     D2 = np.stack([np.maximum(share * arcs2 + (1 - share) * steps2, 0) for share in shares])
-    in_map = quick_losses(D2, comparable(judged.take(quick)), perplexity=perplexity, seed=seed)
-    tried = list(tried)
+    in_map = quick_losses(D2, quick.target, perplexity=perplexity, seed=seed, sizes=quick.sizes)
+    placed = ~np.isnan(in_map[0])
+    in_map, tried = in_map[:, placed], list(tried)
     for k, losses in zip(listed, in_map, strict=True):
         tried[k] = replace(tried[k], in_map=losses)
-    return tried, listed[least_as_good(in_map, shares)]
+    return tried, listed[least_as_good(in_map, shares, quick.target.units[placed])]
 
 
-def least_as_good_of(tried: list[Candidate], listed: list[int]) -> int:
+def least_as_good_of(tried: list[Candidate], listed: list[int], units: Rows) -> int:
     """The same by the metric alone, where there are too few rows for a quick map."""
-    return listed[least_as_good(np.stack([tried[k].losses for k in listed]), [tried[k].share for k in listed])]
+    losses = np.stack([tried[k].losses for k in listed])
+    return listed[least_as_good(losses, [tried[k].share for k in listed], units)]
 
 
 def knows_target(metric: Any, judged: Target) -> bool:
@@ -267,10 +354,12 @@ def knows_target(metric: Any, judged: Target) -> bool:
         chance = -np.log(np.bincount(codes)[codes] / len(codes))
     else:
         numbers = judged.values[known].reshape(len(known), -1)
+        usual = usual_range(numbers)
+        numbers = np.clip(numbers, *usual)
         variance = np.maximum(numbers.var(axis=0), np.finfo(np.float64).tiny)  # several targets have equal weight
-        losses = (np.square(metric.target_moments()[0][known] - numbers) / variance).mean(axis=1)
+        losses = (np.square(np.clip(metric.target_moments()[0][known], *usual) - numbers) / variance).mean(axis=1)
         chance = (np.square(numbers.mean(axis=0) - numbers) / variance).mean(axis=1)
-    gain, error = paired_gap(chance, losses)
+    gain, error = paired_gap(chance, losses, judged.units[known])
     return gain > SIGNIFICANT * error
 
 
@@ -278,13 +367,14 @@ def compared_with_own(metric: Any, data: Any, target: Target, seed: int) -> tupl
     """The data's own distances and a fitted `FisherMetric` as it is: two described candidates, the second taken."""
     judged = metric.judged_target(target.present())
     sample = judged.draw(MOST_ROWS if is_rowwise(metric) else MOST_ALONG_SEGMENTS, as_generator(seed))
-    truth = comparable(judged.take(sample))
-    own = nearest_rows(np.square(np.asarray(data.between(sample, sample), dtype=np.float64)))
+    part, steps2 = judged.take(sample), np.square(np.asarray(data.between(sample, sample), dtype=np.float64))
     D = np.asarray(metric.between(sample, sample), dtype=np.float64)
-    near = nearest_rows(D + D.T)
-    plain = Candidate(None, 0.0, neighbor_losses(truth[own], truth), 1.0)
-    fisher = Candidate(metric, float(metric.supervision), neighbor_losses(truth[near], truth), kept_share(near, own))
-    return described(plain, judged, taken=False), described(fisher, judged, taken=True)
+    D = D + D.T
+    near, own = nearest_rows(D), nearest_rows(steps2)
+    sizes = class_sizes(judged)
+    plain = Candidate(None, 0.0, nearest_losses(steps2, part, own, sizes), 1.0)
+    fisher = Candidate(metric, float(metric.supervision), nearest_losses(D, part, near, sizes), kept_share(near, own))
+    return described(plain, judged, part.units, taken=False), described(fisher, judged, part.units, taken=True)
 
 
 def candidates(fisher: Any, data: Any, target: Target, seed: int) -> list[Any]:
@@ -299,21 +389,24 @@ def candidates(fisher: Any, data: Any, target: Target, seed: int) -> list[Any]:
         return [first]
     known, codes = target.draw(MOST_TREE_ROWS, as_generator(seed)), target.values
     loss = log_loss(first.class_probabilities()[known], codes[known])
-    if not trees_are_worth_it(data.raw(known), codes[known], loss, seed):
+    if not trees_are_worth_it(data.raw(known), target.take(known), loss, seed):
         return [first]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the first has given all warnings
         return [first, changed(trial, posterior="trees").fit_on(data, target)]
 
 
-def trees_are_worth_it(X: Any, codes: Rows, loss: float, seed: int) -> bool:
+def trees_are_worth_it(X: Any, target: Target, loss: float, seed: int) -> bool:
     """Whether a small forest has a log-loss near the one that is there, judged out of bag and calibrated."""
+    if X.shape[1] > WIDE:  # trees draw some of all columns, and would hardly meet one that holds values
+        return False
+    codes = target.values
     counts = np.bincount(codes)
     shares = counts[counts > 0] / len(codes)
     entropy = -float((shares * np.log(shares)).sum())
     if loss < LITTLE_LEFT * entropy:
         return False
-    _, P = fit_trees(X, codes, len(counts), seed, n_trees=GROWN)
+    _, P = fit_trees(X, codes, len(counts), seed, n_trees=GROWN, units=units_of(target))
     near = NEAR if len(codes) <= CHEAP_ROWS else NEAR_OF_MANY
     return bool(log_loss(P, codes) < min(near * loss, KNOWING * entropy))
 
@@ -351,26 +444,32 @@ def choose_mapping(D: Any, Y: Numbers, target: Target | None, seed: int) -> Any:
     """
     if target is None or len(D) > MOST_KERNEL_ROWS:
         return VoteMap()
-    sample = smoothness_rows(len(D), seed)
+    sizes = class_sizes(target)
+    sample = smoothness_rows(target, seed)
     D, Y, target = D[np.ix_(sample, sample)], Y[sample], target.take(sample)
     kernels = KernelMap(random_state=seed, **smoothness(D, Y, "cv", seed))
     known = target.labelled_rows
     if len(known) < 2 * MAPPING_FOLDS:
         return kernels
-    truth = comparable(target.take(known))
-    D, Y = D[np.ix_(known, known)], Y[known]
-    folds = plain_folds(len(known), MAPPING_FOLDS, as_generator(seed))
+    target = target.take(known)
+    D, Y, rng = D[np.ix_(known, known)], Y[known], as_generator(seed)
+    every = np.arange(len(known))
+    folds = (
+        plain_folds(len(known), MAPPING_FOLDS, rng) if target.independent else target.folds(every, MAPPING_FOLDS, rng)
+    )
     mappings = VoteMap(), kernels
-    losses = [left_out_losses(mapping, D, Y, truth, folds).mean() for mapping in mappings]
-    return mappings[int(np.argmin(losses))]
+    losses = [left_out_losses(mapping, D, Y, comparable(target), folds, sizes).mean() for mapping in mappings]
+    return mappings[first_of_equals(losses)]
 
 
-def left_out_losses(mapping: Any, D: Numbers, Y: Numbers, truth: NDArray[Any], folds: Rows) -> Numbers:
+def left_out_losses(
+    mapping: Any, D: Numbers, Y: Numbers, truth: NDArray[Any], folds: Rows, sizes: Rows | None
+) -> Numbers:
     """The loss of each row by its nearest rows on the map, where a mapping that never saw its fold places it."""
     losses = np.empty(len(truth))
     for fold in np.unique(folds):
         kept, out = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
         among = D[np.ix_(kept, kept)]
         made = clone(mapping).set_params(metric=PrecomputedMetric.of(among)).fit(among, Y[kept])
-        losses[out] = placed_losses(made.place(D[np.ix_(out, kept)]), truth[out], Y[kept], truth[kept])
+        losses[out] = placed_losses(made.place(D[np.ix_(out, kept)]), truth[out], Y[kept], truth[kept], sizes)
     return losses

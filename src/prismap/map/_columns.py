@@ -17,13 +17,16 @@ from prismap._util.missing import mean_filled, present_in
 from prismap.exceptions import PrismapWarning
 from prismap.map._fitted import FittedMap, Given
 from prismap.quality import find_clusters
-from prismap.relevance._columns import (
-    ExplainedCluster,
-    explained_clusters,
+from prismap.quality._statements import Statement
+from prismap.relevance._columns import ExplainedCluster, explained_clusters
+from prismap.relevance._pairs import leaking_pairs
+from prismap.relevance._target_columns import (
+    Leak,
     leaking_columns,
     screened_columns,
     target_groups,
     telling_columns,
+    telling_gaps,
 )
 from prismap.target import ClassTarget, Target
 
@@ -75,11 +78,39 @@ def column_spreads(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     return np.sqrt(squares / len(rows)), two_valued
 
 
-def column_notes(fitted: FittedMap) -> list[str]:
-    """Columns that alone give the target away, and clusters with the columns that set them apart.
+def leaks_of(fitted: FittedMap) -> list[Leak]:
+    """Columns that alone, by their gaps or in pairs give the target away, the surest first of each kind.
 
-    Of many columns those are looked at that differ most between the classes, or between the clusters.
+    Of many columns those are looked at that differ most between the classes, and of rows that are not independent one
+    per unit: any value of a copy gives its target away.
     """
+    rows, target, seed = fitted.rows, fitted.target, fitted.seed
+    if fitted.data.is_matrix or sp.issparse(rows) or not target.exists or target.values.ndim > 1:
+        return []
+    first = np.sort(np.unique(target.units, return_index=True)[1])
+    target, gaps = target.take(first), {name: gap[first] for name, gap in gaps_of(fitted).items()}
+    columns = named_columns(fitted.given, mean_filled(rows)[first])
+    among = screened_columns(columns, target_groups(target), MOST_COLUMNS)
+    by_gaps = telling_gaps({name: gap for name, gap in gaps.items() if gap.any()}, target, n_columns=len(columns))
+    gappy = {leak.names for leak in by_gaps}
+    alone = leaking_columns(among, target, seed=seed, n_columns=len(columns))
+    alone = [leak for leak in alone if leak.names not in gappy]  # what is filled in where it is missing is a copy, too
+    known = {name for leak in (*by_gaps, *alone) for name in leak.names}
+    pairs = leaking_pairs({name: values for name, values in among.items() if name not in known}, target, seed=seed)
+    return [leak for kind in (alone, pairs, by_gaps) for leak in kind[:MOST_LEAKS]]
+
+
+def gaps_of(fitted: FittedMap) -> dict[str, NDArray[np.bool_]]:
+    """Where the columns that lack some values lack them, by name."""
+    if fitted.data.is_matrix or (present := present_in(fitted.rows)) is None:
+        return {}
+    gaps = named_columns(fitted.given, ~present)
+    of_column = {name: np.asarray(gap.reshape(len(gap), -1).any(axis=1)) for name, gap in gaps.items()}
+    return {name: gap for name, gap in of_column.items() if gap.any()}
+
+
+def column_notes(fitted: FittedMap) -> list[str]:
+    """Clusters with the columns that set them apart; of many columns those that differ most between the clusters."""
     rows, target, seed = fitted.rows, fitted.target, fitted.seed
     if fitted.data.is_matrix or sp.issparse(rows):
         return []
@@ -87,22 +118,41 @@ def column_notes(fitted: FittedMap) -> list[str]:
     labels = find_clusters(fitted.positions, random_state=seed)
     by_cluster = screened_columns(columns, labels, MOST_COLUMNS)
     clusters = explained_clusters(labels, by_cluster, seed=seed)[:MOST_CLUSTERS]
-    notes, telling, judged = [], None, {"seed": seed, "n_columns": len(columns)}
+    telling = None
     if target.exists and target.values.ndim == 1:
-        by_target = screened_columns(columns, target_groups(target), MOST_COLUMNS)
-        notes += [str(leak) for leak in leaking_columns(by_target, target, **judged)[:MOST_LEAKS]]
         named = {name: by_cluster[name] for cluster in clusters for name in list(cluster.columns)[:MOST_NAMED]}
-        telling = telling_columns(named, target, **judged)
-    return [*notes, *cluster_notes(clusters, target, telling)]
+        telling = telling_columns(named, target, seed=seed, n_columns=len(columns))
+    return cluster_notes(clusters, target, telling, gaps_of(fitted))
 
 
-def cluster_notes(clusters: list[ExplainedCluster], target: Target, telling: dict[str, bool] | None) -> list[str]:
+def column_findings(fitted: FittedMap) -> tuple[Statement, ...]:
+    """Columns that give the target away, as warnings, and clusters with the columns that set them apart."""
+    n_rows = int(fitted.target.labelled.sum())
+    return (
+        *(leak_warning(leak, n_rows) for leak in leaks_of(fitted)),
+        *(Statement("cluster_columns", words) for words in column_notes(fitted)),
+    )
+
+
+def leak_warning(leak: Leak, n_rows: int) -> Statement:
+    """That columns give the target away."""
+    return Statement(
+        {"copy": "leaking_column", "pair": "leaking_pair", "gaps": "telling_gaps"}[leak.kind], str(leak), "warning",
+        "yes", {"error": leak.error}, about=leak.names, n_rows=n_rows,
+    )  # fmt: skip
+
+
+def cluster_notes(
+    clusters: list[ExplainedCluster], target: Target, telling: dict[str, bool | None] | None,
+    gaps: dict[str, NDArray[np.bool_]],
+) -> list[str]:  # fmt: skip
     """A sentence for the clusters that follow the same columns."""
     same: dict[str, list[str]] = {}
     for cluster in clusters:
         if cluster.columns:
             members = usual_class(target.take(cluster.rows)) if isinstance(target, ClassTarget) else ""
-            same.setdefault(follows(cluster, telling), []).append(f"{percent(cluster.share)}{members}")
+            missing = {name for name, gap in gaps.items() if 2 * gap[cluster.rows].mean() > 1}
+            same.setdefault(follows(cluster, telling, missing), []).append(f"{percent(cluster.share)}{members}")
     return [
         f"{'A cluster' if len(shares) == 1 else f'{len(shares)} clusters'} of {', '.join(shares)} of the rows "
         f"{words if len(shares) == 1 else words.replace('follows', 'follow', 1)}"
@@ -135,19 +185,27 @@ def usual_class(target: ClassTarget) -> str:
     return f" ({percent(counts.max() / len(known))} {target.classes[counts.argmax()]})"
 
 
-def follows(cluster: Any, telling: dict[str, bool] | None) -> str:
-    """Which columns a cluster follows, and whether they have to do with the target."""
+def follows(cluster: Any, telling: dict[str, bool | None] | None, missing: set[str]) -> str:
+    """Which columns a cluster follows, and whether they have to do with the target, as far as that is known.
+
+    missing : the columns that most of its rows lack: what these have in common is a gap, and no value.
+    """
     names = list(cluster.columns)[:MOST_NAMED]
-    words = f"follows {', '.join(map(repr, names))}"
+    words = f"follows {', '.join(f'the gaps of {name!r}' if name in missing else repr(name) for name in names)}"
     if telling is None:
         return f"{words}."
-    silent = [name for name in names if not telling[name]]
-    if not silent:
+    speaking, silent = ([name for name in names if telling[name] is answer] for answer in (True, False))
+    if speaking == names:
         return f"{words}, which {'tells' if len(names) == 1 else 'tell'} about the target."
-    if len(silent) == len(names):
+    if silent == names:
         return f"{words}, which alone {'tells' if len(names) == 1 else 'tell'} nothing about the target."
-    say = "says" if len(silent) == 1 else "say"
-    return f"{words}; of these {', '.join(map(repr, silent))} alone {say} nothing about the target."
+    if silent:
+        say = "says" if len(silent) == 1 else "say"
+        return f"{words}; of these {', '.join(map(repr, silent))} alone {say} nothing about the target."
+    if speaking:
+        tell = "tells" if len(speaking) == 1 else "tell"
+        return f"{words}; of these {', '.join(map(repr, speaking))} {tell} about the target."
+    return f"{words}."
 
 
 def warn_of_columns(rows: Any, names: Any) -> tuple[str, ...]:

@@ -1,4 +1,7 @@
-"""Whether new rows are still what a map was made of: how many are far from it, how far the mean posterior has moved."""
+"""Whether new rows are still what a map was made of.
+
+How many are far from it, how far the mean posterior has moved, and which columns hold values that it does not know.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from prismap._util.arrays import Numbers
 from prismap._util.blocks import row_blocks
@@ -20,6 +24,8 @@ from prismap.target import ClassTarget, RealTarget
 #: Far rows call for action from so many times the expected share on; the mean posterior from these moves on. Both only
 #: if chance does not explain them.
 FAR_FACTOR, CLASS_MOVE, REAL_MOVE = 3.0, 0.1, 0.5
+#: A median so many times as large or as small may be another unit, if it is one of so many values or more.
+OTHER_UNIT, FEWEST_VALUES = 2.0, 5
 
 
 @dataclass(frozen=True)
@@ -160,3 +166,103 @@ def real_shift(fitted: Numbers, mean: Numbers, n_new: int) -> tuple[float, float
     spread = np.where(spread > 0, spread, 1.0)
     shift = np.abs(fitted.mean(axis=0) - mean) / spread
     return float(shift.max()), float(np.sqrt(1 / len(fitted) + 1 / n_new))
+
+
+# --- columns ----------------------------------------------------------------------------------------------------------
+
+
+class ColumnDrift:
+    """Which columns of new rows hold values that the fitted rows do not have; batches of rows are added up.
+
+    A column's values are known from its first percentile to its last one, both moved outwards by the distance of its
+    quartiles; from its least value to its largest one where the quartiles are equal. Some fitted values lie outside of
+    that, too, and new ones are compared with their share. Memory: a number for each column and batch.
+
+    Parameters
+    ----------
+    rows : the fitted rows (n, columns); NaN is missing.
+    """
+
+    def __init__(self, rows: Any) -> None:
+        rows = np.asarray(thinned(rows), dtype=np.float64)
+        self.n_fitted = np.maximum(np.isfinite(rows).sum(axis=0), 1)
+        least, low, first, middle, third, high, most = quantiles(rows, (0, 0.01, 0.25, 0.5, 0.75, 0.99, 1))
+        usual = third > first
+        self.low, self.high, self.middle = low, high, middle
+        self.least = np.where(usual, low - (third - first), least)
+        self.most = np.where(usual, high + (third - first), most)
+        self.expected = self._outside(rows) / self.n_fitted
+        self.n_known, self.n_outside = np.zeros((2, rows.shape[1]), dtype=np.int64)
+        self.medians: list[Numbers] = []
+        self.weights: list[Numbers] = []
+
+    def _outside(self, rows: Any) -> Any:
+        return ((rows < self.least) | (rows > self.most)).sum(axis=0)
+
+    def add(self, rows: Any) -> None:
+        """Count a batch of new rows."""
+        known = np.isfinite(rows).sum(axis=0)
+        self.n_known += known
+        self.n_outside += self._outside(rows)
+        self.medians.append(quantiles(np.asarray(thinned(rows), dtype=np.float64), (0.5,))[0])
+        self.weights.append(known.astype(np.float64))
+
+    def in_words(self, encoding: Any) -> dict[str, str]:
+        """How each column of numbers whose values the map does not know differs, by its name.
+
+        encoding : the `TableEncoding` of the rows, for their names and units.
+        """
+        n_known = np.maximum(self.n_known, 1)
+        share = self.n_outside / n_known
+        expected = np.maximum(self.expected, 1 - FAR_QUANTILE)
+        noise = np.sqrt(expected * (1 - expected) * (1 / n_known + 1 / self.n_fitted))
+        outside = (share >= FAR_FACTOR * expected) & (share > expected + SIGNIFICANT * noise)
+        median = weighted_median(np.stack(self.medians), np.stack(self.weights)) if self.medians else self.middle
+        moved = ((median < self.low) | (median > self.high)) & (self.n_known >= FEWEST_VALUES)
+        words, places = {}, encoding.feature_places
+        for column in encoding.columns:
+            place = places[column.name][0]
+            if column.levels is not None or not (outside[place] or moved[place]):
+                continue
+            new, old, low, high, least, most = (
+                float(values[place]) * column.scale + column.center[0]
+                for values in (median, self.middle, self.low, self.high, self.least, self.most)
+            )
+            ratio = new / old if low * high > 0 else 1.0  # only of numbers that are all on one side of zero
+            if moved[place] and column.written is None and (ratio >= OTHER_UNIT or 0 < ratio <= 1 / OTHER_UNIT):
+                times = f"{ratio:.3g} times as large" if ratio > 1 else f"1/{1 / ratio:.3g} of what it was"
+                words[column.name] = f"its median is {times} (a change of unit?)"
+            elif outside[place]:
+                within = f" ({least:.3g} to {most:.3g})" if column.written is None else ""
+                words[column.name] = f"{share[place]:.0%} of its values are outside of what the map knows{within}"
+        return words
+
+
+def column_drift(fitted: FittedMap) -> ColumnDrift | None:
+    """The `ColumnDrift` of a map's columns; None of a map of objects, of distances, or of sparse rows."""
+    rows = fitted.given.rows
+    if fitted.data.is_matrix or fitted.data.kind == "objects" or sp.issparse(rows):
+        return None
+    return ColumnDrift(rows)
+
+
+def thinned(rows: Any, most_rows: int = 2000, most_numbers: int = 1_000_000) -> Any:
+    """Evenly spaced ones of many rows, as many as quantiles need."""
+    most = max(min(most_rows, most_numbers // max(rows.shape[1], 1)), 1)
+    return rows[:: -(-rows.shape[0] // most) or 1]
+
+
+def quantiles(rows: Numbers, levels: tuple[float, ...]) -> Numbers:
+    """Quantiles (levels, columns) of the values that are there; NaN of a column without any."""
+    if not np.isnan(rows).any():
+        return np.asarray(np.quantile(rows, levels, axis=0))
+    empty = np.isnan(rows).all(axis=0)
+    return np.where(empty, np.nan, np.nanquantile(np.where(empty, 0.0, rows), levels, axis=0))
+
+
+def weighted_median(values: Numbers, weights: Numbers) -> Numbers:
+    """The median of each column of values (n, columns), each of which counts by its weight; NaN counts nothing."""
+    order = np.argsort(values, axis=0)
+    summed = np.cumsum(np.take_along_axis(weights, order, axis=0), axis=0)
+    place = (summed >= summed[-1] / 2).argmax(axis=0)
+    return np.asarray(np.take_along_axis(values, np.take_along_axis(order, place[None], axis=0), axis=0)[0])

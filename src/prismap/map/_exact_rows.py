@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from prismap._util.arrays import Rows
 
+#: Odd numbers that mix the bits of a value.
+MIXING = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+
 
 class KnownRows:
     """The fitted rows (vectors, or entries against the fitted rows), to be found again by their exact values."""
@@ -26,31 +29,54 @@ class KnownRows:
         """Which of some new rows equal a fitted one, and the first that each equals: (rows, fitted rows)."""
         rows = rows.astype(self.rows.dtype, copy=False)
         marks = self._marks(rows)
-        place = np.minimum(np.searchsorted(self.marks, marks), len(self.marks) - 1)
-        candidates = np.flatnonzero(self.marks[place] == marks)
-        fitted = self.order[place[candidates]]
-        if not len(candidates):
-            return candidates, fitted
-        other = rows[candidates] != self.rows[fitted]
-        if not sp.issparse(rows):
-            other &= ~(np.isnan(rows[candidates]) & np.isnan(self.rows[fitted]))  # a value that is missing in both
-        same = np.asarray(other.sum(axis=1)).ravel() == 0
-        return candidates[same], fitted[same]
-
-    def _marks(self, rows: Any) -> NDArray[np.uint64]:
-        """``sum_j key_j bits(x_j)`` modulo 2^64 of each row: equal rows have equal marks, others hardly ever."""
-        if sp.issparse(rows):
-            rows = sp.csr_array(rows)
-            bits = sp.csr_array((self._bits(rows.data), rows.indices, rows.indptr), shape=rows.shape)
-            return np.asarray(bits @ self.keys)
-        return np.asarray((self._bits(rows) * self.keys).sum(axis=1, dtype=np.uint64))
+        first = np.searchsorted(self.marks, marks)
+        fitted = np.full(len(marks), -1, dtype=np.intp)
+        open_rows = np.arange(len(marks))
+        while len(open_rows):  # rows of the same mark are tried one after the other
+            place = np.minimum(first[open_rows], len(self.marks) - 1)
+            tried = (first[open_rows] < len(self.marks)) & (self.marks[place] == marks[open_rows])
+            open_rows, candidates = open_rows[tried], self.order[place[tried]]
+            same = self._same(rows[open_rows], self.rows[candidates])
+            fitted[open_rows[same]] = candidates[same]
+            open_rows = open_rows[~same]
+            first[open_rows] += 1
+        equal = np.flatnonzero(fitted >= 0)
+        return equal, fitted[equal]
 
     @staticmethod
-    def _bits(values: NDArray[Any]) -> NDArray[np.uint64]:
-        """The bits of numbers as whole numbers; those of zero are zero whatever its sign, those of NaN always alike."""
+    def _same(rows: Any, others: Any) -> NDArray[np.bool_]:
+        """Which rows equal their counterparts, value by value."""
+        if not rows.shape[0]:
+            return np.zeros(0, dtype=bool)
+        other = rows != others
+        if not sp.issparse(rows):
+            other &= ~(np.isnan(rows) & np.isnan(others))  # a value that is missing in both
+        same: NDArray[np.bool_] = np.asarray(other.sum(axis=1)).ravel() == 0
+        return same
+
+    def _marks(self, rows: Any) -> NDArray[np.uint64]:
+        """``sum_j key_j mixed(x_j)`` modulo 2^64 of each row: equal rows have equal marks, others hardly ever."""
+        if sp.issparse(rows):
+            rows = sp.csr_array(rows)
+            bits = sp.csr_array((self._mixed(rows.data), rows.indices, rows.indptr), shape=rows.shape)
+            return np.asarray(bits @ self.keys)
+        return np.asarray((self._mixed(rows) * self.keys).sum(axis=1, dtype=np.uint64))
+
+    @staticmethod
+    def _mixed(values: NDArray[Any]) -> NDArray[np.uint64]:
+        """The bits of numbers, mixed; those of zero are zero whatever its sign, those of NaN always alike.
+
+        The bits of small whole numbers are zeros but for the first few, and so would their products be but for these:
+        each round (multiply, then shift, as in Steele, Lea and Flood 2014, sec. 3) lets every bit decide on all others.
+        """
         numbers = values.astype(np.float64) + 0.0
         numbers[np.isnan(numbers)] = np.nan
-        return numbers.view(np.uint64)
+        bits = numbers.view(np.uint64)
+        for factor in MIXING:
+            bits ^= bits >> np.uint64(32)
+            bits *= factor
+        bits ^= bits >> np.uint64(32)
+        return bits
 
 
 class KnownObjects:

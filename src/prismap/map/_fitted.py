@@ -28,8 +28,9 @@ from prismap.mappings._base import Mapping
 from prismap.metrics import FisherMetric, Metric
 from prismap.metrics._geometry import DataMetric
 from prismap.metrics._objects import ObjectRows
+from prismap.metrics._shift import LevelShift
 from prismap.tables import TableEncoding
-from prismap.target import ClassTarget, Target
+from prismap.target import ClassTarget, Dependence, Levels, Target
 
 #: Up to so many rows all distances are computed; beyond, neighbours are searched and landmarks carry the mapping.
 DENSE_ROWS = 10_000
@@ -53,6 +54,8 @@ class Given(Brief):
     target_name : what the target was called; None if it had no name.
     y : the target as it was given, whatever use is made of it.
     encoding : how the columns of a table become features; None for a map of an array.
+    dependence : which samples are not independent of each other.
+    levels : of the column that is of no interest, whose codes the target has; None without one.
     """
 
     rows: Any
@@ -65,6 +68,8 @@ class Given(Brief):
     target_name: str | None = None
     y: Any = None
     encoding: TableEncoding | None = None
+    dependence: Dependence = field(default_factory=Dependence)
+    levels: Levels | None = None
 
     def __len__(self) -> int:
         return int(self.rows.shape[0])
@@ -89,7 +94,7 @@ class FittedMap(Brief):
     ----------
     recipe : how it was to be made.
     given : the samples, their target and names.
-    rows : the fitted rows, as they were given.
+    rows : the fitted rows, as they were given; without what their levels shift, if there are levels.
     data : the metric of the data's own distances, fitted on these rows.
     metric : the metric of the map; the same object without a target.
     positions : (n, 2), of the fitted rows.
@@ -102,6 +107,7 @@ class FittedMap(Brief):
     notes : what a reader should know about how the map was made.
     embedding : the fitted embedding; a map that was read from a file has none.
     story, times : how the embedding ended, and the seconds of each stage.
+    shift : what the levels of a column of no interest shift; None without such a column.
     """
 
     recipe: Recipe
@@ -120,6 +126,7 @@ class FittedMap(Brief):
     embedding: Any = field(default=None, repr=False)
     story: dict[str, Any] = field(default_factory=dict, repr=False)
     times: dict[str, float] = field(default_factory=dict, repr=False)
+    shift: LevelShift | None = field(default=None, repr=False)
 
     @property
     def seed(self) -> int:
@@ -131,9 +138,27 @@ class FittedMap(Brief):
         """The target of the fitted rows."""
         return self.given.target.take(self.given.fitted)
 
-    def entries(self, rows: Any) -> Any:
-        """What `place` takes of given rows: vectors as they are, of matrix data the fitted columns."""
-        return self.data.entries(rows, self.given.entry_columns)
+    @property
+    def dependence(self) -> Dependence:
+        """Which of the fitted rows are not independent of each other."""
+        return self.given.dependence.take(self.given.fitted)
+
+    def entries(self, rows: Any, levels: Any = None) -> Any:
+        """What `place` takes of given rows: vectors as they are, of matrix data the fitted columns.
+
+        levels : the codes of the rows' levels. What these shift is taken out of the rows.
+        """
+        return self._entries(rows, levels, self.given.entry_columns)
+
+    def _entries(self, rows: Any, levels: Any, columns: Any) -> Any:
+        if self.shift is not None:
+            return self.shift.apply(rows, levels)
+        return self.data.entries(rows, columns)
+
+    @property
+    def given_rows(self) -> Any:
+        """The fitted rows as they were given."""
+        return self.rows if self.shift is None else self.given.rows[self.given.fitted]
 
     @cached_property
     def placed(self) -> tuple[Numbers, NDArray[np.bool_]]:
@@ -150,7 +175,8 @@ class FittedMap(Brief):
         Y, far = np.empty((len(given), other.positions.shape[1])), np.zeros(len(given), dtype=bool)
         others = np.setdiff1d(np.arange(len(given)), fitted)
         Y[fitted] = other.positions
-        Y[others], distance = other.place_some(given.rows, others, given.entry_columns if rows is None else fitted)
+        columns = given.entry_columns if rows is None else fitted
+        Y[others], distance = other.place_some(given.rows, others, columns, given.target.levels)
         far[others] = distance > other.far_threshold
         return Y, far
 
@@ -221,15 +247,16 @@ class FittedMap(Brief):
         size = int(np.clip(BLOCK_BYTES / 8 // len(self.anchors), 64, 1024))
         return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
-    def place_some(self, rows: Any, index: Rows, columns: Any) -> tuple[Numbers, Numbers]:
+    def place_some(self, rows: Any, index: Rows, columns: Any, levels: Rows) -> tuple[Numbers, Numbers]:
         """`place` of the rows `index` among others, of which no more than a block at a time is copied.
 
-        `columns` are the fitted ones, for matrix data.
+        `columns` are the fitted ones, for matrix data; `levels` are those of all the others.
         """
         Y, nearest = np.empty((len(index), self.positions.shape[1])), np.empty(len(index))
         n_numbers = rows.nnz / rows.shape[0] if sp.issparse(rows) else math.prod(rows.shape[1:])
         for block in row_blocks(len(index), 16.0 * n_numbers):
-            Y[block], nearest[block] = self.place(self.data.entries(rows[index[block]], columns))
+            some = index[block]
+            Y[block], nearest[block] = self.place(self._entries(rows[some], levels[some], columns))
         return Y, nearest
 
     @cached_property

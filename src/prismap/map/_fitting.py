@@ -41,6 +41,7 @@ from prismap.map._recipe import Recipe
 from prismap.map._time_budget import pace_of, usual_growth
 from prismap.metrics import FisherMetric, fit_metric
 from prismap.metrics._geometry import DataMetric
+from prismap.metrics._shift import fit_shift
 from prismap.metrics.posteriors._models import is_model
 from prismap.target import SeveralTarget, Target
 
@@ -111,6 +112,8 @@ def fit_map(
     # A large map of all given samples does not copy them.
     rows = given.rows if large and n_rows == len(given) else data.cut(given.rows, given.fitted)
     target = given.target.take(given.fitted)
+    shift = fit_shift(rows, target)
+    rows = rows if shift is None else shift.apply(rows, target.levels)
 
     progress.stage(f"measuring the distances of {n_rows} rows")
     data = data.over(rows)
@@ -141,7 +144,7 @@ def fit_map(
     placed_by_data = isinstance(mapping.metric, str) and mapping.metric == "data"
     if D is None or (placed_by_data and metric is not data):
         D = distances_among(data if placed_by_data else metric, anchors)
-    mapping = fit_mapping(mapping, D, positions[anchors], recipe.seed)
+    mapping = fit_mapping(mapping, D, positions[anchors], target.take(anchors), recipe.seed)
     laps.append(perf_counter())
 
     times = dict(zip(("metric", "embedding", "mapping"), np.diff(laps).tolist(), strict=True))
@@ -149,6 +152,7 @@ def fit_map(
         recipe=recipe, given=given, rows=rows, data=data, metric=metric, positions=positions, mapping=mapping,
         anchors=anchors, placed_by_data=placed_by_data, nearest=nearest_anchors(data, anchors),
         supervision=supervision, supervision_curve=curve, embedding=embedding, story=story_of(embedding), times=times,
+        shift=shift,
     )  # fmt: skip
 
 

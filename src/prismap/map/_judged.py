@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,24 +22,40 @@ from prismap._util.threads import pool_of_threads
 from prismap._util.validation import changed
 from prismap.exceptions import PrismapWarning
 from prismap.judging._budget import FULL, MOST_KEPT, Effort
+from prismap.judging._dependence import dependence_findings
 from prismap.judging._judge import Judgement, Subject
 from prismap.judging._makers import Made, Maker
 from prismap.judging._refits import Outside
 from prismap.judging._trust import evidence_for, trust_in_own_rows
-from prismap.map._choose import compared_with_own
-from prismap.map._columns import column_notes
+from prismap.map._choose import MOST_KERNEL_ROWS, compared_with_own
+from prismap.map._columns import column_findings
 from prismap.map._fitted import DENSE_ROWS, FittedMap, Given
 from prismap.map._fitting import fit_map, without_watching
 from prismap.map._medoids import medoids_of
 from prismap.map._methods import MAPPINGS, make_embedding, needs_target
+from prismap.map._mislabelled import mislabelled_finding, mislabelled_rows
 from prismap.map._quick import Known, ShortTSNE
 from prismap.map._recipe import Recipe
 from prismap.mappings import KernelMap, MapCost
 from prismap.metrics import FisherMetric, SimilarityMetric
 from prismap.metrics._geometry import data_metric
-from prismap.quality import Trust
+from prismap.quality import Estimate, Trust
+from prismap.quality._statements import Statement
 from prismap.quality._trust import TrustRule
-from prismap.target import NoTarget, Target
+from prismap.quality._verdict import POSTERIOR_ERROR
+from prismap.quality._votes import mean_on
+from prismap.target import ClassTarget, NoTarget, Target
+
+#: Rows nearby that show how well a number is known where a row is.
+NEARBY = 30
+
+
+@dataclass(frozen=True)
+class LevelRows:
+    """Rows as they were given, with their levels: each map has its own estimate of what these shift."""
+
+    rows: Any
+    levels: Rows
 
 
 class MadeMap(Made):
@@ -50,7 +67,9 @@ class MadeMap(Made):
         self.is_a_run = fitted.story.get("stop_reason") != "known"
 
     def _entries(self, rows: Any) -> Any:
-        """Vectors as they are, of matrix data the columns of the map's rows."""
+        """Vectors as they are, of matrix data the columns of the map's rows, and rows with levels without them."""
+        if isinstance(rows, LevelRows):
+            return self.fitted.entries(rows.rows, rows.levels)
         return rows if self.rows is None else self.fitted.data.entries(rows, self.rows)
 
     def place(self, rows: Any) -> Numbers:
@@ -65,6 +84,10 @@ class MadeMap(Made):
     def in_data(self, rows: Any) -> dict[str, Any]:
         """Neighbours under the metric of the map."""
         return {"Y": None if rows is None else self._entries(rows), "fitted_Y": None, "metric": self.fitted.metric}
+
+    def in_own_data(self) -> dict[str, Any]:
+        """Neighbours by the data's own distances."""
+        return {"Y": None, "fitted_Y": None, "metric": self.fitted.data}
 
     def kept(self, rows: Any, Y: Numbers | None, k: int) -> Numbers:
         """Of new rows."""
@@ -87,9 +110,31 @@ class MadeMap(Made):
             columns = np.array([place.get(str(name), 0) for name in target.classes])
             return np.asarray(P[np.arange(len(predicted)), columns[predicted]])
         mean, variance = number_posterior(metric, rows)
-        width = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
+        width = self._width_here(rows, np.sqrt(np.maximum(variance, np.finfo(float).tiny)), target)
         above, below = (norm.cdf((predicted + side * target.tolerance - mean) / width) for side in (1, -1))
         return np.asarray(above - below)
+
+    def _width_here(self, rows: Any, width: Numbers, target: Target) -> Numbers:
+        """The standard deviation of a number at rows; `width` is that of the posterior, about the same everywhere.
+
+        A number may be known well in one part of the data and not in another. How far the posterior missed the nearest
+        rows in the data, out of fold, shows it: of a normal error, ``s = sqrt(pi / 2) E |e|``. It counts as much as it
+        predicts the misses of the fitted rows: by the slope of their regression on it, between 0 and 1.
+        """
+        if self.fitted.is_large:
+            return width
+        missed = np.abs(target.values - number_posterior(self.fitted.metric, None)[0])
+        own, here = (self._mean_nearby(missed, part) for part in (None, rows))
+        known = target.labelled
+        slope = np.cov(missed[known], own[known])[0, 1] / max(own[known].var(ddof=1), np.finfo(float).tiny)
+        share = float(np.clip(slope, 0.0, 1.0))
+        wide = (1 - share) * width + share * np.sqrt(np.pi / 2) * here
+        return np.asarray(np.maximum(wide, np.finfo(float).tiny))
+
+    def _mean_nearby(self, values: Numbers, rows: Any) -> Numbers:
+        """The mean of a number over the nearest rows in the data."""
+        mean: Numbers = mean_on(rows, None, values, n_neighbors=NEARBY, metric=self.fitted.data).mean
+        return mean
 
 
 def class_posterior(metric: FisherMetric, rows: Any) -> tuple[Numbers, Any]:
@@ -121,7 +166,9 @@ class MapMaker(Maker):
         self.name, self.seed, self.n_rows = "prismap", fitted.seed, len(fitted.positions)
         vectors = not fitted.data.is_matrix and not sp.issparse(fitted.rows) and fitted.data.is_complete
         self.columns = fitted.rows if vectors and self.n_rows <= DENSE_ROWS else None
-        self.leaves_target_out = fitted.metric is fitted.data and not needs_target(fitted.recipe.method)
+        # What levels shift is estimated with the target, however little that counts.
+        by_data = fitted.metric is fitted.data and fitted.shift is None
+        self.leaves_target_out = by_data and not needs_target(fitted.recipe.method)
         self.shows_plain = isinstance(fitted.metric, FisherMetric)
         self.is_large, self.most_rows = fitted.is_large, DENSE_ROWS
         self.again = self._again()
@@ -157,29 +204,30 @@ class MapMaker(Maker):
         return MadeMap(fit_map(recipe, data, given, callback=without_watching), index)
 
     def _of_part(self, recipe: Recipe, index: Rows, target: Target) -> MadeMap:
-        return self._fit(recipe, self.fitted.data.cut(self.fitted.rows, index), target, index)
+        return self._fit(recipe, self.fitted.data.cut(self.fitted.given_rows, index), target, index)
 
     def rows(self, index: Rows) -> Any:
-        """Fitted rows, of matrix data with their entries against all fitted ones."""
-        return self.fitted.rows[index]
+        """Fitted rows as they were given, of matrix data with their entries against all fitted ones."""
+        rows = self.fitted.given_rows[index]
+        return rows if self.fitted.shift is None else LevelRows(rows, self.fitted.target.levels[index])
 
     def make(self, index: Rows, target: Target, plain: Made | None = None) -> Made:
         """A short map, which takes its positions from `plain` where the evidence leaves its target out."""
         recipe = self.again
-        if plain is not None and isinstance(recipe.method, ShortTSNE):
+        if plain is not None and isinstance(recipe.method, ShortTSNE) and self.fitted.shift is None:
             recipe = recipe.but(method=changed(recipe.method, known=plain.positions[index]))
         return self._of_part(recipe, index, target)
 
     def make_plain(self, index: Rows, effort: Effort = FULL) -> Made | None:
         """The same recipe without a target."""
-        return self._of_part(self._plain(effort), index, NoTarget.of(len(index)))
+        return self._of_part(self._plain(effort), index, self.fitted.target.take(index).absent())
 
     def plain_of_part(self, plain: Made, index: Rows, effort: Effort) -> Made:
         """The rows as they lie, where others are placed by votes; else made again."""
         recipe = self._plain(effort)
         if isinstance(recipe.mapping, str) and recipe.mapping == "vote":
             recipe = recipe.but(method=Known(plain.positions[index]))
-        return self._of_part(recipe, index, NoTarget.of(len(index)))
+        return self._of_part(recipe, index, self.fitted.target.take(index).absent())
 
     def make_of(
         self, X: Numbers, target: Target | None = None, share: float | None = None, effort: Effort = FULL
@@ -192,7 +240,7 @@ class MapMaker(Maker):
             recipe = recipe.but(supervision=share)
         if recipe.supervision == 0:
             target = NoTarget.of(len(X))
-        return self._fit(recipe, X, target, None)
+        return self._fit(recipe, X, target.inside(np.zeros(len(X), dtype=np.intp), 0), None)  # X are of no level
 
     def share_of(self, made: Made) -> float | None:
         """How much the target counts on a map."""
@@ -233,19 +281,34 @@ def subject_of(fitted: FittedMap) -> Subject:
     spaces: dict[str, tuple[Any, Any]] = {"data": (None, fitted.data)}
     if isinstance(fitted.metric, FisherMetric):
         spaces["Fisher metric"] = (None, fitted.metric)
+    doubted = mislabelled_rows(fitted)
     return Subject(
         maker.map, fitted.target, maker, fitted.seed, spaces, maker.columns, sum(fitted.times.values()),
-        outside_of(fitted), facts_of(fitted), lambda: (*notes_of(fitted), *column_notes(fitted)),
+        outside_of(fitted), {**facts_of(fitted), "mislabelled": doubted}, lambda: notes_of(fitted),
+        lambda: (*findings_of(fitted, maker), *mislabelled_finding(doubted, len(fitted.positions))),
+        column=None if fitted.given.levels is None else fitted.given.levels.name,
+        raw=None if fitted.shift is None or not fitted.data.is_complete else fitted.given_rows,
     )  # fmt: skip
 
 
+def findings_of(fitted: FittedMap, maker: MapMaker) -> tuple[Statement, ...]:
+    """What the data themselves make doubtful: rows that are not independent, and columns."""
+    return (*dependence_findings(maker.map, fitted.target, fitted.dependence), *column_findings(fitted))
+
+
 def outside_of(fitted: FittedMap) -> Outside | None:
-    """The labelled samples that were given and not embedded."""
+    """The labelled samples that were given, not embedded, and independent of those that were."""
     given = fitted.given
     if not given.target.exists:
         return None
-    numbers = np.setdiff1d(given.target.labelled_rows, given.fitted)
-    return Outside(given.target, lambda index: fitted.entries(given.rows[index]), numbers)
+    numbers = given.target.apart(np.setdiff1d(given.target.labelled_rows, given.fitted), given.fitted)
+
+    def rows(index: Rows) -> Any:
+        if fitted.shift is not None:
+            return LevelRows(given.rows[index], given.target.levels[index])
+        return fitted.entries(given.rows[index])
+
+    return Outside(given.target, rows, numbers)
 
 
 def facts_of(fitted: FittedMap) -> dict[str, Any]:
@@ -255,8 +318,20 @@ def facts_of(fitted: FittedMap) -> dict[str, Any]:
         "bandwidths": {"Fisher metric": fitted.metric.bandwidth_} if fisher else {},
         "posterior": fitted.metric.describe() if fisher else None, "settings": settings_of(fitted),
         "supervision_curve": fitted.supervision_curve, "target_weights": target_weights(fitted),
-        "times": fitted.times, "medoids": tuple(medoids_of(fitted)),
+        "times": fitted.times, "medoids": tuple(medoids_of(fitted)), "measures": posterior_error(fitted),
     }  # fmt: skip
+
+
+def posterior_error(fitted: FittedMap) -> dict[str, Estimate]:
+    """How often the cross-fitted posterior is wrong about a class, as a measure of a report; nothing of numbers."""
+    metric, target = fitted.metric, fitted.target
+    if not isinstance(metric, FisherMetric) or not metric.cross_fit or not isinstance(target, ClassTarget):
+        return {}
+    known = target.labelled_rows
+    P, classes = class_posterior(metric, None)
+    names = np.array([str(name) for name in target.classes])
+    wrong = np.array([str(name) for name in classes])[P[known].argmax(axis=1)] != names[target.values[known]]
+    return {POSTERIOR_ERROR: Estimate.over_rows(wrong, target.units[known])}
 
 
 def target_weights(fitted: FittedMap) -> dict[str, float]:
@@ -273,6 +348,7 @@ def settings_of(fitted: FittedMap) -> dict[str, Any]:
     settings = {name: one if isinstance(one, plain) else repr(one) for name, one in recipe.params.items()}
     if isinstance(recipe.mapping, str) and recipe.mapping == "auto":
         settings["mapping taken"] = "kernels" if isinstance(fitted.mapping, KernelMap) else "votes"
+        settings["mappings compared"] = fitted.metric is not fitted.data and len(fitted.positions) <= MOST_KERNEL_ROWS
     if isinstance(recipe.supervision, str):
         settings["supervision taken"] = fitted.supervision
     return settings
@@ -281,7 +357,7 @@ def settings_of(fitted: FittedMap) -> dict[str, Any]:
 def notes_of(fitted: FittedMap) -> tuple[str, ...]:
     """What a reader should know about how the map was made."""
     n_given, n_fit, data = len(fitted.given), len(fitted.given.fitted), fitted.data
-    notes = list(fitted.notes)
+    notes = [note for note in fitted.notes if note not in fitted.given.dependence.notes]  # statements of the report
     if n_fit < n_given:
         notes.append(f"{n_fit} of {n_given} rows were embedded; the others were placed on the map.")
     if isinstance(data, SimilarityMetric) and data.repaired_.negative_mass > 1e-9:
@@ -335,7 +411,8 @@ def trust_in_given(fitted: FittedMap, judgement: Judgement) -> Trust:
     others = given.others
     if len(others):
         Y, far = fitted.placed[0][others], fitted.placed[1][others]
-        evidence = evidence_for(made, rule, fitted.target, Y, fitted.entries(given.rows[others]))
+        rows = fitted.entries(given.rows[others], given.target.levels[others])
+        evidence = evidence_for(made, rule, fitted.target, Y, rows)
         value[others] = np.where(far, np.nan, rule.chances(*evidence))
         for name, part in zip(rule.evidence, evidence, strict=True):
             parts[name][others] = part

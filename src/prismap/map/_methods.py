@@ -14,8 +14,10 @@ from sklearn.utils import get_tags
 
 from prismap import embeddings
 from prismap._util.arrays import Numbers, Rows
-from prismap._util.checkpoint import Checkpoint, fingerprint
 from prismap._util.missing import mean_filled
+from prismap.bundle._checkpoint import Checkpoint, fingerprint
+from prismap.bundle._json import check_form
+from prismap.embeddings._tsne import check_neighbors
 from prismap.exceptions import InputError
 from prismap.map._fitted import DENSE_ROWS
 from prismap.mappings import DirectPlacement, KernelMap, MapCost, ParametricMap, VoteMap
@@ -46,6 +48,8 @@ COSTS = {
 N_ITER = 500
 #: Rows that carry the mapping of a large map, and rows that the search for a mapping's smoothness looks at.
 N_LANDMARKS, SMOOTHNESS_ROWS = 4000, 500
+#: Fewer rows would not show it, though they were independent.
+FEWEST_SMOOTHED = 50
 
 
 # --- embeddings -------------------------------------------------------------------------------------------------------
@@ -137,7 +141,9 @@ def embed_many(embedding: Any, rows: Any, data: DataMetric, metric: Any, *, perp
         # Distances between some rows tell whether the metric, and with it the target, is the same.
         some = np.asarray(metric.between(np.arange(100), np.arange(100)))
         kept = Checkpoint(folder, "neighbors", fingerprint(data.rows_, some, n_neighbors, seed))
-    neighbors = kept_neighbors(kept, lambda: kneighbors(None, n_neighbors, metric=metric, random_state=seed))
+    neighbors = kept_neighbors(
+        kept, (rows.shape[0], n_neighbors), lambda: kneighbors(None, n_neighbors, metric=metric, random_state=seed)
+    )
     if data.is_matrix:
         embedding = embedding.set_params(metric=data, neighbors=neighbors).fit(data.rows_)
     else:
@@ -153,19 +159,23 @@ def embeds_many(method: Any) -> bool:
     return method == "tsne" if isinstance(method, str) else isinstance(method, embeddings.TSNE)
 
 
-def kept_neighbors(kept: Any, search: Callable[[], Neighbors]) -> Neighbors:
-    """The neighbours by `search`, or those that an earlier fit has left in the `Checkpoint`."""
-    state = None if kept is None else kept.load()
-    if state is None:
-        neighbors = search()
-        if kept is not None:
-            story = {"method": neighbors.method, "recall": neighbors.recall, "n_distances": neighbors.n_distances or 0}
-            kept.save(distances=neighbors.distances, indices=neighbors.indices, **story)
-        return neighbors
-    return Neighbors(
-        state["distances"], state["indices"], method=str(state["method"]), recall=float(state["recall"]),
-        n_distances=int(state["n_distances"]) or None,
-    )  # fmt: skip
+def kept_neighbors(kept: Any, shape: tuple[int, int], search: Callable[[], Neighbors]) -> Neighbors:
+    """The neighbours by `search`, or those of this shape that an earlier fit has left in the `Checkpoint`."""
+    if kept is None:
+        return search()
+    state = kept.load({"distances": shape, "indices": shape}, lambda state: _check_kept(state, shape[0]))
+    if state is not None:
+        return Neighbors(state.arrays["distances"], state.arrays["indices"], **state.values)
+    neighbors = search()
+    story = {"method": neighbors.method, "recall": float(neighbors.recall), "n_distances": neighbors.n_distances}
+    kept.save({"distances": neighbors.distances, "indices": neighbors.indices}, **story)
+    return neighbors
+
+
+def _check_kept(state: Any, n_rows: int) -> None:
+    """Refuse (ValueError) what are no neighbours of so many rows."""
+    check_form(state.values, {"method": str, "recall": float, "n_distances": (int, None)}, "its story")
+    check_neighbors((state.arrays["distances"], state.arrays["indices"]), n_rows)
 
 
 def story_of(embedding: Any) -> dict[str, Any]:
@@ -253,22 +263,29 @@ def cost_settings(mapping: Any, method: Any) -> dict[str, Any]:
     return {"name": cost, **{key: own[key] for key in shared if key in own}}
 
 
-def fit_mapping(mapping: Any, D: Numbers, Y: Numbers, seed: int) -> Any:
-    """The mapping, fitted to distances D between rows at positions Y.
+def fit_mapping(mapping: Any, D: Numbers, Y: Numbers, target: Target, seed: int) -> Any:
+    """The mapping, fitted to distances D between rows with this target at positions Y.
 
     The smoothness of Gaussian kernels, their width and ridge, is relative to the rows' own spacing: a sample shows it
     as well as all rows would.
     """
     mapping.set_params(metric=PrecomputedMetric.of(D))
     if isinstance(mapping, KernelMap) and mapping.kernel == "rbf" and mapping.bandwidth == "cv":
-        sample = smoothness_rows(len(D), seed)
+        sample = smoothness_rows(target, seed)
         mapping.set_params(**smoothness(D[np.ix_(sample, sample)], Y[sample], mapping.ridge, seed))
     return mapping.fit(D, Y)
 
 
-def smoothness_rows(n_rows: int, seed: int) -> Rows:
-    """The sample that shows how smooth kernels should be."""
-    return np.sort(np.random.default_rng(seed).permutation(n_rows)[:SMOOTHNESS_ROWS])
+def smoothness_rows(target: Target, seed: int) -> Rows:
+    """The sample that shows how smooth kernels should be: of rows that are not independent one per unit, if it can be.
+
+    A row that is left out is placed where its copies are, however narrow the kernels.
+    """
+    order = np.random.default_rng(seed).permutation(len(target))
+    if not target.independent:
+        first = np.unique(target.units[order], return_index=True)[1]
+        order = order[np.sort(first)] if len(first) >= FEWEST_SMOOTHED else order
+    return np.sort(order[:SMOOTHNESS_ROWS])
 
 
 def smoothness(D: Numbers, Y: Numbers, ridge: Any, seed: int) -> dict[str, Any]:

@@ -35,8 +35,10 @@ def votes_at(fitted: FittedMap, Y: NDArray[np.float64]) -> dict[str, np.ndarray]
     return {CLASS: names[votes.named], SHARE: votes.share}
 
 
-def held_out_score(fitted: FittedMap, Y: NDArray[np.float64], y: Any) -> float:
+def held_out_score(fitted: FittedMap, Y: NDArray[np.float64], y: Any, groups: Any = None) -> float:
     """How well the ten nearest fitted samples in the map predict the target y of samples at positions Y.
+
+    groups : of these samples; fitted samples of the same group have no vote.
 
     Classes: the share of samples whose class wins the vote. Real-valued targets: ``R^2 = 1 - nRMSE^2`` of the mean of
     these neighbours, weighted by 1/distance. Several targets: the mean over them.
@@ -47,8 +49,18 @@ def held_out_score(fitted: FittedMap, Y: NDArray[np.float64], y: Any) -> float:
     columns, _ = split_columns(y)
     if len(columns) != len(target.columns):
         raise InputError(f"y has {len(columns)} columns, and the map has {len(target.columns)} targets.")
+    who = {} if groups is None else {"groups": groups, "groups_fit": groups_of(fitted)[: len(positions)]}
     pairs = zip(target.columns, columns, strict=True)
-    return float(np.mean([column_score(one, positions, Y, column) for one, column in pairs]))
+    return float(np.mean([column_score(one, positions, Y, column, **who) for one, column in pairs]))
+
+
+def groups_of(fitted: FittedMap) -> NDArray[Any]:
+    """The groups of the fitted samples, as text."""
+    units = fitted.given.dependence.units
+    if units is None or units.labels is None:
+        raise InputError("groups means something to a map that was fitted with groups: fit(X, y, groups=...).")
+    fitted_groups = units.labels[fitted.given.fitted] if len(units.labels) > len(fitted.positions) else units.labels
+    return np.asarray(fitted_groups)
 
 
 def score_target(fitted: FittedMap) -> tuple[Target, NDArray[np.float64]]:
@@ -66,11 +78,9 @@ def score_target(fitted: FittedMap) -> tuple[Target, NDArray[np.float64]]:
     return target.take(rows), fitted.positions[: len(rows)]
 
 
-def column_score(target: Target, positions: NDArray[np.float64], Y: NDArray[np.float64], y: Any) -> float:
-    """The score of one target."""
-    options: dict[str, Any] = {
-        "n_neighbors": min(VOTERS, int(target.labelled.sum())), "Y_fit": positions, "y_fit": target.named
-    }  # fmt: skip
+def column_score(target: Target, positions: NDArray[np.float64], Y: NDArray[np.float64], y: Any, **who: Any) -> float:
+    """The score of one target; `who` are groups of new and of fitted samples, if they were given."""
+    fitted: dict[str, Any] = {"Y_fit": positions, "y_fit": target.named, **who}
     if target.codes is not None:
-        return 1.0 - float(knn_error(Y, y, **options))
-    return 1.0 - float(knn_nrmse(Y, y, **options)) ** 2
+        return 1.0 - float(knn_error(Y, y, n_neighbors=None, **fitted))
+    return 1.0 - float(knn_nrmse(Y, y, n_neighbors=min(VOTERS, int(target.labelled.sum())), **fitted)) ** 2

@@ -22,10 +22,12 @@ from prismap._util.progress import Progress
 from prismap._util.random import as_seed
 from prismap.exceptions import InputError
 from prismap.judging._judge import Judgement, judge_subject
+from prismap.judging._refits import FORECAST
 from prismap.map._columns import warn_of_columns, warn_of_names
 from prismap.map._drift import Drift, drift_of
 from prismap.map._fitted import Given, like_rows
 from prismap.map._fitting import fit_sample
+from prismap.map._given import check_given, levels_of
 from prismap.map._judged import subject_of, trust_at, trust_in_given
 from prismap.map._lazy import drawn, is_lazy, is_stream, placed_later
 from prismap.map._methods import MAPPINGS, METHODS
@@ -34,14 +36,23 @@ from prismap.map._recipe import Recipe
 from prismap.map._refit import extended, new_landmarks
 from prismap.map._repairs import with_repairs
 from prismap.map._store import read_map, save_map
-from prismap.map._tables import encoded, fit_table, names_in, positions_frame, row_names, story_of_cells, target_in
+from prismap.map._tables import (
+    encoded,
+    fit_table,
+    names_in,
+    positions_frame,
+    row_names,
+    story_of_cells,
+    target_in,
+    unit_roles,
+)
 from prismap.map._time_budget import time_asked
 from prismap.mappings._base import Mapping
 from prismap.metrics import Metric
 from prismap.metrics._geometry import DATA, DESCRIBED, DataMetric, data_metric
 from prismap.quality import MapReport, Trust
 from prismap.tables import NAMES, Roles
-from prismap.target import Target, encode_like, make_target
+from prismap.target import COPIES, Target, decide_units, encode_like, make_target, read_levels
 
 
 def of_map(path: str, doc: str) -> property:
@@ -105,6 +116,9 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         anywhere.
     perplexity : float, default=30
         Effective number of neighbours.
+    copies : {"auto", "exact", "none"}, default="auto"
+        Samples that are copies of each other are not independent: they are learnt and judged as one. "auto" takes near
+        copies for copies, too, "exact" does not, and "none" takes all samples as independent.
     random_state : int, RandomState instance or None, default=None
         Seed. The same seed gives the same map for any number of threads.
 
@@ -187,6 +201,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         "data": [StrOptions(set(DATA)), DataMetric, *DESCRIBED],
         "fit_rows": [Interval(Integral, 2, None, closed="left"), str],
         "perplexity": [Interval(Real, 1, None, closed="left")],
+        "copies": [StrOptions(set(COPIES))],
         "random_state": ["random_state"],
     }
 
@@ -196,7 +211,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def __init__(
         self, method: Any = "tsne", *, metric: Any = "fisher", mapping: Any = "auto", supervision: Any = "auto",
         target: Any = "auto", data: Any = "vectors", fit_rows: Any = 5000, perplexity: float = 30,
-        random_state: Any = None,
+        copies: str = "auto", random_state: Any = None,
     ) -> None:  # fmt: skip
         self.method = method
         self.metric = metric
@@ -206,11 +221,13 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.data = data
         self.fit_rows = fit_rows
         self.perplexity = perplexity
+        self.copies = copies
         self.random_state = random_state
 
     def fit(
-        self, X: Any, y: Any = None, *, callback: Any = None, verbose: int | None = None, checkpoint: Any = None
-    ) -> Self:
+        self, X: Any, y: Any = None, *, groups: Any = None, order: Any = None, given: Any = None, callback: Any = None,
+        verbose: int | None = None, checkpoint: Any = None,
+    ) -> Self:  # fmt: skip
         """Fit the map to samples X with target y.
 
         Parameters
@@ -221,6 +238,19 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             dense vectors may be missing (NaN): a distance then goes over the columns that both samples have.
         y : array (n,) or (n, n_targets), data frame, or mapping from names to columns, default=None
             The target, or several. Unlabelled samples (-1 beside other codes, None, NaN) are mapped like all others.
+        groups : array (n,) or "none", default=None
+            Which samples are not independent of each other: those of one group, such as the recordings of one patient.
+            The target is then learnt and judged by whole groups. Missing entries are groups of their own. None looks
+            for dependence in the order of the samples, and acts upon what is beyond doubt. "none" takes all samples
+            but copies as independent.
+        order : array (n,), default=None
+            A time or position per sample. The target is then learnt and judged by stretches of it, so long that samples
+            of different ones are not alike, with a gap of one stretch between those that are learnt from and those that
+            are judged.
+        given : array (n,), default=None
+            The level of each sample in a column that is known and of no interest, such as a batch, a site or a scanner.
+            What the levels shift is taken out of the samples (`prismap.metrics._shift`), and the report permutes the
+            target inside levels. `transform` then needs the levels of new samples. Dense vectors only.
         callback : callable, default=None
             ``callback(iteration, error, positions)``, called by the embedding. Return True to stop it.
         verbose : int, default=None
@@ -247,6 +277,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         params = {name: value for name, value in self.get_params(deep=False).items() if name != "random_state"}
         recipe = Recipe(**params, seed=as_seed(self.random_state))
         index, name = row_names(X), getattr(y, "name", None)
+        check_given(given, X, data_metric(self.data))
         X, y, self.sampled_rows_ = drawn(X, y, recipe)
         data = data_metric(self.data)
         rows = data.read(self, X)
@@ -254,11 +285,27 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if not data.is_matrix:
             notes = warn_of_columns(rows, names)
         target = self._target(y, rows, data.kind)
+        dependence = decide_units(
+            rows.objects if data.kind == "objects" else rows,
+            target,
+            data=data.kind,
+            groups=groups,
+            order=order,
+            copies=self.copies,
+            seed=recipe.seed,
+        )
+        if dependence.units is not None:
+            target = target.with_units(dependence.units)
+        notes += dependence.notes
+        levels = None
+        if given is not None:
+            levels, codes = read_levels(given, rows.shape[0])
+            target = target.inside(codes, len(levels))
         notes += warn_of_names(target)
         every = np.arange(rows.shape[0])
         given = Given(
             rows, target, every, every, names, self.n_features_in_, row_names=index, y=y,
-            target_name=None if name is None else str(name),
+            target_name=None if name is None else str(name), dependence=dependence, levels=levels,
         )  # fmt: skip
         with Progress("map", verbose) as progress:
             fitted = fit_sample(
@@ -276,7 +323,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_table(
-        cls, table: Any, target: Any = None, *, id: str | None = None, show: Any = (), use: Any = (), drop: Any = (),
+        cls, table: Any, target: Any = None, *, id: str | None = None, groups: str | None = None,
+        order: str | None = None, given: str | None = None, show: Any = (), use: Any = (), drop: Any = (),
         standardize: bool = True, impute: str | None = None, target_kind: Any = "auto", callback: Any = None,
         verbose: int | None = None, **options: Any,
     ) -> Any:  # fmt: skip
@@ -289,7 +337,12 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         ----------
         table : data frame of pandas, polars or pyarrow, or `prismap.tables.Table`
         target : the column that the map is about, or a list of several.
+        given : a column of levels that are known and of no interest, such as a batch, which the map is to leave out
+            (see `fit`). Later tables must have it, too.
         id : the column that names the rows.
+        groups, order : the column that says which rows are not independent of each other, such as "patient", or that
+            has their time or position (see `fit`). They are no features. If neither is given, columns that name units
+            are looked for, too; ``groups="none"`` takes rows as independent.
         show, use, drop : names of columns not to use for the map, to use though they look like ids, dates or free
             text, and to leave out.
         standardize : whether each column, a category as a whole, is brought to variance 1.
@@ -301,7 +354,10 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         targets = () if target is None else names_in(target)
         first = targets[0] if targets else None
-        roles = Roles(first, id, names_in(drop), show=names_in(show), use=names_in(use), also=targets[1:])
+        roles = Roles(
+            first, id, names_in(drop), show=names_in(show), use=names_in(use), also=targets[1:], given=given,
+            **unit_roles(groups, order),
+        )  # fmt: skip
         return fit_table(
             partial(cls, **options), table, roles, target_kind=target_kind, standardize=standardize, impute=impute,
             callback=callback, verbose=verbose,
@@ -309,9 +365,9 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_anndata(
-        cls, adata: Any, target: str | None = None, *, use_rep: str | None = None, layer: str | None = None,
-        standardize: bool = False, target_kind: str = "auto", callback: Any = None, verbose: int | None = None,
-        **options: Any,
+        cls, adata: Any, target: str | None = None, *, groups: str | None = None, given: str | None = None,
+        use_rep: str | None = None, layer: str | None = None, standardize: bool = False, target_kind: str = "auto",
+        callback: Any = None, verbose: int | None = None, **options: Any,
     ) -> Any:  # fmt: skip
         """Fit a map to the cells of an AnnData object. `transform` takes AnnData objects from then on.
 
@@ -320,6 +376,10 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         adata : AnnData, in memory or backed, dense or sparse
         target : str, default=None
             Column of ``adata.obs`` that the map is about, such as "cell_type".
+        groups : str, default=None
+            Column of ``adata.obs`` that says which cells are not independent of each other, such as "donor".
+        given : str, default=None
+            Column of ``adata.obs`` that is known and of no interest, such as "batch" (see `fit`).
         use_rep : str, default=None
             Entry of ``adata.obsm`` whose columns are the features, such as "X_pca". New cells must be in the same
             space: projected by the same components, not by components of their own.
@@ -339,7 +399,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if use_rep is not None and layer is not None:
             raise InputError(f"use_rep={use_rep!r} and layer={layer!r} are two matrices; name one of them.")
         matrix = use_rep if layer is None else layer
-        roles = Roles(target, NAMES, matrix=matrix)
+        roles = Roles(target, NAMES, matrix=matrix, given=given, **unit_roles(groups))
         return fit_table(
             partial(cls, **options), adata, roles, target_kind=target_kind, standardize=standardize, callback=callback,
             verbose=verbose,
@@ -414,7 +474,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Y = self.map_.placed[0].copy()
         return positions_frame(Y, self.get_feature_names_out(), self.index_) if as_frame else Y
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any, *, given: Any = None) -> Any:
         """Project rows X, each independently of the others, in linear time.
 
         A row gets the same position alone and in any batch, and a row that equals a fitted one gets exactly its
@@ -424,46 +484,51 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         Matrix data: entries of the new rows against all rows given to `fit`. An iterator of batches gives an iterator
         of their positions; a Dask array or data frame gives a Dask array, and nothing is computed yet.
+
+        `given`: the levels of the rows, if the map was fitted with some. A table that has the column of them needs no
+        other. A level that the map was not fitted with is refused.
         """
         if is_lazy(X) or is_stream(X):
             check_is_fitted(self, "map_")
             return placed_later(self, X)
-        return like_rows(self._place(X)[0], self.map_.rows)
+        return like_rows(self._place(X, given)[0], self.map_.rows)
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, *, groups: Any = None, given: Any = None) -> float:
         """How well the ten nearest fitted samples in the map predict the target of held-out samples.
 
         The share of correct classes, or ``R^2`` for a real-valued target. Model selection of scikit-learn uses it:
         ``GridSearchCV(PrisMap(), {"perplexity": [15, 30]})``. The `report` puts such a figure beside its baselines.
+        `groups`: of the samples X; fitted samples of the same group have no vote on them.
         """
         check_is_fitted(self, "map_")
-        return held_out_score(self.map_, self.transform(X), target_in(self.encoding_, X) if y is None else y)
+        y = target_in(self.encoding_, X) if y is None else y
+        return held_out_score(self.map_, self.transform(X, given=given), y, groups)
 
-    def place(self, X: Any, *, return_distance: bool = False) -> Any:
+    def place(self, X: Any, *, given: Any = None, return_distance: bool = False) -> Any:
         """Positions of samples X, and which of them are far from all fitted samples, in one pass.
 
-        `return_distance`: the distances to the data (see `distance_to_data`), too.
+        `given` as in `transform`. `return_distance`: the distances to the data (see `distance_to_data`), too.
         """
-        Y, distance = self._place(X)
+        Y, distance = self._place(X, given)
         far = distance > self.map_.far_threshold
         return (Y, far, distance) if return_distance else (Y, far)
 
-    def distance_to_data(self, X: Any) -> Numbers:
+    def distance_to_data(self, X: Any, *, given: Any = None) -> Numbers:
         """Distance of each row to the nearest fitted one, in units of the typical distance between fitted rows."""
-        return self._place(X)[1]
+        return self._place(X, given)[1]
 
-    def is_far(self, X: Any) -> NDArray[np.bool_]:
+    def is_far(self, X: Any, *, given: Any = None) -> NDArray[np.bool_]:
         """Which samples are farther from the nearest fitted one than 99 % of the fitted samples are from theirs."""
-        return self._place(X)[1] > self.map_.far_threshold
+        return self._place(X, given)[1] > self.map_.far_threshold
 
-    def drift(self, X: Any) -> Drift:
+    def drift(self, X: Any, *, given: Any = None) -> Drift:
         """Compare samples X with the fitted ones: a `Drift`, whose text says whether to refit.
 
-        X may be an iterator of batches, of which one is held at a time.
+        X may be an iterator of batches, of which one is held at a time. `given` as in `transform`.
         """
         check_is_fitted(self, "map_")
         batches = X if is_stream(X) else (X,)
-        return drift_of(self.map_, (self.map_.entries(self._read(batch)) for batch in batches))
+        return drift_of(self.map_, (self._entries(batch, given) for batch in batches))
 
     def partial_refit(self, X: Any, y: Any = None, *, most: int = 500) -> Self:
         """Add at most `most` of the rows X that lie where the map has none; all that is on the map stays in place.
@@ -475,6 +540,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         fitted = self.map_
         if fitted.data.is_matrix:
             raise InputError("partial_refit needs data='vectors': distances between new rows are not known otherwise.")
+        if fitted.shift is not None:
+            raise InputError("partial_refit does not extend maps that were fitted with given=: fit anew.")
         rows = self._read(X).astype(fitted.rows.dtype, copy=False)
         values = encode_like(target_in(self.encoding_, X) if y is None else y, fitted.target, rows.shape[0])
         self.added_rows_ = added = new_landmarks(fitted, rows, most)
@@ -483,9 +550,14 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self.judgement_ = self._trust = None
         return self
 
-    def _place(self, X: Any) -> tuple[Numbers, Numbers]:
+    def _place(self, X: Any, given: Any = None) -> tuple[Numbers, Numbers]:
+        entries = self._entries(X, given)  # which asks first whether there is a map
+        return self.map_.place(entries)
+
+    def _entries(self, X: Any, given: Any = None) -> Any:
+        """What the map places of samples X in the levels `given`, or in those that a table brings along."""
         rows = self._read(X)
-        return self.map_.place(self.map_.entries(rows))
+        return self.map_.entries(rows, levels_of(self.map_.given, X, given, rows.shape[0]))
 
     def _read(self, X: Any) -> Any:
         check_is_fitted(self, "map_")
@@ -511,6 +583,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         budget: str | float | None = None,
         callback: Any = None,
         repairs: bool = False,
+        forecast: bool = False,
         verbose: int | None = None,
     ) -> MapReport:
         """The `MapReport`: errors on held-out samples, baselines, and the verdict in words.
@@ -530,16 +603,21 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             ``callback(done, all)`` counts the maps that are made for comparison.
         repairs : bool, default=False
             Of similarities, add a note that sets the four repairs of negative eigenvalues side by side.
+        forecast : bool, default=False
+            Of a map that was fitted with an order: judge the last fifth of the samples by those before them, and not
+            every stretch of time by all others. A report of the other kind is made anew.
         verbose : int, default=None
             As in `fit`.
         """
         check_is_fitted(self, "map_")
         judged = self.judgement_
+        if judged is not None and forecast != (judged.report.judged == FORECAST):
+            judged = None
         better = judged is not None and budget == "full" and judged.report.budget == "quick"
         if judged is None or (better and judged.comparison is not None):
             with Progress("verdict", verbose) as progress:
                 judged = judge_subject(
-                    subject_of(self.map_), n_permutations=n_permutations, budget=budget or "full",
+                    subject_of(self.map_), n_permutations=n_permutations, budget=budget or "full", forecast=forecast,
                     callback=progress.counting(callback, "maps for comparison"),
                 )  # fmt: skip
             self._trust = None
@@ -556,12 +634,13 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self._trust = trust_in_given(self.map_, self._judged_trust())
         return self._trust
 
-    def trust(self, X: Any, *, positions: Any = None) -> Numbers:
+    def trust(self, X: Any, *, given: Any = None, positions: Any = None) -> Numbers:
         """The chance that the neighbours of samples X on the map are right about them, (n,); after `report`.
 
-        NaN for samples that are far from all fitted ones. `positions`: what `place` returned for X, if it was called.
+        NaN for samples that are far from all fitted ones. `given` as in `transform`. `positions`: what `place` returned
+        for X, if it was called.
         """
-        rows = self.map_.entries(self._read(X))
+        rows = self._entries(X, given)
         rule: Any = self._judged_trust().report.trust
         if positions is None:
             Y, distance = self.map_.place(rows)

@@ -26,6 +26,7 @@ class Recipe:
     data: Any = "vectors"
     fit_rows: int | str = 5000
     perplexity: float = 30
+    copies: str = "auto"
     seed: int = 0
 
     def but(self, **changes: Any) -> Recipe:

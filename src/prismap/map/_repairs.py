@@ -77,7 +77,7 @@ def as_objects(fitted: FittedMap) -> tuple[Any, Any]:
     """
     if isinstance(fitted.data, ObjectSimilarity):
         return fitted.data.how, fitted.rows
-    S = fitted.rows
+    S = fitted.data.given
     how = Objects(partial(look_up, S), "similarity", n_jobs=1)
     return how, known_rows(how, range(len(S)), S)
 

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from prismap._util.blocks import require_memory
 from prismap.bundle import read_bundle, write_bundle
+from prismap.bundle._json import reason_of
 from prismap.exceptions import FileFormatError, InputError
 from prismap.map._fitted import DENSE_ROWS, FittedMap, Given
 from prismap.map._methods import OwnPlacement, make_mapping
@@ -23,9 +24,10 @@ from prismap.metrics import FisherMetric, fit_metric
 from prismap.metrics._base import PrecomputedMetric
 from prismap.metrics._geometry import data_metric
 from prismap.metrics._objects import ObjectRows
+from prismap.metrics._shift import LevelShift
 from prismap.quality import MapReport
 from prismap.tables import TableEncoding
-from prismap.target import ClassTarget, NoTarget, RealTarget, SeveralTarget, Target
+from prismap.target import ClassTarget, Dependence, Levels, NoTarget, RealTarget, SeveralTarget, Target, Units
 
 KIND = "prismap.PrisMap"
 
@@ -47,9 +49,11 @@ def save_map(fitted: FittedMap, path: Any, report: MapReport | None, extra_heade
     if isinstance(fitted.mapping, OwnPlacement):
         raise InputError("mapping='own' cannot be saved: a file cannot hold an embedding; use mapping='fisher'.")
     arrays = {
-        "positions": fitted.positions, "nearest": fitted.nearest, "fit_rows": given.fitted, **pack_rows(fitted.rows),
+        "positions": fitted.positions, "nearest": fitted.nearest, "fit_rows": given.fitted,
+        **pack_rows(fitted.given_rows),
         **{f"mapping/{name}": value for name, value in fitted.mapping.state().items()},
         **{f"metric/{name}": value for name, value in fitted.metric.state().items()}, **pack_target(target),
+        **pack_units(given), **pack_levels(fitted),
     }  # fmt: skip
     if fitted.is_large:
         arrays["anchors"] = fitted.anchors
@@ -62,7 +66,8 @@ def save_map(fitted: FittedMap, path: Any, report: MapReport | None, extra_heade
         "n_features": given.n_features, "n_given": len(given), "times": fitted.times,
         "story": {name: to_plain(value) for name, value in fitted.story.items()}, "extra": {**extra_header, **table},
         "report": None if report is None else report.to_dict(), "supervision": fitted.supervision,
-        "supervision_curve": fitted.supervision_curve,
+        "supervision_curve": fitted.supervision_curve, "units": units_header(given.dependence.units),
+        "levels": None if given.levels is None else {"name": given.levels.name, "names": given.levels.names},
     }  # fmt: skip
     write_bundle(path, arrays, header)
 
@@ -82,7 +87,7 @@ def read_map(path: Any, validate: Any, compare: Any = None) -> StoredMap:
     bundle = read_bundle(path)
     header, arrays = bundle.header, bundle.arrays
     if header.get("kind") != KIND:
-        raise FileFormatError(f"{path} holds no map but {header.get('kind')!r}.")
+        raise FileFormatError(f"{path} holds no map but {header.get('kind')!r:.60}.")
     with _refusing(path):
         check_stored(header, arrays)
         needed = load_bytes(header, arrays)
@@ -120,7 +125,7 @@ def _refusing(path: Any) -> Iterator[None]:
     except MemoryError as error:
         raise InputError(f"{path} holds a map that needs more memory than there is left.") from error
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-        raise FileFormatError(f"{path} is not a complete map: {error}.") from error
+        raise FileFormatError(f"{path} is not a complete map: {reason_of(error)}.") from error
 
 
 def _check_placing(fitted: FittedMap) -> None:
@@ -129,7 +134,11 @@ def _check_placing(fitted: FittedMap) -> None:
     if isinstance(rows, ObjectRows):
         if len(rows) != len(positions):
             raise ValueError(f"{len(rows)} objects do not go with {len(positions)} positions")
-        probe = ObjectRows(rows.objects[:1])  # as if it were new
+        # One comparison of long objects may take hours, so only values that are in the file are used. A large map has
+        # none there, and similarities of an object to itself are evaluated.
+        if fitted.is_large or fitted.data.how.kind == "similarity":
+            return
+        probe = rows[:1]
     else:
         n_columns = len(positions) if fitted.data.is_matrix else fitted.given.n_features
         if rows.shape != (len(positions), n_columns):
@@ -144,12 +153,17 @@ def _restore(header: dict[str, Any], arrays: dict[str, np.ndarray], params: dict
     recipe = Recipe(**{name: value for name, value in params.items() if name != "random_state"}, seed=header["seed"])
     # Only the fitted rows are in the file: they are now all the rows there are.
     rows, target, table = unpack_rows(arrays, recipe.data), unpack_target(header, arrays), header["extra"].get("table")
+    units = unpack_units(header, arrays)
+    target = target if units is None else target.with_units(units)
+    levels, target, shift = unpack_levels(header, arrays, target)
     given = Given(
         rows, target, np.arange(rows.shape[0]), arrays["fit_rows"], n_features=header["n_features"],
         feature_names=arrays["feature_names"].astype(object) if "feature_names" in arrays else None,
-        encoding=None if table is None else TableEncoding.from_dict(table),
+        encoding=None if table is None else TableEncoding.from_dict(table), dependence=Dependence(units),
+        levels=levels,
     )  # fmt: skip
     curve = header["supervision_curve"]
+    rows = rows if shift is None else shift.apply(rows, target.levels)
     data = data_metric(recipe.data).over(rows)
     unfitted = recipe.metric_for(target, given.feature_names, header["supervision"])
     metric = _restore_metric(unfitted, data, rows, target, part_of(arrays, "metric/"))
@@ -173,6 +187,7 @@ def _restore(header: dict[str, Any], arrays: dict[str, np.ndarray], params: dict
         placed_by_data=placed_by_data, mapping=mapping.restore(distances, positions[anchors], state),
         nearest=arrays["nearest"], supervision=header["supervision"],
         supervision_curve=None if curve is None else tuple(curve), story=header["story"], times=header["times"],
+        shift=shift,
     )  # fmt: skip
 
 
@@ -215,6 +230,56 @@ def unpack_target(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Targ
     if "classes" in arrays:
         return ClassTarget(values, names_of_classes=arrays["classes"])
     return RealTarget(values)
+
+
+def pack_levels(fitted: FittedMap) -> dict[str, np.ndarray]:
+    """The levels of the fitted rows in a column of no interest, and what they shift."""
+    if fitted.given.levels is None:
+        return {}
+    shift = fitted.shift
+    parts = {} if shift is None else {"levels/offsets": shift.offsets, "levels/scales": shift.scales}
+    return {"levels/codes": fitted.target.levels, **parts}
+
+
+def unpack_levels(
+    header: dict[str, Any], arrays: dict[str, np.ndarray], target: Target
+) -> tuple[Levels | None, Target, LevelShift | None]:
+    """The inverse of `pack_levels`: the levels, the target of rows in them, and what they shift."""
+    about = header.get("levels")
+    if about is None:
+        return None, target, None
+    levels = Levels(tuple(about["names"]), about["name"])
+    target = target.inside(arrays["levels/codes"], len(levels))
+    if "levels/offsets" not in arrays:
+        return levels, target, None
+    return levels, target, LevelShift(arrays["levels/offsets"], arrays["levels/scales"])
+
+
+def pack_units(given: Given) -> dict[str, np.ndarray]:
+    """The units of the fitted rows, and the groups that were given, empty where there is none."""
+    units = given.dependence.units
+    if units is None:
+        return {}
+    arrays = {"units": units.codes[given.fitted]}
+    if units.labels is not None:
+        arrays["groups"] = np.array(["" if one is None else one for one in units.labels[given.fitted]], dtype=str)
+    return arrays
+
+
+def units_header(units: Units | None) -> dict[str, Any] | None:
+    """What the header says of units."""
+    if units is None:
+        return None
+    return {"name": units.name, "in_order": units.in_order, "source": units.source, "words": units.words}
+
+
+def unpack_units(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Units | None:
+    """The inverse of both, of arrays that `check_stored` has seen."""
+    about = header.get("units")
+    if about is None:
+        return None
+    labels = arrays.get("groups")
+    return Units(arrays["units"], labels=None if labels is None else labels.astype(object), **about)
 
 
 def pack_rows(rows: Any) -> dict[str, np.ndarray]:

@@ -14,7 +14,7 @@ import numpy as np
 from prismap.bundle import check_sparse
 from prismap.map._fitted import DENSE_ROWS
 from prismap.map._params_json import MOST_WORK, objects_spec
-from prismap.metrics._objects import MOST_IN_MATRIX
+from prismap.metrics import _objects
 from prismap.target._making import KINDS
 
 #: Arrays of row numbers, and the least number that may stand in them.
@@ -24,8 +24,8 @@ INDICES = {
 }  # fmt: skip
 #: Other arrays of whole numbers.
 WHOLE = (
-    "metric/segments", "metric/trees_feature", "metric/trees_children", "metric/trees_roots", "metric/trees_classes",
-    "metric/trees_starts", "metric/process_sizes",
+    "units", "metric/segments", "metric/trees_feature", "metric/trees_children", "metric/trees_roots",
+    "metric/trees_classes", "metric/trees_starts", "metric/process_sizes", "levels/codes",
 )  # fmt: skip
 #: Arrays of which values may be missing.
 MAY_MISS = ("target", "rows")
@@ -33,6 +33,7 @@ MAY_MISS = ("target", "rows")
 SPARSE = ("rows/data", "rows/indices", "rows/indptr", "rows/shape")
 SCALARS = (
     "mapping/scale",
+    "mapping/spread",
     "metric/bandwidth",
     "metric/local_perplexity",
     "metric/machine_gamma",
@@ -61,6 +62,8 @@ def check_stored(header: dict[str, Any], arrays: dict[str, Any]) -> None:
         raise ValueError(f"{n} positions of {n_components} coordinates make no map")
     _check_rows(header, arrays, n)
     _check_target(header, arrays, n)
+    _check_levels(header, arrays, n)
+    _check_units(header.get("units"), arrays, n)
     for part in posteriors_of(header, arrays):
         _check_shapes(part, n, n_components)
         _check_indices(header, part, n)
@@ -120,7 +123,7 @@ def load_bytes(header: dict[str, Any], arrays: dict[str, Any]) -> float:
     if is_matrix(header):
         needed += 40.0 * n**2
     if "objects" in arrays:
-        needed += OBJECT_BYTES * arrays["objects"].size + 60.0 * min(n, MOST_IN_MATRIX) ** 2
+        needed += OBJECT_BYTES * arrays["objects"].size + 60.0 * min(n, _objects.MOST_IN_MATRIX) ** 2
     return needed
 
 
@@ -133,7 +136,7 @@ def _check_values(name: str, array: Any) -> None:
             raise ValueError("its objects are no text")
         return
     name = PART.sub("metric/", name)
-    if name == "feature_names":
+    if name in ("feature_names", "groups"):
         allowed = "U"
     elif name == "target" or name.split("/")[0] == "classes":
         allowed = "iufbU"
@@ -151,6 +154,9 @@ def _check_values(name: str, array: Any) -> None:
 def _check_rows(header: dict[str, Any], arrays: dict[str, Any], n: int) -> None:
     """As many rows as positions, of as many columns as the header says; sparse ones in order."""
     if objects_spec(header["params"]) is not None:
+        # Without them all pairs would be compared, which may take hours.
+        if n <= _objects.MOST_IN_MATRIX and "values" not in arrays:
+            raise ValueError("it has no values of its objects")
         if "values" in arrays and arrays["values"].shape != (n * (n + 1) // 2,):
             raise ValueError(f"{arrays['values'].size} values do not go with {n} objects")
         if "objects" not in arrays or "feature_names" in arrays:
@@ -254,6 +260,46 @@ def _check_target(header: dict[str, Any], arrays: dict[str, Any], n: int) -> Non
             raise ValueError(f"its target holds codes of classes beyond the {len(arrays['classes'])} it names")
     elif target.dtype.kind not in "iuf":
         raise ValueError("its target holds no numbers")
+
+
+def _check_levels(header: dict[str, Any], arrays: dict[str, Any], n: int) -> None:
+    """Levels of a column of no interest: names, a code for each row, and what two or more of them shift."""
+    about, own = header.get("levels"), {name for name in arrays if name.startswith("levels/")}
+    if about is None:
+        if own:
+            raise ValueError("its levels have no names")
+        return
+    name, names = about["name"], about["names"]
+    if not isinstance(name, (str, type(None))) or not names or not all(isinstance(one, str) for one in names):
+        raise ValueError("its levels have no names")
+    codes = arrays["levels/codes"]
+    if codes.shape != (n,) or codes.min() < 0 or codes.max() >= len(names):
+        raise ValueError(f"its rows are of other levels than the {len(names)} it names")
+    if own != {"levels/codes", "levels/offsets", "levels/scales"} and (len(names) > 1 or own != {"levels/codes"}):
+        raise ValueError("it does not say what its levels shift")
+    wanted = (len(names), header["n_features"])
+    if len(names) > 1 and not arrays["levels/offsets"].shape == arrays["levels/scales"].shape == wanted:
+        raise ValueError(f"what its levels shift does not go with {wanted[1]} features")
+    if len(names) > 1 and arrays["levels/scales"].min() <= 0:
+        raise ValueError("a level has a spread of zero")
+
+
+def _check_units(about: Any, arrays: dict[str, Any], n: int) -> None:
+    """A unit for each row, or none at all, and what units are called."""
+    units, groups = arrays.get("units"), arrays.get("groups")
+    if (about is None) != (units is None):
+        raise ValueError("its units have no name, or its header names units that it does not hold")
+    if units is None:
+        return
+    kinds = {"name": str, "in_order": bool, "source": str, "words": str}
+    if not isinstance(about, dict) or set(about) != set(kinds):
+        raise ValueError("units in its header are not described")
+    if any(not isinstance(about[name], kind) for name, kind in kinds.items()):
+        raise ValueError("units in its header are described by other values")
+    if units.shape != (n,) or units.min() < 0 or units.max() >= 2**31:
+        raise ValueError(f"units of shape {units.shape} do not go with {n} rows")
+    if groups is not None and groups.shape != (n,):
+        raise ValueError(f"groups of shape {groups.shape} do not go with {n} rows")
 
 
 def _check_columns(kinds: Any, names: Any, target: Any, arrays: dict[str, Any], n: int) -> None:

@@ -19,14 +19,16 @@ from prismap.map._fitted import FittedMap
 from prismap.quality import MapReport
 from prismap.tables import Roles, Table, TableEncoding, TextColumn, is_frame, learn_encoding, table_from_frame
 from prismap.tables._column import text_column
-from prismap.tables._learning import copied_rows, describe_alike, describe_copies, describe_written
+from prismap.tables._learning import describe_alike, describe_written
 from prismap.tables._parsed_text import numbers_of, way_of_writing
 from prismap.tables._table import quoted
-from prismap.target import decide_target
+from prismap.target import decide_target, decide_units, make_target
 from prismap.target._decision import FEW_VALUES
 
 Written = tuple[tuple[str, str], ...]
 
+#: Of fewer rows nothing is looked for that could make them dependent.
+FEWEST_ROWS = 10
 #: Kinds of data whose columns are features.
 COLUMNS = ("vectors", "cosine")
 
@@ -41,6 +43,12 @@ class Prepared:
     target_kind: Any
     encoding: TableEncoding
     notes: tuple[str, ...]
+    dependence: Any = None
+    """Which rows are not independent, if it was decided; else the groups of the rows, or None."""
+    order: Any = None
+    """A time or position per row, where that is left to the fit."""
+    given: Any = None
+    """The levels of a column that is of no interest."""
 
 
 def prepare(
@@ -51,29 +59,78 @@ def prepare(
     target_kind: Any = "auto",
     standardize: bool = True,
     impute: str | None = None,
+    copies: str = "auto",
 ) -> Prepared:
-    """Numbers and target of a table that was read with these roles."""
+    """Numbers, target and units of a table that was read with these roles."""
     names = [roles.target, *roles.also]
     if len(set(names)) < len(names):
         raise InputError(f"a target is named twice: {quoted([str(name) for name in names])}.")
+    if roles.given is not None and roles.is_target(roles.given):
+        raise InputError(f"column {roles.given!r} is the target and given, too: a map cannot show what it leaves out.")
     if data in COLUMNS:
         encoding, notes = learn_encoding(
             table, roles=roles, standardize=standardize, impute=impute, keep_missing=data == "vectors"
         )
     else:
         encoding, notes = _encode_matrix(table, roles, data), ()
-    if data in COLUMNS and (n_copies := copied_rows(table)):
-        notes = (*notes, describe_copies(n_copies))
     X = encoding.apply(table).X
     table, written, remarks = with_quantities(table, roles, X, data=data, target_kind=target_kind)
     encoding, notes = replace(encoding, written_targets=written), (*table.notes, *notes, *remarks)
     if roles.also and target_kind != "none":
-        return Prepared(X, named_targets(table, roles), target_kind, encoding, (*notes, *without_some(table)))
-    y, kind, remarks = _target(table, X, data, target_kind, roles.target)
-    return Prepared(X, y, kind, encoding, (*notes, *remarks))
+        ready = Prepared(X, named_targets(table, roles), target_kind, encoding, (*notes, *without_some(table)))
+    else:
+        y, kind, remarks = _target(table, X, data, target_kind, roles.target)
+        ready = Prepared(X, y, kind, encoding, (*notes, *remarks))
+    return with_units(replace(ready, given=table.given), table, roles, data=data, copies=copies)
+
+
+def with_units(ready: Prepared, table: Table, roles: Roles, *, data: str, copies: str) -> Prepared:
+    """The same with the rows that are not independent: by columns that roles name, or that look like names of units."""
+    groups: Any = "none" if roles.independent else None
+    if roles.groups is not None:
+        groups = NamedGroups(unit_values(table, roles.groups, roles), roles.groups)
+    order = None if roles.order is None else order_values(table, roles.order)
+    if data not in COLUMNS or table.n_rows < FEWEST_ROWS:
+        return replace(ready, dependence=groups, order=order)
+    target = make_target(ready.y, table.n_rows, ready.target_kind, X=ready.X, data="vectors")
+    columns = {name: unit_values(table, name, roles) for name in (*table.columns, roles.ids) if name is not None}
+    dependence = decide_units(
+        ready.X, target, groups=groups, order=order, copies=copies, columns=columns,
+        encoded=ready.encoding.feature_places,
+    )  # fmt: skip
+    return replace(ready, dependence=dependence, notes=(*ready.notes, *dependence.notes))
+
+
+class NamedGroups(list[Any]):
+    """Groups with the name of their column, which says what one is called."""
+
+    def __init__(self, values: Any, name: str) -> None:
+        super().__init__(values)
+        self.name = name
+
+
+def unit_values(table: Table, name: str, roles: Roles) -> list[Any]:
+    """The values of a column, None where they are missing."""
+    if name == roles.ids and table.ids is not None:
+        return list(table.ids.tolist())
+    column = table.columns[name]
+    return list((column.values() if isinstance(column, TextColumn) else np.ma.asarray(column)).tolist())
+
+
+def order_values(table: Table, name: str) -> NDArray[Any]:
+    """The values of a column that is an order: numbers, dates or times."""
+    column = table.columns[name]
+    if not isinstance(column, TextColumn):
+        return np.asarray(np.ma.filled(np.ma.asarray(column, dtype=np.float64), np.nan))
+    way = way_of_writing(column)
+    if way is None:
+        raise InputError(f"order={name!r} must hold numbers, dates or times; it holds {quoted(column.levels, 3)}.")
+    return np.asarray(numbers_of(column, way, name))
 
 
 def _encode_matrix(table: Table, roles: Roles, data: str) -> TableEncoding:
+    beside = {name for name in (roles.groups, roles.order) if name is not None}
+    table = replace(table, columns={name: one for name, one in table.columns.items() if name not in beside})
     text = [name for name, column in table.columns.items() if isinstance(column, TextColumn)]
     if text:
         raise InputError(
@@ -142,14 +199,17 @@ def fit_table(
     if data not in COLUMNS:
         raise InputError("from_table takes columns of features; give a matrix of pairs to fit(X, y).")
     rows = table_from_frame(table, roles)
-    ready = prepare(rows, roles, data=data, target_kind=target_kind, **encoding)
+    ready = prepare(rows, roles, data=data, target_kind=target_kind, copies=make().copies, **encoding)
     if target_kind in ("auto", "ordered"):
         ready = with_order(ready, table, roles)
     model = make(target=ready.target_kind)
     with warnings.catch_warnings():
         # Constant columns are named by the notes.
         warnings.filterwarnings("ignore", message=".* columns are constant", category=PrismapWarning)
-        model.fit(ready.X, ready.y, callback=callback, verbose=verbose)
+        model.fit(
+            ready.X, ready.y, groups=ready.dependence, order=ready.order, given=ready.given, callback=callback,
+            verbose=verbose,
+        )  # fmt: skip
     index = row_names(table) if rows.ids is None else rows.ids
     return with_table(model, ready.encoding, index, ready.notes)
 
@@ -157,7 +217,10 @@ def fit_table(
 def with_table(model: Any, encoding: TableEncoding | None, index: Any, notes: tuple[str, ...] = ()) -> Any:
     """A fitted `PrisMap` that reads tables by this encoding from now on; `index` names the rows."""
     fitted: FittedMap = model.map_
-    given = replace(fitted.given, encoding=encoding, row_names=index)
+    levels = fitted.given.levels
+    if levels is not None and encoding is not None:
+        levels = replace(levels, name=encoding.given)
+    given = replace(fitted.given, encoding=encoding, row_names=index, levels=levels)
     model.map_ = replace(fitted, given=given, notes=(*fitted.notes, *notes))
     return model
 
@@ -171,6 +234,11 @@ def with_order(ready: Prepared, table: Any, roles: Roles) -> Prepared:
     if not ordered:
         return ready
     return replace(ready, y={**ready.y, **ordered} if roles.also else ordered[roles.target], target_kind="auto")
+
+
+def unit_roles(groups: str | None, order: str | None = None) -> dict[str, Any]:
+    """What `Roles` says of rows that are not independent; "none" is no column."""
+    return {"groups": None if groups == "none" else groups, "order": order, "independent": groups == "none"}
 
 
 def names_in(columns: Any) -> tuple[str, ...]:

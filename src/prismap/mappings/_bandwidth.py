@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from prismap._util.evidence import first_of_equals
 from prismap._util.scales import nearest_distances, typical_distance, typical_spacing
 from prismap.exceptions import PrismapWarning
 from prismap.mappings._kernels import NEAREST_FLOOR, ElmKernel, GaussianKernel, interpolate
@@ -79,7 +80,7 @@ def cross_validate(D, Y, kernel, factors, ridges, *, normalize, rng):
             misplaced[f, r] += np.log1p(error / spacing**2).sum()
             quality[f, r] += local_quality(ranks, neighbor_ranks(cdist(predicted, predicted)))
     misplaced[quality < (1 - TOLERANCE) * quality.max()] = np.inf
-    f, r = np.unravel_index(np.argmin(misplaced), misplaced.shape)
+    f, r = np.unravel_index(first_of_equals(misplaced.ravel()), misplaced.shape)
     return factors[f], ridges[r]
 
 

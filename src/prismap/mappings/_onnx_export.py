@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from prismap._util.optional import import_extra
 from prismap._version import __version__
 from prismap.exceptions import InputError
-from prismap.mappings._vote_map import N_STEPS, VoteMap
+from prismap.mappings._vote_map import N_SPREAD_STEPS, N_STEPS, VoteMap
 from prismap.metrics._base import NamedMetric
 
 #: Old enough for common runtimes.
@@ -151,8 +151,59 @@ def vote_nodes(make, model):
             make("Mul", [f"{name}shares_1", "at"], [f"{name}parts"]),
             make("ReduceSum", [f"{name}parts", "axis_1"], [f"place_{step + 1}"], keepdims=1),
         ]
-    nodes.append(make("Squeeze", [f"place_{N_STEPS}", "axis_1"], ["Y"]))
+    last = f"place_{N_STEPS}"
+    if model.spread_ > 0:
+        constants["spread"] = np.array(model.spread_)
+        nodes += spread_nodes(make, last)
+        last = f"spread_{N_SPREAD_STEPS}"
+    nodes.append(make("Squeeze", [last, "axis_1"], ["Y"]))
     return nodes, constants
+
+
+def spread_nodes(make, start):
+    """`prismap.mappings._vote_map.spread_out` from the place named `start`, step by step."""
+    nodes = [
+        *robust(make, "at", start, "axis_2", "agree_"),
+        make("Mul", ["agree_one_r2", "agree_one_r2"], ["agree_square"]),
+        make("Div", ["weights", "agree_square"], ["agree_pull"]),
+        make("ReduceSum", ["agree_pull", "axis_1"], ["agree_sum"], keepdims=1),
+        make("Div", ["agree_pull", "agree_sum"], ["agree"]),
+        make("Unsqueeze", ["agree", "axis_2"], ["agree_1"]),
+        make("Sqrt", ["D2"], ["distances"]),
+        *lengths(make, start, "from_"),
+        make("Mul", ["agree", "from_size"], ["from_sizes"]),
+        make("ReduceSum", ["from_sizes", "axis_1"], ["mean_gap"], keepdims=1),
+        make("Mul", ["agree", "distances"], ["agree_distances"]),
+        make("ReduceSum", ["agree_distances", "axis_1"], ["mean_distance"], keepdims=1),
+        make("Max", ["mean_distance", "tiny"], ["mean_distance_1"]),
+        make("Div", ["mean_gap", "mean_distance_1"], ["ratio"]),
+        make("Mul", ["ratio", "spread"], ["ratio_1"]),
+        make("Mul", ["ratio_1", "distances"], ["wanted"]),
+        make("Identity", [start], ["spread_0"]),
+    ]
+    for step in range(N_SPREAD_STEPS):
+        name = f"spread_{step}_"
+        nodes += [
+            *lengths(make, f"spread_{step}", name),
+            make("Max", [f"{name}size", "tiny"], [f"{name}size_1"]),
+            make("Div", ["wanted", f"{name}size_1"], [f"{name}stretch"]),
+            make("Unsqueeze", [f"{name}stretch", "axis_2"], [f"{name}stretch_1"]),
+            make("Mul", [f"{name}stretch_1", f"{name}gap"], [f"{name}arm"]),
+            make("Add", ["at", f"{name}arm"], [f"{name}ends"]),
+            make("Mul", ["agree_1", f"{name}ends"], [f"{name}parts"]),
+            make("ReduceSum", [f"{name}parts", "axis_1"], [f"spread_{step + 1}"], keepdims=1),
+        ]
+    return nodes
+
+
+def lengths(make, place, name):
+    """The vectors from the voters to a place, and their lengths."""
+    return [
+        make("Sub", [place, "at"], [f"{name}gap"]),
+        make("Mul", [f"{name}gap", f"{name}gap"], [f"{name}gap2"]),
+        make("ReduceSum", [f"{name}gap2", "axis_2"], [f"{name}size2"], keepdims=0),
+        make("Sqrt", [f"{name}size2"], [f"{name}size"]),
+    ]
 
 
 def robust(make, a, b, axis, name):

@@ -1,4 +1,4 @@
-"""`VoteMap`: new rows go where most of their nearest fitted rows are."""
+"""`VoteMap`: new rows go where most of their nearest fitted rows are, as far from each as they are in the data."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from prismap.mappings._base import Mapping
 SPACING_NEIGHBORS = 10
 #: Steps down from the best voter; each halves what is left, or better.
 N_STEPS = 8
+#: Steps from the vote to the place that keeps the distances to those who agree.
+N_SPREAD_STEPS = 8
 
 
 class VoteMap(Mapping):
@@ -31,12 +33,22 @@ class VoteMap(Mapping):
     over the k nearest samples at distances d_1 <= ... <= d_k. It starts at the best of their positions and continues
     with reweighted means.
 
+    Such means lie closer together than the samples that they are means of: many new samples would form strings between
+    few fitted ones. So a sample leaves its vote v for the place nearby that keeps its distances to those who agree, by
+    raw stress (de Leeuw 1977),
+
+        y = argmin_y sum_j u_j (|y - y_j| - c d_j)^2,   u_j = w_j / (1 + |v - y_j|^2 / s^2)^2,
+        c = spread sum_j u_j |v - y_j| / sum_j u_j d_j.
+
     Parameters
     ----------
     n_neighbors : int, default=10
         Number of samples that vote, at most all of them.
     reach : float, default=1.0
         s, in units of the typical distance of a position to its tenth neighbour in the map.
+    spread : float, default=1.4
+        How far from their votes samples spread, as a ratio of distances in the map. 0 leaves them where their votes
+        are.
     metric : str or metric object, default="euclidean"
         As in `KernelMap`. A fitted metric is used as it is.
 
@@ -48,6 +60,8 @@ class VoteMap(Mapping):
         Positions of the fitted samples.
     scale_ : float
         s.
+    spread_ : float
+        `spread`, or 0 for a map that was saved before votes were spread.
 
     See Also
     --------
@@ -61,6 +75,7 @@ class VoteMap(Mapping):
     References
     ----------
     S. Geman, D. McClure (1987), Statistical methods for tomographic image reconstruction.
+    J. de Leeuw (1977), Applications of convex analysis to multidimensional scaling.
 
     Examples
     --------
@@ -73,12 +88,14 @@ class VoteMap(Mapping):
     _parameter_constraints: dict = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "reach": [Interval(Real, 0, None, closed="neither")],
+        "spread": [Interval(Real, 0, None, closed="left")],
         "metric": [str, object],
     }
 
-    def __init__(self, n_neighbors=10, *, reach=1.0, metric="euclidean"):
+    def __init__(self, n_neighbors=10, *, reach=1.0, spread=1.4, metric="euclidean"):
         self.n_neighbors = n_neighbors
         self.reach = reach
+        self.spread = spread
         self.metric = metric
 
     def fit(self, X, Y):
@@ -86,28 +103,31 @@ class VoteMap(Mapping):
         self._validate_params()
         self.keep(X, Y)
         self.scale_ = self.reach * typical_spacing(self.embedding_, SPACING_NEIGHBORS)
+        self.spread_ = float(self.spread)
         return self
 
     def state(self) -> dict[str, Any]:
-        """The reach of a vote; the rest are the positions."""
-        return {"scale": np.array(self.scale_)}
+        """The reach of a vote and its spread; the rest are the positions."""
+        return {"scale": np.array(self.scale_), "spread": np.array(self.spread_)}
 
     def restore(self, D, Y, state):
         """Become the fitted map of a `state`."""
-        self.embedding_, self.scale_ = Y, float(state["scale"])
+        self.embedding_, self.scale_, self.spread_ = Y, float(state["scale"]), float(state.get("spread", 0.0))
         self._n_features_out = Y.shape[1]
         return self
 
     def place(self, D):
         """Positions of rows from their distances D to all fitted rows."""
         distances, near = smallest(D, min(self.n_neighbors, D.shape[1]))
-        return vote(np.square(distances, dtype=np.float64), self.embedding_[near], self.scale_)
+        D2 = np.square(distances, dtype=np.float64)
+        return vote(D2, self.embedding_[near], self.scale_, self.spread_)
 
 
-def vote(D2, Y, scale):
+def vote(D2, Y, scale, spread=0.0):
     """Where the voters of each row agree: squared distances (b, k), nearest first, and positions (b, k, d).
 
-    Inside, voters come first and rows last: sums of a few numbers at the end of an array take several times as long.
+    With a `spread`, at the distances from them that the row has. Inside, voters come first and rows last: sums of a few
+    numbers at the end of an array take several times as long.
     """
     weights, voters = np.ascontiguousarray(vote_weights(D2).T), np.ascontiguousarray(Y.transpose(1, 2, 0))
     best = np.argmin([vote_cost(place, voters, weights, scale) for place in voters], axis=0)
@@ -115,7 +135,32 @@ def vote(D2, Y, scale):
     for _ in range(N_STEPS):
         pull = weights / np.square(1 + squared_gaps(places, voters, scale))
         places = sum((pull / sum(pull))[:, None] * voters)
+    if spread > 0:
+        agree = weights / np.square(1 + squared_gaps(places, voters, scale))
+        places = spread_out(places, voters, agree / sum(agree), np.sqrt(np.ascontiguousarray(D2.T)), spread)
     return places.T
+
+
+def spread_out(places, voters, agree, distances, spread):
+    """From the votes (d, b) to where the distances (k, b) to voters at (k, d, b) are kept best, by majorisation.
+
+    Each step goes to the mean of the points at the wanted distance from each voter, ``sum_j u_j (y_j + c d_j e_j)``
+    with e_j the direction from voter j: the stress never rises. `agree` are the weights u, which sum to 1 in each row.
+    """
+    mean_gap, mean_distance = (sum(agree * part) for part in (lengths(places - voters), distances))
+    ratio = np.divide(spread * mean_gap, mean_distance, out=np.zeros_like(mean_gap), where=mean_distance > 0)
+    wanted = ratio * distances
+    for _ in range(N_SPREAD_STEPS):
+        gap = places - voters
+        size = lengths(gap)
+        stretch = np.divide(wanted, size, out=np.zeros_like(size), where=size > 0)
+        places = sum(agree[:, None] * (voters + stretch[:, None] * gap))
+    return places
+
+
+def lengths(gaps):
+    """Lengths (k, b) of vectors (k, d, b)."""
+    return np.sqrt(sum((gaps * gaps).transpose(1, 0, 2)))
 
 
 def vote_weights(D2):

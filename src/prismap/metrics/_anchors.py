@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist
 
 from prismap._util.blocks import row_blocks
 from prismap._util.grid import Grid, as_numbers
-from prismap._util.missing import scaled_up
+from prismap._util.missing import completed, unknown_variance
 from prismap.metrics._base import Anchors, Seen
 from prismap.metrics._segments import arc, blend
 from prismap.metrics._vector_search import vector_search
@@ -79,7 +79,8 @@ class SeenVectors(Seen):
         A, B = self.rows, self.anchors.rows
         D2 = self.anchors.grid.squared(A, B)
         if not self.is_complete:
-            D2 = self._scaled_up(D2, common_columns(A, B))
+            unknown = self._unknown(A)[:, None] + self._unknown(B)
+            D2 = self._completed(D2, common_columns(A, B), self.anchors.grid.squares_unmet(A, B) + unknown)
         return D2.astype(self.anchors.dtype)
 
     @property
@@ -109,13 +110,19 @@ class SeenVectors(Seen):
         A, B = self.rows, self.anchors.all_rows
         D2 = squared_pairs(self.anchors.grid, A, B, candidates)
         if A.present is not None or B.present is not None:
-            D2 = self._scaled_up(D2, common_present(A, B, candidates).sum(axis=2))
+            common = common_present(A, B, candidates)
+            unknown = self._unknown(A)[:, None] + self._unknown(B)[candidates]
+            unmet = unmet_pairs(self.anchors.grid, A, B, candidates) + unknown
+            D2 = self._completed(D2, common.sum(axis=2), unmet)
         return D2.astype(self.anchors.dtype)
 
-    def _scaled_up(self, sums, counts):
-        """Sums over the columns that pairs have in common, in units of all columns."""
-        metric = self.anchors.metric
-        return scaled_up(sums, counts, metric.n_features_in_, metric.average_square)
+    def _unknown(self, rows):
+        """The variance of what each row lacks."""
+        return unknown_variance(rows.present, self.anchors.metric.column_variances, len(rows))
+
+    def _completed(self, sums, counts, unmet):
+        """Squared distances from sums over the columns that pairs have in common."""
+        return completed(sums, counts, self.anchors.metric.n_features_in_, unmet)
 
     def among(self, candidates):
         """Distances of each row to its candidates."""
@@ -286,6 +293,9 @@ class SingleRows:
     norms: Any
     present: Any
 
+    def __len__(self):
+        return len(self.numbers)
+
     @classmethod
     def of(cls, grid, rows):
         """From `GridRows`."""
@@ -317,6 +327,17 @@ def squared_to_own(grid, A, B, candidates):
     if A.present is not None or B.present is not None:
         others = np.where(common_present(A, B, candidates), others, 0.0)
     return np.einsum("icd,icd->ic", others, others)
+
+
+def unmet_pairs(grid, A, B, candidates):
+    """The squares of values that the other row of a pair lacks, added up, (n, c)."""
+    D2 = np.empty(candidates.shape)
+    for block in row_blocks(len(A), 8.0 * candidates.shape[1] * B.numbers.shape[1], 2**20):
+        part = A.take(block)
+        squares = np.square(as_numbers(part, grid.base))[:, None] + np.square(B.numbers[candidates[block]])
+        D2[block] = np.where(common_present(part, B, candidates[block]), 0.0, squares).sum(axis=2)
+    D2 *= grid.step**2
+    return D2
 
 
 def common_columns(A, B):

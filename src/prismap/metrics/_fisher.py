@@ -167,12 +167,13 @@ class FisherMetric(Metric):
         if n_support == "baseline":
             n_support, self.support_curve_ = support_by_baseline(self, data, target, rng)
         most = MOST_SUPPORT if posterior is None else posterior.most_support(target)
-        self.support_ = target.draw(n_support or most, rng)
+        self.support_ = target.draw(n_support or most, rng, whole_units=True)
         self.bandwidth_ = self._fit_bandwidth(rng)
         self.folds_ = np.full(self.n_rows_, -1, dtype=np.intp)
         if self.cross_fit and posterior is not None and is_cross_fitted(posterior):
             n_folds = min(posterior.n_folds, max(3, len(self.support_) // 2))
             self.folds_[self.support_] = target.folds(self.support_, n_folds, rng)
+            self.folds_ = target.spread(self.folds_)
         if posterior is not None:
             self.posterior_ = posterior.fit(self._context(target, rng))
         return self._end()

@@ -28,13 +28,13 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-from prismap._util.missing import average_square, column_means, present_in, refuse_empty_rows, squared_over_present
+from prismap._util.missing import column_means, column_variances, present_in, refuse_empty_rows, squared_over_present
 from prismap._util.params import StrOptions
 from prismap._util.validation import check_dissimilarity, check_rows, check_similarity
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics._anchors import FittedIndex, MatrixAnchors, VectorAnchors
 from prismap.metrics._base import Metric
-from prismap.metrics._repair import REPAIRS, repair_similarity, symmetrized
+from prismap.metrics._repair import REPAIRS, repair_similarity, symmetrized, warn_of_asymmetry
 
 
 class DataMetric(Metric):
@@ -115,14 +115,14 @@ class VectorMetric(DataMetric):
     """Euclidean distances of vectors, dense or sparse. Centred, so that large offsets cost no digits.
 
     Missing values (NaN) of dense vectors are left out: a distance goes over the columns that both rows have, scaled up
-    to all columns (`prismap._util.missing`).
+    to all columns and, if these are few, shrunk towards that of typical rows (`prismap._util.missing`).
 
     Examples
     --------
     >>> VectorMetric().fit([[0.0, 0.0], [3.0, 4.0]]).pairwise().tolist()
     [[0.0, 5.0], [5.0, 0.0]]
     >>> VectorMetric().fit([[0.0, 0.0], [3.0, float("nan")]]).pairwise().round(3).tolist()
-    [[0.0, 4.243], [4.243, 0.0]]
+    [[0.0, 3.674], [3.674, 0.0]]
     """
 
     #: Whether values may be missing.
@@ -131,10 +131,22 @@ class VectorMetric(DataMetric):
     def read(self, estimator, X, *, reset=True):
         """Rows X, checked."""
         rows = check_rows(
-            estimator, X, reset=reset, sparse=True, min_rows=2 if reset else 1, missing=self.takes_missing
-        )
+            estimator, X, reset=reset, sparse=True, min_rows=2 if reset else 1,
+            missing=self.takes_missing and (reset or not self.is_sparse),
+        )  # fmt: skip
         refuse_empty_rows(rows)
-        return rows
+        return rows if reset else self.like_fitted(rows)
+
+    @property
+    def is_sparse(self):
+        """Whether the fitted rows are sparse."""
+        return sp.issparse(getattr(self, "rows_", None))
+
+    def like_fitted(self, rows):
+        """New rows as sparse as the fitted ones, or as dense: a map takes either."""
+        if self.is_sparse == sp.issparse(rows):
+            return rows
+        return sp.csr_array(rows) if self.is_sparse else rows.toarray()
 
     def over(self, rows):
         """The fitted metric of checked rows."""
@@ -144,8 +156,8 @@ class VectorMetric(DataMetric):
         self.n_rows_, self.n_features_in_ = rows.shape
         self.squared_norms = row_norms(self.rows_, squared=True)
         self.dtype = rows.dtype
-        # That of a pair without a common column.
-        self.average_square = average_square(self.rows_, self.squared_norms, self.present)
+        # What is expected of a value that is missing.
+        self.column_variances = column_variances(self.rows_, self.present)
         return self
 
     def present_of(self, rows):
@@ -193,14 +205,14 @@ class VectorMetric(DataMetric):
             others = others.astype(rows.dtype)
             other_norms = row_norms(others, squared=True)
         if present is not None or other_present is not None:
-            return squared_over_present(rows, present, others, other_present, self.average_square)
+            return squared_over_present(rows, present, others, other_present, self.column_variances)
         return squared_distances(rows, norms, others, other_norms)
 
     def squared_between(self, A, B):
         """Squared distances between two sets of new rows."""
         (rows, norms, present), (others, other_norms, other_present) = self._side(A), self._side(B)
         if present is not None or other_present is not None:
-            return squared_over_present(rows, present, others, other_present, self.average_square)
+            return squared_over_present(rows, present, others, other_present, self.column_variances)
         return squared_distances(rows, norms, others, other_norms)
 
     def _side(self, A):
@@ -352,9 +364,11 @@ class MatrixMetric(DataMetric):
     def _read(self, estimator, X, reset, kind, check):
         rows = check_rows(estimator, X, reset=reset, min_rows=2 if reset else 1)
         if reset:
-            rows = symmetrized(rows, kind, stacklevel=5)
-            check(rows)
-        return rows
+            mean = symmetrized(rows)
+            if mean is not rows:
+                warn_of_asymmetry(rows, mean, kind, stacklevel=5)
+            check(mean)
+        return rows  # as they were given, by which they are known again; `over` takes the mean
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -391,6 +405,7 @@ class SimilarityMetric(MatrixMetric):
 
     def over(self, rows):
         """The fitted metric of checked similarities."""
+        rows = symmetrized(rows)
         self.given, self.repaired_ = rows, repair_similarity(rows, self.repair)
         self.matrix = self.repaired_.matrix.astype(rows.dtype)
         self.diagonal = np.diag(self.matrix).copy()
@@ -464,7 +479,7 @@ class DissimilarityMetric(MatrixMetric):
 
     def over(self, rows):
         """The fitted metric of checked dissimilarities."""
-        self.rows_ = self.matrix = self.given = rows
+        self.rows_ = self.matrix = self.given = symmetrized(rows)
         self.dtype = rows.dtype
         self.n_rows_ = self.n_features_in_ = len(rows)
         return self

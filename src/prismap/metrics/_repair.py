@@ -16,17 +16,22 @@ REPAIRS = {
 }  # fmt: skip
 
 
-def symmetrized(S, kind, *, stacklevel=2):
-    """``(S + S^T) / 2``, with a warning that says how far S was from it; S itself if it is symmetric up to rounding.
+def symmetrized(S):
+    """``(S + S^T) / 2``; S itself if it is symmetric up to rounding.
 
     A matrix of which only one triangle is filled is left to the checks, which refuse it: half of it would be lost.
     """
     if S.ndim != 2 or S.shape[0] != S.shape[1]:
         return S
-    gap, scale = np.abs(S - S.T), float(np.abs(S).max(initial=0.0))
-    if gap.max(initial=0.0) <= 1e-6 * scale or not np.triu(S, 1).any() or not np.tril(S, -1).any():
+    gap, scale = np.abs(S - S.T).max(initial=0.0), float(np.abs(S).max(initial=0.0))
+    if gap <= 1e-6 * scale or not np.triu(S, 1).any() or not np.tril(S, -1).any():
         return S
-    mean = (S + S.T) / 2
+    return (S + S.T) / 2
+
+
+def warn_of_asymmetry(S, mean, kind, *, stacklevel=2):
+    """Say how far a matrix is from its symmetric `mean`."""
+    gap = np.abs(S - S.T)
     share = float(gap.sum() / max(np.abs(mean).sum(), np.finfo(np.float64).tiny))
     warnings.warn(
         f"the {kind} matrix is not symmetric: entries and their mirror images differ by {100 * share:.2g} % on average "
@@ -34,7 +39,6 @@ def symmetrized(S, kind, *, stacklevel=2):
         PrismapWarning,
         stacklevel=stacklevel + 1,
     )
-    return mean
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import itertools
 import json
 import logging
 import os
+import re
 import secrets
 import tempfile
 import time
@@ -20,10 +21,12 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from prismap.bundle import written_aside
+from prismap.bundle._aside import remove_leftovers
 from prismap.exceptions import InputError
 from prismap.page._columns import column_array, is_numeric, pack_column
 from prismap.page._compute import Job, Jobs, Placed, TooManyJobs
@@ -34,6 +37,7 @@ from prismap.page._message import pack_page
 from prismap.page._packing import Packer
 from prismap.page._rows import csv_chunks, with_new_rows
 from prismap.page._security import MAX_BODY, Guard
+from prismap.tables import ENDINGS, reader_of
 
 logger = logging.getLogger(__name__)
 
@@ -86,6 +90,7 @@ def make_app(
             InputError: _wrong_input,
             TooManyJobs: _too_many,
             HTTPException: _http_error,
+            ClientDisconnect: _gone,
             Exception: _unexpected,
         },
         lifespan=lifespan,
@@ -191,12 +196,16 @@ class Explorer:
         return StreamingResponse(csv_chunks(page, layer, rows), media_type="text/csv; charset=utf-8", headers=headers)
 
     async def place_rows(self, request: Any) -> Any:
-        """New rows from a csv: they are rows of the page from now on, instead of those placed before."""
+        """New rows from a table: they are rows of the page from now on, instead of those placed before.
+
+        The name of the file says how it is read.
+        """
         transform = self._ability("transform")
+        name = _file_name(request.query_params.get("name", "rows.csv"))
         body = await request.body()
         if not body.strip():
             raise Refused(400, "The file is empty.")
-        placed = await run_in_threadpool(_place, transform, body)
+        placed = await run_in_threadpool(_place, transform, body, name)
         self._show(self.own, placed)
         return _json({"rows": len(placed.positions), "far": int(np.sum(placed.far)), "notes": list(placed.notes)})
 
@@ -402,6 +411,7 @@ class Explorer:
     def _read_view(self) -> str:
         if self.folder is None:
             return ""
+        remove_leftovers(self.folder / STATE_FILE)
         try:
             with open(self.folder / STATE_FILE, "rb") as stream:
                 view = json.loads(stream.read(STATE_BYTES))["view"]
@@ -428,22 +438,33 @@ def _is_text(value: Any) -> TypeGuard[str]:
         return False
 
 
-def _place(transform: Callable[[Path], Placed], body: bytes) -> Placed:
+def _file_name(name: str) -> str:
+    """The name of a file that a browser sent, without any folders; refused if its ending is not that of a table."""
+    plain = re.sub(r"[^\w.() -]", "_", name.replace("\\", "/").rpartition("/")[2])[-80:].lstrip(". ")
+    if reader_of(Path(plain)) is None:
+        raise Refused(415, f"{plain or 'This file'} is no table: its name must end in {', '.join(ENDINGS)}.")
+    return plain
+
+
+def _place(transform: Callable[[Path], Placed], body: bytes, name: str = "rows.csv") -> Placed:
     """Place the rows of a file that was dropped on the page.
 
     Where the system has files in memory the folder holds only a link to one, so that a server that is killed leaves no
-    data behind.
+    data behind. Messages name the file as the user does, and not the folder.
     """
     with tempfile.TemporaryDirectory(prefix="prismap-") as folder, ExitStack() as stack:
-        path = Path(folder) / "dropped.csv"
+        path = Path(folder) / name
         if hasattr(os, "memfd_create") and Path("/proc/self/fd").is_dir():
-            file = stack.enter_context(os.fdopen(os.memfd_create("dropped.csv"), "wb"))
+            file = stack.enter_context(os.fdopen(os.memfd_create("dropped"), "wb"))
             file.write(body)
             file.flush()
             path.symlink_to(f"/proc/{os.getpid()}/fd/{file.fileno()}")
         else:
             path.write_bytes(body)
-        return transform(path)
+        try:
+            return transform(path)
+        except InputError as error:
+            raise InputError(str(error).replace(str(path), name)) from error
 
 
 async def _read_json(request: Any) -> dict[str, Any]:
@@ -490,6 +511,11 @@ async def _too_many(_: Any, __: TooManyJobs) -> Any:
 
 async def _http_error(_: Any, error: Any) -> Any:
     return _json({"error": str(error.detail)}, error.status_code)
+
+
+async def _gone(_: Any, __: ClientDisconnect) -> Any:
+    """The browser has closed its upload and reads no answer: this is for the log of the server alone."""
+    return _json({"error": "The upload was closed before its end."}, 400)
 
 
 async def _unexpected(_: Any, __: Exception) -> Any:

@@ -108,7 +108,7 @@ class ModelCompute:
         *,
         relevance: LocalRelevance | None = None,
         reembed: Callable[..., NDArray[Any]] | None = None,
-        about: Callable[[NDArray[Any]], tuple[NDArray[Any], NDArray[Any], Mapping[str, Any]]] | None = None,
+        about: Callable[..., tuple[NDArray[Any], NDArray[Any], Mapping[str, Any]]] | None = None,
     ) -> None:
         self._model = model
         self._about = about
@@ -132,7 +132,8 @@ class ModelCompute:
         ]
         ids = label_texts(table.ids)
         place = self._model.place if self._about is None else self._about
-        positions, far, *about = place(encoded.X)
+        given = {} if encoded.given is None else {"given": encoded.given}
+        positions, far, *about = place(encoded.X, **given)
         shown = encoding.shown(table)
         return Placed(positions, np.asarray(far), ids, notes, shown, table.target, about[0] if about else {})
 

@@ -11,10 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from prismap.exceptions import InputError
 
+#: What holds the entries of a target, by its kind.
+FIELDS: dict[str, str | None] = {"class": "codes", "real": "values", "none": None}
+
 
 @dataclass(frozen=True)
 class Target:
-    """What the map is about. Code -1 and value NaN mean unlabelled; `predicted` is a model's answer, coded alike."""
+    """What the map is about. Code -1 and value NaN mean unlabelled; `predicted` is a model's answer, coded alike.
+
+    `unit` is "date" for values that are days since 1970.
+    """
 
     kind: Literal["class", "real", "none"] = "none"
     name: str = "target"
@@ -22,6 +28,7 @@ class Target:
     codes: ArrayLike | None = None
     values: ArrayLike | None = None
     predicted: ArrayLike | None = None
+    unit: Literal["date"] | None = None
 
     @property
     def has_classes(self) -> bool:
@@ -31,7 +38,7 @@ class Target:
     @property
     def field(self) -> str | None:
         """The name of what holds the entries of the rows; None without a target."""
-        return {"class": "codes", "real": "values"}.get(self.kind)
+        return FIELDS[self.kind]
 
     @property
     def entries(self) -> Any:
@@ -98,12 +105,16 @@ class Neighbors:
 
 @dataclass(frozen=True)
 class Raster:
-    """A picture behind one layer: RGBA rows from the top, `extent` = (x_min, x_max, y_min, y_max) in its units."""
+    """A picture behind one layer: RGBA rows from the top, `extent` = (x_min, x_max, y_min, y_max) in its units.
+
+    `fidelity` says in a few words how far it shows what the model does.
+    """
 
     rgba: NDArray[Any]
     extent: tuple[float, float, float, float]
     legend: str = ""
     layer: str | None = None
+    fidelity: str = ""
 
 
 @dataclass(frozen=True)
@@ -126,6 +137,8 @@ class PageData:
     row_ids: Sequence[Any] | NDArray[Any] | None = None
     notes: Sequence[str] = ()
     neighbors: Neighbors | None = None
+    keywords: Sequence[Any] | NDArray[Any] | None = None
+    """What the cluster of each row is about, where the rows are texts; None for rows between clusters."""
     left_out: int = 0
     """Columns of the data that are not among `columns`."""
 
@@ -150,6 +163,7 @@ def check_page(page: PageData) -> None:
         f"target.{target.field}": target.entries,
         "target.predicted": target.predicted,
         "split": page.split,
+        "keywords": page.keywords,
         "far": page.far,
         "quality": page.quality,
         "misshown": page.misshown,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 import zlib
 from dataclasses import replace
@@ -13,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from prismap._util.blocks import require_memory
+from prismap.bundle._json import parse_json, reason_of, unsealed
 from prismap.exceptions import FileFormatError, InputError
 from prismap.page._data import Layer, PageData, Target
 from prismap.page._message import DAMAGE, read_page_file, unpack_page
@@ -54,21 +55,27 @@ def _read_data(path: Path, troubles: list[str]) -> PageData | None:
 def read_page(path: Path) -> PageData:
     """The data inside a self-contained page."""
     try:
-        if path.stat().st_size > PAGE_BYTES:
+        n_bytes = path.stat().st_size
+        if n_bytes > PAGE_BYTES:
             raise ValueError("it is larger than any page")
+        require_memory(3.0 * n_bytes, f"A page of {n_bytes} bytes", "Read it on a machine with more memory.")
         match = _DATA.search(path.read_bytes())
         if match is None:
             raise ValueError("it has no data of prismap inside")
         return unpack_page(_gunzip(base64.b64decode(match[1])))
     except DAMAGE as error:
-        raise FileFormatError(f"{path.name} cannot be read ({error})") from error
+        raise FileFormatError(f"{path.name} cannot be read ({reason_of(error)})") from error
 
 
 def _gunzip(data: bytes) -> bytes:
-    """Unpack, but no more than a page can hold: a few bytes of gzip can stand for gigabytes."""
+    """Unpack, but no more than the last four bytes declare: a few bytes of gzip can stand for gigabytes."""
+    declared = int.from_bytes(data[-4:], "little")
+    if declared > PAGE_BYTES:
+        raise ValueError("its data are cut short or too large")
+    require_memory(2.0 * declared, f"A page of {declared} bytes", "Read it on a machine with more memory.")
     unpacker = zlib.decompressobj(wbits=31)
-    message = unpacker.decompress(data, PAGE_BYTES)
-    if not unpacker.eof:
+    message = unpacker.decompress(data, declared + 1)
+    if not unpacker.eof or unpacker.unused_data:
         raise ValueError("its data are cut short or too large")
     return message
 
@@ -92,14 +99,11 @@ def _read_rows(path: Path, troubles: list[str]) -> PageData | None:
 
 def _read_report(path: Path, troubles: list[str]) -> dict[str, Any] | None:
     try:
-        report = json.loads((path / "report.json").read_bytes())
-        if not isinstance(report, dict):
-            raise ValueError("it holds no JSON object")
-        return report
+        return unsealed(parse_json((path / "report.json").read_bytes()))
     except FileNotFoundError:
         return None
     except DAMAGE as error:
-        troubles.append(f"report.json cannot be read ({error})")
+        troubles.append(f"report.json cannot be read ({reason_of(error)})")
         return None
 
 

@@ -28,7 +28,7 @@ from prismap.metrics._geometry import data_metric
 from prismap.page._compute import ModelCompute
 from prismap.page._data import PageData
 from prismap.relevance import FeatureRelevance, fisher_relevance
-from prismap.target import NoTarget, SeveralTarget
+from prismap.target import SeveralTarget
 
 #: What the page calls the votes of the rows around a new one.
 WORDS = {
@@ -45,8 +45,8 @@ def live_compute(model: Any, page: PageData) -> ModelCompute:
     """`prismap.page.Compute` of a `PrisMap` and its page."""
     fitted: FittedMap = model.map_
 
-    def about(X: Any) -> tuple[Any, Any, dict[str, Any]]:
-        Y, far, distance = model.place(X, return_distance=True)
+    def about(X: Any, given: Any = None) -> tuple[Any, Any, dict[str, Any]]:
+        Y, far, distance = model.place(X, given=given, return_distance=True)
         votes = {WORDS[name]: values for name, values in votes_at(fitted, Y).items()}
         return Y, far, {**votes, "distance to the data": distance}
 
@@ -148,7 +148,7 @@ def embed_again(fitted: FittedMap, supervision: float, on_map: Any, start: Any, 
     recipe = fitted.recipe.but(method=method_from(fitted, start[on_map]), supervision=supervision)
     every = np.arange(len(fitted.positions))
     given = replace(
-        fitted.given, rows=fitted.rows, target=target if supervision else NoTarget.of(len(target)), fitted=every,
+        fitted.given, rows=fitted.given_rows, target=target if supervision else target.absent(), fitted=every,
         entry_columns=every,
     )  # fmt: skip
     again = fit_map(recipe, data_metric(recipe.data), given, callback=follower)

@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from prismap._util.blocks import require_memory
 from prismap._version import __version__
 from prismap.bundle import written_aside
+from prismap.bundle._json import AnyName, check_form, reason_of
 from prismap.exceptions import FileFormatError
 from prismap.page._columns import compact, describe_column, float32, pack_column, unpack_column
-from prismap.page._data import Curve, Layer, Neighbors, PageData, Raster, Relevance, Target, check_page
-from prismap.page._packing import Packer, unpack
+from prismap.page._data import FIELDS, Curve, Layer, Neighbors, PageData, Raster, Relevance, Target, check_page
+from prismap.page._packing import REFERENCE, Packer, unpack
 
 FORMAT = 1
 #: Room for the values of columns in a page of few rows, for each of many rows, and at most.
@@ -30,7 +32,35 @@ IMAGE_BYTES = 64_000_000
 #: The largest page; a file or message that claims more is refused.
 FILE_BYTES = 2**32
 #: What reading bytes that are no page may raise.
-DAMAGE = (ValueError, KeyError, TypeError, IndexError, AttributeError, EOFError, OSError, RecursionError, zlib.error)
+DAMAGE = (
+    ValueError, LookupError, TypeError, AttributeError, ArithmeticError, EOFError, OSError, RecursionError, MemoryError,
+    zlib.error,
+)  # fmt: skip
+#: The form of a page's header.
+_TARGET = {
+    "kind": str, "name": str, "classes?": [str], "codes?": REFERENCE, "values?": REFERENCE, "predicted?": REFERENCE,
+    "unit?": str,
+}  # fmt: skip
+_COLUMN = {"name": str, "kind": str, "texts?": [str], "codes?": REFERENCE, "values?": REFERENCE, "unit?": str}
+_LAYER = {
+    "id": str, "label": str, "note": str, "positions": REFERENCE, "own?": (_TARGET, None), "own_note?": str,
+}  # fmt: skip
+_NUMBER = (float, None)
+_RELEVANCE = {
+    "names": [str], "values": REFERENCE, "baseline": _NUMBER, "spread": _NUMBER, "threshold": _NUMBER,
+}  # fmt: skip
+HEADER = {
+    "title": str, "n": int, "layers": [_LAYER], "target": _TARGET, "report": (AnyName({str: object}), None),
+    "curves": [{"label": str, "k": REFERENCE, "r_nx": REFERENCE}], "notes": [str], "far?": REFERENCE,
+    "misshown?": REFERENCE, "quality?": REFERENCE, "split?": _COLUMN, "keywords?": _COLUMN, "ids?": [str],
+    "relevance?": (_RELEVANCE, None),
+    "neighbors?": ({"rows": REFERENCE, "data": REFERENCE, "metric?": REFERENCE}, None), "images?": REFERENCE,
+    "raster?": ({"rgba": REFERENCE, "extent": [float], "legend": str, "layer": str, "fidelity?": str}, None),
+    "columns": [_COLUMN],
+    "columns_left_out": int,
+}  # fmt: skip
+#: Bytes that a value of a column takes while points in time are made of it, which is the most.
+_VALUE_BYTES = 64
 
 
 def pack_page(
@@ -49,21 +79,22 @@ def pack_page(
     header: dict[str, Any] = {
         "format": FORMAT,
         "version": __version__,
-        "title": page.title,
+        "title": str(page.title),
         "n": page.n_rows,
         "layers": [_pack_layer(layer, packer) for layer in page.layers],
         "target": _pack_target(page.target, packer),
         "report": page.report,
         "curves": [_pack_curve(curve, packer) for curve in page.curves],
-        "notes": list(page.notes),
+        "notes": [str(note) for note in page.notes],
     }
     for name, values in (("far", page.far), ("misshown", page.misshown)):
         if values is not None:
             header[name] = packer.add(np.asarray(values, dtype=bool).astype(np.uint8))
     if page.quality is not None:
         header["quality"] = packer.add(float32(page.quality))
-    if page.split is not None:
-        header["split"] = pack_column("split", page.split, packer, as_text=True)
+    for name, values in (("split", page.split), ("keywords", page.keywords)):
+        if values is not None:
+            header[name] = pack_column(name, values, packer, as_text=True)
     if page.row_ids is not None:
         header["ids"] = [str(value) for value in page.row_ids]
     if page.relevance is not None:
@@ -89,7 +120,11 @@ def unpack_page(message: bytes) -> PageData:
     """The inverse of `pack_page`."""
     header, arrays = unpack(message)
     if header["format"] != FORMAT:
-        raise ValueError(f"its format is {header['format']}, which this version cannot read")
+        raise ValueError(f"its format is {header['format']!r:.40}, which this version cannot read")
+    check_form(header, HEADER, "its header")
+    _check_rows(header)
+    needed = _VALUE_BYTES * header["n"] * (len(header["columns"]) + 4)
+    require_memory(needed, f"A page of {header['n']} rows and {len(header['columns'])} columns", "Show fewer columns.")
 
     def array(reference: Any) -> Any:
         return None if reference is None else arrays[reference["offset"]]
@@ -99,7 +134,8 @@ def unpack_page(message: bytes) -> PageData:
 
     def target(about: Any) -> Target:
         codes, values, predicted = (array(about.get(name)) for name in ("codes", "values", "predicted"))
-        return Target(about["kind"], about["name"], about.get("classes", ()), codes, values, predicted)
+        unit: Any = "date" if about.get("unit") == "date" else None
+        return Target(about["kind"], about["name"], about.get("classes", ()), codes, values, predicted, unit)
 
     raster, relevance, neighbors = (header.get(name) for name in ("raster", "relevance", "neighbors"))
     far, misshown = array(header.get("far")), array(header.get("misshown"))
@@ -119,6 +155,7 @@ def unpack_page(message: bytes) -> PageData:
         target=target(header["target"]),
         columns={one["name"]: column(one) for one in header["columns"]},
         split=column(header["split"]) if "split" in header else None,
+        keywords=column(header["keywords"]) if "keywords" in header else None,
         far=None if far is None else far.astype(bool),
         quality=array(header.get("quality")),
         misshown=None if misshown is None else misshown.astype(bool),
@@ -126,7 +163,13 @@ def unpack_page(message: bytes) -> PageData:
         curves=[Curve(one["label"], array(one["k"]), array(one["r_nx"])) for one in header["curves"]],
         images=array(header.get("images")),
         raster=raster
-        and Raster(arrays[raster["rgba"]["offset"]], tuple(raster["extent"]), raster["legend"], raster["layer"]),
+        and Raster(
+            arrays[raster["rgba"]["offset"]],
+            tuple(raster["extent"]),
+            raster["legend"],
+            raster["layer"],
+            raster.get("fidelity", ""),
+        ),
         relevance=relevance and Relevance(**{**relevance, "values": array(relevance["values"])}),
         row_ids=header.get("ids"),
         notes=tuple(header["notes"]),
@@ -135,6 +178,33 @@ def unpack_page(message: bytes) -> PageData:
     )
     check_page(page)
     return page
+
+
+def _check_rows(header: dict[str, Any]) -> None:
+    """Every array that has an entry per row has as many as the header says, and no more; others go together."""
+    target, texts = header["target"], (header.get(name) for name in ("split", "keywords"))
+    columns = [*header["columns"], *(one for one in texts if one is not None)]
+    per_row = [header.get(name) for name in ("far", "misshown", "quality")]
+    for one in (target, *(layer.get("own") or {} for layer in header["layers"]), *columns):
+        per_row += [one.get(name) for name in ("codes", "values", "predicted")]
+    for one in (target, *(layer["own"] for layer in header["layers"] if layer.get("own"))):
+        if one["kind"] not in FIELDS or ((field := FIELDS[one["kind"]]) is not None and field not in one):
+            raise ValueError(f"its target is of kind {one['kind']!r:.40}, without entries of this kind")
+    for reference in per_row:
+        if reference is not None and reference["shape"] != [header["n"]]:
+            raise ValueError(f"an array of shape {reference['shape']} does not go with its {header['n']} rows")
+    if len({column["name"] for column in header["columns"]}) != len(header["columns"]):
+        raise ValueError("two of its columns have one name")
+    relevance, raster = header.get("relevance"), header.get("raster")
+    if relevance is not None and relevance["values"]["shape"] != [len(relevance["names"])]:
+        raise ValueError("its relevance has other values than names")
+    for curve in header["curves"]:
+        if len(curve["k"]["shape"]) != 1 or curve["k"]["shape"] != curve["r_nx"]["shape"]:
+            raise ValueError("a curve has other values than neighbourhood sizes")
+    if raster is not None and (
+        len(raster["extent"]) != 4 or raster["rgba"]["dtype"] != "u1" or raster["rgba"]["shape"][2:] != [4]
+    ):
+        raise ValueError("the picture behind its map is none of four bytes per cell, between four bounds")
 
 
 def column_budget(n_rows: int) -> int:
@@ -176,22 +246,24 @@ def _pack_images(page: PageData, header: dict[str, Any], packer: Packer, image_b
 
 def _pack_layer(layer: Layer, packer: Packer) -> dict[str, Any]:
     packed = {
-        "id": layer.id,
-        "label": layer.label,
-        "note": layer.note,
+        "id": str(layer.id),
+        "label": str(layer.label),
+        "note": str(layer.note),
         "positions": packer.add(float32(layer.positions)),
     }
     if layer.own is not None:
-        packed |= {"own": _pack_target(replace(layer.own, classes=()), packer), "own_note": layer.own_note}
+        packed |= {"own": _pack_target(replace(layer.own, classes=()), packer), "own_note": str(layer.own_note)}
     return packed
 
 
 def _pack_target(target: Target, packer: Packer) -> dict[str, Any]:
-    packed: dict[str, Any] = {"kind": target.kind, "name": target.name}
+    packed: dict[str, Any] = {"kind": target.kind, "name": str(target.name)}
     if target.field is None:
         return packed
     if target.has_classes:
         packed["classes"] = [str(name) for name in target.classes]
+    if target.unit is not None:
+        packed["unit"] = target.unit
     numbers = _int32 if target.has_classes else float32
     packed[target.field] = packer.add(numbers(target.entries))
     if target.predicted is not None:
@@ -212,8 +284,9 @@ def _pack_raster(raster: Raster, first_layer: str, packer: Packer) -> dict[str, 
     return {
         "rgba": packer.add(np.asarray(raster.rgba, dtype=np.uint8)),
         "extent": [float(bound) for bound in raster.extent],
-        "legend": raster.legend,
-        "layer": raster.layer or first_layer,
+        "legend": str(raster.legend),
+        "layer": str(raster.layer or first_layer),
+        "fidelity": str(raster.fidelity),
     }
 
 
@@ -229,8 +302,10 @@ def read_page_file(path: str | os.PathLike[str]) -> PageData:
     """The data of a page that `write_page_file` wrote, or a `FileFormatError` that says why it cannot be read."""
     path = Path(path)
     try:
-        if path.stat().st_size > FILE_BYTES:
+        n_bytes = path.stat().st_size
+        if n_bytes > FILE_BYTES:
             raise ValueError("it is larger than any page")
+        require_memory(2.0 * n_bytes, f"A page of {n_bytes} bytes", "Read it on a machine with more memory.")
         return unpack_page(path.read_bytes())
     except DAMAGE as error:
-        raise FileFormatError(f"{path.name} cannot be read ({error})") from error
+        raise FileFormatError(f"{path.name} cannot be read ({reason_of(error)})") from error

@@ -23,11 +23,12 @@ from prismap.map._medoids import medoids_of
 from prismap.page._data import Curve, Layer, Neighbors, PageData, Relevance
 from prismap.page._data import Target as PageTarget
 from prismap.page._document import show_in_notebook, write_html
+from prismap.page._keywords import cluster_keywords
 from prismap.page._of_model import with_model
 from prismap.quality import TargetScore, Trust, local_quality
 from prismap.quality._votes import VOTERS
 from prismap.relevance import column_relevance
-from prismap.tables import label_texts
+from prismap.tables import label_texts, points_in_time
 from prismap.target import Target, shuffle_entries
 
 #: Up to so many fitted rows the page says how well each keeps its neighbours, which takes all distances.
@@ -78,11 +79,14 @@ def page_of_map(
     what = "coloured by the true target" if given.target.exists else "the map"
     return PageData(
         layers=[Layer("map", "map", Y, what)], title=title,
-        target=replace(page_target(given.target), name=target_name or given_name(given) or "target"),
-        columns={**object_columns(fitted), **other_targets(given.target), **columns},
+        target=replace(
+            page_target(given.target), name=target_name or given_name(given) or "target", unit=given_unit(given)
+        ),
+        columns={**object_columns(fitted), **other_targets(given), **columns},
         split=split.tolist() if len(set(split)) > 1 else None, far=far, quality=fitted_quality(fitted), images=images,
         row_ids=given_ids(given) if row_ids is None else row_ids, notes=(NOT_JUDGED,),
-        relevance=map_relevance(fitted, columns), left_out=left_out, neighbors=fitted_neighbors(fitted),
+        relevance=map_relevance(fitted, columns), keywords=cluster_keywords(columns, Y, random_state=fitted.seed),
+        left_out=left_out, neighbors=fitted_neighbors(fitted),
     )  # fmt: skip
 
 
@@ -96,17 +100,36 @@ def page_target(target: Target) -> PageTarget:
     return PageTarget(kind="class", classes=[str(name) for name in shown.classes], codes=shown.codes)
 
 
-def other_targets(target: Target) -> dict[str, Any]:
+def given_unit(given: Given) -> Any:
+    """ "date" if the values of the first target are days since 1970."""
+    encoding = given.encoding
+    dates = encoding is not None and encoding.target in encoding.date_targets
+    return "date" if dates and given.target.exists and given.target.shown.codes is None else None
+
+
+def other_targets(given: Given) -> dict[str, Any]:
     """The targets that the page is not coloured by at first, as columns by name."""
-    columns = zip(target.names[1:], target.columns[1:], strict=False)
-    return {name: one.values if one.texts is None else np.array(one.texts, dtype=object) for name, one in columns}
+    target, dates = given.target, () if given.encoding is None else given.encoding.date_targets
+    return {
+        name: np.array(one.texts, dtype=object)
+        if one.texts is not None
+        else points_in_time(one.values)
+        if name in dates
+        else one.values
+        for name, one in zip(target.names[1:], target.columns[1:], strict=False)
+    }
 
 
 def data_columns(fitted: FittedMap) -> tuple[dict[str, Any], int]:
-    """The features of vectors by name, and how many are left out: of sparse rows those that vary least."""
+    """The features of vectors by name, and how many are left out: of sparse rows those that vary least.
+
+    Those of a table are its columns, as they were before they were encoded.
+    """
     if fitted.data.is_matrix:
         return {}, 0
     rows, names = fitted.given.rows, fitted.given.column_names
+    if fitted.given.encoding is not None:
+        return fitted.given.encoding.decoded(rows), 0
     kept = np.arange(len(names))
     if sp.issparse(rows):
         room = max(1, SPARSE_BYTES // (4 * rows.shape[0]))
@@ -266,7 +289,7 @@ def picture_of(page: PageData) -> bytes | None:
     FigureCanvasAgg(figure)
     entries = None if target.entries is None else np.asarray(target.entries)
     classes = list(target.classes) if target.has_classes else None
-    display: Any = MapDisplay(np.asarray(page.layers[0].positions), entries, classes, page.title)
+    display: Any = MapDisplay(np.asarray(page.layers[0].positions), entries, classes, page.title, unit=target.unit)
     display.plot(figure.add_subplot())
     with io.BytesIO() as file:
         figure.savefig(file, format="png", dpi=80)

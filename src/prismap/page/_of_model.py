@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from prismap.inspection._model import fidelity_words
 from prismap.inspection._model_view import ModelView
 from prismap.page._data import PageData, Raster, Target
 
@@ -23,7 +24,8 @@ def with_view(page: PageData, view: ModelView) -> PageData:
     """The page with the picture of a view of the same rows on the same map, in the colours of its points."""
     rgba = view.task.paint(view, opaque=False)
     legend = f"{view.task.picture} of {view.model_name} behind the points"
-    raster = Raster(rgba[::-1], view.grid.extent, legend, page.layers[0].id)
+    words = f"{view.model_name}: {fidelity_words(view)}"
+    raster = Raster(rgba[::-1], view.grid.extent, legend, page.layers[0].id, words)
     return replace(page, raster=raster, misshown=view.misshown, target=target_of(page.target, view))
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from prismap.page._columns import column_array, column_numbers, is_missing, is_numeric, time_texts
 from prismap.page._compute import Placed
 from prismap.page._data import Layer, PageData, Target
+from prismap.tables import points_in_time
 
 #: What spreadsheets take for a formula, also after spaces and in full-width form; plain numbers are no formulas.
 _RISKY = re.compile(r"^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]")
@@ -81,9 +82,9 @@ def _columns(page: PageData, layer: Layer) -> dict[str, Any]:
 
 
 def _named(target: Target, entries: Any) -> Any:
-    """Names of classes, or numbers as they are."""
+    """Names of classes, days as dates, or numbers as they are."""
     if not target.has_classes:
-        return entries
+        return points_in_time(np.asarray(entries, dtype=np.float64)) if target.unit == "date" else entries
     return np.array([*(str(name) for name in target.classes), None], dtype=object).take(np.asarray(entries))
 
 
@@ -110,6 +111,7 @@ def with_new_rows(page: PageData, placed: Placed) -> PageData:
         target=_longer_target(page.target, n, placed.target),
         columns=_longer_columns(page, placed),
         split=np.concatenate([_split(page), np.full(n, NEW, dtype=object)]),
+        keywords=None if page.keywords is None else [*page.keywords, *[None] * n],
         far=np.concatenate([_flags(page.far, page.n_rows), np.asarray(placed.far, dtype=bool)]),
         quality=None if page.quality is None else np.concatenate([page.quality, np.full(n, np.nan)]),
         misshown=None if page.misshown is None else np.concatenate([page.misshown, np.zeros(n, dtype=bool)]),

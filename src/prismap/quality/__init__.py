@@ -33,14 +33,15 @@ from prismap.quality._report import Circularity as Circularity
 from prismap.quality._report import MapReport
 from prismap.quality._report import current_versions as current_versions
 from prismap.quality._scores import TargetScore as TargetScore
+from prismap.quality._statements import Statement
 from prismap.quality._trust import Trust as Trust
 from prismap.quality._trust import TrustRule
 
 # Names that are imported "as" themselves are for other rooms, which share them; users need those of this list.
 __all__ = [
-    "Fidelity", "MapReport", "TrustRule", "arrangement", "auc_log_k", "chance_error", "chance_nrmse", "class_distances",
-    "class_overlap", "fidelity", "find_clusters", "importance_alignment", "judge_clusters", "knn_error", "knn_nrmse",
-    "knn_rank_correlation", "knn_rank_error", "knn_steps", "label_continuity", "label_trustworthiness", "local_quality",
-    "overlapping_pairs", "permuted_null", "perturbation_scores", "q_local", "q_nx", "r_nx", "singularity_scores",
-    "trustworthiness",
+    "Fidelity", "MapReport", "Statement", "TrustRule", "arrangement", "auc_log_k", "chance_error", "chance_nrmse",
+    "class_distances", "class_overlap", "fidelity", "find_clusters", "importance_alignment", "judge_clusters",
+    "knn_error", "knn_nrmse", "knn_rank_correlation", "knn_rank_error", "knn_steps", "label_continuity",
+    "label_trustworthiness", "local_quality", "overlapping_pairs", "permuted_null", "perturbation_scores", "q_local",
+    "q_nx", "r_nx", "singularity_scores", "trustworthiness",
 ]  # fmt: skip

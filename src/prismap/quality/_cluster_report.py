@@ -5,6 +5,10 @@ the widest one of its own maps of one Gaussian, with the mean and the covariance
 gap counts if it is above the 95 % prediction limit of the next one (`null_limit`). In another run a cluster is there if
 a group of that run, of whatever density, has the same rows: by the Jaccard index, as in Hennig (2007), who calls 0.75
 stable. A row has moved if most of its ten nearest rows are of another cluster in that run, and were not before.
+
+A supervised map parts the classes, whether the data have a gap between them or not: classes that are halves of one
+Gaussian become clusters with gaps of ten spacings and more. So a cluster of a supervised map is one of the data only if
+the same group has a wide gap around it on the map without the target, too.
 """
 
 from __future__ import annotations
@@ -17,8 +21,8 @@ import numpy as np
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from prismap.quality._clusters import LEAST_GAP, Joined, grouped, join, some_rows, widest_gap
-from prismap.quality._votes import vote_on
+from prismap.quality._clusters import LEAST_GAP, Joined, grouped, join, meetings, some_rows, widest_gap
+from prismap.quality._votes import VOTERS, vote_on
 
 #: In so many of all maps of one Gaussian no gap is taken for one.
 LEVEL = 0.95
@@ -48,6 +52,8 @@ class Cluster:
     there : share of the runs in which that index is at least 0.75
     splits : share of the runs in which it falls into several clusters
     moved : share of its rows that lie among rows of other clusters in another run
+    gap_unsupervised : of a supervised map, the gap around the same rows on the map without the target; 0 where they are
+        no group there, NaN where there is no such map
     """
 
     share: float
@@ -59,6 +65,7 @@ class Cluster:
     there: float = float("nan")
     splits: float = float("nan")
     moved: float = float("nan")
+    gap_unsupervised: float = float("nan")
 
 
 @dataclass(frozen=True)
@@ -71,12 +78,14 @@ class MapClusters:
     n_runs : other runs that they were looked for in
     null_gaps : the widest gap in each map of one Gaussian, made in the same way; none where there is no such map
     moved : share of all rows that lie among rows of other clusters in another run; NaN without other runs
+    supervised : whether the target took part in making the map
     """
 
     clusters: tuple[Cluster, ...]
     n_runs: int = 0
     null_gaps: tuple[float, ...] = ()
     moved: float = float("nan")
+    supervised: bool = False
 
     @property
     def wide_from(self) -> float:
@@ -94,44 +103,79 @@ class MapClusters:
         return tuple(j for j, one in enumerate(self.clusters) if one.there < 1)
 
     @property
+    def by_target(self) -> tuple[int, ...]:
+        """The clusters of a supervised map without such a gap where the target is left out, as far as is known."""
+        if not self.supervised:
+            return ()
+        return tuple(j for j, one in enumerate(self.clusters) if not one.gap_unsupervised > self.wide_from)
+
+    @property
+    def readable(self) -> tuple[int, ...]:
+        """The clusters with a gap that neither chance nor the target makes, which are there in every run."""
+        doubtful = {*self.unfounded, *self.unsteady, *self.by_target}
+        return tuple(j for j in range(len(self.clusters)) if j not in doubtful)
+
+    @property
     def words(self) -> list[str]:
         """What there is to say of them, in sentences."""
-        if not self.clusters:
+        many, readable = len(self.clusters), len(self.readable)
+        if not many:
             return ["The map has no clusters: none of its gaps is wider than those of one Gaussian."]
-        return [self._gap_words(), *self._run_words()]
-
-    def _gap_words(self) -> str:
-        many = len(self.clusters)
-        if not self.null_gaps:
-            return f"The map has {many} clusters, with gaps between them that one Gaussian in the plane does not have."
-        if not self.unfounded:
-            return f"The map has {many} clusters, with wider gaps between them than maps of one Gaussian have."
-        which = f"{len(self.unfounded)} of them" if len(self.unfounded) < many else "them"
-        return (
-            f"The map has {many} clusters; the gaps around {which} are no wider than those in maps of one Gaussian, "
-            "and should not be read."
+        if readable == many:
+            return [f"The map has {many} clusters, with {self._gap_words}.", *self._steady_words, *self._moved_words]
+        some = f"{readable} can be read as {'a cluster' if readable == 1 else 'clusters'}"
+        first = (
+            f"Of the {many} groups with gaps between them, {some}."
+            if readable
+            else f"None of the {many} groups with gaps between them can be read as a cluster."
         )
+        return [first, *self._doubts, *self._moved_words]
 
-    def _run_words(self) -> list[str]:
+    @property
+    def _gap_words(self) -> str:
+        if not self.null_gaps:
+            return "gaps between them that one Gaussian in the plane does not have"
+        return "wider gaps between them than maps of one Gaussian have"
+
+    @property
+    def _steady_words(self) -> list[str]:
         if not self.n_runs:
             return []
-        lost = [self.clusters[j] for j in self.unsteady]
-        if not lost:
-            runs = "another run" if self.n_runs == 1 else f"each of {self.n_runs} other runs"
-            sentences = [f"All of them are there in {runs}."]
-        else:
+        runs = "another run" if self.n_runs == 1 else f"each of {self.n_runs} other runs"
+        return [f"All of them are there in {runs}."]
+
+    @property
+    def _doubts(self) -> list[str]:
+        """Why groups cannot be read as clusters."""
+        sentences, many = [], len(self.clusters)
+        if self.unfounded:
+            which = "them" if len(self.unfounded) == many else f"{len(self.unfounded)} of them"
+            sentences.append(f"The gaps around {which} are no wider than those in maps of one Gaussian.")
+        if self.by_target:
+            known = any(one.gap_unsupervised == one.gap_unsupervised for one in self.clusters)
+            which = "them" if len(self.by_target) == many else f"{len(self.by_target)} of them"
+            sentences.append(
+                f"The gaps around {which} are not there without the target, which may have made them."
+                if known
+                else "Whether the target made these gaps cannot be told: there is no map without it."
+            )
+        if lost := [self.clusters[j] for j in self.unsteady]:
             runs = "another run" if self.n_runs == 1 else f"some of {self.n_runs} other runs"
             named = ", ".join(_name(one) for one in lost[:MOST_NAMED]) + (" ..." if lost[MOST_NAMED:] else "")
-            sentences = [f"{len(lost)} of them {'is' if len(lost) == 1 else 'are'} not there in {runs}: {named}."]
-        if self.moved >= 0.01:
-            where = _mostly_in([one.moved * one.share for one in self.clusters])
-            sentences.append(f"{self.moved:.0%} of the rows{where} would lie elsewhere in another run.")
+            sentences.append(f"{len(lost)} of them {'is' if len(lost) == 1 else 'are'} not there in {runs}: {named}.")
         return sentences
+
+    @property
+    def _moved_words(self) -> list[str]:
+        if not self.moved >= 0.01:
+            return []
+        where = _mostly_in([one.moved * one.share for one in self.clusters])
+        return [f"{100 * self.moved:.0f} % of the rows{where} would lie elsewhere in another run."]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; NaN is None."""
         clusters = [{**_plain(asdict(one)), "centre": list(one.centre)} for one in self.clusters]
-        whole = _plain({"n_runs": self.n_runs, "moved": self.moved})
+        whole = _plain({"n_runs": self.n_runs, "moved": self.moved, "supervised": self.supervised})
         return {**whole, "null_gaps": list(self.null_gaps), "found": clusters}
 
     @classmethod
@@ -140,7 +184,8 @@ class MapClusters:
         kept = {"mostly": str, "centre": lambda values: tuple(float(v) for v in values)}
         clusters = (Cluster(**{k: _back(v, kept.get(k, float)) for k, v in one.items()}) for one in stored["found"])
         gaps = tuple(float(gap) for gap in stored["null_gaps"])
-        return cls(tuple(clusters), int(stored["n_runs"]), gaps, _back(stored["moved"], float))
+        supervised = bool(stored.get("supervised", False))
+        return cls(tuple(clusters), int(stored["n_runs"]), gaps, _back(stored["moved"], float), supervised)
 
 
 def one_gaussian(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -195,7 +240,7 @@ def null_limit(gaps: Sequence[float], level: float = LEVEL) -> float:
 
 def judge_clusters(
     Y: Any, runs: Iterable[tuple[np.ndarray, np.ndarray]] = (), *, nulls: Iterable[Any] = (), names: Any = None,
-    random_state: Any = 0,
+    supervised: bool = False, unsupervised: Any = None, random_state: Any = 0,
 ) -> MapClusters:  # fmt: skip
     """The clusters of a map, whether they are there in other runs, and how wide the gaps of one Gaussian are.
 
@@ -205,6 +250,9 @@ def judge_clusters(
     runs : other maps of the same rows, or of some of them: (which rows, their positions) each
     nulls : positions of maps of one Gaussian each (`one_gaussian`), made in the same way
     names : the class of each row in words, None for rows without; None without classes
+    supervised : bool, default=False
+        Whether the target took part in making the map.
+    unsupervised : of a supervised map, positions of all its rows on the map without the target; None if there is none
     random_state : for the sample of many rows
 
     Returns
@@ -222,19 +270,23 @@ def judge_clusters(
     labels, gaps = grouped(join(Y[rows]))
     null_gaps = tuple(widest_gap(null, random_state) for null in nulls)
     if len(gaps) < 2:
-        return MapClusters((), null_gaps=null_gaps)
+        return MapClusters((), null_gaps=null_gaps, supervised=supervised)
     in_runs = [_in_run(Y[rows], labels, *_common(rows, *run), len(gaps)) for run in runs]
     nothing = np.full(len(gaps), np.nan)
     over_runs = [_mean_known([one[part] for one in in_runs]) if in_runs else nothing for part in range(4)]
+    compared = supervised and unsupervised is not None
+    alone = (
+        gaps_around(join(np.asarray(unsupervised, dtype=np.float64)[rows]), labels, len(gaps)) if compared else nothing
+    )
     sizes = np.bincount(labels[labels >= 0])
     clusters = []
     for j, gap in enumerate(gaps):
         own = rows[labels == j]
         names_here = None if names is None else [names[row] for row in own]
         centre = tuple(np.median(Y[own], axis=0).tolist())
-        figures = (float(part[j]) for part in over_runs)
+        figures = (float(part[j]) for part in (*over_runs, alone))
         clusters.append(Cluster(float(sizes[j] / len(rows)), centre, gap, *_commonest(names_here), *figures))
-    return MapClusters(tuple(clusters), len(in_runs), null_gaps, float(over_runs[3] @ sizes / len(rows)))
+    return MapClusters(tuple(clusters), len(in_runs), null_gaps, float(over_runs[3] @ sizes / len(rows)), supervised)
 
 
 # --- the same clusters in another run ---------------------------------------------------------------------------------
@@ -242,6 +294,12 @@ def judge_clusters(
 
 def best_jaccard(joined: Joined, labels: np.ndarray, n_clusters: int) -> np.ndarray:
     """For each cluster the Jaccard index of the group of this run that is most like it; NaN without rows here."""
+    J = jaccard_of_groups(joined, labels, n_clusters)
+    return np.where(np.bincount(labels[labels >= 0], minlength=n_clusters) > 0, J.max(axis=0), np.nan)
+
+
+def jaccard_of_groups(joined: Joined, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """The Jaccard index of each group that was joined on a map and each cluster, (nodes, clusters)."""
     p = len(joined.core)
     counts = np.zeros((len(joined.weight), n_clusters))
     known = labels >= 0
@@ -249,8 +307,16 @@ def best_jaccard(joined: Joined, labels: np.ndarray, n_clusters: int) -> np.ndar
     sizes = counts.sum(axis=0)
     for t, (left, right) in enumerate(joined.children):
         counts[p + t] = counts[left] + counts[right]
-    best = (counts / np.maximum(joined.weight[:, None] + sizes - counts, 1)).max(axis=0)
-    return np.where(sizes > 0, best, np.nan)
+    return np.asarray(counts / np.maximum(joined.weight[:, None] + sizes - counts, 1))
+
+
+def gaps_around(joined: Joined, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """The widest gap around the same rows as each cluster on another map; 0 where no group with a gap has them."""
+    J, gaps = jaccard_of_groups(joined, labels, n_clusters), np.zeros(n_clusters)
+    for t, gap in meetings(joined):
+        there = (J[joined.children[t]] >= THERE).any(axis=0)
+        gaps[there] = np.maximum(gaps[there], gap)
+    return gaps
 
 
 def falls_apart(again: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -266,7 +332,9 @@ def have_moved(Y: np.ndarray, Y_again: np.ndarray, labels: np.ndarray, n_cluster
     """The share of each cluster's rows whose ten nearest rows are mostly of another cluster, in this run alone."""
     known = np.flatnonzero(labels >= 0)
     labels, places = labels[known], np.arange(len(known))
-    before, again = (vote_on(P[known], P[known], labels, n_clusters, own=places) for P in (Y, Y_again))
+    before, again = (
+        vote_on(P[known], P[known], labels, n_clusters, n_neighbors=VOTERS, own=places) for P in (Y, Y_again)
+    )
     moved = again.beaten(labels) & ~before.beaten(labels)
     sizes = np.bincount(labels, minlength=n_clusters)
     return np.where(sizes > 0, np.bincount(labels[moved], minlength=n_clusters) / np.maximum(sizes, 1), np.nan)
@@ -291,7 +359,7 @@ def _common(rows: np.ndarray, index: np.ndarray, positions: Any) -> tuple[np.nda
 
 def _name(cluster: Cluster) -> str:
     """What a cluster is called in words."""
-    rows = f"{cluster.share:.0%} of the rows" + (f", mostly {cluster.mostly}" if cluster.purity > 0.5 else "")
+    rows = f"{100 * cluster.share:.0f} % of the rows" + (f", mostly {cluster.mostly}" if cluster.purity > 0.5 else "")
     return f"one ({rows}; it splits)" if cluster.splits > 0 else f"one ({rows})"
 
 

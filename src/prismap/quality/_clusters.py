@@ -5,12 +5,14 @@ Rows are joined from the nearest on (single linkage), at the distance that HDBSC
     d(a, b) = max(core_a, core_b, |a - b|),    core_a = the distance of a to its fifth nearest place,
 
 so that no thin bridge joins what is apart (Campello, Moulavi & Sander 2013). Where two groups meet, both of which have
-at least ten rows and a fiftieth of all, the gap between them is
+at least a fiftieth of all rows, but not fewer than ten and not more than fifteen, the gap between them is
 
     gap = d at which they meet / the larger of their median core distances:
 
 about 1 inside a cloud, however dense it is. The widest gap of one Gaussian in the plane, and of a t-SNE map of one
-Gaussian in eight dimensions, is 1.0 to 1.6 at 150 to 1,000 rows. Groups that meet at a wider one are clusters.
+Gaussian in eight dimensions, is 1.0 to 1.6 at 150 to 3,000 rows. Groups that meet at a wider one are clusters. (With
+fifteen rows in 1,500 the widest of 30 Gaussians was 1.5. A size that grows with the map would overlook the clusters of
+a map of many.)
 """
 
 from __future__ import annotations
@@ -28,8 +30,9 @@ from prismap._util.random import as_generator
 #: A gap of one Gaussian is narrower in 19 of 20 maps.
 LEAST_GAP = 1.6
 #: Rows that clusters are looked for among: all distances between them are taken.
-MOST_ROWS = 1500
-FEWEST_ROWS, SMALLEST_SHARE = 10, 0.02
+MOST_ROWS = 3000
+#: Rows that a cluster has at least: a share of all, between these numbers.
+SMALLEST_SHARE, FEWEST_ROWS, ENOUGH_ROWS = 0.02, 10, 15
 CORE_NEIGHBORS = 5
 #: Of equal distances by the core of a row the shorter way comes first, whatever the order of the rows.
 TIE = 1e-9
@@ -44,7 +47,7 @@ def find_clusters(Y: Any, *, least_gap: float = LEAST_GAP, random_state: Any = 0
     least_gap : float, default=1.6
         Gaps up to this do not count.
     random_state : int, RandomState instance or None, default=0
-        For the sample of more than 1,500 rows; the others go with the nearest one of it.
+        For the sample of more than 3,000 rows; the others go with the nearest one of it.
 
     Returns
     -------
@@ -148,7 +151,7 @@ def widest_gap(Y: Any, random_state: Any = 0) -> float:
 
 def fewest_rows(n_rows: int) -> int:
     """Rows that a cluster has at least."""
-    return max(FEWEST_ROWS, int(np.ceil(SMALLEST_SHARE * n_rows)))
+    return int(np.clip(np.ceil(SMALLEST_SHARE * n_rows), FEWEST_ROWS, ENOUGH_ROWS))
 
 
 def some_rows(n_rows: int, random_state: Any) -> np.ndarray:

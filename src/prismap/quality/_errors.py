@@ -1,7 +1,7 @@
 """How far the neighbours of rows on a map miss their target: every error of a report, by the kind of target.
 
 =================  =====================================================================================  ===========
-class              share of rows whose class is not named by the vote of the k nearest                     k = 10, 1
+class              share of rows whose class is not named by the vote, and by the nearest row              k = 10, 1
 ordered classes    mean |median of the classes of the k nearest - own class|, in classes ("steps")        k = 10
 number             nRMSE = sqrt(mean (y_i - f_i)^2) / std(y), with f_i the mean of the k nearest weighted   k = 5
                    by 1/distance (Schulz 2017, sec. 2.6.4)
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,13 +30,25 @@ from scipy.stats import rankdata
 from prismap._util.arrays import Numbers
 from prismap.exceptions import InputError
 from prismap.quality._estimates import Estimate
-from prismap.quality._votes import EQUAL, VOTERS, Vote, electorate, nearest_votes, vote_of_seats
-from prismap.target import ClassTarget, RealTarget, Target
+from prismap.quality._votes import (
+    EQUAL,
+    VOTERS,
+    Vote,
+    electorate,
+    nearest_votes,
+    sizes_of,
+    vote_of_lists,
+    vote_of_seats,
+    voters_of_classes,
+)
+from prismap.target import ClassTarget, RealTarget, Target, known_order
 
 #: Neighbours of the published errors of numbers.
 N_AVERAGED = 5
-#: Ten neighbours are better founded than one where most rows have so many fitted rows of their class.
-MANY_PER_CLASS = 20
+#: From so many rows per class on, all ten vote on maps without a fifth of the rows, too.
+MANY_PER_CLASS = 25
+#: The share of the chance error of equal classes below which classes are very unequal.
+UNEQUAL = 0.5
 #: Votes drawn to find the chance level of k > 1 neighbours; its error is below 0.4 points.
 N_VOTES = 20_000
 
@@ -52,19 +65,25 @@ class ErrorKind:
     Attributes
     ----------
     name : what a report calls it.
-    n_neighbors : how many neighbours are asked.
+    n_neighbors : how many neighbours are asked; None: as many as vote (rule (a) of `prismap.quality._votes`).
     of_column : its function on positions and codes or numbers.
     by_chance : its level for unrelated targets, of codes or numbers, n_neighbors and a mask of judged rows.
+    of_rows : the part that each row has in it, as a function like `of_column`; None where rows have none.
+    balanced : whether every class counts alike, however many rows it has.
     """
 
     name: str
-    n_neighbors: int
+    n_neighbors: int | None
     of_column: Callable[..., Estimate]
-    by_chance: Callable[[NDArray[Any], int, Any], float]
+    by_chance: Callable[[NDArray[Any], int | None, Any], float]
+    of_rows: Callable[..., Numbers] | None = None
+    balanced: bool = False
 
     def at_most(self, n_neighbors: int) -> ErrorKind:
         """The same with no more neighbours than these."""
-        return replace(self, n_neighbors=min(self.n_neighbors, n_neighbors))
+        if self.n_neighbors is None and n_neighbors >= VOTERS:
+            return self
+        return replace(self, n_neighbors=min(self.n_neighbors or VOTERS, n_neighbors))
 
     def measure(
         self,
@@ -73,61 +92,113 @@ class ErrorKind:
         fitted_positions: Any = None,
         fitted_target: Target | None = None,
         judged: Any = None,
+        metric: Any = "euclidean",
     ) -> Estimate:
         """The error of rows at `positions`, by the fitted rows or by each other; of several numbers its mean.
 
-        `judged` is a mask of the rows that are judged; the others only vote.
+        `judged` is a mask of the rows that are judged; the others only vote. Rows of one unit have no vote on each
+        other, and the standard error is that of units.
         """
-        who = {"n_neighbors": self.n_neighbors, "judged": judged}
-        fitted = [None] * len(target.columns) if fitted_target is None else [c.values for c in fitted_target.columns]
-        errors = [
-            self.of_column(positions, column.values, fitted_positions, other, **who)
-            for column, other in zip(target.columns, fitted, strict=True)
-        ]
+        who = {"judged": judged, "metric": metric}
+        errors = self._of_columns(self.of_column, positions, target, fitted_positions, fitted_target, **who)
         if len(errors) == 1:
-            return errors[0]
+            estimate: Estimate = errors[0]
+            return estimate
         # The same rows were judged for every column: their errors are not independent.
         return Estimate(float(np.mean([float(e) for e in errors])), float(np.mean([e.spread for e in errors])))
+
+    def rows(
+        self,
+        positions: Any,
+        target: Target,
+        fitted_positions: Any = None,
+        fitted_target: Target | None = None,
+        judged: Any = None,
+    ) -> Numbers:
+        """The part of each judged row in the error, in their order: the error is the mean of them.
+
+        So the difference of two errors on the same rows has a standard error of its own.
+        """
+        assert self.of_rows is not None
+        parts = self._of_columns(self.of_rows, positions, target, fitted_positions, fitted_target, judged=judged)
+        return np.asarray(np.mean(parts, axis=0))
+
+    def _of_columns(
+        self, function: Any, positions: Any, target: Target, fitted_positions: Any, fitted_target: Target | None,
+        **who: Any,
+    ) -> list[Any]:  # fmt: skip
+        who["n_neighbors"] = self.n_neighbors
+        if not target.independent:
+            units_fit = None if fitted_target is None else fitted_target.units
+            who |= {"units": target.units, "units_fit": units_fit, "in_order": target.in_order}
+        fitted = [None] * len(target.columns) if fitted_target is None else [c.values for c in fitted_target.columns]
+        return [
+            function(positions, column.values, fitted_positions, other, **who)
+            for column, other in zip(target.columns, fitted, strict=True)
+        ]
 
     def chance(self, target: Target, rare: Any = ()) -> float:
         """The level that unrelated targets have; rows of `rare` classes vote, and are not judged."""
         values = target.columns[0].values
-        return self.by_chance(values, self.n_neighbors, ~np.isin(values, rare))
+        judged = ~np.isin(values, rare)
+        if self.balanced:  # one row of each class
+            _, first = np.unique(np.where(judged, values, -1), return_index=True)
+            judged = judged & (values >= 0) & np.isin(np.arange(len(values)), first)
+        return self.by_chance(values, self.n_neighbors, judged)
 
 
-def errors_of(target: Target, rare: Any = ()) -> list[ErrorKind]:
+def errors_of(target: Target) -> list[ErrorKind]:
     """The errors of a report on a target of one kind, the best founded first.
 
     Parameters
     ----------
     target : that of the fitted rows: classes, ordered or not, or numbers. Of several kinds, one of ``target.columns``.
-    rare : codes of classes that are not judged.
     """
     if isinstance(target, RealTarget):
         errors = [
-            ErrorKind("rank error", N_AVERAGED, rank_error_of_numbers, _chance_of_numbers),
-            ErrorKind("nRMSE", N_AVERAGED, nrmse_of_numbers, _chance_of_numbers),
-            ErrorKind("rank correlation", N_AVERAGED, rank_correlation_of_numbers, lambda values, k, judged: 0.0),
+            ErrorKind("rank error", N_AVERAGED, rank_error_of_numbers, _chance_of_numbers, rank_parts_of_numbers),
+            ErrorKind("nRMSE", N_AVERAGED, nrmse_of_numbers, _chance_of_numbers, nrmse_parts_of_numbers),
+            ErrorKind("rank correlation", N_AVERAGED, rank_correlation_of_numbers, _no_correlation),
         ]
         many = len(target.columns)
         return [replace(kind, name=f"mean {kind.name} of {many} targets") for kind in errors] if many > 1 else errors
     if not isinstance(target, ClassTarget):
         raise TypeError(f"errors are those of classes or numbers, one column at a time; got {type(target).__name__}.")
-    votes = [ErrorKind(f"{k}-NN error", k, error_of_codes, chance_of_codes) for k in (VOTERS, 1)]
+    sizes = sizes_of(target.values)
+    few = (sizes[sizes > 0] < MANY_PER_CLASS).any()
+    vote = replace(VOTE, name=VOTE.name if few else f"{VOTERS}-NN error")
+    votes = [vote, replace(VOTE, name="1-NN error", n_neighbors=1)]
     if target.ordered:
-        return [ErrorKind("mean class steps", VOTERS, steps_of_codes, _chance_of_steps), *votes]
-    codes = target.values
-    common = codes[(codes >= 0) & ~np.isin(codes, rare)]
-    sizes = np.bincount(codes[codes >= 0])
-    return votes if len(common) and np.median(sizes[common]) >= MANY_PER_CLASS else votes[::-1]
+        steps = ErrorKind("mean class steps", None, steps_of_codes, _chance_of_steps, steps_parts_of_codes)
+        return [steps, *votes, in_order_of(np.arange(len(target.classes)))]
+    places = known_order(target.classes)
+    if places is not None:
+        votes.append(in_order_of(places))
+    balanced = replace(vote, name=f"balanced {vote.name}", balanced=True)
+    return [balanced, *votes] if very_unequal(sizes) else [*votes, balanced]
 
 
-def _chance_of_steps(codes: Codes, n_neighbors: int, judged: Any) -> float:
+def very_unequal(sizes: Codes) -> bool:
+    """Whether classes of these sizes are so unequal that a verdict rests on the balanced error.
+
+    The error of guessing the largest class, ``1 - max p``, is all that a plain error can be lowered by. Where it is
+    less than `UNEQUAL` of what it would be with equal classes, ``1 - 1 / C``, a map that tells a rare class apart
+    perfectly has hardly a lower plain error than one that knows nothing. The balanced error is the same for both kinds
+    of classes: 1 - 1 / C by chance, and 0 at best.
+
+    >>> very_unequal(np.array([1980, 20])), very_unequal(np.array([70, 30])), very_unequal(np.array([50, 20, 20, 10]))
+    (True, False, False)
+    """
+    sizes = sizes[sizes > 0]
+    return bool(1.0 - sizes.max() / sizes.sum() < UNEQUAL * (1.0 - 1.0 / len(sizes)))
+
+
+def _chance_of_steps(codes: Codes, n_neighbors: int | None, judged: Any) -> float:
     return chance_steps_of_codes(codes)
 
 
-def _chance_of_numbers(values: Numbers, n_neighbors: int, judged: Any) -> float:
-    return chance_nrmse(n_neighbors)
+def _chance_of_numbers(values: Numbers, n_neighbors: int | None, judged: Any) -> float:
+    return chance_nrmse(n_neighbors or VOTERS)
 
 
 # --- classes ----------------------------------------------------------------------------------------------------------
@@ -135,8 +206,14 @@ def _chance_of_numbers(values: Numbers, n_neighbors: int, judged: Any) -> float:
 
 def error_of_codes(Y: Any, codes: Codes, Y_fit: Any = None, codes_fit: Codes | None = None, **options: Any) -> Estimate:
     """The chance that the vote names another class, averaged over the judged rows; options of `vote_on_codes`."""
-    vote, own = vote_on_codes(Y, codes, Y_fit, codes_fit, **options)
-    return Estimate.over_rows(1.0 - vote.right(own))
+    vote, own, units = vote_on_codes(Y, codes, Y_fit, codes_fit, **options)
+    return Estimate.over_rows(1.0 - vote.right(own), units)
+
+
+def wrong_of_codes(Y: Any, codes: Codes, Y_fit: Any = None, codes_fit: Codes | None = None, **options: Any) -> Numbers:
+    """The chance that the vote names another class, of each judged row."""
+    vote, own, _ = vote_on_codes(Y, codes, Y_fit, codes_fit, **options)
+    return 1.0 - vote.right(own)
 
 
 def steps_of_codes(Y: Any, codes: Codes, Y_fit: Any = None, codes_fit: Codes | None = None, **options: Any) -> Estimate:
@@ -144,31 +221,69 @@ def steps_of_codes(Y: Any, codes: Codes, Y_fit: Any = None, codes_fit: Codes | N
 
     Codes ascend with the classes. Those that no row has are no step.
     """
-    vote, own = vote_on_codes(Y, codes, Y_fit, codes_fit, **options)
+    vote, own, units = vote_on_codes(Y, codes, Y_fit, codes_fit, **options)
+    return Estimate.over_rows(_steps_of_vote(vote, own, codes, codes_fit), units)
+
+
+def steps_parts_of_codes(
+    Y: Any, codes: Codes, Y_fit: Any = None, codes_fit: Codes | None = None, **options: Any
+) -> Numbers:
+    """The number of classes between each judged row's own and the median of its voters'."""
+    vote, own, _ = vote_on_codes(Y, codes, Y_fit, codes_fit, **options)
+    return _steps_of_vote(vote, own, codes, codes_fit)
+
+
+def _steps_of_vote(vote: Vote, own: Codes, codes: Codes, codes_fit: Codes | None) -> Numbers:
     below = np.cumsum(vote.seats, axis=1)
     median = (below >= 0.5 * below[:, -1:] - EQUAL).argmax(axis=1)
     occurring = np.unique(codes if codes_fit is None else np.concatenate([codes, codes_fit]))
     places, own_places = (np.searchsorted(occurring, which) for which in (median, own))
-    return Estimate.over_rows(np.abs(places - own_places).astype(np.float64))
+    return np.asarray(np.abs(places - own_places), dtype=np.float64)
 
 
 def vote_on_codes(
-    Y: Any, codes: Codes, Y_fit: Any = None, codes_fit: Codes | None = None, *, n_neighbors: int = VOTERS,
+    Y: Any, codes: Codes, Y_fit: Any = None, codes_fit: Codes | None = None, *, n_neighbors: int | None = None,
     metric: Any = "euclidean", at_most: bool = False, **who: Any,
-) -> tuple[Vote, Codes]:  # fmt: skip
-    """The vote on the labelled rows of Y, and their codes; `who` are the options of `votes.electorate`."""
+) -> tuple[Vote, Codes, Codes]:  # fmt: skip
+    """The vote on the labelled rows of Y, their codes and units; `who` are the options of `votes.electorate`.
+
+    n_neighbors : a k for all rows; None: as many as vote. at_most : as in `votes.nearest_votes`.
+    """
     people = electorate(codes >= 0, None if codes_fit is None else codes_fit >= 0, **who)
     voting = codes if codes_fit is None else codes_fit
     n_classes = int(max(codes.max(), voting.max())) + 1
-    seats, distances = nearest_votes(Y, people, n_neighbors, Y_fit=Y_fit, metric=metric, at_most=at_most)
-    return vote_of_seats(seats, distances, voting[people.voters], n_classes), codes[people.rows]
+    k, at_most = n_neighbors or VOTERS, at_most or n_neighbors is None
+    seats, distances = nearest_votes(Y, people, k, Y_fit=Y_fit, metric=metric, at_most=at_most)
+    of_voters = voting[people.voters]
+    sizes = sizes_of(of_voters) if n_neighbors is None else None
+    vote = vote_of_seats(seats, distances, of_voters, n_classes, sizes)
+    return vote, codes[people.rows], people.judged_units
 
 
-def chance_of_codes(codes: Codes, n_neighbors: int = 1, judged: Any = None) -> float:
+def in_order_of(places: Codes) -> ErrorKind:
+    """The rank correlation of classes that have these places in an order with what their neighbours say."""
+    return ErrorKind("rank correlation", None, partial(order_of_codes, places=places), _no_correlation)
+
+
+def order_of_codes(
+    Y: Any, codes: Codes, Y_fit: Any = None, codes_fit: Codes | None = None, *, places: Codes, **options: Any
+) -> Estimate:
+    """Spearman's correlation of the classes' places with the mean place of the voters."""
+    vote, own, units = vote_on_codes(Y, codes, Y_fit, codes_fit, **options)
+    seats = vote.seats
+    mean = seats @ places[: seats.shape[1]] / np.maximum(seats.sum(axis=1), EQUAL)
+    return _correlation_of_ranks(places[own], mean, units)
+
+
+def _no_correlation(values: Any, n_neighbors: int | None, judged: Any) -> float:
+    return 0.0
+
+
+def chance_of_codes(codes: Codes, n_neighbors: int | None = 1, judged: Any = None) -> float:
     """The vote's error for labels that have nothing to do with the rows, p_c being the class shares.
 
     For one neighbour it is 1 - sum_c p_c^2. For more, votes of k independent labels are simulated. Of classes that draw
-    each wins equally often: their nearest voters come in any order.
+    each wins equally often: their nearest voters come in any order. n_neighbors=None: as many as vote.
     """
     counted = codes if judged is None else np.where(judged, codes, -1)
     sizes, counts = (np.bincount(c[c >= 0], minlength=codes.max() + 1) for c in (codes, counted))
@@ -176,6 +291,10 @@ def chance_of_codes(codes: Codes, n_neighbors: int = 1, judged: Any = None) -> f
     shares, own = sizes[occurs] / sizes.sum(), counts[occurs] / counts.sum()
     if n_neighbors == 1:
         return float(1.0 - shares @ own)
+    if n_neighbors is None and voters_of_classes(sizes[occurs]).min() < VOTERS:
+        lists = np.random.default_rng(0).choice(len(shares), size=(N_VOTES, VOTERS), p=shares)
+        return float(1.0 - own[vote_of_lists(lists, len(shares), sizes[occurs]).named].mean())
+    n_neighbors = n_neighbors or VOTERS
     votes = np.random.default_rng(0).multinomial(n_neighbors, shares, size=N_VOTES)
     winners = votes == votes.max(axis=1, keepdims=True)
     return float(1.0 - ((winners / winners.sum(axis=1, keepdims=True)) @ own).mean())
@@ -187,6 +306,10 @@ def chance_steps_of_codes(codes: Codes) -> float:
     return float(np.abs(places - np.median(places)).mean())
 
 
+#: The error of the vote, by which classes are judged.
+VOTE = ErrorKind("vote error", None, error_of_codes, chance_of_codes, wrong_of_codes)
+
+
 # --- numbers ----------------------------------------------------------------------------------------------------------
 
 
@@ -194,20 +317,40 @@ def nrmse_of_numbers(
     Y: Any, values: Numbers, Y_fit: Any = None, values_fit: Numbers | None = None, **options: Any
 ) -> Estimate:
     """The root mean squared error of the neighbours' mean over the standard deviation; options of `neighbor_means`."""
-    known, predicted = neighbor_means(Y, values, Y_fit, values_fit, **options)
+    known, predicted, units = neighbor_means(Y, values, Y_fit, values_fit, **options)
     scale = np.nanstd(values)
     if scale == 0:
         raise InputError("y is constant, so there is no error to normalise; nRMSE needs a target that varies.")
-    squares = Estimate.over_rows((known - predicted) ** 2)
+    squares = Estimate.over_rows((known - predicted) ** 2, units)
     error = np.sqrt(squares)
     return Estimate(error / scale, squares.spread / (2 * error * scale) if error > 0 else 0.0)
+
+
+def nrmse_parts_of_numbers(
+    Y: Any, values: Numbers, Y_fit: Any = None, values_fit: Numbers | None = None, **options: Any
+) -> Numbers:
+    """The part of each judged row in the nRMSE e: ``e + (r_i^2 - mean r^2) / (2 e std(y)^2)`` for a residual r_i.
+
+    Their mean is the nRMSE, and their variance is that of its linearisation (the delta method).
+    """
+    known, predicted, _ = neighbor_means(Y, values, Y_fit, values_fit, **options)
+    squares = np.square((known - predicted) / (np.nanstd(values) or 1.0))
+    error = float(np.sqrt(squares.mean()))
+    return error + (squares - squares.mean()) / (2 * error) if error > 0 else squares
+
+
+def rank_parts_of_numbers(
+    Y: Any, values: Numbers, Y_fit: Any = None, values_fit: Numbers | None = None, **options: Any
+) -> Numbers:
+    """The part of each judged row in the rank error."""
+    return nrmse_parts_of_numbers(Y, *with_ranks(values, Y_fit, values_fit), **options)
 
 
 def rank_error_of_numbers(
     Y: Any, values: Numbers, Y_fit: Any = None, values_fit: Numbers | None = None, **options: Any
 ) -> Estimate:
     """The nRMSE of ranks."""
-    return nrmse_of_numbers(Y, *_with_ranks(values, Y_fit, values_fit), **options)
+    return nrmse_of_numbers(Y, *with_ranks(values, Y_fit, values_fit), **options)
 
 
 def rank_correlation_of_numbers(
@@ -217,21 +360,25 @@ def rank_correlation_of_numbers(
 
     Neighbours are averaged by rank, so that an extreme one among them does no harm.
     """
-    _, predicted = neighbor_means(Y, *_with_ranks(values, Y_fit, values_fit), judged=judged, **options)
+    _, predicted, units = neighbor_means(Y, *with_ranks(values, Y_fit, values_fit), judged=judged, **options)
     known = ~np.isnan(values) if judged is None else ~np.isnan(values) & judged
-    values = values[known]  # their shares among few voters would have ties
+    return _correlation_of_ranks(values[known], predicted, units)  # shares among few voters would have ties
+
+
+def _correlation_of_ranks(values: Any, predicted: Numbers, units: Codes) -> Estimate:
     if np.ptp(predicted) == 0 or np.ptp(values) == 0:
         return Estimate(0.0)
     r = float(np.corrcoef(rankdata(values), rankdata(predicted))[0, 1])
-    spread = (1 - r * r) * np.sqrt((1 + r * r / 2) / (len(values) - 3)) if len(values) > 3 else float("nan")
+    n = len(np.unique(units))  # as if every unit were one row: no less independent than they can be
+    spread = (1 - r * r) * np.sqrt((1 + r * r / 2) / (n - 3)) if n > 3 else float("nan")
     return Estimate(r, spread)
 
 
 def neighbor_means(
     Y: Any, values: Numbers, Y_fit: Any = None, values_fit: Numbers | None = None, *, n_neighbors: int = N_AVERAGED,
     metric: Any = "euclidean", **who: Any,
-) -> tuple[Numbers, Numbers]:  # fmt: skip
-    """The known numbers of the judged rows, and the mean of their neighbours', weighted by 1/distance.
+) -> tuple[Numbers, Numbers, Codes]:  # fmt: skip
+    """The known numbers of the judged rows, the mean of their neighbours', weighted by 1/distance, and their units.
 
     `who` are the options of `votes.electorate`.
     """
@@ -239,7 +386,7 @@ def neighbor_means(
     seats, distances = nearest_votes(Y, people, n_neighbors, Y_fit=Y_fit, metric=metric)
     weights = _inverse_distance(seats, distances)
     voting = values if values_fit is None else values_fit
-    return values[people.rows], (weights @ voting[people.voters]) / weights.sum(axis=1)
+    return values[people.rows], (weights @ voting[people.voters]) / weights.sum(axis=1), people.judged_units
 
 
 def rank_shares(values: Numbers, values_fit: Numbers | None = None) -> tuple[Numbers, Numbers | None]:
@@ -273,7 +420,7 @@ def chance_nrmse(n_neighbors: int = N_AVERAGED) -> float:
     return float(np.sqrt(1.0 + 1.0 / n_neighbors))
 
 
-def _with_ranks(values: Numbers, Y_fit: Any, values_fit: Numbers | None) -> tuple[Numbers, Any, Numbers | None]:
+def with_ranks(values: Numbers, Y_fit: Any, values_fit: Numbers | None) -> tuple[Numbers, Any, Numbers | None]:
     """Ranks in place of numbers, as arguments."""
     ranks, ranks_fit = rank_shares(values, values_fit)
     return ranks, Y_fit, ranks_fit

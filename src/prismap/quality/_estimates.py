@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from prismap._util.evidence import error_of_mean
 from prismap._util.repr import Brief
 
 
@@ -41,10 +42,10 @@ class Estimate(float):
         return f"{float(self):.3f}" + (f" +- {self.spread:.3f}" if np.isfinite(self.spread) else "")
 
     @classmethod
-    def over_rows(cls, values: Any) -> Estimate:
-        """The mean of one value per row, with its standard error."""
+    def over_rows(cls, values: Any, units: Any = None) -> Estimate:
+        """The mean of one value per row, with its standard error; `units` if rows are not independent."""
         values = np.asarray(values, dtype=np.float64)
-        return cls(values.mean(), values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else float("nan"))
+        return cls(values.mean(), error_of_mean(values, units))
 
     def to_dict(self) -> dict[str, float | None]:
         """Plain numbers for JSON (None where there is no number)."""

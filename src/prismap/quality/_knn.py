@@ -30,12 +30,14 @@ from prismap.quality._errors import (
 )
 from prismap.quality._estimates import Estimate
 from prismap.quality._votes import VOTERS
-from prismap.target._labels import check_target_length, encode_classes, missing_mask
+from prismap.target import read_groups
+from prismap.target._labels import check_target_length, encode_classes, label_array, missing_mask
 
 
 def knn_error(
-    Y: Any, y: Any, *, n_neighbors: int = 1, Y_fit: Any = None, y_fit: Any = None, metric: Any = "euclidean",
-    judged: Any = None, n_samples: int | None = None, random_state: Any = None,
+    Y: Any, y: Any, *, n_neighbors: int | None = 1, Y_fit: Any = None, y_fit: Any = None, metric: Any = "euclidean",
+    judged: Any = None, n_samples: int | None = None, random_state: Any = None, groups: Any = None,
+    groups_fit: Any = None,
 ) -> Estimate:  # fmt: skip
     """The share of rows whose class is not that of the majority of their nearest neighbours; an Estimate.
 
@@ -44,13 +46,15 @@ def knn_error(
     Y : positions (n, n_components), distances (with ``metric="precomputed"``: (n, n), or (n, n_fit) with `y_fit`), or
         None for the fitted rows of a metric object
     y : classes of those rows
-    n_neighbors : k
+    n_neighbors : k; None: as many as vote in a report, ten, and fewer where classes are small
     Y_fit, y_fit : positions and classes of the rows that vote; without them, the other rows of Y. Distances and metric
         objects need `y_fit` only
     metric : name, ``"precomputed"`` or a fitted metric object
     judged : mask of the rows of Y that are judged; the others only vote. None judges all
     n_samples : judge so many rows, drawn at random, instead of all
     random_state : for that sample
+    groups, groups_fit : groups of the rows of Y and, with `y_fit`, of those that vote: rows of the same group have no
+        vote on each other, and the standard error is that of groups
 
     Returns
     -------
@@ -64,7 +68,7 @@ def knn_error(
     codes, codes_fit, _ = encode_both(Y, y, Y_fit, y_fit, metric)
     return error_of_codes(
         Y, codes, Y_fit, codes_fit, n_neighbors=n_neighbors, metric=metric, judged=judged, n_samples=n_samples,
-        random_state=random_state,
+        random_state=random_state, **units_of(groups, groups_fit, len(codes), codes_fit),
     )  # fmt: skip
 
 
@@ -95,7 +99,7 @@ def knn_steps(
 
 def knn_nrmse(
     Y: Any, y: Any, *, n_neighbors: int = N_AVERAGED, Y_fit: Any = None, y_fit: Any = None, metric: Any = "euclidean",
-    n_samples: int | None = None, random_state: Any = None,
+    n_samples: int | None = None, random_state: Any = None, groups: Any = None, groups_fit: Any = None,
 ) -> Estimate:  # fmt: skip
     """Error of nearest-neighbour regression in units of the target's standard deviation.
 
@@ -113,6 +117,7 @@ def knn_nrmse(
     metric : name, ``"precomputed"`` or a fitted metric object, default="euclidean"
     n_samples : judge so many rows, drawn at random, instead of all
     random_state : for that sample
+    groups, groups_fit : as in `knn_error`
 
     Returns
     -------
@@ -127,7 +132,7 @@ def knn_nrmse(
     values, values_fit = numbers_of_both(Y, y, Y_fit, y_fit, metric)
     return nrmse_of_numbers(
         Y, values, Y_fit, values_fit, n_neighbors=n_neighbors, metric=metric, n_samples=n_samples,
-        random_state=random_state,
+        random_state=random_state, **units_of(groups, groups_fit, len(values), values_fit),
     )  # fmt: skip
 
 
@@ -196,7 +201,7 @@ def knn_rank_correlation(
     return rank_correlation_of_numbers(Y, values, Y_fit, values_fit, n_neighbors=n_neighbors, metric=metric)
 
 
-def chance_error(y: Any, n_neighbors: int = 1, *, judged: Any = None) -> float:
+def chance_error(y: Any, n_neighbors: int | None = 1, *, judged: Any = None) -> float:
     """The k-NN error of labels that have nothing to do with the rows, p_c being the class shares.
 
     For one neighbour it is 1 - sum_c p_c^2. For more, votes of k independent labels are simulated. Of classes that draw
@@ -205,7 +210,8 @@ def chance_error(y: Any, n_neighbors: int = 1, *, judged: Any = None) -> float:
     Parameters
     ----------
     y : classes; unlabelled rows do not count
-    n_neighbors : int, default=1
+    n_neighbors : int or None, default=1
+        As in `knn_error`.
     judged : mask of the rows whose error counts; all vote. None counts all
 
     Returns
@@ -301,7 +307,7 @@ def overlap_of_codes(
     Y: Any, codes: Codes, Y_fit: Any = None, codes_fit: Codes | None = None, *, n_classes: int, **options: Any
 ) -> Numbers:
     """The shares (C, C) of `class_overlap`, of codes; NaN in the row of a class without judged rows."""
-    vote, own = vote_on_codes(Y, codes, Y_fit, codes_fit, at_most=True, **options)
+    vote, own, _ = vote_on_codes(Y, codes, Y_fit, codes_fit, at_most=True, **options)
     shares = np.zeros((len(own), n_classes))
     shares[:, : vote.seats.shape[1]] = vote.seats / vote.seats.sum(axis=1, keepdims=True)
     members = np.eye(n_classes)[own]
@@ -352,6 +358,17 @@ def numbers_of_both(Y: Any, y: Any, Y_fit: Any, y_fit: Any, metric: Any) -> tupl
     values = real_values(y, _n_judged(Y, y, metric), "y")
     _check_fit(Y_fit, y_fit, metric)
     return values, None if y_fit is None else real_values(y_fit, np.size(y_fit), "y_fit")
+
+
+def units_of(groups: Any, groups_fit: Any, n_rows: int, fitted: Any) -> dict[str, Any]:
+    """Groups of judged and of voting rows as options of `electorate`; none without groups."""
+    if groups is None:
+        return {}
+    if (groups_fit is None) != (fitted is None):
+        raise InputError("groups and groups_fit go together where rows are judged by others, which y_fit is about.")
+    both = groups if fitted is None else [*label_array(groups).tolist(), *label_array(groups_fit).tolist()]
+    codes = read_groups(both, n_rows if fitted is None else n_rows + len(fitted)).codes
+    return {"units": codes[:n_rows], "units_fit": None if fitted is None else codes[n_rows:]}
 
 
 def _n_judged(Y: Any, y: Any, metric: Any) -> int:

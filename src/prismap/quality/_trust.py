@@ -30,6 +30,8 @@ from prismap.target import split_rows
 #: `told` closer to 0 or 1 than this is taken for this: posteriors are no better founded.
 LEAST_TOLD = 0.001
 N_FOLDS = 5
+#: With fewer wrong rows it cannot be determined where they are: of 20 the least trusted tenth holds 0 to 4 by chance.
+FEWEST_WRONG = 20
 #: Below, a row has neighbours that are more likely wrong than right; without a target, no more than chance keeps.
 LOW = {"class": 0.5, "real": 0.5, "none": 0.95}
 
@@ -46,7 +48,7 @@ class TrustRule:
     n_judged : the held-out rows it was learnt from; without a target the rows of the null map
     calibration_error : mean difference of trust and truth over ten groups of held-out rows, cross-validated
     worst_tenth : the share of all wrong rows that the least trusted tenth holds, cross-validated; at most a tenth over
-        the share of wrong rows
+        the share of wrong rows. NaN of fewer than 20 wrong rows, which are too few to tell
     low : the share of the map's rows whose trust is below `LOW`
     """
 
@@ -114,9 +116,12 @@ class Trust(Brief):
         )
         if self.rule.kind == "none":
             return f"{statement}, the share of rows that keep fewer neighbours on a map of data without structure"
+        error = f"{100 * self.rule.calibration_error:.1f} points on {self.rule.n_judged} judged rows"
+        if self.rule.worst_tenth != self.rule.worst_tenth:
+            return f"{statement}; calibration error {error}, too few of which are wrong to say where these are"
         return (
-            f"{statement}; calibration error {100 * self.rule.calibration_error:.1f} points on {self.rule.n_judged} "
-            f"judged rows, the least trusted tenth of which holds {self.rule.worst_tenth:.0%} of the wrong ones"
+            f"{statement}; calibration error {error}, the least trusted tenth of which holds "
+            f"{self.rule.worst_tenth:.0%} of the wrong ones"
         )
 
 
@@ -129,7 +134,8 @@ def learn_trust(kind: str, vote: np.ndarray, told: np.ndarray, right: np.ndarray
         for kept, out in split_rows(len(vote), N_FOLDS, 0):
             rule = TrustRule(kind, logistic_weights(as_features(vote[kept], told[kept]), right[kept]), len(kept))
             trust[out] = rule.chances(vote[out], told[out])
-        error, worst = calibration_error(trust, right), worst_tenth(trust, right)
+        error = calibration_error(trust, right)
+        worst = worst_tenth(trust, right) if (1 - right).sum() >= FEWEST_WRONG else worst
     return TrustRule(kind, weights, len(right), error, worst)
 
 

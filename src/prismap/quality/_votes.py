@@ -2,8 +2,12 @@
 
 Errors, trust, the choice of a map, predictions for new rows and the page all ask the same voters by the same rule:
 
-(a) The voters of a row are its k nearest labelled rows (`VOTERS`), never itself and never a row of its own unit. Rows
-    at exactly the k-th distance (to 11 digits) share the seats that nearer ones leave.
+(a) The voters of a row are its k nearest labelled rows, never itself and never a row that is not independent of it:
+    one of its own unit or, where units are stretches of time, of the next ones. Rows at exactly the k-th distance (to
+    11 digits) share the seats that nearer ones leave. k is `VOTERS`, but no more than half the rows of the class that
+    the nearest voter is of (`voters_of_classes`): of seven rows of a class, ten voters would be others' for the most
+    part, wherever these seven lie. Of several nearest voters the largest class counts. So k is ten wherever classes
+    have at least twenty rows.
 (b) The class with the most seats is named.
 (c) A draw goes to the class whose nearest voter is nearest, among those that draw.
 (d) If these are equally near, too, the lowest code is named, and an error counts the chance of a fair draw among the m
@@ -38,6 +42,9 @@ from prismap.target import Target
 
 #: k: how many neighbours vote.
 VOTERS = 10
+#: So much of a class votes at most. (Of generated classes of 3 to 200 rows, Gaussians or several clusters per class, a
+#: half has errors near the lowest of all; a third is better for clusters and worse for Gaussians.)
+SHARE_OF_CLASS = 0.5
 #: A search for neighbours ends here, although ties or rows without a vote leave the k-th one open.
 LONGEST_LIST = 1024
 #: Seats are fractions: differences up to this are rounding.
@@ -153,19 +160,21 @@ class NumberVote:
 # --- votes ------------------------------------------------------------------------------------------------------------
 
 
-def poll(Y: Any, fitted_Y: Any, target: Target, **options: Any) -> Any:
+def poll(Y: Any, fitted_Y: Any, target: Target, *, same: bool = False, **options: Any) -> Any:
     """The vote of fitted rows with this target on each row of Y, a `Vote` or a `NumberVote`; options of `vote_on`.
 
-    target : of one column.
+    target : of one column. same : whether Y are the fitted rows themselves, none of which votes on its own unit.
     """
+    if same:
+        options |= {"units": target.units, "fitted_units": target.units, "in_order": target.in_order}
     if target.codes is None:
         return mean_on(Y, fitted_Y, target.values, **options)
     return vote_on(Y, fitted_Y, target.codes, len(target.classes), **options)
 
 
 def vote_on(
-    Y: Any, fitted_Y: Any, fitted_codes: Any, n_classes: int, *, n_neighbors: int = VOTERS, own: Any = None,
-    units: Any = None, fitted_units: Any = None, metric: Any = "euclidean",
+    Y: Any, fitted_Y: Any, fitted_codes: Any, n_classes: int, *, n_neighbors: int | None = None, own: Any = None,
+    units: Any = None, fitted_units: Any = None, in_order: bool = False, metric: Any = "euclidean",
 ) -> Vote:  # fmt: skip
     """The vote of fitted rows on the class of each row.
 
@@ -176,39 +185,86 @@ def vote_on(
     fitted_Y : positions of the fitted rows; None with distances and metric objects
     fitted_codes : codes of the fitted rows' classes, -1 for those without a vote
     n_classes : C, above all codes
-    n_neighbors : k; where fewer have a vote, all of them vote
+    n_neighbors : a k for all rows; None: by rule (a). Where fewer have a vote, all of them vote
     own : the number of each judged row among the fitted ones, -1 for none: it does not vote for itself
     units, fitted_units : whole numbers of the judged and of the fitted rows' units: rows of the same one have no vote
+    in_order : whether rows of the units before and after it have none either
     metric : name, ``"precomputed"`` or a fitted metric object
     """
     codes = np.asarray(fitted_codes)
-    people = _everybody(Y, codes >= 0, own, units, fitted_units)
-    seats, distances = nearest_votes(Y, people, n_neighbors, Y_fit=fitted_Y, metric=metric, at_most=True)
-    return vote_of_seats(seats, distances, codes[people.voters], n_classes)
+    people = _everybody(Y, codes >= 0, own, units, fitted_units, in_order)
+    seats, distances = nearest_votes(Y, people, n_neighbors or VOTERS, Y_fit=fitted_Y, metric=metric, at_most=True)
+    voting = codes[people.voters]
+    return vote_of_seats(seats, distances, voting, n_classes, sizes_of(voting) if n_neighbors is None else None)
 
 
 def mean_on(
     Y: Any, fitted_Y: Any, fitted_values: Any, *, n_neighbors: int = VOTERS, own: Any = None, units: Any = None,
-    fitted_units: Any = None, metric: Any = "euclidean",
+    fitted_units: Any = None, in_order: bool = False, metric: Any = "euclidean",
 ) -> NumberVote:  # fmt: skip
     """The vote of fitted rows on a number of each row: as `vote_on`, with NaN for those without a vote."""
     values = np.asarray(fitted_values, dtype=np.float64)
-    people = _everybody(Y, ~np.isnan(values), own, units, fitted_units)
+    people = _everybody(Y, ~np.isnan(values), own, units, fitted_units, in_order)
     seats, _ = nearest_votes(Y, people, n_neighbors, Y_fit=fitted_Y, metric=metric, at_most=True)
     return NumberVote(seats, values[people.voters])
 
 
-def vote_of_lists(codes: Any, n_classes: int) -> Vote:
-    """The vote of lists of neighbours, (n, k) codes, nearest first; -1: no vote."""
+def vote_of_lists(codes: Any, n_classes: int, sizes: Rows | None = None) -> Vote:
+    """The vote of lists of neighbours, (n, k) codes, nearest first; -1: no vote.
+
+    sizes : the number of rows of each class, for rule (a); None: all of each list vote.
+    """
     codes = np.asarray(codes)
-    row, place = np.nonzero(codes >= 0)
+    votes = codes >= 0
+    if sizes is not None:
+        first = np.take_along_axis(codes, votes.argmax(axis=1)[:, None], axis=1)
+        votes &= np.cumsum(votes, axis=1) <= voters_of_classes(sizes)[first]
+    row, place = np.nonzero(votes)
     return _counted(row, codes[row, place], np.ones(len(row)), place.astype(np.float64), (len(codes), n_classes))
 
 
-def vote_of_seats(seats: Any, distances: Numbers, codes: Rows, n_classes: int) -> Vote:
-    """The vote of voters with these codes, by what `nearest_votes` found."""
+def vote_of_seats(seats: Any, distances: Numbers, codes: Rows, n_classes: int, sizes: Rows | None = None) -> Vote:
+    """The vote of voters with these codes, by what `nearest_votes` found; `sizes` as in `vote_of_lists`."""
     row = np.repeat(np.arange(seats.shape[0]), np.diff(seats.indptr))
-    return _counted(row, codes[seats.indices], seats.data, distances, (seats.shape[0], n_classes))
+    of_voters, shares = codes[seats.indices], seats.data
+    if sizes is not None:
+        shares = _fewer_seats(row, of_voters, shares, distances, sizes)
+    return _counted(row, of_voters, shares, distances, (seats.shape[0], n_classes))
+
+
+def voters_of_classes(sizes: Rows) -> Rows:
+    """How many vote on a row whose nearest voter is of a class with so many rows.
+
+    >>> voters_of_classes(np.array([1, 7, 20, 500])).tolist()
+    [1, 3, 10, 10]
+    """
+    return np.asarray(np.clip(SHARE_OF_CLASS * sizes, 1, VOTERS), dtype=np.intp)
+
+
+def sizes_of(codes: Rows) -> Rows:
+    """The number of rows of each class, by code; a row of -1 has no class."""
+    return np.bincount(codes[codes >= 0])
+
+
+def _fewer_seats(row: Rows, code: Rows, seats: Numbers, distance: Numbers, sizes: Rows) -> Numbers:
+    """The seats of votes that are left if fewer vote on the rows whose nearest voters are of small classes.
+
+    The votes of a row stand one after the other.
+    """
+    wanted = voters_of_classes(sizes)[code]
+    if wanted.min(initial=VOTERS) == VOTERS:
+        return seats
+    starts = np.flatnonzero(np.diff(row, prepend=-1))
+    counts = np.diff(starts, append=len(row))
+    nearest = np.repeat(np.minimum.reduceat(distance, starts), counts)
+    k = np.maximum.reduceat(np.where(distance == nearest, wanted, 0), starts)
+    ascending = distance[np.lexsort((distance, row))]
+    last = np.repeat(ascending[starts + np.minimum(k, counts) - 1], counts)
+    nearer, tied = distance < last, distance == last
+    left = k - np.add.reduceat(nearer.astype(np.intp), starts)
+    shared = np.repeat(left / np.add.reduceat(tied.astype(np.intp), starts), counts)
+    fewer = np.where(nearer, 1.0, np.where(tied, shared, 0.0))
+    return np.where(np.repeat(k < np.add.reduceat(seats, starts) - EQUAL, counts), fewer, seats)
 
 
 def _counted(row: Rows, code: Rows, seats: Numbers, distance: Numbers, shape: tuple[int, int]) -> Vote:
@@ -236,7 +292,7 @@ class Electorate:
     """Row numbers of those judged and of those who vote.
 
     Rows of the same unit have no vote: `units` are those of the judged rows and `voter_units` those of the voters, of
-    `n_fitted` rows. `same`: both number the same rows.
+    `n_fitted` rows. `same`: both number the same rows. `in_order`: units next to each other have no vote either.
     """
 
     rows: Rows
@@ -245,19 +301,35 @@ class Electorate:
     voter_units: Rows
     n_fitted: int
     same: bool = False
+    in_order: bool = False
 
     def barred(self, part: Any, voters: Any = slice(None)) -> NDArray[np.bool_]:
-        """Which voters have no vote on some of the judged rows, because they are of the same unit."""
+        """Which voters have no vote on some of the judged rows, because they are not independent of them."""
+        if self.in_order:
+            return np.asarray(np.abs(self.units[part, None] - self.voter_units[voters]) <= 1)
         return np.asarray(self.units[part, None] == self.voter_units[voters])
+
+    @property
+    def judged_units(self) -> Rows:
+        """The units of the judged rows, for standard errors."""
+        return self.rows if (self.units < 0).any() else self.units
+
+    @property
+    def most_barred(self) -> int:
+        """The most voters that have no vote on a row."""
+        sizes = np.unique(self.voter_units, return_counts=True)[1]
+        return int(sizes.max()) * (3 if self.in_order else 1)
 
 
 def electorate(
     labelled: NDArray[np.bool_], labelled_fit: NDArray[np.bool_] | None, *, judged: Any = None,
-    n_samples: int | None = None, random_state: Any = None,
+    n_samples: int | None = None, random_state: Any = None, units: Any = None, units_fit: Any = None,
+    in_order: bool = False,
 ) -> Electorate:  # fmt: skip
     """All labelled rows or `n_samples` of them, judged by labelled fitted rows, or else by each other.
 
-    `judged` is a mask of the rows that are judged; the others only vote.
+    `judged` is a mask of the rows that are judged; the others only vote. `units` and `units_fit` are those of the
+    judged and of the fitted rows; None: every row is one.
     """
     same = labelled_fit is None
     rows = np.flatnonzero(labelled)
@@ -272,11 +344,13 @@ def electorate(
         rows = rows[np.asarray(judged, dtype=bool)[rows]]
         if not len(rows):
             raise InputError("judged leaves no labelled row to judge.")
-    units = rows if same else np.full(len(rows), -1)
-    return Electorate(rows, voters, units, voters, len(labelled if labelled_fit is None else labelled_fit), same)
+    n_fitted = len(labelled if labelled_fit is None else labelled_fit)
+    if units is not None and (same or units_fit is not None):
+        return Electorate(rows, voters, units[rows], (units if same else units_fit)[voters], n_fitted, same, in_order)
+    return Electorate(rows, voters, rows if same else np.full(len(rows), -1), voters, n_fitted, same)
 
 
-def _everybody(Y: Any, votes: NDArray[np.bool_], own: Any, units: Any, fitted_units: Any) -> Electorate:
+def _everybody(Y: Any, votes: NDArray[np.bool_], own: Any, units: Any, fitted_units: Any, in_order: bool) -> Electorate:
     """Every row of Y is judged by the fitted rows that vote; without Y, the fitted rows are."""
     voters, n_fitted = np.flatnonzero(votes), len(votes)
     if not len(voters):
@@ -287,7 +361,8 @@ def _everybody(Y: Any, votes: NDArray[np.bool_], own: Any, units: Any, fitted_un
     if (units is None) != (fitted_units is None):
         raise InputError("units and fitted_units must be given together.")
     if units is not None:
-        return Electorate(rows, voters, np.asarray(units), np.asarray(fitted_units)[voters], n_fitted, Y is None)
+        units, theirs = np.asarray(units), np.asarray(fitted_units)[voters]
+        return Electorate(rows, voters, units, theirs, n_fitted, Y is None, in_order)
     itself = rows if Y is None else np.full(len(rows), -1) if own is None else np.asarray(own)
     return Electorate(rows, voters, itself, voters, n_fitted, Y is None)
 
@@ -322,8 +397,7 @@ def nearest_votes(
 
 def _votes_by_tree(Y: Numbers, Y_fit: Numbers, people: Electorate, k: int) -> tuple[Entries, Rows]:
     """Votes found by a tree, and the rows it leaves open, whose list of neighbours ends in the middle of a tie."""
-    largest = np.unique(people.voter_units, return_counts=True)[1].max()
-    asked = min(k + 1 + min(largest, LONGEST_LIST), len(people.voters))
+    asked = min(k + 1 + min(people.most_barred, LONGEST_LIST), len(people.voters))
     D, index = KDTree(Y_fit[people.voters]).query(Y[people.rows], k=asked)
     D = rounded(D)
     D[people.barred(slice(None), index)] = np.inf

@@ -23,6 +23,7 @@ from prismap.exceptions import InputError, PrismapWarning
 from prismap.learners._omega import canonical_omega
 from prismap.relevance._neighborhoods import backward_quality, forward_quality, map_neighborhoods
 from prismap.relevance._nerv import MapNeighbors, first_matrix, learn_matrix, learn_weights, map_neighbors
+from prismap.target import exchange_units, read_groups
 
 #: Pairs of rows looked at in one step; with more rows, the neighbourhoods of a sample are judged.
 MOST_PAIRS = 6_000_000
@@ -144,11 +145,12 @@ class FeatureRelevance(BaseEstimator):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, X: Any, Y: Any, *, subset: Any = None) -> Self:
+    def fit(self, X: Any, Y: Any, *, subset: Any = None, groups: Any = None) -> Self:
         """Relevance of the columns of X for the map that puts its rows at Y.
 
         `subset` (row numbers or a mask) judges the neighbourhoods of those rows only: what arranges this cluster or
-        selection. Their neighbours may still be any row.
+        selection. Their neighbours may still be any row. `groups` says which rows are not independent of each other:
+        rows of one group share the values of any column, relevant or not, so columns are permuted between groups.
         """
         self._validate_params()
         if Y is None:
@@ -159,7 +161,7 @@ class FeatureRelevance(BaseEstimator):
         rows = self._judged_rows(len(X), subset, rng)
         self.n_neighbors_ = _possible_neighbors(self.n_neighbors, len(X))
         columns = rng.integers(X.shape[1], size=self._n_copies(X.shape[1]))
-        permuted = rng.permuted(X[:, columns], axis=0)
+        permuted = permuted_columns(X[:, columns], None if groups is None else read_groups(groups, len(X)).codes, rng)
         if _has_map(self):
             self._fit_map(X, Y, rows, permuted, rng)
         else:
@@ -324,6 +326,14 @@ def relevance_by_group(model: Any, X: Any, Y: Any, groups: NDArray[Any]) -> tupl
     groups = np.asarray(groups)
     names = np.unique(groups)
     return names, [clone(model).fit(X, Y, subset=groups == name) for name in names]
+
+
+def permuted_columns(X: Numbers, units: Rows | None, rng: np.random.Generator) -> Numbers:
+    """Every column in an order of its own: of its rows or, if rows come in units, of its units."""
+    if units is None:
+        return rng.permuted(X, axis=0)
+    every = np.arange(len(X))
+    return np.stack([exchange_units(column, every, units, rng) for column in X.T], axis=1)
 
 
 def _check_positions(Y: Any, n_rows: int) -> Numbers:

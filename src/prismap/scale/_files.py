@@ -27,6 +27,7 @@ from prismap._version import __version__
 from prismap.bundle import arrow_column, map_writer, read_bundle, written_aside
 from prismap.exceptions import FileFormatError, InputError, MissingExtraError
 from prismap.map import PrisMap
+from prismap.map._drift import column_drift
 from prismap.map._predictions import votes_at
 from prismap.scale._objects import knows_trust, placed_objects
 from prismap.scale._records import Mapped, Part, failed
@@ -182,12 +183,15 @@ class Tally:
     """What was noticed, added up over the batches."""
 
     def __init__(self, model: Any) -> None:
-        known = model.map_.given.target.shown.classes if hasattr(model, "map_") else getattr(model, "classes_", None)
+        fitted = getattr(model, "map_", None)
+        known = getattr(model, "classes_", None) if fitted is None else fitted.given.target.shown.classes
         self.known = None if known is None else {str(value) for value in known}
         self.rows = self.far = 0
         self.filled: Counter[str] = Counter()
         self.unknown: Counter[str] = Counter()
         self.new_classes: set[str] = set()
+        self.encoding: Any = None
+        self.columns = None if fitted is None else column_drift(fitted)
 
     def add(self, far: Any, encoded: Any, target: Any) -> None:
         """Count a batch."""
@@ -196,6 +200,8 @@ class Tally:
         if encoded is not None:  # objects have no columns
             self.filled.update(encoded.filled)
             self.unknown.update(encoded.unknown)
+            if self.columns is not None:
+                self.columns.add(encoded.X)
         if self.known is not None and target is not None:
             values = {value for value in set(target.tolist()) if value is not None and value == value}
             whole = (isinstance(value, float) and value.is_integer() for value in values)
@@ -207,6 +213,7 @@ class Tally:
         return {
             "rows": self.rows, "far": self.far, "filled": dict(self.filled), "unknown": dict(self.unknown),
             "new_classes": tuple(sorted(self.new_classes)),
+            "drifted": {} if self.columns is None or self.encoding is None else self.columns.in_words(self.encoding),
         }  # fmt: skip
 
 
@@ -220,12 +227,12 @@ def _placed(part: Part, model: Any, tally: Tally) -> Iterator[dict[str, Any]]:
     if model.map_.data.kind == "objects":
         yield from placed_objects(part.source, model, tally)
         return
-    encoding = encoding_of(model)
+    encoding = tally.encoding = encoding_of(model)
     n_features = sum(len(column.center) for column in encoding.columns)
     nameless = without_names(model)
     for table, ids, target, kept in _batches(part, encoding, model.data, batch_rows(n_features)):
         encoded = encoding.apply(table)
-        placed = placed_columns(nameless, encoded.X)
+        placed = placed_columns(nameless, encoded.X, encoded.given)
         first = part.start + tally.rows
         rows = np.arange(first, first + table.n_rows)
         tally.add(placed["far"], encoded, table.target)
@@ -246,10 +253,13 @@ def without_names(model: Any) -> Any:
     return nameless
 
 
-def placed_columns(model: Any, X: Any) -> dict[str, Any]:
-    """What is known of rows of features: ``x``, ``y``, ``far``, ``distance``, ``trust``, and what is around them."""
-    Y, far, distance = model.place(X, return_distance=True)
-    trust = {"trust": model.trust(X, positions=(Y, far))} if knows_trust(model) else {}
+def placed_columns(model: Any, X: Any, given: Any = None) -> dict[str, Any]:
+    """What is known of rows of features: ``x``, ``y``, ``far``, ``distance``, ``trust``, and what is around them.
+
+    given : the levels of the rows, if the map was fitted with some.
+    """
+    Y, far, distance = model.place(X, given=given, return_distance=True)
+    trust = {"trust": model.trust(X, given=given, positions=(Y, far))} if knows_trust(model) else {}
     return {"x": Y[:, 0], "y": Y[:, 1], "far": far, "distance": distance, **trust, **votes_at(model.map_, Y)}
 
 

@@ -62,12 +62,14 @@ def place_partition(rows: Any, model: Any) -> Any:
     encoding = encoding_of(model)
     needed = set(chosen_names(map(str, rows.columns), encoding.names, encoding.roles))
     encoded = encoding.apply(rows.loc[:, [str(name) in needed for name in rows.columns]])
-    return pandas.DataFrame(placed_columns(without_names(model), encoded.X), index=rows.index)
+    return pandas.DataFrame(placed_columns(without_names(model), encoded.X, encoded.given), index=rows.index)
 
 
 def _no_rows(model: Any) -> Any:
     """The columns of the result, and their types."""
     pandas = import_extra("pandas", extra="distributed", feature="Placing data frames")
-    row = model.map_.rows[:1]
+    fitted = model.map_
+    row = fitted.rows[:1]
     row = row.toarray() if hasattr(row, "toarray") else np.asarray(row)
-    return pandas.DataFrame(placed_columns(without_names(model), row)).iloc[:0]
+    given = None if fitted.given.levels is None else fitted.given.levels.names[:1]
+    return pandas.DataFrame(placed_columns(without_names(model), row, given)).iloc[:0]

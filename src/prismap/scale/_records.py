@@ -27,7 +27,8 @@ class Mapped:
     """What became of a part.
 
     `error` is None if all is well; `skipped` says that the output was there already. `filled` and `unknown` count
-    values that were missing or of a level the map has not seen, by column; `new_classes` are classes it has not seen.
+    values that were missing or of a level the map has not seen, by column; `new_classes` are classes it has not seen;
+    `drifted` says of columns of numbers how they differ from what the map knows.
     """
 
     source: str
@@ -40,6 +41,7 @@ class Mapped:
     filled: dict[str, int] = field(default_factory=dict)
     unknown: dict[str, int] = field(default_factory=dict)
     new_classes: tuple[str, ...] = ()
+    drifted: dict[str, str] = field(default_factory=dict)
 
 
 def failed(part: Part, why: str) -> Mapped:

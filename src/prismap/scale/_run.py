@@ -34,6 +34,8 @@ from prismap.scale._records import Mapped, Part, Progress, failed
 ENGINES = ("local", "dask")
 #: How often a part whose worker dies is tried, the first time included; and how many deaths a run survives.
 MOST_TRIES, MOST_DEATHS = 3, 20
+#: Seconds that the workers of a private Dask cluster have to start.
+START_SECONDS = 90
 _DIED = (
     "its worker process died {} times (out of memory, or killed). In a script, the call must stand under "
     "`if __name__ == '__main__':`"
@@ -302,6 +304,8 @@ def private_cluster(distributed: Any, n_workers: int) -> Iterator[Any]:
     """
     import dask
 
+    from prismap.scale._dask_worker import ClosedNanny
+
     options: dict[str, Any] = {
         "distributed.scheduler.http.routes": [], "distributed.worker.http.routes": [],
         "distributed.worker.profile.enabled": False,  # no dashboard shows it
@@ -312,7 +316,8 @@ def private_cluster(distributed: Any, n_workers: int) -> Iterator[Any]:
     with dask.config.set(options), ExitStack() as stack:
         cluster = stack.enter_context(
             distributed.LocalCluster(
-                n_workers=0, threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR,
+                n_workers=0, threads_per_worker=1, worker_class=ClosedNanny, dashboard_address=None,
+                silence_logs=logging.ERROR,
                 scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
                 host="127.0.0.1", protocol="tls://", security=temporary_security(distributed),
             )
@@ -320,13 +325,21 @@ def private_cluster(distributed: Any, n_workers: int) -> Iterator[Any]:
         cluster.scheduler.http_server.stop()  # without a dashboard Dask still listens
         cluster.scale(n_workers)
         with distributed.Client(cluster, set_as_default=False) as client:
-            client.wait_for_workers(n_workers)
-            client.run(_stop_http)
+            _await_workers(client, n_workers)
         yield cluster
 
 
-def _stop_http(dask_worker: Any) -> None:
-    dask_worker.http_server.stop()
+def _await_workers(client: Any, n_workers: int) -> None:
+    """Wait until the workers are there; go on with fewer of them if some do not start, and refuse if none does."""
+    try:
+        client.wait_for_workers(n_workers, timeout=START_SECONDS)
+    except TimeoutError as error:
+        started = len(client.scheduler_info(n_workers=-1)["workers"])
+        if not started:
+            raise InputError(
+                f"no worker of Dask has started within {START_SECONDS} s; engine='local' works without them."
+            ) from error
+        log.warning("%d of %d workers of Dask have started; the run goes on with them", started, n_workers)
 
 
 def temporary_security(distributed: Any) -> Any:

@@ -4,13 +4,14 @@ from prismap.tables._arrow import arrow_batches as arrow_batches
 from prismap.tables._arrow import table_from_arrow as table_from_arrow
 from prismap.tables._cells import NAMES as NAMES
 from prismap.tables._cells import is_cells as is_cells
-from prismap.tables._cells import open_cells as open_cells
+from prismap.tables._cells import load_cells as load_cells
 from prismap.tables._column import TextColumn as TextColumn
 from prismap.tables._column import missing_count as missing_count
 from prismap.tables._encoding import ColumnEncoding as ColumnEncoding
 from prismap.tables._encoding import Encoded as Encoded
 from prismap.tables._encoding import TableEncoding
 from prismap.tables._encoding import encoding_of as encoding_of
+from prismap.tables._encoding import points_in_time as points_in_time
 from prismap.tables._frames import is_frame as is_frame
 from prismap.tables._frames import table_from_frame as table_from_frame
 from prismap.tables._learning import learn_encoding as learn_encoding

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prismap._util.blocks import require_memory
+from prismap._util.blocks import require_file_memory
 from prismap._util.optional import import_extra
 from prismap.exceptions import FileFormatError, InputError, MissingExtraError
 from prismap.tables._column import Column, TextColumn, text_column
@@ -36,6 +36,8 @@ def table_from_columns(arrays: Iterable[tuple[str, Any]], n_rows: int, roles: Ro
     """Names and pyarrow arrays as a `Table`; each array is released before the next one is read."""
     columns: dict[str, Column] = {}
     for name, array in arrays:
+        if len(array) != n_rows:
+            raise FileFormatError(f"the column {name!r} has {len(array)} values, and the table {n_rows} rows.")
         vectors = vectors_from_arrow(array) if roles.may_be_vectors(name) else None
         if vectors is None:
             columns[name] = column_from_arrow(array, as_text=name in roles.text, as_label=roles.is_label(name))
@@ -77,6 +79,8 @@ def column_from_arrow(array: Any, *, as_text: bool, as_label: bool = False) -> C
     if pa.types.is_dictionary(array.type):
         # Numbers that were declared a category are names of its levels, unless they have an order.
         as_text = as_text or not (array.type.ordered or pa.types.is_string(array.type.value_type))
+        if is_text(array.type.value_type):  # not written out: a long text may stand for many rows
+            return _text_of_codes(array, as_text=as_text or as_label)
         array = pc.cast(array, array.type.value_type)
     kind = array.type
     if as_label and not as_text and (pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0)):
@@ -91,17 +95,34 @@ def column_from_arrow(array: Any, *, as_text: bool, as_label: bool = False) -> C
         array = pc.cast(array, pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # lists and other nested values
         return text_column([None if value is None else str(value) for value in array.to_pylist()])
-    encoded = pc.dictionary_encode(array)
-    encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
-    levels = encoded.dictionary.to_pylist()
-    if not levels and not (as_text or as_label):  # no value at all
-        return np.full(len(encoded), np.nan)
-    order = sorted(range(len(levels)), key=levels.__getitem__)
-    rank = np.empty(len(levels) + 1, dtype=np.intp)
-    rank[order] = np.arange(len(levels))
-    rank[-1] = -1
-    codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
-    return TextColumn(rank[codes], tuple(levels[place] for place in order))
+    return _text_of_codes(pc.dictionary_encode(array), as_text=as_text or as_label)
+
+
+def is_text(kind: Any) -> bool:
+    """Whether values of a type of arrow are text."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _text_of_codes(array: Any, *, as_text: bool) -> Column:
+    """Text from a dictionary and codes; numbers that are all missing where there is no value and no wish for text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(array, pa.ChunkedArray):
+        array = array.unify_dictionaries().combine_chunks()
+        array = array.chunk(0) if isinstance(array, pa.ChunkedArray) else array
+    words = array.dictionary.to_pylist()
+    codes = np.asarray(pc.fill_null(pc.cast(array.indices, pa.int64()), -1).to_numpy(zero_copy_only=False))
+    used = np.zeros(len(words) + 1, dtype=bool)
+    used[codes] = True
+    levels = sorted({word for word, there in zip(words, used[:-1], strict=True) if there and word is not None})
+    if not levels and not as_text:
+        return np.full(len(array), np.nan)
+    rank = {word: place for place, word in enumerate(levels)}
+    places = np.array([rank.get(word, -1) for word in words] + [-1], dtype=np.intp)
+    return TextColumn(places[codes], tuple(levels))
 
 
 def _exact_labels(array: Any) -> Column:
@@ -142,11 +163,25 @@ def read_parquet(files: list[Path], roles: Roles) -> Table:
     if not n_rows:
         raise InputError(f"{files[0]} has column names and no rows.")
     where = files[0] if len(files) == 1 else files[0].parent
-    # As columns and as features, in single precision where they are stored so.
-    widths = (4 if str(kind) in ("float", "halffloat") else 8 for kind in abouts[0].schema.to_arrow_schema().types)
-    require_memory(2.0 * n_rows * sum(widths), f"Reading {where}", "Use fewer rows or columns.")
+    size = sum(path.stat().st_size for path in files)
+    require_file_memory(sum(map(_content_bytes, abouts)), f"Reading {where}", size, "Use fewer rows or columns.")
     columns = ((name, _column(files, abouts, name)) for name in names)
     return table_from_columns(columns, n_rows, roles)
+
+
+def _content_bytes(about: Any) -> float:
+    """Memory of the columns of a parquet file and of the features they become, in single precision where stored so.
+
+    Lists have more values than rows. Text is held once however often it occurs, with a code for each row.
+    """
+    total = 0.0
+    for group in range(about.num_row_groups):
+        for place in range(about.num_columns):
+            part = about.row_group(group).column(place)
+            text = part.physical_type == "BYTE_ARRAY"
+            total += 2.0 * part.num_values * (4 if part.physical_type == "FLOAT" else 8)
+            total += 2.0 * part.total_uncompressed_size if text else 0.0
+    return max(total, float(2 * 4 * about.num_rows * about.num_columns))
 
 
 def open_parquet(path: Path, **options: Any) -> Any:
@@ -177,7 +212,8 @@ def _column(files: list[Path], abouts: list[Any], name: str) -> Any:
     pyarrow = import_extra("pyarrow", extra="io", feature="Reading parquet files")
     pieces = []
     for path, about in zip(files, abouts, strict=True):
-        with reading(path), open_parquet(path, metadata=about) as file:
+        coded = [name] if is_text(about.schema.to_arrow_schema().field(name).type) else None
+        with reading(path), open_parquet(path, metadata=about, read_dictionary=coded) as file:
             pieces.append(file.read(columns=[name], use_threads=False))
             pieces[-1].validate(full=True)  # damaged arrow data would otherwise crash the process later
     try:
@@ -214,8 +250,17 @@ def _open_ipc(path: Path) -> Any:
 
 
 def read_ipc(path: Path) -> Any:
+    """All batches, each checked: damaged arrow data would otherwise crash the process later."""
+    pyarrow = import_extra("pyarrow", extra="io", feature="Reading arrow files")
+    batches, n_bytes, size = [], 0.0, path.stat().st_size
     with _open_ipc(path) as file:
-        return file.read_all()
+        numbered = hasattr(file, "num_record_batches")
+        for batch in map(file.get_batch, range(file.num_record_batches)) if numbered else file:
+            batch.validate(full=True)
+            n_bytes += 2.0 * batch.nbytes
+            require_file_memory(n_bytes, f"Reading {path}", size, "Use fewer rows or columns.")
+            batches.append(batch)
+        return pyarrow.Table.from_batches(batches, schema=file.schema)
 
 
 def _ipc_batches(path: Path, columns: Collection[str] | None, roles: Roles, n_rows: int) -> Iterator[Any]:

@@ -20,7 +20,7 @@ from prismap.exceptions import FileFormatError, InputError
 from prismap.tables._cells import matrix_named_by
 from prismap.tables._column import Column, TextColumn, infinite_count, missing_count
 from prismap.tables._frames import table_from_frame
-from prismap.tables._parsed_text import is_known, kind_of, numbers_of
+from prismap.tables._parsed_text import date_format, is_known, kind_of, numbers_of
 from prismap.tables._table import Roles, Table, nearest, quoted
 
 #: Types of columns whose features are kept in single precision.
@@ -51,12 +51,14 @@ class ColumnEncoding:
 class Encoded(Brief):
     """Rows as numbers, and how many values of each column were filled or had a level unseen at fit.
 
-    The numbers are in single precision if those of all numeric columns are.
+    The numbers are in single precision if those of all numeric columns are. `given` are the levels that the table
+    brings along.
     """
 
     X: NDArray[Any]
     filled: dict[str, int] = field(default_factory=dict)
     unknown: dict[str, int] = field(default_factory=dict)
+    given: NDArray[Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ class TableEncoding:
     """Whether values that no column has a filling for are NaN; they are refused otherwise."""
     written_targets: tuple[tuple[str, str], ...] = ()
     """Targets that are quantities and written as dates, times or amounts, each with its way of writing."""
+    given: str | None = None
+    """The column whose levels are taken out of the map; None without one."""
 
     @property
     def feature_names(self) -> list[str]:
@@ -89,6 +93,13 @@ class TableEncoding:
         return [column.name for column in self.columns]
 
     @property
+    def feature_places(self) -> dict[str, list[int]]:
+        """Where the features of each column stand."""
+        ends = np.cumsum([len(column.center) for column in self.columns]).tolist()
+        starts = [0, *ends[:-1]]
+        return {column.name: list(range(*ends_of)) for column, *ends_of in zip(self.columns, starts, ends, strict=True)}
+
+    @property
     def roles(self) -> Roles:
         """How to read a later file: what was text is text again, and target and ids may be absent."""
         text = [column.name for column in self.columns if column.levels is not None or column.written is not None]
@@ -98,7 +109,7 @@ class TableEncoding:
         matrix = matrix_named_by(self.columns[0].name) if self.columns else None
         return Roles(
             self.target, self.ids, text=tuple(text), required=False, matrix=matrix, also=self.also,
-            written=self.written_targets,
+            written=self.written_targets, given=self.given,
         )  # fmt: skip
 
     def apply(self, batch: Any) -> Encoded:
@@ -121,21 +132,49 @@ class TableEncoding:
                 unknown[column.name] = n_unknown
             if column.fill is not None and (n_filled := missing_count(values)):
                 filled[column.name] = n_filled
-        return Encoded(X, filled, unknown)
+        return Encoded(X, filled, unknown, table.given)
 
     def shown(self, table: Table) -> dict[str, NDArray[Any]]:
-        """All columns of a table as a page shows them: times and amounts as the numbers they are used as."""
+        """All columns of a table as a page shows them.
+
+        Dates are points in time, whether they are used or not; times and amounts are the numbers they are used as.
+        """
         written = {column.name: column.written for column in self.columns}
         shown = {}
         for name, column in table.columns.items():
             way = written.get(name)
             if not isinstance(column, TextColumn):
                 shown[name] = column
-            elif way is None or kind_of(way) == "dates":
+                continue
+            way = date_format(column) if way is None else way
+            if way is None:
                 shown[name] = column.values()
             else:
-                shown[name] = numbers_of(column, way, name)
+                numbers = numbers_of(column, way, name)
+                shown[name] = points_in_time(numbers) if kind_of(way) == "dates" else numbers
         return shown
+
+    def decoded(self, X: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """The columns that features were made of, by name: the inverse of `apply`, but for what that left out."""
+        columns, start = {}, 0
+        for column in self.columns:
+            block = np.asarray(X[:, start : start + len(column.center)], dtype=np.float64)
+            block = block * column.scale + np.asarray(column.center)
+            start += len(column.center)
+            if column.levels is not None:
+                levels = np.array([*column.levels, None], dtype=object)
+                known = np.isfinite(block).all(axis=1) & (block.max(axis=1, initial=0.0) > 0.5)
+                columns[column.name] = levels[np.where(known, block.argmax(axis=1), -1)]
+            elif column.written is not None and kind_of(column.written) == "dates":
+                columns[column.name] = points_in_time(block[:, 0])
+            else:
+                columns[column.name] = block[:, 0].astype(X.dtype)
+        return columns
+
+    @property
+    def date_targets(self) -> tuple[str, ...]:
+        """Targets that are dates: days since 1970."""
+        return tuple(name for name, way in self.written_targets if kind_of(way) == "dates")
 
     def _refuse_missing_columns(self, table: Table) -> None:
         missing = [name for name in self.names if name not in table.columns]
@@ -170,6 +209,9 @@ class TableEncoding:
                 for key, value in options.items()
             ):
                 raise ValueError("columns or options are not as they should be")
+            given = about.get("given")
+            if not isinstance(given, (str, type(None))):
+                raise ValueError("the column of its levels has no name")
             also = tuple(about["also"])
             if not all(isinstance(name, str) for name in also):
                 raise ValueError("its targets have no names")
@@ -178,12 +220,20 @@ class TableEncoding:
                 raise ValueError("its targets are written in no known way")
         except (KeyError, TypeError, ValueError) as error:
             raise FileFormatError(f"the encoding of the columns stored with the map is damaged: {error!r}.") from error
-        return cls(columns, **options, also=also, written_targets=written)
+        return cls(columns, **options, also=also, written_targets=written, given=given)
+
+
+def points_in_time(days: NDArray[np.float64]) -> NDArray[np.datetime64]:
+    """Days since 1970 as points in time, to the second; NaT where missing."""
+    known = np.isfinite(days)
+    seconds = np.rint(np.where(known, days, 0.0) * 86_400.0).astype(np.int64).astype("datetime64[s]")
+    return np.where(known, seconds, np.datetime64("NaT", "s"))
 
 
 def encoding_of(model: Any) -> TableEncoding:
     """How tables for a map are read: as the map's own was; its columns as they are, if it was made of an array."""
-    if hasattr(model, "map_") and model.map_.data.kind == "objects":
+    fitted = getattr(model, "map_", None)
+    if fitted is not None and fitted.data.kind == "objects":
         raise InputError(
             "this map is made of objects, and a table holds none: place new ones in Python, "
             "PrisMap.load(path).transform(objects)."
@@ -194,7 +244,11 @@ def encoding_of(model: Any) -> TableEncoding:
     if names is None:
         names = [f"x{place}" for place in range(model.n_features_in_)]
     columns = tuple(ColumnEncoding(str(name), None, None, (0.0,), 1.0) for name in names)
-    return TableEncoding(columns, standardize=False, keep_missing=getattr(model, "data", None) == "vectors")
+    levels = None if fitted is None else fitted.given.levels
+    return TableEncoding(
+        columns, standardize=False, keep_missing=getattr(model, "data", None) == "vectors",
+        given=None if levels is None else levels.name,
+    )  # fmt: skip
 
 
 def refuse_missing(counts: dict[str, int], n_rows: int, *, kept: bool = False) -> None:

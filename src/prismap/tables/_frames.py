@@ -57,6 +57,6 @@ def _arrow(frame: Any) -> Any:
 
 def _with_roles(table: Table, roles: Roles) -> Table:
     """A table that was read with these roles, or with none."""
-    if table.target is not None or roles.target is None:
+    if table.target is not None or table.given is not None or (roles.target is None and roles.given is None):
         return table
     return make_table(table.columns, table.n_rows, roles, table.notes)

@@ -12,23 +12,37 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from prismap._util.blocks import require_memory
+from prismap._util.blocks import require_file_memory
 from prismap._util.optional import import_extra
 from prismap.exceptions import FileFormatError, InputError, MissingExtraError
 from prismap.tables._delimited import find_encoding, lines_of, open_text
 from prismap.tables._table import quoted, refuse_double_names
 from prismap.tables._tokens import Source, Tokens
 
-#: Memory that a list of objects takes, for each byte of the file.
-LIST_BYTES = 12.0
+#: Bytes of Python objects that a character of JSON can become.
+JSON_GROWTH = 32.0
+#: Characters of a list that are read at a time.
+BLOCK = 2**20
+#: Cells that a table of objects may have, beside so many for each value that is there.
+MOST_CELLS, MOST_EMPTY = 10**6, 100
 
 
 def json_source(path: Path) -> Source:
     """One JSON object per line, or a list of objects; a key that an object lacks is a missing value."""
     encoding, notes = find_encoding(path)
     names: dict[str, None] = {}
+    n_rows = n_values = 0
     for record in _json_records(path, encoding):
         names.update(dict.fromkeys(record))
+        n_rows, n_values = n_rows + 1, n_values + len(record)
+        if n_rows * len(names) > MOST_CELLS + MOST_EMPTY * n_values:
+            raise FileFormatError(
+                f"{path} holds no table: its first {n_rows} objects have {len(names)} different keys, and hardly any "
+                "object has the keys of another."
+            )
+        if not n_rows % 100_000:
+            n_bytes = 24.0 * n_rows * max(len(names), 1)
+            require_file_memory(n_bytes, f"Reading {path}", path.stat().st_size, "Use fewer rows, or a parquet file.")
     if not names:
         raise InputError(f"{path} has no rows.")
     order = tuple(names)
@@ -48,6 +62,7 @@ def _json_records(path: Path, encoding: str) -> Iterator[dict[str, Any]]:
         for number, line in enumerate(lines_of(file, path), start=1):
             if not line.strip():
                 continue
+            _require_room(len(line), path)
             try:
                 record = json.loads(line)
             except (ValueError, RecursionError) as error:
@@ -55,6 +70,14 @@ def _json_records(path: Path, encoding: str) -> Iterator[dict[str, Any]]:
             if not isinstance(record, dict):
                 raise FileFormatError(f'{path}, line {number} holds no object like {{"width": 1.5}}.')
             yield record
+
+
+def _require_room(n_characters: int, path: Path) -> None:
+    """Refuse a record that would become too large: "[],[],[],..." is the worst case."""
+    if n_characters > 2**20:
+        require_file_memory(
+            JSON_GROWTH * n_characters, f"A record of {path}", path.stat().st_size, "Write one small object per line."
+        )
 
 
 def _begins_a_list(file: IO[str]) -> bool:
@@ -65,15 +88,37 @@ def _begins_a_list(file: IO[str]) -> bool:
 
 
 def _json_list(file: IO[str], path: Path) -> Iterator[dict[str, Any]]:
-    """A list of objects, which is read whole."""
-    require_memory(LIST_BYTES * path.stat().st_size, f"Reading {path}", "Write one object a line (.jsonl).")
-    try:
-        records = json.load(file)
-    except (ValueError, RecursionError) as error:
-        raise FileFormatError(f"{path} is not JSON: {error}.") from error
-    if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
-        raise FileFormatError(f'{path} holds no list of objects like [{{"width": 1.5}}].')
-    yield from records
+    """The objects of a list, one after the other: no more than a block of the file and an object are held."""
+    decode, blank = json.JSONDecoder().raw_decode, re.compile(r"\s*")
+    text, at, size = file.read(BLOCK).lstrip(), 1, BLOCK
+    if text[1:].strip() == "]":
+        return
+    while True:
+        at = blank.match(text, at).end()  # type: ignore[union-attr]
+        if at < len(text) and text[at] != "{":
+            raise FileFormatError(f'{path} holds no list of objects like [{{"width": 1.5}}].')
+        try:
+            record, end = decode(text, at)
+            end = blank.match(text, end).end()  # type: ignore[union-attr]
+            mark, failure = text[end : end + 1], ValueError("an object is followed by neither ',' nor ']'")
+        except RecursionError as error:
+            raise FileFormatError(f"{path} is not JSON: {error}.") from error
+        except ValueError as error:
+            mark, failure = "", error
+        if mark == ",":
+            yield record
+            at, size = end + 1, BLOCK
+        elif mark == "]":
+            yield record
+            if (text[end + 1 :] + file.read(BLOCK)).strip():
+                raise FileFormatError(f"{path} is not JSON: there is more behind the list.")
+            return
+        else:  # an object that goes on in the next block, or an error
+            _require_room(2 * (len(text) - at), path)
+            more = "" if mark else file.read(size)
+            if not more:
+                raise FileFormatError(f"{path} is not JSON: {failure}.") from failure
+            text, at, size = text[at:] + more, 0, max(size, len(text))  # twice as much: a long object costs no square
 
 
 def sheet_source(path: Path, wanted: Collection[str] = ()) -> Source:
@@ -124,10 +169,10 @@ def _cells(row: Sequence[Any], width: int, path: Path) -> list[str]:
 def _workbook(path: Path) -> Iterator[Any]:
     """An Excel workbook; whatever the parser raises on damaged bytes becomes one kind of error."""
     openpyxl = import_extra("openpyxl", extra="excel", feature="Reading xlsx files")
-    with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as entries:
-        unpacked = float(sum(entry.file_size for entry in entries.infolist()))
-        require_memory(unpacked, f"Reading {path}", "Save it as csv or parquet.")
     try:
+        with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as entries:
+            unpacked = 2.0 * sum(entry.file_size for entry in entries.infolist())
+            require_file_memory(unpacked, f"Reading {path}", path.stat().st_size, "Save it as csv or parquet.")
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         try:
             yield book

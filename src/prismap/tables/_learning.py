@@ -6,8 +6,7 @@ A note says every decision in one line, with the option that changes it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -26,11 +25,6 @@ BLOCK, COPIES, BLOCK_BYTES = 1024, 4, 64 * 2**20
 #: Extreme values dominate a column of at least `FEWEST_VALUES` if its standard deviation is `DOMINATED` times that
 #: after clipping this share of the values on either side.
 DOMINATED, TAIL, FEWEST_VALUES = 5.0, 0.05, 40
-#: Equal rows are taken for copies if at least this share of the rows differ, and if `N_KEYS` columns have nearly as
-#: many different values as there are different rows. Rows of a few categories are equal by chance.
-DIFFERENT_SHARE, KEY_SHARE, N_KEYS = 0.5, 0.99, 2
-#: The factor of Fibonacci hashing: 2^64 over the golden ratio, made odd (Knuth 1998, sec. 6.4).
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _ROW_NUMBERS = re.compile(r"unnamed_\d+|__index_level_\d+__")
 _ID_NAME = re.compile(r"(.*[_ .-])?(id|ids|key|uuid|guid|index|nr|no)|row_?(number|num|nr|no)?|.*[a-z]I[Dd]")
 
@@ -70,8 +64,9 @@ def learn_encoding(
     learnt = _learn_columns(columns, written, standardize, impute)
     text_target = table.target is not None and table.target.dtype.kind == "O"
     encoding = TableEncoding(
-        learnt, roles.target, roles.ids, text_target, standardize, roles.also, keep_missing and impute is None
-    )
+        learnt, roles.target, roles.ids, text_target, standardize, roles.also, keep_missing and impute is None,
+        given=roles.given,
+    )  # fmt: skip
     return encoding, (*notes, *_describe(encoding, columns, counts))
 
 
@@ -86,7 +81,7 @@ def _usable(table: Table, roles: Roles, max_levels: int) -> tuple[dict[str, Colu
     doubtful: dict[str, str] = {}
     empty = []
     for name, column in table.columns.items():
-        if name in roles.show or name in table.show:
+        if name in roles.shown or name in table.show:
             continue
         use_it = f"use={[name]}"
         if name in roles.use:
@@ -309,54 +304,3 @@ def _is_constant(column: Column) -> bool:
     values = column.codes if isinstance(column, TextColumn) else column
     known = values[values >= 0] if isinstance(column, TextColumn) else values[np.isfinite(values)]
     return len(known) == 0 or bool((known == known[0]).all())
-
-
-# Copied rows
-
-
-def copied_rows(table: Table) -> int:
-    """How many rows repeat an earlier one in every column, targets and ids included."""
-    hashes = np.zeros(table.n_rows, dtype=np.uint64)
-    for column in _columns_as_codes(table):
-        hashes = (hashes ^ column) * _FACTOR
-        hashes ^= hashes >> np.uint64(29)
-    n_different = len(np.unique(hashes))
-    if n_different == table.n_rows or n_different < DIFFERENT_SHARE * table.n_rows:
-        return 0
-    keys = (codes for codes in _columns_as_codes(table) if len(np.unique(codes)) >= KEY_SHARE * n_different)
-    return table.n_rows - n_different if len(list(islice(keys, N_KEYS))) == N_KEYS else 0
-
-
-def _columns_as_codes(table: Table) -> Iterator[NDArray[np.uint64]]:
-    """All columns, one at a time: all together would take the memory of the table once more."""
-    yield from map(value_codes, table.columns.values())
-    labels = (table.target, table.ids, *table.also.values())
-    yield from (label_codes(values) for values in labels if values is not None)
-
-
-def value_codes(column: Column) -> NDArray[np.uint64]:
-    """A number for each value, the same for equal ones and for all missing ones."""
-    if isinstance(column, TextColumn):
-        return column.codes.astype(np.int64).view(np.uint64)
-    if column.dtype.kind in "iu":  # keys may have more digits than a float
-        return np.ma.filled(column, 0).astype(np.int64).view(np.uint64)
-    numbers = np.ma.filled(column.astype(np.float64), np.nan)
-    numbers = np.where(np.isnan(numbers), np.nan, numbers + 0.0)  # one NaN, and no minus zero
-    return np.ascontiguousarray(numbers).view(np.uint64)
-
-
-def label_codes(labels: NDArray[np.generic]) -> NDArray[np.uint64]:
-    """The same for targets and ids, which may be text."""
-    if labels.dtype.kind != "O":
-        return value_codes(labels)
-    known: dict[object, int] = {}
-    return np.array([known.setdefault(one, len(known)) for one in labels.tolist()], dtype=np.uint64)
-
-
-def describe_copies(n_rows: int) -> str:
-    """That rows stand in a table twice, in words."""
-    rows = "1 row repeats another" if n_rows == 1 else f"{n_rows} rows repeat others"
-    return (
-        f"{rows} in every column: a copy that is held out is judged by its twin, so errors come out too low; remove "
-        "copies unless they are samples of their own"
-    )

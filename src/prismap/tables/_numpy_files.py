@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prismap._util.blocks import require_memory
+from prismap._util.blocks import require_file_memory, require_memory
 from prismap.exceptions import FileFormatError, InputError
 from prismap.tables._column import Column, text_column
 from prismap.tables._table import Roles, Table, make_table, quoted, refuse_double_names
@@ -26,7 +26,7 @@ def numpy_table(path: Path, arrays: dict[str, NDArray[Any]], roles: Roles, kind:
     if roles.target is None and "y" in arrays and "y" not in columns:
         roles = replace(roles, target="y")
         notes = ["the target is the array y of the file"]
-    for name in (roles.target, *roles.also, roles.ids):
+    for name in (roles.target, *roles.also, roles.ids, roles.given):
         if name is not None and name in arrays:
             if name in columns:
                 raise InputError(f"{path}: {name!r} is an array and also the name of a feature. Rename one of them.")
@@ -40,7 +40,7 @@ def load_numpy(path: Path) -> dict[str, NDArray[Any]]:
         return {"X": _load_npy(path)}
     with zipfile.ZipFile(path) as entries:
         n_bytes = 2.0 * sum(entry.file_size for entry in entries.infolist())
-    require_memory(n_bytes, f"Reading {path}", "Use fewer rows or columns.")
+    require_file_memory(n_bytes, f"Reading {path}", path.stat().st_size, "Use fewer rows or columns.")
     with np.load(path, allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files if name.isidentifier()}
     for name, array in arrays.items():

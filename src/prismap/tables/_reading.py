@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from prismap.exceptions import InputError
 from prismap.tables._arrow import arrow_batches, parquet_files, read_ipc, read_parquet, reading, table_from_arrow
-from prismap.tables._cells import cell_batches, cells_table, coordinates_of, open_cells
+from prismap.tables._cells import cell_coordinates, cell_tables
 from prismap.tables._delimited import delimited_source
 from prismap.tables._json_xlsx import json_source, sheet_source
 from prismap.tables._numpy_files import load_numpy, numpy_table, rows_of
@@ -76,14 +76,13 @@ def read_table(path: str | Path, roles: Roles | None = None, *, kind: str | None
         table = _read_numpy(path, roles, kind)
     elif reader == "cells":
         with reading(path):
-            table = cells_table(open_cells(path), roles)
+            (table,) = cell_tables(path, roles)
     elif reader == "parquet":
         table = read_parquet([path], roles)
     else:
         with reading(path):
             arrow = read_ipc(path)
-            arrow.validate(full=True)  # damaged arrow data would otherwise crash the process later
-        table = table_from_arrow(arrow, roles)
+            table = table_from_arrow(arrow, roles)
     if not table.n_rows:
         raise InputError(f"{path} has column names and no rows.")
     return table
@@ -93,8 +92,7 @@ def read_obsm(path: str | Path, keys: Collection[str]) -> dict[str, NDArray[np.f
     """Entries of `obsm` of an h5ad file, rows by columns."""
     path, _ = _known_file(path)
     with reading(path):
-        cells = open_cells(path)
-        return {key: coordinates_of(cells, key) for key in keys}
+        return cell_coordinates(path, keys)
 
 
 def read_batches(
@@ -111,7 +109,7 @@ def read_batches(
             yield rows_of(table, slice(start, start + n_rows))
     elif reader == "cells":
         with reading(path):
-            yield from cell_batches(path, roles, n_rows)
+            yield from cell_tables(path, roles, n_rows)
     else:
         for batch in arrow_batches(path, columns, roles, n_rows):
             yield table_from_arrow(batch, roles)
@@ -126,8 +124,7 @@ def _source(path: Path, reader: str, wanted: Collection[str]) -> Source | None:
 
 def _read_numpy(path: Path, roles: Roles, kind: str | None) -> Table:
     with reading(path):
-        arrays = load_numpy(path)
-    return numpy_table(path, arrays, roles, kind)
+        return numpy_table(path, load_numpy(path), roles, kind)
 
 
 def _known_file(path: str | Path) -> tuple[Path, str]:

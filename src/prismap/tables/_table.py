@@ -32,6 +32,8 @@ class Table(Brief):
     """Columns that came along to be shown, not used."""
     also: dict[str, NDArray[Any]] = field(default_factory=dict)
     """Further targets by name, which `target` is the first of."""
+    given: NDArray[Any] | None = None
+    """The levels of a column that is known and of no interest, such as a batch."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,9 @@ class Roles:
     Columns in `show` are kept and not used for the map; those in `use` are used whatever they look like. Names that a
     file does not have are refused when `required`, and passed over otherwise. `matrix` names the features of a file
     that holds several matrices, such as cells with a representation ``X_pca``. `also` are further targets. `written`
-    are targets that are text and meant as numbers, each with its format (see `prismap.tables._parsed_text`).
+    are targets that are text and meant as numbers, each with its format (see `prismap.tables._parsed_text`). `groups`
+    and `order` are columns that say which rows are not independent; with `independent` all rows are. They are no
+    features, and neither is `given`, a column that is known and of no interest, whose levels are taken out of the map.
     """
 
     target: str | None = None
@@ -54,16 +58,25 @@ class Roles:
     matrix: str | None = None
     also: tuple[str, ...] = ()
     written: tuple[tuple[str, str], ...] = ()
+    given: str | None = None
+    groups: str | None = None
+    order: str | None = None
+    independent: bool = False
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Columns that are kept and not used for the map."""
+        return (*self.show, *(name for name in (self.groups, self.order) if name is not None))
 
     @property
     def mentioned(self) -> set[str]:
         """All columns that are called by name."""
-        labels = {name for name in (self.target, self.ids) if name is not None}
-        return {*labels, *self.also, *self.drop, *self.text, *self.show, *self.use}
+        labels = {name for name in (self.target, self.ids, self.given) if name is not None}
+        return {*labels, *self.also, *self.drop, *self.text, *self.shown, *self.use}
 
     def is_label(self, name: str) -> bool:
-        """Whether a column is a target or the ids."""
-        return name in (self.target, self.ids) or name in self.also
+        """Whether a column is a target, the ids or the levels."""
+        return name in (self.target, self.ids, self.given) or name in self.also
 
     def is_target(self, name: str) -> bool:
         """Whether a column is a target."""
@@ -71,15 +84,16 @@ class Roles:
 
     def may_be_vectors(self, name: str) -> bool:
         """Whether a column that holds vectors is to be taken apart: it is a feature, and no role names it."""
-        return not self.is_label(name) and name not in {*self.text, *self.drop, *self.show}
+        return not self.is_label(name) and name not in {*self.text, *self.drop, *self.shown}
 
 
 def make_table(columns: Mapping[str, Column], n_rows: int, roles: Roles, notes: Iterable[str] = ()) -> Table:
     """Set the target, the ids and the dropped columns apart."""
     targets = [("target", name) for name in (roles.target, *roles.also)]
-    named = [*targets, ("id", roles.ids), *(("drop", name) for name in roles.drop)]
+    named = [*targets, ("id", roles.ids), ("given", roles.given), *(("drop", name) for name in roles.drop)]
     kept = [*(("show", name) for name in roles.show), *(("use", name) for name in roles.use)]
-    for option, name in [*named, *kept]:
+    units = [("groups", None if roles.groups == roles.ids else roles.groups), ("order", roles.order)]
+    for option, name in [*named, *kept, *units]:
         if roles.required and name is not None and name not in columns:
             raise InputError(f"there is no column {name!r} for {option}; {describe_names(name, columns)}.")
     apart = {name for _, name in named}
@@ -90,6 +104,7 @@ def make_table(columns: Mapping[str, Column], n_rows: int, roles: Roles, notes: 
         _label_values(columns, roles.ids, roles),
         tuple(notes),
         also={name: np.asanyarray(_label_values(columns, name, roles)) for name in roles.also if name in columns},
+        given=_label_values(columns, roles.given, roles),
     )
 
 

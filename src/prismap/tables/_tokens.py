@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prismap._util.blocks import require_memory
+from prismap._util.blocks import require_file_memory
 from prismap.tables._column import MISSING, Column, TextColumn, concatenated, is_missing, text_column
 from prismap.tables._table import Roles, Table, chosen_names, make_table
 
@@ -88,7 +88,8 @@ def read_whole(source: Source, roles: Roles, path: Any) -> Table:
     source = _held(source)
     readings, n_rows, notes = _decide(source, source.names, roles)
     n_bytes = 24.0 * n_rows * len(source.names)
-    require_memory(n_bytes, f"Reading {path}", "Use fewer rows or columns, or a parquet file.")
+    size = path.stat().st_size
+    require_file_memory(n_bytes, f"Reading {path}", size, "Use fewer rows or columns, or a parquet file.")
     parts: dict[str, list[Column]] = {name: [] for name in source.names}
     for chunk in source.chunks(_chunk_rows(source)):
         for name, tokens in zip(source.names, chunk, strict=True):

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -24,7 +25,21 @@ from numpy.typing import NDArray
 
 from prismap._util.arrays import Rows
 from prismap._util.repr import Brief
-from prismap.target._folds import bins, deal_folds, draw_rows, joint_groups, sample_rows, shuffle_entries, split_rows
+from prismap.target._folds import (
+    bins,
+    consecutive_folds,
+    deal_folds,
+    deal_units,
+    draw_rows,
+    draw_units,
+    exchange_units,
+    joint_groups,
+    sample_rows,
+    shuffle_entries,
+    shuffle_inside,
+    split_rows,
+)
+from prismap.target._units import Units
 
 #: A class with fewer rows than there are folds cannot be in each of them.
 FEWEST_IN_FOLDS = 5
@@ -43,15 +58,26 @@ class Target(Brief, ABC):
     units : the unit of each sample: samples of one unit are not independent of each other. By default every sample is
         a unit of its own.
     name : of the column, as a user gave it; None if it had none.
+    unit_name : what a unit is called, such as "patient".
+    in_order : whether units are stretches of time, numbered in its order: then neither are samples of a unit
+        independent of those of the next one.
+    levels, n_levels : the level of each sample in a column that is known and of no interest (a batch), and how many
+        levels there are; 0 without such a column. What is permuted stays inside its level.
     """
 
     values: NDArray[Any]
     units: Rows = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     name: str | None = None
+    unit_name: str = field(default="unit", kw_only=True)
+    in_order: bool = field(default=False, kw_only=True)
+    levels: Rows = field(default_factory=lambda: np.empty(0, dtype=np.intp), kw_only=True)
+    n_levels: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
         if len(self.units) != len(self.values):
             object.__setattr__(self, "units", np.arange(len(self.values)))
+        if len(self.levels) != len(self.values):
+            object.__setattr__(self, "levels", np.zeros(len(self.values), dtype=np.intp))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -108,6 +134,47 @@ class Target(Brief, ABC):
         """A target for each column."""
         return (self,)
 
+    # --- units ---
+
+    @cached_property
+    def independent(self) -> bool:
+        """Whether every sample is a unit of its own."""
+        return not self.in_order and len(np.unique(self.units)) == len(self.units)
+
+    @property
+    def n_units(self) -> int:
+        """The number of units that have a target."""
+        return len(np.unique(self.units[self.labelled]))
+
+    @cached_property
+    def varies_inside(self) -> bool:
+        """Whether samples of one unit differ in their target."""
+        known = self.labelled_rows
+        if self.independent or not len(known):
+            return False
+        values = self.values[known].reshape(len(known), -1)
+        unit = np.unique(self.units[known], return_inverse=True)[1]
+        first = np.full(int(unit.max()) + 1, -1)
+        first[unit[::-1]] = np.arange(len(known))[::-1]
+        return bool((values != values[first[unit]]).any())
+
+    @property
+    def dependent_pairs(self) -> NDArray[np.bool_]:
+        """(n, n), which pairs of samples are not independent of each other; every one of itself."""
+        apart = np.abs(self.units[:, None] - self.units)
+        return np.asarray(apart <= (1 if self.in_order else 0))
+
+    def with_units(self, units: Units) -> Self:
+        """The same target of samples that are not independent of each other."""
+        return replace(self, units=units.codes, unit_name=units.name, in_order=units.in_order)
+
+    def apart(self, rows: Rows, others: Rows) -> Rows:
+        """Those of the samples `rows` that are independent of all the samples `others`."""
+        theirs = np.unique(self.units[others])
+        if self.in_order:
+            theirs = np.unique(np.concatenate([theirs - 1, theirs, theirs + 1]))
+        return rows[~np.isin(self.units[rows], theirs)]
+
     # --- verbs ---
 
     @property
@@ -131,26 +198,69 @@ class Target(Brief, ABC):
 
     def take(self, rows: Any) -> Self:
         """The target of some of the samples."""
-        return replace(self, values=self.values[rows], units=self.units[rows])
+        return replace(self, values=self.values[rows], units=self.units[rows], levels=self.levels[rows])
+
+    def inside(self, levels: Rows, n_levels: int) -> Self:
+        """The target of samples whose levels of a column of no interest are these."""
+        return replace(self, levels=levels, n_levels=n_levels)
+
+    def absent(self) -> NoTarget:
+        """No target of the same samples, in the same levels."""
+        return NoTarget(np.empty((len(self), 0)), levels=self.levels, n_levels=self.n_levels)
 
     def joined(self, values: NDArray[Any]) -> Self:
         """The target with that of more samples, each of which is a unit of its own."""
-        first = int(self.units.max(initial=-1)) + 1
+        first = int(self.units.max(initial=-1)) + 2  # not the next one in time
         units = np.concatenate([self.units, first + np.arange(len(values))])
-        return replace(self, values=np.concatenate([self.values, values]), units=units)
+        return replace(self, values=np.concatenate([self.values, values]), units=units, levels=self.levels[:0])
 
     def permuted(self, rng: Generator) -> Self:
-        """The target with what is known of it permuted among the labelled samples."""
-        return self.with_values(shuffle_entries(self.values, self.labelled_rows, rng))
+        """The target with what is known of it permuted among the labelled samples, those of a level among themselves.
+
+        Units exchange their values as a whole, and samples of a unit exchange theirs with each other.
+        """
+        return self.with_values(self.values[self.permuted_rows(rng)])
+
+    def permuted_rows(self, rng: Generator) -> Rows:
+        """The number of the sample whose value each sample gets in a permutation."""
+        rows, numbers = self.labelled_rows, np.arange(len(self))
+        if self.n_levels < 2:
+            return self._exchanged(numbers, rows, rng)
+        for level in np.unique(self.levels[rows]):
+            numbers = self._exchanged(numbers, rows[self.levels[rows] == level], rng)
+        return numbers
+
+    def _exchanged(self, values: NDArray[Any], rows: Rows, rng: Generator) -> NDArray[Any]:
+        if self.independent:
+            return shuffle_entries(values, rows, rng)
+        return exchange_units(values, rows, self.units, rng)
+
+    def permuted_inside(self, rng: Generator) -> Self:
+        """The target permuted inside each unit: units keep what they have as a whole."""
+        return self.with_values(self.values[self.permuted_rows_inside(rng)])
+
+    def permuted_rows_inside(self, rng: Generator) -> Rows:
+        """The number of the sample of its unit whose value each sample gets in a permutation."""
+        return shuffle_inside(np.arange(len(self)), self.labelled_rows, self.units, rng)
 
     def folds(self, rows: Rows, n_folds: int, rng: Generator) -> Rows:
-        """The fold of each of some labelled samples, with equal shares of what is alike (`deal_folds`)."""
-        return deal_folds(self.groups[rows], n_folds, rng)
+        """The fold of each of some labelled samples, with equal shares of what is alike.
+
+        Of whole units (`deal_units`), if samples are not independent; in time, of consecutive ones.
+        """
+        if self.independent:
+            return deal_folds(self.groups[rows], n_folds, rng)
+        if self.in_order:
+            return consecutive_folds(self.units[rows], n_folds)
+        return deal_units(self.groups[rows], self.units[rows], n_folds, rng)
 
     def splits(self, n_splits: int, rng: Generator) -> list[Rows]:
-        """The labelled samples in parts that are left out one after the other."""
+        """The labelled samples in parts that are left out one after the other, of whole units."""
         known = self.labelled_rows
         seed = int(rng.integers(2**31))
+        if not self.independent:
+            folds = self.folds(known, n_splits, rng)
+            return [known[folds == fold] for fold in rng.permutation(np.unique(folds))]
         parts = split_rows(len(known), n_splits, seed, self._split_groups(known))
         return [known[out] for _, out in parts]
 
@@ -158,9 +268,24 @@ class Target(Brief, ABC):
         """What the parts of `splits` get equal shares of; None: nothing."""
         return None
 
-    def draw(self, most: int | None, rng: Generator) -> Rows:
-        """Sorted numbers of at most `most` labelled samples, with equal shares of what is alike."""
+    def draw(self, most: int | None, rng: Generator, *, whole_units: bool = False) -> Rows:
+        """Sorted numbers of at most `most` labelled samples, with equal shares of what is alike.
+
+        whole_units : whether samples that are not drawn must be independent of those that are.
+        """
+        if whole_units and not self.independent:
+            return draw_units(self.groups, self.units, most, rng)
         return draw_rows(self.groups, most, rng)
+
+    def spread(self, folds: Rows) -> Rows:
+        """Folds of some samples (-1: none), and of all others that share their unit."""
+        if self.independent:
+            return folds
+        known = folds >= 0
+        units, first = np.unique(self.units[known], return_index=True)
+        shared, spread = np.isin(self.units, units), folds.copy()
+        spread[shared] = folds[known][first[np.searchsorted(units, self.units[shared])]]
+        return spread
 
     def sample(self, most: int, rng: Generator) -> Rows:
         """Sorted numbers of at most `most` samples, labelled or not, with equal shares of the classes."""
@@ -371,12 +496,20 @@ class SeveralTarget(Target):
         """A target for each column."""
         return tuple(self._column(t) for t in range(len(self.kinds)))
 
+    @property
+    def _beside(self) -> dict[str, Any]:
+        """What each column has of the samples: their units and levels."""
+        names = ("units", "unit_name", "in_order", "levels", "n_levels")
+        return {name: getattr(self, name) for name in names}
+
     def _column(self, t: int) -> Target:
         values, classes, name = self.values[:, t], self.column_classes[t], self.names[t]
+        beside = self._beside
         if classes is None:
-            return RealTarget(values, self.units, name)
+            return RealTarget(values, name=name, **beside)
         codes = np.where(np.isnan(values), -1, values).astype(np.intp)
-        return ClassTarget(codes, self.units, name, classes, self.kinds[t] == "ordered")
+        ordered = self.kinds[t] == "ordered"
+        return ClassTarget(codes, name=name, names_of_classes=classes, ordered=ordered, **beside)
 
     def present(self) -> SeveralTarget:
         """The same without the classes that no labelled sample has."""
@@ -406,4 +539,4 @@ class SeveralTarget(Target):
                 parts.append(column[:, None] == (levels if len(levels) > 2 else levels[1:]))
         numbers = np.concatenate(parts, axis=1).astype(np.float64)
         numbers[~known] = np.nan
-        return RealTarget(numbers, self.units)
+        return RealTarget(numbers, **self._beside)

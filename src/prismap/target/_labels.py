@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from prismap._util.validation import refuse_no_array
 from prismap.exceptions import InputError
 
 
@@ -54,10 +56,19 @@ def _exact_labels(labels: NDArray[Any]) -> NDArray[Any]:
             return labels.astype(np.int64)
         return labels.astype(np.uint64 if lowest >= 0 and highest < 2**64 else str)
     words = labels.astype(str)
+    odd = next((value for value in labels if not isinstance(value, Hashable)), None)
+    if odd is not None:
+        raise InputError(f"y holds a {type(odd).__name__}, {odd!r:.50}; a label is a number or text.")
     if len(np.unique(words)) < len(set(labels.tolist())):
+        texts = {value for value in labels if isinstance(value, str)}
         place = next(
-            place for place, value in enumerate(labels) if not isinstance(value, str) and str(value) in set(labels)
+            (place for place, value in enumerate(labels) if not isinstance(value, str) and str(value) in texts), None
         )
+        if place is None:
+            raise InputError(
+                "y holds labels that differ only in NUL characters at their end, which could not be told apart as "
+                "classes. Remove these characters."
+            )
         raise InputError(
             f"y holds {labels[place]!r} as a {type(labels[place]).__name__} and as text, which could not be told "
             "apart as classes. Make all labels text, or all numbers."
@@ -83,6 +94,7 @@ def label_array(y: Any) -> NDArray[Any]:
     >>> label_array([2**63, -1]).tolist(), label_array(np.ma.array([2**62 + 1, 0], mask=[0, 1])).tolist()
     ([9223372036854775808, -1], [4611686018427387905, None])
     """
+    refuse_no_array(y, "y")
     if isinstance(y, np.ma.MaskedArray):
         values = np.asarray(y.data.astype(object))
         values[np.ma.getmaskarray(y)] = None
@@ -93,7 +105,11 @@ def label_array(y: Any) -> NDArray[Any]:
         y = y.tolist() if hasattr(y, "tolist") else y.to_list()
     elif hasattr(y, "to_numpy"):
         y = y.to_numpy()
-    values = np.asarray(y)
+    try:
+        values = np.asarray(y)
+    except ValueError as error:  # lists of several lengths
+        raise InputError("y holds lists of different lengths; a label is a number or text.") from error
+    values = values.astype(np.float64) if values.dtype == np.float16 else values  # limits would overflow in it
     if isinstance(y, np.ndarray) or values.ndim != 1:
         return values
     rounded = values.dtype.kind == "f" and bool((np.isfinite(values) & (np.abs(values) >= 2.0**53)).any())

@@ -88,6 +88,9 @@ def split_columns(y: Any) -> tuple[list[Any], tuple[str, ...]]:
     """The columns of a target, and their names."""
     y = y.toarray() if sp.issparse(y) else y
     if isinstance(y, Mapping):
+        odd = next((name for name, column in y.items() if np.ndim(column) != 1), None)
+        if odd is not None:
+            raise InputError(f"y is a mapping whose entry {odd!r} is no column of values; give each name a column.")
         return list(y.values()), tuple(str(name) for name in y)
     if hasattr(y, "columns") and hasattr(y, "dtypes"):  # a data frame
         return [y[name] for name in y.columns], tuple(str(name) for name in y.columns)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from sklearn.base import clone
 
+from prismap._util.evidence import first_of_equals
 from prismap._util.validation import is_fitted
 from prismap.exceptions import InputError
 from prismap.metrics.posteriors._base import Posterior
@@ -59,8 +60,9 @@ class Best(Choice):
         if len(support) < 3 and context.cross_fit:  # a pair of folds leaves kernels nothing to judge it by
             return LeastSquaresMachine().fit(context)
         machine, parzen = LeastSquaresMachine().fit(context), Parzen().fit(context)
-        losses = {one.name: log_loss(fitted_probabilities(one)[support], codes[support]) for one in (parzen, machine)}
-        chosen = machine if losses["lssvm"] < losses["parzen"] else parzen
+        both = parzen, machine
+        losses = {one.name: log_loss(fitted_probabilities(one)[support], codes[support]) for one in both}
+        chosen = both[first_of_equals([losses[one.name] for one in both])]
         chosen.log_losses = losses
         return chosen
 

@@ -128,6 +128,8 @@ def candidate_warps(y, shifts=(0.01, 0.1, 1.0)):
 
 #: Rows that the hyper-parameters are estimated on, since time grows with their cube.
 EVIDENCE_ROWS = 400
+#: Rows that they are estimated on at least, though several of them be of one unit.
+FEWEST_EVIDENCE = 60
 #: Noise at least, as a share of the signal: with less, a few rows would bend the process through themselves.
 LEAST_NOISE = 1e-4
 
@@ -171,10 +173,19 @@ def inner_products(Q, means):
     return (Q.mean(axis=1, keepdims=True) + means - Q) / 2
 
 
-def evidence_rows(n_rows, rng):
-    """Sorted numbers of the rows that hyper-parameters are estimated on."""
-    rows = np.arange(n_rows)
-    return rows if n_rows <= EVIDENCE_ROWS else np.sort(rng.choice(rows, EVIDENCE_ROWS, replace=False))
+def evidence_rows(target, rng):
+    """Sorted numbers of the labelled rows of a target that hyper-parameters are estimated on.
+
+    Of rows that are not independent one per unit, or as many as make `FEWEST_EVIDENCE`: copies would show no noise.
+    """
+    rows = np.arange(len(target))
+    if not target.independent:
+        order = rng.permutation(len(rows))
+        unit = np.unique(target.units[order], return_inverse=True)[1]
+        place = np.argsort(np.argsort(unit, kind="stable"), kind="stable")  # among all rows, unit after unit
+        turn = place - np.concatenate([[0], np.cumsum(np.bincount(unit))])[unit]  # among the rows of its unit
+        rows = np.sort(order[turn < max(1, -(-FEWEST_EVIDENCE // (int(unit.max()) + 1)))])
+    return rows if len(rows) <= EVIDENCE_ROWS else np.sort(rng.choice(rows, EVIDENCE_ROWS, replace=False))
 
 
 @on_one_thread

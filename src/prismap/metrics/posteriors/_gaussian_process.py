@@ -238,7 +238,7 @@ class GaussianProcess(Posterior):
         n_bytes = 16.0 * len(self.support) * (self.data.n_rows_ + len(self.support))
         require_memory(n_bytes, "The profiles of the fitted rows", "Set a smaller n_support, or fit fewer rows.")
         Q, y = self._profiles(FittedIndex(self.support)), context.numbers[self.support]
-        self.hyper = self._find(Q, y, context.rng) if hyper is None else hyper
+        self.hyper = self._find(Q, context) if hyper is None else hyper
         folds = context.support_folds if context.cross_fit else np.zeros(len(y), dtype=np.intp)
         self.processes = [Process(Q, column, folds, *values) for values, column in zip(self.hyper, y.T, strict=True)]
         # Only then is a point on a segment sure to be at no negative squared distance from the support.
@@ -254,14 +254,16 @@ class GaussianProcess(Posterior):
     def _profiles(self, rows):
         return np.maximum(self.data.squared_to(rows, self.support), 0).astype(np.float64)
 
-    def _find(self, Q, y, rng):
+    def _find(self, Q, context):
         """(signal, beta, noise) of each target: given, or by the marginal likelihood."""
+        target = context.target.take(self.support)
+        y = context.numbers[self.support]
         if self.beta is not None:
             values = (self.signal, self.beta, self.noise)
             if not all(np.isfinite(value) and value > 0 for value in values):
                 raise InputError(f"beta, signal and noise of a GaussianProcess must be positive numbers; got {self!r}.")
             return np.array([values] * y.shape[1])
-        seen = evidence_rows(len(y), rng)
+        seen = evidence_rows(target, context.rng)
         return np.array([plain_kernel(Q[np.ix_(seen, seen)], column) for column in y[seen].T])
 
     def new(self, rows, self_similarity=None):

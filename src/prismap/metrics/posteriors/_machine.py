@@ -27,6 +27,7 @@ from functools import cached_property
 import numpy as np
 
 from prismap._util.blocks import row_blocks
+from prismap._util.evidence import first_of_equals
 from prismap._util.grid import sum_products
 from prismap._util.threads import on_one_thread
 from prismap.metrics._geometry import FittedIndex
@@ -102,11 +103,17 @@ def search(Q, codes, n_classes, folds, rng):
 
     for width in (0.25, 1.0, 4.0):
         try_width(width)
-    best = min(losses, key=lambda tried: losses[tried])[0]
+    best = smoothest_of_best(losses)[0]
     for width in (best / 2, best * 2):
         try_width(width)
-    width, ridge = min(losses, key=lambda tried: losses[tried])
+    width, ridge = smoothest_of_best(losses)
     return width * unit, ridge
+
+
+def smoothest_of_best(losses):
+    """The (width, ridge) with the smallest loss; of near equals the smoothest, with small width and large ridge."""
+    tried = sorted(losses, key=lambda one: (one[0], -one[1]))
+    return tried[first_of_equals([losses[one] for one in tried])]
 
 
 def solve(Q, codes, n_classes, folds, gamma, ridge):

@@ -184,7 +184,7 @@ class RowProcess(Posterior):
     def fit(self, context):
         """Find the kernels, and judge every fitted row by the process that never saw its fold."""
         support = context.support
-        seen = support[evidence_rows(len(support), context.rng)]
+        seen = support[evidence_rows(context.target.take(support), context.rng)]
         data = context.data.filled()
         Q = np.maximum(data.squared_to(FittedIndex(seen), seen), 0).astype(np.float64)
         X = dense_rows(data, seen)

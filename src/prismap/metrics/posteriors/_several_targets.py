@@ -34,7 +34,7 @@ from prismap.metrics.posteriors._gaussian_process import fisher_rao
 from prismap.metrics.posteriors._machine import LeastSquaresMachine
 from prismap.metrics.posteriors._row_process import RowProcess
 from prismap.metrics.posteriors._rowwise import StateBlock, StateRows, log_loss, log_losses
-from prismap.metrics.posteriors._trees import GROWN, Trees, fit_trees
+from prismap.metrics.posteriors._trees import GROWN, Trees, fit_trees, units_of
 from prismap.target import RealTarget, SeveralTarget
 
 #: Posteriors of a column of classes by name.
@@ -79,9 +79,9 @@ def threshold_roots(roots):
     return np.sqrt(np.stack([above, 1 - above], axis=2)).reshape(len(roots), -1)
 
 
-def explained_share(losses, chance):
+def explained_share(losses, chance, units=None):
     """(share, known): the share of the losses `chance` of rows that `losses` are below them, and if beyond chance."""
-    gap, error = paired_gap(chance, losses)
+    gap, error = paired_gap(chance, losses, units)
     return float(max(1 - losses.mean() / chance.mean(), 0.0)), gap > SIGNIFICANT * error
 
 
@@ -225,7 +225,8 @@ class SeveralTargets(Posterior):
             return machine
         codes, seed = context.codes[support], int(context.rng.integers(2**31))
         loss = log_loss(machine.fitted_probabilities[support], codes)
-        small = fit_trees(context.data.raw(support), codes, context.n_classes, seed, n_trees=GROWN)[1]
+        units = units_of(context.target.take(support))
+        small = fit_trees(context.data.raw(support), codes, context.n_classes, seed, n_trees=GROWN, units=units)[1]
         if log_loss(small, codes) > loss:  # trees are tried only if a small forest is no worse
             return machine
         trees = Trees().fit(context)
@@ -233,12 +234,14 @@ class SeveralTargets(Posterior):
 
     def _evidence(self, context, one):
         """The share of a target that is explained out of fold, and whether that is beyond chance."""
+        units = context.target.units[context.support]
         if isinstance(context.target, RealTarget):
             g = one.warps[0](context.numbers[context.support, 0])
-            return explained_share(np.square(g - one.rows.state[context.support, 0, 0]), np.square(g - g.mean()))
+            return explained_share(np.square(g - one.rows.state[context.support, 0, 0]), np.square(g - g.mean()), units)
         codes = context.codes[context.support]
         frequencies = np.bincount(codes)[codes] / len(codes)
-        return explained_share(log_losses(one.fitted_probabilities[context.support], codes), -np.log(frequencies))
+        losses = log_losses(one.fitted_probabilities[context.support], codes)
+        return explained_share(losses, -np.log(frequencies), units)
 
     def _hold(self, context):
         self.rule, self.order = context.rule_at_rows(self.name), np.arange(context.data.n_rows_)

@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.tree import ExtraTreeClassifier
 
+from prismap._util.arrays import columns_of
 from prismap._util.threads import parallel_map
 from prismap.exceptions import InputError
 from prismap.metrics._geometry import FittedIndex
@@ -57,10 +59,12 @@ class Forest:
         shares, heard = np.zeros((X.shape[0], self.value.shape[1])), np.full((X.shape[0], 1), n_trees)
         if unless is not None:
             heard = np.maximum((~unless).sum(axis=1, keepdims=True), 1)
+        asked, feature = np.unique(np.maximum(self.feature, 0), return_inverse=True)
+        forest = replace(self, feature=feature.ravel()) if sp.issparse(X) else self
         for start in range(0, X.shape[0], BLOCK_ROWS):
             block = slice(start, start + BLOCK_ROWS)
-            rows = X[block].toarray() if sp.issparse(X) else X[block]
-            leaves = self.leaves(np.asarray(rows, dtype=np.float32))
+            rows = columns_of(X[block], asked).toarray() if sp.issparse(X) else X[block]
+            leaves = forest.leaves(np.asarray(rows, dtype=np.float32))
             votes = np.ones(leaves.shape) if unless is None else 1.0 - unless[block]
             # Leaves are added up in the order of the trees: a row gets the same bits in any batch.
             ends = np.arange(0, leaves.size + 1, n_trees, dtype=np.int32)
@@ -159,22 +163,24 @@ def log_shares(shares, n_trees):
     return np.log((n_trees * shares + 0.5 / n_classes) / (n_trees + 0.5))
 
 
-def fit_trees(X, codes, n_classes, seed, *, n_trees=N_TREES, cross_fit=True):
+def fit_trees(X, codes, n_classes, seed, *, n_trees=N_TREES, cross_fit=True, units=None):
     """The forest of all rows X, calibrated, and the probabilities of each row by the trees that never saw it.
 
     A tree is fitted to a draw with replacement and leaves out a row in e, so the forest that is kept judges its own
     rows, out of bag (Breiman 2001, sec. 3.1). Thresholds are random (Geurts et al. 2006), which leaves room in the time
     to look at all features, up to 100, at every node: where two features matter only together, or few of
     many, a tree that draws few of them rarely meets them. ``cross_fit=False`` gives in-sample probabilities, calibrated
-    all the same.
+    all the same. `units`: of rows that are not independent; whole units are drawn then, and left out.
     """
     X = X.tocsr() if sp.issparse(X) else X
 
     def grow(part):
-        return ExtraTreesClassifier(
-            GROWN, min_samples_leaf=2, max_features=min(100, X.shape[1]), bootstrap=True,
-            random_state=(seed + part) % 2**32,
-        ).fit(X, codes)  # fmt: skip
+        state = (seed + part) % 2**32
+        settings = {"min_samples_leaf": 2, "max_features": min(100, X.shape[1])}
+        if units is None:
+            forest = ExtraTreesClassifier(GROWN, bootstrap=True, random_state=state, **settings).fit(X, codes)
+            return forest.estimators_, forest.estimators_samples_
+        return unit_trees(X, codes, n_classes, units, state, settings)
 
     with warnings.catch_warnings():
         # The map warns once of too many classes, and scikit-learn would for every tree. It also resets the filters of
@@ -182,13 +188,33 @@ def fit_trees(X, codes, n_classes, seed, *, n_trees=N_TREES, cross_fit=True):
         for message in ("The number of unique classes is greater", "`sklearn.utils.parallel.delayed` should"):
             warnings.filterwarnings("ignore", message=message, category=UserWarning)
         parts = parallel_map(grow, range(n_trees // GROWN))
-    forest = Forest.of([tree for part in parts for tree in part.estimators_], parts[0].classes_, n_classes)
+    forest = Forest.of([tree for trees, _ in parts for tree in trees], np.unique(codes), n_classes)
     seen = np.zeros((len(codes), n_trees), dtype=bool)
-    for tree, drawn in enumerate(drawn for part in parts for drawn in part.estimators_samples_):
+    for tree, drawn in enumerate(drawn for _, samples in parts for drawn in samples):
         seen[drawn, tree] = True
     scores = log_shares(forest.votes(X, unless=seen), n_trees / np.e)
     whole = replace(forest, temperature=best_temperature(scores, codes))
     return whole, softmax(whole.temperature * scores) if cross_fit else whole.probabilities(X)
+
+
+def unit_trees(X, codes, n_classes, units, seed, settings):
+    """Trees on draws of whole units with replacement, and the rows that each of them saw."""
+    rng, unit = np.random.default_rng(seed), np.unique(units, return_inverse=True)[1]
+    n_units, every = int(unit.max()) + 1, np.unique(codes)
+    trees, samples = [], []
+    for _ in range(GROWN):
+        times = np.bincount(rng.integers(n_units, size=n_units), minlength=n_units)[unit]
+        # A class of which no unit was drawn has a weight of next to nothing, so that all trees know the same classes.
+        weights = np.where(times > 0, times, np.where(np.isin(codes, np.setdiff1d(every, codes[times > 0])), 1e-9, 0.0))
+        tree = ExtraTreeClassifier(random_state=int(rng.integers(2**31)), **settings)
+        trees.append(tree.fit(X, codes, sample_weight=weights))
+        samples.append(np.flatnonzero(times))
+    return trees, samples
+
+
+def units_of(target):
+    """The units of a target for `fit_trees`; None if samples are independent. In time, stretches are paired up."""
+    return None if target.independent else target.units // 2 if target.in_order else target.units
 
 
 def how_judged(context):
@@ -230,7 +256,8 @@ class Trees(RowPosterior):
         seed = int(context.rng.integers(2**31))
         X, codes = data.raw(support), context.codes[support]
         self.data, self.judged = data, how_judged(context)
-        self.forest, of_support = fit_trees(X, codes, n_classes, seed, cross_fit=context.cross_fit)
+        units = units_of(context.target.take(support))
+        self.forest, of_support = fit_trees(X, codes, n_classes, seed, cross_fit=context.cross_fit, units=units)
         return self.hold_support(context, of_support)
 
     def predict(self, rows, self_similarity=None):

@@ -8,16 +8,13 @@ memory than it has bytes. The page docs/file_format.md describes the format.
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 import math
 import os
 import re
-import secrets
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -26,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prismap._util.blocks import require_memory
-from prismap._util.locks import replace_path
-from prismap._util.optional import import_extra
 from prismap._version import __version__
+from prismap.bundle._aside import written_aside
+from prismap.bundle._json import JSON_GROWTH, MOST_JSON_BYTES
 from prismap.exceptions import FileFormatError, InputError
 
 FORMAT = "prismap-bundle"
@@ -37,9 +34,6 @@ FORMAT_VERSION = 1
 MAX_BYTES = 4 * 2**30
 
 _HEADER, _DIGEST = "header.json", "sha256.txt"
-#: Bytes of Python objects that a byte of JSON can become ("[],[],[],..." is the worst case).
-_JSON_GROWTH = 32
-_MAX_HEADER_BYTES = 64 * 2**20
 _MAX_ARRAYS = 10_000
 _NAME = re.compile(r"[\w\-]+(\.[\w\-]+)*(/[\w\-]+(\.[\w\-]+)*)*", re.ASCII)
 _DTYPE = re.compile(r"\|b1|[|<>][iu]1|[<>]([iu][248]|f[248]|c8|c16|U[0-9]{1,6})")
@@ -55,39 +49,6 @@ class Bundle:
     header: dict[str, Any]
     library: str
     version: int
-
-
-@contextmanager
-def written_aside(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary path beside `path`, renamed to it when the block ends well and removed when it does not.
-
-    The name keeps its ending, for writers that choose the format by it. Data reach the disk before the name does.
-    """
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise InputError(f"cannot write {path}: there is no folder {path.parent}.")
-    if path.is_dir():
-        raise InputError(f"cannot write {path}: it is a folder.")
-    aside = path.with_name(f".{path.stem}.{secrets.token_hex(4)}{path.suffix}")
-    try:
-        yield aside
-        with open(aside, "rb+") as file:
-            os.fsync(file.fileno())
-        replace_path(aside, path)
-    finally:
-        with suppress(FileNotFoundError):
-            aside.unlink()
-    sync_folder(path.parent)
-
-
-def sync_folder(path: Path) -> None:
-    """Make a rename inside the folder last; systems that cannot open folders are left alone."""
-    with suppress(OSError):
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def write_bundle(
@@ -106,9 +67,9 @@ def write_bundle(
         "header": dict(header or {}),
     }
     text = json.dumps(document, default=_plain, ensure_ascii=False).encode()
-    if len(text) > _MAX_HEADER_BYTES:
-        raise InputError(f"the header takes {len(text)} bytes, at most {_MAX_HEADER_BYTES} fit: store arrays instead.")
-    with written_aside(path) as aside, zipfile.ZipFile(aside, "x", zipfile.ZIP_STORED) as archive:
+    if len(text) > MOST_JSON_BYTES:
+        raise InputError(f"the header takes {len(text)} bytes, at most {MOST_JSON_BYTES} fit: store arrays instead.")
+    with written_aside(path) as aside, zipfile.ZipFile(aside, "w", zipfile.ZIP_STORED) as archive:
         digest = hashlib.sha256(text)
         archive.writestr(_entry(_HEADER), text)
         for name, array in ready.items():
@@ -143,7 +104,7 @@ def read_bundle(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> 
     try:
         with zipfile.ZipFile(path) as archive:
             entries = _check_directory(archive, n_bytes, path)
-            needed = sum(entry.file_size for entry in entries.values()) + _JSON_GROWTH * entries[_HEADER].file_size
+            needed = sum(entry.file_size for entry in entries.values()) + JSON_GROWTH * entries[_HEADER].file_size
             require_memory(needed, f"Reading {path}", "Read it on a machine with more memory.")
             text = archive.read(entries[_HEADER])
             document = _parse_header(text, path)
@@ -203,7 +164,7 @@ def _check_directory(archive: zipfile.ZipFile, n_bytes: int, path: Path) -> dict
             raise FileFormatError(
                 f"{path} holds a compressed or encrypted entry ({entry.filename}); prismap writes none."
             )
-    if entries[_HEADER].file_size > _MAX_HEADER_BYTES:
+    if entries[_HEADER].file_size > MOST_JSON_BYTES:
         raise FileFormatError(f"{path} has a header of {entries[_HEADER].file_size} bytes; that is too large.")
     if sum(entry.file_size for entry in entries.values()) > n_bytes:
         raise FileFormatError(f"{path} announces more data than its {n_bytes} bytes can hold.")
@@ -296,66 +257,3 @@ def check_sparse(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any]
         raise ValueError(f"the sparse rows have values outside of their {n_columns} columns")
     if not np.isfinite(data).all():
         raise ValueError("the sparse rows hold values that are not finite")
-
-
-@contextmanager
-def map_writer(path: str | os.PathLike[str]) -> Iterator[Callable[[Mapping[str, NDArray[Any]]], None]]:
-    """A function that adds a batch of map rows (columns by name) to `path`: csv by its ending, parquet otherwise.
-
-    The file has its name only when the block ends well. Batches must have the same columns; text columns are object
-    arrays of str and None, and NaN is written as missing.
-    """
-    path = Path(path)
-    opened = _csv_rows if path.suffix.lower() == ".csv" else _parquet_rows
-    with written_aside(path) as aside, opened(aside) as write:
-        yield write
-
-
-def write_map(path: str | os.PathLike[str], columns: Mapping[str, NDArray[Any]]) -> None:
-    """Write a whole map at once: x, y, and whatever else belongs to the rows."""
-    with map_writer(path) as write:
-        write(columns)
-
-
-@contextmanager
-def _csv_rows(path: Path) -> Iterator[Callable[[Mapping[str, NDArray[Any]]], None]]:
-    with open(path, "x", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-
-        def write(columns: Mapping[str, NDArray[Any]]) -> None:
-            if file.tell() == 0:
-                writer.writerow(columns)
-            lists = [[None if value != value else value for value in column.tolist()] for column in columns.values()]
-            writer.writerows(zip(*lists, strict=True))
-
-        yield write
-
-
-def arrow_column(pa: Any, column: Any) -> Any:
-    """A column for arrow: NaN and masked values are missing, and text is typed even if a batch has none."""
-    if isinstance(column, (pa.Array, pa.ChunkedArray)):
-        return column
-    if isinstance(column, np.ma.MaskedArray):
-        return pa.array(np.asarray(column.filled(0)), mask=np.ma.getmaskarray(column))
-    return pa.array(column, pa.string() if column.dtype.kind in "OU" else None, from_pandas=True)
-
-
-@contextmanager
-def _parquet_rows(path: Path) -> Iterator[Callable[[Mapping[str, NDArray[Any]]], None]]:
-    feature = "Writing parquet (a name that ends in .csv needs nothing)"
-    pa = import_extra("pyarrow", extra="io", feature=feature)
-    pq = import_extra("pyarrow.parquet", extra="io", feature=feature)
-    writer: Any = None
-
-    def write(columns: Mapping[str, NDArray[Any]]) -> None:
-        nonlocal writer
-        table = pa.table({name: arrow_column(pa, column) for name, column in columns.items()})
-        if writer is None:
-            writer = pq.ParquetWriter(path, table.schema.with_metadata({"written_by": f"prismap {__version__}"}))
-        writer.write_table(table.cast(writer.schema))
-
-    try:
-        yield write
-    finally:
-        if writer is not None:
-            writer.close()

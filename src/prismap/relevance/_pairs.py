@@ -1,0 +1,177 @@
+"""Pairs of columns that give a target away only together: a balance before and after, an amount and its limit.
+
+All pairs of a few columns are looked at, and each is asked in two ways, both out of fold: what the nearest other row
+has, and what a model of the pair predicts (logistic regression; for numbers least squares with squares and the product,
+also of logarithms). That two good columns together err rarely is no leak: any two columns predict classes that are far
+apart. It is one if
+
+- neither column alone is of much use, or
+- classes follow a line through the middle of the rows and hardly a row beside it is on the wrong side. Features that
+  merely tell classes well have few rows there, or err among them.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+from scipy.stats import rankdata
+from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
+from sklearn.linear_model import LogisticRegression
+
+from prismap._util.arrays import Numbers
+from prismap.relevance._target_columns import (
+    BETTER_THAN_CHANCE,
+    LEAK_ERROR,
+    LEAK_NRMSE,
+    Columns,
+    Leak,
+    as_one,
+    binned,
+    known_sample,
+    loo_classes,
+)
+from prismap.target import Target, split_rows
+
+#: Columns whose pairs are looked at, rows, and rows of a first look.
+MOST_COLUMNS, MOST_ROWS, FIRST_ROWS, FEWEST_ROWS = 24, 500, 200, 60
+#: A pair that errs this often at the first look is passed over.
+FIRST_ERROR, FIRST_NRMSE = 0.12, 0.3
+#: A column alone is of little use if it errs this share of what chance does; for numbers its nRMSE.
+LITTLE_USE, LITTLE_USE_NRMSE = 0.7, 0.3
+#: Rows are beside a line up to so many standard deviations; from this share of all on there are some.
+BESIDE, SOME = 0.25, 0.05
+
+
+def leaking_pairs(columns: Columns, target: Target, *, seed: int = 0) -> list[Leak]:
+    """The pairs of columns that give the target away though neither column does alone, the surest first.
+
+    Parameters
+    ----------
+    columns : features by name, (n,) or (n, k), none of which is a leak by itself.
+    target : of one column.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> before, after, noise = rng.normal(size=(3, 300))
+    >>> from prismap.target import make_target
+    >>> columns = {"before": before, "after": after, "noise": noise}
+    >>> [leak.names for leak in leaking_pairs(columns, make_target(after - before, 300))]
+    [('before', 'after')]
+    """
+    rows = np.random.default_rng(seed).permutation(known_sample(target, seed))[:MOST_ROWS]
+    if len(rows) < FEWEST_ROWS:
+        return []
+    y = target.values[rows]
+    used = {name: np.asarray(values, dtype=np.float64)[rows] for name, values in columns.items()}
+    used = most_useful({name: block for name, block in used.items() if np.ptp(block, axis=0).any()}, y, seed)
+    judge = class_pair if target.codes is not None else number_pair
+    leaks = [leak for a, b in combinations(used, 2) if (leak := judge((a, b), used[a], used[b], y)) is not None]
+    return sorted(leaks, key=lambda leak: leak.error)
+
+
+def most_useful(columns: dict[str, Numbers], y: NDArray[Any], seed: int) -> dict[str, Numbers]:
+    """Of many columns those that trees use most: they split by a column that tells only together with another."""
+    if len(columns) <= MOST_COLUMNS:
+        return columns
+    kind = ExtraTreesRegressor if y.dtype.kind == "f" else ExtraTreesClassifier
+    blocks = [block.reshape(len(y), -1) for block in columns.values()]
+    use = kind(n_estimators=100, min_samples_leaf=5, random_state=seed).fit(np.hstack(blocks), y).feature_importances_
+    first = np.cumsum([0, *(block.shape[1] for block in blocks)])[:-1]
+    kept = set(np.argsort(-np.add.reduceat(use, first), kind="stable")[:MOST_COLUMNS].tolist())
+    return {name: block for place, (name, block) in enumerate(columns.items()) if place in kept}
+
+
+# --- classes ----------------------------------------------------------------------------------------------------------
+
+
+def class_pair(names: tuple[str, str], a: Numbers, b: Numbers, y: NDArray[Any]) -> Leak | None:
+    """The leak of classes by two columns, if it is one."""
+    chance = 1.0 - np.bincount(y).max() / len(y)
+    limit = min(LEAK_ERROR, chance / BETTER_THAN_CHANCE)
+    Z = np.hstack([even(a), even(b)])
+    first = slice(FIRST_ROWS)
+    if limit * len(y) < 1 or nearest_error(Z[first], y[first]) > min(FIRST_ERROR, chance / 2):
+        return None
+    error = nearest_error(Z, y)
+    if error <= limit and min(single_error(a, y), single_error(b, y)) >= LITTLE_USE * chance:
+        return Leak(names, error, f"{100 * error:.1f} % error", "pair")
+    if len(np.unique(y)) > 2 or Z.shape[1] > 2:
+        return None
+    score = line_scores(np.column_stack([a, b]), y)
+    error = float(((score > 0) != (y == y.max())).mean())
+    beside = (np.abs(score) < BESIDE * score.std()).mean()
+    if error <= limit and beside >= SOME and min(single_error(a, y), single_error(b, y)) > BETTER_THAN_CHANCE * limit:
+        return Leak(names, error, f"{100 * error:.1f} % error", "pair")
+    return None
+
+
+def even(values: Numbers) -> Numbers:
+    """A column as places whose distances can be compared: ranks between 0 and 1; levels of a category far apart."""
+    if values.ndim == 1 or values.shape[1] == 1:
+        return np.asarray(rankdata(values.ravel())[:, None] / len(values))
+    return np.asarray(10.0 * (values > values.mean(axis=0)))
+
+
+def nearest_error(Z: Numbers, y: NDArray[Any]) -> float:
+    """How often the nearest other row has another class."""
+    _, near = cKDTree(Z).query(Z, k=2)
+    other = np.where(near[:, 0] == np.arange(len(Z)), near[:, 1], near[:, 0])
+    return float((y[other] != y).mean())
+
+
+def single_error(values: Numbers, y: NDArray[Any]) -> float:
+    """How often the other rows with about the same value of one column have mostly another class."""
+    value, ordered = as_one(values)
+    return float((loo_classes(binned(value, 10) if ordered else value, y, False) != y).mean())
+
+
+def line_scores(X: Numbers, y: NDArray[Any]) -> Numbers:
+    """On which side of the line between two classes each row is, and how far; the line knows no row of its fold."""
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    score = np.empty(len(y))
+    for kept, out in split_rows(len(y), 5, 0):
+        if len(np.unique(y[kept])) < 2:
+            return np.zeros(len(y))
+        line = LogisticRegression(C=1e4, max_iter=300).fit(X[kept], y[kept])
+        score[out] = line.decision_function(X[out]) / np.linalg.norm(line.coef_)
+    return score
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def number_pair(names: tuple[str, str], a: Numbers, b: Numbers, y: NDArray[Any]) -> Leak | None:
+    """The leak of a number by two columns, if it is one."""
+    if max(a.size, b.size) > len(y):  # a category
+        return None
+    a, b = a.ravel(), b.ravel()
+    first = slice(FIRST_ROWS)
+    if law_error(y[first], a[first], b[first]) > FIRST_NRMSE:
+        return None
+    error = law_error(y, a, b)
+    if error > LEAK_NRMSE or min(law_error(y, a), law_error(y, b)) < LITTLE_USE_NRMSE:
+        return None
+    return Leak(names, error, f"an nRMSE of {error:.3f}", "pair")
+
+
+def law_error(y: Numbers, *columns: Numbers) -> float:
+    """The nRMSE of a number by a polynomial of second degree, or by a product of powers, each row left out."""
+    Z = [(column - column.mean()) / (column.std() or 1.0) for column in columns]
+    terms = [*Z, *(np.square(z) for z in Z), *(p * q for p, q in combinations(Z, 2))]
+    errors = [np.sqrt(np.mean(np.square(left_out(terms, y))))]
+    if min(part.min() for part in (y, *columns)) > 0:
+        logs = left_out([np.log(column) for column in columns], np.log(y))
+        errors.append(np.sqrt(np.mean(np.square(y * np.expm1(-logs)))))
+    return float(min(errors) / (y.std() or 1.0))
+
+
+def left_out(terms: list[Numbers], y: Numbers) -> Numbers:
+    """Residuals of least squares with each row left out, ``e_i / (1 - h_ii)`` (Cook & Weisberg 1982, sec. 2.2.3)."""
+    Q = np.linalg.qr(np.column_stack([np.ones(len(y)), *terms]))[0]
+    leverage = np.minimum(np.square(Q).sum(axis=1), 1 - 1e-9)
+    return np.asarray((y - Q @ (Q.T @ y)) / (1 - leverage))

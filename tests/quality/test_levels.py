@@ -1,0 +1,46 @@
+"""Between units and inside them: each level is found where it is, and not where it is not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from prismap.quality._levels import Levels, levels, mean_of_units
+from prismap.target import make_target
+
+
+def table(seed, between, inside, n_units=40, n_each=8):
+    """Votes that know the part of a target that units have, or the part that varies inside them."""
+    rng = np.random.default_rng(seed)
+    units = np.repeat(np.arange(n_units), n_each)
+    of_unit, of_row = np.repeat(rng.normal(size=n_units), n_each), rng.normal(size=n_units * n_each)
+    truth = of_unit + of_row
+    votes = (
+        between * of_unit + inside * of_row + np.repeat(rng.normal(size=n_units), n_each) + rng.normal(size=len(units))
+    )
+    target = replace(make_target(truth, len(truth), "real"), units=units)
+    return votes[:, None], truth[:, None], target
+
+
+@pytest.mark.parametrize(("between", "inside"), [(1, 0), (0, 1), (1, 1)])
+def test_each_level_is_found_where_it_is(between, inside):
+    found = [levels(*table(seed, between, inside), np.random.default_rng(0)) for seed in range(8)]
+    for part, there in (("between", between), ("inside", inside)):
+        low = np.mean([getattr(one, part).p_value < 0.01 for one in found])
+        assert low > 0.8 if there else low < 0.2
+    assert found[0].n_units == 40
+    assert Levels.from_dict(found[0].to_dict()) == found[0]
+
+
+def test_noise_has_no_level():
+    found = [levels(*table(seed, 0, 0), np.random.default_rng(0)) for seed in range(60)]
+    for part in ("between", "inside"):
+        assert np.mean([getattr(one, part).p_value < 0.05 for one in found]) <= 0.15
+
+
+def test_means_of_units_and_targets_that_do_not_vary_inside():
+    V, T, target = table(0, 1, 1)
+    assert mean_of_units(V, target.units)[:8] == pytest.approx(np.full((8, 1), V[:8].mean()))
+    constant = target.with_values(np.repeat(np.arange(40.0), 8))
+    assert levels(V, T, constant, np.random.default_rng(0)) is None
+    assert levels(V, T, replace(target, units=np.arange(320)), np.random.default_rng(0)) is None
