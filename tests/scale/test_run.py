@@ -117,6 +117,7 @@ def is_alive(pid):
 def test_dask_gives_the_same(folder, model, undisturbed, tmp_path):
     distributed = pytest.importorskip("distributed")
     options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    options["scheduler_kwargs"] = {"dashboard_address": "127.0.0.1:0"}  # any port: other runs may have the usual one
     with distributed.LocalCluster(**options) as cluster:
         (folder / "bad.parquet").write_bytes(b"PAR1 no PAR1")
         results = map_files(folder, tmp_path / "out", model, engine="dask", address=cluster.scheduler_address)

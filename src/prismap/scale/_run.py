@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import shutil
@@ -277,6 +278,9 @@ def run_dask(parts: list[Part], job: Job, address: str | None, n_workers: int) -
 
 @contextmanager
 def _client(distributed: Any, cluster: Any) -> Iterator[Any]:
+    # A client that failed earlier closes when it is collected. In the middle of the start of another one, it would wait
+    # for a lock that this one holds, without end.
+    gc.collect()
     try:
         client = distributed.Client(cluster, set_as_default=False)
     except (OSError, ValueError, TypeError, RuntimeError) as error:  # TypeError: a tls:// address without keys
