@@ -1,6 +1,7 @@
 """Maps of rows that are not independent: coin flips of units do not show, and what is done about units is stated."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from prismap import PrisMap, judge
 from prismap.exceptions import InputError
 from prismap.inspection import ModelView
 from prismap.judging._refits import FORECAST, judged_folds, last_part
+from prismap.map._columns import column_notes
 from prismap.relevance import FeatureRelevance
 from prismap.target import Units, decide_units, make_target, read_groups
 
@@ -36,6 +38,14 @@ def walks(seed):
 
 def answer(report):
     return report.statement("target_shows").answer
+
+
+def test_columns_do_not_tell_the_coins_of_units():
+    X, y, unit = coins(0, 30, 12, 0.3, n_columns=4)
+    m = PrisMap(perplexity=10, random_state=0).fit(X, y, groups=unit)
+    notes = column_notes(m.map_)
+    assert notes
+    assert not [note for note in notes if re.search(r"tells? about the target", note)]
 
 
 # --- tables that were said to show ------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from prismap.quality import MapReport, Statement, r_nx
 from prismap.quality._cluster_report import Cluster, MapClusters
 from prismap.quality._estimates import Estimate
 from prismap.quality._null import NullResult
-from prismap.quality._report_text import LINES, WIDTH
+from prismap.quality._report_text import LINES, WIDTH, without_reason
 from prismap.quality._scores import TargetScore
 
 ROOT = Path(__file__).parents[2]
@@ -196,8 +196,18 @@ def test_a_report_fits_on_twelve_lines(real_reports, n_warnings):
         assert max(map(len, lines)) <= WIDTH + 1
         assert lines[1].startswith("warning") or not n_warnings
         text = " ".join(" ".join(lines).split())
-        for one in made.statements:
-            assert one.level != "headline" or one.words.removeprefix("Cannot tell ") in text
+        answers = [one for one in made.statements if one.level == "headline"]
+        for place, one in enumerate(answers):
+            kept = one if not (place and n_warnings) else without_reason(one)
+            assert kept.words.removeprefix("Cannot tell ").removesuffix(".") in text
+
+
+def test_reasons_go_before_warnings(real_reports):
+    long = f"Rows of one 'patient' are alike: {'480 rows are 60 patients and are judged by them. ' * 4}"
+    made = replace(real_reports["classes"], findings=(Statement("rows_depend", long.strip(), "warning"),))
+    text = " ".join(str(made).split())
+    assert made.findings[0].words in text
+    assert "The map does not exaggerate." in text
 
 
 # --- the answers ------------------------------------------------------------------------------------------------------

@@ -57,6 +57,12 @@ def test_folds_never_tear_a_unit_and_share_out_the_classes():
     assert (shares.max(axis=0) - shares.min(axis=0) <= largest).all()
 
 
+def test_one_labelled_row_stands_for_each_unit():
+    y, unit = np.array([np.nan, 1.0, 0.0, 2.0, np.nan, np.nan]), np.array([0, 0, 1, 1, 2, 2])
+    assert with_patients(y, unit, "real").representatives().tolist() == [1, 2, 4]
+    assert make_target(np.arange(4) % 2, 4).representatives().tolist() == [0, 1, 2, 3]
+
+
 def test_folds_of_single_rows_are_dealt_as_before():
     y = np.random.default_rng(0).integers(3, size=90)
     plain, units = make_target(y, 90), with_patients(y, np.arange(90))

@@ -87,9 +87,9 @@ def leaks_of(fitted: FittedMap) -> list[Leak]:
     rows, target, seed = fitted.rows, fitted.target, fitted.seed
     if fitted.data.is_matrix or sp.issparse(rows) or not target.exists or target.values.ndim > 1:
         return []
-    first = np.sort(np.unique(target.units, return_index=True)[1])
-    target, gaps = target.take(first), {name: gap[first] for name, gap in gaps_of(fitted).items()}
-    columns = named_columns(fitted.given, mean_filled(rows)[first])
+    single = target.representatives()
+    target, gaps = target.take(single), {name: gap[single] for name, gap in gaps_of(fitted).items()}
+    columns = named_columns(fitted.given, mean_filled(rows)[single])
     among = screened_columns(columns, target_groups(target), MOST_COLUMNS)
     by_gaps = telling_gaps({name: gap for name, gap in gaps.items() if gap.any()}, target, n_columns=len(columns))
     gappy = {leak.names for leak in by_gaps}
@@ -110,7 +110,10 @@ def gaps_of(fitted: FittedMap) -> dict[str, NDArray[np.bool_]]:
 
 
 def column_notes(fitted: FittedMap) -> list[str]:
-    """Clusters with the columns that set them apart; of many columns those that differ most between the clusters."""
+    """Clusters with the columns that set them apart; of many columns those that differ most between the clusters.
+
+    Whether these have to do with the target is asked of one row per unit: rows of a unit share what is no relation.
+    """
     rows, target, seed = fitted.rows, fitted.target, fitted.seed
     if fitted.data.is_matrix or sp.issparse(rows):
         return []
@@ -120,8 +123,10 @@ def column_notes(fitted: FittedMap) -> list[str]:
     clusters = explained_clusters(labels, by_cluster, seed=seed)[:MOST_CLUSTERS]
     telling = None
     if target.exists and target.values.ndim == 1:
-        named = {name: by_cluster[name] for cluster in clusters for name in list(cluster.columns)[:MOST_NAMED]}
-        telling = telling_columns(named, target, seed=seed, n_columns=len(columns))
+        names = {name for cluster in clusters for name in list(cluster.columns)[:MOST_NAMED]}
+        single = target.representatives()
+        named = {name: values[single] for name, values in by_cluster.items() if name in names}
+        telling = telling_columns(named, target.take(single), seed=seed, n_columns=len(columns))
     return cluster_notes(clusters, target, telling, gaps_of(fitted))
 
 

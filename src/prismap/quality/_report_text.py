@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -22,25 +22,39 @@ WIDTH, LINES, MARGIN = 100, 12, 13
 
 
 def short_text(report: MapReport, more: str = "print(report.details)") -> str:
-    """What is read first, in at most twelve lines: warnings and answers, and how to see the rest."""
+    """What is read first, in at most twelve lines: warnings and answers, and how to see the rest.
+
+    If there are more lines, the second and third answer lose their reasons, and then the last warnings stay out.
+    """
     first = [one for one in report.statements if one.level != "detail"]
-    rest = len(report.statements) - len(first)
-    title = title_of(report)
-    for n_warnings in range(len(first), -1, -1):  # the answers stay, if need be with fewer warnings
-        kept = _with_warnings(first, n_warnings)
-        lines = [title, *(line for one in kept for line in statement_lines(one))]
-        left = len(first) - len(kept)
-        unread = [f"{left} more warning{'s' if left > 1 else ''}"] if left else []
-        unread += [f"{rest} more statement{'s' if rest > 1 else ''}"] if rest else []
-        lines += [f"{' and '.join(unread)}, and all figures: {more}"] if unread else []
+    warnings, answers = ([one for one in first if (one.level == "warning") is whether] for whether in (True, False))
+    brief = [*answers[:1], *map(without_reason, answers[1:])]
+    lines = short_lines(report, warnings, answers, more)
+    for n_warnings in range(len(warnings), -1, -1):
         if len(lines) <= LINES:
             break
+        lines = short_lines(report, warnings[:n_warnings], brief, more)
     return "\n".join(lines)
 
 
-def _with_warnings(first: Sequence[Statement], n_warnings: int) -> list[Statement]:
-    warnings = [one for one in first if one.level == "warning"]
-    return [*warnings[:n_warnings], *(one for one in first if one.level != "warning")]
+def short_lines(report: MapReport, warnings: list[Statement], answers: list[Statement], more: str) -> list[str]:
+    """These statements, below what was judged, and how many others there are."""
+    left = sum(one.level == "warning" for one in report.statements) - len(warnings)
+    rest = sum(one.level == "detail" for one in report.statements)
+    unread = [f"{left} more warning{'s' if left > 1 else ''}"] if left else []
+    unread += [f"{rest} more statement{'s' if rest > 1 else ''}"] if rest else []
+    last = [f"{' and '.join(unread)}, and all figures: {more}"] if unread else []
+    return [title_of(report), *(line for one in (*warnings, *answers) for line in statement_lines(one)), *last]
+
+
+def without_reason(statement: Statement) -> Statement:
+    """An answer alone: its words up to the colon.
+
+    >>> without_reason(Statement("target_needed", "The target was needed: without it the error is 5 %.")).words
+    'The target was needed.'
+    """
+    answer, colon, _ = statement.words.partition(": ")
+    return replace(statement, words=f"{answer}.") if colon else statement
 
 
 def statement_lines(statement: Statement) -> list[str]:

@@ -287,6 +287,12 @@ class Target(Brief, ABC):
         spread[shared] = folds[known][first[np.searchsorted(units, self.units[shared])]]
         return spread
 
+    def representatives(self) -> Rows:
+        """Sorted numbers of one sample per unit, a labelled one if there is one; of independent samples, all."""
+        labelled_first = np.argsort(~self.labelled, kind="stable")
+        first = np.unique(self.units[labelled_first], return_index=True)[1]
+        return np.sort(labelled_first[first])
+
     def sample(self, most: int, rng: Generator) -> Rows:
         """Sorted numbers of at most `most` samples, labelled or not, with equal shares of the classes."""
         return sample_rows(np.zeros(len(self), dtype=np.intp), most, rng)
