@@ -86,15 +86,17 @@ def plain_folds(n_rows: int, n_folds: int, rng: Generator) -> Rows:
 
 
 def split_rows(
-    n_rows: int, n_splits: int, seed: int, groups: Rows | None = None, units: Rows | None = None
-) -> list[tuple[Rows, Rows]]:
+    n_rows: int, n_splits: int, seed: int, groups: Rows | None = None, units: Rows | None = None,
+    *, in_order: bool = False,
+) -> list[tuple[Rows, Rows]]:  # fmt: skip
     """(kept, left out) rows of each part of scikit-learn's shuffled folds; `groups` get equal shares if given.
 
-    units : of rows that are not independent; parts are whole units then.
+    units : of rows that are not independent; parts are whole units then, and consecutive ones if they are `in_order`.
     """
     if units is not None:
         alike = np.zeros(n_rows, dtype=np.intp) if groups is None else groups
-        folds = deal_units(alike, units, n_splits, np.random.default_rng(seed))
+        rng = np.random.default_rng(seed)
+        folds = consecutive_folds(units, n_splits) if in_order else deal_units(alike, units, n_splits, rng)
         return [(np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)) for fold in np.unique(folds)]
     cut = (KFold if groups is None else StratifiedKFold)(n_splits, shuffle=True, random_state=seed)
     return list(cut.split(np.empty(n_rows), groups))
