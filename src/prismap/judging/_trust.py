@@ -63,7 +63,9 @@ def evidence_on(
     of the nearest rows of other units in the data: the posterior has learnt from its unit.
     """
     target = target.shown
-    who = {} if units is None else {"units": units, "fitted_units": target.units, "in_order": target.in_order}
+    who: dict[str, Any] = {}
+    if units is not None:
+        who = {"units": units, "fitted_units": target.units, "in_order": target.in_order}
     votes = poll(Y, made.positions, target, same=rows is None, **who)
     predicted = votes.prediction
     vote, told = votes.agreement(predicted, target.tolerance), made.support(predicted, rows, target)
@@ -85,7 +87,7 @@ def learnt_rule(made: Made, target: Target, judged: Iterable[tuple[Evidence, Tar
     if len(right) < FEWEST_JUDGED:
         return None
     kind = "real" if target.shown.classes is None else "class"
-    who = {} if target.independent else {"units": units, "in_order": target.in_order}
+    who: dict[str, Any] = {} if target.independent else {"units": units, "in_order": target.in_order}
     return with_low(learn_trust(kind, vote, told, right, **who), made, target)
 
 
