@@ -88,7 +88,7 @@ def with_units(ready: Prepared, table: Table, roles: Roles, *, data: str, copies
     """The same with the rows that are not independent: by columns that roles name, or that look like names of units."""
     groups: Any = "none" if roles.independent else None
     if roles.groups is not None:
-        groups = NamedGroups(unit_values(table, roles.groups, roles), roles.groups)
+        groups = NamedColumn(unit_values(table, roles.groups, roles), roles.groups)
     order = None if roles.order is None else order_values(table, roles.order)
     if data not in COLUMNS or table.n_rows < FEWEST_ROWS:
         return replace(ready, dependence=groups, order=order)
@@ -101,8 +101,8 @@ def with_units(ready: Prepared, table: Table, roles: Roles, *, data: str, copies
     return replace(ready, dependence=dependence, notes=(*ready.notes, *dependence.notes))
 
 
-class NamedGroups(list[Any]):
-    """Groups with the name of their column, which says what one is called."""
+class NamedColumn(list[Any]):
+    """Groups or levels with the name of their column, which says what one is called."""
 
     def __init__(self, values: Any, name: str) -> None:
         super().__init__(values)
