@@ -115,13 +115,15 @@ def read_rows(
 def units_of(table: Table, X: NDArray[np.float64], target: Any, args: argparse.Namespace, console: Console) -> Any:
     """Which rows of a table are not independent, by the column that was named or by what the rows show."""
     from prismap.map._tables import NamedColumn, unit_values
+    from prismap.metrics._shift import without_levels
     from prismap.target import decide_units
 
     roles, groups = Roles(ids=args.ids), args.groups
     if groups not in (None, "none"):
         groups = NamedColumn(unit_values(table, groups, roles), groups)
     columns = {name: unit_values(table, name, roles) for name in table.columns}
-    dependence = decide_units(X, target, groups=groups, copies=args.copies or "auto", columns=columns)
+    alike = without_levels(X, target, table.given)
+    dependence = decide_units(alike, target, groups=groups, copies=args.copies or "auto", columns=columns, raw=X)
     for note in dependence.notes:
         console.note(note)
     return dependence

@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from prismap._util.optional import import_extra
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.map._fitted import FittedMap
+from prismap.map._given import check_given
+from prismap.metrics._geometry import data_metric
+from prismap.metrics._shift import without_levels
 from prismap.quality import MapReport
 from prismap.tables import Roles, Table, TableEncoding, TextColumn, is_frame, learn_encoding, table_from_frame
 from prismap.tables._column import text_column
@@ -92,11 +95,13 @@ def with_units(ready: Prepared, table: Table, roles: Roles, *, data: str, copies
     order = None if roles.order is None else order_values(table, roles.order)
     if data not in COLUMNS or table.n_rows < FEWEST_ROWS:
         return replace(ready, dependence=groups, order=order)
+    check_given(ready.given, ready.X, data_metric(data))
     target = make_target(ready.y, table.n_rows, ready.target_kind, X=ready.X, data="vectors")
     columns = {name: unit_values(table, name, roles) for name in (*table.columns, roles.ids) if name is not None}
+    alike = without_levels(ready.X, target, ready.given)
     dependence = decide_units(
-        ready.X, target, groups=groups, order=order, copies=copies, columns=columns,
-        encoded=ready.encoding.feature_places,
+        alike, target, groups=groups, order=order, copies=copies, columns=columns,
+        encoded=ready.encoding.feature_places, raw=ready.X,
     )  # fmt: skip
     return replace(ready, dependence=dependence, notes=(*ready.notes, *dependence.notes))
 

@@ -118,8 +118,8 @@ def draw_rows(groups: Rows, most: int | None, rng: Generator) -> Rows:
 def draw_units(groups: Rows, units: Rows, most: int | None, rng: Generator) -> Rows:
     """Sorted numbers of the labelled rows of some units, about `most` of them, with every group represented.
 
-    Units come in any order until there is no room for the next. A group that none of them has gets its first unit, and
-    one unit is drawn in any case, however large it is.
+    Units come in any order until there is no room for the next. A group that none of them has gets its first unit,
+    however large it is.
     """
     labelled = np.flatnonzero(groups >= 0)
     if most is None or most >= len(labelled):
@@ -127,7 +127,6 @@ def draw_units(groups: Rows, units: Rows, most: int | None, rng: Generator) -> R
     unit = np.unique(units[labelled], return_inverse=True)[1]
     order = rng.permutation(int(unit.max()) + 1)
     room = np.cumsum(np.bincount(unit)[order]) <= most
-    room[0] = True
     drawn = np.zeros(len(order), dtype=bool)
     drawn[order[room]] = True
     place = np.argsort(order)  # of each unit
