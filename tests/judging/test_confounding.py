@@ -10,11 +10,11 @@ from sklearn.decomposition import PCA
 from metrics.test_shift import batches
 from prismap import PrisMap, judge
 from prismap.exceptions import InputError
-from prismap.judging._confounding import alone, confounding_of, level_error, levels_shown
+from prismap.judging._confounding import alone, confounding_of, level_error, levels_shown, permuted_levels
 from prismap.judging._refits import Judged
 from prismap.quality import Estimate, MapReport, NullResult
 from prismap.quality._confounding import Confounding, answer_of
-from prismap.target import make_target
+from prismap.target import Units, make_target, read_groups
 
 
 def generator():
@@ -51,6 +51,28 @@ def test_levels_alone_explain_the_variance_between_them():
     error, null = alone(in_levels(levels + rng.normal(size=2000), levels), rng)
     assert 1 - float(error) ** 2 == pytest.approx(1.25 / 2.25, abs=0.05)
     assert null.mean == pytest.approx(1.0, abs=0.01)
+
+
+def test_levels_of_units_are_permuted_by_units_and_judged_by_their_errors():
+    rng = generator()
+    unit = np.repeat(np.arange(24), 10)
+    y, levels = (np.arange(24) % 2)[unit], (np.arange(24) // 2 % 3)[unit]
+    target = in_levels(y, levels).with_units(read_groups(unit, 240))
+    shuffled = permuted_levels(target, rng)
+    assert all(len(set(shuffled[unit == u])) == 1 for u in range(24))
+    assert not np.array_equal(shuffled, levels)
+    assert all(np.array_equal(np.sort(shuffled[y == c]), np.sort(levels[y == c])) for c in (0, 1))
+    centres = rng.normal(size=(24, 2))  # that have nothing to do with levels
+    Y = centres[unit] + 0.01 * rng.normal(size=(240, 2))
+    out = unit % 4 == 0  # whole units, so that the votes are the same
+    by_units, by_rows = (
+        confounding_of(Y, one, [Judged(Y[out], one.take(out), Y[~out], one.take(~out))], 0)
+        for one in (target, target.with_units(Units(np.arange(240))))
+    )
+    assert by_units.level_permuted.spread > 1.3 * by_rows.level_permuted.spread
+    assert by_units.alone.spread > 2 * by_rows.alone.spread
+    assert float(by_units.inside) == float(by_rows.inside)
+    assert by_units.inside.spread > 2 * by_rows.inside.spread
 
 
 def on_map(Y, y, levels):

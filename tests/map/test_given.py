@@ -8,11 +8,12 @@ import pytest
 from scipy.spatial.distance import pdist
 
 from metrics.test_shift import batches
-from prismap import PrisMap
+from prismap import PrisMap, judge
 from prismap.bundle import read_bundle, write_bundle
 from prismap.exceptions import FileFormatError, InputError
 from prismap.map._judged import MapMaker
 from prismap.quality import knn_error
+from prismap.target import decide_units, make_target
 
 SITES = np.array(["north", "south", "west"])
 
@@ -176,3 +177,49 @@ def test_other_posteriors_and_trust_see_rows_without_levels(data):
     assert str(model.drift(X[150:], given=site[150:])).endswith("no need to refit.")
     assert model.inverse_transform(model.embedding_).shape == (150, 6)
     assert model.score(X[150:], y[150:], given=site[150:]) > 0.75
+
+
+# --- rows that are not independent ------------------------------------------------------------------------------------
+
+
+def measured_twice():
+    """Samples that were measured in two batches, with a coin each, in any order."""
+    rng = np.random.default_rng(0)
+    row = rng.permutation(160)
+    sample, site = row % 80, row // 80
+    X = rng.normal(size=(80, 8))[sample] + 0.03 * rng.normal(size=(160, 8)) + 6 * site[:, None] * rng.normal(size=8)
+    return X, rng.permutation(np.arange(80) % 2)[sample], site, sample
+
+
+def same_units(units, expected):
+    return np.array_equal(units[:, None] == units, expected[:, None] == expected)
+
+
+def test_what_was_measured_twice_is_found_without_the_batches():
+    X, y, site, sample = measured_twice()
+    m = PrisMap(random_state=0).fit(X, y, given=site)
+    assert same_units(m.map_.target.units, sample)
+    found = m.report(n_permutations=1)
+    assert found.statement("target_shows").answer in ("no", "cannot tell")
+    assert not found.confounding.target_remains
+    table = pd.DataFrame(X).add_prefix("x").assign(site=site, y=y)
+    assert same_units(PrisMap.from_table(table, "y", given="site", random_state=0).map_.target.units, sample)
+    assert judge(X, X[:, :2], y, given=site).n_units == 80
+    assert judge(X, X[:, :2], y).n_units is None  # with the batches nothing is alike
+
+
+def test_copies_are_copies_in_whatever_batch():
+    X, y, site, sample = measured_twice()
+    other = np.array([np.flatnonzero(sample == one) for one in range(80)])
+    X[other[:, 1]] = X[other[:, 0]]
+    assert same_units(PrisMap(random_state=0, copies="exact").fit(X, y, given=site).map_.target.units, sample)
+
+
+def test_rows_of_a_batch_are_alike_because_of_it_and_not_by_their_order():
+    rng = np.random.default_rng(0)
+    site = np.repeat(np.arange(6), 40)
+    X = rng.normal(size=(240, 8)) + 4 * site[:, None]
+    y = (rng.random(240) < np.array([0.2, 0.8, 0.3, 0.7, 0.4, 0.6])[site]).astype(int)
+    assert decide_units(X, make_target(y, 240)).suspected is not None
+    m = PrisMap(random_state=0).fit(X, y, given=site)
+    assert m.map_.given.dependence.units is m.map_.given.dependence.suspected is None

@@ -11,8 +11,9 @@ from sklearn.linear_model import LogisticRegression
 from prismap import PrisMap, judge
 from prismap.exceptions import InputError
 from prismap.inspection import ModelView
-from prismap.judging._refits import FORECAST, judged_folds, last_part
+from prismap.judging._refits import FORECAST, another_run, drawn_by_class, judged_folds, last_part
 from prismap.map._columns import column_notes
+from prismap.map._judged import MapMaker
 from prismap.relevance import FeatureRelevance
 from prismap.target import Units, decide_units, make_target, read_groups
 
@@ -194,6 +195,48 @@ def test_held_out_rows_are_of_other_groups():
     report = m.report(n_permutations=1)
     assert report.judged == "cross-validation"  # every group has rows on the map
     assert answer(report) in ("no", "cannot tell")
+
+
+def test_rows_beside_the_map_are_trusted_by_other_groups():
+    X, y, unit = coins(5, 60, 8, 0.3)
+    m = PrisMap(fit_rows=240, random_state=0).fit(X, y, groups=unit)
+    m.report(n_permutations=1)
+    given, positions = m.map_.given, m.positions()
+    row = next(row for row in given.others if np.isfinite(m.trust_.value[row]))
+    voters = given.fitted[unit[given.fitted] != unit[row]]
+    near = voters[np.argsort(np.linalg.norm(positions[voters] - positions[row], axis=1))[:10]]
+    agree = np.bincount(y[near]).max() / 10
+    assert m.trust_.parts["vote"][row] == pytest.approx(agree)
+    in_data = voters[np.argsort(np.linalg.norm(X[voters] - X[row], axis=1))[:10]]
+    assert m.trust_.parts["told"][row] == pytest.approx(np.mean(y[in_data] == np.bincount(y[near]).argmax()))
+    others = np.isfinite(m.trust_.value) & np.isin(np.arange(len(X)), given.others)
+    own = np.isfinite(m.trust_.value) & ~others
+    # Coins of groups cannot be known, so rows beside the map are trusted no more than those on it.
+    assert m.trust_.parts["vote"][others].mean() < m.trust_.parts["vote"][own].mean() + 0.03
+    assert m.trust_.value[others].mean() < m.trust_.value[own].mean() + 0.05
+
+
+@pytest.mark.parametrize("in_order", [False, True])
+def test_draws_of_judged_rows_have_all_units(in_order):
+    unit = np.repeat(np.arange(20), 50)
+    codes = np.where(unit < 18, 0, 1)
+    codes[unit == 3] = np.arange(50) < 1  # a class that few rows of a unit have
+    target = make_target(codes, 1000).with_units(Units(unit, "patient", in_order=in_order))
+    drawn = drawn_by_class(target, np.arange(1000), 100, np.random.default_rng(0))
+    assert np.bincount(unit[drawn])[:3].tolist() == [5, 5, 5]
+    assert set(unit[drawn][codes[drawn] == 1]) == {3, 18, 19}
+    assert len(drawn_by_class(target, np.arange(1000), 10, np.random.default_rng(0))) < 25
+    every = make_target(codes, 1000)
+    expected = np.sort(np.random.default_rng(0).choice(np.arange(1000), 100, replace=False))
+    assert set(expected) <= set(drawn_by_class(every, np.arange(1000), 100, np.random.default_rng(0)))
+
+
+def test_another_run_leaves_out_whole_units():
+    X, y, unit = coins(2, 30, 5, 1.0)
+    m = PrisMap(random_state=0).fit(X, y, groups=unit)
+    kept, _ = another_run(MapMaker(m.map_), m.map_.target, 0, False)
+    assert len(np.unique(unit[kept])) == 24
+    assert len(kept) == 120
 
 
 def test_maps_of_others_are_judged_by_groups():

@@ -9,6 +9,7 @@ import pytest
 from prismap import MapReport
 from prismap.quality import Estimate, TargetScore, Trust, TrustRule
 from prismap.quality._trust import calibration_error, learn_trust, null_trust, worst_tenth
+from prismap.target import split_rows
 
 
 def generated(n=4000, seed=0):
@@ -42,6 +43,26 @@ def test_a_few_wrong_rows_say_nothing_about_where_they_are():
     assert "Trust does not tell" not in report.verdict
     right[:20] = 0.0
     assert learn_trust("class", vote, told, right).worst_tenth >= 0
+
+
+def test_the_rule_is_tried_on_units_that_it_was_not_learnt_from():
+    rng = np.random.default_rng(0)
+    unit = np.repeat(np.arange(12), 40)
+    vote = rng.uniform(size=12)[unit]  # nothing but the unit tells which of its rows are right, and a vote names it
+    right, told = rng.permutation(np.arange(12) % 2)[unit].astype(float), np.full(480, 0.5)
+    by_rows, by_units = (learn_trust("class", vote, told, right, units) for units in (None, unit))
+    assert by_rows.weights == by_units.weights
+    assert by_units.calibration_error > by_rows.calibration_error + 0.05
+    alone = learn_trust("class", vote, told, right, np.arange(480) // 100)
+    assert np.isnan(alone.calibration_error)
+    assert "too few independent ones" in str(Trust(np.ones(3), {}, alone))
+
+
+def test_in_time_the_rule_is_tried_on_consecutive_units():
+    parts = split_rows(60, 5, 0, units=np.arange(60) // 3, in_order=True)
+    assert [(out.min(), out.max()) for _, out in parts] == [(12 * k, 12 * k + 11) for k in range(5)]
+    long = np.concatenate([np.zeros(300, dtype=int), np.arange(1, 13)])  # one fold has them all
+    assert np.isnan(learn_trust("class", *generated(312)[:3], long, in_order=True).calibration_error)
 
 
 def test_chances_are_the_formula():

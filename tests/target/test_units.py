@@ -14,9 +14,10 @@ from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
 from prismap.metrics.posteriors._evidence import evidence_rows
 from prismap.metrics.posteriors._trees import fit_trees
+from prismap.quality import Estimate
 from prismap.quality._errors import errors_of
 from prismap.quality._votes import poll
-from prismap.target import join_units, make_target, read_groups
+from prismap.target import Units, join_units, make_target, read_groups
 from prismap.target._folds import (
     commonest_groups,
     consecutive_folds,
@@ -25,6 +26,7 @@ from prismap.target._folds import (
     exchange_units,
     partners,
     shuffle_inside,
+    split_rows,
 )
 
 
@@ -78,15 +80,42 @@ def test_splits_leave_whole_units_out(kind):
     values = y if kind == "class" else y + 0.01 * unit + 0.001 * np.arange(len(y))
     parts = with_patients(values, unit, kind).splits(5, np.random.default_rng(0))
     assert np.array_equal(np.sort(np.concatenate(parts)), np.arange(len(y)))
-    assert all(not np.intersect1d(unit[one], np.setdiff1d(unit, unit[one])).size for one in parts)
+    part_of = np.empty(len(y), dtype=int)
+    for number, part in enumerate(parts):
+        part_of[part] = number
+    assert len(parts) == 5
+    assert whole(part_of, unit)
+
+
+@pytest.mark.parametrize("kind", ["class", "real"])
+def test_folds_of_a_target_are_of_whole_units(kind):
+    _, y, unit = patients()
+    target = with_patients(y if kind == "class" else np.arange(len(y)) % 7 + 0.1 * unit, unit, kind)
+    rows = np.setdiff1d(np.arange(len(y)), [3, 50, 51])
+    folds = target.folds(rows, 5, np.random.default_rng(0))
+    assert whole(folds, unit[rows])
+    assert len(np.unique(folds)) == 5
+
+
+@pytest.mark.parametrize("groups", [None, "classes"])
+def test_parts_of_rows_are_whole_units(groups):
+    _, y, unit = patients()
+    parts = split_rows(len(y), 5, 0, None if groups is None else y, unit)
+    assert np.array_equal(np.sort(np.concatenate([out for _, out in parts])), np.arange(len(y)))
+    assert all(not set(unit[kept]) & set(unit[out]) for kept, out in parts)
 
 
 def test_folds_in_time_are_consecutive():
-    unit = np.arange(100) // 5
+    unit = np.concatenate([np.arange(97) // 5, [19] * 30, np.arange(20, 27)])  # of unequal length
     folds = consecutive_folds(unit, 4)
     assert whole(folds, unit)
     assert (np.diff(folds) >= 0).all()
     assert len(np.unique(folds)) == 4
+    mixed = np.random.default_rng(0).permutation(len(unit))  # time does not run with the rows
+    timed = make_target(mixed % 2, len(unit)).with_units(Units(unit, in_order=True)).take(mixed)
+    assert np.array_equal(timed.folds(np.arange(len(unit)), 4, np.random.default_rng(0)), folds[mixed])
+    parts = split_rows(len(unit), 4, 0, units=unit, in_order=True)
+    assert all(np.array_equal(out, np.flatnonzero(folds == fold)) for fold, (_, out) in enumerate(parts))
 
 
 def test_a_draw_of_whole_units_leaves_none_in_part_and_no_class_out():
@@ -95,6 +124,21 @@ def test_a_draw_of_whole_units_leaves_none_in_part_and_no_class_out():
     rows = draw_units(y, unit, 60, np.random.default_rng(0))
     assert set(np.unique(y[rows])) == {0, 1, 2}
     assert not np.intersect1d(unit[rows], unit[np.setdiff1d(np.arange(len(y)), rows)]).size
+    target = make_target(y, len(y)).with_units(Units(unit))
+    assert np.array_equal(target.draw(60, np.random.default_rng(0), whole_units=True), rows)
+    assert len(target.draw(60, np.random.default_rng(0))) == 60  # by rows, where nothing is told from it
+    large = np.repeat([0, 1], 100)
+    one = draw_units(np.zeros(200, dtype=int), large, 30, np.random.default_rng(0))
+    assert len(one) == 100  # the first unit, though there is no room for it
+
+
+def test_a_draw_has_equal_shares_of_all_units():
+    unit = np.repeat(np.arange(10), [5, 5, 10, 10, 20, 20, 30, 30, 35, 35])
+    target = with_patients(np.arange(200) % 2, unit)
+    drawn = target.share_of_units(40, np.random.default_rng(0))
+    assert np.bincount(unit[drawn]).tolist() == [1, 1, 2, 2, 4, 4, 6, 6, 7, 7]
+    assert len(target.share_of_units(6, np.random.default_rng(0))) == 6
+    assert np.array_equal(target.share_of_units(500, np.random.default_rng(0)), np.arange(200))
 
 
 def test_commonest_group_of_each_unit():
@@ -131,6 +175,9 @@ def test_units_of_equal_size_exchange_their_values():
     assert np.array_equal(np.sort(mixed), np.sort(values))
     before, after = ({frozenset(v[unit == u].tolist()) for u in range(20)} for v in (values, mixed))
     assert before == after
+    # Inside a unit they come in any order: a pattern that all units share would survive an exchange of units.
+    pattern = np.tile(np.arange(4), 20)
+    assert not np.array_equal(exchange_units(pattern, np.arange(80), unit, rng), pattern)
 
 
 def test_units_of_one_row_are_permuted_plainly():
@@ -159,6 +206,24 @@ def test_a_permutation_inside_units_keeps_what_each_of_them_has():
     mixed = shuffle_inside(values, np.arange(100), unit, rng)
     assert not np.array_equal(mixed, values)
     assert all(np.array_equal(np.sort(mixed[unit == u]), np.sort(values[unit == u])) for u in np.unique(unit))
+
+
+def test_a_target_permuted_inside_keeps_what_each_unit_has():
+    _, _, unit = patients()
+    y = np.arange(len(unit)) % 2
+    rows = with_patients(y, unit).permuted_rows_inside(np.random.default_rng(0))
+    assert np.array_equal(unit[rows], unit)
+    assert not np.array_equal(rows, np.arange(len(unit)))
+    assert np.array_equal(np.sort(rows), np.arange(len(unit)))
+
+
+def test_part_of_a_target_keeps_its_units():
+    _, y, unit = patients()
+    part = make_target(y, len(y)).with_units(Units(unit)).take(np.arange(0, len(y), 3))
+    assert np.array_equal(part.units, unit[::3])
+    assert np.array_equal(part.dependent_pairs, unit[::3, None] == unit[::3])
+    more = replace(part, in_order=True).joined(np.array([0, 1]))
+    assert np.array_equal(more.apart(np.arange(len(more)), np.array([len(part)])), np.arange(len(part)))
 
 
 def test_whether_a_target_varies_inside_units():
@@ -190,6 +255,23 @@ def test_rows_of_the_next_stretch_of_time_have_no_vote():
     assert (votes.named == unit % 2).all()
 
 
+def test_votes_of_another_map_bar_the_own_unit_and_not_only_the_row():
+    X, y, unit = patients()
+    judged, voters = np.arange(0, 240, 2), np.arange(1, 240, 2)
+    target = with_patients(y, unit)
+    who = {"units": unit[judged], "fitted_units": unit[voters]}
+    seats = poll(X[judged, :2], X[voters, :2], target.take(voters), **who).seats
+    for place in range(0, len(judged), 13):
+        others = voters[unit[voters] != unit[judged[place]]]
+        D = np.linalg.norm(X[others, :2] - X[judged[place], :2], axis=1)
+        assert seats[place].tolist() == np.bincount(y[others[np.argsort(D)[:10]]], minlength=2).tolist()
+    error = errors_of(target)[0]
+    by_units = error.measure(X[judged, :2], target.take(judged), X[voters, :2], target.take(voters))
+    votes = poll(X[judged, :2], X[voters, :2], target.take(voters), n_neighbors=error.n_neighbors, **who)
+    assert float(by_units) == pytest.approx(1 - votes.right(y[judged]).mean())
+    assert by_units.spread == pytest.approx(error_of_mean(1 - votes.right(y[judged]), unit[judged]))
+
+
 def test_error_of_a_mean_over_units():
     rng = np.random.default_rng(0)
     values, unit = rng.normal(size=60), rng.integers(9, size=60)
@@ -197,6 +279,7 @@ def test_error_of_a_mean_over_units():
     assert error_of_mean(values, unit) == pytest.approx(np.sqrt(9 / 8 * np.sum(sums**2)) / 60)
     assert error_of_mean(values, np.arange(60)) == error_of_mean(values)
     assert np.isinf(paired_gap(values, 0.0, np.zeros(60, dtype=int))[1])
+    assert paired_gap(values, 0.0, unit)[1] == Estimate.over_rows(values, unit).spread == error_of_mean(values, unit)
 
 
 def test_copies_do_not_make_an_error_more_precise():

@@ -14,6 +14,7 @@ from prismap.cli.verdicts import (
     JudgedMap,
     add_table_options,
     checked_target,
+    levels_of,
     read_rows,
     read_together,
     units_of,
@@ -122,7 +123,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
 
             report, positions = judge_and_map(
                 METHODS[name].make(args.seed), X, target, supervised=METHODS[name].supervised, groups=units,
-                random_state=args.seed, budget=args.budget, callback=follow,
+                given=levels_of(table, args), random_state=args.seed, budget=args.budget, callback=follow,
             )  # fmt: skip
         maps.append(JudgedMap(name, positions, report))
     if not maps:

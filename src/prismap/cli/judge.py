@@ -15,6 +15,7 @@ from prismap.cli.verdicts import (
     JudgedMap,
     add_table_options,
     checked_target,
+    levels_of,
     read_rows,
     read_together,
     units_of,
@@ -62,6 +63,10 @@ def run(args: argparse.Namespace, console: Console) -> None:
     target = checked_target(table, X, args)
     if args.clustered and target.classes is None:
         raise InputError("--clustered is for classes that a clustering made, and --target names none.")
+    if args.given is not None and not target.exists:
+        raise InputError(
+            f"--given {args.given} asks what a map shows of a target inside levels: name it with --target."
+        )
     from prismap.judging import judge
 
     units = units_of(table, X, target, args, console)
@@ -69,7 +74,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
     for name, positions in planes.items():
         with console.stage(f"judging {name}"):
             report = judge(
-                X, positions, target, groups=units, random_state=args.seed,
+                X, positions, target, groups=units, given=levels_of(table, args), random_state=args.seed,
                 labels_from="clustering" if args.clustered else None,
             )  # fmt: skip
         maps.append(JudgedMap(name, positions, report))
@@ -83,9 +88,11 @@ def check_names(args: argparse.Namespace) -> None:
     for x, y in zip(args.x, args.y, strict=True):
         if x == y:
             raise InputError(f"--x and --y both name {x!r}: a map needs two columns.")
-    labels = [name for name in (*args.x, *args.y) if name in (args.target, args.ids, *args.drop)]
+    labels = [name for name in (*args.x, *args.y) if name in (args.target, args.ids, args.given, *args.drop)]
     if labels:
-        raise InputError(f"--x or --y names {labels[0]!r}, and so does --target, --id or --drop: name it once.")
+        raise InputError(
+            f"--x or --y names {labels[0]!r}, and so does --target, --id, --given or --drop: name it once."
+        )
     cells = reader_of(args.data) == "cells"
     if not args.x and not args.obsm:
         raise InputError(

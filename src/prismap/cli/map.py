@@ -284,10 +284,10 @@ def groups_of_things(args: argparse.Namespace) -> Any:
         return args.groups
     if args.column is None:
         raise InputError("--groups names a column of a table; the objects of this file are in none (see --column).")
-    from prismap.map._tables import NamedGroups, unit_values
+    from prismap.map._tables import NamedColumn, unit_values
 
     roles = Roles((args.target or [None])[0], args.ids, text=(args.column,), groups=args.groups)
-    return NamedGroups(unit_values(read_table(args.file, roles), args.groups, roles), args.groups)
+    return NamedColumn(unit_values(read_table(args.file, roles), args.groups, roles), args.groups)
 
 
 def read_labels(path: Path, names: list[str]) -> list[Any]:

@@ -55,6 +55,11 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
     options.add_columns(parser)
     options.add_units(parser, order=False)
     parser.add_argument(
+        "--given", metavar="COL",
+        help="column of levels that are known and of no interest, such as a batch: how far the target shows inside "
+        "them, and whether they show (prismap leaves out what they shift)",
+    )  # fmt: skip
+    parser.add_argument(
         "--standardize", action=argparse.BooleanOptionalAction,
         help="bring every column to mean 0 and variance 1 (default, except for cells)",
     )  # fmt: skip
@@ -78,9 +83,12 @@ def read_rows(
     cells = reader_of(args.data) == "cells"
     if args.rep is not None and not cells:
         raise InputError(f"--rep is for h5ad files; {args.data} has one matrix.")
+    if args.given is not None and args.given == args.target:
+        raise InputError(f"--given and --target both name {args.given!r}: a map is not about what is of no interest.")
     roles = Roles(
-        args.target, args.ids, args.drop, show=args.show, use=args.use, matrix=args.rep, **unit_roles(args.groups)
-    )
+        args.target, args.ids, args.drop, show=args.show, use=args.use, matrix=args.rep, given=args.given,
+        **unit_roles(args.groups),
+    )  # fmt: skip
     with console.stage(f"reading {args.data}"):
         table = read_table(args.data, roles)
     for note in table.notes:
@@ -106,17 +114,26 @@ def read_rows(
 
 def units_of(table: Table, X: NDArray[np.float64], target: Any, args: argparse.Namespace, console: Console) -> Any:
     """Which rows of a table are not independent, by the column that was named or by what the rows show."""
-    from prismap.map._tables import NamedGroups, unit_values
+    from prismap.map._tables import NamedColumn, unit_values
+    from prismap.metrics._shift import without_levels
     from prismap.target import decide_units
 
     roles, groups = Roles(ids=args.ids), args.groups
     if groups not in (None, "none"):
-        groups = NamedGroups(unit_values(table, groups, roles), groups)
+        groups = NamedColumn(unit_values(table, groups, roles), groups)
     columns = {name: unit_values(table, name, roles) for name in table.columns}
-    dependence = decide_units(X, target, groups=groups, copies=args.copies or "auto", columns=columns)
+    alike = without_levels(X, target, table.given)
+    dependence = decide_units(alike, target, groups=groups, copies=args.copies or "auto", columns=columns, raw=X)
     for note in dependence.notes:
         console.note(note)
     return dependence
+
+
+def levels_of(table: Table, args: argparse.Namespace) -> Any:
+    """The levels of the column of no interest, with its name; None if there is none."""
+    from prismap.map._tables import NamedColumn
+
+    return None if table.given is None else NamedColumn(table.given.tolist(), args.given)
 
 
 def write_verdicts(
@@ -164,8 +181,10 @@ def words_of(maps: Sequence[JudgedMap], more: Path | None = None) -> str:
 
 
 def table_of(maps: Sequence[JudgedMap]) -> list[str]:
-    """A line per map: the three answers, the error behind them, and what the map keeps."""
-    rows = [["map", "shows", "error", "by chance", "exaggerates", "target needed", "neighbourhoods kept"]]
+    """A line per map: the three answers, the error behind them, the two halves of `--given`, and what the map keeps."""
+    halves = {"inside levels": "target_inside_levels", "levels show": "column_shows"}
+    halves = halves if any(one.report.confounding is not None for one in maps) else {}
+    rows = [["map", "shows", "error", "by chance", "exaggerates", "target needed", *halves, "neighbourhoods kept"]]
     for one in maps:
         report = one.report
         score = report.scores[0] if report.scores else None
@@ -174,7 +193,8 @@ def table_of(maps: Sequence[JudgedMap]) -> list[str]:
             one.name, answer(report, "target_shows"),
             "" if score is None else f"{score.figure(score.value)} ({score.name})",
             "" if score is None else score.figure(score.chance),
-            answer(report, "map_exaggerates"), answer(report, "target_needed"), f"{area:.2f}",
+            answer(report, "map_exaggerates"), answer(report, "target_needed"),
+            *(answer(report, id) for id in halves.values()), f"{area:.2f}",
         ])  # fmt: skip
     widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -235,9 +235,9 @@ def groups_of(table: Table, args: argparse.Namespace) -> Any:
     """The groups of the rows, by the column that was named."""
     if args.groups is None:
         return None
-    from prismap.map._tables import NamedGroups, unit_values
+    from prismap.map._tables import NamedColumn, unit_values
 
-    return NamedGroups(unit_values(table, args.groups, Roles(ids=args.ids)), args.groups)
+    return NamedColumn(unit_values(table, args.groups, Roles(ids=args.ids)), args.groups)
 
 
 def make_page(view: Any, X: Any, names: list[str], table: Table, args: argparse.Namespace, console: Console) -> Any:

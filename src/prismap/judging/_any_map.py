@@ -23,6 +23,7 @@ from prismap.judging._inputs import as_coordinates, as_rows, as_target, refuse_o
 from prismap.judging._judge import Judgement, Subject, judge_subject
 from prismap.judging._makers import EstimatorMethod, FunctionMethod, OtherMade, OtherMaker, makes_maps, method_of
 from prismap.judging._trust import trust_in_own_rows
+from prismap.metrics._shift import without_shift
 from prismap.quality import MapReport
 from prismap.quality._report import Circularity
 from prismap.quality._statements import Statement
@@ -170,13 +171,14 @@ def judge_and_map(
     rows = as_rows(X if method is not None else subject)
     made_target = as_target(y, len(rows), target, rows if metric != "precomputed" else None)
     kind = "dissimilarity" if metric == "precomputed" else "vectors"
-    dependence = decide_units(rows, made_target, data=kind, groups=groups, seed=seed)
-    if dependence.units is not None:
-        made_target = made_target.with_units(dependence.units)
-    levels = None
+    levels, alike = None, rows
     if given is not None:
         levels, codes = read_levels(given, len(rows))
         made_target = made_target.inside(codes, len(levels))
+        alike = without_shift(rows, made_target) if kind == "vectors" else rows
+    dependence = decide_units(alike, made_target, data=kind, groups=groups, seed=seed, raw=rows)
+    if dependence.units is not None:
+        made_target = made_target.with_units(dependence.units)
     if method is None:
         judged = of_coordinates(rows, as_coordinates(X, len(rows)), made_target, metric, seed)
     else:

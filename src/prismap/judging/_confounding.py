@@ -21,7 +21,7 @@ from prismap.quality import Estimate, NullResult
 from prismap.quality._confounding import Confounding
 from prismap.quality._errors import chance_of_codes, error_of_codes
 from prismap.quality._votes import VOTERS, poll
-from prismap.target import Target, shuffle_inside
+from prismap.target import Target, exchange_units, shuffle_inside
 
 Generator = np.random.Generator
 
@@ -69,7 +69,7 @@ def alone(target: Target, rng: Generator) -> tuple[Estimate, NullResult]:
     free = known.inside(levels, 0)  # which is permuted over all levels
     null = [float(level_error(numeric(free.permuted(rng)), levels, folds)) for _ in range(MANY)]
     without = float(level_error(values, np.zeros_like(levels), folds))
-    return level_error(values, levels, folds), NullResult(tuple(null), without, len(known))
+    return level_error(values, levels, folds, known.units), NullResult(tuple(null), without, len(known))
 
 
 def numeric(target: Target) -> Numbers:
@@ -80,8 +80,8 @@ def numeric(target: Target) -> Numbers:
     return np.asarray((values - values.mean()) / (values.std() or 1.0))
 
 
-def level_error(values: Numbers, levels: Rows, folds: Rows) -> Estimate:
-    """Error of predicting rows of values by the mean of their level in the other folds.
+def level_error(values: Numbers, levels: Rows, folds: Rows, units: Rows | None = None) -> Estimate:
+    """Error of predicting rows of values by the mean of their level in the other folds, with the error of units.
 
     Of indicators: the share of rows of which another class than their own is the commonest there. Of a number: the
     root of the mean squared error.
@@ -94,7 +94,7 @@ def level_error(values: Numbers, levels: Rows, folds: Rows) -> Estimate:
             losses[out] = predicted.argmax(axis=1) != values[out].argmax(axis=1)
         else:
             losses[out] = np.square(predicted - values[out])[:, 0]
-    mean = Estimate.over_rows(losses)
+    mean = Estimate.over_rows(losses, units)
     return mean if values.shape[1] > 1 else Estimate(np.sqrt(mean), mean.spread / (2 * np.sqrt(mean) or 1.0))
 
 
@@ -116,11 +116,12 @@ def inside_levels(cases: Sequence[Judged], rng: Generator) -> tuple[Estimate, Nu
     """
     judged = [part for case in cases for part in votes_inside(case)]
 
+    units = np.concatenate([truth.units for _, truth in judged])
+
     def disagreement(truths: list[Target]) -> Estimate:
         pairs = zip(judged, truths, strict=True)
-        return Estimate.over_rows(
-            np.concatenate([1.0 - vote.agreement(one.values, one.tolerance) for (vote, _), one in pairs])
-        )
+        shares = [1.0 - vote.agreement(one.values, one.tolerance) for (vote, _), one in pairs]
+        return Estimate.over_rows(np.concatenate(shares), units)
 
     truths = [truth for _, truth in judged]
     null = tuple(float(disagreement([truth.permuted(rng) for truth in truths])) for _ in range(MANY))
@@ -150,13 +151,22 @@ def votes_inside(case: Judged) -> list[tuple[Any, Target]]:
 
 def levels_shown(positions: Numbers, target: Target, rng: Generator) -> tuple[Estimate, NullResult]:
     """Error of neighbours in naming the level, and the same for levels permuted among rows of the same target."""
-    who, levels, every = voters_of(target), target.levels, np.arange(len(target))
-    null = []
+    who, levels, null = voters_of(target), target.levels, []
     for _ in range(SOME):
-        shuffled = shuffle_inside(levels, every, target.groups, rng)
-        null.append(float(error_of_codes(positions, shuffled, **who)))
+        null.append(float(error_of_codes(positions, permuted_levels(target, rng), **who)))
     chance = chance_of_codes(levels, who["n_neighbors"])
     return error_of_codes(positions, levels, **who), NullResult(tuple(null), chance, len(target))
+
+
+def permuted_levels(target: Target, rng: Generator) -> Rows:
+    """The levels permuted among rows of the same target; what rows of a unit have, they exchange with another unit."""
+    every = np.arange(len(target))
+    if target.independent:
+        return shuffle_inside(target.levels, every, target.groups, rng)
+    levels = target.levels
+    for group in np.unique(target.groups):
+        levels = exchange_units(levels, every[target.groups == group], target.units, rng)
+    return levels
 
 
 def voters_of(target: Target) -> dict[str, Any]:

@@ -60,9 +60,9 @@ class Made(ABC):
     def in_data(self, rows: Any) -> dict[str, Any]:
         """Where the nearest rows of some rows are looked for in the data: arguments of `vote_on`; None: its own."""
 
-    def in_own_data(self) -> dict[str, Any]:
-        """Where the nearest rows of its own rows are looked for in the data, whatever the metric of the map."""
-        return self.in_data(None)
+    def in_own_data(self, rows: Any = None) -> dict[str, Any]:
+        """The same by the data's own distances, whatever the metric of the map."""
+        return self.in_data(rows)
 
     def support(self, predicted: NDArray[Any], rows: Any, target: Target) -> Numbers:
         """The chance that rows' own features give a prediction.

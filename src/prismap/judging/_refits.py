@@ -203,14 +203,19 @@ def kept_rows(target: Target, out: Rows, rng: np.random.Generator, most: int = M
 
 
 def drawn_by_class(target: Target, rows: Rows, most: int, rng: np.random.Generator) -> Rows:
-    """`drawn_of`, and beyond it rows of the classes that the draw has few of, up to `JUDGED_PER_CLASS`."""
-    drawn = drawn_of(rows, most, rng)
+    """A draw of the rows, and beyond it units of the classes that the draw has few of, up to `JUDGED_PER_CLASS`.
+
+    Every unit has its share in the draw: a figure of many units is more precise than that of as many rows of few.
+    """
+    drawn = rows[target.take(rows).share_of_units(most, rng)]
     if target.codes is None or len(drawn) == len(rows):
         return drawn
-    codes, left, more = target.codes, np.setdiff1d(rows, drawn), []
+    codes, units, left, more = target.codes, target.units, np.setdiff1d(rows, drawn), []
     for code in np.unique(codes[left]):
-        short = max(JUDGED_PER_CLASS - int((codes[drawn] == code).sum()), 0)
-        more.append(left[codes[left] == code][:short])
+        have, others = np.unique(units[drawn[codes[drawn] == code]]), left[codes[left] == code]
+        others = others[~np.isin(units[others], have)]
+        one_of_each = others[np.sort(np.unique(units[others], return_index=True)[1])]
+        more.append(one_of_each[: max(JUDGED_PER_CLASS - len(have), 0)])
     return np.sort(np.concatenate([drawn, *more])) if sum(map(len, more)) else drawn
 
 
@@ -257,9 +262,12 @@ def place_on_plain(maker: Maker, plain: Made, target: Target, kept: Rows, out: R
 
 def another_run(maker: Maker, target: Target, turn: int, plain: bool) -> Run:
     """A map of four fifths of the rows, others in every turn: which, and where."""
-    rng = as_generator(maker.seed + 3 + 1000 * turn)
-    out = rng.permutation(maker.n_rows)[: maker.n_rows // PARTS]
-    kept = drawn_of(np.setdiff1d(np.arange(maker.n_rows), out), MOST_KEPT, rng)
+    rng, every = as_generator(maker.seed + 3 + 1000 * turn), np.arange(maker.n_rows)
+    if target.independent:
+        kept = np.setdiff1d(every, rng.permutation(maker.n_rows)[: maker.n_rows // PARTS])
+    else:
+        kept = np.flatnonzero(target.folds(every, PARTS, rng) != turn % PARTS)
+    kept = drawn_of(kept, MOST_KEPT, rng)
     made = maker.make_plain(kept, QUICK) if plain else None
     made = maker.make(kept, target.take(kept)) if made is None else made
     return kept, made.positions

@@ -53,16 +53,26 @@ class Evidence:
         return np.asarray((np.abs(self.predicted - truth) <= self.tolerance).astype(np.float64))
 
 
-def evidence_on(made: Made, Y: Numbers, target: Target, rows: Any = None) -> Evidence:
+def evidence_on(
+    made: Made, Y: Numbers, target: Target, rows: Any = None, units: NDArray[np.intp] | None = None
+) -> Evidence:
     """Evidence on rows at positions Y of a map whose rows have this target; of several targets on the first.
 
-    rows : as `Made.place` takes them; None: the map's own rows, none of which votes for itself.
+    rows : as `Made.place` takes them; None: the map's own rows, none of which votes for itself. units : those of `rows`
+    that the map's rows may be of, too. Rows of its own unit have no vote on a row. What its features tell is then asked
+    of the nearest rows of other units in the data: the posterior has learnt from its unit.
     """
     target = target.shown
-    votes = poll(Y, made.positions, target, same=rows is None)
+    who: dict[str, Any] = {}
+    if units is not None:
+        who = {"units": units, "fitted_units": target.units, "in_order": target.in_order}
+    votes = poll(Y, made.positions, target, same=rows is None, **who)
     predicted = votes.prediction
-    vote = votes.agreement(predicted, target.tolerance)
-    return Evidence(predicted, vote, made.support(predicted, rows, target), target.tolerance)
+    vote, told = votes.agreement(predicted, target.tolerance), made.support(predicted, rows, target)
+    if units is not None:
+        others = poll(target=target, **made.in_own_data(rows), **who).agreement(predicted, target.tolerance)
+        told = np.where(np.isin(units, target.units), others, told)
+    return Evidence(predicted, vote, told, target.tolerance)
 
 
 # --- the rule, learnt while a map is judged ---------------------------------------------------------------------------
@@ -70,14 +80,15 @@ def evidence_on(made: Made, Y: Numbers, target: Target, rows: Any = None) -> Evi
 
 def learnt_rule(made: Made, target: Target, judged: Iterable[tuple[Evidence, Target]]) -> TrustRule | None:
     """The rule of judged rows, and the share of the map's own rows that it trusts less; None of too few rows."""
-    parts = [(one.vote, one.told, one.right(truth.shown.values), truth.labelled) for one, truth in judged]
+    parts = [(one.vote, one.told, one.right(truth.shown.values), truth.units, truth.labelled) for one, truth in judged]
     if not parts:
         return None
-    vote, told, right = (np.concatenate([part[k][part[3]] for part in parts]) for k in range(3))
+    vote, told, right, units = (np.concatenate([part[k][part[4]] for part in parts]) for k in range(4))
     if len(right) < FEWEST_JUDGED:
         return None
     kind = "real" if target.shown.classes is None else "class"
-    return with_low(learn_trust(kind, vote, told, right), made, target)
+    who: dict[str, Any] = {} if target.independent else {"units": units, "in_order": target.in_order}
+    return with_low(learn_trust(kind, vote, told, right, **who), made, target)
 
 
 def rule_of_null(made: Made, target: Target, unstructured: Made) -> TrustRule | None:
@@ -94,11 +105,16 @@ def with_low(rule: TrustRule, made: Made, target: Target) -> TrustRule:
     return replace(rule, low=float((trust < LOW[rule.kind]).mean()))
 
 
-def evidence_for(made: Made, rule: TrustRule, target: Target, Y: Numbers, rows: Any) -> tuple[Numbers, ...]:
-    """What the rule asks for of rows at positions Y: (vote, told), or without a target (kept,)."""
+def evidence_for(
+    made: Made, rule: TrustRule, target: Target, Y: Numbers, rows: Any, units: NDArray[np.intp] | None = None
+) -> tuple[Numbers, ...]:
+    """What the rule asks for of rows at positions Y: (vote, told), or without a target (kept,).
+
+    rows, units : as in `evidence_on`.
+    """
     if rule.evidence == ("kept",):
         return (kept_by(made, len(rule.weights) - 1, Y, rows),)
-    evidence = evidence_on(made, Y, target, rows)
+    evidence = evidence_on(made, Y, target, rows, units)
     return evidence.vote, evidence.told
 
 

@@ -85,9 +85,9 @@ class MadeMap(Made):
         """Neighbours under the metric of the map."""
         return {"Y": None if rows is None else self._entries(rows), "fitted_Y": None, "metric": self.fitted.metric}
 
-    def in_own_data(self) -> dict[str, Any]:
+    def in_own_data(self, rows: Any = None) -> dict[str, Any]:
         """Neighbours by the data's own distances."""
-        return {"Y": None, "fitted_Y": None, "metric": self.fitted.data}
+        return {**self.in_data(rows), "metric": self.fitted.data}
 
     def kept(self, rows: Any, Y: Numbers | None, k: int) -> Numbers:
         """Of new rows."""
@@ -412,7 +412,8 @@ def trust_in_given(fitted: FittedMap, judgement: Judgement) -> Trust:
     if len(others):
         Y, far = fitted.placed[0][others], fitted.placed[1][others]
         rows = fitted.entries(given.rows[others], given.target.levels[others])
-        evidence = evidence_for(made, rule, fitted.target, Y, rows)
+        units = None if given.target.independent else given.target.units[others]
+        evidence = evidence_for(made, rule, fitted.target, Y, rows, units)
         value[others] = np.where(far, np.nan, rule.chances(*evidence))
         for name, part in zip(rule.evidence, evidence, strict=True):
             parts[name][others] = part

@@ -50,6 +50,7 @@ from prismap.map._time_budget import time_asked
 from prismap.mappings._base import Mapping
 from prismap.metrics import Metric
 from prismap.metrics._geometry import DATA, DESCRIBED, DataMetric, data_metric
+from prismap.metrics._shift import without_shift
 from prismap.quality import MapReport, Trust
 from prismap.tables import NAMES, Roles
 from prismap.target import COPIES, Target, decide_units, encode_like, make_target, read_levels
@@ -285,22 +286,18 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if not data.is_matrix:
             notes = warn_of_columns(rows, names)
         target = self._target(y, rows, data.kind)
-        dependence = decide_units(
-            rows.objects if data.kind == "objects" else rows,
-            target,
-            data=data.kind,
-            groups=groups,
-            order=order,
-            copies=self.copies,
-            seed=recipe.seed,
-        )
-        if dependence.units is not None:
-            target = target.with_units(dependence.units)
-        notes += dependence.notes
         levels = None
         if given is not None:
             levels, codes = read_levels(given, rows.shape[0])
             target = target.inside(codes, len(levels))
+        samples = rows.objects if data.kind == "objects" else rows
+        dependence = decide_units(
+            without_shift(samples, target), target, data=data.kind, groups=groups, order=order, copies=self.copies,
+            seed=recipe.seed, raw=samples,
+        )  # fmt: skip
+        if dependence.units is not None:
+            target = target.with_units(dependence.units)
+        notes += dependence.notes
         notes += warn_of_names(target)
         every = np.arange(rows.shape[0])
         given = Given(

@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from prismap._util.optional import import_extra
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.map._fitted import FittedMap
+from prismap.map._given import check_given
+from prismap.metrics._geometry import data_metric
+from prismap.metrics._shift import without_levels
 from prismap.quality import MapReport
 from prismap.tables import Roles, Table, TableEncoding, TextColumn, is_frame, learn_encoding, table_from_frame
 from prismap.tables._column import text_column
@@ -88,21 +91,23 @@ def with_units(ready: Prepared, table: Table, roles: Roles, *, data: str, copies
     """The same with the rows that are not independent: by columns that roles name, or that look like names of units."""
     groups: Any = "none" if roles.independent else None
     if roles.groups is not None:
-        groups = NamedGroups(unit_values(table, roles.groups, roles), roles.groups)
+        groups = NamedColumn(unit_values(table, roles.groups, roles), roles.groups)
     order = None if roles.order is None else order_values(table, roles.order)
     if data not in COLUMNS or table.n_rows < FEWEST_ROWS:
         return replace(ready, dependence=groups, order=order)
+    check_given(ready.given, ready.X, data_metric(data))
     target = make_target(ready.y, table.n_rows, ready.target_kind, X=ready.X, data="vectors")
     columns = {name: unit_values(table, name, roles) for name in (*table.columns, roles.ids) if name is not None}
+    alike = without_levels(ready.X, target, ready.given)
     dependence = decide_units(
-        ready.X, target, groups=groups, order=order, copies=copies, columns=columns,
-        encoded=ready.encoding.feature_places,
+        alike, target, groups=groups, order=order, copies=copies, columns=columns,
+        encoded=ready.encoding.feature_places, raw=ready.X,
     )  # fmt: skip
     return replace(ready, dependence=dependence, notes=(*ready.notes, *dependence.notes))
 
 
-class NamedGroups(list[Any]):
-    """Groups with the name of their column, which says what one is called."""
+class NamedColumn(list[Any]):
+    """Groups or levels with the name of their column, which says what one is called."""
 
     def __init__(self, values: Any, name: str) -> None:
         super().__init__(values)

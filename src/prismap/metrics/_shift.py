@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.stats import f as f_distribution
 
 from prismap._util.arrays import Numbers, Rows
-from prismap.target import Target
+from prismap.target import Target, read_levels
 
 #: The share of features in which chance alone would keep some of the target's effect.
 BY_CHANCE = 0.05
@@ -58,6 +58,20 @@ def fit_shift(rows: NDArray[Any], target: Target) -> LevelShift | None:
     scales = level_scales(X - gamma[levels] - own, levels, target.n_levels)
     center = gamma[levels].mean(axis=0)
     return LevelShift((gamma - center * scales).astype(rows.dtype), scales.astype(rows.dtype))
+
+
+def without_shift(rows: Any, target: Target) -> Any:
+    """Rows without what their levels shift; as they are where there is one level, or none is given."""
+    shift = fit_shift(rows, target)
+    return rows if shift is None else shift.apply(rows, target.levels)
+
+
+def without_levels(rows: Any, target: Target, given: Any) -> Any:
+    """The same with the levels as a user gives them, or None."""
+    if given is None:
+        return rows
+    levels, codes = read_levels(given, len(target))
+    return without_shift(rows, target.inside(codes, len(levels)))
 
 
 def group_codes(target: Target) -> Rows:

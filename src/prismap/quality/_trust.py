@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
+from prismap._util.arrays import Rows
 from prismap._util.repr import Brief
 from prismap.target import split_rows
 
@@ -46,7 +47,8 @@ class TrustRule:
     weights : w_0, w_1, w_2 of the module's formula; without a target the share of null rows that keep fewer than
         0, 1, ... neighbours
     n_judged : the held-out rows it was learnt from; without a target the rows of the null map
-    calibration_error : mean difference of trust and truth over ten groups of held-out rows, cross-validated
+    calibration_error : mean difference of trust and truth over ten groups of held-out rows, cross-validated by whole
+        units; NaN of fewer than ten units
     worst_tenth : the share of all wrong rows that the least trusted tenth holds, cross-validated; at most a tenth over
         the share of wrong rows. NaN of fewer than 20 wrong rows, which are too few to tell
     low : the share of the map's rows whose trust is below `LOW`
@@ -116,6 +118,8 @@ class Trust(Brief):
         )
         if self.rule.kind == "none":
             return f"{statement}, the share of rows that keep fewer neighbours on a map of data without structure"
+        if self.rule.calibration_error != self.rule.calibration_error:
+            return f"{statement}; {self.rule.n_judged} judged rows are too few independent ones to say how well it does"
         error = f"{100 * self.rule.calibration_error:.1f} points on {self.rule.n_judged} judged rows"
         if self.rule.worst_tenth != self.rule.worst_tenth:
             return f"{statement}; calibration error {error}, too few of which are wrong to say where these are"
@@ -125,13 +129,23 @@ class Trust(Brief):
         )
 
 
-def learn_trust(kind: str, vote: np.ndarray, told: np.ndarray, right: np.ndarray) -> TrustRule:
-    """The rule of rows whose neighbours are known to be right (1) or wrong (0)."""
+def learn_trust(
+    kind: str, vote: np.ndarray, told: np.ndarray, right: np.ndarray, units: Rows | None = None,
+    *, in_order: bool = False,
+) -> TrustRule:  # fmt: skip
+    """The rule of rows whose neighbours are known to be right (1) or wrong (0).
+
+    units : of rows that are not independent of each other, and whether they are stretches of time `in_order`. How well
+        the rule does is found out on whole units that it was not learnt from.
+    """
     weights = logistic_weights(as_features(vote, told), right)
     error = worst = float("nan")
-    if len(right) >= 2 * N_FOLDS:
+    parts = []
+    if (len(right) if units is None else len(np.unique(units))) >= 2 * N_FOLDS:
+        parts = split_rows(len(vote), N_FOLDS, 0, units=units, in_order=in_order)
+    if len(parts) > 1:
         trust = np.empty(len(right))
-        for kept, out in split_rows(len(vote), N_FOLDS, 0):
+        for kept, out in parts:
             rule = TrustRule(kind, logistic_weights(as_features(vote[kept], told[kept]), right[kept]), len(kept))
             trust[out] = rule.chances(vote[out], told[out])
         error = calibration_error(trust, right)

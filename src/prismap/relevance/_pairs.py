@@ -69,8 +69,7 @@ def leaking_pairs(columns: Columns, target: Target, *, seed: int = 0) -> list[Le
     y = target.values[rows]
     used = {name: np.asarray(values, dtype=np.float64)[rows] for name, values in columns.items()}
     used = most_useful({name: block for name, block in used.items() if np.ptp(block, axis=0).any()}, y, seed)
-    judge = class_pair if target.codes is not None else number_pair
-    leaks = [leak for a, b in combinations(used, 2) if (leak := judge((a, b), used[a], used[b], y)) is not None]
+    leaks = class_pairs(used, y) if target.codes is not None else number_pairs(used, y)
     return sorted(leaks, key=lambda leak: leak.error)
 
 
@@ -89,25 +88,43 @@ def most_useful(columns: dict[str, Numbers], y: NDArray[Any], seed: int) -> dict
 # --- classes ----------------------------------------------------------------------------------------------------------
 
 
-def class_pair(names: tuple[str, str], a: Numbers, b: Numbers, y: NDArray[Any]) -> Leak | None:
-    """The leak of classes by two columns, if it is one."""
+def class_pairs(columns: dict[str, Numbers], y: NDArray[Any]) -> list[Leak]:
+    """The leaks of classes by two columns."""
     chance = 1.0 - np.bincount(y).max() / len(y)
     limit = min(LEAK_ERROR, chance / BETTER_THAN_CHANCE)
-    Z = np.hstack([even(a), even(b)])
-    first = slice(FIRST_ROWS)
-    if limit * len(y) < 1 or nearest_error(Z[first], y[first]) > min(FIRST_ERROR, chance / 2):
+    if limit * len(y) < 1:
+        return []
+    places = {name: even(values) for name, values in columns.items()}
+    alone = {name: single_error(values, y) for name, values in columns.items()}
+    errors = {
+        (a, b): pair_error((columns[a], columns[b]), (places[a], places[b]), min(alone[a], alone[b]), y, chance, limit)
+        for a, b in combinations(columns, 2)
+    }
+    return [
+        Leak(names, error, f"{100 * error:.1f} % error", "pair") for names, error in errors.items() if error is not None
+    ]
+
+
+def pair_error(
+    pair: tuple[Numbers, Numbers], places: tuple[Numbers, Numbers], alone: float, y: NDArray[Any], chance: float,
+    limit: float,
+) -> float | None:  # fmt: skip
+    """How often two columns together are wrong about classes, if they are a leak; None if they are none.
+
+    alone : the error of the better one by itself. limit : the error of a leak at most.
+    """
+    Z, first = np.hstack(places), slice(FIRST_ROWS)
+    if nearest_error(Z[first], y[first]) > min(FIRST_ERROR, chance / 2):
         return None
-    error = nearest_error(Z, y)
-    if error <= limit and min(single_error(a, y), single_error(b, y)) >= LITTLE_USE * chance:
-        return Leak(names, error, f"{100 * error:.1f} % error", "pair")
-    if len(np.unique(y)) > 2 or Z.shape[1] > 2:
+    if alone >= LITTLE_USE * chance and (error := nearest_error(Z, y)) <= limit:
+        return error
+    if len(np.unique(y)) > 2 or Z.shape[1] > 2 or alone <= BETTER_THAN_CHANCE * limit:
         return None
-    score = line_scores(np.column_stack([a, b]), y)
-    error = float(((score > 0) != (y == y.max())).mean())
+    score = line_scores(np.column_stack(pair), y, limit)
+    if score is None:
+        return None
     beside = (np.abs(score) < BESIDE * score.std()).mean()
-    if error <= limit and beside >= SOME and min(single_error(a, y), single_error(b, y)) > BETTER_THAN_CHANCE * limit:
-        return Leak(names, error, f"{100 * error:.1f} % error", "pair")
-    return None
+    return float(wrong_side(score, y).mean()) if beside >= SOME else None
 
 
 def even(values: Numbers) -> Numbers:
@@ -130,19 +147,36 @@ def single_error(values: Numbers, y: NDArray[Any]) -> float:
     return float((loo_classes(binned(value, 10) if ordered else value, y, False) != y).mean())
 
 
-def line_scores(X: Numbers, y: NDArray[Any]) -> Numbers:
-    """On which side of the line between two classes each row is, and how far; the line knows no row of its fold."""
+def line_scores(X: Numbers, y: NDArray[Any], most: float) -> Numbers | None:
+    """On which side of the line between two classes each row is, and how far; the line knows no row of its fold.
+
+    None as soon as more than the share `most` of all rows are on the wrong side: of most pairs the first fold shows it.
+    """
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    score = np.empty(len(y))
+    score, n_wrong = np.empty(len(y)), 0
     for kept, out in split_rows(len(y), 5, 0):
         if len(np.unique(y[kept])) < 2:
-            return np.zeros(len(y))
+            return None
         line = LogisticRegression(C=1e4, max_iter=300).fit(X[kept], y[kept])
         score[out] = line.decision_function(X[out]) / np.linalg.norm(line.coef_)
+        n_wrong += int(wrong_side(score, y)[out].sum())
+        if n_wrong / len(y) > most:
+            return None
     return score
 
 
+def wrong_side(score: Numbers, y: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which rows are on the other side of the line than their class."""
+    return np.asarray((score > 0) != (y == y.max()))
+
+
 # --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def number_pairs(columns: dict[str, Numbers], y: NDArray[Any]) -> list[Leak]:
+    """The leaks of a number by two columns."""
+    leaks = [number_pair((a, b), columns[a], columns[b], y) for a, b in combinations(columns, 2)]
+    return [leak for leak in leaks if leak is not None]
 
 
 def number_pair(names: tuple[str, str], a: Numbers, b: Numbers, y: NDArray[Any]) -> Leak | None:

@@ -96,6 +96,11 @@ def make_table(columns: Mapping[str, Column], n_rows: int, roles: Roles, notes: 
     for option, name in [*named, *kept, *units]:
         if roles.required and name is not None and name not in columns:
             raise InputError(f"there is no column {name!r} for {option}; {describe_names(name, columns)}.")
+    if roles.given is not None and roles.given in (roles.groups, roles.order):
+        raise InputError(
+            f"column {roles.given!r} is given and says what is independent, too: nothing can be known inside a level "
+            "that is one unit. Name it once."
+        )
     apart = {name for _, name in named}
     return Table(
         {name: column for name, column in columns.items() if name not in apart},

@@ -57,7 +57,7 @@ class Dependence(Brief):
 
 def decide_units(
     X: Any, target: Target, *, data: str = "vectors", groups: Any = None, order: Any = None, copies: str = "auto",
-    columns: Mapping[str, Any] | None = None, encoded: Mapping[str, Any] | None = None, seed: int = 0,
+    columns: Mapping[str, Any] | None = None, encoded: Mapping[str, Any] | None = None, seed: int = 0, raw: Any = None,
 ) -> Dependence:  # fmt: skip
     """The units of samples X.
 
@@ -70,6 +70,9 @@ def decide_units(
     order : one time or position per sample, or None.
     copies : "auto": copies and near copies are one unit. "exact": copies are. "none": neither.
     columns, encoded : columns of a table that may name units, and where features are that come from some of them.
+    raw : the samples as they were given, if a batch was taken out of X; None if they are X. Copies are copies before
+        that, and near copies after it: what was measured twice, in two batches, is alike only without them. And
+        samples of a batch that follow each other are not alike because of it.
     """
     if isinstance(groups, Dependence):
         return groups
@@ -81,7 +84,7 @@ def decide_units(
         raise InputError(f"groups must have one entry per row, or be 'none'; got {groups!r}.")
     if groups is not None and not independent and order is not None:
         raise InputError("groups and order say both which samples depend on each other: give one of them.")
-    exact = None if copies == "none" else units_of_copies(exact_copies(X, data))
+    exact = None if copies == "none" else units_of_copies(exact_copies(X if raw is None else raw, data))
     given = None
     if order is not None:
         given = units_of_order(order, X, target, data)

@@ -86,15 +86,17 @@ def plain_folds(n_rows: int, n_folds: int, rng: Generator) -> Rows:
 
 
 def split_rows(
-    n_rows: int, n_splits: int, seed: int, groups: Rows | None = None, units: Rows | None = None
-) -> list[tuple[Rows, Rows]]:
+    n_rows: int, n_splits: int, seed: int, groups: Rows | None = None, units: Rows | None = None,
+    *, in_order: bool = False,
+) -> list[tuple[Rows, Rows]]:  # fmt: skip
     """(kept, left out) rows of each part of scikit-learn's shuffled folds; `groups` get equal shares if given.
 
-    units : of rows that are not independent; parts are whole units then.
+    units : of rows that are not independent; parts are whole units then, and consecutive ones if they are `in_order`.
     """
     if units is not None:
         alike = np.zeros(n_rows, dtype=np.intp) if groups is None else groups
-        folds = deal_units(alike, units, n_splits, np.random.default_rng(seed))
+        rng = np.random.default_rng(seed)
+        folds = consecutive_folds(units, n_splits) if in_order else deal_units(alike, units, n_splits, rng)
         return [(np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)) for fold in np.unique(folds)]
     cut = (KFold if groups is None else StratifiedKFold)(n_splits, shuffle=True, random_state=seed)
     return list(cut.split(np.empty(n_rows), groups))
@@ -116,8 +118,8 @@ def draw_rows(groups: Rows, most: int | None, rng: Generator) -> Rows:
 def draw_units(groups: Rows, units: Rows, most: int | None, rng: Generator) -> Rows:
     """Sorted numbers of the labelled rows of some units, about `most` of them, with every group represented.
 
-    Units come in any order until there is no room for the next. A group that none of them has gets its first unit, and
-    one unit is drawn in any case, however large it is.
+    Units come in any order until there is no room for the next. A group that none of them has gets its first unit,
+    however large it is.
     """
     labelled = np.flatnonzero(groups >= 0)
     if most is None or most >= len(labelled):
@@ -125,7 +127,6 @@ def draw_units(groups: Rows, units: Rows, most: int | None, rng: Generator) -> R
     unit = np.unique(units[labelled], return_inverse=True)[1]
     order = rng.permutation(int(unit.max()) + 1)
     room = np.cumsum(np.bincount(unit)[order]) <= most
-    room[0] = True
     drawn = np.zeros(len(order), dtype=bool)
     drawn[order[room]] = True
     place = np.argsort(order)  # of each unit

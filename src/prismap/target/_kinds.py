@@ -277,6 +277,15 @@ class Target(Brief, ABC):
             return draw_units(self.groups, self.units, most, rng)
         return draw_rows(self.groups, most, rng)
 
+    def share_of_units(self, most: int, rng: Generator) -> Rows:
+        """Sorted numbers of at most `most` samples, labelled or not, equal shares of all units if there is room."""
+        if len(self) <= most:
+            return np.arange(len(self))
+        units = np.arange(len(self)) if self.independent else self.units
+        if len(np.unique(units)) > most:
+            return np.sort(rng.choice(len(self), most, replace=False))
+        return sample_rows(units, most, rng)
+
     def spread(self, folds: Rows) -> Rows:
         """Folds of some samples (-1: none), and of all others that share their unit."""
         if self.independent:
