@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
@@ -296,9 +297,15 @@ def power(options):
     for n_rows in (100, 400):
         for gap in (0.0, *POWER):
             reports = reports_of(Case(gaussians(n_rows, gap)), 1 if options.quick else 8)
-            answers = [report.statement("target_shows").answer for report in reports]
+            stated = [report.statement("target_shows") for report in reports]
+            answers = [one.answer for one in stated]
             shares = {f"{one}, %": round(100 * answers.count(one) / len(answers)) for one in kinds}
-            yield {"rows": n_rows, "deviations apart": gap, "reports": len(answers), **shares}
+            excluded = [float(one.figures["excluded"]) for one in stated if one.answer == "no"]
+            yield {
+                "rows": n_rows, "deviations apart": f"{gap:.2f}", "reports": len(answers), **shares,
+                "error that the best rule takes away, %": round(100 * (1 - 2 * norm.sf(gap / 2))),
+                "what a no excludes, %": f"{100 * min(excluded):.0f} to {100 * max(excluded):.0f}" if excluded else "",
+            }  # fmt: skip
 
 
 def page_summary(out):
