@@ -413,7 +413,10 @@ def _need(report: MapReport, score: TargetScore) -> tuple[str, str]:
         return "cannot tell", f"Cannot tell from {few_units(report)} whether the target was needed."
     if left_out(report):
         why = "it was left out of the map, because no share of it predicts it clearly better than the data alone."
-        if not any(one.get("knows_target", True) for one in report.supervision_curve or () if one["supervision"] > 0):
+        seen = answer_on_map(report, score) in ("yes", "in part")
+        if not seen and not any(
+            one.get("knows_target", True) for one in report.supervision_curve or () if one["supervision"] > 0
+        ):
             why = "it was left out of the map, because no posterior of the features predicts it beyond chance."
         known = answer_of(report, score) == answer_on_map(report, score) != "cannot tell"
         return ("no", f"The target was not needed: {why}") if known else ("cannot tell", f"{unknown}: {why}")

@@ -87,4 +87,4 @@ def centred_ranks(X: Any, most: int) -> Numbers:
         return X
     R = rankdata(X, axis=0)
     R -= R.mean(axis=0)
-    return np.asarray(R / R.std(axis=0))
+    return np.asarray(R / R.std(axis=0), dtype=np.float64)
