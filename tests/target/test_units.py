@@ -290,7 +290,7 @@ def test_equal_rows_stay_in_one_fold_and_independent():
     joined = target.joining(equal_rows(X))
     folds = joined.folds(np.arange(len(y)), 10, np.random.default_rng(0))
     for row in np.unique(X, axis=0):
-        assert len(np.unique(folds[(X == row).all(axis=1)])) == 1
+        assert len(np.unique(folds[(row == X).all(axis=1)])) == 1
     assert target.independent  # votes and errors go by the target itself
 
 

@@ -282,11 +282,11 @@ def subject_of(fitted: FittedMap) -> Subject:
     spaces: dict[str, tuple[Any, Any]] = {"data": (None, fitted.data)}
     if isinstance(fitted.metric, FisherMetric):
         spaces["Fisher metric"] = (None, fitted.metric)
-    doubted = mislabelled_rows(fitted)
+    doubted, n_unsure = mislabelled_rows(fitted)
     return Subject(
         maker.map, fitted.target, maker, fitted.seed, spaces, maker.columns, sum(fitted.times.values()),
         outside_of(fitted), {**facts_of(fitted), "mislabelled": doubted}, lambda: notes_of(fitted),
-        lambda: (*findings_of(fitted, maker), *mislabelled_finding(doubted, len(fitted.positions))),
+        lambda: (*findings_of(fitted, maker), *mislabelled_finding(doubted, n_unsure, len(fitted.positions))),
         column=None if fitted.given.levels is None else fitted.given.levels.name,
         raw=None if fitted.shift is None or not fitted.data.is_complete else fitted.given_rows,
         filled=filled_columns(fitted),

@@ -83,8 +83,6 @@ def centred_ranks(X: Any, most: int) -> Numbers:
     X = X[:, X.min(axis=0) < X.max(axis=0)]
     if X.shape[1] > max(most, 1):
         X = X[:, np.sort(np.argsort(-X.var(axis=0), kind="stable")[: max(most, 1)])]
-    if not X.shape[1]:
-        return X
-    R = rankdata(X, axis=0)
+    R = rankdata(X, axis=0) if X.size else np.zeros_like(X)
     R -= R.mean(axis=0)
-    return np.asarray(R / R.std(axis=0), dtype=np.float64)
+    return np.asarray(R / R.std(axis=0))
