@@ -122,6 +122,37 @@ def wrong_labels(seed: int = 0, n_rows: int = 400, share: float = 0.1, n_classes
     return X, y, {"wrong": np.sort(wrong), "class": true, "shows": True}
 
 
+def overlapping_blobs(seed: int = 0, n_rows: int = 500, gap: float = 1.68, share: float = 0.0) -> Table:
+    """Two clean Gaussians that overlap: the best rule errs in a fifth of the rows, and no label is wrong.
+
+    share : of rows that get the label of the other one, where labels are to be wrong.
+    """
+    rng = np.random.default_rng(seed)
+    true = rng.integers(2, size=n_rows)
+    X = rng.normal(size=(n_rows, 6))
+    X[:, 0] += gap * true
+    wrong = np.sort(rng.permutation(n_rows)[: round(share * n_rows)])
+    y = true.copy()
+    y[wrong] = 1 - y[wrong]
+    return X, y, {"wrong": wrong, "class": true, "shows": True}
+
+
+def batches(
+    seed: int = 0, n_rows: int = 400, *, effect: float = 3.0, confounded: bool = False, shift: float = 3.0
+) -> Table:
+    """Two batches that shift some columns, and a class that shifts another one or nothing.
+
+    confounded : whether a class is measured in one batch for the most part: then the batch predicts it by itself.
+    """
+    rng = np.random.default_rng(seed)
+    batch = rng.integers(2, size=n_rows)
+    y = np.where(rng.random(n_rows) < 0.95, batch, 1 - batch) if confounded else rng.integers(2, size=n_rows)
+    X = rng.normal(size=(n_rows, 6))
+    X[:, :2] += shift * batch[:, None]
+    X[:, 3] += effect * y
+    return X, y, {"batch": batch, "shows": effect > 0, "confounded": confounded}
+
+
 def prices_with_outliers(seed: int = 0, n_rows: int = 300, n_outliers: int = 8) -> Table:
     """A number that two of many columns predict, and a few values a hundred times as large as the others."""
     rng = np.random.default_rng(seed)

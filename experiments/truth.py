@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
@@ -39,7 +40,10 @@ so that rows of one class have the same posterior, and the report says that the 
 SEEDS = 5
 SHOWS, NOT = ("yes", "in part"), ("no",)
 #: Statements that answer a question, and warnings that stand or do not.
-ANSWERS = ("target_shows", "map_exaggerates", "target_needed")
+ANSWERS = (
+    "target_shows", "map_exaggerates", "target_needed", "mislabelled_rows", "column_confounded", "target_inside_levels",
+    "column_shows",
+)  # fmt: skip
 WARNINGS = ("leaking_column", "leaking_pair", "telling_gaps", "rows_depend", "rows_may_depend", "circular_labels")
 
 
@@ -162,11 +166,11 @@ def scale(seed):
 
 
 def taken(function, **options):
-    """A table of `tables_of_truth`."""
+    """A table of `tables_of_truth`; batches are given to the map."""
 
     def make(seed):
-        X, y, _ = function(seed, **options)
-        return X, y, {}
+        X, y, truth = function(seed, **options)
+        return X, y, {"given": truth["batch"]} if "batch" in truth else {}
 
     return make
 
@@ -233,6 +237,31 @@ CASES: dict[str, Case] = {
                               report=noise_for("coordinates")),
     "principal components of noise": Case(gaussians(150, 0.0, n_classes=3), NOISE, report=noise_for("pca")),
 }  # fmt: skip
+BESIDE = {"column_confounded": NOT, "column_shows": NOT}
+CONFOUNDED = {"column_confounded": SHOWS, "column_shows": NOT}
+#: Labels that are wrong or not, and batches that are given.
+LABELS_AND_BATCHES = {
+    "clean blobs": Case(taken(tables.wrong_labels, share=0.0), {"mislabelled_rows": NOT}),
+    "5 % wrong labels": Case(taken(tables.wrong_labels, share=0.05), {"mislabelled_rows": SHOWS}),
+    "10 % wrong labels": Case(taken(tables.wrong_labels, share=0.1), {"mislabelled_rows": SHOWS}),
+    "20 % wrong labels": Case(taken(tables.wrong_labels, share=0.2), {"mislabelled_rows": SHOWS}),
+    "clean, the best rule errs in 20 %": Case(taken(tables.overlapping_blobs), {"mislabelled_rows": NOT}),
+    "clean, the best rule errs in 10 %": Case(taken(tables.overlapping_blobs, gap=2.56), {"mislabelled_rows": NOT}),
+    "clean, the best rule errs in 5 %": Case(taken(tables.overlapping_blobs, gap=3.3), {"mislabelled_rows": NOT}),
+    "10 % wrong labels beside 5 %": Case(
+        taken(tables.overlapping_blobs, gap=3.3, share=0.1), {"mislabelled_rows": SHOWS}
+    ),
+    "a batch, an effect": Case(taken(tables.batches), {**BESIDE, "target_shows": SHOWS, "target_inside_levels": SHOWS}),
+    "a batch, coins": Case(
+        taken(tables.batches, effect=0.0), {**BESIDE, "target_shows": NOT, "target_inside_levels": NOT}
+    ),
+    "a confounded batch, an effect": Case(
+        taken(tables.batches, confounded=True), {**CONFOUNDED, "target_inside_levels": SHOWS}
+    ),
+    "a confounded batch, no effect": Case(
+        taken(tables.batches, confounded=True, effect=0.0), {**CONFOUNDED, "target_inside_levels": NOT}
+    ),
+}
 POWER = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0)
 
 
@@ -249,8 +278,8 @@ def verdicts_of(case, report):
     """(statement, answer, whether it is false) of a report, as far as the truth is known."""
     for name in ANSWERS:
         stated = report.statement(name)
-        if name in case.truth and stated is not None:
-            said = stated.answer if stated.answer in ("yes", "in part", "no") else "cannot tell"
+        if name in case.truth:
+            said = "cannot tell" if stated is None or stated.answer is None else stated.answer
             yield name, said, said != "cannot tell" and said not in case.truth[name]
     for name in WARNINGS:
         there = report.statement(name) is not None
@@ -267,7 +296,7 @@ def tables_part(names):
 
     def part(options):
         for name in names:
-            case, seen = CASES[name], []
+            case, seen = (CASES | LABELS_AND_BATCHES)[name], []
             for report in reports_of(case, 1 if options.quick else SEEDS):
                 seen += verdicts_of(case, report)
             groups: dict[str, list[tuple[str, bool]]] = {}
@@ -296,9 +325,15 @@ def power(options):
     for n_rows in (100, 400):
         for gap in (0.0, *POWER):
             reports = reports_of(Case(gaussians(n_rows, gap)), 1 if options.quick else 8)
-            answers = [report.statement("target_shows").answer for report in reports]
+            stated = [report.statement("target_shows") for report in reports]
+            answers = [one.answer for one in stated]
             shares = {f"{one}, %": round(100 * answers.count(one) / len(answers)) for one in kinds}
-            yield {"rows": n_rows, "deviations apart": gap, "reports": len(answers), **shares}
+            excluded = [float(one.figures["excluded"]) for one in stated if one.answer == "no"]
+            yield {
+                "rows": n_rows, "deviations apart": f"{gap:.2f}", "reports": len(answers), **shares,
+                "error that the best rule takes away, %": round(100 * (1 - 2 * norm.sf(gap / 2))),
+                "what a no excludes, %": f"{100 * min(excluded):.0f} to {100 * max(excluded):.0f}" if excluded else "",
+            }  # fmt: skip
 
 
 def page_summary(out):
@@ -319,7 +354,8 @@ def page_summary(out):
 
 
 NAMES = list(CASES)
-PARTS = {f"tables {k + 1}": tables_part(NAMES[k::4]) for k in range(4)} | {"power": power}
+PARTS = {f"tables {k + 1}": tables_part(NAMES[k::4]) for k in range(4)}
+PARTS |= {"labels and batches": tables_part(LABELS_AND_BATCHES), "power": power}
 WITHOUT_DATA = tuple(PARTS)
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ def test_coin_flips_of_copies_do_not_show(noise):
     assert report.statement("leaking_column") is None  # though every value stands there four times with its label
     assert first.figures["error_by_rows"] < first.figures["error_by_units"] - 0.1
     by_rows = PrisMap(copies="none", random_state=0).fit(X, y, groups="none")
-    assert answer(by_rows.report(n_permutations=1)) == "yes"
+    assert answer(by_rows.report(n_permutations=1)) in ("yes", "in part")
 
 
 def test_patients_are_found_by_the_column_that_names_them():

@@ -18,6 +18,7 @@ from prismap.quality import (
     r_nx,
 )
 from prismap.quality._estimates import Estimate
+from prismap.quality._headlines import RELATION
 from prismap.quality._knn import Overlap
 from prismap.quality._null import NullResult
 from prismap.quality._report import current_versions
@@ -84,6 +85,41 @@ def test_labels_at_chance_are_said_not_to_show():
     assert "The labels do not show in this map: 87.0 ± 1.7 % of the rows" in found.verdict
     assert "The map does not exaggerate" in found.verdict
     assert "overlap" not in found.verdict
+
+
+def test_a_no_states_what_it_excludes():
+    stated = report(score(0.87)).statement("target_shows")
+    excluded = 1 - 0.87 / 0.9 + 2 * np.hypot(stated.figures["error"].spread, np.sqrt(0.9 * 0.1 / 400)) / 0.9
+    assert stated.figures["excluded"] == pytest.approx(excluded)
+    sentence = f"A relation that takes more than {100 * excluded:.0f} % off that error on this map is excluded, a "
+    assert stated.words.endswith(f"{sentence}weaker one not.")
+    assert "excluded" not in report(score(0.5)).statement("target_shows").figures
+
+
+@pytest.mark.parametrize(("chance", "answer"), [(0.4, "no"), (0.01, "cannot tell"), (0.0005, "in part")])
+def test_no_is_not_said_of_what_the_features_know(chance, answer):
+    """Nor are overlaps and trust, which are about the map."""
+    found = report(score(0.87), measures={RELATION: Estimate(chance)}, overlaps=(Overlap("8", "1", 0.9),))
+    stated = found.statement("target_shows")
+    assert stated.answer == answer
+    assert stated.figures["chance_of_features"] == chance
+    assert "overlap" not in found.verdict
+    if answer == "in part":
+        assert stated.words.startswith(
+            "The labels hardly show in this map, though the features say something about them (p = 0.0005 for their "
+            "columns): 87.0 ± 1.7 % of the rows"
+        )
+    several = replace(found, looks=1000)  # one of many readings
+    assert several.statement("target_shows").answer != "in part"
+
+
+def test_a_posterior_that_knows_the_target_is_heard():
+    tried = [{"supervision": share, "posterior": "p", "score": 0.1, "taken": share == 0} for share in (0.0, 0.8)]
+    for knows, answer in ((False, "no"), (True, "in part")):
+        curve_ = tuple({**one, "knows_target": one["supervision"] == 0 or knows} for one in tried)
+        found = report(score(0.87), supervision_curve=curve_)
+        assert found.statement("target_shows").answer == answer
+        assert found.statement("target_needed").answer == ("cannot tell" if knows else "no")
 
 
 def test_three_standard_errors_decide():

@@ -17,7 +17,7 @@ from prismap.metrics.posteriors._trees import fit_trees
 from prismap.quality import Estimate
 from prismap.quality._errors import errors_of
 from prismap.quality._votes import poll
-from prismap.target import Units, join_units, make_target, read_groups
+from prismap.target import Units, equal_rows, join_units, make_target, read_groups
 from prismap.target._folds import (
     commonest_groups,
     consecutive_folds,
@@ -354,3 +354,39 @@ def test_joined_units_are_connected_components():
     expected = connected_components(graph, directed=False)[1][:80]
     joined = join_units(one, two)
     assert np.array_equal(joined[:, None] == joined, expected[:, None] == expected)
+
+
+def answers(seed=0, n_rows=150):
+    """Rows of few answers, many of which are equal by chance, and noisy classes."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(3, size=(n_rows, 3)).astype(float)
+    return X, (X[:, 0] + rng.integers(3, size=n_rows) > 2).astype(int)
+
+
+@pytest.mark.parametrize("posterior", ["lssvm", "trees"])
+def test_equal_rows_are_one_place_whatever_their_class(posterior):
+    """Each without its own label alone, rows of one class would be apart from their equals of the other."""
+    X, y = answers()
+    metric = FisherMetric(posterior=posterior, supervision=0.99, n_segments=1, perplexity=5, random_state=0).fit(X, y)
+    equal = (X[:, None] == X).all(axis=2)
+    assert equal.sum() > 4 * len(X)
+    assert metric.pairwise()[equal].max() == pytest.approx(0, abs=1e-6)
+
+
+def test_equal_rows_stay_in_one_fold_and_independent():
+    X, y = answers()
+    target = make_target(y, len(y))
+    joined = target.joining(equal_rows(X))
+    folds = joined.folds(np.arange(len(y)), 10, np.random.default_rng(0))
+    for row in np.unique(X, axis=0):
+        assert len(np.unique(folds[(row == X).all(axis=1)])) == 1
+    assert target.independent  # votes and errors go by the target itself
+
+
+def test_what_joins_nothing_leaves_the_target_as_it_is():
+    X, y, unit = patients()
+    target = with_patients(y, unit)
+    assert target.joining(equal_rows(X)) is target
+    assert target.joining(unit) is target
+    assert target.joining(np.zeros(len(y), dtype=int)) is target  # nothing could be left out
+    assert make_target(y, len(y)).joining(unit).n_units == 30

@@ -31,6 +31,8 @@ from prismap.quality import (
     r_nx,
 )
 from prismap.quality._confounding import Confounding
+from prismap.quality._headlines import RELATION, answer_on_map
+from prismap.quality._relation import chance_of_relation
 from prismap.quality._statements import Statement
 from prismap.quality._trust import TrustRule
 from prismap.quality._votes import VOTERS
@@ -64,6 +66,7 @@ class Subject:
     findings : statements about the data, such as columns that give the target away; asked for at the same time.
     column : name of the column whose levels the target has; None if it had none.
     raw : the rows as they were given, dense vectors, where levels were taken out of the map's.
+    filled : the columns without gaps, for tests of single ones; None: `columns`.
     """
 
     made: Made
@@ -79,6 +82,7 @@ class Subject:
     findings: Callable[[], tuple[Statement, ...]] = tuple
     column: str | None = None
     raw: Any = None
+    filled: Any = None
 
     @property
     def is_large(self) -> bool:
@@ -178,7 +182,25 @@ def _judged(
         times={**times, "judging": perf_counter() - start}, confounding=confounded, **facts,
         **_findings(subject, comparison, by_target=by_target),
     )  # fmt: skip
-    return Judgement(report, comparison)
+    return Judgement(replace(report, measures={**report.measures, **relations_of(subject, report)}), comparison)
+
+
+def relations_of(subject: Subject, report: MapReport) -> dict[str, Estimate]:
+    """How likely the columns go so well with a target by chance, by name.
+
+    It is asked of targets that the map does not show, and of coordinates, which may show a target that nothing knows.
+    """
+    columns = subject.columns if subject.filled is None else subject.filled
+    if columns is None or not report.scores:
+        return {}
+    names, rng, chances = subject.target.names or (None,), as_generator(subject.seed), {}
+    for name, target in zip(names, subject.target.columns, strict=False):
+        score = next((one for one in report.scores if one.of == name), report.scores[0])
+        asked = report.depth == "coordinates" or answer_on_map(report, score) in ("no", "cannot tell")
+        chance = chance_of_relation(columns, target, rng) if asked else None
+        if chance is not None:
+            chances[RELATION if name is None else f"{RELATION} ({name})"] = Estimate(chance)
+    return chances
 
 
 def _compared(

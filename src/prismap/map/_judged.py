@@ -18,6 +18,7 @@ from scipy.stats import norm
 from sklearn.neighbors import NearestNeighbors
 
 from prismap._util.arrays import Numbers, Rows
+from prismap._util.missing import mean_filled
 from prismap._util.threads import pool_of_threads
 from prismap._util.validation import changed
 from prismap.exceptions import PrismapWarning
@@ -281,14 +282,22 @@ def subject_of(fitted: FittedMap) -> Subject:
     spaces: dict[str, tuple[Any, Any]] = {"data": (None, fitted.data)}
     if isinstance(fitted.metric, FisherMetric):
         spaces["Fisher metric"] = (None, fitted.metric)
-    doubted = mislabelled_rows(fitted)
+    doubted, n_unsure = mislabelled_rows(fitted)
     return Subject(
         maker.map, fitted.target, maker, fitted.seed, spaces, maker.columns, sum(fitted.times.values()),
         outside_of(fitted), {**facts_of(fitted), "mislabelled": doubted}, lambda: notes_of(fitted),
-        lambda: (*findings_of(fitted, maker), *mislabelled_finding(doubted, len(fitted.positions))),
+        lambda: (*findings_of(fitted, maker), *mislabelled_finding(doubted, n_unsure, len(fitted.positions))),
         column=None if fitted.given.levels is None else fitted.given.levels.name,
         raw=None if fitted.shift is None or not fitted.data.is_complete else fitted.given_rows,
+        filled=filled_columns(fitted),
     )  # fmt: skip
+
+
+def filled_columns(fitted: FittedMap) -> Any:
+    """The columns of vectors that lack values, with means for them; None of all others."""
+    if fitted.data.is_matrix or sp.issparse(fitted.rows) or fitted.data.is_complete:
+        return None
+    return mean_filled(fitted.rows)
 
 
 def findings_of(fitted: FittedMap, maker: MapMaker) -> tuple[Statement, ...]:

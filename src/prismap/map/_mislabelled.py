@@ -4,6 +4,11 @@ Confident learning (Northcutt, Jiang & Chuang 2021, sec. 3): with the cross-fitt
 row counts as one of class c if p_c reaches the threshold t_c, the mean of p_c over the rows that have this label. Two
 rules are stricter, so that clean tables have hardly any: t_c is at least the 0.3 quantile of the same numbers, and the
 label that the row has must be improbable (`IMPROBABLE`). A posterior that is no better than chance says nothing.
+
+Where classes overlap, clean rows on the other side are listed, too. There the posterior is unsure of many rows: its
+likeliest class has a chance below `UNSURE`. Of clean Gaussians that overlap fewer rows are listed than it is unsure of;
+with planted errors there are more, as long as most of the listed rows are wrong. So only then they are called probably
+mislabelled.
 """
 
 from __future__ import annotations
@@ -23,6 +28,10 @@ from prismap.target import ClassTarget
 
 #: A label is improbable below this chance; t_c is at least this quantile of p_c over the rows of class c.
 IMPROBABLE, TYPICAL = 0.3, 0.3
+#: Below this chance of its likeliest class, the posterior is unsure of a row.
+UNSURE = 0.6
+#: So many rows at least are called mislabelled: one or two of any clean table are unusual.
+FEWEST_SURE = 3
 #: Classes of fewer rows have no threshold, and labels that belong to them are not doubted.
 FEWEST_OF_CLASS = 10
 #: Rows for which a posterior is fitted where the map has none, because its target was left out.
@@ -62,15 +71,18 @@ def improbable_labels(P: Numbers, codes: Rows) -> tuple[Rows, Rows]:
     return rows, likelier[rows]
 
 
-def mislabelled_rows(fitted: FittedMap) -> tuple[dict[str, Any], ...]:
-    """The rows of a map that are probably mislabelled, the surest first: dictionaries, as `MapReport.mislabelled`."""
+def mislabelled_rows(fitted: FittedMap) -> tuple[tuple[dict[str, Any], ...], int]:
+    """The rows of a map whose labels are improbable, the surest first, and of how many rows the posterior is unsure.
+
+    The rows are dictionaries, as `MapReport.mislabelled`.
+    """
     target = fitted.target
     metric = posterior_of(fitted) if isinstance(target, ClassTarget) else None
     if metric is None or not knows_target(metric, target):
-        return ()
+        return (), 0
     P = metric.class_probabilities()
     rows, likelier = improbable_labels(P, target.values)
-    return tuple(
+    doubted = tuple(
         {
             "row": int(fitted.given.fitted[row]), "given": str(target.classes[target.values[row]]),
             "likelier": str(target.classes[code]), "chance": float(P[row, code]),
@@ -78,6 +90,7 @@ def mislabelled_rows(fitted: FittedMap) -> tuple[dict[str, Any], ...]:
         }
         for row, code in zip(rows, likelier, strict=True)
     )  # fmt: skip
+    return doubted, int((P[target.labelled].max(axis=1) < UNSURE).sum())
 
 
 def posterior_of(fitted: FittedMap) -> FisherMetric | None:
@@ -93,16 +106,26 @@ def posterior_of(fitted: FittedMap) -> FisherMetric | None:
         return metric.fit_on(fitted.data, fitted.target.present())  # type: ignore[no-any-return]
 
 
-def mislabelled_finding(doubted: tuple[dict[str, Any], ...], n_rows: int) -> tuple[Statement, ...]:
-    """What a report states of them; nothing if there is none."""
+def mislabelled_finding(doubted: tuple[dict[str, Any], ...], n_unsure: int, n_rows: int) -> tuple[Statement, ...]:
+    """What a report states of them; nothing if there is none.
+
+    n_unsure : rows that the posterior is unsure of.
+    """
     if not doubted:
         return ()
-    first = doubted[0]
-    many = f"{len(doubted)} rows have labels" if len(doubted) > 1 else "One row has a label"
-    words = (
-        f"{many} that their features make improbable, out of fold: they may be mislabelled, or lie where classes "
-        f"overlap. The surest is row {first['row']}, which has the label {first['given']} and is {first['likelier']} "
-        f"with a chance of {first['chance']:.0%}."
+    first, one = doubted[0], len(doubted) == 1
+    words = "One row has a label that its" if one else f"{len(doubted)} rows have labels that their"
+    words += " features make improbable, out of fold"
+    answer = "yes" if len(doubted) > n_unsure and len(doubted) >= FEWEST_SURE else "cannot tell"
+    if answer == "yes":
+        words += ": most of them are probably mislabelled"
+    else:
+        unsure = f" (the posterior is unsure of {n_unsure} rows)" if n_unsure else ""
+        words += f". {'It' if one else 'They'} may be mislabelled, unusual, or lie where classes overlap{unsure}"
+    words += f". {'It' if one else 'The surest'}"
+    words += (
+        f" is row {first['row']}, which has the label {first['given']} and is {first['likelier']} with a chance of "
+        f"{first['chance']:.0%}."
     )
-    share = len(doubted) / n_rows
-    return (Statement("mislabelled_rows", words, figures={"share": share}, n_rows=n_rows),)
+    figures = {"share": len(doubted) / n_rows, "unsure": n_unsure / n_rows}
+    return (Statement("mislabelled_rows", words, "detail", answer, figures, n_rows=n_rows),)

@@ -65,7 +65,9 @@ def quick_maps(D2: Numbers, perplexity: float, rng: np.random.Generator) -> Any:
     ``grad_i = sum_j (p_ij - q_ij) w_ij (y_i - y_j)``, ``w_ij = (1 + |y_i - y_j|^2)^-1``, ``q_ij = w_ij / sum w``.
     """
     P, n = stacked_affinities(D2, perplexity), D2.shape[1]
-    Y, P = walked_start(P, rng).astype(np.float32), P.astype(np.float32)  # half the memory to walk through
+    # In double precision: rounding that differs between processors grows in every step, and of single precision it is
+    # larger at the end than what maps differ in, so that other shares would be chosen.
+    Y = walked_start(P, rng)
     move, gains = np.zeros_like(Y), np.ones_like(Y)
     for step in range(EARLY_STEPS + STEPS):
         factor = EXAGGERATION if step < EARLY_STEPS else 1.0
@@ -74,7 +76,7 @@ def quick_maps(D2: Numbers, perplexity: float, rng: np.random.Generator) -> Any:
         slope = descent_slope(Y, P, factor)
         same = np.sign(slope) == np.sign(move)
         gains = np.maximum(np.where(same, 0.8 * gains, gains + 0.2), 0.01)
-        move = MOMENTUM * move - np.float32(max(200.0, n / factor)) * gains * slope
+        move = MOMENTUM * move - max(200.0, n / factor) * gains * slope
         length = np.linalg.norm(move, axis=2, keepdims=True)
         move *= np.minimum(1.0, LONGEST_STEP / np.maximum(length, LONGEST_STEP))
         Y = Y + move

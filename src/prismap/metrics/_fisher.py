@@ -34,7 +34,7 @@ from prismap.metrics.posteriors._base import MOST_SUPPORT, Context, Posterior
 from prismap.metrics.posteriors._choice import is_cross_fitted, posterior_of
 from prismap.metrics.posteriors._models import is_model
 from prismap.metrics.posteriors._several_targets import SeveralTargets
-from prismap.target import NoTarget, make_target
+from prismap.target import NoTarget, equal_rows, make_target
 
 
 class FisherMetric(Metric):
@@ -163,6 +163,8 @@ class FisherMetric(Metric):
         y may be a `Target` that was made before.
         """
         rng, target, posterior = self._begin(data, y)
+        if self.cross_fit and posterior is not None and not data.is_matrix:
+            target = target.joining(equal_rows(data.rows_))
         n_support = None if posterior is None else posterior.n_support
         if n_support == "baseline":
             n_support, self.support_curve_ = support_by_baseline(self, data, target, rng)

@@ -3,10 +3,12 @@
 - *Does the target show?* Yes if the error is below the reference by more than `bar` standard errors. The reference is
   the smaller of the permuted-target mean and the chance level. The standard error joins that of the error with that of
   the reference (the spread over permutations or, if larger, the sampling error of the chance level for the units
-  judged). How well it shows is the share of the reference error that is gone (`STRENGTHS`). No if even an error
-  `HELPFUL` standard errors lower would leave less than `VISIBLE` of the reference gone, and if a relation of a stated
-  size would have been seen in four of five cases (`has_power`); else it cannot be determined. It shows, too, if the
-  shares of the votes go with it beyond chance, or the order of classes that have one.
+  judged). How well it shows is the share of the reference error that is gone (`STRENGTHS`). It shows, too, if the
+  shares of the votes go with it beyond chance, or the order of classes that have one. Where nothing of it shows on the
+  map but the features go with it (`prismap.quality._relation`, or the out-of-fold posterior), the answer is "in part",
+  and says that it is the features. No if even an error `HELPFUL` standard errors lower would leave less than `VISIBLE`
+  of the reference gone, which the sentence states, if a relation of a stated size would have been seen in four of five
+  cases (`has_power`), and if the features have no hint of it; else it cannot be determined.
 - *Does the map exaggerate it?* Yes if permuted targets, which mean nothing, get one of the errors below `INVENTED` of
   chance, by more than `bar` standard errors; or if the error among fitted rows is lower than on the judged rows by more
   than `SIGNIFICANT` standard errors and by more than `FLATTERED`. Coordinates alone cannot tell.
@@ -46,6 +48,8 @@ STRENGTHS = (
     (0.0, "faintly", "in part"),
 )  # fmt: skip
 FEWEST_UNITS = 10
+#: The chance that columns go with the target so well, among the measures of a report.
+RELATION = "p of the columns"
 #: Standard errors above the bar that are seen in four of five cases.
 POWER = 0.84
 
@@ -75,6 +79,8 @@ def shows(report: MapReport) -> Statement:
     figures: dict[str, Any] = {"error": score.value, "reference": reference_of(score)[0], "chance": score.chance}
     figures |= {} if score.permuted is None else {"permuted": null_figure(score.permuted)}
     figures |= {} if order is None else {"rank_correlation": order.value}
+    figures |= {"excluded": most_gone(report, score)} if answer == "no" else {}
+    figures |= {} if (chance := chance_of_features(report, score)) is None else {"chance_of_features": chance}
     if score.in_data is not None:
         figures["error_in_data"] = score.in_data
         answer, words = _also_in_data(report, answer, words)
@@ -85,6 +91,12 @@ def shows_in_words(report: MapReport) -> str:
     """How far the target shows in the map, a sentence without its full stop."""
     score, order = report.scores[0], order_of(report, report.scores[0])
     answer = answer_of(report, score)
+    if answer == "in part" and answer_on_map(report, score) in ("no", "cannot tell"):
+        what = score.wording.target
+        return (
+            f"{what} hardly show in this map, though the features say something about them ({_found_by(report, score)}"
+            f"): {score.meaning}, {against_of(score)} ({basis(report)})"
+        )
     by_order = order_beyond_chance(report, score) > bar(report)
     if order is not None and answer in ("yes", "in part") and by_order and not error_gone(report, score) > bar(report):
         meaning = "what its neighbours guess of a row's rank and the rank itself have a correlation of "
@@ -97,7 +109,24 @@ def shows_in_words(report: MapReport) -> str:
         )
         return f"{score.wording.target} show faintly in this map: {meaning}, {against_of(score)} ({basis(report)})"
     beside = f" (rank correlation {float(order.value):.2f})" if order and "rank error" in score.name else ""
-    return f"{_opening(report, score, answer)}: {score.meaning}{beside}, {against_of(score)} ({basis(report)})"
+    words = f"{_opening(report, score, answer)}: {score.meaning}{beside}, {against_of(score)} ({basis(report)})"
+    return f"{words}. {_excluded(report, score)}" if answer == "no" else words
+
+
+def _excluded(report: MapReport, score: TargetScore) -> str:
+    """How strong a relation may be that is not seen, a sentence without its full stop."""
+    gone = max(most_gone(report, score), 0.01)
+    return (
+        f"A relation that takes more than {100 * gone:.0f} % off that error on this map is excluded, a weaker one not"
+    )
+
+
+def _found_by(report: MapReport, score: TargetScore) -> str:
+    """What says that features go with the target, in words."""
+    chance = chance_of_features(report, score)
+    if chance is not None and norm.isf(chance) > bar(report):
+        return f"p = {chance:.2g} for their columns"
+    return "their posterior is better than chance, out of fold"
 
 
 def against_of(score: TargetScore) -> str:
@@ -113,7 +142,7 @@ def _also_in_data(report: MapReport, answer: str, words: str) -> tuple[str, str]
     in_data = replace(report, scores=tuple(known))
     score = in_data.scores[0]
     error = score.with_error(score.value)
-    if answer in ("no", "cannot tell"):
+    if answer_on_map(report, report.scores[0]) in ("no", "cannot tell"):
         return answer, words
     if answer_of(in_data, score) in ("no", "cannot tell"):
         what = f"{score.wording.target[0].lower()}{score.wording.target[1:]}"
@@ -123,12 +152,27 @@ def _also_in_data(report: MapReport, answer: str, words: str) -> tuple[str, str]
             "that is given the target separates noise as well"
         )
     degree, weaker = strength(score) if error_gone(in_data, score) > bar(report) else ("faintly", "in part")
-    words = f"{words}; among neighbours in the data they show {degree} ({error})"
+    if answer_on_map(in_data, score) in ("no", "cannot tell"):
+        words = f"{words}; neighbours in the data hardly do ({error}), though the features say something about them"
+        words += f" ({_found_by(in_data, score)})"
+    else:
+        words = f"{words}; among neighbours in the data they show {degree} ({error})"
     return weaker if answer == "yes" else answer, words
 
 
 def answer_of(report: MapReport, score: TargetScore) -> str:
-    """Whether one target shows, by its error or by the order of its values.
+    """Whether one target shows on the map or, in part, only in the features."""
+    on_map = answer_on_map(report, score)
+    if on_map in ("yes", "in part") or too_few_units(report):
+        return on_map
+    by_features = features_beyond_chance(report, score)
+    if by_features > bar(report):
+        return "in part"
+    return on_map if by_features < HELPFUL else "cannot tell"
+
+
+def answer_on_map(report: MapReport, score: TargetScore) -> str:
+    """Whether one target shows on the map, by its error or by the order of its values.
 
     With a few neighbours the error of a weak relation to a number is hardly below chance, though its order is beyond
     doubt.
@@ -163,12 +207,16 @@ def _opening(report: MapReport, score: TargetScore, answer: str) -> str:
 
 def _would_have_been_seen(report: MapReport, score: TargetScore) -> bool:
     """Whether a relation that a reader would see is beyond what the figures leave open."""
-    reference, order = reference_of(score)[0], order_of(report, score)
-    most_gone = 1.0 - score.value / reference + HELPFUL * error_noise(report, score) / reference
-    most_order = 0.0
+    order, most_order = order_of(report, score), 0.0
     if order is not None:
         most_order = float(order.value) - null_order(order) + HELPFUL * order_noise(report, order)
-    return bool(max(most_gone, most_order) < VISIBLE)
+    return bool(max(most_gone(report, score), most_order) < VISIBLE)
+
+
+def most_gone(report: MapReport, score: TargetScore) -> float:
+    """The largest share of the reference error that may be gone: `HELPFUL` standard errors more than there is."""
+    reference = reference_of(score)[0]
+    return float(1.0 - score.value / reference + HELPFUL * error_noise(report, score) / reference)
 
 
 def error_gone(report: MapReport, score: TargetScore) -> float:
@@ -205,6 +253,21 @@ def votes_beyond_chance(score: TargetScore) -> float:
     Without a figure of their own nothing is known.
     """
     return -np.inf if score.agreement is None else score.agreement.deviations
+
+
+def features_beyond_chance(report: MapReport, score: TargetScore) -> float:
+    """How far the features go with the target beyond chance, in standard errors; nothing is known without a figure."""
+    chance = chance_of_features(report, score)
+    by_columns = -np.inf if chance is None else float(norm.isf(chance))
+    known = score.of is None and any(
+        one.get("knows_target") for one in report.supervision_curve or () if one["supervision"] > 0
+    )
+    return max(by_columns, np.nextafter(SIGNIFICANT, np.inf) if known else -np.inf)
+
+
+def chance_of_features(report: MapReport, score: TargetScore) -> float | None:
+    """How likely the columns go so well with the target by chance; None where that was not asked."""
+    return report.measures.get(RELATION if score.of is None else f"{RELATION} ({score.of})")
 
 
 def order_of(report: MapReport, score: TargetScore) -> TargetScore | None:
@@ -350,9 +413,12 @@ def _need(report: MapReport, score: TargetScore) -> tuple[str, str]:
         return "cannot tell", f"Cannot tell from {few_units(report)} whether the target was needed."
     if left_out(report):
         why = "it was left out of the map, because no share of it predicts it clearly better than the data alone."
-        if not any(one.get("knows_target", True) for one in report.supervision_curve or () if one["supervision"] > 0):
-            why = "it was left out of the map, because nothing in the features predicts it beyond chance."
-        known = answer_of(report, score) != "cannot tell"
+        seen = answer_on_map(report, score) in ("yes", "in part")
+        if not seen and not any(
+            one.get("knows_target", True) for one in report.supervision_curve or () if one["supervision"] > 0
+        ):
+            why = "it was left out of the map, because no posterior of the features predicts it beyond chance."
+        known = answer_of(report, score) == answer_on_map(report, score) != "cannot tell"
         return ("no", f"The target was not needed: {why}") if known else ("cannot tell", f"{unknown}: {why}")
     if not report.uses_target:
         return "no", "The target was not needed: this map was made without it."
@@ -362,7 +428,7 @@ def _need(report: MapReport, score: TargetScore) -> tuple[str, str]:
     plain = score.with_error(score.unsupervised)
     if gain < -HELPFUL * noise:
         return "no", f"The target was not needed: a map made without it does better ({plain})."
-    answer = answer_of(report, score)
+    answer = answer_on_map(report, score)
     if answer == "no":
         return "no", f"The target was not needed: it shows neither with it nor without it ({plain})."
     if answer == "cannot tell":

@@ -21,7 +21,7 @@ import numpy as np
 
 from prismap._util.evidence import SIGNIFICANT
 from prismap.quality._estimates import Estimate
-from prismap.quality._headlines import LEVEL, VISIBLE, answer_of, headlines, joint_error, left_out, rests
+from prismap.quality._headlines import LEVEL, VISIBLE, answer_of, answer_on_map, headlines, joint_error, left_out, rests
 from prismap.quality._statements import Statement, in_order
 from prismap.target import plural
 
@@ -70,8 +70,8 @@ def verdict(report: MapReport) -> str:
 
 
 def shows(report: MapReport) -> bool:
-    """Whether the target shows at all."""
-    return bool(report.scores) and answer_of(report, report.scores[0]) in ("yes", "in part")
+    """Whether the target shows on the map at all."""
+    return bool(report.scores) and answer_on_map(report, report.scores[0]) in ("yes", "in part")
 
 
 def _warnings(report: MapReport) -> Iterator[Statement]:

@@ -1,6 +1,7 @@
 """What is known of y, decided once at the border: its kind, classes, labelled samples and units, as a `Target`."""
 
 from prismap.target._copies import Copies as Copies
+from prismap.target._copies import equal_rows as equal_rows
 from prismap.target._copies import exact_copies as exact_copies
 from prismap.target._copies import join_units as join_units
 from prismap.target._copies import near_copies as near_copies

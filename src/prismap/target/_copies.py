@@ -134,18 +134,32 @@ def exact_copies(X: Any, data: str = "vectors") -> Copies:
     """
     if data == "objects":
         return Copies(number_units(np.array([object_key(place, one) for place, one in enumerate(X)])))
+    keys = row_keys(X)
+    units = number_units(keys)
+    if data != "vectors" or sp.issparse(X) or len(np.unique(keys)) == len(keys) or equally_often(units):
+        return Copies(units)
+    chance = pairs_by_chance(np.asarray(X), keys)
+    return Copies(units if n_pairs(keys) > CHANCE_FACTOR * chance else np.arange(len(keys)), by_chance=chance)
+
+
+def equal_rows(X: Any) -> Rows:
+    """A number for each row of vectors, the same for rows that are equal in all columns, by chance or as copies.
+
+    >>> equal_rows(np.array([[1.0, 2.0], [0.0, 2.0], [1.0, 2.0]])).tolist()
+    [0, 1, 0]
+    """
+    return number_units(row_keys(X))
+
+
+def row_keys(X: Any) -> NDArray[Any]:
+    """A key for each row of vectors, dense or sparse, that equal rows share."""
     if sp.issparse(X):
         X = sp.csr_array(X)
         weights = np.random.default_rng(0).normal(size=(X.shape[1], 2))
-        return Copies(number_units((X @ weights).view(np.complex128).ravel()))
+        return np.asarray((X @ weights).view(np.complex128).ravel())
     X = np.asarray(X)
     parts = row_blocks(len(X), 8 * X.shape[1], budget=2**22)
-    keys = np.concatenate([hashed(X[rows]).sum(axis=1, dtype=np.uint64) for rows in parts])
-    units = number_units(keys)
-    if data != "vectors" or len(np.unique(keys)) == len(keys) or equally_often(units):
-        return Copies(units)
-    chance = pairs_by_chance(X, keys)
-    return Copies(units if n_pairs(keys) > CHANCE_FACTOR * chance else np.arange(len(keys)), by_chance=chance)
+    return np.concatenate([hashed(X[rows]).sum(axis=1, dtype=np.uint64) for rows in parts])
 
 
 def object_key(place: int, one: Any) -> str:

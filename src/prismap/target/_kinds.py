@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from prismap._util.arrays import Rows
 from prismap._util.repr import Brief
+from prismap.target._copies import join_units
 from prismap.target._folds import (
     bins,
     consecutive_folds,
@@ -167,6 +168,19 @@ class Target(Brief, ABC):
     def with_units(self, units: Units) -> Self:
         """The same target of samples that are not independent of each other."""
         return replace(self, units=units.codes, unit_name=units.name, in_order=units.in_order)
+
+    def joining(self, alike: Rows) -> Self:
+        """The same target whose units hold together what is `alike`, a number for each sample; in time, as it is.
+
+        Rows that are equal by chance are independent of each other: each has a vote, and counts in an error. But what
+        is learnt without one of them must be learnt without the others, or all of its equals but those of its own class
+        would say what they say of it. With fewer different samples than folds need, the target is left as it is.
+        """
+        if self.in_order or len(np.unique(alike)) == len(alike):
+            return self
+        units = join_units(self.units, alike)
+        few = len(np.unique(units[self.labelled])) < FEWEST_IN_FOLDS
+        return self if few or units.max() + 1 == len(np.unique(self.units)) else replace(self, units=units)
 
     def apart(self, rows: Rows, others: Rows) -> Rows:
         """Those of the samples `rows` that are independent of all the samples `others`."""

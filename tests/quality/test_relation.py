@@ -1,0 +1,71 @@
+"""Whether columns go with a target: the test against permutations, its level and its power, and by units."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import kruskal, spearmanr
+
+from prismap.quality._relation import N_PERMUTATIONS, centred_ranks, centred_target, chance_of_relation
+from prismap.target import make_target
+
+
+def table(seed, gap=0.0, n_rows=100, n_columns=6, shifted=1):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(2, size=n_rows)
+    X = rng.normal(size=(n_rows, n_columns))
+    X[:, :shifted] += gap * y[:, None]
+    return X, y
+
+
+def chance(X, y, **more):
+    return chance_of_relation(X, replace(make_target(y, len(y)), **more), np.random.default_rng(0))
+
+
+def test_the_statistic_is_that_of_kruskal_and_wallis_and_of_spearman():
+    X, _ = table(0)
+    y = np.random.default_rng(1).choice(3, size=100, p=(0.5, 0.3, 0.2))
+    R = centred_ranks(X, 100)
+    H = np.square(R.T @ centred_target(make_target(y, 100))).sum(axis=1) / 100
+    expected = [kruskal(*(x[y == c] for c in range(3))).statistic for x in X.T]
+    np.testing.assert_allclose(H * 99 / 100, expected)
+    number = X[:, 0] + X[:, 1]
+    r = R.T @ centred_target(make_target(number, 100))[:, 0] / 100
+    np.testing.assert_allclose(r, [spearmanr(x, number).statistic for x in X.T])
+
+
+def test_chances_of_noise_are_no_smaller_than_they_say():
+    """Even where most values are equal and one class is rare, for which the usual approximations fail."""
+    found = []
+    for seed in range(200):
+        X, _ = table(seed, n_rows=60)
+        y = np.arange(60) % 10 == 0
+        found.append(chance(np.where(X > 1.7, X, 0.0), y.astype(int)))
+    assert np.mean(np.array(found) < 0.05) <= 0.08
+    assert np.mean(np.array(found) < 0.01) <= 0.02
+
+
+@pytest.mark.parametrize(("gap", "shifted"), [(1.2, 1), (0.5, 6)])
+def test_weak_effects_are_found_in_one_column_and_over_all(gap, shifted):
+    found = [chance(*table(seed, gap, shifted=shifted)) for seed in range(10)]
+    assert sum(one < 0.00135 for one in found) >= 8
+    assert min(found) == pytest.approx(2 / (N_PERMUTATIONS + 1))
+
+
+def test_copies_of_rows_make_nothing_surer():
+    X, y = table(3, 0.6, n_rows=40)
+    once = chance(X, y)
+    five = np.repeat(np.arange(40), 5)
+    assert chance(X[five], y[five], units=five) == pytest.approx(once, rel=0.5)
+    assert chance(X[five], y[five]) < once / 2
+
+
+def test_nothing_is_known_of_constant_columns_and_in_time():
+    X, y = table(0)
+    assert chance(np.ones((100, 2)), y) is None
+    assert chance(X, y, in_order=True) is None
+
+
+def test_what_two_columns_tell_only_together_is_not_found():
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    assert chance(X, (X[:, 0] * X[:, 1] > 0).astype(int)) > 0.01
