@@ -62,7 +62,7 @@ def _receive(
 ) -> tuple[str, Any]:
     """The next message of a child, or why there is none.
 
-    A task is handed over first, within the same time: a child that is stuck reads nothing, and a large task waits for it.
+    A task is handed over first, within the same time: a large one waits for the child, which may be stuck.
     """
     late = threading.Event()
 
