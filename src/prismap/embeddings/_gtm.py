@@ -6,11 +6,12 @@ Bishop, Svensen & Williams, Neural Computation 10 (1998); on distances: Gisbrech
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, pinvh, solve
+from scipy.linalg import LinAlgError, LinAlgWarning, pinvh, solve
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
@@ -83,9 +84,11 @@ def sheet_weights(R, Phi, penalty):
     """
     A = Phi.T @ (R.sum(axis=0)[:, None] * Phi) + np.diag(penalty)
     try:
-        inverse = solve(A, np.eye(len(A)), assume_a="pos")
-    except LinAlgError:  # rows far from all others can leave nodes without any: the shortest weights among the best
-        inverse = pinvh(A)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", LinAlgWarning)
+            inverse = solve(A, np.eye(len(A)), assume_a="pos")
+    except (LinAlgError, LinAlgWarning):
+        inverse = pinvh(A)  # rows far from all others can leave nodes without any: the shortest weights among the best
     return inverse, Phi.T @ R.T
 
 

@@ -263,11 +263,11 @@ def measured(X: Any, data: str) -> Any:
     X = np.asarray(X, dtype=np.float32 if len(X) > MANY_ROWS else np.float64)
     full = np.isnan(X).mean(axis=0) <= MOST_MISSING  # rows that lack the same values would be near each other
     Z = mean_filled(X[:, full] if full.sum() >= 2 else X)
-    inner = ((Z.min(axis=0) < Z) & (Z.max(axis=0) > Z)).any(axis=0)
+    mean, spread = (of(axis=0, dtype=np.float64).astype(Z.dtype) for of in (Z.mean, Z.std))
+    inner = ((Z.min(axis=0) < Z) & (Z.max(axis=0) > Z)).any(axis=0) & (spread > 0)  # the squares of 1e-200 are 0
     if inner.sum() < 2:
         return None
-    Z = Z[:, inner]
-    return (Z - Z.mean(axis=0)) / Z.std(axis=0)
+    return (Z[:, inner] - mean[inner]) / spread[inner]
 
 
 def nearest_in(D: Numbers) -> tuple[Numbers, Rows]:
