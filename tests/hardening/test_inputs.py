@@ -265,9 +265,15 @@ def test_one_row_far_from_all_others_has_a_place_on_a_sheet(far):
     assert np.isfinite(PrisMap("gtm", random_state=0, perplexity=8).fit(X, np.arange(40) % 3).embedding_).all()
 
 
-@pytest.mark.parametrize(("method", "mapping"), [("elastic", "fisher"), ("som", "fisher"), ("tsne", "cost")])
-def test_equal_rows_and_an_identity_have_a_map(method, mapping):
-    y = np.arange(24) % 3
+@pytest.mark.parametrize(
+    ("method", "mapping", "y"),
+    [
+        ("elastic", "fisher", np.arange(24) % 3), ("som", "fisher", np.arange(24) % 3),
+        ("tsne", "cost", np.arange(24) % 3), ("mds", "parametric", np.arange(24) % 3),
+        ("mds", "auto", np.arange(24.0) ** 1.5),
+    ],
+)  # fmt: skip
+def test_equal_rows_and_an_identity_have_a_map(method, mapping, y):
     for rows, data in ((np.ones((24, 3)), "vectors"), (np.eye(24), "similarity")):
         model = PrisMap(method, mapping=mapping, data=data, perplexity=5, random_state=0).fit(rows, y)
         assert np.isfinite(model.embedding_).all()
