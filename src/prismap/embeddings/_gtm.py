@@ -16,6 +16,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._util.blocks import require_memory
+from prismap._util.grid import sum_products
 from prismap._util.params import Interval, StrOptions
 from prismap.embeddings._base import EmbeddingResult
 from prismap.embeddings._lattice import (
@@ -254,7 +255,7 @@ class GTM(LatticeEmbedding):
         return responsibilities(self._distances_to_prototypes(X), self.precision_)[0]
 
     def _positions(self, D2):
-        return responsibilities(D2, self.precision_)[0] @ self.nodes_
+        return sum_products(responsibilities(D2, self.precision_)[0], self.nodes_)
 
     def keep_points(self, rows):
         """Learn from the fitted rows' coordinates where the nodes lie in the data space; None: they have none."""

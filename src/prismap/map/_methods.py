@@ -199,14 +199,8 @@ class OwnPlacement(Mapping):
         return self
 
     def place(self, D: Any) -> Numbers:
-        """Positions of rows from their distances D to all fitted rows.
-
-        Each is asked for by itself: among others, the matrix products of an embedding add its terms in another order.
-        """
-        Y = np.empty((len(D), self.embedding_.shape[1]))
-        for i, row in enumerate(D.astype(np.float64)):
-            Y[i] = self.embedding.transform(row[None])[0]
-        return Y
+        """Positions of rows from their distances D to all fitted rows."""
+        return np.asarray(self.embedding.transform(D.astype(np.float64)), dtype=np.float64)
 
 
 def make_mapping(
