@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 
-from prismap._util.arrays import Numbers, Rows
+from prismap._util.arrays import Numbers, Rows, columns_of
 from prismap._util.blocks import row_blocks
 from prismap._util.missing import mean_filled
 from prismap._util.search import partition_neighbors
@@ -135,7 +135,7 @@ def exact_copies(X: Any, data: str = "vectors") -> Copies:
     if data == "objects":
         return Copies(number_units(np.array([object_key(place, one) for place, one in enumerate(X)])))
     if sp.issparse(X):
-        X = sp.csr_array(X)
+        X = without_empty_columns(X)
         weights = np.random.default_rng(0).normal(size=(X.shape[1], 2))
         return Copies(number_units((X @ weights).view(np.complex128).ravel()))
     X = np.asarray(X)
@@ -259,7 +259,7 @@ def measured(X: Any, data: str) -> Any:
         own = np.diag(S)
         return S if data == "dissimilarity" else np.sqrt(np.maximum(own[:, None] + own - 2 * S, 0))
     if sp.issparse(X):
-        return sp.csr_array(X)
+        return without_empty_columns(X)
     X = np.asarray(X, dtype=np.float32 if len(X) > MANY_ROWS else np.float64)
     full = np.isnan(X).mean(axis=0) <= MOST_MISSING  # rows that lack the same values would be near each other
     Z = mean_filled(X[:, full] if full.sum() >= 2 else X)
@@ -268,6 +268,12 @@ def measured(X: Any, data: str) -> Any:
     if inner.sum() < 2:
         return None
     return (Z[:, inner] - mean[inner]) / spread[inner]
+
+
+def without_empty_columns(X: Any) -> Any:
+    """Sparse rows without the columns that hold nothing, of which there may be 10^8."""
+    X = sp.csr_array(X)
+    return columns_of(X, np.unique(X.indices))
 
 
 def nearest_in(D: Numbers) -> tuple[Numbers, Rows]:
