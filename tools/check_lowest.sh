@@ -14,8 +14,9 @@ if [ ${#tests[@]} -eq 0 ]; then
     tests/contracts/test_rooms.py tests/contracts/test_estimators.py)
 fi
 
-# numpy>=2.0 becomes numpy==2.0, and so on: the dependencies every user has, those that read, draw, serve and distribute,
-# and the testers.
+# numpy>=2.0 becomes numpy==2.0, and so on: the dependencies every user has, those that read, draw, serve, distribute and
+# load models, and the testers. Cells are left out: anndata brings array-api-compat, beside which scikit-learn 1.6 does not
+# let skops be imported. matplotlib 3.9 warns of names that pyparsing gave up in 3.3.
 pins=$("$python" - "$root/pyproject.toml" <<'PY'
 import sys
 import tomllib
@@ -23,10 +24,11 @@ import tomllib
 project = tomllib.load(open(sys.argv[1], "rb"))["project"]
 extras = project["optional-dependencies"]
 testers = [line for line in extras["dev"] if line.startswith(("pytest>=", "hypothesis>=", "pandas>=", "polars>=", "httpx>="))]
-wanted = [line for name in ("plot", "io", "explorer", "notebook", "distributed") for line in extras[name]]
+wanted = [line for name in ("plot", "io", "excel", "explorer", "notebook", "distributed", "models", "onnx") for line in extras[name]]
 print(" ".join(line.replace(">=", "==") for line in dict.fromkeys((*project["dependencies"], *wanted, *testers))))
 PY
 )
+pins="$pins pyparsing<3.3"
 "$python" -m venv "$work/env"
 bin=$work/env/bin
 echo "lowest: $pins"

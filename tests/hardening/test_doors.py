@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from hardening import glass_work
+from prismap._util import glass
 from prismap._util.glass import behind_glass
 from prismap.exceptions import FileFormatError, InputError
 from prismap.tables import Roles, load_cells, read_batches, read_obsm, read_table
@@ -57,6 +58,15 @@ def test_errors_come_through_in_words():
         list(through_glass(glass_work.refuse))
     with pytest.raises(RuntimeError, match="odd"):
         list(through_glass(glass_work.fail))
+
+
+def test_a_child_that_is_stuck_before_it_reads_its_task_is_ended(tmp_path, monkeypatch):
+    """A task that is larger than a pipe was written without a limit of time."""
+    (tmp_path / "prismap.py").write_text("import time\ntime.sleep(20)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(glass, "START", 1.0)
+    with pytest.raises(FileFormatError, match="t.h5ad cannot be read: it took more than 1 seconds"):
+        list(through_glass(glass_work.greed, bytes(2**20)))
 
 
 # h5ad
@@ -374,6 +384,8 @@ def test_text_that_is_none_in_a_numpy_file_is_refused(tmp_path):
 
 
 def test_an_archive_of_a_later_version_is_refused(tmp_path):
+    pytest.importorskip("openpyxl")
+    pytest.importorskip("skops.io")
     with zipfile.ZipFile(tmp_path / "t.xlsx", "w") as archive:
         archive.writestr("a", b"b")
     data = bytearray((tmp_path / "t.xlsx").read_bytes())

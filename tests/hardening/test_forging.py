@@ -22,6 +22,11 @@ from prismap.metrics import FisherMetric
 
 TESTS = Path(__file__).parent.parent
 BUNDLES = forging.golden_bundles()
+#: Optional packages that write the files of a kind.
+NEEDED = {
+    "garbling": ("openpyxl",), "garbling_cells": ("anndata",), "garbling_skops": ("skops.io",),
+    "garbling_onnx": ("onnx", "onnxruntime"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -36,6 +41,8 @@ BUNDLES = forging.golden_bundles()
 @pytest.mark.linux
 def test_what_is_forged_damaged_or_odd_is_refused_or_used(tmp_path, kind, n_cases):
     """In a process of its own, which must live to the end; the case that ends it is in a file."""
+    for package in NEEDED.get(kind, ()):
+        pytest.importorskip(package)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path]), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", f"hardening.{kind}", str(tmp_path), "0", str(n_cases)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=500)

@@ -1,5 +1,7 @@
 """Whatever rows come in: a finite result, or a refusal in words. Small data, fixed examples."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -263,9 +265,15 @@ def test_one_row_far_from_all_others_has_a_place_on_a_sheet(far):
     assert np.isfinite(PrisMap("gtm", random_state=0, perplexity=8).fit(X, np.arange(40) % 3).embedding_).all()
 
 
-@pytest.mark.parametrize(("method", "mapping"), [("elastic", "fisher"), ("som", "fisher"), ("tsne", "cost")])
-def test_equal_rows_and_an_identity_have_a_map(method, mapping):
-    y = np.arange(24) % 3
+@pytest.mark.parametrize(
+    ("method", "mapping", "y"),
+    [
+        ("elastic", "fisher", np.arange(24) % 3), ("som", "fisher", np.arange(24) % 3),
+        ("tsne", "cost", np.arange(24) % 3), ("mds", "parametric", np.arange(24) % 3),
+        ("mds", "auto", np.arange(24.0) ** 1.5),
+    ],
+)  # fmt: skip
+def test_equal_rows_and_an_identity_have_a_map(method, mapping, y):
     for rows, data in ((np.ones((24, 3)), "vectors"), (np.eye(24), "similarity")):
         model = PrisMap(method, mapping=mapping, data=data, perplexity=5, random_state=0).fit(rows, y)
         assert np.isfinite(model.embedding_).all()
@@ -275,3 +283,28 @@ def test_equal_rows_and_an_identity_have_a_map(method, mapping):
 def test_a_target_too_large_for_its_square_is_refused():
     with pytest.raises(InputError, match="the values of y reach up to .*Rescale"):
         quick_map(target="real").fit(rows_of(0), 1e200 * rows_of(0)[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("method", "mapping", "rows", "rows_later"),
+    [
+        ("isomap", "elm", lambda X: np.where(np.arange(72).reshape(24, 3) == 0, 1e35, X), rows_of(1)),
+        ("mds", "direct", lambda X: (1e-30 * X).astype(np.float32), rows_of(1)),
+        ("mds", "auto", lambda X: X * [1e30, 1e-300, 1.0], rows_of(1)),
+        ("gtm", "auto", lambda X: np.full_like(X, 1e35), rows_of(1)),
+    ],
+    ids=["squares beyond single precision", "positions of other rows", "a column whose squares are 0", "one place"],
+)
+def test_rows_at_the_ends_of_the_scale_warn_of_nothing(method, mapping, rows, rows_later):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        model = PrisMap(method, mapping=mapping, perplexity=5, random_state=0).fit(rows(rows_of(0)), classes_of(24))
+        assert np.isfinite(model.transform(rows_later)).all()
+
+
+def test_rows_whose_sum_is_beyond_numbers_are_refused_and_warn_of_nothing():
+    X = rows_of(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        with pytest.raises(InputError, match="the values of X reach up to 1.7e[+]308"):
+            quick_map().fit(X / np.abs(X).max() * 1.7e308)

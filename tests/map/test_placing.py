@@ -66,6 +66,15 @@ def test_other_mappings_place_a_row_alike_alone_and_among_others(mapping):
     np.testing.assert_array_equal(alone, model.transform(new))
 
 
+@pytest.mark.parametrize("method", ["som", "gtm", "kpca", "kda"])
+def test_methods_place_a_row_alike_alone_and_among_others(method):
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(80, 6)), rng.normal(size=(33, 6))
+    model = PrisMap(method, mapping="own", perplexity=8, random_state=0).fit(X, np.arange(80) % 3)
+    alone = np.vstack([model.transform(new[i : i + 1]) for i in range(33)])
+    np.testing.assert_array_equal(alone, model.transform(new))
+
+
 def test_placing_is_the_mapping_of_the_metrics_own_distances(fitted):
     parts = fitted.map_
     D = parts.metric.pairwise(NEW)

@@ -42,27 +42,28 @@ def behind_glass(work: Callable[..., Iterator[Any]], *args: Any, what: str, seco
     )  # fmt: skip
     try:
         task = (work.__module__, work.__name__, args, int(n_bytes) + SLACK, int(seconds) + int(START))
-        with suppress(BrokenPipeError):
-            pickle.dump(task, process.stdin)  # type: ignore[arg-type]
-            process.stdin.close()  # type: ignore[union-attr]
-        limit = START
-        while True:
-            kind, value = _receive(process, limit, what)
-            limit = seconds
-            if kind == "end":
-                return
+        kind, value = _receive(process, START, what, task)
+        while kind != "end":
             if kind == "error":
                 raise value
             if kind == "value":
                 yield value
+            kind, value = _receive(process, seconds, what)
     finally:
         process.kill()
         process.wait()
         process.stdout.close()  # type: ignore[union-attr]
+        with suppress(BrokenPipeError):  # what the child has not read
+            process.stdin.close()  # type: ignore[union-attr]
 
 
-def _receive(process: subprocess.Popen[bytes], seconds: float, what: str) -> tuple[str, Any]:
-    """The next message of a child, or why there is none."""
+def _receive(
+    process: subprocess.Popen[bytes], seconds: float, what: str, task: tuple[Any, ...] | None = None
+) -> tuple[str, Any]:
+    """The next message of a child, or why there is none.
+
+    A task is handed over first, within the same time: a large one waits for the child, which may be stuck.
+    """
     late = threading.Event()
 
     def end() -> None:
@@ -72,6 +73,10 @@ def _receive(process: subprocess.Popen[bytes], seconds: float, what: str) -> tup
     timer = threading.Timer(seconds, end)
     timer.start()
     try:
+        if task is not None:
+            with suppress(BrokenPipeError):  # the child has ended; how is seen below
+                pickle.dump(task, process.stdin)  # type: ignore[arg-type]
+                process.stdin.close()  # type: ignore[union-attr]
         message: tuple[str, Any] = pickle.load(process.stdout)  # type: ignore[arg-type]
         return message
     except (EOFError, pickle.UnpicklingError) as error:

@@ -64,11 +64,12 @@ def check_rows(
     if not reset:
         refuse_other_columns(X, getattr(estimator, "feature_names_in_", None))
     try:
-        rows = validate_data(
-            estimator, X, reset=reset, dtype=list(dtype) if isinstance(dtype, tuple) else dtype,
-            accept_sparse="csr" if sparse else False, ensure_min_samples=min_rows,
-            ensure_all_finite="allow-nan" if missing and not sp.issparse(X) else True,
-        )  # fmt: skip
+        with np.errstate(over="ignore", invalid="ignore"):  # it adds the values up, which may be more than there is
+            rows = validate_data(
+                estimator, X, reset=reset, dtype=list(dtype) if isinstance(dtype, tuple) else dtype,
+                accept_sparse="csr" if sparse else False, ensure_min_samples=min_rows,
+                ensure_all_finite="allow-nan" if missing and not sp.issparse(X) else True,
+            )  # fmt: skip
     except ValueError as error:
         raise InputError(explain_bad_values(X, str(error))) from error
     if reset:

@@ -11,6 +11,7 @@ from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._util.blocks import require_memory
+from prismap._util.grid import sum_products
 from prismap._util.params import Interval, StrOptions
 from prismap._util.spectra import double_centre, fix_signs
 from prismap._util.threads import on_one_thread
@@ -59,9 +60,9 @@ class KernelEmbedding(Embedding):
         """Positions of new rows: from vectors, or from their distances or similarities to the fitted rows."""
         check_is_fitted(self)
         if self.kernel == "precomputed":
-            return check_rows(self, X, reset=False) @ self.coefficients_ - self.offset_
+            return sum_products(check_rows(self, X, reset=False), self.coefficients_) - self.offset_
         D2 = np.square(self.metric_.pairwise(X), dtype=np.float64)
-        return self._from_distances(D2, self.bandwidth_) @ self.coefficients_ - self.offset_
+        return sum_products(self._from_distances(D2, self.bandwidth_), self.coefficients_) - self.offset_
 
     def _gram(self, X, y):
         """The matrix of similarities between the fitted rows; keeps what `transform` needs."""

@@ -6,15 +6,17 @@ Bishop, Svensen & Williams, Neural Computation 10 (1998); on distances: Gisbrech
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, pinvh, solve
+from scipy.linalg import LinAlgError, LinAlgWarning, pinvh, solve
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._util.blocks import require_memory
+from prismap._util.grid import sum_products
 from prismap._util.params import Interval, StrOptions
 from prismap.embeddings._base import EmbeddingResult
 from prismap.embeddings._lattice import (
@@ -83,9 +85,11 @@ def sheet_weights(R, Phi, penalty):
     """
     A = Phi.T @ (R.sum(axis=0)[:, None] * Phi) + np.diag(penalty)
     try:
-        inverse = solve(A, np.eye(len(A)), assume_a="pos")
-    except LinAlgError:  # rows far from all others can leave nodes without any: the shortest weights among the best
-        inverse = pinvh(A)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", LinAlgWarning)
+            inverse = solve(A, np.eye(len(A)), assume_a="pos")
+    except (LinAlgError, LinAlgWarning):
+        inverse = pinvh(A)  # rows far from all others can leave nodes without any: the shortest weights among the best
     return inverse, Phi.T @ R.T
 
 
@@ -251,7 +255,7 @@ class GTM(LatticeEmbedding):
         return responsibilities(self._distances_to_prototypes(X), self.precision_)[0]
 
     def _positions(self, D2):
-        return responsibilities(D2, self.precision_)[0] @ self.nodes_
+        return sum_products(responsibilities(D2, self.precision_)[0], self.nodes_)
 
     def keep_points(self, rows):
         """Learn from the fitted rows' coordinates where the nodes lie in the data space; None: they have none."""

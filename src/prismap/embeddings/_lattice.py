@@ -18,6 +18,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import TransformerTags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from prismap._util.grid import sum_products
 from prismap._util.random import as_seed
 from prismap._util.spectra import double_centre, fix_signs, leading_eigenpairs
 from prismap._util.threads import on_one_thread
@@ -63,13 +64,9 @@ class RelationalPrototypes:
     core: np.ndarray
 
     def squared_distances(self, D2):
-        """(n, K) squared distances of rows whose squared distances to the fitted rows are D2."""
-        return self._from_sums((self.sums @ D2.T).T)
-
-    def _from_sums(self, to_sums):
-        return to_sums @ self.mixing.T - 0.5 * np.einsum(
-            "ij,jk,ik->i", self.mixing, self.core, self.mixing, optimize=True
-        )
+        """(n, K) squared distances of rows whose squared distances to the fitted rows are D2, each row by itself."""
+        to_sums = (self.sums @ D2.T).T if sp.issparse(self.sums) else sum_products(D2, self.sums.T)
+        return sum_products(to_sums, self.mixing.T) + self.squared_norms(self.mixing)
 
     def between(self):
         """(K, K) squared distances between prototypes."""
@@ -78,7 +75,10 @@ class RelationalPrototypes:
         return inner - own[:, None] - own[None, :]
 
     def squared_norms(self, mixing):
-        """Squared norms of other combinations ``mixing @ sums`` whose coefficients add up to zero."""
+        """Squared norms of other combinations ``mixing @ sums`` whose coefficients add up to zero.
+
+        Of the prototypes themselves, whose coefficients add up to one, it is what their distances to rows lack.
+        """
         return -0.5 * np.einsum("ij,jk,ik->i", mixing, self.core, mixing, optimize=True)
 
 
@@ -133,7 +133,7 @@ class RelationalSpace:
         """Prototypes with the coefficients ``mixing @ sums``, and their squared distances to all rows, (n, K)."""
         to_sums = (sums @ self.D2).T
         made = RelationalPrototypes(mixing, sums, sums @ to_sums)
-        return made, made._from_sums(to_sums)
+        return made, to_sums @ mixing.T + made.squared_norms(mixing)
 
     def principal_axes(self, rng):
         """The two leading unit eigenvectors of the centred Gram matrix (n, 2), their eigenvalues, and its trace."""

@@ -15,6 +15,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
 from prismap._util.blocks import require_memory
+from prismap._util.grid import sum_products
 from prismap._util.params import Interval, StrOptions
 from prismap.embeddings._base import EmbeddingResult
 from prismap.embeddings._lattice import (
@@ -127,7 +128,7 @@ def interpolate(D2, between, nodes):
         rows = np.flatnonzero(nearest == k)
         if len(rows) and len(near):
             inner = 0.5 * (D2[rows, k][:, None] + between[near, k][None, :] - D2[np.ix_(rows, near)])
-            Y[rows] += np.clip(inner @ solve.T, -1.0, 1.0)
+            Y[rows] += np.clip(sum_products(inner, solve.T), -1.0, 1.0)
     return Y
 
 

@@ -171,6 +171,5 @@ def stress_placement(Z, Y, D, power=0):
     gap = D - E
     W = np.maximum(D, np.maximum(FLOOR * D.mean(axis=1, keepdims=True), _TINY)) ** -float(power)
     scale = np.maximum((W * np.square(D)).sum(axis=1), _TINY)[:, None]
-    F = -2 * W * gap / np.maximum(E, 1e-300) / scale
-    F[E == 0] = 0  # no direction to push in
+    F = -2 * W * gap / np.where(E > 0, E, np.inf) / scale  # at a fitted position there is no direction to push in
     return (W * np.square(gap) / scale).sum(axis=1), _pull(F, Z, Y)

@@ -95,13 +95,13 @@ class ElmKernel:
     @classmethod
     def of(cls, D, factor):
         """The kernel of rows with mutual distances D, `factor` times their root mean squared norm in size."""
-        D2 = np.square(D)
+        D2 = np.square(D, dtype=np.float64)
         grand = float(D2.mean())
         return cls(D2.mean(axis=0), grand, factor / np.sqrt(grand / 2 or 1.0))
 
     def weights(self, D, *, normalize):
         """K for rows at distances D from the landmarks."""
-        D2 = np.square(D)
+        D2 = np.square(D, dtype=np.float64)
         own = D2.mean(axis=1, keepdims=True) - self.grand_mean / 2  # squared norm about the centre
         others = self.column_means - self.grand_mean / 2
         inner = (own + others - D2) / 2
@@ -112,7 +112,7 @@ class ElmKernel:
         if normalize:
             K = (1 + K) / 2
             K /= K.sum(axis=1, keepdims=True)
-        return K
+        return K.astype(D.dtype, copy=False)
 
 
 # --- coefficients by (ridge) least squares ----------------------------------------------------------------------------

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 
-from prismap._util.arrays import Numbers, Rows
+from prismap._util.arrays import Numbers, Rows, columns_of
 from prismap._util.blocks import row_blocks
 from prismap._util.missing import mean_filled
 from prismap._util.search import partition_neighbors
@@ -154,7 +154,7 @@ def equal_rows(X: Any) -> Rows:
 def row_keys(X: Any) -> NDArray[Any]:
     """A key for each row of vectors, dense or sparse, that equal rows share."""
     if sp.issparse(X):
-        X = sp.csr_array(X)
+        X = without_empty_columns(X)
         weights = np.random.default_rng(0).normal(size=(X.shape[1], 2))
         return np.asarray((X @ weights).view(np.complex128).ravel())
     X = np.asarray(X)
@@ -273,15 +273,21 @@ def measured(X: Any, data: str) -> Any:
         own = np.diag(S)
         return S if data == "dissimilarity" else np.sqrt(np.maximum(own[:, None] + own - 2 * S, 0))
     if sp.issparse(X):
-        return sp.csr_array(X)
+        return without_empty_columns(X)
     X = np.asarray(X, dtype=np.float32 if len(X) > MANY_ROWS else np.float64)
     full = np.isnan(X).mean(axis=0) <= MOST_MISSING  # rows that lack the same values would be near each other
     Z = mean_filled(X[:, full] if full.sum() >= 2 else X)
-    inner = ((Z.min(axis=0) < Z) & (Z.max(axis=0) > Z)).any(axis=0)
+    mean, spread = (of(axis=0, dtype=np.float64).astype(Z.dtype) for of in (Z.mean, Z.std))
+    inner = ((Z.min(axis=0) < Z) & (Z.max(axis=0) > Z)).any(axis=0) & (spread > 0)  # the squares of 1e-200 are 0
     if inner.sum() < 2:
         return None
-    Z = Z[:, inner]
-    return (Z - Z.mean(axis=0)) / Z.std(axis=0)
+    return (Z[:, inner] - mean[inner]) / spread[inner]
+
+
+def without_empty_columns(X: Any) -> Any:
+    """Sparse rows without the columns that hold nothing, of which there may be 10^8."""
+    X = sp.csr_array(X)
+    return columns_of(X, np.unique(X.indices))
 
 
 def nearest_in(D: Numbers) -> tuple[Numbers, Rows]:
