@@ -68,6 +68,9 @@ def test_csv_columns_are_typed(write, engine):
         (["1", "?", " nan", "None"], [1.0, None, None, None]),
         (["1", "inf", "-Infinity", "1e400"], [1.0, np.inf, -np.inf, np.inf]),
         (["007", "1", "2", "3"], [7.0, 1.0, 2.0, 3.0]),
+        (["007", "123", "NA", "4567"], ["007", "123", None, "4567"]),
+        (["01", "02", "11", "12"], [1.0, 2.0, 11.0, 12.0]),
+        (["007", "123", "456", "78.5"], [7.0, 123.0, 456.0, 78.5]),
         (["1_0", "1", "2", "3"], ["1_0", "1", "2", "3"]),
         (["0x10", "1", "2", "3"], ["0x10", "1", "2", "3"]),
         (["1.5", "#DIV/0!", "<NA>", "2"], [1.5, None, None, 2.0]),
@@ -582,7 +585,9 @@ def test_the_sheet_with_the_columns_that_are_named_is_read(tmp_path):
     book.save(path)
     table = read_table(path)
     assert list(table.columns) == ["About"]
-    assert table.notes == ("data.xlsx has several sheets: 'about' was read, and not 'data', 'more'",)
+    assert table.notes == (
+        "data.xlsx has several sheets: 'about' was read, and not 'data', 'more' (sheet=... names another)",
+    )
     assert read_table(path, Roles(target="y")).target.tolist() == [2]
     assert as_lists(read_table(path, Roles(use=("b",)))) == {"a": [3.0], "b": [4.0]}
     (batch,) = read_batches(path, ["a", "b"], Roles(target="z"))

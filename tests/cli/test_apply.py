@@ -191,8 +191,12 @@ def test_matrix_data_is_placed(run, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"sl": None}, "lacks 1 of the 5 columns of the map: -'sl'"),
-        ({"soil": None, "Soil": ["sand"] * 9}, "-'soil' (+'Soil'?). Columns the map does not know: 'Soil'"),
+        ({"sl": None, "sw": None, "pl": None}, "lacks 3 of the 5 columns of the map: -'sl', -'sw', -'pl'. The other"),
+        (
+            {"sl": None, "sw": None, "pl": None, "SL": ["1"] * 9},
+            "-'sl' (+'SL'?), -'sw', -'pl'. The other columns tell too little to place rows by them. Columns the map "
+            "does not know: 'SL'",
+        ),
         ({"sl": ["tall"] * 9}, "column 'sl' held numbers when the map was fitted and holds text now, such as 'tall'"),
     ],
 )

@@ -68,5 +68,7 @@ def test_refusals(refused, made, data, tmp_path):
     assert "into a folder; -o" in refused(*words, "-o", tmp_path / "out.csv")
     assert "--address is for --engine dask" in refused(*words, "-o", tmp_path / "out", "--address", "tcp://x:1")
     assert "no data file at" in refused("apply", made[0], f"{data}/*.txt", "-o", tmp_path / "out")
-    assert "invalid choice: 'spark'" in refused(*words, "-o", tmp_path / "out", "--engine", "spark")
+    assert "'spark' is not known; there are local and dask" in refused(
+        *words, "-o", tmp_path / "out", "--engine", "spark"
+    )
     assert tree(tmp_path) == before

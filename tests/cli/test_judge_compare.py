@@ -129,7 +129,7 @@ def test_methods_are_compared(run, flowers, tmp_path, monkeypatch):
 
 def test_compare_refuses_unknown_and_missing_methods(refused, flowers, tmp_path, monkeypatch):
     out = ("--target", "species", "-o", tmp_path / "out")
-    assert "--methods does not know 'tsme'" in refused("compare", flowers, "--methods", "tsme", *out)
+    assert "--methods 'tsme' is not known; did you mean tsne?" in refused("compare", flowers, "--methods", "tsme", *out)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert "none of these methods is installed: pip install" in refused("compare", flowers, "--methods", "umap", *out)
 
@@ -142,4 +142,4 @@ def test_judging_keeps_to_a_budget(run, refused, flowers, tmp_path):
     assert {found[name]["budget"] for name in ("pca", "lda")} == {"quick"}
     assert {found[name]["looks"] for name in ("pca", "lda")} == {2}
     bad = ("--target", "species", "-o", tmp_path / "other", "--budget", "-3")
-    assert "full, quick or a number of seconds above 0" in refused("compare", flowers, *bad)
+    assert "full, quick, a number of seconds above 0 or a time such as '5 min'" in refused("compare", flowers, *bad)

@@ -181,7 +181,7 @@ def test_matrices_that_are_not_what_they_should_be(refused, tmp_path, matrix, ki
     ("rows", "options", "message"),
     [
         ({"species": ["setosa"] * 48}, [], "holds only one class"),
-        ({}, ["--method", "magic"], "The 'method' parameter of PrisMap must be"),
+        ({}, ["--method", "magic"], "--method 'magic' is not known; there are tsne, nerv"),
         ({"n_rows": 1}, [], "1 sample"),
         ({}, ["--target-kind", "real"], "real"),
     ],

@@ -74,7 +74,7 @@ def test_json_lines_hold_series(run, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--compare", "nothing"), "comparison 'nothing' is not known"),
+        (("--compare", "nothing"), "--compare 'nothing' is not known; there are edit"),
         (("--labels", "labels.csv"), "name their comparison with --compare"),
         (("--compare", "edit", "--labels", "other.csv"), "names none of the objects: they are called p0, p1, p2"),
         (("--compare", "edit", "--labels", "single.csv"), "a column of names and a column of labels; got 1"),

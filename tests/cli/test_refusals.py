@@ -20,9 +20,9 @@ def refused_map(refused, tmp_path):
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["mop"], "invalid choice: 'mop'"),
+        (["mop"], "'mop' is not known; did you mean map? There are demo, map, apply"),
         (["map"], "required: FILE, -o/--out"),
-        (["map", "d.csv", "-o", "out", "--data", "words"], "--data: invalid choice: 'words'"),
+        (["map", "d.csv", "-o", "out", "--data", "words"], "--data: 'words' is not known; there are vectors, cosine"),
         (["map", "d.csv", "-o", "out", "--perplexity", "0"], "--perplexity: a number from 1 is needed; got '0'"),
         (
             ["map", "d.csv", "-o", "out", "--fit-rows", "many"],
@@ -30,7 +30,10 @@ def refused_map(refused, tmp_path):
         ),
         (["map", "d.csv", "-o", "out", "--supervision", "-1"], "--supervision: auto, max or a number from 0"),
         (["map", "d.csv", "-o", "out", "--seed", "-1"], "--seed: a whole number from 0"),
-        (["map", "d.csv", "-o", "out", "--impute", "mean"], "--impute: invalid choice"),
+        (
+            ["map", "d.csv", "-o", "out", "--impute", "mean"],
+            "--impute: 'mean' is not known; did you mean median? There is only median",
+        ),
         (["map", "nowhere.csv", "-o", "out"], "there is no file nowhere.csv"),
         (["report", "nowhere"], "there is no file nowhere"),
         (["apply", "nowhere", "d.csv", "-o", "out.xls"], "-o must name a .parquet, .csv or .h5ad file"),

@@ -59,8 +59,8 @@ def test_without_data_the_columns_of_the_page_are_told(run, made, refused):
 def test_relevance_refuses_what_it_cannot_judge(refused, run, made, tmp_path):
     few = write_flowers(tmp_path / "few.csv", n_rows=6)
     assert "few.csv has 6 rows; --neighbors 10 needs more" in refused("relevance", made[0], few)
-    other = write_flowers(tmp_path / "other.csv", sl=None)
-    assert "lacks 1 of the 5 columns" in refused("relevance", made[0], other)
+    other = write_flowers(tmp_path / "other.csv", sl=None, sw=None, pl=None)
+    assert "lacks 3 of the 5 columns" in refused("relevance", made[0], other)
     D = np.abs(np.subtract.outer(np.arange(30.0), np.arange(30.0)))
     np.savez(tmp_path / "d.npz", S=D, kind="dissimilarity")
     assert run("map", tmp_path / "d.npz", "--perplexity", "8", "--quiet", "-o", tmp_path / "out")[0] == 0

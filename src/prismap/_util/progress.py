@@ -72,14 +72,10 @@ class Progress:
         if self._screen is None:
             return callback
 
-        begun: list[tuple[int, float]] = []  # what went before the first call, a search for neighbours, does not count
+        pace = Pace()
 
         def follow(iteration: int, error: float, positions: Any) -> Any:
-            now = time.perf_counter()
-            if not begun:
-                begun.append((iteration, now))
-            first, begin = begun[0]
-            left = time_left((iteration - first) / max(total - first, 1), now - begin)
+            left = pace.left(iteration, total)
             self._draw(f"embedding, iteration {iteration} of {total}{left}", min(1.0, iteration / total))
             return callback is not None and callback(iteration, error, positions)
 
@@ -105,6 +101,19 @@ class Progress:
             return
         self._last = now
         self._screen.draw(f"{self.what}: {words}", share)
+
+
+class Pace:
+    """The time left of work by its pace since the first report: a metric that is learnt before it does not count."""
+
+    def __init__(self) -> None:
+        self._first: tuple[float, float] | None = None
+
+    def left(self, done: float, total: float) -> str:
+        """The time left in words; nothing as long as too little is done."""
+        now = time.perf_counter()
+        first, begin = self._first = self._first or (done, now)
+        return time_left((done - first) / max(total - first, 1), now - begin)
 
 
 def time_left(share: float, seconds: float) -> str:

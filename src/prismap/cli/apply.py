@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 from prismap._util.progress import duration
 from prismap.bundle import written_aside
 from prismap.bundle._aside import remove_leftovers
+from prismap.cli import options
 from prismap.cli.console import Console
 from prismap.cli.job import load_model
-from prismap.cli.options import count
 from prismap.exceptions import InputError
 from prismap.tables import load_cells, reader_of
+from prismap.tables._encoding import describe_absent, describe_unknown
 
 if TYPE_CHECKING:
     from prismap.scale._records import Mapped, Progress
@@ -43,6 +44,7 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
         "-o", "--out", type=Path, required=True, metavar="OUT",
         help="file to write (parquet or csv, or h5ad for cells), or a folder for several parquet files",
     )  # fmt: skip
+    options.add_place(parser)
     add("--keep-columns", action="store_true", help="also write the other columns of DATA")
     add(
         "--engine",
@@ -51,7 +53,7 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
         help="processes on this machine (default), or a Dask cluster",
     )
     add("--address", metavar="A", help="address of the Dask scheduler (default: start a cluster on this machine)")
-    add("--workers", type=count, metavar="N", help="number of processes (default: the number of cores)")
+    add("--workers", type=options.count, metavar="N", help="number of processes (default: the number of cores)")
     add(
         "--resume",
         action="store_true",
@@ -94,7 +96,8 @@ def _into_file(args: argparse.Namespace, console: Console) -> None:
         model, mark = opened_model(args.model)
     sizes = row_group_sizes(source)
     expected = None if sizes is None else sum(sizes)
-    begin, part = perf_counter(), Part(source, out, rows=expected, keep_columns=args.keep_columns)
+    place = {"sheet": args.sheet, "skip_rows": args.skip_rows}
+    begin, part = perf_counter(), Part(source, out, rows=expected, keep_columns=args.keep_columns, **place)
 
     def follow(rows: int) -> None:
         console.doing(in_words(Progress(0, 1, rows, expected, perf_counter() - begin)))
@@ -137,6 +140,8 @@ def _into_folder(args: argparse.Namespace, console: Console) -> None:
     """Many files, or the parts of a large one, by several processes."""
     if args.out.suffix.lower() == ".csv":
         raise InputError(f"several files are written as parquet, into a folder; -o {args.out} names a csv file.")
+    if args.sheet is not None or args.skip_rows is not None:
+        raise InputError("--sheet and --skip-rows are for one file of rows; several files are read without them.")
     if args.out.is_dir() and any(args.out.rglob("*.parquet")) and not (args.force or args.resume):
         raise InputError(f"{args.out} holds rows already: --resume completes it, --force writes it anew.")
     from prismap.scale import map_files
@@ -154,6 +159,7 @@ def _into_folder(args: argparse.Namespace, console: Console) -> None:
         console.say(f"nothing is half written; {RESUME}")
         raise
     _say(console, results)
+    _say_drift(console, {name: words for result in reversed(results) for name, words in result.drifted.items()})
     failures = [result for result in results if result.error is not None]
     rows, far = sum(result.rows for result in results), sum(result.far for result in results)
     kept = sum(result.skipped for result in results)
@@ -189,23 +195,31 @@ def _sums(results: Iterable[Mapped]) -> dict[str, Any]:
     """Counts over all files."""
     filled: Counter[str] = Counter()
     unknown: Counter[str] = Counter()
+    levels: dict[str, list[str]] = {}
+    absent: dict[str, str] = {}
     rows = far = 0
+    doubtful = False
     for result in results:
+        doubtful = doubtful or result.doubtful
         rows, far = rows + result.rows, far + result.far
         filled.update(result.filled)
         unknown.update(result.unknown)
-    return {"rows": rows, "far": far, "filled": dict(filled), "unknown": dict(unknown)}
+        absent |= result.absent
+        levels |= {name: sorted({*levels.get(name, ()), *new}) for name, new in result.new_levels.items()}
+    return {
+        "rows": rows, "far": far, "filled": dict(filled), "unknown": dict(unknown), "new_levels": levels,
+        "absent": absent, "doubtful": doubtful,
+    }  # fmt: skip
 
 
 def _say(console: Console, results: list[Mapped]) -> None:
     sums = _sums(results)
+    if sums["absent"]:
+        console.note(describe_absent(sums["absent"], doubtful=sums["doubtful"]))
     for name, number in sums["filled"].items():
         console.note(f"{number} missing values of {name!r} were filled as at the fit")
     for name, number in sums["unknown"].items():
-        console.note(
-            f"column {name!r} has levels in {number} of the rows that the map has not seen; they count as none of "
-            "its own"
-        )
+        console.note(describe_unknown(name, number, sums["new_levels"]))
     unknown = sorted({name for result in results for name in result.new_classes})
     if unknown:
         console.note(f"classes the map was not fitted with: {', '.join(unknown[:8])}")

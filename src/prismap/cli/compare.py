@@ -93,7 +93,7 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--budget", type=options.budget, default="full", metavar="B",
-        help="time for judging: full (default), quick, or a number of seconds per method",
+        help="time for judging: full (default), quick, a number of seconds per method, or a time such as '5 min'",
     )  # fmt: skip
     parser.set_defaults(run=run)
 
@@ -133,9 +133,8 @@ def run(args: argparse.Namespace, console: Console) -> None:
 
 def installed(names: tuple[str, ...], console: Console) -> list[str]:
     """The methods whose package is installed; the others are noted with the line that installs them."""
-    unknown = [name for name in names if name not in METHODS]
-    if unknown:
-        raise InputError(f"--methods does not know {unknown[0]!r}; it knows {', '.join(METHODS)}.")
+    for name in names:
+        options.refuse_unknown("--methods", name, METHODS)
     missing = [name for name in names if (module := METHODS[name].module) and not importlib.util.find_spec(module)]
     for name in missing:
         console.note(f"{name} was left out, because its package is not installed: {METHODS[name].install}")

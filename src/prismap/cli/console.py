@@ -19,8 +19,8 @@ _TERMINAL_SECONDS = 0.1
 _LOG_SECONDS = 10.0
 #: Arguments of the library that are options of the same name here.
 _ARGUMENTS = (
-    "copies", "data", "drop", "fit_rows", "groups", "id", "impute", "mapping", "method", "metric", "order",
-    "perplexity", "show", "standardize", "supervision", "target_kind", "use",
+    "copies", "data", "drop", "fit_rows", "groups", "id", "impute", "mapping", "method", "metric", "normalize", "order",
+    "perplexity", "sheet", "show", "skip_rows", "standardize", "supervision", "target", "target_kind", "use",
 )  # fmt: skip
 #: Control characters but tab and newline, marks that turn the direction of writing, and halves of characters.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -141,6 +141,8 @@ def _as_option(match: re.Match[str]) -> str:
         plain = ast.literal_eval(value)
     except (SyntaxError, ValueError):
         plain = value
+    if isinstance(plain, list) and option == "--target":
+        return " ".join(f"{option} {shlex.quote(name)}" for name in plain)
     return f"{option} {shlex.quote(','.join(plain) if isinstance(plain, list) else str(plain))}"
 
 

@@ -26,14 +26,11 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
         "-o",
         "--out",
         type=Path,
-        default=Path("prismap-demo"),
         metavar="OUT",
-        help="folder to write (default: prismap-demo)",
+        help="folder to write (default: prismap-demo, with --tables this folder)",
     )
     parser.add_argument(
-        "--tables",
-        action="store_true",
-        help="only write flowers.csv and more.csv to this folder, to try the other commands",
+        "--tables", action="store_true", help="only write flowers.csv and more.csv, to try the other commands"
     )
     parser.set_defaults(run=run)
 
@@ -41,10 +38,11 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, console: Console) -> None:
     """Fit and write; an earlier demo is replaced."""
     if args.tables:
-        write_tables(Path(), console)
+        write_tables(args.out or Path(), console)
         return
-    check_folder(args.out, force=True)
-    run_job(digits_job(), args.out, console, force=True)
+    out = args.out or Path("prismap-demo")
+    check_folder(out, force=True)
+    run_job(digits_job(), out, console, force=True)
 
 
 def write_tables(folder: Path, console: Console) -> None:
@@ -56,6 +54,7 @@ def write_tables(folder: Path, console: Console) -> None:
     order = np.random.default_rng(0).permutation(len(iris.data))
     species = iris.target_names[iris.target][:, None]
     written = {}
+    folder.mkdir(parents=True, exist_ok=True)
     for name, header, rows in (
         ("flowers.csv", [*names, "species"], np.hstack([iris.data, species])[order[:120]]),
         ("more.csv", names, iris.data[order[120:]]),
@@ -65,7 +64,7 @@ def write_tables(folder: Path, console: Console) -> None:
             raise InputError(f"{path} is there already: move it away, or go to another folder.")
         with path.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows([header, *rows.tolist()])
-        written[name] = len(rows)
+        written[str(path)] = len(rows)
     console.result("\n".join(f"{name}: {n} rows" for name, n in written.items()), {"rows": written})
 
 

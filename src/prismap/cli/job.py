@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prismap._util.progress import time_left
+from prismap._util.progress import Pace, time_left
 from prismap.bundle import write_map, written_aside
 from prismap.bundle._json import sealed
 from prismap.cli.console import Console, in_options, to_json
@@ -85,6 +85,8 @@ def run_job(job: Job, out: Path, console: Console, *, force: bool) -> None:
         console, f"no {REPORT}: judging the map", lambda: judge_map(model, console, job.budget, forecast=job.forecast)
     )
     if judged is None:
+        for note in stated_notes(job.groups):
+            console.note(note)
         console.result(f"{out}: {', '.join(files)}", document)
         return
     # Notes that were written in between are not written twice.
@@ -185,11 +187,11 @@ def fit_map(job: Job, console: Console) -> Any:
 
     def follow(iteration: int, error: float, _: Any) -> bool:
         share = min(iteration / USUAL_ITERATIONS, 1.0)
-        left = f" of {USUAL_ITERATIONS}{time_left(share, perf_counter() - begin)}" if by_tsne else ""
+        left = f" of {USUAL_ITERATIONS}{pace.left(iteration, USUAL_ITERATIONS)}" if by_tsne else ""
         console.doing(f"embedding, iteration {iteration}{left}, error {error:.4g}", share)
         return False
 
-    begin, by_tsne = perf_counter(), job.options.get("method", "tsne") == "tsne"
+    pace, by_tsne = Pace(), job.options.get("method", "tsne") == "tsne"
 
     size = f"{len(job.X)} objects" if isinstance(job.X, list) else "{} rows, {} features".format(*job.X.shape)
     with console.stage(f"fitting a map of {size}"), warnings.catch_warnings():
@@ -202,8 +204,14 @@ def fit_map(job: Job, console: Console) -> Any:
         except InvalidParameterError as error:
             raise InputError(str(error)) from error
     for note in model.notes_:
-        console.note(note)
+        if job.quick or note not in stated_notes(job.groups):
+            console.note(note)
     return with_table(model, job.encoding, job.ids)
+
+
+def stated_notes(dependence: Any) -> tuple[str, ...]:
+    """What was noticed about rows that are not independent: a verdict states it, so that it need not be noted, too."""
+    return tuple(getattr(dependence, "notes", ()))
 
 
 def judge_map(model: Any, console: Console, budget: Any = None, *, forecast: bool = False) -> Any:
@@ -213,7 +221,8 @@ def judge_map(model: Any, console: Console, budget: Any = None, *, forecast: boo
         begin = perf_counter()
 
         def follow(done: int, total: int) -> None:
-            left = time_left(done / total, perf_counter() - begin)
+            # Maps are made several at a time: how long the first took says little about the others.
+            left = time_left(done / total, perf_counter() - begin) if done > 1 else ""
             console.doing(f"{done} of {total} maps for comparison{left}", done / total)
 
         return model.report(budget=budget, forecast=forecast, callback=follow, verbose=0)

@@ -6,19 +6,23 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
+import re
 import signal
 import sys
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any, NoReturn
 
 from prismap._version import __version__
 from prismap.cli import apply, compare, demo, explore, judge, map, relevance, report, view
 from prismap.cli.console import Console, in_options, visible
+from prismap.cli.options import not_known
 from prismap.exceptions import InputError, MissingExtraError, PrismapWarning
+from prismap.tables._table import nearest
 
 COMMANDS = (demo, map, apply, view, judge, compare, relevance, report, explore)
 
@@ -28,6 +32,11 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message} (see {self.prog} --help)")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse a value that is not among the choices, with the one that may be meant."""
+        if action.choices is not None and value not in action.choices:
+            raise argparse.ArgumentError(action, not_known(str(value), [str(choice) for choice in action.choices]))
 
 
 def build_parser() -> Parser:
@@ -46,7 +55,9 @@ def build_parser() -> Parser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     try:
-        args = build_parser().parse_args(argv)
+        args, rest = build_parser().parse_known_args(argv)
+        if rest:
+            raise InputError(f"{_unrecognized(rest, argv)} (see prismap --help)")
     except InputError as error:
         return _complain(error)
     except SystemExit as stop:  # --help and --version
@@ -56,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     console = Console(quiet=args.quiet, as_json=args.json)
     try:
-        with _warnings_as_notes(console), _terminated_like_interrupted():
+        with _warnings_as_notes(console, args), _terminated_like_interrupted():
             args.run(args, console)
     except InputError as error:
         console.clear()
@@ -80,13 +91,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _unrecognized(rest: Sequence[str], argv: Sequence[str] | None) -> str:
+    """What is left of the arguments, and which option of the command may be meant."""
+    option = next((word.split("=")[0] for word in rest if word.startswith("--")), None)
+    if option is None:
+        return f"unrecognized arguments: {' '.join(rest)}"
+    command = next(word for word in (sys.argv[1:] if argv is None else argv) if not word.startswith("-"))
+    usage = io.StringIO()
+    with suppress(SystemExit), redirect_stdout(usage):
+        build_parser().parse_args([command, "--help"])
+    near = nearest(option, sorted(set(re.findall(r"--[a-z][a-z-]*", usage.getvalue()))))[:1]
+    return f"prismap {command} has no option {option}{f'; did you mean {near[0]}?' if near else ''}"
+
+
 def _complain(error: InputError) -> int:
     sys.stderr.write(f"prismap: {visible(in_options(str(error)))}\n")
     return 2
 
 
 @contextmanager
-def _warnings_as_notes(console: Console) -> Iterator[None]:
+def _warnings_as_notes(console: Console, args: argparse.Namespace) -> Iterator[None]:
     """Our own warnings become notes, each once; those of other packages stay warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", PrismapWarning)
@@ -94,12 +118,20 @@ def _warnings_as_notes(console: Console) -> Iterator[None]:
 
         def showwarning(message: Any, category: type[Warning], *where: Any, **options: Any) -> None:
             if issubclass(category, PrismapWarning):
-                console.note(str(message))
+                console.note(_as_usual(str(message), args))
             else:
                 show(message, category, *where, **options)
 
         warnings.showwarning = showwarning
         yield
+
+
+def _as_usual(message: str, args: argparse.Namespace) -> str:
+    """A warning about an option that was not given speaks of its usual value, and not of the option."""
+    named = re.match(r"(\w+)=(\S+) ", message)
+    if named is None or getattr(args, named[1], named) is not None:
+        return message
+    return f"the usual {named[1].replace('_', ' ')} of {named[2]} {message[named.end() :]}"
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from prismap._util.threads import limit_threads
 from prismap.cli import options
 from prismap.cli.console import Console
 from prismap.cli.folder import check_folder
-from prismap.cli.job import Job, run_job
+from prismap.cli.job import Job, run_job, stated_notes
 from prismap.exceptions import InputError
 from prismap.tables import ENDINGS, Roles, Table, TableEncoding, TextColumn, read_table, reader_of
 
@@ -43,6 +43,7 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     """How a data file becomes a map: `read_job` reads these."""
     parser.add_argument("--title", help="title of the page and the picture (default: the name of the file)")
     columns = parser.add_argument_group("columns")
+    options.add_place(columns)
     columns.add_argument(
         "--target", action="append", metavar="COL",
         help="column that the map is about. Empty cells are rows without a label (npz: y). Repeat it for more targets",
@@ -56,7 +57,12 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     columns.add_argument("--data", choices=DATA, help="what the columns hold (default: vectors)")
     columns.add_argument(
         "--standardize", action=argparse.BooleanOptionalAction,
-        help="bring every column to mean 0 and variance 1 (default, except with --data cosine and for cells)",
+        help="bring every column to mean 0 and variance 1 (default, except with --data cosine, for cells and counts)",
+    )  # fmt: skip
+    columns.add_argument(
+        "--normalize", choices=("counts",),
+        help="counts: the numbers of a row are counts, such as those of a cell. They are divided by their sum, and "
+        "log(1 + x) is taken",
     )  # fmt: skip
     columns.add_argument(
         "--rep", metavar="KEY", help="for h5ad files: the entry of obsm, or the layer, to use (default: X)"
@@ -98,7 +104,8 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     fit.add_argument("--quick", action="store_true", help="do not judge the map")
     fit.add_argument(
         "--budget", type=options.budget, metavar="B",
-        help="time for judging: full (default, about twice the time of the fit), quick (half of it), or seconds",
+        help="time for judging: full (default, about twice the time of the fit), quick (half of it), seconds, or a "
+        "time such as '5 min'",
     )  # fmt: skip
     fit.add_argument(
         "--forecast", action="store_true", help="with --order: judge the last fifth by what came before it"
@@ -128,21 +135,23 @@ def read_job(args: argparse.Namespace, console: Console) -> Job:
         first, args.ids, args.drop, show=args.show, use=args.use, matrix=args.rep, also=tuple(also), given=args.given,
         **unit_roles(args.groups, args.order),
     )  # fmt: skip
+    check_names(args)
     cells = reader_of(args.file) == "cells"
     if args.rep is not None and not cells:
         raise InputError(f"--rep is for h5ad files; {args.file} has one matrix.")
     with console.stage(f"reading {args.file}"):
-        table = read_table(args.file, roles, kind=args.data)
+        table = read_table(args.file, roles, kind=args.data, sheet=args.sheet, skip_rows=args.skip_rows)
     data = args.data or table.kind or "vectors"
     if data not in DATA:
         raise InputError(f"{args.file} says it holds {data!r}; say --data {' or '.join(DATA)}.")
-    standardize = not cells and data != "cosine" if args.standardize is None else args.standardize
+    shared_scale = cells or data == "cosine" or args.normalize is not None
     ready = prepare(
-        table, roles, data=data, target_kind=args.target_kind, standardize=standardize, impute=args.impute,
-        copies=args.copies or "auto",
+        table, roles, data=data, target_kind=args.target_kind, impute=args.impute, copies=args.copies or "auto",
+        standardize=not shared_scale if args.standardize is None else args.standardize, normalize=args.normalize,
     )  # fmt: skip
     for note in ready.notes:
-        console.note(note)
+        if args.quick or note not in stated_notes(ready.dependence):
+            console.note(note)
     return Job(
         X=ready.X,
         y=ready.y,
@@ -160,6 +169,25 @@ def read_job(args: argparse.Namespace, console: Console) -> Job:
         columns=_shown_columns(table, ready.encoding),
         images=None if args.images is None else _images(table, args.images),
     )
+
+
+def check_names(args: argparse.Namespace) -> None:
+    """Whether the options name a method and a metric that there are, before a large file is read."""
+    from sklearn.metrics.pairwise import PAIRWISE_DISTANCE_FUNCTIONS
+
+    check_method(args.method)
+    if args.metric is not None and args.metric not in PAIRWISE_DISTANCE_FUNCTIONS:
+        usual = set(PAIRWISE_DISTANCE_FUNCTIONS) - {"precomputed", "nan_euclidean", "haversine"}
+        options.refuse_unknown("--metric", args.metric, ("fisher", *sorted(usual)))
+
+
+def check_method(name: str) -> None:
+    """Refuse an embedding that there is not; methods of others are for `prismap compare`."""
+    from prismap.cli.compare import METHODS as COMPARED
+    from prismap.map._methods import METHODS
+
+    beside = f" prismap compare --methods {name} makes such a map beside that of prismap." if name in COMPARED else ""
+    options.refuse_unknown("--method", name, METHODS, beside)
 
 
 def _options(args: argparse.Namespace, data: Any, target_kind: Any) -> dict[str, Any]:
@@ -231,11 +259,13 @@ def refuse_object_options(args: argparse.Namespace) -> None:
 def read_objects(args: argparse.Namespace, console: Console) -> Job:
     """The file as a job."""
     from prismap.comparisons import Objects
+    from prismap.comparisons._named import COMPARISONS
 
     if len(args.target or ()) > 1:
         raise InputError("objects take one target: --target names a single column.")
     if args.order is not None:
         raise InputError("--order is for rows of numbers: how long objects stay alike is not known. Use --groups.")
+    options.refuse_unknown("--compare", args.compare, COMPARISONS)
     how = Objects(args.compare)
     with console.stage(f"reading {args.file}"):
         things = read_things(args)

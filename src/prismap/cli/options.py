@@ -4,9 +4,25 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from prismap._util.progress import seconds_in
+from prismap.exceptions import InputError
+from prismap.tables._table import nearest
+
+
+def add_place(parser: Any) -> None:
+    """Where in a file the table is."""
+    parser.add_argument(
+        "--sheet",
+        metavar="NAME",
+        help="sheet of an xlsx file, by name or number (default: that with most columns named)",
+    )
+    parser.add_argument(
+        "--skip-rows", type=lines, metavar="N",
+        help="rows above the names of the columns in xlsx, csv and other text files (default: titles are found)",
+    )  # fmt: skip
 
 
 def add_columns(parser: Any) -> None:
@@ -49,9 +65,11 @@ def kinds(text: str) -> str | list[str]:
     """What a target is; of several targets one for all, or one each, divided by commas."""
     parts = text.split(",")
     known = ("auto", "class", "ordered", "real", "none")
-    wrong = [kind for kind in parts if kind not in known or (kind == "none" and len(parts) > 1)]
+    wrong = [kind for kind in parts if kind not in known]
     if wrong:
-        raise argparse.ArgumentTypeError(f"auto, class, ordered, real or none is needed; got {wrong[0]!r}")
+        raise argparse.ArgumentTypeError(not_known(wrong[0], known))
+    if "none" in parts and len(parts) > 1:
+        raise argparse.ArgumentTypeError("none leaves out all targets; got it among several kinds")
     return parts if len(parts) > 1 else text
 
 
@@ -68,6 +86,7 @@ def supervision(text: str) -> float | str:
     """A number from 0 to 1, or how to choose one."""
     if text in ("auto", "max"):
         return text
+    refuse_misspelt(text, ("auto", "max"))
     return _checked(text, float, lambda number: 0 <= number <= 1, "auto, max or a number from 0 to 1")
 
 
@@ -93,21 +112,54 @@ def rows_or_time(text: str) -> int | str:
     return int(_checked(text, int, lambda number: number >= 2, "a whole number from 2 or a time such as '10 min'"))
 
 
+def lines(text: str) -> int:
+    """A number of rows that may be none."""
+    return int(_checked(text, int, lambda number: number >= 0, "a whole number from 0"))
+
+
 def seed(text: str) -> int:
     """A random seed."""
     return int(_checked(text, int, lambda number: 0 <= number < 2**31, "a whole number from 0 to 2147483647"))
 
 
 def budget(text: str) -> str | float:
-    """What may be spent on judging: full, quick, or seconds."""
+    """What may be spent on judging: full, quick, seconds, or a time."""
     if text in ("full", "quick"):
         return text
-    return _checked(text, float, lambda number: 0 < number < float("inf"), "full, quick or a number of seconds above 0")
+    refuse_misspelt(text, ("full", "quick"))
+    wanted = "full, quick, a number of seconds above 0 or a time such as '5 min'"
+    return seconds_in(text) or _checked(text, float, lambda number: 0 < number < float("inf"), wanted)
 
 
 def port(text: str) -> int:
     """A port of this machine; 0 for a free one."""
     return int(_checked(text, int, lambda number: 0 <= number < 2**16, "a whole number from 0 to 65535"))
+
+
+def not_known(text: str, known: Iterable[str], *, suggest: bool = True) -> str:
+    """That a word is none of those that are known, with what may be meant.
+
+    >>> not_known("fischer", ("fisher", "cosine"))
+    "'fischer' is not known; did you mean fisher? There are fisher and cosine"
+    """
+    *names, last = known
+    near = nearest(text, [*names, last])[:1] if suggest else []
+    hint = f"did you mean {near[0]}? T" if near else "t"
+    listed = f"{', '.join(names)} and {last}" if names else f"only {last}"
+    return f"{text!r} is not known; {hint}here {'are' if names else 'is'} {listed}"
+
+
+def refuse_unknown(option: str, text: str, known: Iterable[str], hint: str = "") -> None:
+    """Refuse a word that an option does not know; `hint` says where it is known."""
+    known = list(known)
+    if text not in known:
+        raise InputError(f"{option} {not_known(text, known, suggest=not hint)}.{hint}")
+
+
+def refuse_misspelt(text: str, known: Sequence[str]) -> None:
+    """Refuse what looks like one of these words and is none; numbers do not."""
+    if text.isalpha() and nearest(text, known):
+        raise argparse.ArgumentTypeError(not_known(text, known))
 
 
 def _checked(text: str, kind: type[int] | type[float], good: Any, wanted: str) -> float:

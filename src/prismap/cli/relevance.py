@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from prismap._util.missing import mean_filled
 from prismap.cli import options
 from prismap.cli.console import Console
 from prismap.cli.job import load_model
@@ -46,6 +47,7 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--groups", metavar="COL", help="column of DATA whose rows are not independent: features are shuffled by groups"
     )
+    options.add_place(parser)
     parser.add_argument("--seed", type=options.seed, default=0, metavar="N", help="random seed (default: 0)")
     parser.set_defaults(run=run)
 
@@ -84,19 +86,30 @@ def page_relevance(folder: Path, args: argparse.Namespace) -> Relevance:
 
 def data_relevance(args: argparse.Namespace, console: Console) -> Relevance:
     """Place the rows of a file and judge its features."""
+    from prismap.map._tables import may_lack
+
     model = load_model(args.map, console)
-    if model.map_.data.is_matrix:
-        raise InputError(f"{args.map} was made of a matrix of pairs ({model.data}): it has no features to judge.")
+    fitted = model.map_
+    if fitted.data.is_matrix:
+        raise InputError(f"{args.map} was made of a matrix of pairs ({fitted.data.kind}): it has no features to judge.")
     encoding = encoding_of(model)
     with console.stage(f"reading {args.data}"):
-        table = read_table(args.data, replace(encoding.roles, groups=args.groups))
-        X = encoding.apply(table).X
+        roles = replace(encoding.roles, groups=args.groups)
+        table = read_table(args.data, roles, sheet=args.sheet, skip_rows=args.skip_rows)
+        encoded = encoding.apply(table, may_lack=may_lack(fitted, encoding))
+    for note in encoded.surprises:
+        console.note(note)
+    X, names = encoded.X, encoding.feature_names
+    there = [
+        place for name, places in encoding.feature_places.items() if name not in encoded.absent for place in places
+    ]
+    if (n_missing := int(np.isnan(X[:, there]).any(axis=1).sum())) > 0:
+        console.note(f"{n_missing} rows lack values: a feature takes these as its mean, which tells no rows apart")
     if len(X) <= args.neighbors:
         raise InputError(f"{args.data} has {len(X)} rows; --neighbors {args.neighbors} needs more.")
     with console.stage("judging the features"):
         groups = None if args.groups is None else groups_in(table, args.groups)
-        judged = _judge(X, model.transform(X), args, groups)
-    names = encoding.feature_names
+        judged = _judge(mean_filled(X), model.transform(X), args, groups)
     return Relevance(names, judged.relevance_, judged.baseline_, judged.spread_, judged.threshold_)
 
 

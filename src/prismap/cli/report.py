@@ -26,7 +26,7 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
         "--budget",
         type=options.budget,
         metavar="B",
-        help="time for judging a map that has none: full (default), quick, or seconds",
+        help="time for judging a map that has none: full (default), quick, seconds, or a time such as '5 min'",
     )
     parser.add_argument("--details", action="store_true", help="print all statements and all figures")
     parser.set_defaults(run=run)
@@ -44,6 +44,9 @@ def read_report(path: Path, console: Console, budget: Any = None) -> Any:
     if path.suffix == Path(MODEL).suffix and path.is_file():
         return judge_map(load_model(path, console), console, budget)
     folder, path = path, path / REPORT if path.is_dir() else path
+    if folder.is_dir() and not path.exists() and (folder / MODEL).is_file():
+        console.note(f"the map in {folder} was not judged when it was made (--quick): it is judged now")
+        return judge_map(load_model(folder / MODEL, console), console, budget)
     if not path.is_file():
         raise InputError(f"there is no file {path}: name a folder written by prismap map, its {REPORT} or its {MODEL}.")
     from prismap.quality import MapReport

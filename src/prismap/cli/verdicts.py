@@ -52,6 +52,7 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="OUT", help="folder to write")
     parser.add_argument("--force", action="store_true", help="replace the map that OUT holds")
     parser.add_argument("--title", help="title of the page and the picture (default: the name of the file)")
+    options.add_place(parser)
     options.add_columns(parser)
     options.add_units(parser, order=False)
     parser.add_argument(
@@ -66,7 +67,7 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rep", metavar="KEY", help="for h5ad files: the entry of obsm, or the layer, to use as data (default: X)"
     )
-    parser.add_argument("--impute", choices=("median",), help="fill missing values (default: refuse them)")
+    parser.add_argument("--impute", choices=("median",), help="fill missing values (default)")
     parser.add_argument(
         "--target-kind", choices=("auto", "class", "real", "none"), default="auto",
         help="what the target is; none ignores it (default: auto)",
@@ -90,7 +91,7 @@ def read_rows(
         **unit_roles(args.groups),
     )  # fmt: skip
     with console.stage(f"reading {args.data}"):
-        table = read_table(args.data, roles)
+        table = read_table(args.data, roles, sheet=args.sheet, skip_rows=args.skip_rows)
     for note in table.notes:
         console.note(note)
     missing = [name for name in apart if name not in table.columns]
@@ -104,7 +105,8 @@ def read_rows(
         raise InputError(
             f"{args.data} has no columns besides coordinates and labels; a map is judged against its data."
         )
-    encoding, notes = learn_encoding(table, roles=roles, standardize=standardize, impute=args.impute)
+    # Methods of others and the neighbourhoods of the data need every value.
+    encoding, notes = learn_encoding(table, roles=roles, standardize=standardize, impute="median")
     X = encoding.apply(table).X
     table, _, more = with_quantities(table, roles, X, target_kind=args.target_kind)
     for note in (*notes, *more):

@@ -18,9 +18,11 @@ from prismap.bundle import written_aside
 from prismap.cli import options
 from prismap.cli.console import Console, to_json
 from prismap.cli.folder import check_folder, folder_aside
+from prismap.cli.map import check_method
 from prismap.cli.models import MODEL_BYTES, check_model_file, is_pickle, load_model_file
 from prismap.exceptions import InputError
 from prismap.tables import Roles, Table, TextColumn, label_texts, missing_count, read_table
+from prismap.tables._table import quoted
 
 PICTURE, PAGE, FIDELITY = "view.png", "view.html", "fidelity.json"
 #: Seconds of a rehearsal with a model of others, and rows that it is asked about.
@@ -49,6 +51,7 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
         help="load MODEL even if it is a pickle (.joblib, .pkl), which runs whatever code the file contains",
     )  # fmt: skip
     columns = parser.add_argument_group("columns")
+    options.add_place(columns)
     columns.add_argument("--target", metavar="COL", help="the true class or value of a row (npz: y)")
     columns.add_argument("--id", dest="ids", metavar="COL", help="column that names the rows")
     columns.add_argument("--drop", type=options.names, default=(), metavar="COLS", help="columns to leave out: a,b,c")
@@ -82,9 +85,11 @@ def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, console: Console) -> None:
     """Read model and rows, picture, judge, write."""
     check_folder(args.out, force=args.force)
+    check_method(args.method)
     check_model_file(args.model, pickles=args.trust_pickle)
     with console.stage(f"reading {args.data}"):
-        table = read_table(args.data, Roles(args.target, args.ids, args.drop, groups=args.groups))
+        roles = Roles(args.target, args.ids, args.drop, groups=args.groups)
+        table = read_table(args.data, roles, sheet=args.sheet, skip_rows=args.skip_rows)
     for note in table.notes:
         console.note(note)
     with console.stage(f"loading {args.model}"):
@@ -132,16 +137,18 @@ def _rehearsal(path: Path, trust: list[str], table: Table) -> Iterator[bool]:
 def model_rows(model: Any, table: Table, console: Console) -> tuple[Any, NDArray[np.float64], list[str]]:
     """The model to show, its rows of numbers, and their names.
 
-    The columns are those the model was trained on, by name if it knows names. A pipeline that handles text and missing
-    values itself gets the table as it is: shown is its last step, on what the others make of the table.
+    The columns are those the model was trained on, by name if it knows names; of a model that does not, those of
+    numbers, if it has as many. A pipeline that handles text and missing values itself gets the table as it is: shown is
+    its last step, on what the others make of the table. For any other model missing numbers are the median of their
+    column.
     """
     known = getattr(model, "feature_names_in_", None)
-    wanted = list(table.columns) if known is None else [str(name) for name in known]
+    wanted = numbers_for(model, table) if known is None else [str(name) for name in known]
     missing = [name for name in wanted if name not in table.columns]
     if missing:
         raise InputError(
             f"the model was trained on {len(wanted)} columns and the file lacks {len(missing)} of them: "
-            f"{', '.join(map(repr, missing[:8]))}."
+            f"{quoted(missing)}."
         )
     left = [name for name in table.columns if name not in wanted]
     if left:
@@ -154,14 +161,25 @@ def model_rows(model: Any, table: Table, console: Console) -> tuple[Any, NDArray
             return handed_over(pipeline, table, wanted, console)
     if text:
         raise InputError(
-            f"{', '.join(map(repr, text[:8]))} hold text; a model that is no pipeline needs numbers: --target, --id or "
-            "--drop them."
+            f"{quoted(text)} hold text; a model that is no pipeline needs numbers: --target, --id or --drop them."
         )
     if gaps:
-        each = ", ".join(f"{name!r} {count}" for name, count in gaps.items())
-        raise InputError(f"missing or infinite values, of {table.n_rows} rows: {each}. Fill them, leave those rows "
-                         "out, or train a pipeline that fills them.")  # fmt: skip
-    return model, np.column_stack([np.asarray(table.columns[name], dtype=np.float64) for name in wanted]), wanted
+        each = ", ".join(f"{name!r} {count}" for name, count in list(gaps.items())[:8])
+        console.note(f"missing values were filled with the median of their column for the picture: {each}")
+    return model, np.column_stack([filled(table.columns[name]) for name in wanted]), wanted
+
+
+def numbers_for(model: Any, table: Table) -> list[str]:
+    """The columns for a model that knows no names: those of numbers if there are as many as it has, else all."""
+    numbers = [name for name, column in table.columns.items() if not isinstance(column, TextColumn)]
+    return numbers if getattr(model, "n_features_in_", None) == len(numbers) else list(table.columns)
+
+
+def filled(column: Any) -> NDArray[np.float64]:
+    """Numbers with their median in place of those that are missing; 0 if all are."""
+    numbers = np.asarray(column, dtype=np.float64)
+    known = np.isfinite(numbers)
+    return np.where(known, numbers, np.median(numbers[known]) if known.any() else 0.0)
 
 
 def handed_over(pipeline: Any, table: Table, wanted: list[str], console: Console) -> tuple[Any, Any, list[str]]:

@@ -322,8 +322,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def from_table(
         cls, table: Any, target: Any = None, *, id: str | None = None, groups: str | None = None,
         order: str | None = None, given: str | None = None, show: Any = (), use: Any = (), drop: Any = (),
-        standardize: bool = True, impute: str | None = None, target_kind: Any = "auto", callback: Any = None,
-        verbose: int | None = None, **options: Any,
+        standardize: bool | None = None, impute: str | None = None, normalize: str | None = None,
+        target_kind: Any = "auto", callback: Any = None, verbose: int | None = None, **options: Any,
     ) -> Any:  # fmt: skip
         """Fit a map to a table of numbers, booleans, categories, text and dates, as ``prismap map`` does.
 
@@ -342,9 +342,10 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             are looked for, too; ``groups="none"`` takes rows as independent.
         show, use, drop : names of columns not to use for the map, to use though they look like ids, dates or free
             text, and to leave out.
-        standardize : whether each column, a category as a whole, is brought to variance 1.
+        standardize : whether each column, a category as a whole, is brought to variance 1; None: if they are no counts.
         impute : None leaves missing values as they are (see `fit`); "median" fills them, categories with the most
             frequent level. Infinite values are refused, or filled alike.
+        normalize : "counts" divides the numbers of each row by their sum and takes log(1 + x), now and later.
         target_kind : "auto", "class", "ordered", "real" or "none", or a list with a kind for each target.
         callback, verbose : as in `fit`.
         **options : parameters of `PrisMap`.
@@ -356,15 +357,15 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             **unit_roles(groups, order),
         )  # fmt: skip
         return fit_table(
-            partial(cls, **options), table, roles, target_kind=target_kind, standardize=standardize, impute=impute,
-            callback=callback, verbose=verbose,
+            partial(cls, **options), table, roles, target_kind=target_kind, impute=impute, normalize=normalize,
+            standardize=normalize is None if standardize is None else standardize, callback=callback, verbose=verbose,
         )  # fmt: skip
 
     @classmethod
     def from_anndata(
         cls, adata: Any, target: str | None = None, *, groups: str | None = None, given: str | None = None,
-        use_rep: str | None = None, layer: str | None = None, standardize: bool = False, target_kind: str = "auto",
-        callback: Any = None, verbose: int | None = None, **options: Any,
+        use_rep: str | None = None, layer: str | None = None, standardize: bool = False, normalize: str | None = None,
+        target_kind: str = "auto", callback: Any = None, verbose: int | None = None, **options: Any,
     ) -> Any:  # fmt: skip
         """Fit a map to the cells of an AnnData object. `transform` takes AnnData objects from then on.
 
@@ -382,8 +383,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             space: projected by the same components, not by components of their own.
         layer : str, default=None
             Layer to use. Without it and without `use_rep`, the features are the genes of ``adata.X``.
-        standardize : bool, default=False
-            Whether every feature is brought to variance 1.
+        standardize, normalize : as in `from_table`, but that nothing is standardised unless it is wanted.
         target_kind : {"auto", "class", "ordered", "real", "none"}, default="auto"
         callback, verbose : as in `fit`.
         **options : parameters of `PrisMap`.
@@ -398,8 +398,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         matrix = use_rep if layer is None else layer
         roles = Roles(target, NAMES, matrix=matrix, given=given, **unit_roles(groups))
         return fit_table(
-            partial(cls, **options), adata, roles, target_kind=target_kind, standardize=standardize, callback=callback,
-            verbose=verbose,
+            partial(cls, **options), adata, roles, target_kind=target_kind, standardize=standardize,
+            normalize=normalize, callback=callback, verbose=verbose,
         )  # fmt: skip
 
     def to_anndata(self, adata: Any, *, key: str = "X_prismap") -> None:
@@ -558,7 +558,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _read(self, X: Any) -> Any:
         check_is_fitted(self, "map_")
-        return self.map_.data.read(self, encoded(self.encoding_, X), reset=False)
+        return self.map_.data.read(self, encoded(self.map_, X), reset=False)
 
     def inverse_transform(self, Y: Any) -> NDArray[Any]:
         """Rows for positions Y: a smooth 2-D surface through the fitted rows. Vectors only.

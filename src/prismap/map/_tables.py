@@ -7,12 +7,17 @@ every later table. Arrays are taken as they are: one for a map of a table has it
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from prismap._util.evidence import SIGNIFICANT, paired_gap
+from prismap._util.missing import mean_filled
 from prismap._util.optional import import_extra
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.map._fitted import FittedMap
@@ -20,6 +25,7 @@ from prismap.map._given import check_given
 from prismap.metrics._geometry import data_metric
 from prismap.metrics._shift import without_levels
 from prismap.quality import MapReport
+from prismap.quality._errors import errors_of
 from prismap.tables import Roles, Table, TableEncoding, TextColumn, is_frame, learn_encoding, table_from_frame
 from prismap.tables._column import text_column
 from prismap.tables._learning import describe_alike, describe_written
@@ -63,6 +69,7 @@ def prepare(
     standardize: bool = True,
     impute: str | None = None,
     copies: str = "auto",
+    normalize: str | None = None,
 ) -> Prepared:
     """Numbers, target and units of a table that was read with these roles."""
     names = [roles.target, *roles.also]
@@ -72,8 +79,11 @@ def prepare(
         raise InputError(f"column {roles.given!r} is the target and given, too: a map cannot show what it leaves out.")
     if data in COLUMNS:
         encoding, notes = learn_encoding(
-            table, roles=roles, standardize=standardize, impute=impute, keep_missing=data == "vectors"
-        )
+            table, roles=roles, standardize=standardize, impute=impute, keep_missing=data == "vectors",
+            normalize=normalize,
+        )  # fmt: skip
+    elif normalize is not None:
+        raise InputError(f"normalize={normalize!r} is for columns of counts; data={data!r} is a matrix of pairs.")
     else:
         encoding, notes = _encode_matrix(table, roles, data), ()
     X = encoding.apply(table).X
@@ -251,22 +261,54 @@ def names_in(columns: Any) -> tuple[str, ...]:
     return (columns,) if isinstance(columns, str) else tuple(columns)
 
 
-def encoded(encoding: TableEncoding | None, X: Any) -> Any:
+def encoded(fitted: FittedMap, X: Any) -> Any:
     """What a map reads of X: the features of a table, by the encoding the map was made with; else X itself.
 
-    Levels that the encoding does not know count as none of its own, which is warned of.
+    Levels that the encoding does not know count as none of its own, and columns that are not there as missing, which is
+    warned of.
     """
+    encoding = fitted.given.encoding
     if encoding is None or not is_frame(X):
         return X
-    features = encoding.apply(X)
-    for name, number in features.unknown.items():
-        warnings.warn(
-            f"column {name!r} has levels in {number} of the rows that the map has not seen; they count as none of "
-            "its own.",
-            PrismapWarning,
-            stacklevel=5,
-        )
+    features = encoding.apply(X, may_lack=may_lack(fitted, encoding))
+    for note in features.surprises:
+        warnings.warn(f"{note}.", PrismapWarning, stacklevel=5)
     return features.X
+
+
+def may_lack(fitted: FittedMap, encoding: TableEncoding, most_rows: int = 1000) -> Callable[[tuple[str, ...]], str]:
+    """Whether rows can be placed on a map though their table lacks some columns: "yes", "doubtful" or "no".
+
+    With a target, neighbours in the other columns are held against neighbours in all columns: "yes" if their errors do
+    not clearly differ, "doubtful" if at least half of what all columns tell above chance is left. Without one, at least
+    half of the features must be there. At most `most_rows` rows are compared.
+    """
+
+    @lru_cache(maxsize=8)
+    def answer(names: tuple[str, ...]) -> str:
+        places = [place for name in names for place in encoding.feature_places[name]]
+        if fitted.data.is_matrix or sp.issparse(fitted.rows) or len(places) == fitted.rows.shape[1]:
+            return "no"
+        some = np.unique(np.linspace(0, len(fitted.rows) - 1, most_rows).astype(int))
+        rows, target = mean_filled(np.asarray(fitted.rows)[some]), fitted.target.take(some)
+        if not target.exists:
+            return "yes" if 2 * len(places) <= rows.shape[1] else "no"
+        others = np.delete(rows, places, axis=1)
+        answers = {_still_tell(rows, others, column) for column in target.columns}
+        return next(one for one in ("no", "doubtful", "yes") if one in answers)
+
+    return answer
+
+
+def _still_tell(all_columns: NDArray[Any], others: NDArray[Any], target: Any) -> str:
+    """Whether neighbours in the other columns tell about a target what those in all columns tell."""
+    error = errors_of(target)[0]
+    units = None if target.independent else target.units[target.labelled]
+    gap, uncertain = paired_gap(error.rows(others, target), error.rows(all_columns, target), units)
+    if gap <= SIGNIFICANT * uncertain:
+        return "yes"
+    whole, part, chance = error.measure(all_columns, target), error.measure(others, target), error.chance(target)
+    return "doubtful" if 2 * (chance - part) >= chance - whole else "no"
 
 
 def target_in(encoding: TableEncoding | None, X: Any) -> Any:

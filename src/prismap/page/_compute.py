@@ -109,9 +109,11 @@ class ModelCompute:
         relevance: LocalRelevance | None = None,
         reembed: Callable[..., NDArray[Any]] | None = None,
         about: Callable[..., tuple[NDArray[Any], NDArray[Any], Mapping[str, Any]]] | None = None,
+        may_lack: Callable[[tuple[str, ...]], str] | None = None,
     ) -> None:
         self._model = model
         self._about = about
+        self._may_lack = may_lack
         # The page offers what is there.
         if relevance is not None:
             self.relevance = partial(_column_relevance, page, relevance)
@@ -122,20 +124,18 @@ class ModelCompute:
         """Read the file as the map's own data were read, and place its rows."""
         encoding = encoding_of(self._model)
         table = read_table(path, encoding.roles)
-        encoded = encoding.apply(table)
+        encoded = encoding.apply(table, may_lack=self._may_lack)
         notes = [
             f"{count} missing values of {name!r} were filled as at the fit" for name, count in encoded.filled.items()
         ]
-        notes += [
-            f"column {name!r} has levels in {count} of the rows that the map has not seen"
-            for name, count in encoded.unknown.items()
-        ]
+        notes += encoded.surprises
         ids = label_texts(table.ids)
         place = self._model.place if self._about is None else self._about
         given = {} if encoded.given is None else {"given": encoded.given}
         positions, far, *about = place(encoded.X, **given)
+        far = np.asarray(far) | encoded.doubtful
         shown = encoding.shown(table)
-        return Placed(positions, np.asarray(far), ids, notes, shown, table.target, about[0] if about else {})
+        return Placed(positions, far, ids, notes, shown, table.target, about[0] if about else {})
 
 
 def _column_relevance(

@@ -23,11 +23,13 @@ from prismap.learners import GMLVQ
 from prismap.map._fitted import FittedMap, Given, like_rows
 from prismap.map._fitting import fit_map
 from prismap.map._predictions import CLASS, MEAN, SHARE, SPREAD, votes_at
+from prismap.map._tables import may_lack
 from prismap.metrics import FisherMetric
 from prismap.metrics._geometry import data_metric
 from prismap.page._compute import ModelCompute
 from prismap.page._data import PageData
 from prismap.relevance import FeatureRelevance, fisher_relevance
+from prismap.tables import encoding_of
 from prismap.target import SeveralTarget
 
 #: What the page calls the votes of the rows around a new one.
@@ -50,9 +52,12 @@ def live_compute(model: Any, page: PageData) -> ModelCompute:
         votes = {WORDS[name]: values for name, values in votes_at(fitted, Y).items()}
         return Y, far, {**votes, "distance to the data": distance}
 
+    able: dict[str, Any] = {"relevance": local_relevance, "about": about}
+    if fitted.data.kind != "objects":
+        able["may_lack"] = may_lack(fitted, encoding_of(model))
     on_map = np.ones(page.n_rows, dtype=bool) if page.split is None else np.asarray(page.split) != "placed"
     if on_map.sum() != len(fitted.positions):
-        return ModelCompute(model, page, relevance=local_relevance, about=about)
+        return ModelCompute(model, page, **able)
 
     def reembed(supervision: float, *, start: Any, progress: Any, cancel: Any) -> Any:
         return embed_again(fitted, supervision, on_map, start, progress, cancel)
@@ -62,7 +67,7 @@ def live_compute(model: Any, page: PageData) -> ModelCompute:
         names, own = column_names(fitted.given)
         return Y, names, np.bincount(own, weights=shares, minlength=len(names))
 
-    compute = ModelCompute(model, page, relevance=local_relevance, reembed=reembed, about=about)
+    compute = ModelCompute(model, page, reembed=reembed, **able)
     if has_coordinates(fitted):
         compute.shape = shape
     if has_tensor(fitted):

@@ -29,6 +29,7 @@ from prismap.exceptions import FileFormatError, InputError, MissingExtraError
 from prismap.map import PrisMap
 from prismap.map._drift import column_drift
 from prismap.map._predictions import votes_at
+from prismap.map._tables import may_lack
 from prismap.scale._objects import knows_trust, placed_objects
 from prismap.scale._records import Mapped, Part, failed
 from prismap.tables import TextColumn, arrow_batches, encoding_of, read_batches, reader_of, table_from_arrow
@@ -55,6 +56,8 @@ def map_file(
     keep_columns: bool = False,
     resume: bool = True,
     progress: Callable[[int], Any] | None = None,
+    sheet: str | None = None,
+    skip_rows: int | None = None,
 ) -> Mapped:
     """Place the rows of a file on a map and write their positions.
 
@@ -74,6 +77,7 @@ def map_file(
     resume : bool
         Whether a parquet output that was made of the same source by the same model is left as it is.
     progress : called with the number of rows placed, a batch at a time.
+    sheet, skip_rows : the sheet of a workbook, and the rows above its names, as in `prismap.tables.read_table`.
 
     Returns
     -------
@@ -85,7 +89,7 @@ def map_file(
     1000000
     """
     loaded, mark = opened_model(model)
-    part = Part(Path(source), Path(out), rows=None, keep_columns=keep_columns)
+    part = Part(Path(source), Path(out), rows=None, keep_columns=keep_columns, sheet=sheet, skip_rows=skip_rows)
     if part.out.suffix.lower() not in (".parquet", ".csv"):
         raise InputError(f"out must name a .parquet or .csv file; got {part.out}.")
     if part.out.exists() and part.source.exists() and part.out.samefile(part.source):
@@ -189,6 +193,9 @@ class Tally:
         self.rows = self.far = 0
         self.filled: Counter[str] = Counter()
         self.unknown: Counter[str] = Counter()
+        self.new_levels: dict[str, list[str]] = {}
+        self.absent: dict[str, str] = {}
+        self.doubtful = False
         self.new_classes: set[str] = set()
         self.encoding: Any = None
         self.columns = None if fitted is None else column_drift(fitted)
@@ -200,6 +207,10 @@ class Tally:
         if encoded is not None:  # objects have no columns
             self.filled.update(encoded.filled)
             self.unknown.update(encoded.unknown)
+            self.absent |= encoded.absent
+            self.doubtful |= encoded.doubtful
+            for name, levels in encoded.levels.items():
+                self.new_levels[name] = sorted({*self.new_levels.get(name, ()), *levels})[:10]
             if self.columns is not None:
                 self.columns.add(encoded.X)
         if self.known is not None and target is not None:
@@ -212,7 +223,8 @@ class Tally:
         """As `Mapped` takes them, and JSON too."""
         return {
             "rows": self.rows, "far": self.far, "filled": dict(self.filled), "unknown": dict(self.unknown),
-            "new_classes": tuple(sorted(self.new_classes)),
+            "new_classes": tuple(sorted(self.new_classes)), "new_levels": self.new_levels, "absent": self.absent,
+            "doubtful": self.doubtful,
             "drifted": {} if self.columns is None or self.encoding is None else self.columns.in_words(self.encoding),
         }  # fmt: skip
 
@@ -224,15 +236,18 @@ def batch_rows(n_features: int) -> int:
 
 def _placed(part: Part, model: Any, tally: Tally) -> Iterator[dict[str, Any]]:
     """The columns of the output, a batch at a time; ids and target as the source has them."""
-    if model.map_.data.kind == "objects":
+    fitted = model.map_
+    if fitted.data.kind == "objects":
         yield from placed_objects(part.source, model, tally)
         return
     encoding = tally.encoding = encoding_of(model)
+    spared = may_lack(fitted, encoding)
     n_features = sum(len(column.center) for column in encoding.columns)
     nameless = without_names(model)
     for table, ids, target, kept in _batches(part, encoding, model.data, batch_rows(n_features)):
-        encoded = encoding.apply(table)
+        encoded = encoding.apply(table, may_lack=spared)
         placed = placed_columns(nameless, encoded.X, encoded.given)
+        placed["far"] |= encoded.doubtful
         first = part.start + tally.rows
         rows = np.arange(first, first + table.n_rows)
         tally.add(placed["far"], encoded, table.target)
@@ -268,7 +283,8 @@ def _batches(part: Part, encoding: Any, kind: Any, n_rows: int) -> Iterator[tupl
     reader = reader_of(part.source)
     names = None if part.keep_columns else encoding.names
     if reader not in ("parquet", "arrow"):
-        for table in read_batches(part.source, names, encoding.roles, kind=kind, n_rows=n_rows):
+        place: dict[str, Any] = {"sheet": part.sheet, "skip_rows": part.skip_rows}
+        for table in read_batches(part.source, names, encoding.roles, kind=kind, n_rows=n_rows, **place):
             kept = table.columns.items() if part.keep_columns else ()
             values = {name: one.values() if isinstance(one, TextColumn) else one for name, one in kept}
             yield table, table.ids, table.target, values | {f"target_{name}": one for name, one in table.also.items()}
@@ -356,6 +372,7 @@ def _note(part: Part, mark: str) -> dict[str, Any]:
         "prismap": __version__, "model": mark, "source": part.source.name, "bytes": about.st_size,
         "changed": about.st_mtime_ns, "row_groups": None if part.row_groups is None else list(part.row_groups),
         "ends": _ends(part.source, about.st_size), "keep_columns": part.keep_columns,
+        "sheet": part.sheet, "skip_rows": part.skip_rows,
     }  # fmt: skip
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
 from prismap._util.blocks import keep_freed_memory
 from prismap._util.optional import import_extra
+from prismap.exceptions import PrismapWarning
 from prismap.map import PrisMap
+from prismap.map._tables import may_lack
 from prismap.scale._files import placed_columns, without_names
 from prismap.tables import encoding_of
 from prismap.tables._table import chosen_names
@@ -61,8 +64,12 @@ def place_partition(rows: Any, model: Any) -> Any:
         return _no_rows(model).reindex(rows.index)
     encoding = encoding_of(model)
     needed = set(chosen_names(map(str, rows.columns), encoding.names, encoding.roles))
-    encoded = encoding.apply(rows.loc[:, [str(name) in needed for name in rows.columns]])
-    return pandas.DataFrame(placed_columns(without_names(model), encoded.X, encoded.given), index=rows.index)
+    rows_of = rows.loc[:, [str(name) in needed for name in rows.columns]]
+    encoded = encoding.apply(rows_of, may_lack=may_lack(model.map_, encoding))
+    for note in encoded.surprises:
+        warnings.warn(f"{note}.", PrismapWarning, stacklevel=2)
+    placed = placed_columns(without_names(model), encoded.X, encoded.given)
+    return pandas.DataFrame(placed | {"far": placed["far"] | encoded.doubtful}, index=rows.index)
 
 
 def _no_rows(model: Any) -> Any:

@@ -20,6 +20,9 @@ class Part:
     """How many there are, where the source says so."""
     keep_columns: bool = False
     """Whether the other columns of the source are written, too."""
+    sheet: str | None = None
+    """The sheet of a workbook, and the rows above its names; None: found."""
+    skip_rows: int | None = None
 
 
 @dataclass(frozen=True)
@@ -27,8 +30,10 @@ class Mapped:
     """What became of a part.
 
     `error` is None if all is well; `skipped` says that the output was there already. `filled` and `unknown` count
-    values that were missing or of a level the map has not seen, by column; `new_classes` are classes it has not seen;
-    `drifted` says of columns of numbers how they differ from what the map knows.
+    values that were missing or of a level the map has not seen, by column; `new_levels` are these levels, up to ten of
+    a column, and `new_classes` classes it has not seen; `drifted` says of columns of numbers how they differ from what
+    the map knows. `absent` are columns that the source lacks, each with a similar name that may be meant; all rows are
+    `doubtful`, and count as far, if these tell much about the target.
     """
 
     source: str
@@ -42,6 +47,9 @@ class Mapped:
     unknown: dict[str, int] = field(default_factory=dict)
     new_classes: tuple[str, ...] = ()
     drifted: dict[str, str] = field(default_factory=dict)
+    new_levels: dict[str, list[str]] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)
+    doubtful: bool = False
 
 
 def failed(part: Part, why: str) -> Mapped:

@@ -26,8 +26,6 @@ from prismap.tables._table import Roles, Table, make_table, quoted
 
 #: The column of ids that the names of the cells become.
 NAMES = "obs_names"
-#: Whole numbers above this are taken for raw counts, which no distance should be measured by.
-COUNTS_FROM = 20
 #: Seconds that reading a file may take, and bytes that are read in each further one: slower disks are hard to find.
 SECONDS, BYTES_PER_SECOND = 30.0, 2.0**20
 
@@ -118,7 +116,7 @@ def cells_table(cells: Any, roles: Roles, rows: slice = slice(None)) -> Table:
     _refuse_clashes(names, [*beside, *genes])
     columns: dict[str, Column] = {**beside, **genes, **dict(zip(names, X.T, strict=True))}
     roles = roles if roles.ids is not None else replace(roles, ids=NAMES)
-    return replace(make_table(columns, n_rows, roles, _notes(X, names)), show=(*beside, *genes))
+    return replace(make_table(columns, n_rows, roles), show=(*beside, *genes))
 
 
 def coordinates_of(cells: Any, key: str) -> NDArray[np.float64]:
@@ -194,14 +192,3 @@ def _refuse_clashes(features: list[str], others: list[str]) -> None:
     clash = sorted(set(features) & set(others))
     if clash:
         raise InputError(f"{quoted(clash)} are columns of obs and features too: rename them in obs.")
-
-
-def _notes(X: NDArray[Any], names: list[str]) -> list[str]:
-    """That a matrix looks like raw counts."""
-    sample = X[:200]
-    if sample.size and (sample >= 0).all() and (sample == np.round(sample)).all() and sample.max() >= COUNTS_FROM:
-        return [
-            f"{'the matrix' if ':' not in names[0] else repr(matrix_named_by(names[0]))} holds whole numbers up to "
-            f"{sample.max():.0f}, which look like raw counts: normalise them by library size and take log1p first"
-        ]
-    return []

@@ -11,8 +11,8 @@ import csv
 import gzip
 import itertools
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -21,7 +21,16 @@ import numpy as np
 
 from prismap.exceptions import FileFormatError, InputError
 from prismap.tables._table import refuse_double_names
-from prismap.tables._tokens import ArrowTokens, Source, Tokens, read_numbers
+from prismap.tables._tokens import (
+    HEAD_ROWS,
+    ArrowTokens,
+    Source,
+    Tokens,
+    describe_title,
+    header_place,
+    names_of,
+    read_numbers,
+)
 
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
 #: Names that are so many numbers in order are no data: 8 random numbers are in order once in 40,000 times.
@@ -45,34 +54,41 @@ class Layout:
     notes: tuple[str, ...]
 
 
-def delimited_source(path: Path) -> Source:
-    """The rows of a file whose columns are divided by a mark."""
-    layout = find_layout(path)
+def delimited_source(path: Path, wanted: Collection[str] = (), skip_rows: int | None = None) -> Source:
+    """The rows of a file whose columns are divided by a mark; the names stand below the first `skip_rows` lines."""
+    layout = find_layout(path, wanted, skip_rows)
     return Source(layout.names, lambda n_rows: _chunks(path, layout, n_rows), layout.notes, layout.delimiter == ";")
 
 
-def find_layout(path: Path) -> Layout:
+def find_layout(path: Path, wanted: Collection[str] = (), skip_rows: int | None = None) -> Layout:
     """Find the encoding, the delimiter and the names from the first lines."""
     encoding, notes = find_encoding(path)
     expected = "," if Path(path.name.lower().removesuffix(".gz")).suffix == ".csv" else "\t"
     with open_text(path, encoding) as file:
-        head = list(itertools.islice(lines_of(file, path), 50))
+        head = list(itertools.islice(lines_of(file, path, skip_rows or 0), HEAD_ROWS))
         if not any(line.strip() for line in head):
-            raise InputError(f"{path} is empty.")
+            raise InputError(f"{path} is empty{f' below its first {skip_rows} lines' if skip_rows else ''}.")
         n_remarks, delimiter = _find_remarks(head, expected)
+        n_title = 0
+        if skip_rows is None:
+            n_title, delimiter = _find_title(head[n_remarks:], delimiter, expected, wanted)
+        n_above = (skip_rows or 0) + n_remarks + n_title
         file.seek(0)
-        lines = (line.lstrip("# ") if line.startswith("#") else line for line in lines_of(file, path, n_remarks))
+        lines = (line.lstrip("# ") if line.startswith("#") else line for line in lines_of(file, path, n_above))
         reader = _reader(lines, delimiter)
         first = next((row for row in reader if not _is_blank(row)), None)
         if first is None:
             raise InputError(f"{path} holds remarks and no table.")
-        header_line = n_remarks + reader.line_num
+        header_line = n_above + reader.line_num
+    if n_title:
+        words = " ".join("".join(head[n_remarks : n_remarks + n_title]).replace(delimiter, " ").split())
+        notes = (*notes, describe_title(path.name, n_title, words))
     if n_remarks:
         n_marked = sum(line.startswith("#") for line in head[:n_remarks])
         notes = (*notes, f"remarks at the head of {path.name} were left out: {n_marked} that begin with #")
     if delimiter != expected:
         notes = (*notes, f"the columns of {path.name} are divided by {_DELIMITERS[delimiter]}")
-    names = tuple(name.strip() or f"unnamed_{place + 1}" for place, name in enumerate(first))
+    names = names_of(first)
     try:
         refuse_double_names(names)
     except InputError as error:
@@ -163,6 +179,28 @@ def _find_remarks(head: list[str], expected: str) -> tuple[int, str]:
     return n_remarks, delimiter
 
 
+def _find_title(lines: list[str], delimiter: str, expected: str, wanted: Collection[str]) -> tuple[int, str]:
+    """How many of the first lines are a title, and the delimiter of the others.
+
+    Titles have fewer fields than the table below them or, padded by a spreadsheet, hardly any that is filled.
+    """
+    for n_title in range(min(len(lines) - 2, HEAD_ROWS // 2)):
+        rest = [line for line in lines[n_title:] if line.strip()][:20]
+        mark = _even_delimiter(rest, expected) if lines[n_title].strip() and len(rest) > 2 else None
+        if mark is None:
+            continue
+        if any(_width(line, mark) >= _width(rest[0], mark) for line in lines[:n_title] if line.strip()):
+            break
+        reader = _reader(lines[n_title:], mark)
+        rows, ends = [], [0]
+        with suppress(csv.Error):  # a quoted field may run on past these lines
+            for row in reader:
+                rows.append(row)
+                ends.append(reader.line_num)
+        return n_title + ends[header_place(rows, wanted)], mark
+    return 0, delimiter
+
+
 def _reader(lines: Iterable[str], delimiter: str) -> Any:
     """The rows of lines; any number of blanks is one."""
     if delimiter == " ":
@@ -180,15 +218,26 @@ def _width(line: str, delimiter: str) -> int:
 
 def _find_delimiter(lines: list[str], expected: str) -> str:
     """The delimiter that divides the first lines into equally many fields, or the most frequent one in the names."""
-    # Blanks divide no csv file, and two lines are too few to decide.
-    marks = [mark for mark in _DELIMITERS if mark != " " or (expected == "\t" and len(lines) > 2)]
+    even = _even_delimiter(lines, expected)
+    marks = [mark for mark in _DELIMITERS if _may_divide(mark, lines, expected)]
+    return even or max(marks, key=lambda mark: (lines[0].count(mark) if mark != " " else 0, mark == expected))
+
+
+def _may_divide(mark: str, lines: list[str], expected: str) -> bool:
+    """Blanks divide no csv file, and two lines are too few to decide."""
+    return mark != " " or (expected == "\t" and len(lines) > 2)
+
+
+def _even_delimiter(lines: list[str], expected: str) -> str | None:
+    """The delimiter that divides lines into equally many fields, at least two; None if there is none."""
+    marks = [mark for mark in _DELIMITERS if _may_divide(mark, lines, expected)]
     for delimiter in sorted(marks, key=expected.__ne__):
         # A quoted field may run on past these lines, so the last row is not counted.
         stripped = [line.rstrip() + "\n" for line in lines] if delimiter == " " else lines
         widths = [len(row) for row in csv.reader(stripped, delimiter=delimiter, skipinitialspace=delimiter == " ")]
         if len(set(widths[:-1] or widths)) == 1 and widths[0] > 1:
             return delimiter
-    return max(marks, key=lambda mark: (lines[0].count(mark) if mark != " " else 0, mark == expected))
+    return None
 
 
 def _refuse_data_as_names(path: Path, names: Sequence[str]) -> None:

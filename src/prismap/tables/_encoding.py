@@ -4,12 +4,15 @@ Numeric columns stay one feature, dates become days since 1970, times hours, amo
 text column with few levels becomes one feature per level (1 where it holds). With `standardize` every column is centred
 and divided so that its variance is 1; a text column counts as one column here, so its features share the divisor
 sqrt(sum_l p_l (1 - p_l)), with p_l the share of level l. Missing values are refused, kept as NaN (of a text column in
-all of its features), or filled with the median (numbers, dates) or the most frequent level (text).
+all of its features), or filled with the median (numbers, dates) or the most frequent level (text). A column
+that a later table lacks is one of missing values, if the map can do without it. With ``normalize="counts"`` the numbers
+of a row are counts and first become ``log(1 + m x_j / sum_k x_k)``, with m the median of these sums (library sizes).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -52,13 +55,24 @@ class Encoded(Brief):
     """Rows as numbers, and how many values of each column were filled or had a level unseen at fit.
 
     The numbers are in single precision if those of all numeric columns are. `given` are the levels that the table
-    brings along.
+    brings along. `levels` are those unseen at fit, by column. `absent` are columns that the table lacks, each with the
+    most similar name of a column that the map does not know, empty without one. Rows are `doubtful` if these columns
+    tell much about the target.
     """
 
     X: NDArray[Any]
     filled: dict[str, int] = field(default_factory=dict)
     unknown: dict[str, int] = field(default_factory=dict)
     given: NDArray[Any] | None = None
+    levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)
+    doubtful: bool = False
+
+    @property
+    def surprises(self) -> list[str]:
+        """Columns and levels that are not as at the fit, in words."""
+        absent = [describe_absent(self.absent, doubtful=self.doubtful)] if self.absent else []
+        return [*absent, *(describe_unknown(name, count, self.levels) for name, count in self.unknown.items())]
 
 
 @dataclass(frozen=True)
@@ -81,6 +95,8 @@ class TableEncoding:
     """Targets that are quantities and written as dates, times or amounts, each with its way of writing."""
     given: str | None = None
     """The column whose levels are taken out of the map; None without one."""
+    library_size: float | None = None
+    """The sum that the counts of each row are brought to before the logarithm; None if the numbers are no counts."""
 
     @property
     def feature_names(self) -> list[str]:
@@ -112,13 +128,17 @@ class TableEncoding:
             written=self.written_targets, given=self.given,
         )  # fmt: skip
 
-    def apply(self, batch: Any) -> Encoded:
-        """The rows of a `Table`, or of a data frame, as numbers; columns are found by name."""
+    def apply(self, batch: Any, *, may_lack: Callable[[tuple[str, ...]], str] | None = None) -> Encoded:
+        """The rows of a `Table`, or of a data frame, as numbers; columns are found by name.
+
+        Columns that it lacks are refused, unless `may_lack` says of their names that the map can do without them:
+        "yes", or "doubtful" if the rows are not to be trusted then.
+        """
         table = batch if isinstance(batch, Table) else table_from_frame(batch, self.roles)
-        self._refuse_missing_columns(table)
+        table, absent, doubtful = self._completed(table, may_lack)
         self._refuse_missing_values(table)
-        filled, unknown = {}, {}
-        values_of = [table.columns[column.name] for column in self.columns]
+        filled, unknown, levels = {}, {}, {}
+        values_of = self._normalized([table.columns[column.name] for column in self.columns])
         n_features = sum(len(column.center) for column in self.columns)
         X = np.empty((table.n_rows, n_features), dtype=_precision(self.columns, values_of))
         start = 0
@@ -130,9 +150,20 @@ class TableEncoding:
             start += len(column.center)
             if n_unknown:
                 unknown[column.name] = n_unknown
-            if column.fill is not None and (n_filled := missing_count(values)):
+                text = values if isinstance(values, TextColumn) else numbers_as_text(values)
+                levels[column.name] = tuple(level for level in text.levels if level not in set(column.levels or ()))
+            if column.fill is not None and column.name not in absent and (n_filled := missing_count(values)):
                 filled[column.name] = n_filled
-        return Encoded(X, filled, unknown, table.given)
+        return Encoded(X, filled, unknown, table.given, levels, absent, doubtful)
+
+    def _normalized(self, values: list[Column]) -> list[Column]:
+        """The same with counts by library size, if numbers are counts."""
+        if self.library_size is None:
+            return values
+        counts = {place for place, one in enumerate(self.columns) if one.levels is None and one.written is None}
+        numbers = [as_counts(self.columns[place].name, values[place]) for place in sorted(counts)]
+        scaled = iter(log_counts(numbers, self.library_size))
+        return [next(scaled) if place in counts else one for place, one in enumerate(values)]
 
     def shown(self, table: Table) -> dict[str, NDArray[Any]]:
         """All columns of a table as a page shows them.
@@ -176,18 +207,28 @@ class TableEncoding:
         """Targets that are dates: days since 1970."""
         return tuple(name for name, way in self.written_targets if kind_of(way) == "dates")
 
-    def _refuse_missing_columns(self, table: Table) -> None:
-        missing = [name for name in self.names if name not in table.columns]
+    def _completed(
+        self, table: Table, may_lack: Callable[[tuple[str, ...]], str] | None
+    ) -> tuple[Table, dict[str, str], bool]:
+        """The table with missing values for the columns that it lacks, these, and whether its rows are in doubt."""
+        missing = tuple(name for name in self.names if name not in table.columns)
         if not missing:
-            return
+            return table, {}, False
         unused = [name for name in table.columns if name not in set(self.names)]
-        near = {name: nearest(name, unused)[:1] for name in missing[:8]}
-        lines = ", ".join(f"-{name!r}" + (f" (+{near[name][0]!r}?)" if near[name] else "") for name in near)
-        more = f" and {len(missing) - len(near)} more" if len(missing) > len(near) else ""
-        other = f" Columns the map does not know: {quoted(unused, 30)}." if unused else ""
-        raise InputError(
-            f"the table lacks {len(missing)} of the {len(self.columns)} columns of the map: {lines}{more}.{other}"
-        )
+        absent = {name: next(iter(nearest(name, unused)), "") for name in missing}
+        knows_how = self.keep_missing or all(one.fill is not None for one in self.columns if one.name in absent)
+        answer = may_lack(missing) if may_lack is not None and knows_how else None
+        if answer in (None, "no"):
+            other = f" Columns the map does not know: {quoted(unused, 30)}." if unused else ""
+            why = " The other columns tell too little to place rows by them." if answer == "no" else ""
+            raise InputError(
+                f"the table lacks {len(missing)} of the {len(self.columns)} columns of the map: {_lacked(absent)}."
+                f"{why}{other}"
+            )
+        text = {one.name for one in self.columns if one.levels is not None or one.written is not None}
+        none, nan = TextColumn(np.full(table.n_rows, -1, dtype=np.intp), ()), np.full(table.n_rows, np.nan)
+        columns = table.columns | {name: none if name in text else nan for name in missing}
+        return replace(table, columns=columns), absent, answer == "doubtful"
 
     def _refuse_missing_values(self, table: Table) -> None:
         count = infinite_count if self.keep_missing else missing_count
@@ -212,6 +253,9 @@ class TableEncoding:
             given = about.get("given")
             if not isinstance(given, (str, type(None))):
                 raise ValueError("the column of its levels has no name")
+            size = about.get("library_size")
+            if size is not None and not (isinstance(size, (int, float)) and 0 < size < np.inf):
+                raise ValueError("its counts have no sum")
             also = tuple(about["also"])
             if not all(isinstance(name, str) for name in also):
                 raise ValueError("its targets have no names")
@@ -220,7 +264,69 @@ class TableEncoding:
                 raise ValueError("its targets are written in no known way")
         except (KeyError, TypeError, ValueError) as error:
             raise FileFormatError(f"the encoding of the columns stored with the map is damaged: {error!r}.") from error
-        return cls(columns, **options, also=also, written_targets=written, given=given)
+        return cls(columns, **options, also=also, written_targets=written, given=given, library_size=size)
+
+
+def describe_absent(absent: Mapping[str, str], *, doubtful: bool) -> str:
+    """That columns are taken as missing, in words."""
+    one = len(absent) == 1
+    what, count = ("a column", "It counts") if one else (f"{len(absent)} columns", "They count")
+    doubt = (
+        f" Because {'it tells' if one else 'they tell'} much about the target, all of them count as far"
+        if doubtful
+        else ""
+    )
+    return (
+        f"the table lacks {what} of the map: {_lacked(absent)}. {count} as missing in all rows, which are placed by "
+        f"the other columns{'.' if doubt else ''}{doubt}"
+    )
+
+
+def _lacked(absent: Mapping[str, str]) -> str:
+    """The names of columns, each with a name that may be meant."""
+    each = [f"-{name!r}" + (f" (+{near!r}?)" if near else "") for name, near in absent.items()]
+    return ", ".join(each[:8]) + (f" and {len(each) - 8} more" if each[8:] else "")
+
+
+def describe_unknown(name: str, count: int, levels: Mapping[str, Iterable[str]]) -> str:
+    """That a column has levels that the map has not seen, in words."""
+    new = quoted(levels.get(name, ()), 5)
+    which = f"column {name!r} has levels in {count} of the rows that the map has not seen"
+    return f"{which}: {new}. They count as none of its own"
+
+
+def log_counts(columns: Sequence[NDArray[Any]], size: float) -> list[NDArray[Any]]:
+    """Counts by library size: ``log(1 + size x / sum)``, a missing value is none; rows of zeros stay zero.
+
+    >>> [column.round(2).tolist() for column in log_counts([np.array([1.0, 30.0]), np.array([3.0, 10.0])], 4.0)]
+    [[0.69, 1.39], [1.39, 0.69]]
+    """
+    totals = library_sizes(columns)
+    share = size / np.where(totals > 0, totals, 1.0)
+    return [
+        np.log1p(column * share).astype(column.dtype if column.dtype in SINGLE else np.float64) for column in columns
+    ]
+
+
+def library_sizes(columns: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+    """The sum of each row over the columns, in double precision."""
+    totals = np.zeros(len(columns[0]))
+    for column in columns:
+        totals += np.nan_to_num(column.astype(np.float64))
+    return totals
+
+
+def as_counts(name: str, values: Column) -> NDArray[Any]:
+    """A column of counts, or a refusal that names it."""
+    known = np.empty(0) if isinstance(values, TextColumn) else values[~np.isnan(values)]
+    odd = known[(known < 0) | (known != np.round(known)) | ~np.isfinite(known)]
+    if isinstance(values, TextColumn) or len(odd):
+        example = values.levels[0] if isinstance(values, TextColumn) else f"{odd[0]:.6g}"
+        raise InputError(
+            f"normalize='counts' needs whole numbers from 0 on; column {name!r} holds {example}. Leave it out of the "
+            f"map (show={[name]}), or leave normalize='counts' out if the numbers are normalised already."
+        )
+    return values
 
 
 def points_in_time(days: NDArray[np.float64]) -> NDArray[np.datetime64]:
@@ -293,7 +399,7 @@ def features_of(column: ColumnEncoding, values: Column) -> tuple[NDArray[np.floa
         if column.fill is not None:
             numbers[~np.isfinite(numbers)] = column.fill
         return numbers[:, None], 0
-    values = values if isinstance(values, TextColumn) else _numbers_as_text(values)
+    values = values if isinstance(values, TextColumn) else numbers_as_text(values)
     place = {level: number for number, level in enumerate(column.levels)}
     known = np.array([*(place.get(level, -1) for level in values.levels), -1], dtype=np.intp)
     codes = known[values.codes]
@@ -316,7 +422,7 @@ def is_number(token: str) -> bool:
     return True
 
 
-def _numbers_as_text(values: NDArray[Any]) -> TextColumn:
+def numbers_as_text(values: NDArray[Any]) -> TextColumn:
     """Numbers of a column that was text at fit, whole ones without a point."""
     known = np.isfinite(values)
     levels, places = np.unique(values[known], return_inverse=True)

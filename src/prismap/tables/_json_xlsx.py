@@ -16,8 +16,8 @@ from prismap._util.blocks import require_file_memory
 from prismap._util.optional import import_extra
 from prismap.exceptions import FileFormatError, InputError, MissingExtraError
 from prismap.tables._delimited import find_encoding, lines_of, open_text
-from prismap.tables._table import quoted, refuse_double_names
-from prismap.tables._tokens import Source, Tokens
+from prismap.tables._table import nearest, quoted, refuse_double_names
+from prismap.tables._tokens import HEAD_ROWS, Source, Tokens, describe_title, header_place, names_of
 
 #: Bytes of Python objects that a character of JSON can become.
 JSON_GROWTH = 32.0
@@ -121,41 +121,66 @@ def _json_list(file: IO[str], path: Path) -> Iterator[dict[str, Any]]:
             text, at, size = text[at:] + more, 0, max(size, len(text))  # twice as much: a long object costs no square
 
 
-def sheet_source(path: Path, wanted: Collection[str] = ()) -> Source:
-    """The sheet of an Excel workbook that has most of the `wanted` columns, the first of equals.
+def sheet_source(
+    path: Path, wanted: Collection[str] = (), sheet: str | None = None, skip_rows: int | None = None
+) -> Source:
+    """The `sheet` of an Excel workbook; without it the one that has most of the `wanted` columns, the first of equals.
 
-    Its first row that is not empty holds the names.
+    The names stand below the first `skip_rows` rows; without them below what looks like a title.
     """
     with _workbook(path) as book:
-        tables = {sheet.title: names for sheet in book.worksheets if (names := _names_of(sheet))}
+        sheets = book.worksheets if sheet is None else [_named_sheet(book, sheet, path)]
+        tables = {one.title: head for one in sheets if (head := _head_of(one, wanted, skip_rows))}
+        titles = [one.title for one in book.worksheets]
     if not tables:
-        raise InputError(f"{path}: no sheet holds names and rows.")
-    title = max(tables, key=lambda title: len(set(wanted).intersection(tables[title])))
-    names = tables[title]
+        where = "no sheet holds" if sheet is None else f"the sheet {sheet!r} does not hold"
+        below = f" below its first {skip_rows} rows" if skip_rows else ""
+        raise InputError(f"{path}: {where} names and rows{below}; there are {quoted(titles)}.")
+    title = max(tables, key=lambda title: len(set(wanted).intersection(tables[title][0])))
+    names, n_above, words = tables[title]
     refuse_double_names(names)
     others = [other for other in tables if other != title]
-    notes = (f"{path.name} has several sheets: {title!r} was read, and not {quoted(others)}",) if others else ()
+    notes = (
+        *([f"{path.name} has several sheets: {title!r} was read, and not {quoted(others)} (sheet=... names another)"]
+          if others else []),
+        *([describe_title(f"the sheet {title!r}", n_above, words)] if words and skip_rows is None else []),
+    )  # fmt: skip
 
     def chunks(n_rows: int) -> Iterator[list[Tokens]]:
         with _workbook(path) as book:
-            full = _full_rows(book[title])
-            next(full)
-            yield from _by_columns((_cells(row, len(names), path) for row in full), n_rows)
+            below = islice(book[title].iter_rows(values_only=True), n_above + 1, None)
+            yield from _by_columns((_cells(row, len(names), path) for row in below if not _is_empty(row)), n_rows)
 
     return Source(names, chunks, notes)
 
 
-def _names_of(sheet: Any) -> tuple[str, ...]:
-    """The names of the columns of a sheet; none if it holds no rows below them."""
-    first = list(islice(_full_rows(sheet), 2))
-    if len(first) < 2:
-        return ()
-    width = max(place + 1 for place, value in enumerate(first[0]) if value is not None)
-    return tuple(token_of(value).strip() or f"unnamed_{place + 1}" for place, value in enumerate(first[0][:width]))
+def _named_sheet(book: Any, sheet: str, path: Path) -> Any:
+    """A sheet by its title, or by its number from 1 on."""
+    by_name = {one.title: one for one in book.worksheets}
+    if sheet in by_name:
+        return by_name[sheet]
+    if sheet.isdecimal() and 1 <= int(sheet) <= len(book.worksheets):
+        return book.worksheets[int(sheet) - 1]
+    near = nearest(sheet, by_name)
+    hint = f"did you mean {quoted(near)}?" if near else f"there are {quoted(by_name)}."
+    raise InputError(f"{path} has no sheet {sheet!r}; {hint}")
 
 
-def _full_rows(sheet: Any) -> Iterator[Sequence[Any]]:
-    return (row for row in sheet.iter_rows(values_only=True) if any(value is not None for value in row))
+def _head_of(sheet: Any, wanted: Collection[str], skip_rows: int | None) -> tuple[tuple[str, ...], int, str] | None:
+    """The names of a sheet, the number of rows above them and what these say; None if it holds no rows below them."""
+    first = list(islice(sheet.iter_rows(values_only=True), (skip_rows or 0) + HEAD_ROWS))
+    tokens = [[token_of(value) for value in row] for row in first]
+    place = header_place(tokens, wanted) if skip_rows is None else skip_rows
+    if sum(not _is_empty(row) for row in first[place:]) < 2:
+        return None
+    place += next(number for number, row in enumerate(first[place:]) if not _is_empty(row))
+    width = max(column + 1 for column, token in enumerate(tokens[place]) if token.strip())
+    words = " ".join(token for row in tokens[:place] for token in row if token.strip())
+    return names_of(tokens[place][:width]), place, words
+
+
+def _is_empty(row: Sequence[Any]) -> bool:
+    return all(value is None for value in row)
 
 
 def _cells(row: Sequence[Any], width: int, path: Path) -> list[str]:

@@ -14,18 +14,31 @@ from numpy.typing import NDArray
 
 from prismap.exceptions import InputError
 from prismap.tables._column import Column, TextColumn, infinite_count, missing_count
-from prismap.tables._encoding import ColumnEncoding, TableEncoding, features_of, is_number, refuse_missing
+from prismap.tables._encoding import (
+    ColumnEncoding,
+    TableEncoding,
+    as_counts,
+    features_of,
+    is_number,
+    library_sizes,
+    log_counts,
+    numbers_as_text,
+    refuse_missing,
+)
 from prismap.tables._parsed_text import kind_of, numbers_of, way_of_writing
 from prismap.tables._table import Roles, Table, quoted
 
-#: Text columns with more levels are taken for names or free text.
+#: Text columns with more levels are taken for names or free text, unless a level has a hundred rows on average.
 MAX_LEVELS = 30
+#: Whole numbers of cells above this are taken for raw counts, which no distance should be measured by.
+COUNTS_FROM = 20
 #: Columns whose numbers are learnt at a time, copies of them that this takes, and bytes that these may take.
 BLOCK, COPIES, BLOCK_BYTES = 1024, 4, 64 * 2**20
 #: Extreme values dominate a column of at least `FEWEST_VALUES` if its standard deviation is `DOMINATED` times that
 #: after clipping this share of the values on either side.
 DOMINATED, TAIL, FEWEST_VALUES = 5.0, 0.05, 40
-_ROW_NUMBERS = re.compile(r"unnamed_\d+|__index_level_\d+__")
+#: Names of an index that was written with a table; "Unnamed: 0" is what pandas makes of one without a name.
+_ROW_NUMBERS = re.compile(r"unnamed_\d+|Unnamed: 0(\.\d+)?|level_0|__index_level_\d+__")
 _ID_NAME = re.compile(r"(.*[_ .-])?(id|ids|key|uuid|guid|index|nr|no)|row_?(number|num|nr|no)?|.*[a-z]I[Dd]")
 
 
@@ -37,12 +50,16 @@ def learn_encoding(
     impute: str | None = None,
     max_levels: int = MAX_LEVELS,
     keep_missing: bool = False,
+    normalize: str | None = None,
 ) -> tuple[TableEncoding, tuple[str, ...]]:
     """The encoding of the columns of a table, and notes on what was done to them.
 
     Missing values are filled as `impute` says. Without it they stay missing with `keep_missing`, and are refused else.
-    Columns named in ``roles.show`` are not used, those in ``roles.use`` are, whatever they look like.
+    Columns named in ``roles.show`` are not used, those in ``roles.use`` are, whatever they look like. With `normalize`
+    "counts" the numbers of each row are divided by their sum, and their logarithms taken.
     """
+    if normalize not in (None, "counts"):
+        raise InputError(f"normalize must be None or 'counts'; got {normalize!r}.")
     if impute not in (None, "median"):
         raise InputError(f"impute must be None or 'median'; got {impute!r}.")
     if not table.n_rows:
@@ -61,13 +78,48 @@ def learn_encoding(
         refuse_missing(counts, table.n_rows)
     elif impute is None:
         refuse_missing({name: infinite_count(column) for name, column in columns.items()}, table.n_rows, kept=True)
+    library_size = None
+    if normalize is not None:
+        columns, library_size = _by_library(columns, written)
+        notes.append(
+            f"counts were divided by the sum of their row, times {library_size:.6g}, the median of these sums, and "
+            "log(1 + x) was taken (normalize='counts')"
+        )
+    elif table.show:
+        notes += describe_counts(columns)
     learnt = _learn_columns(columns, written, standardize, impute)
     text_target = table.target is not None and table.target.dtype.kind == "O"
     encoding = TableEncoding(
         learnt, roles.target, roles.ids, text_target, standardize, roles.also, keep_missing and impute is None,
-        given=roles.given,
+        given=roles.given, library_size=library_size,
     )  # fmt: skip
     return encoding, (*notes, *_describe(encoding, columns, counts))
+
+
+# Counts
+
+
+def _by_library(columns: dict[str, Column], written: dict[str, str]) -> tuple[dict[str, Column], float]:
+    """The columns with counts by library size, and the median of these sizes."""
+    names = [name for name, column in columns.items() if not isinstance(column, TextColumn) and name not in written]
+    numbers = [as_counts(name, columns[name]) for name in names]
+    sizes = library_sizes(numbers) if numbers else np.zeros(1)
+    if not (sizes > 0).any():
+        raise InputError("normalize='counts' needs columns of counts, and none of them holds a number above 0.")
+    size = float(np.median(sizes[sizes > 0]))
+    return columns | dict(zip(names, log_counts(numbers, size), strict=True)), size
+
+
+def describe_counts(columns: dict[str, Column]) -> list[str]:
+    """That cells look like raw counts."""
+    numbers = [column[:200] for column in columns.values() if not isinstance(column, TextColumn)]
+    largest = max((float(column.max(initial=0.0)) for column in numbers), default=0.0)
+    if largest < COUNTS_FROM or not all(((one >= 0) & (one == np.round(one))).all() for one in numbers):
+        return []
+    return [
+        f"the matrix holds whole numbers up to {largest:.0f}, which look like raw counts: normalize='counts' divides "
+        "them by library size and takes log(1 + x)"
+    ]
 
 
 # Which columns are used
@@ -77,7 +129,7 @@ def _usable(table: Table, roles: Roles, max_levels: int) -> tuple[dict[str, Colu
     """The columns to make a map of, and why others are shown only."""
     columns: dict[str, Column] = {}
     notes = []
-    most = min(max_levels, max(2, table.n_rows // 2))
+    most = min(max(max_levels, min(table.n_rows // 100, 10 * max_levels)), max(2, table.n_rows // 2))
     doubtful: dict[str, str] = {}
     empty = []
     for name, column in table.columns.items():
@@ -88,12 +140,19 @@ def _usable(table: Table, roles: Roles, max_levels: int) -> tuple[dict[str, Colu
             columns[name] = column
         elif missing_count(column) == len(column) and not infinite_count(column):
             empty.append(name)
-        elif _ROW_NUMBERS.fullmatch(name) and _counts_rows(column):
-            notes.append(f"column {name!r} numbers the rows and was left out ({use_it} uses it)")
+        elif _ROW_NUMBERS.fullmatch(name) and _is_index(name, column):
+            notes.append(f"column {name!r} has no name and numbers the rows: it was left out ({use_it} uses it)")
         elif _is_id(name, column):
             notes.append(
                 f"column {name!r} names the rows: shown, not used (id={name!r} names them by it, {use_it} uses it)"
             )
+        elif codes := _postal_codes(name, column):
+            few = len(codes.levels) <= most
+            notes.append(
+                f"column {name!r} holds postal codes, which are no quantity: "
+                f"{'used as categories' if few else 'shown, not used'} ({use_it} uses their numbers)"
+            )
+            columns |= {name: codes} if few else {}
         elif not isinstance(column, TextColumn) or len(column.levels) <= most or way_of_writing(column):
             columns[name] = column
         elif words := _words_among_numbers(column):
@@ -115,11 +174,28 @@ def _usable(table: Table, roles: Roles, max_levels: int) -> tuple[dict[str, Colu
     return columns, notes
 
 
-def _counts_rows(column: Column) -> bool:
-    """Whether a column is 0, 1, 2, ... or 1, 2, 3, ..."""
-    if isinstance(column, TextColumn) or not len(column):
+def _is_index(name: str, column: Column) -> bool:
+    """Whether a column without a name is 0, 1, 2, ... or 1, 2, 3, ...; of the first one of a file, what is left of it.
+
+    Rows that were drawn, sorted or put together have their former numbers: whole, from 0 on, and many.
+    """
+    if isinstance(column, TextColumn):
+        return len(column.levels) == len(column) > 1
+    if len(column) and column[0] in (0, 1) and np.array_equal(column, column[0] + np.arange(len(column))):
+        return True
+    if name.startswith("unnamed_") and name != "unnamed_1":
         return False
-    return column[0] in (0, 1) and bool(np.array_equal(column, column[0] + np.arange(len(column))))
+    whole = bool((column >= 0).all() and (column == np.round(column)).all())
+    return whole and len(np.unique(column)) > min(MAX_LEVELS, len(column) // 2)
+
+
+def _postal_codes(name: str, column: Column) -> TextColumn | None:
+    """Whole numbers of a column that is named like postal codes, as text; None for any other column."""
+    named = re.fullmatch(r"(.*[_ .-])?(zip|zip[_ -]?codes?|post(al)?[_ -]?codes?|plz)", name.lower())
+    if isinstance(column, TextColumn) or not named:
+        return None
+    known = column[np.isfinite(column)]
+    return numbers_as_text(column) if len(known) and (known == np.round(known)).all() else None
 
 
 def _is_id(name: str, column: Column) -> bool:

@@ -32,7 +32,6 @@ ADVICE = {
     ".dta .sav .sas7bdat .rds .rda .pkl .pickle .h5 .hdf5 .mat .orc .db .sqlite": "Read it in Python and give the "
     "data frame to PrisMap.from_table",
 }
-_SOURCES = {"text": delimited_source, "json": json_source}
 
 
 def reader_of(path: Path) -> str | None:
@@ -41,7 +40,14 @@ def reader_of(path: Path) -> str | None:
     return next((reader for ending, reader in ENDINGS.items() if name.endswith(ending)), None)
 
 
-def read_table(path: str | Path, roles: Roles | None = None, *, kind: str | None = None) -> Table:
+def read_table(
+    path: str | Path,
+    roles: Roles | None = None,
+    *,
+    kind: str | None = None,
+    sheet: str | None = None,
+    skip_rows: int | None = None,
+) -> Table:
     """The whole file, or all parquet files of a folder. `kind` chooses the matrix of an npz file.
 
     Parameters
@@ -53,6 +59,11 @@ def read_table(path: str | Path, roles: Roles | None = None, *, kind: str | None
         Which columns are the target, the ids, or to be left out.
     kind : {"vectors", "cosine", "similarity", "dissimilarity"}, default=None
         Which matrix of an npz file to take.
+    sheet : str, default=None
+        Which sheet of a workbook to read, by its title or its number from 1 on. Without it, that with most of the
+        columns that `roles` name.
+    skip_rows : int, default=None
+        Rows of a workbook, or lines of a text file, above the names of the columns. Without it, a title is found.
 
     Returns
     -------
@@ -65,12 +76,14 @@ def read_table(path: str | Path, roles: Roles | None = None, *, kind: str | None
     """
     roles = roles or Roles()
     if Path(path).is_dir():
+        _refuse_place(path, "parquet", sheet, skip_rows)
         files = parquet_files(Path(path))
         if not files:
             raise InputError(f"{path} is a folder without parquet files; data files end in {', '.join(ENDINGS)}.")
         return read_parquet(files, roles)
     path, reader = _known_file(path)
-    if (source := _source(path, reader, roles.mentioned)) is not None:
+    _refuse_place(path, reader, sheet, skip_rows)
+    if (source := _source(path, reader, roles.mentioned, sheet, skip_rows)) is not None:
         table = read_whole(source, roles, path)
     elif reader == "numpy":
         table = _read_numpy(path, roles, kind)
@@ -96,12 +109,14 @@ def read_obsm(path: str | Path, keys: Collection[str]) -> dict[str, NDArray[np.f
 
 
 def read_batches(
-    path: str | Path, columns: Collection[str] | None, roles: Roles, *, kind: str | None = None, n_rows: int = 50_000
-) -> Iterator[Table]:
+    path: str | Path, columns: Collection[str] | None, roles: Roles, *, kind: str | None = None, n_rows: int = 50_000,
+    sheet: str | None = None, skip_rows: int | None = None,
+) -> Iterator[Table]:  # fmt: skip
     """The file in tables of at most `n_rows` rows, with those of `columns` (None: all), target and ids that it has."""
     path, reader = _known_file(path)
     roles = replace(roles, required=False)
-    if (source := _source(path, reader, {*roles.mentioned, *(columns or ())})) is not None:
+    _refuse_place(path, reader, sheet, skip_rows)
+    if (source := _source(path, reader, {*roles.mentioned, *(columns or ())}, sheet, skip_rows)) is not None:
         yield from read_by_batches(source, columns, roles, n_rows)
     elif reader == "numpy":
         table = _read_numpy(path, roles, kind)
@@ -115,11 +130,23 @@ def read_batches(
             yield table_from_arrow(batch, roles)
 
 
-def _source(path: Path, reader: str, wanted: Collection[str]) -> Source | None:
+def _source(
+    path: Path, reader: str, wanted: Collection[str], sheet: str | None, skip_rows: int | None
+) -> Source | None:
     """The tokens of a file that holds text; of the sheets of a workbook that with most of the `wanted` columns."""
     if reader == "sheet":
-        return sheet_source(path, wanted)
-    return _SOURCES[reader](path) if reader in _SOURCES else None
+        return sheet_source(path, wanted, sheet, skip_rows)
+    if reader == "text":
+        return delimited_source(path, wanted, skip_rows)
+    return json_source(path) if reader == "json" else None
+
+
+def _refuse_place(path: str | Path, reader: str, sheet: str | None, skip_rows: int | None) -> None:
+    """Refuse the place of a table in a file that has no such places."""
+    if sheet is not None and reader != "sheet":
+        raise InputError(f"sheet={sheet!r} is for xlsx files; {path} has no sheets.")
+    if skip_rows is not None and reader not in ("sheet", "text"):
+        raise InputError(f"skip_rows={skip_rows} is for text files and workbooks; {path} has no rows above its names.")
 
 
 def _read_numpy(path: Path, roles: Roles, kind: str | None) -> Table:

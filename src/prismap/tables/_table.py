@@ -95,12 +95,14 @@ def make_table(columns: Mapping[str, Column], n_rows: int, roles: Roles, notes: 
     units = [("groups", None if roles.groups == roles.ids else roles.groups), ("order", roles.order)]
     for option, name in [*named, *kept, *units]:
         if roles.required and name is not None and name not in columns:
-            raise InputError(f"there is no column {name!r} for {option}; {describe_names(name, columns)}.")
+            raise InputError(f"there is no column {name!r} for {option}; {_meant(option, name, columns)}.")
     if roles.given is not None and roles.given in (roles.groups, roles.order):
         raise InputError(
             f"column {roles.given!r} is given and says what is independent, too: nothing can be known inside a level "
             "that is one unit. Name it once."
         )
+    if roles.required:
+        _refuse_dropped(roles)
     apart = {name for _, name in named}
     return Table(
         {name: column for name, column in columns.items() if name not in apart},
@@ -111,6 +113,26 @@ def make_table(columns: Mapping[str, Column], n_rows: int, roles: Roles, notes: 
         also={name: np.asanyarray(_label_values(columns, name, roles)) for name in roles.also if name in columns},
         given=_label_values(columns, roles.given, roles),
     )
+
+
+def _meant(option: str, name: str, columns: Mapping[str, Column]) -> str:
+    """The columns that may be meant by a name that none of them has."""
+    parts = [part.strip() for part in name.split(",")]
+    if option == "target" and len(parts) > 1 and all(part in columns for part in parts):
+        return f"to map by several targets, name each of them: target={parts}"
+    return describe_names(name, columns)
+
+
+def _refuse_dropped(roles: Roles) -> None:
+    """A column that is dropped has no other part in a map."""
+    labels = [("target", roles.target), *(("target", name) for name in roles.also), ("id", roles.ids)]
+    units = [("given", roles.given), ("groups", roles.groups), ("order", roles.order)]
+    kept = [*(("show", name) for name in roles.show), *(("use", name) for name in roles.use)]
+    for option, name in [*labels, *units, *kept]:
+        if name is not None and name in roles.drop:
+            raise InputError(
+                f"column {name!r} is named by {option} and by drop: a column that is left out has no other use."
+            )
 
 
 def chosen_names(names: Iterable[str], columns: Collection[str] | None, roles: Roles) -> list[str]:

@@ -21,6 +21,8 @@ from prismap.tables._table import Roles, Table, chosen_names, make_table
 
 #: Tokens that are held at a time.
 CHUNK_TOKENS = 4_000_000
+#: Rows at the head of a file that are looked at for names.
+HEAD_ROWS = 50
 #: Tokens that a reading is tried on before it is tried on all.
 FIRST_TOKENS = 10
 _BOOLEANS = {"true": 1.0, "false": 0.0}
@@ -83,6 +85,58 @@ class Source:
     decimal_comma: bool = False
 
 
+def header_place(rows: Sequence[Sequence[str]], wanted: Collection[str] = ()) -> int:
+    """Which of the first rows of a table holds the names: titles above it fill less than half of its cells.
+
+    Of the other rows it is the first, unless the next one fills more cells behind the first one and holds words only
+    ("Created: 2024" above names). A row of words with more of the `wanted` names, at least two, is taken before it.
+
+    >>> header_place([["Sales of March", "", ""], ["", "", ""], ["shop", "month", "sum"], ["A", "3", "7.5"]])
+    2
+    """
+    filled = [sum(1 for token in row if token.strip()) for row in rows]
+    counted = sorted(count for count in filled if count)
+    typical = counted[len(counted) // 2] if counted else 0
+    full = [place for place, count in enumerate(filled) if count and 2 * count >= typical]
+    if not full:
+        return 0
+    first = full[0]
+    for below in full[1:]:
+        gaps = [
+            column for column, token in enumerate(rows[below]) if token.strip() and not _filled(rows[first], column)
+        ]
+        if gaps in ([], [0]) or filled[below] <= filled[first] or not all(map(_is_word, rows[below])):
+            break
+        first = below
+    named = {place: len(set(wanted).intersection(token.strip() for token in rows[place])) for place in full}
+    best = max((place for place in full if all(map(_is_word, rows[place]))), key=named.__getitem__, default=first)
+    return best if named[best] > max(named[first], 1) else first
+
+
+def names_of(row: Sequence[str]) -> tuple[str, ...]:
+    """The names of columns; those without one are numbered."""
+    return tuple(name.strip() or f"unnamed_{place + 1}" for place, name in enumerate(row))
+
+
+def describe_title(where: str, n_rows: int, words: str) -> str:
+    """That rows above the names were left out."""
+    words = " ".join(words.split())
+    shown = words if len(words) <= 40 else words[:40] + "..."
+    rows = "row above the names holds" if n_rows == 1 else f"{n_rows} rows above the names hold"
+    return (
+        f"the {rows} a title in {where} and {'was' if n_rows == 1 else 'were'} left out: {shown!r} (skip_rows=0 keeps)"
+    )
+
+
+def _filled(row: Sequence[str], column: int) -> bool:
+    return column < len(row) and bool(row[column].strip())
+
+
+def _is_word(token: str) -> bool:
+    """Whether a token is neither a number nor a date."""
+    return not token.strip() or token.strip()[0].isalpha()
+
+
 def read_whole(source: Source, roles: Roles, path: Any) -> Table:
     """All columns, all rows."""
     source = _held(source)
@@ -119,7 +173,7 @@ def _chunk_rows(source: Source) -> int:
 
 
 def _decide(source: Source, keep: Collection[str], roles: Roles) -> tuple[dict[str, Reading], int, list[str]]:
-    """How to read each column, the number of rows, and notes on labels that stay text though they are numbers."""
+    """How to read each column, the number of rows, and notes on labels and codes that stay text."""
     wanted = set(keep)
     scans = {
         name: _LabelScan(source.decimal_comma) if roles.is_target(name) else _Scan(source.decimal_comma)
@@ -140,6 +194,11 @@ def _decide(source: Source, keep: Collection[str], roles: Roles) -> tuple[dict[s
         for name, scan in scans.items()
         if isinstance(scan, _LabelScan) and scan.mixed
     ]
+    notes += [
+        f"column {name!r} holds codes with leading zeros, such as {scan.code!r}: they are kept as text"
+        for name, scan in scans.items()
+        if scan.holds_codes
+    ]
     return readings, n_rows, notes
 
 
@@ -148,14 +207,27 @@ class _Scan:
 
     def __init__(self, decimal_comma: bool):
         self.left: list[Reading] = [read_numbers, read_booleans, *([read_comma_numbers] if decimal_comma else [])]
+        self.digits = True
+        self.code: str | None = None
 
     def add(self, tokens: Tokens) -> None:
         """Look at more tokens."""
         self.left = [reading for reading in self.left if _can_read(reading, tokens)]
+        self.digits = self.digits and read_numbers in self.left and _are_digits(tokens)
+        if self.digits and self.code is None:
+            self.code = _zero_led(tokens)
+
+    @property
+    def holds_codes(self) -> bool:
+        """Whether all values are three or more digits, and some of them begin with a zero, as zip codes do.
+
+        Of two digits, 07 is more often a month or an hour, and 007 beside 7 is padded for no reason.
+        """
+        return self.digits and self.code is not None
 
     def reading(self) -> Reading:
         """How to read the column."""
-        return self.left[0] if self.left else read_text
+        return self.left[0] if self.left and not self.holds_codes else read_text
 
 
 class _LabelScan(_Scan):
@@ -166,6 +238,11 @@ class _LabelScan(_Scan):
         self.ways: dict[str | None, str] = {}
         self.lowest = self.highest = 0
         self.whole = True
+
+    @property
+    def holds_codes(self) -> bool:
+        """Targets are looked at in more detail."""
+        return False
 
     def add(self, tokens: Tokens) -> None:
         """Look at more tokens."""
@@ -205,6 +282,25 @@ class _LabelScan(_Scan):
         ):
             return read_text
         return read_large_integers if self.highest >= 2**63 else read_integers
+
+
+def _are_digits(tokens: Tokens) -> bool:
+    """Whether all tokens but missing ones are three digits or more, and nothing else."""
+    if isinstance(tokens, ArrowTokens):
+        import pyarrow.compute as pc
+
+        odd = tokens.text.filter(pc.invert(pc.match_substring_regex(tokens.text, "^[0-9]{3,}$"))).unique().to_pylist()
+        return all(map(is_missing, odd))
+    return all((token.isdecimal() and len(token) > 2) or is_missing(token) for token in tokens)
+
+
+def _zero_led(tokens: Tokens) -> str | None:
+    """The first token that begins with a zero, of tokens of three digits or more."""
+    if isinstance(tokens, ArrowTokens):
+        import pyarrow.compute as pc
+
+        return next(iter(tokens.text.filter(pc.starts_with(tokens.text, "0"))[:1].to_pylist()), None)
+    return next((token for token in tokens if token[:1] == "0"), None)
 
 
 def _is_code(token: str) -> bool:
