@@ -20,7 +20,7 @@ from prismap.exceptions import InputError
 from prismap.metrics._anchors import FisherAnchors
 from prismap.metrics._base import Anchors
 from prismap.metrics._geometry import DataMetric, FittedIndex
-from prismap.metrics._segments import SegmentRule, enough_segments, sample_pairs
+from prismap.metrics._segments import LEFT_PATHS, SegmentRule, enough_segments, sample_pairs
 from prismap.target import ClassTarget, Target
 
 #: Support rows where no number is given: enough for a good posterior, few enough for many rows.
@@ -107,10 +107,12 @@ class Context:
 
     def rule_along(self):
         """The rule that parameters or a file name; None where a sample of pairs has to show it."""
-        tangent, left = self.path.startswith("tangent"), self.path == "tangent-left"
+        tangent, left = self.path.startswith("tangent"), self.path in LEFT_PATHS
         if self.n_segments != "auto" or tangent:
             n_segments = 2 if self.n_segments == "auto" else self.n_segments
-            return SegmentRule("tangent" if tangent else "chord", n_segments, not left)
+            return SegmentRule(
+                "tangent" if tangent else "chord", n_segments, not left, squared=self.path == "tangent-squared"
+            )
         return self.stored_rule
 
 
@@ -142,6 +144,11 @@ class Posterior(BaseEstimator, ABC):
     def any_share(self):
         """Whether segments are measured alike whatever the share of the target in the metric."""
         return self.at_rows
+
+    @property
+    def width_factor(self):
+        """What the width that the perplexity gives is multiplied by."""
+        return 1.0
 
     def most_support(self, target):
         """Support rows of a target where no number is given."""
