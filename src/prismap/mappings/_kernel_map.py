@@ -40,10 +40,9 @@ PUBLISHED: dict[str, Callable] = {
     "all-representable": partial(representable_kernel, every_entry=True),
     "fifth": lambda D, smallest: fifth_neighbor_kernel(D),
 }
-#: Width of the tube of support vector regression, in units of the spread of the positions.
-SVR_TUBE = 0.01
-#: The same by LIBSVM's default, in the units of the positions.
-LIBSVM_TUBE = 0.1
+#: Width of the tube of support vector regression: in units of the spread of the positions, and LIBSVM's default in
+#: those of the positions.
+SVR_TUBE = {"svr": 0.01, "libsvm": 0.1}
 #: Iterations of L-BFGS on the cost.
 COST_ITERATIONS = 300
 
@@ -339,17 +338,16 @@ class KernelMap(Mapping):
         Gram matrix K K^T.
         """
         self.condition_ = np.nan
-        spread, C, tube = 1.0, 1.0, LIBSVM_TUBE
+        spread, C = 1.0, 1.0
         if self.solver == "svr":
-            spread = np.sqrt(np.square(Y - self.center_).mean()) or 1.0
-            C, tube = 1 / max(self.ridge_, 1e-6), SVR_TUBE
+            spread, C = np.sqrt(np.square(Y - self.center_).mean()) or 1.0, 1 / max(self.ridge_, 1e-6)
         symmetric = K.shape[0] == K.shape[1] and np.allclose(K, K.T)
         G = K if symmetric else K @ K.T
         A = np.zeros((K.shape[1], Y.shape[1]))
         offset = np.zeros(Y.shape[1])
         for column in range(Y.shape[1]):
             target = (Y[:, column] - self.center_[column]) / spread
-            model = SVR(kernel="precomputed", C=C, epsilon=tube).fit(G, target)
+            model = SVR(kernel="precomputed", C=C, epsilon=SVR_TUBE[self.solver]).fit(G, target)
             dual = np.zeros(len(K))
             dual[model.support_] = model.dual_coef_[0]
             A[:, column] = spread * (dual if symmetric else K.T @ dual)

@@ -29,7 +29,7 @@ from prismap.metrics._anchors import FisherAnchors
 from prismap.metrics._base import Metric
 from prismap.metrics._baseline import support_by_baseline
 from prismap.metrics._geometry import DATA, DataMetric, FittedIndex, data_metric
-from prismap.metrics._segments import LEFT_PATHS, SegmentGraph, SegmentRule, fill_pairs
+from prismap.metrics._segments import SegmentGraph, SegmentRule, fill_pairs
 from prismap.metrics.posteriors._base import MOST_SUPPORT, Context, Posterior
 from prismap.metrics.posteriors._choice import is_cross_fitted, posterior_of
 from prismap.metrics.posteriors._models import is_model
@@ -352,7 +352,7 @@ class FisherMetric(Metric):
             return rule.length(block.sub_lengths(a, b), self.supervision, part)
 
         out = np.empty((len(rows_a), len(rows_b)), dtype=self.data_.dtype)
-        same = A is None and B is None and self.path not in LEFT_PATHS
+        same = A is None and B is None and rule.symmetric
         fill_pairs(
             out, rows_a.fold, rows_b.fold, lambda a, b: self.posterior_.block(rows_a.take(a), rows_b.take(b)), lengths,
             same=same, chunk_rows=chunk_rows,

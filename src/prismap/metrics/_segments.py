@@ -35,8 +35,6 @@ from prismap._util.threads import parallel_map
 
 #: An extrapolated length is at most this share longer.
 MOST_EXTRAPOLATED = 0.05
-#: Paths whose speeds are taken at left nodes, so that there and back differ.
-LEFT_PATHS = ("tangent-left", "tangent-squared")
 #: Rows up to which all segments are edges.
 EXACT_ROWS = 1000
 #: Neighbours of a row in the graph to start with; doubled until the graph is connected.

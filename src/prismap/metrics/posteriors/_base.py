@@ -20,7 +20,7 @@ from prismap.exceptions import InputError
 from prismap.metrics._anchors import FisherAnchors
 from prismap.metrics._base import Anchors
 from prismap.metrics._geometry import DataMetric, FittedIndex
-from prismap.metrics._segments import LEFT_PATHS, SegmentRule, enough_segments, sample_pairs
+from prismap.metrics._segments import SegmentRule, enough_segments, sample_pairs
 from prismap.target import ClassTarget, Target
 
 #: Support rows where no number is given: enough for a good posterior, few enough for many rows.
@@ -107,12 +107,11 @@ class Context:
 
     def rule_along(self):
         """The rule that parameters or a file name; None where a sample of pairs has to show it."""
-        tangent, left = self.path.startswith("tangent"), self.path in LEFT_PATHS
+        tangent, squared = self.path.startswith("tangent"), self.path == "tangent-squared"
         if self.n_segments != "auto" or tangent:
             n_segments = 2 if self.n_segments == "auto" else self.n_segments
-            return SegmentRule(
-                "tangent" if tangent else "chord", n_segments, not left, squared=self.path == "tangent-squared"
-            )
+            symmetric = self.path != "tangent-left" and not squared
+            return SegmentRule("tangent" if tangent else "chord", n_segments, symmetric, squared=squared)
         return self.stored_rule
 
 

@@ -29,12 +29,6 @@ def rule_of_thumb(X):
     return float(np.sqrt(np.mean(variances)) * (4 / ((d + 2) * n)) ** (1 / (d + 4))) or 1.0
 
 
-#: The widths of the papers, in units of the width sigma of ``exp(-d^2 / 2 sigma^2)`` with the perplexity. The program
-#: that is commonly used with them calls ``sqrt(1 / beta)`` of ``exp(-beta d^2)`` sigma, which is sqrt(2) of these
-#: ("matlab"). Schulz et al. (2017, eq. 4) print ``exp(-0.5 d^2 / 2 sigma^2)`` on top, which is sqrt(2) more.
-PUBLISHED_WIDTHS = {"matlab": float(np.sqrt(2)), "published": 2.0}
-
-
 class Parzen(Posterior):
     """Gaussian kernels on labelled support rows, along the whole segment (Gisbrecht et al. 2015; Schulz 2017, 2.4.1).
 
@@ -74,6 +68,11 @@ class Parzen(Posterior):
     #: tells two clusters of a class apart, fewer where the Euclidean part of the tensor does so, too.
     SAMPLED_ROWS, MOST_SEGMENTS, MOST_BLENDED = 24, 32, 8
 
+    #: The widths of the papers, in units of the width sigma of ``exp(-d^2 / 2 sigma^2)`` with the perplexity. The
+    #: program that is commonly used with them calls ``sqrt(1 / beta)`` of ``exp(-beta d^2)`` sigma, which is sqrt(2) of
+    #: these ("matlab"). Schulz et al. (2017, eq. 4) print ``exp(-0.5 d^2 / 2 sigma^2)``, which is sqrt(2) more.
+    PUBLISHED_WIDTHS = {"matlab": float(np.sqrt(2)), "published": 2.0}
+
     def __init__(self, n_support=None, *, bandwidth=None):
         self.n_support = n_support
         self.bandwidth = bandwidth
@@ -81,7 +80,7 @@ class Parzen(Posterior):
     @property
     def width_factor(self):
         """2 or sqrt(2) for the widths of the papers, 1 for all others."""
-        return PUBLISHED_WIDTHS.get(self.bandwidth, 1.0) if isinstance(self.bandwidth, str) else 1.0
+        return self.PUBLISHED_WIDTHS.get(self.bandwidth, 1.0) if isinstance(self.bandwidth, str) else 1.0
 
     def own_bandwidth(self, data, support):
         """The width that was asked for: a number, or the `rule_of_thumb` of the support; None leaves it open."""
