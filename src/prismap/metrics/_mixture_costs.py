@@ -11,6 +11,7 @@ bar in another. The functions here differentiate E.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import partial
 from numbers import Real
 
@@ -86,11 +87,15 @@ class ElasticCost:
         return lambda a: mixture_stress(a, matrices, d, FLOOR)
 
 
-class PairCost:
+class PairCost(ABC):
     """A cost that is a sum over pairs of a function of D and d = |y_i - y_j|; subclasses write the function.
 
-    ``pair_cost(D, d)`` gives the cost of each pair and its derivatives by D and by d.
+    Two of the maps that Rice (2016, sec. 4) names have such a cost.
     """
+
+    @abstractmethod
+    def pair_cost(self, D, d):
+        """The cost of each pair and its derivatives by D and d."""
 
     def place(self, D, Y, **options):
         """Positions of lower cost."""
