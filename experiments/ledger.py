@@ -4,7 +4,8 @@ A script has `PARTS`, functions by name from `Options` to rows (dicts), the name
 `WITHOUT_DATA`, if any, and `READING`, what we see in the figures. Its docstring opens the page, and it ends with
 ``main(sys.modules[__name__])``. Parts can be run one by one, side by side or again: each leaves a file of rows, and
 pictures called `SCRIPT*.png` beside the page. A script may also have `page_summary`, from the folder of the page to a
-text that stands before the tables, and `COMMAND`, how the page is made.
+text that stands before the tables, and `COMMAND`, how the page is made. Figures that `READING` has in braces are taken
+from the rows: `QUOTED` says for each name in which part, row (by some of its cells) and column.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def write_page(script, out):
         blocks.append("**Small sizes: a trial of the script.**")
     if found and hasattr(script, "page_summary"):
         blocks.append(script.page_summary(out))
-    blocks.append(getattr(script, "READING", "").strip())
+    blocks.append(reading(script, found))
     for part, kept in found.items():
         blocks += [f"## {part}", markdown(kept["rows"])]
     blocks += [f"![{path.stem.replace('_', ' ')}]({path.name})" for path in sorted(out.glob(f"{name}*.png"))]
@@ -111,6 +112,21 @@ def write_page(script, out):
     if found:
         write_whole(out / f"{name}.md", "\n\n".join(filter(None, blocks)) + "\n")
     return found
+
+
+def reading(script, found):
+    """What we see in the figures, with those that are quoted taken from the rows."""
+    text = getattr(script, "READING", "").strip()
+    names = getattr(script, "QUOTED", {})
+    return text.format(**{name: quoted(found, *place) for name, place in names.items()}) if names else text
+
+
+def quoted(found, part, row, column):
+    """The cell of a column in the only row of a part that has these cells; "-" where the part is not done."""
+    if part not in found:
+        return "-"
+    (match,) = [one for one in found[part]["rows"] if row.items() <= one.items()]
+    return cell(match[column])
 
 
 def write_whole(path, text):

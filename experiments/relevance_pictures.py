@@ -33,8 +33,9 @@ too, but do not show that it matters locally. On the multimodal set the linear m
 separates the two modes of a class, and Fisher t-SNE makes nothing of feature 1, which is noise, whatever the size of
 the neighbourhood. The diabetes data resemble their own t-SNE map more closely once they are transformed by its
 relevance matrix. On adrenal the profile hardly depends on the size of the neighbourhood, and the published Fisher t-SNE
-separates permuted labels, too (8.8 % error, where chance is 38).
+separates permuted labels, too ({permuted} % error, where chance is 42).
 """
+QUOTED = {"permuted": ("adrenal", {"map": "the same, permuted labels"}, "1-NN error, in-sample")}
 
 
 def relevance(X, Y, method, k):

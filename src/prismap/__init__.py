@@ -17,7 +17,7 @@ _LAZY = {
 }  # fmt: skip
 _ROOMS = (
     "bundle", "comparisons", "embeddings", "exceptions", "inspection", "judging", "learners", "mappings",
-    "metrics", "neighbors", "page", "quality", "relevance", "scale", "tables", "transfer",
+    "metrics", "neighbors", "page", "published", "quality", "relevance", "scale", "tables", "transfer",
 )  # fmt: skip
 
 __all__ = ["InputError", "MapReport", "PrisMap", "__version__", "judge"]

@@ -1,13 +1,14 @@
 """The ledger of experiments: rows of parts become pages, parts can be left out, resumed and fail alone."""
 
 import json
+import re
 import shutil
 import sys
 import threading
 from types import SimpleNamespace
 
 import pytest
-from experiments import ledger, run
+from experiments import ledger, run, table_h
 
 from prismap import PrisMap
 
@@ -68,6 +69,16 @@ def test_a_page_has_docstring_reading_rows_and_what_is_missing(squares, tmp_path
     assert "| 2 | 4.0 | False |" in text
     assert "Not done: large, with data, broken." in text
     assert "trial" not in text
+
+
+def test_figures_in_braces_are_taken_from_the_rows(squares, tmp_path, monkeypatch):
+    monkeypatch.setattr(squares, "READING", "The square of 2 is {two}, and of 10 {ten}.")
+    quoted = {"two": ("small", {"n": 2}, "square"), "ten": ("large, with data", {"n": 10}, "square")}
+    monkeypatch.setattr(squares, "QUOTED", quoted, raising=False)
+    ledger.do_part(squares, "small", ledger.Options(out=tmp_path))
+    ledger.write_page(squares, tmp_path)
+    text = (tmp_path / "experiments_squares.md").read_text(encoding="utf-8")
+    assert "The square of 2 is 4.0, and of 10 -." in text
 
 
 def test_small_sizes_are_called_a_trial(squares, tmp_path):
@@ -200,3 +211,35 @@ def test_the_committed_pages_and_their_list_are_what_the_scripts_write(tmp_path)
     for path in [tmp_path / "results.md", *(out / name for name in written)]:
         committed = ledger.RESULTS.parent / path.relative_to(tmp_path)
         assert path.read_text(encoding="utf-8") == committed.read_text(encoding="utf-8"), path.name
+
+
+#: Figures of runs and trials whose rows are not kept, which their sentences say.
+NOT_KEPT = {58.4, 0.78}
+DECIMAL = re.compile(r"(?<!\w)\d*\.\d+")
+
+
+def decimals(text):
+    return {float(number) for number in DECIMAL.findall(text)}
+
+
+def table_figures(*pages):
+    """All figures in the tables of pages, shares also as per cent."""
+    lines = [line for page in pages for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    found = decimals("\n".join(lines))
+    return found | {round(number / 100, 4) for number in found}
+
+
+SECTIONS = (ledger.RESULTS / "not_reached.md").read_text("utf-8").split("\n## ")[1:]
+
+
+@pytest.mark.parametrize("section", [section for section in SECTIONS if section.startswith("[Table")])
+def test_what_is_not_reached_is_quoted_from_the_tables(section):
+    pages = [ledger.RESULTS / name for name in re.findall(r"\]\((\w+\.md)\)", section)]
+    known = table_figures(*pages) | NOT_KEPT
+    rounded = known | {round(number, 2) for number in known}
+    assert not decimals(section) - rounded
+
+
+def test_the_page_of_mixtures_has_the_stresses_of_table_h():
+    page = (ledger.RESULTS.parent / "methods" / "mixture.md").read_text(encoding="utf-8")
+    assert table_h.summary(ledger.RESULTS) in page

@@ -33,7 +33,7 @@ LIMITS = {
     "public names": 144,
     "module constants": 822,
     "reads of the estimator outside map/": 117,
-    "files": 288,
+    "files": 289,
     "lines of the longest file": 718,
 }
 

@@ -32,6 +32,7 @@ BELOW = {
 BELOW["judging"] = {"metrics", "mappings", "quality"}
 BELOW["map"] |= {"comparisons", "judging"}
 BELOW["inspection"] = {*BELOW["map"], "map", "learners", "relevance", "transfer"}
+BELOW["published"] = {"metrics", "embeddings", "mappings", "learners", "relevance", "transfer", "map"}
 BELOW["scale"] = {"map", "bundle", "tables", "comparisons"}
 for room in set(BELOW) - {"target", "comparisons", "bundle", "tables"}:
     BELOW[room].add("target")

@@ -9,11 +9,11 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from prismap._util.graphs import connected_neighbours, smallest_connected
-from prismap.embeddings import Isomap
+from prismap.embeddings import MDS, Isomap
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
 from prismap.metrics._base import NamedMetric, PrecomputedMetric
-from reference.manifold_reference import n_components_reference
+from reference.manifold_reference import n_components_reference, shortest_paths_reference
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +70,22 @@ def test_auto_is_the_smallest_number_that_connects(islands):
     assert counts[-1] == 1
     assert min(counts[:-1]) > 1
     assert smallest_connected(metric, len(islands), least=k + 3)[1].shape[1] == k + 3
+
+
+def test_mutual_is_the_smallest_number_that_connects_rows_which_have_each_other(roll):
+    X = roll[0][:150]
+    near = NamedMetric().fit(X).kneighbors(None, len(X) - 1)[1]
+    model = Isomap(n_neighbors="mutual", random_state=0).fit(X)
+    D, lengths = pairwise_distances(X), {}
+    for k in (model.n_neighbors_ - 1, model.n_neighbors_):
+        own = [set(row[:k].tolist()) for row in near]
+        i, j = np.array([(i, j) for i in range(len(X)) for j in own[i] if j > i and i in own[j]]).T
+        lengths[k] = shortest_paths_reference(i, j, D[i, j], len(X))
+    assert np.isinf(lengths[model.n_neighbors_ - 1]).any()
+    paths = lengths[model.n_neighbors_]
+    expected = MDS(kind="classical", metric="precomputed", random_state=0).fit_transform(paths)
+    assert equal_up_to_sign(model.embedding_, expected) < 1e-6 * np.abs(expected).max()
+    assert model.n_neighbors_ > Isomap(random_state=0).fit(X).n_neighbors_
 
 
 def test_a_graph_in_parts_is_refused_with_their_sizes_and_the_number_that_helps(islands):

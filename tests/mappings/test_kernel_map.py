@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import check_grad
 from scipy.spatial.distance import cdist
+from sklearn.svm import SVR
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from prismap._util.affinities import pair_affinities
@@ -92,6 +93,39 @@ def test_the_elm_kernel_from_distances_equals_that_from_rows(curve):
     positive = (1 + np.array(expected)) / 2  # k itself can be negative, and its sum zero
     normalized = kernel.weights(cdist(new, landmarks), normalize=True)
     np.testing.assert_allclose(normalized, positive / positive.sum(axis=1, keepdims=True), atol=1e-10)
+
+
+def test_the_raw_elm_kernel_is_the_printed_formula(curve):
+    X, Y = curve
+    model = KernelMap("elm", bandwidth="raw", ridge=1e-3, normalize="origin").fit(X[:40] + 0.5, Y[:40] + 5)
+    K, K_new = ([[slow.elm_kernel(x, z) for z in X[:40] + 0.5] for x in rows + 0.5] for rows in (X[:40], X[40:50]))
+    expected = np.array(K_new) @ np.linalg.solve(np.array(K) + 1e-3 * np.eye(40), Y[:40] + 5)
+    np.testing.assert_allclose(model.transform(X[40:50] + 0.5), expected, atol=1e-6)
+    few = KernelMap("elm", bandwidth="raw", n_landmarks=15).fit(X, Y)
+    np.testing.assert_array_equal(few.transform(X[:3]), few.transform(X)[:3])
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "elm"])
+def test_an_unnormalised_map_as_printed_is_relative_to_the_origin(curve, kernel):
+    """``y(x) = sum_l alpha_l k(x_l, x)`` and A = K^-1 Y (Gisbrecht et al. 2012, sec. 3), nothing else."""
+    X, Y = curve
+    Y = Y + 5
+    model = KernelMap(kernel, bandwidth=0.7, ridge=1e-6, normalize="origin").fit(X, Y)
+    K = model.kernel_.weights(cdist(X, X), normalize=False)
+    np.testing.assert_allclose(model.transform(X), K @ np.linalg.solve(K + 1e-6 * np.eye(len(X)), Y), atol=1e-6)
+    if kernel == "rbf":
+        np.testing.assert_allclose(model.transform(X[:1] + 1e6), 0, atol=1e-9)
+        centred = KernelMap(kernel, bandwidth=0.7, ridge=1e-6, normalize=False).fit(X, Y)
+        np.testing.assert_allclose(centred.transform(X[:1] + 1e6)[0], Y.mean(axis=0), atol=1e-9)
+
+
+def test_regression_with_the_defaults_of_libsvm(curve):
+    X, Y = curve
+    Y = 30 * Y
+    model = KernelMap(solver="libsvm", bandwidth="fifth", normalize="origin").fit(X, Y)
+    K = model.kernel_.weights(cdist(X, X), normalize=False)
+    expected = np.column_stack([SVR(kernel="precomputed").fit(K, column).predict(K) for column in Y.T])
+    np.testing.assert_allclose(model.transform(X), expected, atol=1e-8 * np.abs(Y).max())
 
 
 @pytest.mark.parametrize("normalize", [True, False])
@@ -371,6 +405,8 @@ def test_support_vector_regression_stays_in_its_tube(curve, normalize):
         ({"solver": MapCost(gamma=2)}, "'gamma' parameter of MapCost"),
         ({"ridge": -1.0}, "ridge"),
         ({"kernel": "elm", "bandwidth": "fifth"}, "rule for kernel='rbf'"),
+        ({"bandwidth": "raw"}, "needs kernel='elm' and metric='euclidean'"),
+        ({"kernel": "elm", "bandwidth": "raw", "metric": "cosine"}, "needs kernel='elm' and metric='euclidean'"),
         ({"metric": "nonsense"}, "metric='nonsense' is not known"),
     ],
 )

@@ -5,12 +5,14 @@ import pytest
 import scipy.sparse as sp
 
 from prismap import PrisMap
+from prismap._util.affinities import bandwidths
 from prismap.embeddings import KernelDiscriminant
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics import FisherMetric, Parzen
 from prismap.metrics._baseline import EXPECTED_SHARE, as_expected, chance_error, neighbor_error
 from prismap.metrics.posteriors._parzen import rule_of_thumb
 from reference.baseline_reference import chance_reference, neighbor_error_reference, rule_of_thumb_reference
+from reference.fisher_reference import printed_posterior
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +42,21 @@ def test_widths_by_name_and_by_number(noise):
     given = metric_of(noise, posterior=Parzen(40, bandwidth=named.bandwidth_))
     np.testing.assert_allclose(named.pairwise(), given.pairwise(), rtol=1e-12)
     assert named.posterior_.density.bandwidth == named.bandwidth_
+
+
+def test_published_widths_are_those_of_the_printed_formula(noise):
+    """Eq. 4 with the sigma that the common program prints: ``sqrt(1 / beta)`` of ``exp(-beta d^2)``."""
+    X, y = noise
+    usual = metric_of(noise, posterior=Parzen(), cross_fit=False)
+    D2 = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    np.fill_diagonal(D2, np.inf)
+    beta = 0.5 / bandwidths(D2, 5) ** 2
+    printed_sigma = np.mean(np.sqrt(1 / beta))
+    assert metric_of(noise, posterior=Parzen(bandwidth="matlab")).bandwidth_ == pytest.approx(printed_sigma, rel=1e-6)
+    published = metric_of(noise, posterior=Parzen(bandwidth="published"), cross_fit=False)
+    assert published.bandwidth_ == pytest.approx(2 * usual.bandwidth_)
+    expected = [printed_posterior(x, X, y, 2, printed_sigma) for x in X]
+    np.testing.assert_allclose(published.class_probabilities(), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("wrong", ["scott", 0.0, -1, True, np.inf])

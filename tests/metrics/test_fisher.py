@@ -11,6 +11,7 @@ from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics import FisherMetric, Parzen, SimilarityMetric, VectorMetric
 from prismap.target import make_target
 from reference import fisher_reference as slow
+from reference.manifold_reference import shortest_paths_reference
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +34,10 @@ def slow_distances(metric, X, y):
         def length(i, j, kept, codes):
             return slow.chord_length(X[i], X[j], X[kept], codes, n_classes, sigma, T, w=w)
     else:
-        symmetric = metric.path == "tangent"
+        how = {"symmetric": metric.path in ("tangent", "tangent-graph"), "squared": metric.path == "tangent-squared"}
 
         def length(i, j, kept, codes):
-            return slow.tangent_length(X[i], X[j], X[kept], codes, n_classes, sigma, T, symmetric=symmetric, w=w)
+            return slow.tangent_length(X[i], X[j], X[kept], codes, n_classes, sigma, T, w=w, **how)
 
     return slow.all_pairs(metric, X, y, length)
 
@@ -51,6 +52,8 @@ def slow_distances(metric, X, y):
         {"path": "tangent", "n_segments": 3},
         {"path": "tangent", "n_segments": 4, "supervision": 0.3},
         {"path": "tangent-left", "n_segments": 3},
+        {"path": "tangent-squared", "n_segments": 1},
+        {"path": "tangent-squared", "n_segments": 3, "supervision": 0.6},
         {"posterior": Parzen(20)},
     ],
 )
@@ -165,6 +168,14 @@ def test_refinement_grows_and_converges(toy):
 def test_graph_paths_are_no_longer_than_segments(toy):
     graph, straight = metric_of(toy, path="graph"), metric_of(toy)
     assert (graph.pairwise() <= straight.pairwise() + 1e-9).all()
+
+
+def test_edges_of_the_graph_can_be_tangents(toy):
+    X, y = toy
+    metric = metric_of(toy, path="tangent-graph", n_segments=6)
+    i, j = np.triu_indices(len(X), 1)
+    edges = slow_distances(metric, X, y)[i, j]
+    np.testing.assert_allclose(metric.pairwise(), shortest_paths_reference(i, j, edges, len(X)), atol=1e-10)
 
 
 def test_names_of_classes_do_not_matter(toy):

@@ -11,7 +11,7 @@ from prismap.metrics._mixture_costs import IsomapCost, path_lengths
 from reference import embedding_costs_reference as costs
 from reference import mappings_reference as maps
 
-COSTS = ["elastic", "tsne", "nerv", "isomap"]
+COSTS = ["elastic", "tsne", "nerv", "isomap", "cca", "bregman"]
 
 
 @pytest.fixture
@@ -25,6 +25,10 @@ def problem():
 
 def slow_cost(name, D, Y):
     """The cost of positions Y under a square mixture D, straight from the formulas."""
+    if name == "cca":
+        return costs.curvilinear_cost(Y, D, 1.0)
+    if name == "bregman":
+        return costs.bregman_cost(Y, D)
     if name == "isomap":
         G = maps.connected_paths(D)
         J = np.eye(len(D)) - 1 / len(D)
@@ -53,6 +57,17 @@ def test_weight_gradients_equal_finite_differences(problem, name):
     objective = MixtureCost(name, perplexity=5, gamma=0.3).made().of_weights(matrices, a / a.sum(), Y)
     numeric = approx_fprime(a, lambda a: objective(a)[0], 1e-6)
     np.testing.assert_allclose(objective(a)[1], numeric, atol=2e-4 * np.abs(numeric).max())
+
+
+@pytest.mark.parametrize("name", ["cca", "bregman"])
+def test_position_gradients_equal_finite_differences(problem, name):
+    _, matrices, a, Y = problem
+    cost, D = MixtureCost(name, reach=0.7).made(), a / a.sum() @ matrices
+    Y[3] = Y[7]  # two rows at one place
+    numeric = costs.numeric_gradient(lambda Z: cost.of_positions(Z, D)[0], Y)
+    others = np.setdiff1d(np.arange(20), [3, 7])  # where there is a gradient
+    np.testing.assert_allclose(cost.of_positions(Y, D)[1][others], numeric[others], atol=1e-4)
+    assert np.isfinite(cost.of_positions(Y, D)[1]).all()
 
 
 def test_path_lengths_by_each_measure_add_up_to_those_of_the_mixture(problem):

@@ -129,3 +129,17 @@ def test_barnes_hut_fisher_tsne_takes_its_neighbours(blobs):
         maps.append(TSNE(neighbors=found, **options).fit_transform(X, y))
     np.testing.assert_allclose(*maps, atol=1e-6)
     assert "vptree, recall 1.000" in TSNE(neighbors="vptree", **options).fit(X, y).neighbors_
+
+
+@pytest.mark.parametrize(("neighbors", "asked"), [("vptree", ("vptree", 15)), ("auto", ("exact", 89))])
+def test_the_tree_is_used_for_few_rows_too_where_it_is_asked_for(blobs, neighbors, asked, monkeypatch):
+    searches = []
+
+    def search(X, n_neighbors, *, method, **options):
+        searches.append((method, n_neighbors))
+        return kneighbors(X, n_neighbors, method=method, **options)
+
+    monkeypatch.setattr("prismap.embeddings._tsne.kneighbors", search)
+    model = TSNE(neighbors=neighbors, perplexity=5, max_iter=20, random_state=0).fit(blobs[:90])
+    assert searches == [asked]
+    assert asked[0] in model.neighbors_

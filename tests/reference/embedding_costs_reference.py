@@ -70,6 +70,26 @@ def sammon_stress(Y, D):
     return sum((D[p] - math.dist(Y[p[0]], Y[p[1]])) ** 2 / D[p] for p in pairs) / sum(D[p] for p in pairs)
 
 
+def curvilinear_cost(Y, D, reach):
+    """``sum_{i<j} (d_ij - |y_i - y_j|)^2 exp(-|y_i - y_j| / reach)`` (Demartines and Herault 1997)."""
+    total = 0.0
+    for i in range(len(Y)):
+        for j in range(i):
+            e = np.linalg.norm(Y[i] - Y[j])
+            total += (D[i, j] - e) ** 2 * np.exp(-e / reach)
+    return total
+
+
+def bregman_cost(Y, D):
+    """``sum_{i<j} phi(e) - phi(d) - phi'(d) (e - d)`` for phi(t) = t log t, e = |y_i - y_j| (Sun et al. 2011)."""
+    total = 0.0
+    for i in range(len(Y)):
+        for j in range(i):
+            e, d = np.linalg.norm(Y[i] - Y[j]), D[i, j]
+            total += e * np.log(e) - d * np.log(d) - (np.log(d) + 1) * (e - d)
+    return total
+
+
 def numeric_gradient(cost, Y, step=1e-6):
     """Central differences, one coordinate at a time."""
     gradient = np.zeros_like(Y)

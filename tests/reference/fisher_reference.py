@@ -9,6 +9,12 @@ def kernel_weights(x, support, sigma):
     return np.exp(exponent - exponent.max())
 
 
+def printed_posterior(x, support, codes, n_classes, sigma):
+    """Class posterior as 000_ eq. 4 prints it: ``exp(-0.5 ||x - x_l||^2 / 2 sigma^2)``, both halves."""
+    w = np.array([np.exp(-0.5 * np.sum((x - x_l) ** 2) / (2 * sigma**2)) for x_l in support])
+    return np.array([w[codes == c].sum() for c in range(n_classes)]) / w.sum()
+
+
 def posterior(x, support, codes, n_classes, sigma):
     """Class posterior of a Parzen window (000_ eq. 4)."""
     w = kernel_weights(x, support, sigma)
@@ -28,10 +34,11 @@ def tensor(x, support, codes, n_classes, sigma):
     return J / sigma**4
 
 
-def tangent_length(x, z, support, codes, n_classes, sigma, T, *, symmetric, w=1.0):
+def tangent_length(x, z, support, codes, n_classes, sigma, T, *, symmetric, w=1.0, squared=False):
     """Sum of ``sqrt(dx^T (w J + (1-w) I / sigma^2) dx)`` over T sub-segments.
 
-    Left nodes (thesis eq. 2.18), or left nodes up to the middle and right nodes after it (000_ eq. 9).
+    Left nodes (thesis eq. 2.18), or left nodes up to the middle and right nodes after it (000_ eq. 9). With `squared`
+    no root is taken (003_ sec. 4.1, thesis eq. 2.17).
     """
     step = (z - x) / T
     total = 0.0
@@ -40,7 +47,7 @@ def tangent_length(x, z, support, codes, n_classes, sigma, T, *, symmetric, w=1.
         if symmetric:
             node = t + 0.5 if 2 * t + 1 == T else (t + 1 if 2 * t + 1 > T else t)
         J = w * tensor(x + node * step, support, codes, n_classes, sigma) + (1 - w) * np.eye(len(x)) / sigma**2
-        total += np.sqrt(step @ J @ step)
+        total += step @ J @ step if squared else np.sqrt(step @ J @ step)
     return total
 
 

@@ -127,6 +127,31 @@ def smallest_connected(metric, n_rows, *, least=1, closed=False):
     return distances[:, :low], indices[:, :low]
 
 
+def mutual_graph(distances, indices):
+    """The graph that joins two rows if each is a neighbour of the other."""
+    n_rows, k = indices.shape
+    i, j = np.repeat(np.arange(n_rows), k), indices.ravel()
+    pair = np.minimum(i, j) * n_rows + np.maximum(i, j)
+    pairs, counts = np.unique(pair, return_counts=True)
+    low, high, length = neighbour_edges(distances, indices)
+    both = np.isin(low * n_rows + high, pairs[counts == 2])
+    return edge_graph((low[both], high[both], length[both]), n_rows)
+
+
+def smallest_mutual(metric, n_rows):
+    """The graph of mutual neighbours for the smallest number of them that connects all rows, and this number."""
+    low, high = 1, n_rows - 1
+    distances, indices = metric.kneighbors(None, high)
+    while low < high:
+        middle = (low + high) // 2
+        graph = mutual_graph(distances[:, :middle], indices[:, :middle])
+        if connected_components(graph, directed=False)[0] == 1:
+            high = middle
+        else:
+            low = middle + 1
+    return mutual_graph(distances[:, :low], indices[:, :low]), low
+
+
 def until_connected(kneighbors, n_rows, n_neighbors, *, closed=False):
     """Neighbours ``(distances, indices, fewest)``, whose number is doubled from `n_neighbors` on until they connect.
 

@@ -11,7 +11,7 @@ from numbers import Integral
 import numpy as np
 
 from prismap._util.blocks import require_memory
-from prismap._util.graphs import connected_neighbours, geodesics, neighbour_graph
+from prismap._util.graphs import connected_neighbours, geodesics, neighbour_graph, smallest_mutual
 from prismap._util.params import Interval, StrOptions
 from prismap._util.spectra import check_n_components, classical_scaling, triangulate
 from prismap.embeddings._base import Embedding, EmbeddingResult
@@ -29,8 +29,10 @@ class Isomap(Embedding):
         Dimension of the embedding.
     metric : str or metric object, default="euclidean"
         A name that scikit-learn knows, ``"precomputed"``, or an object such as `FisherMetric`.
-    n_neighbors : int or "auto", default="auto"
-        Neighbours per sample. "auto" is the smallest number whose graph is connected.
+    n_neighbors : int, "auto" or "mutual", default="auto"
+        Neighbours per sample. "auto" is the smallest number whose graph is connected. "mutual" is the smallest number
+        for which this holds where two samples are joined only if each is a neighbour of the other. Figures of Rice
+        (2016) agree with it.
     n_landmarks : int, default=None
         Number of random samples from which paths are measured. None uses all samples.
     callback : callable, default=None
@@ -79,7 +81,7 @@ class Isomap(Embedding):
     _parameter_constraints = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "metric": [str, object],
-        "n_neighbors": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "n_neighbors": [StrOptions({"auto", "mutual"}), Interval(Integral, 1, None, closed="left")],
         "n_landmarks": [Interval(Integral, 2, None, closed="left"), None],
         "callback": [callable, None],
         "random_state": ["random_state", np.random.Generator],
@@ -111,8 +113,12 @@ class Isomap(Embedding):
             f"Isomap of {n_rows} rows with paths from {n_sources} of them",
             "Set n_landmarks to fewer rows, 500 say.",
         )
-        distances, indices = connected_neighbours(metric, n_rows, self.n_neighbors)
-        D2 = geodesics(neighbour_graph(distances, indices), landmarks)
+        if self.n_neighbors == "mutual":
+            graph, n_neighbors = smallest_mutual(metric, n_rows)
+        else:
+            distances, indices = connected_neighbours(metric, n_rows, self.n_neighbors)
+            graph, n_neighbors = neighbour_graph(distances, indices), indices.shape[1]
+        D2 = geodesics(graph, landmarks)
         D2 *= D2
         if landmarks is None:
             Y, values, missing = classical_scaling(D2, self.n_components, rng)
@@ -122,7 +128,7 @@ class Isomap(Embedding):
             Y = triangulate(D2, D2_landmarks, Y)
         if self.callback is not None:
             self.callback(1, missing, Y)
-        extra = {"n_neighbors_": indices.shape[1], "eigenvalues_": values, "landmarks_": landmarks}
+        extra = {"n_neighbors_": n_neighbors, "eigenvalues_": values, "landmarks_": landmarks}
         return EmbeddingResult(Y, missing, 1, "closed form", extra)
 
 

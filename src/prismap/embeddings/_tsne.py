@@ -52,8 +52,9 @@ class TSNE(Embedding):
         Early exaggeration, learning rate, the tolerance at which the embedding has settled, and a folder for
         checkpoints. None is ``GradientDescent()``.
     neighbors : {"auto", "exact", "partition", "vptree"} or (distances, indices), default="auto"
-        How neighbours are searched above 300 samples, see `prismap.neighbors.kneighbors`. Or the neighbours
-        themselves, as that function returns them. No sample is its own neighbour.
+        How neighbours are searched, see `prismap.neighbors.kneighbors`. Up to 300 samples "auto" and "exact" take all
+        samples for neighbours, and "partition" and "vptree" 3 * perplexity of them. Or the neighbours themselves, as
+        that function returns them. No sample is its own neighbour.
     callback : callable, default=None
         ``callback(iteration, error, embedding)``, called every 50 iterations. Return True to stop and keep the
         positions. (Ctrl-C raises KeyboardInterrupt and keeps nothing.)
@@ -151,7 +152,7 @@ class TSNE(Embedding):
         perplexity = lower_perplexity(self.perplexity, n_rows)
         engine = choose_engine(n_rows, self.n_components)
         if isinstance(self.neighbors, str):
-            exact = engine is exact_engine
+            exact = engine is exact_engine and self.neighbors in ("auto", "exact")
             nearest = kneighbors(
                 None, n_rows - 1 if exact else min(n_rows - 1, int(3 * perplexity)), metric=metric,
                 method="exact" if exact else self.neighbors, random_state=rng, n_jobs=self.n_jobs,

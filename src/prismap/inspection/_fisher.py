@@ -266,7 +266,7 @@ def paths_between(metric: FisherMetric, rows: np.ndarray, pairs: Any) -> tuple[F
             raise InputError(f"paths must be pairs of different rows from 0 to {len(rows) - 1}; got {pair}.")
     if not pairs:
         return ()
-    if metric.path == "graph":
+    if metric.path.endswith("graph"):
         raise InputError("paths need a metric of straight segments (path='chord'): the graph is drawn beside them.")
     require_memory(16.0 * len(rows) ** 2, "The graph of all fitted rows", "Fit fewer rows, or leave paths out.")
     D = np.asarray(metric.pairwise(rows, rows), dtype=np.float64)

@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.svm import SVR
 from sklearn.utils.validation import check_is_fitted
 
@@ -30,7 +31,7 @@ from prismap.mappings._bandwidth import (
 )
 from prismap.mappings._base import Mapping, distances_to, relative_residual
 from prismap.mappings._costs import MAP_COSTS, MapCost, as_cost, map_cost, minimize_map_cost
-from prismap.mappings._kernels import GaussianKernel, interpolate, merge_duplicates
+from prismap.mappings._kernels import GaussianKernel, RawElmKernel, interpolate, merge_duplicates
 from prismap.mappings._streaming import EuclideanExponents, evaluate
 
 #: The published rules for widths, from distances and the smallest kernel that counts to the kernels and their factor.
@@ -39,8 +40,9 @@ PUBLISHED: dict[str, Callable] = {
     "all-representable": partial(representable_kernel, every_entry=True),
     "fifth": lambda D, smallest: fifth_neighbor_kernel(D),
 }
-#: Width of the tube of support vector regression, in units of the spread of the positions.
-SVR_TUBE = 0.01
+#: Width of the tube of support vector regression: in units of the spread of the positions, and LIBSVM's default in
+#: those of the positions.
+SVR_TUBE = {"svr": 0.01, "libsvm": 0.1}
 #: Iterations of L-BFGS on the cost.
 COST_ITERATIONS = 300
 
@@ -55,23 +57,28 @@ class KernelMap(Mapping):
     ----------
     kernel : {"rbf", "elm"}, default="rbf"
         ``exp(-d(x, x_j)^2 / 2 sigma_j^2)``, or the nearly parameterless kernel of extreme learning machines.
-    solver : {"interpolate", "svr", "cost"} or MapCost, default="interpolate"
+    solver : {"interpolate", "svr", "libsvm", "cost"} or MapCost, default="interpolate"
         How the coefficients are found. "interpolate" solves ``(K + ridge I) A = Y``. "svr" is support vector regression
-        of each coordinate. A `MapCost` is minimised over the fitted samples, starting from the interpolation: that of
-        the embedding that the positions come from. "cost" is ``MapCost()``, the cost of t-SNE.
-    normalize : bool, default=True
-        Divide by the sum of the kernels. Without it, samples far from all others go to the mean position.
+        of each coordinate, in units of the spread of the positions. "libsvm" has the defaults of LIBSVM instead, C = 1
+        and a tube of 0.1 around the positions as they are (Gisbrecht et al. 2012). A `MapCost` is minimised over the
+        fitted samples, starting from the interpolation: that of the embedding that the positions come from. "cost" is
+        ``MapCost()``, the cost of t-SNE.
+    normalize : bool or "origin", default=True
+        Divide by the sum of the kernels. Without it, samples far from all others go to the mean position. "origin" is
+        the sum as it is printed in Gisbrecht et al. (2012): without it, and not relative to the mean position, so that
+        these samples go to the origin.
     metric : str or metric object, default="euclidean"
         A name that scikit-learn knows, "precomputed" (distances: square at fit, (n_new, n) afterwards), or a metric
         object. A metric that is already fitted is used as it is, and X must be the samples it was fitted on. Otherwise
         it is cloned and fitted on X. Note that `sklearn.base.clone` of the projection discards the fit of a metric.
-    bandwidth : {"cv", "representable", "all-representable", "fifth"} or float, default="cv"
+    bandwidth : {"cv", "representable", "all-representable", "fifth", "raw"} or float, default="cv"
         Width of the kernels. A number is a factor on the median distance to the nearest neighbour, and "cv" chooses
         this factor by cross-validation. "fifth" is the mean distance to the fifth neighbour (Gisbrecht et al. 2012).
         "representable" gives each kernel its own width, a factor times the distance of its sample to the nearest
         neighbour (Gisbrecht et al. 2015): the smallest for which each sample has a kernel of another sample that is at
         least `smallest_kernel`. "all-representable" asks this of all kernels at all samples, which makes them far
-        wider. For "elm" the factor scales the data.
+        wider. For "elm" the factor scales the data, and "raw" leaves them as they are, neither centred nor scaled, as
+        printed (vectors with the Euclidean metric only).
     smallest_kernel : float, default=None
         Lower end of the interval of the two rules. None is the smallest normal number, 2.2e-308.
     ridge : "cv" or float, default="cv"
@@ -135,11 +142,11 @@ class KernelMap(Mapping):
 
     _parameter_constraints: dict = {
         "kernel": [StrOptions({"rbf", "elm"})],
-        "solver": [StrOptions({"interpolate", "svr", "cost"}), MapCost],
-        "normalize": ["boolean"],
+        "solver": [StrOptions({"interpolate", "svr", "libsvm", "cost"}), MapCost],
+        "normalize": ["boolean", StrOptions({"origin"})],
         "metric": [str, object],
         "bandwidth": [
-            StrOptions({"cv", "representable", "all-representable", "fifth"}),
+            StrOptions({"cv", "representable", "all-representable", "fifth", "raw"}),
             Interval(Real, 0, None, closed="neither"),
         ],
         "smallest_kernel": [None, Interval(Real, 0, 1, closed="neither")],
@@ -174,8 +181,8 @@ class KernelMap(Mapping):
         positions = group_means(groups, Y)
         own = slice(None) if self.n_landmarks is None else self.landmarks_
         self.kernel_ = self._choose_kernel(D[own], positions[own], rng)
-        self.center_ = positions.mean(axis=0)
-        K = self.kernel_.weights(D, normalize=self.normalize)
+        self.center_ = np.zeros(Y.shape[1]) if self.normalize == "origin" else positions.mean(axis=0)
+        K = self._weights(self._vectors() if self._is_raw() else D)
         self.coefficients_ = self._coefficients(K, positions, D)
         self.residual_ = relative_residual((K @ self.coefficients_ + self.center_)[groups], Y)
         self._prepare()
@@ -186,8 +193,11 @@ class KernelMap(Mapping):
         check_is_fitted(self, "coefficients_")
         if self.exponents_ is not None:
             X = check_rows(self, X, reset=False, sparse=True)
-            Y = evaluate(self.exponents_, X, self.coefficients_, normalize=self.normalize, n_jobs=self.n_jobs)
+            Y = evaluate(self.exponents_, X, self.coefficients_, normalize=self.normalizes, n_jobs=self.n_jobs)
             return (Y + self.center_).astype(X.dtype, copy=False)
+        if self._is_raw():
+            X = check_rows(self, X, reset=False)
+            return sum_products(self._weights(X), self.coefficients_) + self.center_
         if self.n_landmarks is None:
             return super().transform(X)
         X = X if hasattr(X, "shape") else np.asarray(X)
@@ -203,7 +213,24 @@ class KernelMap(Mapping):
 
     def place_by_landmarks(self, D):
         """The same from distances to the landmarks."""
-        return sum_products(self.kernel_.weights(D, normalize=self.normalize), self.coefficients_) + self.center_
+        return sum_products(self._weights(D), self.coefficients_) + self.center_
+
+    @property
+    def normalizes(self):
+        """Whether kernels are divided by their sum."""
+        return bool(self.normalize) and self.normalize != "origin"
+
+    def _is_raw(self):
+        """Whether the kernels see vectors and not distances."""
+        return isinstance(self.kernel_, RawElmKernel)
+
+    def _vectors(self):
+        """The fitted rows that the coefficients are learnt from: the landmarks, where every row is one of them."""
+        return self.metric_.rows_[self.landmarks_] if self.n_landmarks is None else self.metric_.rows_
+
+    def _weights(self, D):
+        """K of rows at distances D from the landmarks (of vectors, where the kernels see these)."""
+        return self.kernel_.weights(D, normalize=self.normalizes)
 
     def state(self) -> dict[str, Any]:
         """The kernels of a Gaussian map, down to its arrays; the other kernel follows from the distances."""
@@ -240,6 +267,8 @@ class KernelMap(Mapping):
         self._validate_params()
         if self.kernel == "elm" and self.bandwidth in PUBLISHED:
             raise InputError(f"bandwidth={self.bandwidth!r} is a rule for kernel='rbf'; use 'cv' or a factor.")
+        if self.bandwidth == "raw" and (self.kernel != "elm" or not is_euclidean(self.metric)):
+            raise InputError("bandwidth='raw' needs kernel='elm' and metric='euclidean': it is a function of vectors.")
         if isinstance(self.solver, MapCost):
             as_cost(self.solver, MAP_COSTS)
 
@@ -269,6 +298,11 @@ class KernelMap(Mapping):
 
     def _choose_kernel(self, D, Y, rng):
         """The kernel of landmarks with distances D and positions Y; learns `factor_` and `ridge_`."""
+        if self.bandwidth == "raw":
+            if sp.issparse(self.metric_.rows_):
+                raise InputError("bandwidth='raw' needs dense vectors; got a sparse matrix. Use X.toarray().")
+            self.factor_, self.ridge_ = np.nan, RIDGES[0] if self.ridge == "cv" else float(self.ridge)
+            return RawElmKernel(self.metric_.rows_[self.landmarks_])
         published = PUBLISHED.get(self.bandwidth)
         factors = FACTORS[self.kernel] if self.bandwidth == "cv" else (1.0 if published else float(self.bandwidth),)
         ridges = RIDGES if self.ridge == "cv" else (float(self.ridge),)
@@ -278,7 +312,7 @@ class KernelMap(Mapping):
             return kernel
         if len(factors) * len(ridges) > 1 and len(D) > 3:
             self.factor_, self.ridge_ = cross_validate(
-                D, Y, self.kernel, factors, ridges, normalize=self.normalize, rng=rng
+                D, Y, self.kernel, factors, ridges, normalize=self.normalizes, rng=rng
             )
         else:
             self.factor_, self.ridge_ = factors[len(factors) // 2], ridges[0]
@@ -286,7 +320,7 @@ class KernelMap(Mapping):
 
     def _coefficients(self, K, Y, D):
         """The alpha by the `solver`, from kernels K and distances D of the rows to the landmarks."""
-        if self.solver == "svr":
+        if self.solver in ("svr", "libsvm"):
             return self._by_regression(K, Y)
         A, self.condition_ = interpolate(K, Y - self.center_, self.ridge_)
         if self.solver != "interpolate" and len(K) > 1:  # where all rows are equal there is nothing to weigh
@@ -304,14 +338,16 @@ class KernelMap(Mapping):
         Gram matrix K K^T.
         """
         self.condition_ = np.nan
-        spread = np.sqrt(np.square(Y - self.center_).mean()) or 1.0
+        spread, C = 1.0, 1.0
+        if self.solver == "svr":
+            spread, C = np.sqrt(np.square(Y - self.center_).mean()) or 1.0, 1 / max(self.ridge_, 1e-6)
         symmetric = K.shape[0] == K.shape[1] and np.allclose(K, K.T)
         G = K if symmetric else K @ K.T
         A = np.zeros((K.shape[1], Y.shape[1]))
         offset = np.zeros(Y.shape[1])
         for column in range(Y.shape[1]):
             target = (Y[:, column] - self.center_[column]) / spread
-            model = SVR(kernel="precomputed", C=1 / max(self.ridge_, 1e-6), epsilon=SVR_TUBE).fit(G, target)
+            model = SVR(kernel="precomputed", C=C, epsilon=SVR_TUBE[self.solver]).fit(G, target)
             dual = np.zeros(len(K))
             dual[model.support_] = model.dual_coef_[0]
             A[:, column] = spread * (dual if symmetric else K.T @ dual)
@@ -324,8 +360,13 @@ class KernelMap(Mapping):
         self.exponents_ = None
         if isinstance(self.kernel_, GaussianKernel):
             self.bandwidth_ = self.kernel_.bandwidth
-            if isinstance(self.metric, str) and self.metric == "euclidean":
+            if is_euclidean(self.metric):
                 self.exponents_ = EuclideanExponents.of(self.metric_.rows_[self.landmarks_], self.bandwidth_)
+
+
+def is_euclidean(metric):
+    """Whether a metric is the Euclidean one by name, so that rows are vectors."""
+    return isinstance(metric, str) and metric == "euclidean"
 
 
 def group_means(groups, Y):

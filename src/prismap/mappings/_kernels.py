@@ -14,6 +14,7 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.csgraph import connected_components
 
+from prismap._util.grid import sum_products
 from prismap.exceptions import PrismapWarning
 
 #: Exponents below this are as good as zero beside the largest (exp(-40) is 4e-18); far smaller ones make exp slow.
@@ -107,12 +108,30 @@ class ElmKernel:
         inner = (own + others - D2) / 2
         own, others = np.maximum(own, 0), np.maximum(others, 0)
         square = self.scale**2
-        cosine = (1 + square * inner) / np.sqrt((1 + square * own) * (1 + square * others))
-        K = np.arcsin(np.clip(cosine, -1, 1)) * (2 / np.pi)
-        if normalize:
-            K = (1 + K) / 2
-            K /= K.sum(axis=1, keepdims=True)
+        K = elm_weights(square * inner, square * own, square * others, normalize=normalize)
         return K.astype(D.dtype, copy=False)
+
+
+@dataclass(frozen=True)
+class RawElmKernel:
+    """The same about the origin of the data and in their own units, as printed: a function of vectors."""
+
+    landmarks: np.ndarray
+
+    def weights(self, X, *, normalize):
+        """K for vectors X."""
+        own, others = np.square(X).sum(axis=1, keepdims=True), np.square(self.landmarks).sum(axis=1)
+        return elm_weights(sum_products(X, self.landmarks.T), own, others, normalize=normalize)
+
+
+def elm_weights(inner, own, others, *, normalize):
+    """K from inner products of rows with landmarks, and the squared norms of both."""
+    cosine = (1 + inner) / np.sqrt((1 + own) * (1 + others))
+    K = np.arcsin(np.clip(cosine, -1, 1)) * (2 / np.pi)
+    if normalize:
+        K = (1 + K) / 2
+        K /= K.sum(axis=1, keepdims=True)
+    return K
 
 
 # --- coefficients by (ridge) least squares ----------------------------------------------------------------------------

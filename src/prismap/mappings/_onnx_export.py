@@ -82,7 +82,7 @@ def kernel_nodes(make, model):
         make("Add", ["inner", "spread"], ["shifted"]),
         make("Add", ["shifted", "offset"], ["exponents"]),
     ]
-    if getattr(model, "normalize", True):
+    if getattr(model, "normalizes", True):
         nodes += [make("Softmax", ["exponents"], ["kernels"], axis=-1)]
     else:
         constants["zero"] = np.zeros(1)

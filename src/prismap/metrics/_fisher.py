@@ -56,11 +56,13 @@ class FisherMetric(Metric):
         is, in-sample). "auto" takes the better of the first two by out-of-fold log-loss, and "parzen" with
         supervision 1. For a real target "gp", a Gaussian process, or any regressor. ``PredictedLabels(model)`` puts a
         model's predictions in the place of y.
-    path : {"chord", "tangent", "tangent-left", "graph"}, default="chord"
+    path : {"chord", "tangent", "tangent-left", "tangent-squared", "graph", "tangent-graph"}, default="chord"
         Arcs between posteriors at nodes of the straight segment; speeds at nodes as published, mirrored about the
         middle or at left nodes (Schulz 2017, eq. 2.18; "parzen", "gp", and classifiers with a derivative: `RSLVQ`,
         logistic regression, ...); or shortest paths over a graph whose edges are such segments: all of them up to
         1,000 rows, those to the nearest neighbours beyond. Only "graph" is sure to keep the triangle inequality.
+        "tangent-graph" has edges of speeds, as published. "tangent-squared" adds up squares at left nodes and takes no
+        root, as printed in Gisbrecht et al. (2015, sec. 4.1) and Schulz (2017, eq. 2.17): not a length.
     n_segments : int or "auto", default="auto"
         Sub-segments of a straight segment. "auto" is 1 where a posterior knows rows only; "parzen" and "gp" take as
         many as a sample of pairs needs to be within 2 % of 64, lengths extrapolated (`n_segments_` says how many; a
@@ -129,7 +131,7 @@ class FisherMetric(Metric):
         "target": [StrOptions({"auto", "class", "ordered", "real"}), list, tuple],
         "data": [StrOptions(set(DATA)), DataMetric, Objects],
         "posterior": [StrOptions({"auto", "parzen", "lssvm", "trees", "gp"}), BaseEstimator, HasMethods("predict")],
-        "path": [StrOptions({"chord", "tangent", "tangent-left", "graph"})],
+        "path": [StrOptions({"chord", "tangent", "tangent-left", "tangent-squared", "graph", "tangent-graph"})],
         "n_segments": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "supervision": [Interval(Real, 0, 1, closed="both")],
         "cross_fit": ["boolean"],
@@ -220,7 +222,7 @@ class FisherMetric(Metric):
         self._order = np.arange(self.n_rows_) if posterior is None else posterior.order
         self._place = np.argsort(self._order)
         self._graph: Any = None
-        if self.path == "graph":
+        if self.path.endswith("graph"):
             self._graph = SegmentGraph(self._straight, lambda k: self._straight_neighbors(None, k), self.n_rows_)
         return self
 
@@ -236,7 +238,8 @@ class FisherMetric(Metric):
         D2[sample[:, None] == self.support_[None, :]] = np.inf
         # In the words of the embedding where it is about the same rows, so that a map warns once.
         what = "rows" if len(self.support_) == self.n_rows_ else "support rows"
-        return mean_bandwidth(D2, lower_perplexity(self.perplexity, len(self.support_), what=what))
+        width = mean_bandwidth(D2, lower_perplexity(self.perplexity, len(self.support_), what=what))
+        return width * self.posterior.width_factor if isinstance(self.posterior, Posterior) else width
 
     def pairwise(self, A=None, B=None, *, self_similarity=None):
         """Distances between rows A and rows B, (n_A, n_B).
@@ -351,7 +354,7 @@ class FisherMetric(Metric):
             return rule.length(block.sub_lengths(a, b), self.supervision, part)
 
         out = np.empty((len(rows_a), len(rows_b)), dtype=self.data_.dtype)
-        same = A is None and B is None and self.path != "tangent-left"
+        same = A is None and B is None and rule.symmetric
         fill_pairs(
             out, rows_a.fold, rows_b.fold, lambda a, b: self.posterior_.block(rows_a.take(a), rows_b.take(b)), lengths,
             same=same, chunk_rows=chunk_rows,

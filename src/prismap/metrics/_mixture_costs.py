@@ -1,4 +1,4 @@
-"""The costs by which weights of a mixture can be learnt: elastic stress, t-SNE, NeRV and Isomap (Rice 2016, sec. 4).
+"""The costs by which weights of a mixture can be learnt: elastic stress, and those of other maps (Rice 2016, sec. 4).
 
 A cost places rows under a given mixture, ``place(D, Y) -> Minimum``, and is a function of the weights at given
 positions, ``of_weights(matrices, weights, Y)``. All mixtures are condensed: each pair once.
@@ -11,6 +11,7 @@ bar in another. The functions here differentiate E.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import partial
 from numbers import Real
 
@@ -84,6 +85,70 @@ class ElasticCost:
         """The stress as a function of the raw weights."""
         d = pdist(Y)
         return lambda a: mixture_stress(a, matrices, d, FLOOR)
+
+
+class PairCost(ABC):
+    """A cost that is a sum over pairs of a function of D and d = |y_i - y_j|; subclasses write the function.
+
+    Two of the maps that Rice (2016, sec. 4) names have such a cost.
+    """
+
+    @abstractmethod
+    def pair_cost(self, D, d):
+        """The cost of each pair and its derivatives by D and d."""
+
+    def place(self, D, Y, **options):
+        """Positions of lower cost."""
+        return minimize(partial(self.of_positions, D=D), Y, relative=True, **options)
+
+    def of_positions(self, Y, D):
+        """The cost of positions and its gradient; two rows at one place do not move each other."""
+        d = pdist(Y)
+        cost, _, by_d = self.pair_cost(D, d)
+        F = squareform(np.divide(by_d, d, out=np.zeros_like(d), where=d > 0), checks=False)
+        return float(cost.sum()), F.sum(axis=1)[:, None] * Y - F @ Y
+
+    def of_weights(self, matrices, weights, Y):
+        """The cost as a function of the raw weights."""
+        d = pdist(Y)
+
+        def objective(a):
+            total = a.sum()
+            alpha = a / total
+            cost, by_D, _ = self.pair_cost(mix(alpha, matrices), d)
+            by_alpha = matrices @ by_D
+            return float(cost.sum()), (by_alpha - alpha @ by_alpha) / total
+
+        return objective
+
+
+class CurvilinearCost(PairCost):
+    """Curvilinear component analysis (Demartines and Herault 1997): ``(D - d)^2 exp(-d / reach)``.
+
+    Near places of the map count, far ones do not, so that a manifold can be cut open. `reach` is in units of the mean
+    of D at the start, which is about 1.
+    """
+
+    def __init__(self, reach):
+        self.reach = reach
+
+    def pair_cost(self, D, d):
+        """The cost of each pair and its derivatives by D and d."""
+        near, gap = np.exp(-d / self.reach), D - d
+        return gap**2 * near, 2 * gap * near, -(2 * gap + gap**2 / self.reach) * near
+
+
+class BregmanCost(PairCost):
+    """Bregman scaling by the divergence of ``t log t``: ``d log(d / D) - d + D`` (Sun, Crowe and Fyfe 2011).
+
+    Its second order at d = D is half of Sammon's stress. D counts as `FLOOR` at least.
+    """
+
+    def pair_cost(self, D, d):
+        """The cost of each pair and its derivatives by D and d."""
+        above = np.maximum(D, FLOOR)
+        ratio = np.log(np.maximum(d, _TINY) / above)
+        return d * ratio - d + above, np.where(above > FLOOR, 1 - d / above, 0.0), ratio
 
 
 class NeighborCost:
@@ -239,11 +304,14 @@ class MixtureCost(BaseEstimator):
 
     Parameters
     ----------
-    name : {"elastic", "tsne", "nerv", "isomap"}, default="elastic"
-        The elastic stress of the paper, KL(P || Q) of t-SNE, the cost of NeRV, or the share of the path lengths' Gram
-        matrix that Isomap leaves out.
+    name : {"elastic", "tsne", "nerv", "isomap", "cca", "bregman"}, default="elastic"
+        The elastic stress of the paper, KL(P || Q) of t-SNE, the cost of NeRV, the share of the path lengths' Gram
+        matrix that Isomap leaves out, ``(D - d)^2 exp(-d / reach)`` of curvilinear component analysis, or the Bregman
+        divergence ``d log(d / D) - d + D``, with D of the mixture and d of the positions.
     perplexity : float, default=30
         Effective number of neighbours ("tsne" and "nerv").
+    reach : float, default=1.0
+        How far pairs count on the map, in units of the mean dissimilarity ("cca").
     gamma : float in [0, 1], default=0.5
         For "nerv". 1 asks that no neighbour is missed, 0 that no false neighbour is shown.
 
@@ -258,13 +326,15 @@ class MixtureCost(BaseEstimator):
     """
 
     _parameter_constraints = {
-        "name": [StrOptions({"elastic", "tsne", "nerv", "isomap"})],
+        "name": [StrOptions({"elastic", "tsne", "nerv", "isomap", "cca", "bregman"})],
         "perplexity": [Interval(Real, 1, None, closed="left")],
         "gamma": [Interval(Real, 0, 1, closed="both")],
+        "reach": [Interval(Real, 0, None, closed="neither")],
     }
 
-    def __init__(self, name="elastic", *, perplexity=30, gamma=0.5):
+    def __init__(self, name="elastic", *, perplexity=30, gamma=0.5, reach=1.0):
         self.name = name
+        self.reach = reach
         self.perplexity = perplexity
         self.gamma = gamma
 
@@ -273,7 +343,8 @@ class MixtureCost(BaseEstimator):
         self._validate_params()
         if self.name in ("tsne", "nerv"):
             return NeighborCost(self.name, self.perplexity, self.gamma)
-        return ElasticCost() if self.name == "elastic" else IsomapCost()
+        makers = {"elastic": ElasticCost, "isomap": IsomapCost, "bregman": BregmanCost}
+        return CurvilinearCost(self.reach) if self.name == "cca" else makers[self.name]()
 
 
 def of_roots(objective):

@@ -45,17 +45,20 @@ GRAPH_NEIGHBORS = 15
 class SegmentRule:
     """How a segment is measured: "chord" or "tangent", with how many sub-segments, symmetric or at left nodes.
 
-    With `extrapolated`, which needs chords and an even number, lengths are carried on to more sub-segments.
+    With `extrapolated`, which needs chords and an even number, lengths are carried on to more sub-segments. With
+    `squared`, squares of sub-lengths are added up and no root is taken, as in Gisbrecht et al. (2015, sec. 4.1) and
+    Schulz (2017, eq. 2.17).
     """
 
     path: str = "chord"
     n_segments: int = 2
     symmetric: bool = True
     extrapolated: bool = False
+    squared: bool = False
 
     def length(self, sub_lengths, supervision, squared_steps=None):
         """Length of segments from what a posterior's block gives for this rule."""
-        add_up = extrapolated if self.extrapolated else blend
+        add_up = extrapolated if self.extrapolated else blend_squares if self.squared else blend
         return add_up(sub_lengths, self.n_segments, supervision, squared_steps)
 
     def nodes(self):
@@ -91,6 +94,11 @@ def blend(sub_lengths, n_segments, supervision, squared_steps=None):
         length = blended(length, n_segments, supervision, squared_steps)
         total = length if total is None else total + length
     return total
+
+
+def blend_squares(sub_lengths, n_segments, supervision, squared_steps=None):
+    """``sum_t (x_t+1 - x_t)^T (w J + (1-w) I / sigma^2) (x_t+1 - x_t)``: the printed sums without a root."""
+    return sum(np.square(blended(length, n_segments, supervision, squared_steps)) for length in sub_lengths)
 
 
 def blended(length, n_segments, supervision, squared_steps):

@@ -107,10 +107,11 @@ class Context:
 
     def rule_along(self):
         """The rule that parameters or a file name; None where a sample of pairs has to show it."""
-        tangent, left = self.path.startswith("tangent"), self.path == "tangent-left"
+        tangent, squared = self.path.startswith("tangent"), self.path == "tangent-squared"
         if self.n_segments != "auto" or tangent:
             n_segments = 2 if self.n_segments == "auto" else self.n_segments
-            return SegmentRule("tangent" if tangent else "chord", n_segments, not left)
+            symmetric = self.path != "tangent-left" and not squared
+            return SegmentRule("tangent" if tangent else "chord", n_segments, symmetric, squared=squared)
         return self.stored_rule
 
 
@@ -142,6 +143,11 @@ class Posterior(BaseEstimator, ABC):
     def any_share(self):
         """Whether segments are measured alike whatever the share of the target in the metric."""
         return self.at_rows
+
+    @property
+    def width_factor(self):
+        """What the width that the perplexity gives is multiplied by."""
+        return 1.0
 
     def most_support(self, target):
         """Support rows of a target where no number is given."""

@@ -39,9 +39,11 @@ class Parzen(Posterior):
         more, every row is judged by its own nearest labelled rows (`LocalParzen`). "baseline" takes the most rows with
         which permuted labels have nearly the nearest-neighbour error of chance, as the papers regularise the in-sample
         estimate of ``FisherMetric(cross_fit=False)``; with cross-fitting that is all of them.
-    bandwidth : float, "silverman" or None, default=None
+    bandwidth : float, "silverman", "matlab", "published" or None, default=None
         Width of the kernels. None takes the mean of the widths with the metric's perplexity, "silverman" the rule of
-        thumb for normal data (vectors only).
+        thumb for normal data (vectors only). "published" is twice the width of None, and "matlab" sqrt(2) of it: what
+        the formulas of Schulz et al. (2017) and of Gisbrecht et al. (2015) give with the sigma that the common program
+        for t-SNE prints, which is ``sqrt(1 / beta)`` of ``exp(-beta d^2)``.
 
     See Also
     --------
@@ -66,21 +68,31 @@ class Parzen(Posterior):
     #: tells two clusters of a class apart, fewer where the Euclidean part of the tensor does so, too.
     SAMPLED_ROWS, MOST_SEGMENTS, MOST_BLENDED = 24, 32, 8
 
+    #: The widths of the papers, in units of the width sigma of ``exp(-d^2 / 2 sigma^2)`` with the perplexity. The
+    #: program that is commonly used with them calls ``sqrt(1 / beta)`` of ``exp(-beta d^2)`` sigma, which is sqrt(2) of
+    #: these ("matlab"). Schulz et al. (2017, eq. 4) print ``exp(-0.5 d^2 / 2 sigma^2)``, which is sqrt(2) more.
+    PUBLISHED_WIDTHS = {"matlab": float(np.sqrt(2)), "published": 2.0}
+
     def __init__(self, n_support=None, *, bandwidth=None):
         self.n_support = n_support
         self.bandwidth = bandwidth
 
+    @property
+    def width_factor(self):
+        """2 or sqrt(2) for the widths of the papers, 1 for all others."""
+        return self.PUBLISHED_WIDTHS.get(self.bandwidth, 1.0) if isinstance(self.bandwidth, str) else 1.0
+
     def own_bandwidth(self, data, support):
         """The width that was asked for: a number, or the `rule_of_thumb` of the support; None leaves it open."""
         width = self.bandwidth
-        if width is None:
+        if width is None or self.width_factor != 1:
             return None
         if isinstance(width, Real) and not isinstance(width, bool) and 0 < float(width) < np.inf:
             return float(width)
         if width != "silverman":
             raise InputError(
-                f"bandwidth must be a positive number, 'silverman' (the rule of thumb) or None (by perplexity); got "
-                f"{width!r}."
+                f"bandwidth must be a positive number, 'silverman' (the rule of thumb), 'published' or 'matlab' (wider "
+                f"by 2 or sqrt 2 than by perplexity) or None (by perplexity); got {width!r}."
             )
         if data.is_matrix:
             raise InputError(
