@@ -11,6 +11,7 @@ from sklearn.datasets import make_blobs
 from prismap.bundle import _checkpoint, read_bundle, write_bundle
 from prismap.bundle._checkpoint import Checkpoint, fingerprint
 from prismap.embeddings import TSNE, GradientDescent
+from prismap.embeddings import _tsne as tsne
 from prismap.embeddings._descent import check_state
 from prismap.exceptions import InputError, PrismapWarning
 
@@ -39,9 +40,13 @@ def always(monkeypatch):
     monkeypatch.setattr(_checkpoint, "SECONDS_BETWEEN", 0.0)
 
 
-@pytest.mark.parametrize(("n_rows", "last"), [(60, 50), (60, 100), (60, 150), (60, 250), (350, 100), (350, 250)])
-def test_a_run_goes_on_to_the_same_bits(tmp_path, always, n_rows, last):
-    """Killed in either phase, on either engine; what it takes over is not what the whole run does."""
+@pytest.mark.parametrize(
+    ("n_rows", "last", "nodes"),
+    [(60, 50, 4), (60, 100, 4), (60, 150, 4), (60, 250, 4), (350, 100, 4), (350, 250, 4), (350, 50, 30), (350, 150, 30)],
+)
+def test_a_run_goes_on_to_the_same_bits(tmp_path, always, monkeypatch, n_rows, last, nodes):
+    """Killed in either phase, on each engine; what it takes over is not what the whole run does."""
+    monkeypatch.setattr(tsne, "NODES_PER_ROW", nodes)
     X, _ = make_blobs(n_rows, 5, centers=4, cluster_std=2.0, random_state=0)
     whole = TSNE(**OPTIONS, descent=GradientDescent(tol=0.001)).fit(X)
     with pytest.raises(Killed):

@@ -1,8 +1,11 @@
 """t-SNE on any metric: starts, neighbours, duplicates, tiny data, callbacks, seeds."""
 
+from functools import partial
+
 import numpy as np
 import pytest
-from openTSNE.tsne import kl_divergence_bh
+import scipy.sparse as sp
+from openTSNE.tsne import kl_divergence_bh, kl_divergence_fft
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.manifold import trustworthiness
 from sklearn.metrics import pairwise_distances
@@ -10,7 +13,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from prismap._util.affinities import joint_affinities
 from prismap.embeddings import TSNE, GradientDescent
-from prismap.embeddings._tsne import EXACT_ROWS, exact_engine
+from prismap.embeddings import _tsne as tsne
+from prismap.embeddings._descent import _ENGINE
+from prismap.embeddings._tsne import EXACT_ROWS, exact_engine, growing_engine
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics import FisherMetric
 from prismap.metrics._base import NamedMetric
@@ -84,6 +89,23 @@ def test_exact_engine_is_the_tree_without_approximation(blobs, exaggeration):
     np.testing.assert_allclose(gradient, peer_gradient, atol=1e-12)
 
 
+def test_a_small_map_is_a_grid_and_a_map_that_has_grown_a_tree(many):
+    """The grid of few cells is within some per cent of all pairs; where it would need many the tree takes over."""
+    X, _ = many
+    P = 12 * joint_affinities(*NamedMetric().fit(X).kneighbors(None, 60), 20)
+    P, Y = sp.block_diag([P] * 3).tocsr() / 3, np.random.default_rng(0).normal(size=(3 * len(X), 2))
+    Y *= 15 / np.ptp(Y)  # as an exaggerated map
+    fine = {**_ENGINE["fft_params"], "min_num_intervals": tsne.FEWEST_CELLS}
+    for wide, peer in [(False, partial(kl_divergence_fft, fft_params=fine)), (True, kl_divergence_bh)]:
+        Y = Y * 10 if wide else Y
+        cost, gradient = growing_engine(Y, P, should_eval_error=True, **_ENGINE)
+        theirs = peer(Y, P, should_eval_error=True, **{k: v for k, v in _ENGINE.items() if k != "fft_params"})
+        np.testing.assert_array_equal(gradient, theirs[1])
+        exact_cost, exact = exact_engine(Y, P, should_eval_error=True)
+        assert np.linalg.norm(gradient - exact) < 0.03 * np.linalg.norm(exact)
+        assert cost == pytest.approx(theirs[0]) == pytest.approx(exact_cost, rel=0.01)
+
+
 def slow_cost_by_matrix(Y, P):
     W = 1 / (1 + pairwise_distances(Y) ** 2)
     np.fill_diagonal(W, 0)
@@ -91,8 +113,10 @@ def slow_cost_by_matrix(Y, P):
     return float((P[inside] * np.log(P[inside] / (W / W.sum())[inside])).sum())
 
 
-@pytest.mark.parametrize("size", ["blobs", "many"])
-def test_same_seed_same_bits_at_any_n_jobs(size, request):
+@pytest.mark.parametrize(("size", "nodes"), [("blobs", 4), ("many", 4), ("many", 30)])
+def test_same_seed_same_bits_at_any_n_jobs(size, nodes, request, monkeypatch):
+    """All pairs, the tree alone, and the grid before the tree."""
+    monkeypatch.setattr(tsne, "NODES_PER_ROW", nodes)
     X, _ = request.getfixturevalue(size)
     runs = [TSNE(max_iter=20, init="random", random_state=5, n_jobs=jobs).fit(X) for jobs in (None, 1, 2)]
     for run in runs[1:]:

@@ -17,7 +17,7 @@ from prismap.metrics.posteriors import _base as base
 from prismap.metrics.posteriors import _local_parzen as local_parzen
 from prismap.metrics.posteriors import _machine as machines
 from prismap.metrics.posteriors._local_parzen import LabelledRows, best_perplexity, class_shares, local_probabilities
-from prismap.metrics.posteriors._machine import fit_on_all_rows, normal_equations, solve, solve_normal
+from prismap.metrics.posteriors._machine import fit_on_all_rows, fit_without_folds, solve
 from prismap.metrics.posteriors._rowwise import log_loss, softmax
 from prismap.neighbors import kneighbors
 from prismap.target import ClassTarget
@@ -40,15 +40,47 @@ def test_landmarks_that_are_all_rows_give_the_machine_itself():
     gamma, ridge = 0.02, 0.1
     coefficients, mean, scores = solve(Q, codes, 3, folds, gamma, ridge)
     K = np.exp(-gamma * Q)
-    products, moments = normal_equations(lambda index: K[index], codes, folds, mean, 120)
-    penalty = ridge * K
-    whole = solve_normal(products.sum(axis=0), moments.sum(axis=0), penalty)
+    whole, left_out = fit_without_folds(lambda index: K[index], np.eye(3)[codes] - mean, folds, ridge * K)
     np.testing.assert_allclose(K @ whole, K @ coefficients, atol=1e-6)
-    seen = np.arange(machines.N_FOLDS) != 4
-    without = solve_normal(products[seen].sum(axis=0), moments[seen].sum(axis=0), penalty)
-    judged = folds == 4
     # The machine without a fold has no kernels there either, this one has: alike, not equal.
-    np.testing.assert_allclose((K @ without + mean)[judged], scores[judged], atol=0.02)
+    np.testing.assert_allclose(left_out + mean, scores, atol=0.02)
+
+
+def without_each_fold(K, targets, folds, penalty):
+    """The slow twin: one machine for each fold, solved anew from the rows outside it by elimination."""
+    scores = np.full(targets.shape, np.nan)
+    for fold in range(folds.max() + 1):
+        seen, judged = (folds >= 0) & (folds != fold), folds == fold
+        A = K[seen].T @ K[seen] + penalty
+        A += 1e-10 * np.trace(A) / len(A) * np.eye(len(A))
+        scores[judged] = K[judged] @ np.linalg.solve(A, K[seen].T @ targets[seen])
+    return scores
+
+
+@pytest.mark.parametrize("how", ["fit_small_folds", "fit_large_folds"])
+def test_folds_left_out_together_equal_a_machine_for_each(how):
+    """Folds of different sizes, and rows of no fold, which no machine sees."""
+    rng = np.random.default_rng(0)
+    folds = np.where(rng.random(400) < 0.1, -1, rng.choice(10, 400, p=np.arange(1, 11) / 55))
+    K, targets = np.exp(-0.05 * squared(X, X[:90])), np.eye(3)[CLASSES] - 1 / 3
+    penalty = 0.1 * K[:90]
+    whole, scores = getattr(machines, how)(lambda index: K[index], targets, folds, penalty)
+    slow = without_each_fold(K, targets, folds, penalty)
+    known = folds >= 0
+    np.testing.assert_allclose(scores[known], slow[known], atol=1e-7)
+    product, moment = K[known].T @ K[known], K[known].T @ targets[known]
+    np.testing.assert_allclose(K @ whole, K @ np.linalg.solve(product + penalty, moment), atol=1e-6)
+    seen = fit_without_folds(lambda index: K[index], targets, folds, penalty, cross_fit=False)[0]
+    np.testing.assert_allclose(K @ seen, K @ whole, atol=1e-9)
+
+
+def test_a_penalty_that_no_points_have_is_solved_by_elimination():
+    rng = np.random.default_rng(0)
+    K, targets, folds = rng.normal(size=(200, 30)), rng.normal(size=(200, 2)), np.arange(200) % 20
+    penalty = -500.0 * np.eye(30)
+    whole, scores = fit_without_folds(lambda index: K[index], targets, folds, penalty)
+    np.testing.assert_allclose(whole, np.linalg.solve(K.T @ K + penalty, K.T @ targets), rtol=1e-6)
+    np.testing.assert_allclose(scores, without_each_fold(K, targets, folds, penalty), rtol=1e-5)
 
 
 def test_no_row_is_judged_by_its_own_label(monkeypatch):

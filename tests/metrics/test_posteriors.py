@@ -8,7 +8,7 @@ from sklearn.svm import LinearSVC
 
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
-from prismap.metrics.posteriors._machine import fit_lssvm, solve
+from prismap.metrics.posteriors._machine import fit_lssvm, solve, symmetric_inverse
 from prismap.metrics.posteriors._rowwise import log_loss, softmax
 from prismap.target import decide_target, make_target
 
@@ -31,6 +31,17 @@ def test_closed_form_folds_equal_refitted_machines(toy):
         out, kept = folds == fold, folds != fold
         alpha = np.linalg.solve(np.exp(-gamma * Q[np.ix_(kept, kept)]) + ridge * np.eye(kept.sum()), T[kept])
         np.testing.assert_allclose(scores[out], np.exp(-gamma * Q[np.ix_(out, kept)]) @ alpha + mean, atol=1e-10)
+
+
+@pytest.mark.parametrize("least", [0.1, -3.0])
+def test_the_inverse_of_a_symmetric_matrix_need_not_be_positive(least):
+    rng = np.random.default_rng(0)
+    Q, _ = np.linalg.qr(rng.normal(size=(40, 40)))
+    K = (Q * np.linspace(least, 5.0, 40)) @ Q.T
+    K = (K + K.T) / 2
+    H = symmetric_inverse(K)
+    np.testing.assert_allclose(H @ K, np.eye(40), atol=1e-10)
+    np.testing.assert_allclose(H, H.T, atol=1e-12)
 
 
 def test_machine_probabilities_are_calibrated_and_honest(toy):

@@ -22,8 +22,10 @@ from prismap.exceptions import InputError
 from prismap.metrics import NamedMetric, VectorMetric
 from prismap.neighbors import Neighbors, kneighbors
 
-#: Up to here all pairs are visited, without approximation; then Barnes-Hut; from the second figure on the FFT grid.
+#: Up to here all pairs are visited, without approximation; from the second figure on a plane is always a grid.
 EXACT_ROWS, FFT_ROWS = 300, 10_000
+#: Cells of the grid along an axis at least, nodes of a cell, and nodes per row up to which it is faster than the tree.
+FEWEST_CELLS, NODES_PER_CELL, NODES_PER_ROW = 20, 3, 4
 
 
 class TSNE(Embedding):
@@ -79,6 +81,8 @@ class TSNE(Embedding):
         The fitted metric.
     neighbors_ : str
         How the neighbours were found, and their recall, in words.
+    repulsion_ : str
+        How the repulsion was computed, in words.
 
     See Also
     --------
@@ -89,13 +93,15 @@ class TSNE(Embedding):
     Notes
     -----
     Up to 300 samples all pairs are used without approximation. Above, each sample has 3 * perplexity neighbours, and
-    the repulsion is approximated: by Barnes-Hut below 10,000 samples, and by interpolation on a grid (FFT) from there
-    on. Time is O(n log n) and memory O(n * perplexity), besides what the metric needs to find neighbours. In more than
-    three dimensions no approximation is available, and time is O(n^2).
+    the repulsion is approximated: by interpolation on a coarse grid (FFT) while the map is small, as it is with
+    exaggeration, and by Barnes-Hut when it has grown; from 10,000 samples on always by the grid. Time is O(n log n) and
+    memory O(n * perplexity), besides what the metric needs to find neighbours. In more than three dimensions no
+    approximation is available, and time is O(n^2).
 
     References
     ----------
-    L. van der Maaten, G. Hinton (2008), Visualizing data using t-SNE. Schulz (2017), sec. 2.2.1.
+    L. van der Maaten, G. Hinton (2008), Visualizing data using t-SNE. Schulz (2017), sec. 2.2.1. The grid: G. Linderman
+    et al. (2019), Fast interpolation-based t-SNE for improved visualization of single-cell RNA-seq data.
 
     Examples
     --------
@@ -175,7 +181,10 @@ class TSNE(Embedding):
             exaggeration=exaggeration, max_iter=self.max_iter, tol=how.tol, learning_rate=how.learning_rate,
             callback=self.callback,
         )  # fmt: skip
-        extra = {"kl_divergence_": run.kl_divergence, "perplexity_": perplexity, "neighbors_": words}
+        extra = {
+            "kl_divergence_": run.kl_divergence, "perplexity_": perplexity, "neighbors_": words,
+            "repulsion_": REPULSION[engine],
+        }  # fmt: skip
         return EmbeddingResult(run.embedding, run.kl_divergence, run.n_iter, run.stop_reason, extra)
 
     def _n_threads(self, n_rows):
@@ -199,8 +208,11 @@ class TSNE(Embedding):
         return rng.normal(size=(P.shape[0], self.n_components))
 
 
+# --- the gradient -----------------------------------------------------------------------------------------------------
+
+
 def choose_engine(n_rows, n_components):
-    """The gradient for this size: all pairs, Barnes-Hut (three dimensions at most) or FFT (two at most)."""
+    """The gradient for this size: all pairs, a tree (three dimensions at most), or a grid and a tree (two at most)."""
     if n_rows <= EXACT_ROWS or n_components > 3:
         require_memory(
             40.0 * n_rows**2,
@@ -208,7 +220,23 @@ def choose_engine(n_rows, n_components):
             "Use n_components of at most 3, or fewer rows.",
         )
         return exact_engine
-    return kl_divergence_fft if n_rows >= FFT_ROWS and n_components <= 2 else kl_divergence_bh
+    return growing_engine if n_components <= 2 else kl_divergence_bh
+
+
+def growing_engine(embedding, P, *, fft_params, **options):
+    """KL divergence and gradient by the faster of two engines: the grid while the map is small, the tree afterwards.
+
+    An exaggerated map spans some fifteen units, and twenty cells are fine enough for it: openTSNE's fifty take four
+    times as long. A map that grows needs more of them, one for each unit of its span, and above `NODES_PER_ROW` the
+    tree is faster, and a little more accurate. So early iterations are cheap, and the last ones as accurate as ever.
+    Only the positions decide, so that a run which goes on from a checkpoint takes the same engines.
+    """
+    span = float(np.ptp(np.asarray(embedding), axis=0).max())
+    nodes = (NODES_PER_CELL * max(FEWEST_CELLS, span)) ** embedding.shape[1]
+    if len(embedding) < FFT_ROWS and nodes > NODES_PER_ROW * len(embedding):
+        return kl_divergence_bh(embedding, P, **options)
+    fft_params = fft_params | {"min_num_intervals": FEWEST_CELLS, "n_interpolation_points": NODES_PER_CELL}
+    return kl_divergence_fft(embedding, P, fft_params=fft_params, **options)
 
 
 def exact_engine(embedding, P, should_eval_error=False, **_):
@@ -219,6 +247,17 @@ def exact_engine(embedding, P, should_eval_error=False, **_):
     """
     cost, gradient = tsne_cost(np.asarray(embedding), P.toarray(), want_cost=should_eval_error, repulsion=1.0)
     return cost, gradient / 4.0
+
+
+#: The engines in words.
+REPULSION = {
+    exact_engine: "all pairs",
+    kl_divergence_bh: "Barnes-Hut with an angle of 0.5",
+    growing_engine: (
+        f"a grid of at least {FEWEST_CELLS} cells a side and at most {NODES_PER_ROW} nodes a row while the map is small, "
+        f"then Barnes-Hut with an angle of 0.5; from {FFT_ROWS} rows on a grid of unit cells to the end"
+    ),
+}  # fmt: skip
 
 
 def check_neighbors(neighbors, n_rows):

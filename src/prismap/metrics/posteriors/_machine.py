@@ -15,8 +15,14 @@ landmarks,
 
     alpha = (K^T K + lambda L)^{-1} K^T T        (subset of regressors).
 
-``K^T K`` is a sum over rows, so a machine that never saw a fold is the same solution with that fold's part taken away:
-one pass over the rows serves all folds. Time O(n m^2) up to 200,000 rows and O(n m) beyond, memory O(folds m^2).
+Folds much smaller than m need one factorisation for all of them: with ``A = K^T K + lambda L`` and the hat matrix
+``H = K A^{-1} K^T``,
+
+    s_F = T_F - (I - H_FF)^{-1} (T_F - K_F alpha)        (block leave-one-out of penalised least squares).
+
+For larger ones ``K^T K`` is kept as a sum over folds, and a machine that never saw a fold is the same solution with that
+fold's part taken away. Either way one or two passes over the rows serve all folds. Time O(n m^2) up to 200,000 rows and
+O(n m) beyond, memory O(m^2), with large folds O(folds m^2).
 """
 
 from __future__ import annotations
@@ -25,6 +31,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
+from scipy.linalg.lapack import dpotrf, dpotri
 
 from prismap._util.blocks import row_blocks
 from prismap._util.evidence import first_of_equals
@@ -36,6 +44,8 @@ from prismap.metrics.posteriors._rowwise import RowPosterior, best_temperature, 
 #: Landmarks of a machine that is fitted on more rows than the metric has support.
 N_LANDMARKS = 2000
 N_FOLDS = 10
+#: Folds of so many rows for each landmark at most are left out in closed form, which is as fast and holds less.
+SMALL_FOLD = 0.5
 #: Labelled rows that it is fitted on at most: a hundred for each landmark. Others are predicted by a machine that never
 #: saw them.
 MOST_FITTED = 200_000
@@ -122,13 +132,26 @@ def solve(Q, codes, n_classes, folds, gamma, ridge):
     mean = targets.mean(axis=0)
     K = np.exp(-gamma * Q)
     K[np.diag_indices_from(K)] += ridge
-    H = np.linalg.inv(K)
+    H = symmetric_inverse(K)
     coefficients = H @ (targets - mean)
     scores = np.empty_like(targets)
     for fold in np.unique(folds):
         rows = np.flatnonzero(folds == fold)
         scores[rows] = targets[rows] - np.linalg.solve(H[np.ix_(rows, rows)], coefficients[rows])
     return coefficients, mean, scores
+
+
+def symmetric_inverse(K):
+    """The inverse of a symmetric matrix: by Cholesky, half the work, where it is positive definite.
+
+    Kernels on dissimilarities that are no distances between points need not be.
+    """
+    factor, failed = dpotrf(K.T, lower=True, clean=True)  # the transpose, for LAPACK wants columns
+    if failed:
+        return np.linalg.inv(K)
+    H, _ = dpotri(factor, lower=True, overwrite_c=True)
+    H += np.tril(H, -1).T
+    return H
 
 
 # --- many rows --------------------------------------------------------------------------------------------------------
@@ -153,40 +176,84 @@ def fit_on_all_rows(geometry, target, rng, *, cross_fit=True):
     def kernels(rows):
         return np.exp(np.maximum(geometry.squared_to(FittedIndex(rows), landmarks), 0) * geometry.dtype.type(-gamma))
 
-    products, moments = normal_equations(kernels, codes, folds, mean, len(landmarks))
     penalty = ridge * np.exp(-gamma * L)
-    whole = solve_normal(products.sum(axis=0), moments.sum(axis=0), penalty)
-    scores = np.empty((len(codes), n_classes))
-    for fold in range(-1, N_FOLDS if cross_fit else 0):
-        seen = np.arange(N_FOLDS) != fold
-        coefficients = (
-            whole if fold < 0 else solve_normal(products[seen].sum(axis=0), moments[seen].sum(axis=0), penalty)
-        )
-        rows = np.flatnonzero(folds == fold) if cross_fit else np.arange(len(codes))
-        for block in row_blocks(len(rows), 24.0 * len(landmarks)):
-            scores[rows[block]] = kernels(rows[block]) @ coefficients.astype(geometry.dtype) + mean
+    targets = np.eye(n_classes)[codes] - mean
+    whole, scores = fit_without_folds(kernels, targets, folds, penalty, cross_fit=cross_fit)
+    rows = np.flatnonzero(folds < 0) if cross_fit else np.arange(len(codes))
+    for block in row_blocks(len(rows), 24.0 * len(landmarks)):
+        scores[rows[block]] = kernels(rows[block]) @ whole.astype(geometry.dtype)
+    scores += mean
     temperature = best_temperature(scores[labelled], codes[labelled])
     return LeastSquaresSVM(whole, mean, gamma, temperature, landmarks), softmax(temperature * scores)
 
 
-def normal_equations(kernels, codes, folds, mean, n_landmarks):
-    """``K^T K`` (folds, m, m) and ``K^T (T - mean)`` (folds, m, C) of the rows of each fold."""
-    products = np.zeros((N_FOLDS, n_landmarks, n_landmarks))
-    moments = np.zeros((N_FOLDS, n_landmarks, len(mean)))
-    for fold in range(N_FOLDS):
+def fit_without_folds(kernels, targets, folds, penalty, *, cross_fit=True):
+    """Coefficients (m, C) of the machine of all rows that have a fold, and their scores (n, C) without their fold.
+
+    kernels : the (rows, m) kernels of some rows. targets : (n, C), centred. penalty : ``lambda L``.
+    """
+    if np.bincount(folds[folds >= 0]).max() <= len(penalty) * SMALL_FOLD:
+        try:
+            return fit_small_folds(kernels, targets, folds, penalty, cross_fit=cross_fit)
+        except LinAlgError:  # no points have such distances between landmarks
+            pass
+    return fit_large_folds(kernels, targets, folds, penalty, cross_fit=cross_fit)
+
+
+def fit_small_folds(kernels, targets, folds, penalty, *, cross_fit=True):
+    """`fit_without_folds` by one factorisation, in closed form; LinAlgError if there is none by Cholesky."""
+    product, moment = normal_equations(kernels, targets, np.where(folds < 0, -1, 0), len(penalty), 1)
+    factor = cholesky(with_trace(product[0] + penalty), lower=True, overwrite_a=True, check_finite=False)
+    whole, scores = cho_solve((factor, True), moment[0], check_finite=False), np.empty(targets.shape)
+    for fold in range(folds.max() + 1) if cross_fit else ():
+        rows = np.flatnonzero(folds == fold)
+        K = kernels(rows).astype(np.float64)
+        W = solve_triangular(factor, K.T, lower=True, check_finite=False)
+        left = np.linalg.solve(np.eye(len(rows)) - W.T @ W, targets[rows] - K @ whole)
+        scores[rows] = targets[rows] - left
+    return whole, scores
+
+
+def fit_large_folds(kernels, targets, folds, penalty, *, cross_fit=True):
+    """`fit_without_folds` by one solution for each fold, without its part of the sums."""
+    n_folds = folds.max() + 1
+    products, moments = normal_equations(kernels, targets, folds, len(penalty), n_folds)
+    product, moment, scores = products.sum(axis=0), moments.sum(axis=0), np.empty(targets.shape)
+    for fold in range(n_folds) if cross_fit else ():
+        coefficients = solve_normal(product - products[fold], moment - moments[fold], penalty)
+        rows = np.flatnonzero(folds == fold)
+        for block in row_blocks(len(rows), 24.0 * len(penalty)):
+            K = kernels(rows[block])
+            scores[rows[block]] = K @ coefficients.astype(K.dtype)
+    return solve_normal(product, moment, penalty), scores
+
+
+def normal_equations(kernels, targets, folds, n_landmarks, n_folds):
+    """``K^T K`` (folds, m, m) and ``K^T T`` (folds, m, C) of the rows of each fold."""
+    products = np.zeros((n_folds, n_landmarks, n_landmarks))
+    moments = np.zeros((n_folds, n_landmarks, targets.shape[1]))
+    for fold in range(n_folds):
         rows = np.flatnonzero(folds == fold)
         for block in row_blocks(len(rows), 24.0 * n_landmarks):
             K = kernels(rows[block]).astype(np.float64)
             products[fold] += K.T @ K
-            moments[fold] += K.T @ (np.eye(len(mean))[codes[rows[block]]] - mean)
+            moments[fold] += K.T @ targets[rows[block]]
     return products, moments
 
 
 def solve_normal(product, moment, penalty):
-    """``(K^T K + lambda L)^{-1} K^T T``, with a trace on the diagonal: kernels of near landmarks are nearly equal."""
-    A = product + penalty
+    """``(K^T K + lambda L)^{-1} K^T T``: by Cholesky, or by elimination where ``L`` is not positive definite."""
+    A = with_trace(product + penalty)
+    try:
+        return cho_solve((cholesky(A, lower=True, check_finite=False), True), moment, check_finite=False)
+    except LinAlgError:
+        return np.linalg.solve(A, moment)
+
+
+def with_trace(A):
+    """A matrix, changed: with a trace on its diagonal, for kernels of near landmarks are nearly equal."""
     A[np.diag_indices_from(A)] += 1e-10 * np.trace(A) / len(A)
-    return np.linalg.solve(A, moment)
+    return A
 
 
 # --- the posterior ----------------------------------------------------------------------------------------------------
