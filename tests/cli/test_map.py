@@ -115,6 +115,21 @@ def test_kernel_methods_by_name(quick, flowers, tmp_path):
     assert "(--method kda) separates classes" in err
 
 
+def test_an_arrangement_is_asked_for_and_kept(quick, refused, flowers, tmp_path):
+    code, _, err = quick(flowers, "--id", "key", "--arrangement", "0.5")
+    assert code == 0, err
+    made = PrisMap.load(tmp_path / "out" / "model.prismap")
+    assert made.method.descent.arrangement == 0.5
+    assert made.method.perplexity == 8
+    assert made.map_.story["arrangement"] == 0.5
+    assert "arrangement=0.5: groups of rows were pulled" in (tmp_path / "out" / "report.json").read_text("utf-8")
+    err = refused("map", flowers, "-o", tmp_path / "other", "--method", "mds", "--arrangement", "0.5")
+    assert "--arrangement is for --method tsne; mds has no such setting." in err
+    assert "auto or a number from 0 to 1 is needed; got '2'" in refused(
+        "map", flowers, "-o", tmp_path / "other", "--arrangement", "2"
+    )
+
+
 def test_the_help_names_every_method(run):
     words = run("map", "--help")[1].replace(",", " ").split()
     assert set(METHODS) <= set(words)

@@ -74,6 +74,11 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
         "(default: tsne)",
     )  # fmt: skip
     fit.add_argument(
+        "--arrangement", type=options.arrangement, metavar="A",
+        help="how strongly t-SNE keeps distances between groups: from 0 (default, not at all) to 1, or auto (the "
+        "largest that neighbours can afford)",
+    )  # fmt: skip
+    fit.add_argument(
         "--target-kind", type=options.kinds, default="auto", metavar="KIND",
         help="what the target is: class, ordered, real, none (ignores it) or auto (default, which decides by its "
         "values). With several targets, one kind for all or one for each: class,real",
@@ -165,7 +170,7 @@ def read_job(args: argparse.Namespace, console: Console) -> Job:
 def _options(args: argparse.Namespace, data: Any, target_kind: Any) -> dict[str, Any]:
     """The arguments of PrisMap that were given."""
     given = {
-        "method": args.method,
+        "method": _method(args),
         "data": data,
         "target": target_kind,
         "supervision": args.supervision,
@@ -177,6 +182,18 @@ def _options(args: argparse.Namespace, data: Any, target_kind: Any) -> dict[str,
         "random_state": args.seed,
     }
     return {name: value for name, value in given.items() if value is not None}
+
+
+def _method(args: argparse.Namespace) -> Any:
+    """The embedding by name, or as an object where it has a setting of its own."""
+    if args.arrangement is None:
+        return args.method
+    if args.method != "tsne":
+        raise InputError(f"--arrangement is for --method tsne; {args.method} has no such setting.")
+    from prismap.embeddings import TSNE, GradientDescent
+
+    descent = GradientDescent(arrangement=args.arrangement)
+    return TSNE(perplexity=30 if args.perplexity is None else args.perplexity, descent=descent)
 
 
 def _images(table: Table, shape: tuple[int, ...]) -> NDArray[np.uint8]:

@@ -21,9 +21,11 @@ from prismap._util.progress import Progress
 from prismap._util.random import as_generator
 from prismap._util.threads import on_one_thread
 from prismap.exceptions import InputError
+from prismap.map._arranged import affordable
 from prismap.map._choose import choose, choose_mapping
 from prismap.map._fitted import DENSE_ROWS, FittedMap, Given, like_rows, nearest_anchors
 from prismap.map._methods import (
+    arrangement_of,
     embed,
     embed_many,
     fit_bytes,
@@ -36,6 +38,7 @@ from prismap.map._methods import (
     most_fitted,
     story_of,
     usual_iterations,
+    with_arrangement,
 )
 from prismap.map._recipe import Recipe
 from prismap.map._time_budget import pace_of, usual_growth
@@ -124,6 +127,9 @@ def fit_map(
     progress.stage("embedding")
     watched = progress.watching(callback, usual_iterations(make_embedding(recipe.method, **settings)))
     embedding = make_embedding(recipe.method, callback=watched, checkpoint=checkpoint, **settings)
+    if arrangement_of(embedding) == "auto":
+        chosen = affordable(embedding, metric, judged_target(metric, target), recipe.seed)
+        embedding = with_arrangement(embedding, chosen)
     if large:
         embedding = embed_many(embedding, rows, data, metric, **settings)
     else:
