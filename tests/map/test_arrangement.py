@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 from large_maps import count_as_large
 from prismap import PrisMap
 from prismap.embeddings import TSNE, GradientDescent
-from prismap.map import _arranged
+from prismap.map import _held
 from prismap.quality import knn_error
 
 GROUPS = np.repeat(np.arange(8), 30)
@@ -50,8 +50,8 @@ def test_a_map_takes_what_its_neighbours_can_afford(line, tmp_path):
 
 def test_a_strength_that_costs_too_much_is_not_taken(line, monkeypatch):
     costs = {0.0: 0.0, 0.1: 0.0, 0.3: 1.0, 0.6: 1.0, 1.0: 1.0}
-    monkeypatch.setattr(_arranged, "arranged", lambda embedding, D, strength: strength)
-    monkeypatch.setattr(_arranged, "predicted", lambda strength, *_: np.arange(240) / 240 + costs[strength])
+    monkeypatch.setattr(_held, "arranged", lambda embedding, D, strength: strength)
+    monkeypatch.setattr(_held, "predicted", lambda strength, *_: np.arange(240) / 240 + costs[strength])
     assert a_map("auto").fit(line, GROUPS).map_.story["arrangement"] == 0.1
 
 
@@ -63,7 +63,7 @@ def test_the_target_of_a_row_has_no_say_in_its_place(line):
     assert 0.35 < knn_error(m.embedding_, y, n_neighbors=10) < 0.65
 
 
-def test_a_large_map_is_arranged_by_the_metric_of_the_map(line, monkeypatch):
+def test_a_large_map_is_held_by_the_metric_of_the_map(line, monkeypatch):
     count_as_large(monkeypatch, 200, n_landmarks=100)
     m = a_map(1.0, supervision=0.5).fit(line, GROUPS)
     assert m.map_.is_large

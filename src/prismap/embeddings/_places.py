@@ -13,7 +13,7 @@ which pulls single rows to their principal components.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -56,6 +56,12 @@ class Places:
         away = np.where(sizes[:, None] > 0, means - similar(self.positions, means, sizes), 0.0)
         return np.where(held[:, None], away[groups], 0.0) * (0.01 * self.strength**2 / len(Y))
 
+    def take(self, rows: Rows) -> Places:
+        """The same of some of the rows."""
+        groups, held = self.groups[rows].copy(), self.groups[rows] >= 0
+        present, groups[held] = np.unique(groups[held], return_inverse=True)
+        return replace(self, groups=groups, positions=self.positions[present])
+
     def start(self, P: Any, rng: np.random.Generator) -> Numbers:
         """Positions to start from: the places of the groups; rows that are free start among their neighbours by P."""
         Y, known = np.zeros((len(self.groups), self.positions.shape[1])), self.groups >= 0
@@ -80,7 +86,14 @@ def group_means(Y: Numbers, groups: Rows, sizes: Numbers) -> Numbers:
 
 
 def similar(A: Numbers, B: Numbers, weights: Numbers | None = None) -> Numbers:
-    """Positions A after the similarity (shift, turn, reflection, scale) that brings them nearest to B.
+    """Positions A after the similarity (shift, turn, reflection, scale) that brings them nearest to B."""
+    return similarity(A, B, weights)(A)
+
+
+def similarity(
+    A: Numbers, B: Numbers, weights: Numbers | None = None, *, scale: bool = True
+) -> Callable[[Numbers], Numbers]:
+    """The map ``a -> s a R + t`` that brings positions A nearest to B; without `scale`, s is 1.
 
     ``min sum_i w_i ||s a_i R + t - b_i||^2`` over s, t and orthogonal R (Schoenemann and Carroll 1970).
     """
@@ -90,8 +103,9 @@ def similar(A: Numbers, B: Numbers, weights: Numbers | None = None) -> Numbers:
     A, B = A - centre_A, B - centre_B
     U, values, Vt = np.linalg.svd(A.T @ (w[:, None] * B))
     spread = float(w @ np.square(A).sum(axis=1))
-    scale = values.sum() / spread if spread > 0 else 0.0
-    return np.asarray(scale * (A @ (U @ Vt)) + centre_B)
+    factor = (values.sum() / spread if spread > 0 else 0.0) if scale else 1.0
+    turn = factor * (U @ Vt)
+    return lambda Y: np.asarray((Y - centre_A) @ turn + centre_B)
 
 
 # --- a coarse layout of a metric --------------------------------------------------------------------------------------

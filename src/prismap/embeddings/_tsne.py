@@ -221,10 +221,10 @@ def places_of(wish, metric, n_rows, rng, tsne):
     return coarse_layout(metric, n_rows, rng, strength=float(wish), n_components=tsne.n_components)
 
 
-def arranged(tsne, D, strength):
-    """Positions of rows with distances D by this t-SNE with an arrangement of another strength."""
+def arranged(tsne, D, arrangement):
+    """Positions of rows with distances D by this t-SNE with another arrangement."""
     descent = GradientDescent() if tsne.descent is None else tsne.descent
-    own = changed(descent, arrangement=strength, checkpoint=None)
+    own = changed(descent, arrangement=arrangement, checkpoint=None)
     D = (D + D.T) / 2
     np.fill_diagonal(D, 0.0)
     plain = {"metric": "precomputed", "neighbors": "auto", "init": "auto", "callback": None}

@@ -387,7 +387,9 @@ def notes_of(fitted: FittedMap) -> tuple[str, ...]:
 
 
 def arrangement_notes(fitted: FittedMap) -> tuple[str, ...]:
-    """How strongly groups were pulled to a layout, where they were."""
+    """What groups were held at: an earlier map, or a layout."""
+    if isinstance(fitted.story.get("like"), str):
+        return fitted.story["like"], "Maps that are refitted for judging are not held to the earlier map."
     strength = fitted.story.get("arrangement")
     if not isinstance(strength, float) or not strength:
         return ()
