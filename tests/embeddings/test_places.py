@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.spatial.distance import pdist, squareform
 from scipy.stats import spearmanr
 
-from prismap.embeddings import TSNE, GradientDescent
+from prismap.embeddings import TSNE, GradientDescent, _descent
 from prismap.embeddings._places import (
     Places,
     between_groups,
@@ -113,6 +114,28 @@ def test_an_arranged_map_keeps_the_order_of_groups(line):
         kept[strength] = spearmanr(centre_distances(X, groups), centre_distances(model.embedding_, groups))[0]
         assert model.arrangement_ == strength
     assert kept[1] > 0.95 > kept[0]
+
+
+def test_rows_that_are_sorted_in_memory_keep_their_groups(line, monkeypatch):
+    X, groups = line
+    monkeypatch.setattr(_descent, "SORTED_ROWS", 50)
+    order = np.random.default_rng(2).permutation(len(X))
+    Y = TSNE(max_iter=200, descent=GradientDescent(arrangement=1), random_state=0).fit_transform(X[order])
+    assert spearmanr(centre_distances(X, groups), centre_distances(Y, groups[order]))[0] > 0.95
+
+
+def test_free_rows_start_among_their_neighbours(rng):
+    P = sp.csr_array(np.array([
+        [0, 1, 2, 0, 0, 0], [1, 0, 2, 0, 0, 0], [2, 2, 0, 3, 0, 0], [0, 0, 3, 0, 0, 0], [0, 0, 0, 0, 0, 1],
+        [0, 0, 0, 0, 1, 0],
+    ], dtype=float))  # fmt: skip
+    places = Places(np.array([0, 1, -1, -1, -1, -1]), np.array([[0.0, 0.0], [4.0, 2.0]]))
+    Y = places.start(P, rng)
+    np.testing.assert_allclose(Y[:2], places.positions)
+    np.testing.assert_allclose(Y[2], [2.0, 1.0])  # the mean of both
+    np.testing.assert_allclose(Y[3], Y[2])  # reached through it
+    assert np.isfinite(Y).all()
+    assert np.abs(Y[4:]).max() > 0  # which touch nothing that is held
 
 
 def test_the_largest_affordable_strength_is_taken(rng):

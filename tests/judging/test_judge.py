@@ -233,6 +233,12 @@ def test_the_arrangement_of_groups_is_said(flowers):
     first = {**report.to_dict(), "arrangement": {"correlation": 0.9, "n_pairs": 15, "p_value": 0.001}}
     words = MapReport.from_dict(first).verdict  # reports of the first version know no nearest groups
     assert "The arrangement of the groups may be read: the rank correlation" in words
+    first["arrangement"] |= {"n_groups": 6, "n_right": 3, "wrong": [["a", "b"]]}
+    words = MapReport.from_dict(first).verdict
+    assert (
+        "may be read only roughly: the nearest group is right for 3 of 6 groups and wrong for 1 (b next to a)" in words
+    )
+    assert "the data cannot tell for 2, and the rank correlation" in words
 
 
 @pytest.mark.parametrize(
