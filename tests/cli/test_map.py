@@ -115,6 +115,37 @@ def test_kernel_methods_by_name(quick, flowers, tmp_path):
     assert "(--method kda) separates classes" in err
 
 
+def test_an_arrangement_is_asked_for_and_kept(quick, refused, flowers, tmp_path):
+    code, _, err = quick(flowers, "--id", "key", "--arrangement", "0.5")
+    assert code == 0, err
+    made = PrisMap.load(tmp_path / "out" / "model.prismap")
+    assert made.method.descent.arrangement == 0.5
+    assert made.method.perplexity == 8
+    assert made.map_.story["arrangement"] == 0.5
+    assert "arrangement=0.5: groups of rows were pulled" in (tmp_path / "out" / "report.json").read_text("utf-8")
+    err = refused("map", flowers, "-o", tmp_path / "other", "--method", "mds", "--arrangement", "0.5")
+    assert "--arrangement is for --method tsne; mds has no such setting." in err
+    assert "auto or a number from 0 to 1 is needed; got '2'" in refused(
+        "map", flowers, "-o", tmp_path / "other", "--arrangement", "2"
+    )
+
+
+def test_a_map_stays_where_an_earlier_one_was(quick, run, refused, tmp_path):
+    january, february = write_flowers(tmp_path / "january.csv"), tmp_path / "february.csv"
+    lines = january.read_text("utf-8").splitlines(keepends=True)
+    february.write_text("".join([lines[0], *lines[9:]]), encoding="utf-8")
+    assert quick(january, "--id", "key", "--quiet")[0] == 0
+    new = tmp_path / "new"
+    options = ("--id", "key", "--target-kind", "none", "--perplexity", "8", "--seed", "3", "-o", new)
+    code, _, err = run("map", february, *options, "--like", tmp_path / "out")
+    assert code == 0, err
+    words = f"of {len(lines) - 9} rows were on it"
+    assert f"{len(lines) - 9} {words}" in err
+    assert sum(words in note for note in json.loads((new / "report.json").read_text("utf-8"))["notes"]) == 1
+    assert words in PrisMap.load(new / "model.prismap").map_.story["like"]
+    assert "nothing.prismap" in refused("map", february, "-o", tmp_path / "x", "--like", tmp_path / "nothing.prismap")
+
+
 def test_the_help_names_every_method(run):
     words = run("map", "--help")[1].replace(",", " ").split()
     assert set(METHODS) <= set(words)

@@ -59,6 +59,17 @@ def test_a_run_goes_on_to_the_same_bits(tmp_path, always, monkeypatch, n_rows, l
     assert not (tmp_path / "kept").exists()
 
 
+def test_an_arranged_run_goes_on_and_another_strength_is_refused(tmp_path, always):
+    X, _ = make_blobs(120, 5, centers=4, cluster_std=2.0, random_state=0)
+    whole = TSNE(**OPTIONS, descent=GradientDescent(arrangement=0.5)).fit(X)
+    kept = GradientDescent(arrangement=0.5, checkpoint=tmp_path / "kept")
+    with pytest.raises(Killed):
+        TSNE(**OPTIONS, callback=killed_at(100), descent=kept).fit(X)
+    with pytest.raises(InputError, match="other samples, targets or parameters"):
+        TSNE(**OPTIONS, descent=GradientDescent(arrangement=0.6, checkpoint=tmp_path / "kept")).fit(X)
+    np.testing.assert_array_equal(TSNE(**OPTIONS, descent=kept).fit(X).embedding_, whole.embedding_)
+
+
 def test_a_killed_process_goes_on(tmp_path):
     """By SIGKILL, which no handler sees."""
     script = (

@@ -219,9 +219,26 @@ def test_the_arrangement_of_groups_is_said(flowers):
     centres = rng.normal(size=(6, 2)) * 10
     y = np.repeat(np.arange(6), 30)
     X = np.column_stack([centres[y], np.zeros((180, 3))]) + rng.normal(size=(180, 5))
-    assert "The arrangement of the groups may be read:" in judge(PCA(2), X, y).verdict
+    may = "The arrangement of the groups may be read: the nearest group is right for 6 of 6 groups, and the rank corr"
+    assert may in judge(PCA(2), X, y).verdict
     torn = rng.normal(size=(6, 2))[y] * 10 + X[:, :2] - centres[y]
-    assert "The arrangement of the groups should not be read" in judge(X, torn, y).verdict
+    report = judge(X, torn, np.array(list("abcdef"))[y])
+    stated = next(one for one in report.statements if one.id == "arrangement_readable")
+    assert stated.words.startswith("The arrangement of the groups should not be read: the nearest group is right for ")
+    assert stated.figures["nearest_wrong"] == len(report.arrangement.wrong) > 0
+    of, near = report.arrangement.wrong[0]
+    assert f"({near} next to {of}" in stated.words
+    assert {of, near} <= set(stated.about)
+    assert MapReport.from_dict(report.to_dict()).arrangement == report.arrangement
+    first = {**report.to_dict(), "arrangement": {"correlation": 0.9, "n_pairs": 15, "p_value": 0.001}}
+    words = MapReport.from_dict(first).verdict  # reports of the first version know no nearest groups
+    assert "The arrangement of the groups may be read: the rank correlation" in words
+    first["arrangement"] |= {"n_groups": 6, "n_right": 3, "wrong": [["a", "b"]]}
+    words = MapReport.from_dict(first).verdict
+    assert (
+        "may be read only roughly: the nearest group is right for 3 of 6 groups and wrong for 1 (b next to a)" in words
+    )
+    assert "the data cannot tell for 2, and the rank correlation" in words
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Classes as groups, against formulas written out row by row and against scikit-learn."""
 
+import json
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
@@ -9,7 +11,7 @@ from sklearn.manifold import trustworthiness as sklearn_trustworthiness
 from prismap.exceptions import InputError
 from prismap.metrics import DissimilarityMetric
 from prismap.quality import arrangement, class_distances, label_continuity, label_trustworthiness, trustworthiness
-from prismap.quality._groups import class_separations
+from prismap.quality._groups import Arrangement, class_separations, nearest_right, squares_to_classes
 from prismap.quality._measures import map_measures, rare_classes
 
 
@@ -112,6 +114,58 @@ def test_shuffled_arrangements_are_rarely_significant(rng):
         centres, places = rng.normal(size=(6, 4)), rng.normal(size=(6, 2))
         found.append(arrangement(centres[y], places[y], y, random_state=seed).p_value)
     assert np.mean(np.array(found) < 0.05) <= 0.12  # 5 % of 60 with three standard errors
+
+
+def groups_on_a_line(rng, n_rows=20, noise=0.3):
+    """Eight groups in four dimensions whose distances grow along a line: the nearest group is the one before."""
+    places = np.array([0.0, 1.0, 2.5, 4.5, 7.0, 10.0, 13.5, 17.5])
+    y = np.repeat(np.arange(8), n_rows)
+    return np.pad(places[y][:, None], ((0, 0), (0, 3))) + noise * rng.normal(size=(len(y), 4)), y
+
+
+def test_the_nearest_group_is_right_where_the_data_are_sure(rng):
+    X, y = groups_on_a_line(rng)
+    found = arrangement(X, X[:, :2], y)
+    assert (found.n_groups, found.n_right, found.wrong) == (8, 8, ())
+    torn = X.copy()
+    torn[y == 7, 0] = -1 + torn[y == 7, 0] - torn[y == 7, 0].mean()  # the last group beside the first
+    found = arrangement(X, torn[:, :2], np.array(list("abcdefgh"))[y])
+    assert ("h", "a") in found.wrong
+    assert found.n_right < 8
+
+
+def test_nothing_is_sure_of_noise(rng):
+    X, y = groups_on_a_line(rng, noise=40.0)
+    found = arrangement(X, X[:, :2], y)
+    assert found.n_right + len(found.wrong) <= 2
+
+
+def test_copies_do_not_make_the_nearest_group_surer(rng):
+    """Ten copies of a row are one row, by their groups."""
+    few, y = groups_on_a_line(rng, n_rows=4, noise=1.0)
+    copied, codes, units = (np.repeat(one, 10, axis=0) for one in (few, y, np.arange(len(y))))
+    naive, honest = (arrangement(copied, copied[:, :2], codes, groups=g).n_right for g in (None, units))
+    assert honest < naive
+
+
+def test_the_error_of_a_nearest_group_is_that_of_its_rows(rng):
+    """A group is called right falsely in few of many draws of rows, where the truth is at the limit."""
+    near, y = np.array([1, 0, 3, 2]), np.repeat(np.arange(4), 25)
+    centres = np.array([[0.0, 0.0], [1.2, 0.0], [0.0, 1.0], [30.0, 30.0]]) * 6  # 1 is a fifth farther from 0 than 2
+    sure = []
+    for _ in range(300):
+        X = centres[y] + rng.normal(size=(100, 2))
+        sure.append(nearest_right(squares_to_classes(X, y, 4), y, near)[0])
+    assert np.mean(np.array(sure) > 0) < 0.09  # 5 % of 300 with three standard errors
+    assert np.mean(np.array(sure) < 0) < 0.09
+
+
+def test_an_arrangement_is_read_from_a_file_as_it_was_written(rng):
+    X, y = groups_on_a_line(rng)
+    found = arrangement(X, X[:, [1, 0]] * [1, -1], y)
+    assert Arrangement.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+    first = {"correlation": 0.5, "n_pairs": 6, "p_value": 0.1}  # of the first version
+    assert Arrangement.from_dict(first).n_groups is None
 
 
 def test_rare_classes_are_left_out_of_the_measures(grouped):

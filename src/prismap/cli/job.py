@@ -59,6 +59,8 @@ class Job:
     """What may be spent on judging it."""
     given: Any = None
     """The levels of a column of no interest, which the map leaves out."""
+    like: Any = None
+    """Where the rows lie on an earlier map that this one is to be like."""
     forecast: bool = False
     """Whether it is judged on the last fifth of its rows in time."""
 
@@ -199,13 +201,16 @@ def fit_map(job: Job, console: Console) -> Any:
         warnings.filterwarnings("ignore", message=".* columns are constant", category=PrismapWarning)
         try:
             model = prismap_class()(**job.options).fit(
-                job.X, job.y, groups=job.groups, order=job.order, given=job.given, callback=follow, verbose=0
-            )
+                job.X, job.y, groups=job.groups, order=job.order, given=job.given, like=job.like, callback=follow,
+                verbose=0,
+            )  # fmt: skip
         except InvalidParameterError as error:
             raise InputError(str(error)) from error
     for note in model.notes_:
         if job.quick or note not in stated_notes(job.groups):
             console.note(note)
+    if model.movement_ is not None:
+        console.note(str(model.movement_))
     return with_table(model, job.encoding, job.ids)
 
 

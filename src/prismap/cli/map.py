@@ -15,7 +15,7 @@ from prismap._util.threads import limit_threads
 from prismap.cli import options
 from prismap.cli.console import Console
 from prismap.cli.folder import check_folder
-from prismap.cli.job import Job, run_job, stated_notes
+from prismap.cli.job import Job, load_model, run_job, stated_notes
 from prismap.exceptions import InputError
 from prismap.tables import ENDINGS, Roles, Table, TableEncoding, TextColumn, read_table, reader_of
 
@@ -78,6 +78,15 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
         "--method", default="tsne",
         help="the embedding: tsne, nerv, mds, elastic, isomap, lle, mvu, som, gtm, kpca or kda "
         "(default: tsne)",
+    )  # fmt: skip
+    fit.add_argument(
+        "--arrangement", type=options.arrangement, metavar="A",
+        help="how strongly t-SNE keeps distances between groups: from 0 (default, not at all) to 1, or auto (the "
+        "largest that neighbours can afford)",
+    )  # fmt: skip
+    fit.add_argument(
+        "--like", type=Path, metavar="OUT",
+        help="folder of an earlier map: rows and groups stay where they were on it as far as the new data allow",
     )  # fmt: skip
     fit.add_argument(
         "--target-kind", type=options.kinds, default="auto", metavar="KIND",
@@ -160,6 +169,7 @@ def read_job(args: argparse.Namespace, console: Console) -> Job:
         quick=args.quick,
         budget=args.budget,
         given=ready.given,
+        like=_earlier(args, console, table, ready.X),
         forecast=args.forecast,
         target_name=first or "target",
         options=_options(args, data, ready.target_kind),
@@ -193,7 +203,7 @@ def check_method(name: str) -> None:
 def _options(args: argparse.Namespace, data: Any, target_kind: Any) -> dict[str, Any]:
     """The arguments of PrisMap that were given."""
     given = {
-        "method": args.method,
+        "method": _method(args),
         "data": data,
         "target": target_kind,
         "supervision": args.supervision,
@@ -205,6 +215,30 @@ def _options(args: argparse.Namespace, data: Any, target_kind: Any) -> dict[str,
         "random_state": args.seed,
     }
     return {name: value for name, value in given.items() if value is not None}
+
+
+def _earlier(args: argparse.Namespace, console: Console, table: Table | None, rows: Any) -> Any:
+    """Where the rows of a table lie on the map that the new one is to be like: by the encoding of that map."""
+    if args.like is None:
+        return None
+    from prismap.map._held import placed_on
+
+    earlier = load_model(args.like, console)
+    if earlier.encoding_ is not None and table is not None:
+        rows = earlier.encoding_.apply(table).X
+    return placed_on(earlier, rows, None if table is None else table.given)
+
+
+def _method(args: argparse.Namespace) -> Any:
+    """The embedding by name, or as an object where it has a setting of its own."""
+    if args.arrangement is None:
+        return args.method
+    if args.method != "tsne":
+        raise InputError(f"--arrangement is for --method tsne; {args.method} has no such setting.")
+    from prismap.embeddings import TSNE, GradientDescent
+
+    descent = GradientDescent(arrangement=args.arrangement)
+    return TSNE(perplexity=30 if args.perplexity is None else args.perplexity, descent=descent)
 
 
 def _images(table: Table, shape: tuple[int, ...]) -> NDArray[np.uint8]:
@@ -286,6 +320,7 @@ def read_objects(args: argparse.Namespace, console: Console) -> Job:
         target_name=(args.target or ["label"])[0],
         options=_options(args, how, "none" if y is None else args.target_kind),
         groups=groups_of_things(args),
+        like=_earlier(args, console, None, things.objects),
         ids=np.array(things.names),
         about={} if args.column is None else {"objects": {"column": args.column, "ids": args.ids}},
     )

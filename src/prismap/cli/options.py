@@ -90,6 +90,13 @@ def supervision(text: str) -> float | str:
     return _checked(text, float, lambda number: 0 <= number <= 1, "auto, max or a number from 0 to 1")
 
 
+def arrangement(text: str) -> float | str:
+    """A number from 0 to 1, or auto."""
+    if text == "auto":
+        return text
+    return _checked(text, float, lambda number: 0 <= number <= 1, "auto or a number from 0 to 1")
+
+
 def from_one(text: str) -> float:
     """A number that is not below 1."""
     return _checked(text, float, lambda number: 1 <= number < math.inf, "a number from 1")

@@ -21,6 +21,7 @@ from sklearn.base import BaseEstimator
 
 from prismap._util.blocks import available_bytes
 from prismap._util.params import Interval, StrOptions
+from prismap.embeddings._places import Places
 
 #: Iterations between two looks; rows that are looked at, evenly spread over all; and neighbours of each of them.
 STEPS_BETWEEN_LOOKS, N_LOOKED_AT, N_NEIGHBORS = 25, 300, 10
@@ -52,6 +53,11 @@ class GradientDescent(BaseEstimator):
         The iterations end when the embedding has settled: of 300 samples a smaller share than this of the ten nearest
         neighbours has changed in 25 iterations, and their distances from each other, apart from the scale, have
         changed by less. Those with exaggeration are all done. 0 does all iterations.
+    arrangement : float, "auto" or Places, default=0
+        How strongly groups of samples are pulled to a coarse layout of the metric, so that distances between groups may
+        be read: from 0 (not at all) to 1. "auto" takes the largest of 0.1, 0.3, 0.6 and 1 with which the ten nearest
+        neighbours are kept to within one standard error. (`PrisMap` goes by how well they predict its target.)
+        `Places` of groups pull to these.
     checkpoint : path, default=None
         A folder in which the state of the run is kept, every two minutes. If the run is killed, another one with the
         same affinities and parameters goes on from there, to the same positions. It is removed at the end.
@@ -70,13 +76,15 @@ class GradientDescent(BaseEstimator):
         "early_exaggeration": [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
         "learning_rate": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "arrangement": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), Places],
         "checkpoint": [str, os.PathLike, None],
     }
 
-    def __init__(self, *, early_exaggeration="auto", learning_rate="auto", tol=0.03, checkpoint=None):
+    def __init__(self, *, early_exaggeration="auto", learning_rate="auto", tol=0.03, arrangement=0, checkpoint=None):
         self.early_exaggeration = early_exaggeration
         self.learning_rate = learning_rate
         self.tol = tol
+        self.arrangement = arrangement
         self.checkpoint = checkpoint
 
 
@@ -217,14 +225,16 @@ class TSNERun(NamedTuple):
 class Descent:
     """A run from positions `start` on joint affinities P, whose matrix it takes over; `kept` is its `Checkpoint`.
 
+    `places`, if there are any, pull groups of rows to them (`prismap.embeddings._places`).
+
     Attributes
     ----------
     phase, steps, done : 0 while exaggerated, then 1; iterations done in this phase, and in all.
     order : the rows in the order in which embedding and P hold them.
     """
 
-    def __init__(self, P, start, *, engine, n_jobs=1, kept=None):
-        self.engine, self.kept = engine, kept
+    def __init__(self, P, start, *, engine, n_jobs=1, kept=None, places=None):
+        self.engine, self.kept, self.places = engine, kept, places
         self.phase, self.steps, self.done = 0, 0, 0
         self.order = np.arange(len(start))
         state = None if kept is None else kept_state(kept, start)
@@ -269,7 +279,8 @@ class Descent:
                 self.P.data *= factor
                 if number == self.phase and reason != "callback":
                     rate = len(self.embedding) / factor if learning_rate == "auto" else learning_rate
-                    reason = self._descend(steps, engine, rate, factor, tol, callback)
+                    step = engine if self.places is None else self._pulled(engine, factor)
+                    reason = self._descend(steps, step, rate, factor, tol, callback)
                     self.phase, self.steps = number + 1, 0
                 self.P.data /= factor
         if self.kept is not None:
@@ -299,6 +310,16 @@ class Descent:
             if self.kept is not None and self.kept.is_due():
                 self._keep()
         return "max_iter"
+
+    def _pulled(self, engine, factor):
+        """The engine with the pull to the places, which is exaggerated as the affinities are."""
+
+        def step(embedding, P, **options):
+            error, gradient = engine(embedding, P, **options)
+            gradient += factor * self.places.pull(np.asarray(embedding), self.places.groups[self.order])
+            return error, gradient
+
+        return step
 
     def _keep(self):
         optimizer = self.embedding.optimizer

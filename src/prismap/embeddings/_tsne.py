@@ -14,9 +14,11 @@ from prismap._util.blocks import require_memory
 from prismap._util.costs import tsne_cost
 from prismap._util.params import Interval, StrOptions
 from prismap._util.threads import n_threads
+from prismap._util.validation import changed
 from prismap.bundle._checkpoint import Checkpoint, fingerprint
 from prismap.embeddings._base import Embedding, EmbeddingResult
 from prismap.embeddings._descent import Descent, GradientDescent
+from prismap.embeddings._places import Places, coarse_layout, largest_affordable, neighbors_lost, sampled_rows
 from prismap.embeddings._starts import given_start, principal_start, rescale, spectral_start
 from prismap.exceptions import InputError
 from prismap.metrics import NamedMetric, VectorMetric
@@ -46,13 +48,13 @@ class TSNE(Embedding):
     init : {"auto", "pca", "spectral", "random"} or array (n, n_components), default="auto"
         Positions at the start. "auto" is "pca" for vectors with the Euclidean metric, and "spectral" (from the
         affinities) for everything else. They are shrunk to a standard deviation of 1e-4, and a little noise separates
-        duplicates.
+        duplicates. With an arrangement (see `descent`) it is the coarse layout that the descent starts from.
     max_iter : int, default=500
         Largest number of iterations after the ``max_iter // 2`` with early exaggeration, which come on top. Fewer are
         done if the embedding has settled.
     descent : GradientDescent, default=None
-        Early exaggeration, learning rate, the tolerance at which the embedding has settled, and a folder for
-        checkpoints. None is ``GradientDescent()``.
+        Early exaggeration, learning rate, the tolerance at which the embedding has settled, the arrangement of groups,
+        and a folder for checkpoints. None is ``GradientDescent()``.
     neighbors : {"auto", "exact", "partition", "vptree"} or (distances, indices), default="auto"
         How neighbours are searched, see `prismap.neighbors.kneighbors`. Up to 300 samples "auto" and "exact" take all
         samples for neighbours, and "partition" and "vptree" 3 * perplexity of them. Or the neighbours themselves, as
@@ -83,6 +85,8 @@ class TSNE(Embedding):
         How the neighbours were found, and their recall, in words.
     repulsion_ : str
         How the repulsion was computed, in words.
+    arrangement_ : float
+        How strongly groups were pulled to a coarse layout of the metric (see `GradientDescent`).
 
     See Also
     --------
@@ -171,19 +175,22 @@ class TSNE(Embedding):
         P = joint_affinities(distances, indices, perplexity)
         how = GradientDescent() if self.descent is None else self.descent
         exaggeration = 12.0 if how.early_exaggeration == "auto" else float(how.early_exaggeration)
+        places = places_of(how.arrangement, metric, n_rows, rng, self)
+        start = self._start(metric, P, rng) if places is None else places.start(P, rng)
         kept = None
         if how.checkpoint is not None:
-            decides = (exaggeration, self.max_iter, how.tol, how.learning_rate, self.n_components)
+            decides: tuple[Any, ...] = (exaggeration, self.max_iter, how.tol, how.learning_rate, self.n_components)
+            decides += () if places is None else (places.strength, places.groups, places.positions)
             kept = Checkpoint(how.checkpoint, "descent", fingerprint(P, *decides))
         run = Descent(
-            P, rescale(self._start(metric, P, rng), rng), engine=engine, n_jobs=self._n_threads(n_rows), kept=kept
+            P, rescale(start, rng), engine=engine, n_jobs=self._n_threads(n_rows), kept=kept, places=places
         ).run(
             exaggeration=exaggeration, max_iter=self.max_iter, tol=how.tol, learning_rate=how.learning_rate,
             callback=self.callback,
         )  # fmt: skip
         extra = {
             "kl_divergence_": run.kl_divergence, "perplexity_": perplexity, "neighbors_": words,
-            "repulsion_": REPULSION[engine],
+            "repulsion_": REPULSION[engine], "arrangement_": 0.0 if places is None else places.strength,
         }  # fmt: skip
         return EmbeddingResult(run.embedding, run.kl_divergence, run.n_iter, run.stop_reason, extra)
 
@@ -206,6 +213,29 @@ class TSNE(Embedding):
         if kind == "spectral":
             return spectral_start(P, self.n_components, rng)
         return rng.normal(size=(P.shape[0], self.n_components))
+
+
+def places_of(wish, metric, n_rows, rng, tsne):
+    """The places that an arrangement pulls to, by its strength or "auto"; None where nothing is pulled."""
+    if isinstance(wish, Places):
+        return wish if wish.strength > 0 else None
+    if wish == "auto":
+        rows = sampled_rows(n_rows, np.random.default_rng(0))
+        D = np.asarray(metric.between(rows, rows), dtype=np.float64)
+        wish = largest_affordable(lambda strength: neighbors_lost(D, arranged(tsne, D, strength)))[0]
+    if wish == 0 or n_rows <= tsne.n_components:
+        return None
+    return coarse_layout(metric, n_rows, rng, strength=float(wish), n_components=tsne.n_components)
+
+
+def arranged(tsne, D, arrangement):
+    """Positions of rows with distances D by this t-SNE with another arrangement."""
+    descent = GradientDescent() if tsne.descent is None else tsne.descent
+    own = changed(descent, arrangement=arrangement, checkpoint=None)
+    D = (D + D.T) / 2
+    np.fill_diagonal(D, 0.0)
+    plain = {"metric": "precomputed", "neighbors": "auto", "init": "auto", "callback": None}
+    return changed(tsne, descent=own, **plain).fit_transform(D)
 
 
 # --- the gradient -----------------------------------------------------------------------------------------------------

@@ -162,8 +162,8 @@ def _judged(
         comparison = _compared(subject, effort, n_permutations, callback, by_target=by_target, forecast=forecast)
     measures, arranged = map_measures(
         *subject.spaces["data"][:1], subject.made.positions, target.codes,
-        metric=subject.spaces["data"][1], neighborhoods=not subject.is_large, n_samples=effort.structure_rows,
-        random_state=subject.seed,
+        metric=subject.spaces["data"][1], units=target.units, names=target.classes,
+        neighborhoods=not subject.is_large, n_samples=effort.structure_rows, random_state=subject.seed,
     )  # fmt: skip
     if target.exists and subject.columns is not None and effort.structure_rows is None:
         shown = target.shown.values

@@ -56,6 +56,7 @@ class Given(Brief):
     encoding : how the columns of a table become features; None for a map of an array.
     dependence : which samples are not independent of each other.
     levels : of the column that is of no interest, whose codes the target has; None without one.
+    earlier : where the samples lie on an earlier map that this one is to be like; None without one.
     """
 
     rows: Any
@@ -70,6 +71,7 @@ class Given(Brief):
     encoding: TableEncoding | None = None
     dependence: Dependence = field(default_factory=Dependence)
     levels: Levels | None = None
+    earlier: Any = None
 
     def __len__(self) -> int:
         return int(self.rows.shape[0])
@@ -108,6 +110,7 @@ class FittedMap(Brief):
     embedding : the fitted embedding; a map that was read from a file has none.
     story, times : how the embedding ended, and the seconds of each stage.
     shift : what the levels of a column of no interest shift; None without such a column.
+    movement : what has changed since an earlier map; None without one, and of a map that was read from a file.
     """
 
     recipe: Recipe
@@ -127,6 +130,7 @@ class FittedMap(Brief):
     story: dict[str, Any] = field(default_factory=dict, repr=False)
     times: dict[str, float] = field(default_factory=dict, repr=False)
     shift: LevelShift | None = field(default=None, repr=False)
+    movement: Any = field(default=None, repr=False)
 
     @property
     def seed(self) -> int:

@@ -20,9 +20,11 @@ from prismap._util.blocks import require_memory
 from prismap._util.progress import Progress
 from prismap._util.random import as_generator
 from prismap._util.threads import on_one_thread
+from prismap.embeddings import TSNE
 from prismap.exceptions import InputError
 from prismap.map._choose import choose, choose_mapping
 from prismap.map._fitted import DENSE_ROWS, FittedMap, Given, like_rows, nearest_anchors
+from prismap.map._held import held_embedding, movement_of
 from prismap.map._methods import (
     embed,
     embed_many,
@@ -124,13 +126,22 @@ def fit_map(
     progress.stage("embedding")
     watched = progress.watching(callback, usual_iterations(make_embedding(recipe.method, **settings)))
     embedding = make_embedding(recipe.method, callback=watched, checkpoint=checkpoint, **settings)
+    earlier = None if given.earlier is None else given.earlier.take(given.fitted)
+    embedding = held_embedding(embedding, metric, judged_target(metric, target), earlier, recipe.seed)
     if large:
         embedding = embed_many(embedding, rows, data, metric, **settings)
     else:
         classes = method_target(embedding, target)
         embedding = embed(embedding, rows, data, metric, D, target=classes, by_distances=is_own(recipe.mapping))
+    positions = np.asarray(embedding.embedding_, dtype=np.float64)
+    if earlier is not None:
+        positions = earlier.laid_on(positions, scale=isinstance(embedding, TSNE))
     # Rounded now if they will be handed out so, that a fitted sample has one position.
-    positions = like_rows(np.asarray(embedding.embedding_, dtype=np.float64), rows).astype(np.float64)
+    positions = like_rows(positions, rows).astype(np.float64)
+    story, movement = story_of(embedding), None
+    if earlier is not None:
+        movement = movement_of(earlier, positions, target, story["arrangement"] or 0.0, recipe.seed)
+        story = {**story, "like": str(movement)}
     laps.append(perf_counter())
 
     progress.stage("learning where new rows go")
@@ -151,8 +162,8 @@ def fit_map(
     return FittedMap(
         recipe=recipe, given=given, rows=rows, data=data, metric=metric, positions=positions, mapping=mapping,
         anchors=anchors, placed_by_data=placed_by_data, nearest=nearest_anchors(data, anchors),
-        supervision=supervision, supervision_curve=curve, embedding=embedding, story=story_of(embedding), times=times,
-        shift=shift,
+        supervision=supervision, supervision_curve=curve, embedding=embedding, story=story, times=times,
+        shift=shift, movement=movement,
     )  # fmt: skip
 
 

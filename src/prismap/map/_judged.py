@@ -33,7 +33,7 @@ from prismap.map._columns import column_findings
 from prismap.map._fitted import DENSE_ROWS, FittedMap, Given
 from prismap.map._fitting import fit_map, without_watching
 from prismap.map._medoids import medoids_of
-from prismap.map._methods import MAPPINGS, make_embedding, needs_target
+from prismap.map._methods import MAPPINGS, arrangement_of, make_embedding, needs_target, with_arrangement
 from prismap.map._mislabelled import mislabelled_finding, mislabelled_rows
 from prismap.map._quick import Known, ShortTSNE
 from prismap.map._recipe import Recipe
@@ -185,14 +185,14 @@ class MapMaker(Maker):
             options = {"bandwidth": mapping.factor_, "ridge": mapping.ridge_}
             options |= {"solver": MapCost(perplexity=recipe.perplexity)} if wanted == "cost" else {}
             wanted = changed(named, **options, random_state=recipe.seed)
-        method = short_method(recipe, recipe.method, None)
+        method = short_method(recipe, known_method(self.fitted), None)
         return recipe.but(mapping=wanted, method=method, fit_rows=self.n_rows)
 
     def _plain(self, effort: Effort) -> Recipe:
         """The recipe of the map without a target."""
         mapping = self.again.mapping
         by_kernels = isinstance(mapping, KernelMap) and not isinstance(self.fitted.recipe.mapping, KernelMap)
-        method = "tsne" if needs_target(self.fitted.recipe.method) else self.fitted.recipe.method
+        method = "tsne" if needs_target(self.fitted.recipe.method) else known_method(self.fitted)
         return self.again.but(
             metric="fisher", mapping="vote" if by_kernels else mapping, supervision=0.0,
             method=short_method(self.fitted.recipe, method, effort.plain_iter),
@@ -263,6 +263,14 @@ class MapMaker(Maker):
                 pool.shutdown(wait=False, cancel_futures=True)  # after an interrupt the other maps are not needed
                 raise
         return done
+
+
+def known_method(fitted: FittedMap) -> Any:
+    """The embedding of a map with the strength of arrangement that was taken."""
+    method = fitted.recipe.method
+    return (
+        with_arrangement(method, fitted.story.get("arrangement") or 0) if arrangement_of(method) == "auto" else method
+    )
 
 
 def short_method(recipe: Recipe, method: Any, max_iter: int | None) -> Any:
@@ -360,6 +368,8 @@ def settings_of(fitted: FittedMap) -> dict[str, Any]:
         settings["mappings compared"] = fitted.metric is not fitted.data and len(fitted.positions) <= MOST_KERNEL_ROWS
     if isinstance(recipe.supervision, str):
         settings["supervision taken"] = fitted.supervision
+    if arrangement_of(recipe.method) == "auto":
+        settings["arrangement taken"] = fitted.story.get("arrangement")
     return settings
 
 
@@ -382,7 +392,22 @@ def notes_of(fitted: FittedMap) -> tuple[str, ...]:
         )
     if isinstance(fitted.metric, FisherMetric) and not fitted.metric.cross_fit:
         notes.append("cross_fit=False: rows were judged with their own labels in the density, as published.")
-    return (*notes, *published_notes(fitted))
+    return (*notes, *arrangement_notes(fitted), *published_notes(fitted))
+
+
+def arrangement_notes(fitted: FittedMap) -> tuple[str, ...]:
+    """What groups were held at: an earlier map, or a layout."""
+    if isinstance(fitted.story.get("like"), str):
+        return fitted.story["like"], "Maps that are refitted for judging are not held to the earlier map."
+    strength = fitted.story.get("arrangement")
+    if not isinstance(strength, float) or not strength:
+        return ()
+    taken = arrangement_of(fitted.recipe.method) == "auto"
+    why = ", the largest strength that costs less than one standard error of ten neighbours" if taken else ""
+    return (
+        f"arrangement={strength:g}{why}: groups of rows were pulled to a coarse layout of the metric of the map while "
+        "it was made.",
+    )
 
 
 def published_notes(fitted: FittedMap) -> tuple[str, ...]:

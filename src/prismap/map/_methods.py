@@ -15,8 +15,11 @@ from sklearn.utils import get_tags
 from prismap import embeddings
 from prismap._util.arrays import Numbers, Rows
 from prismap._util.missing import mean_filled
+from prismap._util.random import as_generator
+from prismap._util.validation import changed
 from prismap.bundle._checkpoint import Checkpoint, fingerprint
 from prismap.bundle._json import check_form
+from prismap.embeddings._places import coarse_layout
 from prismap.embeddings._tsne import check_neighbors
 from prismap.exceptions import InputError
 from prismap.map._fitted import DENSE_ROWS
@@ -87,6 +90,19 @@ def with_checkpoint(embedding: Any, folder: Any) -> Any:
     return embedding
 
 
+def arrangement_of(embedding: Any) -> Any:
+    """How strongly an embedding arranges groups; None if it cannot."""
+    if not isinstance(embedding, embeddings.TSNE):
+        return None
+    return 0 if embedding.descent is None else embedding.descent.arrangement
+
+
+def with_arrangement(embedding: Any, arrangement: Any) -> Any:
+    """A copy of a t-SNE with another strength of arrangement, or with `Places`."""
+    descent = embeddings.GradientDescent() if embedding.descent is None else embedding.descent
+    return changed(embedding, descent=changed(descent, arrangement=arrangement))
+
+
 def usual_iterations(embedding: Any) -> int:
     """Iterations of an embedding if nothing ends it earlier: t-SNE's exaggerated half comes on top of its own."""
     max_iter: int = embedding.get_params(deep=False).get("max_iter", 1)
@@ -144,6 +160,12 @@ def embed_many(embedding: Any, rows: Any, data: DataMetric, metric: Any, *, perp
     neighbors = kept_neighbors(
         kept, (rows.shape[0], n_neighbors), lambda: kneighbors(None, n_neighbors, metric=metric, random_state=seed)
     )
+    strength = arrangement_of(embedding)
+    if (
+        isinstance(strength, (int, float)) and strength > 0
+    ):  # of the metric of the map, which the embedding does not get
+        layout = coarse_layout(metric, rows.shape[0], as_generator(seed), strength=float(strength))
+        embedding = with_arrangement(embedding, layout)
     if data.is_matrix:
         embedding = embedding.set_params(metric=data, neighbors=neighbors).fit(data.rows_)
     else:
@@ -180,8 +202,8 @@ def _check_kept(state: Any, n_rows: int) -> None:
 
 def story_of(embedding: Any) -> dict[str, Any]:
     """How an embedding ended."""
-    told = ("objective", "n_iter", "stop_reason", "neighbors", "repulsion")
-    return {name: getattr(embedding, name + "_", None) for name in told}
+    names = ("objective", "n_iter", "stop_reason", "neighbors", "repulsion", "arrangement")
+    return {name: getattr(embedding, name + "_", None) for name in names}
 
 
 # --- mappings ---------------------------------------------------------------------------------------------------------

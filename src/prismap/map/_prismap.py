@@ -28,6 +28,7 @@ from prismap.map._drift import Drift, drift_of
 from prismap.map._fitted import Given, like_rows
 from prismap.map._fitting import fit_sample
 from prismap.map._given import check_given, levels_of
+from prismap.map._held import earlier_of
 from prismap.map._judged import subject_of, trust_at, trust_in_given
 from prismap.map._lazy import drawn, is_lazy, is_stream, placed_later
 from prismap.map._methods import MAPPINGS, METHODS
@@ -155,6 +156,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         What a reader should know about how the map was made. The report has these notes, too.
     seed_ : int
         The seed used.
+    movement_ : object or None
+        What has changed since the map that was given as `like`, in words and figures. A file has the words only.
     encoding_ : `prismap.tables.TableEncoding` or None
         How the columns of a table become features (`from_table`, ``prismap map``); None for a map of an array.
     index_ : array, index or None
@@ -226,8 +229,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(
-        self, X: Any, y: Any = None, *, groups: Any = None, order: Any = None, given: Any = None, callback: Any = None,
-        verbose: int | None = None, checkpoint: Any = None,
+        self, X: Any, y: Any = None, *, groups: Any = None, order: Any = None, given: Any = None, like: Any = None,
+        callback: Any = None, verbose: int | None = None, checkpoint: Any = None,
     ) -> Self:  # fmt: skip
         """Fit the map to samples X with target y.
 
@@ -252,6 +255,11 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             The level of each sample in a column that is known and of no interest, such as a batch, a site or a scanner.
             What the levels shift is taken out of the samples (`prismap.metrics._shift`), and the report permutes the
             target inside levels. `transform` then needs the levels of new samples. Dense vectors only.
+        like : PrisMap, default=None
+            An earlier map that can read X. Samples that both have, and groups of others where it projects them, start
+            from their old places and are held there, as strongly as ten neighbours can afford. The map is then turned,
+            reflected and scaled onto the earlier one (methods other than t-SNE are turned and reflected only), and
+            `movement_` says what has changed.
         callback : callable, default=None
             ``callback(iteration, error, positions)``, called by the embedding. Return True to stop it.
         verbose : int, default=None
@@ -279,6 +287,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         recipe = Recipe(**params, seed=as_seed(self.random_state))
         index, name = row_names(X), getattr(y, "name", None)
         check_given(given, X, data_metric(self.data))
+        earlier = earlier_of(like, X, given, recipe)
         X, y, self.sampled_rows_ = drawn(X, y, recipe)
         data = data_metric(self.data)
         rows = data.read(self, X)
@@ -302,7 +311,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         every = np.arange(rows.shape[0])
         given = Given(
             rows, target, every, every, names, self.n_features_in_, row_names=index, y=y,
-            target_name=None if name is None else str(name), dependence=dependence, levels=levels,
+            target_name=None if name is None else str(name), dependence=dependence, levels=levels, earlier=earlier,
         )  # fmt: skip
         with Progress("map", verbose) as progress:
             fitted = fit_sample(
@@ -323,7 +332,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         cls, table: Any, target: Any = None, *, id: str | None = None, groups: str | None = None,
         order: str | None = None, given: str | None = None, show: Any = (), use: Any = (), drop: Any = (),
         standardize: bool | None = None, impute: str | None = None, normalize: str | None = None,
-        target_kind: Any = "auto", callback: Any = None, verbose: int | None = None, **options: Any,
+        target_kind: Any = "auto", like: Any = None, callback: Any = None, verbose: int | None = None, **options: Any,
     ) -> Any:  # fmt: skip
         """Fit a map to a table of numbers, booleans, categories, text and dates, as ``prismap map`` does.
 
@@ -347,7 +356,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             frequent level. Infinite values are refused, or filled alike.
         normalize : "counts" divides the numbers of each row by their sum and takes log(1 + x), now and later.
         target_kind : "auto", "class", "ordered", "real" or "none", or a list with a kind for each target.
-        callback, verbose : as in `fit`.
+        like, callback, verbose : as in `fit`.
         **options : parameters of `PrisMap`.
         """
         targets = () if target is None else names_in(target)
@@ -358,7 +367,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         )  # fmt: skip
         return fit_table(
             partial(cls, **options), table, roles, target_kind=target_kind, impute=impute, normalize=normalize,
-            standardize=normalize is None if standardize is None else standardize, callback=callback, verbose=verbose,
+            standardize=normalize is None if standardize is None else standardize, like=like, callback=callback,
+            verbose=verbose,
         )  # fmt: skip
 
     @classmethod
@@ -429,6 +439,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     target_ = of_map("given.target.kind", "What y was taken for.")
     encoding_ = of_map("given.encoding", "How the columns of a table become features.")
     index_ = of_map("given.row_names", "The names of the samples.")
+    movement_ = of_map("movement", "What has changed since the map that this one is like.")
     target_name_ = of_map("given.target_name", "The name of y.")
 
     @property

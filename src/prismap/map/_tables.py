@@ -22,6 +22,7 @@ from prismap._util.optional import import_extra
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.map._fitted import FittedMap
 from prismap.map._given import check_given
+from prismap.map._held import placed_on
 from prismap.metrics._geometry import data_metric
 from prismap.metrics._shift import without_levels
 from prismap.quality import MapReport
@@ -204,9 +205,13 @@ def without_target(n_rows: int) -> str:
 
 
 def fit_table(
-    make: Any, table: Any, roles: Roles, *, target_kind: Any, callback: Any, verbose: Any = None, **encoding: Any
-) -> Any:
-    """A fitted map of a table: `make(target=...)` gives the unfitted one, `encoding` are options of `prepare`."""
+    make: Any, table: Any, roles: Roles, *, target_kind: Any, callback: Any, verbose: Any = None, like: Any = None,
+    **encoding: Any,
+) -> Any:  # fmt: skip
+    """A fitted map of a table: `make(target=...)` gives the unfitted one, `encoding` are options of `prepare`.
+
+    like : an earlier map, which reads the table by its own encoding.
+    """
     kinds = [target_kind] if isinstance(target_kind, str) else target_kind
     if not set(kinds) <= {"auto", "class", "ordered", "real", "none"}:
         raise InputError(f"target_kind must be 'auto', 'class', 'ordered', 'real' or 'none'; got {target_kind!r}.")
@@ -222,8 +227,8 @@ def fit_table(
         # Constant columns are named by the notes.
         warnings.filterwarnings("ignore", message=".* columns are constant", category=PrismapWarning)
         model.fit(
-            ready.X, ready.y, groups=ready.dependence, order=ready.order, given=ready.given, callback=callback,
-            verbose=verbose,
+            ready.X, ready.y, groups=ready.dependence, order=ready.order, given=ready.given,
+            like=None if like is None else placed_on(like, table), callback=callback, verbose=verbose,
         )  # fmt: skip
     index = row_names(table) if rows.ids is None else rows.ids
     return with_table(model, ready.encoding, index, ready.notes)

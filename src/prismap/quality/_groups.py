@@ -13,10 +13,17 @@ since m_ic - w_c / 2 is the squared distance of row i to the centre of class c, 
 with s the distance consistency of a pair of classes: the share of their rows that lie nearer to the centre of their own
 class, rescaled so that 0 is chance and 1 is perfect. A low label-trustworthiness says that the map merges classes that
 are separate in the data, a low label-continuity that it separates classes that are not.
+
+Whether the class b that is nearest to a on the map is the nearest one in the data, too, is known as far as the rows
+show it. The squared distance d_ac^2 of two centres is a U-statistic, in which no row is compared with itself. Its error
+comes from the influences of the rows, m_ic - m_ia for i in a and m_ja - m_jc for j in c (Hoeffding 1948), by units. So
+b is *right* if ``d_ab^2 < 1.2^2 d_ac^2`` for every other class c by more than 1.64 standard errors: with 19 of 20
+chances it is the nearest class, or no more than a fifth farther. It is *wrong* if the opposite holds for some c.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +31,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from prismap._util.blocks import row_blocks
+from prismap._util.evidence import error_of_mean
 from prismap._util.random import as_generator
 from prismap.quality._distances import distance_rows
 from prismap.target._labels import check_target_length, encode_classes
@@ -43,11 +51,26 @@ class Arrangement:
     correlation : Spearman's rank correlation
     n_pairs : number of pairs of classes
     p_value : that of Mantel's test
+    n_groups : number of classes; None in reports of the first version
+    n_right : classes whose nearest class on the map is surely the nearest in the data, or a fifth farther at most
+    wrong : classes whose nearest class on the map is surely farther, each with that class
     """
 
     correlation: float
     n_pairs: int
     p_value: float
+    n_groups: int | None = None
+    n_right: int = 0
+    wrong: tuple[tuple[str, str], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**vars(self), "wrong": [list(pair) for pair in self.wrong]}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Arrangement:
+        """The inverse of `to_dict`."""
+        return cls(**{**stored, "wrong": tuple((of, near) for of, near in stored.get("wrong", ()))})
 
 
 def label_trustworthiness(X: Any, Y: Any, y: Any, *, metric: Any = "euclidean") -> float:
@@ -150,28 +173,30 @@ def class_distances(X: Any, y: Any, *, metric: Any = "euclidean") -> np.ndarray:
     1.0
     """
     codes, n_classes = _codes(y, X)
-    means = _class_means(squares_to_classes(X, codes, n_classes, metric), codes, n_classes)
-    within = means.diagonal()
-    squared = (means + means.T) / 2 - (within[:, None] + within) / 2
-    return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
+    return _centre_distances(squares_to_classes(X, codes, n_classes, metric), codes)
 
 
-def arrangement(X: Any, Y: Any, y: Any, *, metric: Any = "euclidean", random_state: Any = 0) -> Arrangement | None:
+def arrangement(
+    X: Any, Y: Any, y: Any, *, groups: Any = None, metric: Any = "euclidean", random_state: Any = 0
+) -> Arrangement | None:
     """How far the distances between classes in the map agree with those in the data; None below four classes.
 
-    The p-value is that of Mantel's test: the share of permutations of the classes that agree as well.
+    The p-value is that of Mantel's test: the share of permutations of the classes that agree as well. A class next to
+    another one on the map is right or wrong only where the data are sure of it.
 
     Parameters
     ----------
     X : rows, distances (with ``metric="precomputed"``), or None for the fitted rows of a metric object
     Y : (n, n_components) positions of the same rows
     y : classes; unlabelled rows (-1 beside other codes, None, NaN) are left out
+    groups : which rows are not independent of each other: those of one group; None: none
     metric : name, ``"precomputed"`` or a fitted metric object
     random_state : for the permutations
 
     Returns
     -------
-    Arrangement or None : the rank correlation, the number of pairs of classes, and the p-value.
+    Arrangement or None : the rank correlation, the number of pairs of classes, the p-value, and for how many classes
+        the nearest one on the map is right or wrong.
 
     Examples
     --------
@@ -179,8 +204,10 @@ def arrangement(X: Any, Y: Any, y: Any, *, metric: Any = "euclidean", random_sta
     >>> arrangement(X, X, ["a", "b", "c", "d"]).n_pairs
     6
     """
-    A, B = class_distances(X, y, metric=metric), class_distances(Y, y)
-    n_classes = len(A)
+    classes, codes = encode_classes(y, len(Y))
+    n_classes, B = len(classes), class_distances(Y, y)
+    squares = squares_to_classes(X, codes, n_classes, metric)
+    A = _centre_distances(squares, codes)
     upper = np.triu_indices(n_classes, 1)
     if len(upper[0]) < FEWEST_PAIRS:
         return None
@@ -191,7 +218,50 @@ def arrangement(X: Any, Y: Any, y: Any, *, metric: Any = "euclidean", random_sta
     correlation = float(ranks @ others[upper])
     orders = (rng.permutation(n_classes) for _ in range(N_PERMUTED))
     as_good = sum(ranks @ others[order[upper[0]], order[upper[1]]] >= correlation - 1e-12 for order in orders)
-    return Arrangement(correlation, len(upper[0]), (1 + as_good) / (1 + N_PERMUTED))
+    np.fill_diagonal(B, np.inf)
+    near = B.argmin(axis=1)
+    right = nearest_right(squares, codes, near, None if groups is None else np.asarray(groups))
+    wrong = tuple((str(classes[g]), str(classes[near[g]])) for g in np.flatnonzero(right < 0))
+    return Arrangement(
+        correlation, len(upper[0]), (1 + as_good) / (1 + N_PERMUTED), n_classes, int((right > 0).sum()), wrong
+    )
+
+
+def nearest_right(
+    squares: np.ndarray, codes: np.ndarray, near: np.ndarray, units: np.ndarray | None = None, farther: float = 1.2
+) -> np.ndarray:
+    """Whether each class in `near` is the nearest class in the data: 1 if surely, -1 if surely not, else 0, (C,).
+
+    squares : mean squared distance of each row to the rows of each class, (n, C). units : of the rows. farther : how
+    many times as far as the nearest class still counts as the nearest.
+    """
+    n_classes, sizes = squares.shape[1], np.bincount(codes[codes >= 0], minlength=squares.shape[1])
+    members = [np.flatnonzero(codes == c) for c in range(n_classes)]
+    if sizes.min() < 2:
+        return np.zeros(n_classes, dtype=int)
+    squares = squares.copy()
+    known = np.flatnonzero(codes >= 0)
+    squares[known, codes[known]] *= sizes[codes[known]] / (sizes[codes[known]] - 1.0)  # no row with itself
+
+    def error(values: np.ndarray, rows: np.ndarray) -> float:
+        return error_of_mean(values, None if units is None else units[rows])
+
+    # What the rows of c say about d_ac^2: it is the mean of what those of a and those of c say.
+    shown = [squares[rows] - squares[rows, c][:, None] for c, rows in enumerate(members)]
+    squared = np.stack([one.mean(axis=0) for one in shown])
+    squared = (squared + squared.T) / 2
+    errors = np.array([[error(shown[c][:, a], members[c]) for a in range(n_classes)] for c in range(n_classes)])
+    right = np.zeros(n_classes, dtype=int)
+    for a, b in enumerate(near):
+        others = [c for c in range(n_classes) if c not in (a, b)]
+        gaps = np.array([squared[a, b] - farther**2 * squared[a, c] for c in others])
+        own = np.array([error(shown[a][:, b] - farther**2 * shown[a][:, c], members[a]) for c in others])
+        spread = np.sqrt(own**2 + errors[b, a] ** 2 + farther**4 * errors[others, a] ** 2)
+        if (gaps < -1.645 * spread).all():
+            right[a] = 1
+        elif (gaps > 1.645 * spread).any():
+            right[a] = -1
+    return right
 
 
 def squares_to_classes(X: Any, codes: np.ndarray, n_classes: int, metric: Any = "euclidean") -> np.ndarray:
@@ -208,6 +278,14 @@ def squares_to_classes(X: Any, codes: np.ndarray, n_classes: int, metric: Any = 
 def _class_means(squares: np.ndarray, codes: np.ndarray, n_classes: int) -> np.ndarray:
     """Mean of the rows of each class, (C, C)."""
     return np.stack([squares[codes == c].mean(axis=0) for c in range(n_classes)])
+
+
+def _centre_distances(squares: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Distances between the centres of classes, (C, C)."""
+    means = _class_means(squares, codes, squares.shape[1])
+    within = means.diagonal()
+    squared = (means + means.T) / 2 - (within[:, None] + within) / 2
+    return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
 
 
 def _both(X: Any, Y: Any, y: Any, metric: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -46,6 +46,8 @@ def map_measures(
     codes: Any = None,
     *,
     metric: Any = "euclidean",
+    units: Any = None,
+    names: Any = None,
     neighborhoods: bool = True,
     n_samples: int | None = None,
     random_state: Any = 0,
@@ -58,6 +60,8 @@ def map_measures(
     Y : positions of the same rows
     codes : whole numbers of the classes, -1 for none; None without classes
     metric : name, ``"precomputed"`` or a fitted metric object
+    units : whole numbers; rows of the same one are not independent of each other; None: all are
+    names : of the classes, by their codes; None: the codes
     neighborhoods : False leaves the trustworthiness out, which takes distances to all rows
     n_samples : rows that are judged at most; None: as many as are worth it
     random_state : for the sample of many rows
@@ -93,7 +97,9 @@ def map_measures(
     D, Y, codes = distances_among(X, kept, metric), np.asarray(Y)[kept], codes[kept]
     measures["label-trustworthiness"] = Estimate(label_trustworthiness(D, Y, codes, metric="precomputed"))
     measures["label-continuity"] = Estimate(label_continuity(D, Y, codes, metric="precomputed"))
-    return measures, arrangement(D, Y, codes, metric="precomputed", random_state=random_state)
+    y = codes if names is None else np.array([str(name) for name in names], dtype=object)[codes]
+    groups = None if units is None else np.asarray(units)[kept]
+    return measures, arrangement(D, Y, y, groups=groups, metric="precomputed", random_state=random_state)
 
 
 def distances_among(X: Any, rows: np.ndarray, metric: Any) -> np.ndarray:

@@ -3,7 +3,8 @@
 `prismap.quality._headlines` has the three answers. The others, each by its own rule:
 
 - *May the arrangement of the groups be read?* By the rank correlation of the distances between classes in map and data
-  (`READABLE`), where permuted classes agree as well in less than one of twenty cases.
+  (`READABLE`), where permuted classes agree as well in less than one of twenty cases, and by for how many groups the
+  nearest one on the map is surely the nearest in the data (`MOSTLY`).
 - *Which rows can be trusted?* How many have neighbours that are more likely wrong than right, by the rule of
   `prismap.quality._trust`, where the target shows.
 - *Are the clusters real?* By their gaps against those of a map of one Gaussian, and by whether they are there in other
@@ -43,6 +44,8 @@ MOST_PAIRS, MOST_RARE, MOST_NAMED = 3, 5, 8
 READABLE = (
     (0.8, "may be read", "yes"), (0.5, "may be read only roughly", "in part"), (-np.inf, "should not be read", "no"),
 )  # fmt: skip
+#: The share of the groups whose nearest group must be right where the arrangement may be read.
+MOSTLY = 0.9
 CIRCULAR = 0.75
 #: Its name among the measures of a report.
 POSTERIOR_ERROR = "posterior error"
@@ -259,15 +262,30 @@ def _arranged(report: MapReport) -> Iterator[Statement]:
     arrangement = report.arrangement
     if arrangement is None:
         return
-    readable, answer = next((word, answer) for least, word, answer in READABLE if arrangement.correlation >= least)
+    n_groups, n_right, wrong = arrangement.n_groups, arrangement.n_right, arrangement.wrong
+    level = next(k for k, (least, *_) in enumerate(READABLE) if arrangement.correlation >= least)
     if arrangement.p_value >= LEVEL / report.looks:
-        _, readable, answer = READABLE[-1]
+        level = len(READABLE) - 1
+    if n_groups is not None and n_right < MOSTLY * n_groups:
+        level = max(level, 1)
+    _, readable, answer = READABLE[level]
+    figures: dict[str, Any] = {"rank_correlation": arrangement.correlation, "p_value": arrangement.p_value}
+    figures |= {"pairs": arrangement.n_pairs}
+    nearest, about = "", tuple[str, ...]()
+    if n_groups is not None:
+        named = ", ".join(f"{near} next to {of}" for of, near in wrong[:MOST_PAIRS])
+        more = " and others" if wrong[MOST_PAIRS:] else ""
+        but = f" and wrong for {len(wrong)} ({named}{more})" if wrong else ""
+        unknown = n_groups - n_right - len(wrong)
+        but += f", the data cannot tell for {unknown}" if unknown else ""
+        nearest = f"the nearest group is right for {n_right} of {n_groups} groups{but}, and "
+        figures |= {"groups": n_groups, "nearest_right": n_right, "nearest_wrong": len(wrong)}
+        about = tuple(dict.fromkeys(name for pair in wrong[:MOST_PAIRS] for name in pair))
     words = (
-        f"The arrangement of the groups {readable}: the rank correlation of the distances between classes with those "
-        f"in the data is {arrangement.correlation:.2f} ({arrangement.n_pairs} pairs)."
+        f"The arrangement of the groups {readable}: {nearest}the rank correlation of the distances between classes "
+        f"with those in the data is {arrangement.correlation:.2f} ({arrangement.n_pairs} pairs)."
     )
-    figures = {"rank_correlation": arrangement.correlation, "p_value": arrangement.p_value}
-    yield Statement("arrangement_readable", words, "detail", answer, figures | {"pairs": arrangement.n_pairs})
+    yield Statement("arrangement_readable", words, "detail", answer, figures, None, about)
 
 
 def _trusted(report: MapReport) -> Iterator[Statement]:

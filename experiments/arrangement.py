@@ -1,0 +1,221 @@
+"""Arrangement: how far groups of a map may be compared, what it costs, and maps that stay put.
+
+*Sets.* 2,000 rows (digits: 1,200), at most 50 principal components, and 1,000 others that are held out (digits: 597).
+Supervised maps have a supervision of 0.8. `groups` is the rank correlation of the distances between classes on the map
+with those in the data, `nearest` the share of classes whose nearest class on the map is the nearest in the data, and
+`all` the rank correlation of the distances between 800 rows. R_NX is that of the metric of the map (PCA and MDS: the
+data), at 10 neighbours and at a quarter of the rows. `error` is that of ten neighbours on the map about held-out rows
+in %, with its standard error. In rows with permuted labels the map has seen permuted labels, and is judged by true ones
+(`groups`, `nearest`) and by the error of true labels of held-out rows.
+
+*Known arrangements.* Groups on a line, a ring, a tree and a grid in ten dimensions, with Gaussian noise of variance 1,
+in five draws. Gaps are 1.5, 3 or 6, places vary by 0.15 of that, and a group has 12 or 40 rows. A nearest group is
+truly right if it is the nearest one or no more than a fifth farther. `said right` counts groups, `may be read` maps. A
+map may truly be read if nine of ten of its nearest groups are right and the rank correlation is 0.8.
+
+*Stay put.* Two maps of the same rows with two seeds, and of January and February: two thirds of the rows each, with a
+third in common. The second map is free, and then laid on the first, or held (`like=`). `kept` is the share of ten
+neighbours that common rows keep among themselves, `path` their mean way in radii of the first map, both in %.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from functools import partial
+
+import numpy as np
+from scipy.spatial.distance import pdist, squareform
+from scipy.stats import spearmanr
+from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
+
+from experiments.common import load, timed
+from experiments.ledger import main
+from prismap import PrisMap
+from prismap.embeddings import MDS, TSNE, GradientDescent
+from prismap.map._held import movement_of, placed_on
+from prismap.quality import arrangement, class_distances, r_nx
+from prismap.quality._groups import nearest_right, squares_to_classes
+
+SETS = {"digits": None, "genomes": "genomes_1kgp", "pbmc": "sc_pbmc4k", "usps": "usps9298", "mnist": "mnist"}
+
+
+def rows_of(name, options):
+    """Fitted rows, held-out rows, and the classes of both by name (of genomes populations, then continents)."""
+    if name == "digits":
+        X, y = load_digits(return_X_y=True)
+        classes = {"classes": y}
+    else:
+        data = load(options.data, SETS[name])
+        X, classes = data["X"].astype(np.float64), {"classes": data["y"]}
+        if "continent" in data:
+            classes["continents"] = data["continent"]
+    if name == "pbmc":
+        X = np.log1p(X / X.sum(axis=1, keepdims=True) * 1e4)
+    n = 300 if options.quick else 1200 if name == "digits" else 2000
+    order = np.random.default_rng(0).permutation(len(X))[: n + 1000]
+    X, classes = X[order], {key: values[order] for key, values in classes.items()}
+    if X.shape[1] > 64:
+        X = PCA(50, random_state=0).fit(X[:n]).transform(X)
+    return X[:n], X[n:], classes
+
+
+def a_map(arrangement, **options):
+    """A supervised map with an arrangement; rows of these sets are independent."""
+    method = TSNE(descent=GradientDescent(arrangement=arrangement))
+    return PrisMap(method, supervision=0.8, copies="exact", random_state=0, **options)
+
+
+def trade_off(name, options):
+    """One row a map: what its groups, all its distances and its neighbours are like."""
+    warnings.simplefilter("ignore")
+    X, held_out, classes = rows_of(name, options)
+    n, y = len(X), classes["classes"]
+    own = squareform(pdist(X))
+    for label, embedding in (("PCA", PCA(2)), ("MDS", MDS(random_state=0, max_iter=100))):
+        Y, seconds = timed(lambda embedding=embedding: embedding.fit_transform(X))
+        yield figures(label, own, own, Y, classes, "", seconds)
+    shuffled = np.random.default_rng(7).permutation(y[:n])
+    for label, strength, target in [
+        *((f"t-SNE, {strength}", strength, y[:n]) for strength in (0, 0.1, 0.3, 1, "auto")),
+        ("t-SNE, 0, permuted labels", 0, shuffled), ("t-SNE, 1, permuted labels", 1, shuffled),
+    ]:  # fmt: skip
+        m, seconds = timed(lambda s=strength, t=target: a_map(s).fit(X, t, groups="none"))
+        D = np.asarray(m.metric_.pairwise(), dtype=np.float64)
+        wrong = 1 - m.score(held_out, y[n:])
+        error = f"{100 * wrong:.1f} +- {100 * np.sqrt(wrong * (1 - wrong) / len(held_out)):.1f}"
+        label += f" (took {m.map_.story['arrangement']:g})" if strength == "auto" else ""
+        yield figures(label, own, (D + D.T) / 2, m.map_.positions, classes, error, seconds)
+
+
+def figures(label, own, D, Y, classes, error, seconds):
+    """A row of the table of a map with positions Y, of data with distances `own` and a metric with distances D."""
+    np.fill_diagonal(D, 0.0)
+    row, some = {"map": label}, slice(0, 800)
+    for key, values in classes.items():
+        A, B = class_distances(own, values[: len(Y)], metric="precomputed"), class_distances(Y, values[: len(Y)])
+        upper = np.triu_indices(len(A), 1)
+        of = "" if key == "classes" else f", {key}"
+        row[f"groups{of}"] = f"{spearmanr(A[upper], B[upper])[0]:.2f}"
+        for one in (A, B):
+            np.fill_diagonal(one, np.inf)
+        row[f"nearest{of}"] = f"{(A.argmin(axis=1) == B.argmin(axis=1)).mean():.2f}"
+    row["all"] = f"{spearmanr(squareform(own[some, some]), pdist(Y[some]))[0]:.2f}"
+    curve = np.asarray(r_nx(D, Y, metric="precomputed").value)
+    return row | {
+        "R_NX(10)": f"{curve[9]:.2f}", "R_NX(n/4)": f"{curve[len(Y) // 4]:.2f}", "error": error, "seconds": seconds
+    }  # fmt: skip
+
+
+# --- known arrangements -----------------------------------------------------------------------------------------------
+
+
+def centres_of(kind):
+    """Places of groups with gaps of about one."""
+    if kind == "line":
+        return np.column_stack([np.arange(12.0), np.zeros(12)])
+    if kind == "ring":
+        angle = 2 * np.pi * np.arange(12) / 12
+        return 12 / (2 * np.pi) * np.column_stack([np.cos(angle), np.sin(angle)])
+    if kind == "grid":
+        return np.array([(i, j) for i in range(4) for j in range(4)], dtype=np.float64)
+    branches = [
+        np.eye(5)[b] * k * (1 + 0.3 * k) + np.eye(5)[4] * 0.5 * k * (b % 2) for b in range(4) for k in (1, 2, 3)
+    ]
+    return np.array([np.zeros(5), *branches])
+
+
+def known(options):
+    """One row an arrangement and a strength: what was said of nearest groups and of maps, and how often falsely."""
+    warnings.simplefilter("ignore")
+    for kind in ("line", "ring", "tree", "grid"):
+        for strength in (0, 1):
+            counts = np.zeros(9, dtype=int)
+            for gap in (1.5, 3.0, 6.0):
+                for n_rows in (12, 40):
+                    for seed in range(1 if options.quick else 5):
+                        counts += known_map(kind, strength, gap, n_rows, seed)
+            names = ("groups", "truly right", "said right", "falsely", "said wrong", "falsely wrong")
+            maps = ("may be read", "falsely read", "truly")
+            yield {
+                "arrangement": kind,
+                "strength": strength,
+                **dict(zip((*names, *maps), counts.tolist(), strict=True)),
+            }
+
+
+def known_map(kind, strength, gap, n_rows, seed):
+    """Counts of one map."""
+    rng = np.random.default_rng(seed)
+    places = centres_of(kind)
+    turn = np.linalg.qr(rng.normal(size=(10, 10)))[0]
+    places = gap * np.pad(places, ((0, 0), (0, 10 - places.shape[1])))
+    places += 0.15 * gap * rng.normal(size=places.shape)
+    n = len(places)
+    y = np.repeat(np.arange(n), n_rows)
+    X = (places[y] + rng.normal(size=(len(y), 10))) @ turn
+    start = "random" if strength == 0 and seed % 2 else "auto"
+    descent = GradientDescent(arrangement=strength)
+    Y = TSNE(
+        perplexity=min(30, 2 * n_rows), init=start, max_iter=250, descent=descent, random_state=seed
+    ).fit_transform(X)
+    found, B, T = arrangement(X, Y, y), class_distances(Y, y), squareform(pdist(places))
+    upper = np.triu_indices(n, 1)
+    truth = spearmanr(T[upper], B[upper])[0]
+    for one in (B, T):
+        np.fill_diagonal(one, np.inf)
+    near = B.argmin(axis=1)
+    right, true = nearest_right(squares_to_classes(X, y, n), y, near), T[np.arange(n), near] <= 1.2 * T.min(axis=1)
+    said = found.correlation >= 0.8 and found.p_value < 0.05 and found.n_right >= 0.9 * n
+    readable = true.mean() >= 0.9 and truth >= 0.8
+    counts = (
+        n,
+        true.sum(),
+        (right > 0).sum(),
+        ((right > 0) & ~true).sum(),
+        (right < 0).sum(),
+        ((right < 0) & true).sum(),
+    )
+    return np.array([*counts, said, said and not readable, readable], dtype=int)
+
+
+# --- maps that stay put -----------------------------------------------------------------------------------------------
+
+
+def stay_put(name, options):
+    """One row a second map: free or held, with another seed or of other rows."""
+    warnings.simplefilter("ignore")
+    X, held_out, classes = rows_of(name, options)
+    n, y = len(X), classes["classes"]
+    for what, first, second in (
+        ("two seeds", slice(0, n), slice(0, n)), ("two months", slice(0, 2 * n // 3), slice(n // 3, n)),
+    ):  # fmt: skip
+        old = a_map(0).fit(X[first], y[:n][first], groups="none")
+        for like in (None, old):
+            new, seconds = timed(
+                lambda like=like, rows=second: a_map(0).set_params(random_state=1).fit(
+                    X[rows], y[:n][rows], groups="none", like=like
+                )
+            )  # fmt: skip
+            earlier = placed_on(old, X[second])
+            Y = earlier.laid_on(new.map_.positions, scale=True)
+            movement = movement_of(earlier, Y, new.map_.target, new.map_.story["arrangement"], 0)
+            wrong = 1 - new.score(held_out, y[n:])
+            yield {
+                "maps": what, "second": "free" if like is None else f"held, {movement.strength:g}",
+                "common rows": movement.n_shared, "kept": 100 * movement.kept, "path": 100 * movement.path,
+                "moved groups": f"{len(movement.moved)} of {len(np.unique(y))}",
+                "error": f"{100 * wrong:.1f} +- {100 * np.sqrt(wrong * (1 - wrong) / len(held_out)):.1f}",
+                "seconds": seconds,
+            }  # fmt: skip
+
+
+PARTS = {
+    **{name: partial(trade_off, name) for name in SETS}, "known arrangements": known,
+    **{f"stay put, {name}": partial(stay_put, name) for name in SETS},
+}  # fmt: skip
+WITHOUT_DATA = ("digits", "known arrangements", "stay put, digits")
+
+if __name__ == "__main__":
+    main(sys.modules[__name__])

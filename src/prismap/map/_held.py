@@ -1,0 +1,282 @@
+"""What a map is held at while it is made: a coarse layout of its metric, or the places that its rows have on an
+earlier map. Both pull as strongly as the neighbours can afford, by evidence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
+
+from prismap._util.arrays import Numbers, Rows
+from prismap._util.random import as_generator
+from prismap.embeddings import GTM, SOM, TSNE
+from prismap.embeddings._places import (
+    Places,
+    largest_affordable,
+    neighbors_lost,
+    sampled_rows,
+    similarity,
+    spread_medoids,
+)
+from prismap.embeddings._tsne import arranged
+from prismap.exceptions import InputError
+from prismap.map._choose import class_sizes, nearest_losses, nearest_rows
+from prismap.map._fitted import FittedMap
+from prismap.map._lazy import is_lazy
+from prismap.map._methods import arrangement_of, with_arrangement
+from prismap.map._recipe import Recipe
+from prismap.quality import find_clusters
+from prismap.target import Target
+
+#: Rows from which on a group is looked at, and the share of the map's radius from which on it has moved.
+FEWEST_IN_GROUP, MOVED = 5, 0.25
+
+
+# --- how strongly -----------------------------------------------------------------------------------------------------
+
+
+def affordable(embedding: Any, metric: Any, target: Target, seed: int, places: Places | None = None) -> float:
+    """The largest strength that costs less than one standard error of ten neighbours, on maps of at most 2,000 rows.
+
+    With a target, ten neighbours on the map predict that of each row, as in `prismap.map._choose`: the metric is
+    cross-fitted, rows of one unit have no vote on each other, and the standard error is that of units. Without one, it
+    is the share of the ten neighbours under the metric that are lost on the map. The pull is to the `places`, or to a
+    coarse layout of the metric.
+    """
+    rng = as_generator(seed)
+    rows = target.draw(2000, rng) if target.exists else sampled_rows(len(target), rng)
+    judged, some = target.take(rows), None if places is None else places.take(rows)
+    D = np.asarray(metric.between(rows, rows), dtype=np.float64)
+
+    def losses_at(strength: float) -> Numbers:
+        Y = arranged(embedding, D, strength if some is None else replace(some, strength=strength))
+        return predicted(Y, judged, target) if target.exists else neighbors_lost(D, Y)
+
+    return largest_affordable(losses_at, judged.units)[0]
+
+
+def predicted(Y: Numbers, judged: Target, target: Target) -> Numbers:
+    """The loss of each row by the ten nearest others on the map."""
+    D2 = cdist(Y, Y, "sqeuclidean")
+    return nearest_losses(D2.copy(), judged, nearest_rows(D2), class_sizes(target))
+
+
+def held_embedding(embedding: Any, metric: Any, target: Target, earlier: Earlier | None, seed: int) -> Any:
+    """The embedding with what it is held at: the places of an earlier map, or a layout of a strength to be chosen."""
+    places = None if earlier is None or not isinstance(embedding, TSNE) else earlier.places(seed)
+    if places is not None:
+        strength = affordable(embedding, metric, target, seed, places)
+        return with_arrangement(embedding, replace(places, strength=strength))
+    if arrangement_of(embedding) == "auto":
+        return with_arrangement(embedding, affordable(embedding, metric, target, seed))
+    return embedding
+
+
+# --- an earlier map ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """Where samples lie on an earlier map.
+
+    Attributes
+    ----------
+    fitted : the earlier map.
+    positions : (n, 2) of the samples on it: their own if it was made of them, else projected.
+    shared : (n,) whether it was made of them.
+    far : (n,) whether they are far from all that it was made of; their positions mean nothing.
+    """
+
+    fitted: FittedMap
+    positions: Numbers
+    shared: NDArray[np.bool_]
+    far: NDArray[np.bool_]
+
+    def take(self, rows: Rows) -> Earlier:
+        """The same of some of the samples."""
+        return replace(self, positions=self.positions[rows], shared=self.shared[rows], far=self.far[rows])
+
+    @property
+    def guides(self) -> NDArray[np.bool_]:
+        """The samples by which the maps are laid on each other: shared ones, or all that are near if these are few."""
+        return self.shared if self.shared.sum() >= 10 else ~self.far
+
+    def places(self, seed: int) -> Places | None:
+        """Each shared sample at its place, and others that are near in groups of those that lie together; else None."""
+        groups, near = np.full(len(self.far), -1, dtype=np.intp), ~self.far & ~self.shared
+        n_shared = int(self.shared.sum())
+        groups[self.shared] = np.arange(n_shared)
+        positions = self.positions[self.shared]
+        if near.any():
+            rows = np.flatnonzero(near)
+            sample = rows[sampled_rows(len(rows), as_generator(seed))]
+            D2 = cdist(self.positions[sample], self.positions[sample], "sqeuclidean")
+            medoids = spread_medoids(D2, int(np.clip(len(sample) // 10, 1, 100)), as_generator(seed))
+            cells = cKDTree(self.positions[sample[medoids]]).query(self.positions[rows])[1]
+            groups[rows] = n_shared + cells
+            means = [self.positions[rows[cells == cell]].mean(axis=0) for cell in range(len(medoids))]
+            positions = np.vstack([positions, means])
+        return Places(groups, positions) if len(positions) >= 3 else None
+
+    def laid_on(self, Y: Numbers, *, scale: bool) -> Numbers:
+        """Positions of a new map after the turn, reflection, shift and (if so) scale that bring them nearest."""
+        guides = self.guides
+        if guides.sum() < 3:
+            return Y
+        move = similarity(Y[guides], self.positions[guides], scale=scale)
+        return move(Y)
+
+
+def earlier_of(like: Any, X: Any, given: Any, recipe: Recipe) -> Earlier | None:
+    """Where samples X lie on the fitted `PrisMap` that a map of this recipe is to be like; None without one."""
+    if like is None:
+        return None
+    own = isinstance(recipe.mapping, str) and recipe.mapping == "own"
+    if is_lazy(X) or own or isinstance(recipe.method, (SOM, GTM)) or recipe.method in ("som", "gtm"):
+        raise InputError(
+            "like holds a map to the places of an earlier one, which is not possible for samples of Dask, for "
+            "mapping='own' and for the lattices of method='som' and 'gtm'."
+        )
+    return like if isinstance(like, Earlier) else placed_on(like, X, given)
+
+
+def placed_on(like: Any, X: Any, given: Any = None) -> Earlier:
+    """Where samples, as the earlier map reads them, lie on it."""
+    if not hasattr(like, "map_"):
+        raise InputError(f"like must be a fitted PrisMap, to which the new map is held; got {like!r:.60}.")
+    if like.map_.data.is_matrix:
+        raise InputError("like needs rows that the earlier map can place: vectors or objects, not a matrix of pairs.")
+    Y, far, distance = like.place(X, given=given, return_distance=True)
+    return Earlier(like.map_, Y, distance == 0, far)
+
+
+# --- what has changed -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A group that lies elsewhere.
+
+    Attributes
+    ----------
+    name : of the class or cluster.
+    path : how far its centre has moved, in units of the earlier map's radius.
+    new_share : share of its rows that the earlier map was not made of.
+    kept : share of their ten neighbours that its shared rows keep; NaN without such rows.
+    """
+
+    name: str
+    path: float
+    new_share: float
+    kept: float
+
+    def __str__(self) -> str:
+        why = [f"{self.new_share:.0%} of its rows are new"] if self.new_share > 0 else []
+        if self.kept == self.kept:
+            why.append(f"the others keep {self.kept:.0%} of their neighbours" if why else
+                       f"its rows keep {self.kept:.0%} of their neighbours")  # fmt: skip
+        return f"{self.name} (by {self.path:.0%} of the radius; {', '.join(why)})"
+
+
+@dataclass(frozen=True)
+class Movement:
+    """How a map differs from the earlier one that it was held to.
+
+    Attributes
+    ----------
+    n_rows, n_shared, n_far : samples of the map, those that both were made of, and those far from the earlier one.
+    strength : of the hold; 0 if it was laid on the earlier map only.
+    kept : mean share of ten neighbours that shared samples keep among themselves; NaN below 20 of them.
+    path : mean way of the shared samples, in units of the earlier map's radius (root mean square distance from its
+        centre).
+    moved : groups whose centre moved by a quarter of the radius.
+    new, gone : names of groups that only the new map has, or only the earlier one.
+    """
+
+    n_rows: int
+    n_shared: int
+    n_far: int
+    strength: float
+    kept: float
+    path: float
+    moved: tuple[Moved, ...] = ()
+    new: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        held = f"held with strength {self.strength:g}" if self.strength else "turned and reflected only, not held"
+        words = [f"Like the earlier map ({held}): {self.n_shared} of {self.n_rows} rows were on it"]
+        if self.kept == self.kept:
+            words[0] += (
+                f", keep {self.kept:.0%} of their ten neighbours and moved by {self.path:.0%} of its radius on average"
+            )
+        words[0] += "."
+        if self.n_far:
+            words.append(f"{self.n_far} rows are far from all that it knows.")
+        for what, groups in (("Moved", self.moved), ("New", self.new), ("Gone", self.gone)):
+            if groups:
+                more = f" and {len(groups) - 5} more" if len(groups) > 5 else ""
+                words.append(f"{what}: {', '.join(str(group) for group in groups[:5])}{more}.")
+        if not self.moved:
+            words.append("No group has moved.")
+        return " ".join(words)
+
+
+def movement_of(earlier: Earlier, positions: Numbers, target: Target, strength: float, seed: int) -> Movement:
+    """What has changed on a map of the samples of `earlier`, which has been laid on the earlier one."""
+    old, shared = earlier.fitted, np.flatnonzero(earlier.shared)
+    radius = max(float(np.sqrt(old.positions.var(axis=0).sum())), np.finfo(float).tiny)
+    paths = np.linalg.norm(positions - earlier.positions, axis=1) / radius
+    kept = np.full(len(positions), np.nan)
+    if len(shared) >= 20:
+        some = shared[sampled_rows(len(shared), as_generator(seed))]
+        kept[some] = 1 - neighbors_lost(cdist(earlier.positions[some], earlier.positions[some]), positions[some])
+    before, now = groups_of(earlier, positions, target, seed)
+    moved = []
+    for name in dict.fromkeys(now):
+        rows = np.flatnonzero(now == name)
+        if name not in before or len(rows) < FEWEST_IN_GROUP:
+            continue
+        path = float(np.linalg.norm(positions[rows].mean(axis=0) - before[name].mean(axis=0))) / radius
+        if path >= MOVED:
+            mean = float(np.nanmean(kept[rows])) if not np.isnan(kept[rows]).all() else float("nan")
+            moved.append(Moved(name, path, float(1 - earlier.shared[rows].mean()), mean))
+    known = not np.isnan(kept).all()
+    return Movement(
+        len(positions), len(shared), int(earlier.far.sum()), strength,
+        float(np.nanmean(kept)) if known else float("nan"), float(paths[shared].mean()) if known else float("nan"),
+        tuple(sorted(moved, key=lambda one: -one.path)),
+        tuple(sorted(name for name in set(now) - set(before) if name and (now == name).sum() >= FEWEST_IN_GROUP)),
+        tuple(sorted(name for name in set(before) - set(now) if len(before[name]) >= FEWEST_IN_GROUP)),
+    )  # fmt: skip
+
+
+def groups_of(
+    earlier: Earlier, positions: Numbers, target: Target, seed: int
+) -> tuple[dict[str, Numbers], NDArray[Any]]:
+    """Earlier positions of each group by name, and the names of the groups of the new rows ("" for none).
+
+    Groups are classes where both maps have them. Else they are the clusters of the earlier map, to which new rows
+    belong by their places on it, and clusters of the new map whose rows are mostly far from the earlier one.
+    """
+    old = earlier.fitted
+    if old.target.codes is not None and target.codes is not None:
+        names, codes = [str(name) for name in old.target.classes], old.target.codes
+        before = {name: old.positions[codes == c] for c, name in enumerate(names) if (codes == c).any()}
+        own = np.array([*(str(name) for name in target.classes), ""], dtype=object)
+        return before, own[target.codes]
+    clusters = find_clusters(old.positions, random_state=seed)
+    before = {f"cluster {c + 1}": old.positions[clusters == c] for c in range(clusters.max() + 1)}
+    numbers = clusters[cKDTree(old.positions).query(earlier.positions)[1]]
+    now = np.array([f"cluster {c + 1}" if c >= 0 else "" for c in numbers], dtype=object)
+    own = find_clusters(positions, random_state=seed)
+    for c in range(own.max() + 1):
+        far = (own == c) & earlier.far
+        now[far] = f"new cluster {c + 1}" if far.sum() > (own == c).sum() / 2 else ""
+    now[earlier.far & (own < 0)] = ""
+    return before, now
