@@ -23,7 +23,7 @@ from experiments import ledger
 
 NAMES = (
     "honesty", "supervised", "methods", "posteriors", "mappings", "lattices", "segments", "objects",
-    "field", "targets", "missing", "dependence", "units", "batches", "verdicts", "truth", "trust",
+    "field", "league", "targets", "missing", "dependence", "units", "batches", "verdicts", "truth", "trust",
     "relevance_notions",
     "relevance_pictures", "parametric", "prototypes", "deepview", "variants",
     "table_a", "table_b", "table_c", "table_d", "table_e", "table_f", "table_g", "table_h",
