@@ -284,7 +284,7 @@ def two_columns(Z):
 #: Those of the pilot first, so that a table of them is complete early.
 METHODS = {
     "no map": Method(features), "prismap": Method(prismap, labels=True), "PCA": Method(pca),
-    "t-SNE": Method(tsne, peers=True), "UMAP": Method(umap, peers=True),
+    "t-SNE": Method(tsne), "UMAP": Method(umap, peers=True),
     "supervised UMAP": Method(supervised_umap, labels=True, peers=True), "PaCMAP": Method(pacmap, peers=True),
     "RF-PHATE": Method(rf_phate, labels=True, placing=READING, peers=True),
     "prismap, max": Method(prismap_max, labels=True), "prismap, as published": Method(prismap_published, labels=True),
