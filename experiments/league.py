@@ -58,6 +58,11 @@ ROWS_OF_STRUCTURE, N_PERMUTED, N_NEAREST = 250, 3, 10
 MEANS = (
     "new, 10", "new, 1", "balanced", "seen, 10", "seen, 1", "invented", "invented, 1", "R_NX", "local", "global",
 )  # fmt: skip
+#: The table of a page.
+COLUMNS = (
+    "method", "labels", "new rows", "new, 10", "gain, new", "new, 1", "balanced", "seen, 10", "gain, seen", "seen, 1",
+    "invented", "invented, 1", "R_NX", "local", "global", "seconds", "MB", "sets",
+)  # fmt: skip
 #: Figures of which a page has two decimals, as text.
 SMALL = ("R_NX", "local", "global", "seconds")
 MODELS = {"forest, all features": RandomForestClassifier(200, random_state=0), "SVM, all features": SVC()}
@@ -327,9 +332,10 @@ def mean_of(rows, key):
 def written(line):
     """A line of the league as a page has it."""
     shown = {}
-    for key, value in line.items():
+    for key in COLUMNS:
+        value = line.get(key)
         if value is None:
-            shown[key] = NONE if key in ("new, 10", "new, 1", "balanced") else ""
+            shown[key] = NONE if line["new rows"] == NONE and key in ("new, 10", "new, 1", "balanced") else ""
         elif key in SMALL:
             shown[key] = f"{value:.2f}"
         else:

@@ -95,11 +95,13 @@ def main():
     ledger.add_options(parser)
     parser.set_defaults(out=ledger.RESULTS)
     parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES, help="some of the experiments (all)")
+    parser.add_argument("--parts", nargs="+", metavar="WORD", help="parts with one of these words in their name (all)")
     parser.add_argument("--resume", action="store_true", help="leave out parts measured by the library as it is")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="parts at once (%(default)s)")
     args = parser.parse_args()
     scripts = [importlib.import_module(f"experiments.{name}") for name in args.only]
     work = [(script, part) for script in scripts for part in ledger.feasible(script, args.data)]
+    work = [(script, part) for script, part in work if not args.parts or any(word in part for word in args.parts)]
     work = [one for one in work if not (args.resume and is_done(*one, args))]
     # No long part is left for the end; one that was never measured may be long.
     work.sort(key=lambda one: earlier(*one, args.out).get("seconds", math.inf), reverse=True)

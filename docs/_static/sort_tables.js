@@ -1,0 +1,28 @@
+// Tables can be sorted: a click on a heading puts the largest first, another click the smallest.
+// Figures are compared as numbers, and cells without one go last; columns of words are sorted as text.
+document.addEventListener("DOMContentLoaded", () => {
+  for (const table of document.querySelectorAll("article table")) {
+    const body = table.tBodies[0];
+    if (!table.tHead || !body || body.rows.length < 3) continue;
+    [...table.tHead.rows[0].cells].forEach((heading, column) => {
+      const button = document.createElement("button");
+      button.className = "sort";
+      button.append(...heading.childNodes);
+      heading.append(button);
+      button.addEventListener("click", () => {
+        const rising = heading.getAttribute("aria-sort") === "descending";
+        for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+        heading.setAttribute("aria-sort", rising ? "ascending" : "descending");
+        const rows = [...body.rows].map((row) => ({ row, text: row.cells[column].textContent.trim() }));
+        const figures = rows.some(({ text }) => text !== "" && !Number.isNaN(Number(text)));
+        const order = (a, b) => {
+          if (!figures) return a.text.localeCompare(b.text) * (rising ? -1 : 1);
+          const [x, y] = [a, b].map(({ text }) => (text === "" ? NaN : Number(text)));
+          if (Number.isNaN(x) || Number.isNaN(y)) return Number.isNaN(x) - Number.isNaN(y);
+          return (x - y) * (rising ? 1 : -1);
+        };
+        body.append(...rows.sort(order).map(({ row }) => row));
+      });
+    });
+  }
+});
