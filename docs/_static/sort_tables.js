@@ -1,4 +1,4 @@
-// Tables can be sorted: a click on a heading puts the largest first, another click the smallest.
+// Tables can be sorted: a click on a heading puts the largest figure first, another click the smallest.
 // Figures are compared as numbers, and cells without one go last; columns of words are sorted as text.
 document.addEventListener("DOMContentLoaded", () => {
   for (const table of document.querySelectorAll("article table")) {
@@ -10,17 +10,19 @@ document.addEventListener("DOMContentLoaded", () => {
       button.append(...heading.childNodes);
       heading.append(button);
       button.addEventListener("click", () => {
-        const rising = heading.getAttribute("aria-sort") === "descending";
-        for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
-        heading.setAttribute("aria-sort", rising ? "ascending" : "descending");
         const rows = [...body.rows].map((row) => ({ row, text: row.cells[column].textContent.trim() }));
         const figures = rows.some(({ text }) => text !== "" && !Number.isNaN(Number(text)));
+        const [first, second] = figures ? ["descending", "ascending"] : ["ascending", "descending"];
+        const sense = heading.getAttribute("aria-sort") === first ? second : first;
+        const sign = sense === "ascending" ? 1 : -1;
         const order = (a, b) => {
-          if (!figures) return a.text.localeCompare(b.text) * (rising ? -1 : 1);
+          if (!figures) return sign * a.text.localeCompare(b.text);
           const [x, y] = [a, b].map(({ text }) => (text === "" ? NaN : Number(text)));
           if (Number.isNaN(x) || Number.isNaN(y)) return Number.isNaN(x) - Number.isNaN(y);
-          return (x - y) * (rising ? 1 : -1);
+          return sign * (x - y);
         };
+        for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+        heading.setAttribute("aria-sort", sense);
         body.append(...rows.sort(order).map(({ row }) => row));
       });
     });
