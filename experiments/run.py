@@ -39,7 +39,8 @@ says its protocol, its splits and what differs. Figures that we do not reach are
 `make experiments DATA=FOLDER` makes everything again; `FOLDER` holds the benchmark sets as npz files. Each part runs on
 one core. Seconds are those of the processor, peers included. Speed against peers is measured separately:
 [ratios](results/speed.md) by `make bench`, [large maps](results/large.md) by `make large`,
-[reports](results/reports.md).
+[reports](results/reports.md). The methods of the field on its own tables are [the league](results/league.md), by
+`make league`.
 
 The pages were not made by one run. Each says at its end which commit measured its parts, and which defaults its maps
 have. [The field](results/field.md) compares these with the former ones, `supervision=0.8, mapping="fisher"`.
