@@ -391,14 +391,25 @@ def draw(lines, path):
     """One mark per method: new rows told right, against what it invents."""
     import matplotlib.pyplot as plt
 
-    figure, ax = plt.subplots(figsize=(7.6, 5), layout="constrained")
-    for line in lines:
-        if line.get("new, 10") is None or line["method"] == "no map":
-            continue
-        place = line["invented"], line["new, 10"]
+    shown = [line for line in lines if line.get("new, 10") is not None and line["method"] != "no map"]
+    shown.sort(key=lambda line: line["new, 10"])
+    if not shown:
+        return
+    figure, ax = plt.subplots(figsize=(7.6, 5.4), layout="constrained")
+    widest, spacing = max(line["invented"] for line in shown), (shown[-1]["new, 10"] - shown[0]["new, 10"]) / 26
+    lowest = {}  # names stand above each other in the left half and in the right one
+    for line in shown:
+        x, y = line["invented"], line["new, 10"]
         colour = "tab:blue" if line["labels"] == "yes" else "0.6"
-        ax.scatter(*place, s=55, color="tab:red" if line["method"].startswith("prismap") else colour)
-        ax.annotate(line["method"], place, xytext=(6, 3), textcoords="offset points", fontsize=8)
+        ax.scatter(x, y, s=45, color="tab:red" if line["method"].startswith("prismap") else colour)
+        right = x > widest / 2
+        height = max(y, lowest.get(right, y) + spacing)
+        lowest[right] = height
+        beside = x + (-0.03 if right else 0.03) * widest
+        ax.annotate(
+            line["method"], (x, y), (beside, height), fontsize=8, va="center", ha="right" if right else "left",
+            arrowprops={"arrowstyle": "-", "color": "0.8"},
+        )  # fmt: skip
     ax.set(
         xlabel="invented: permuted labels told right beyond chance among the fitted rows, points",
         ylabel="new rows told right by ten neighbours, %", title="27 tables of the field; grey: maps without labels",
