@@ -403,9 +403,9 @@ def draw(lines, path):
         colour = "tab:blue" if line["labels"] == "yes" else "0.6"
         ax.scatter(x, y, s=45, color="tab:red" if line["method"].startswith("prismap") else colour)
         right = x > widest / 2
-        height = max(y, lowest.get(right, y) + spacing)
+        height = max(y, lowest.get(right, -np.inf) + spacing)
         lowest[right] = height
-        beside = x + (-0.03 if right else 0.03) * widest
+        beside = x - 0.03 * widest if right else max(x + 0.03 * widest, 0.1 * widest)
         ax.annotate(
             line["method"], (x, y), (beside, height), fontsize=8, va="center", ha="right" if right else "left",
             arrowprops={"arrowstyle": "-", "color": "0.8"},
