@@ -7,11 +7,12 @@ PEERS ?=
 RESUME ?=
 PARTS ?=
 FOLDER ?=
+QUICK ?=
 # What both pages of benchmarks take.
 MEASURE = $(BIN)/python -m benchmarks.run $(PARTS) $(if $(DATA),--data $(DATA)) $(if $(RESUME),--resume) \
 	$(if $(FOLDER),--folder $(FOLDER)) $(if $(PEERS),--peers $(PEERS)) --out docs/results
 
-.PHONY: demo test lint format bench large experiments docs pictures release-check lowest portable fuzz soak web clean help
+.PHONY: demo test lint format bench large experiments league docs pictures release-check lowest portable fuzz soak web clean help
 
 help:
 	@echo "make demo         fit, report and draw the digits demo into demo/"
@@ -21,6 +22,8 @@ help:
 	@echo "make large        large maps and files, all goals (docs/results/large.md; hours); DATA, RESUME=1, PARTS=drift,"
 	@echo "                  FOLDER=where large files may lie"
 	@echo "make experiments  the papers' tables (hours); DATA=folder of the data sets, PEERS=python with umap-learn and others, RESUME=1"
+	@echo "make league       the methods of the field on its own tables (docs/results/league.md; an hour); DATA, PEERS=python with the"
+	@echo "                  packages that experiments/league_methods.py names; resumes; PARTS=\"UMAP PCA\", QUICK=1 for a trial"
 	@echo "make docs         the documentation, into docs/_build/html"
 	@echo "make pictures     the README's pictures anew, from the gallery"
 	@echo "make release-check  build wheel and sdist, try both in clean environments"
@@ -73,6 +76,11 @@ large: $(VENV)/.dev
 
 experiments: $(VENV)/.umap
 	$(BIN)/python -m experiments.run $(if $(DATA),--data $(DATA)) $(if $(PEERS),--peers $(PEERS)) $(if $(RESUME),--resume)
+
+# Parts that this library has measured already are left out.
+league: $(VENV)/.dev
+	$(BIN)/python -m experiments.run --only league --resume $(if $(DATA),--data $(DATA)) $(if $(PEERS),--peers $(PEERS)) \
+		$(if $(PARTS),--parts $(PARTS)) $(if $(QUICK),--quick --out build/league)
 
 # Warnings are errors. Examples that did not change are not run again.
 docs: $(VENV)/.docs

@@ -46,6 +46,7 @@ html_theme = "furo"
 html_title = f"prismap {release}"
 html_static_path = ["_static"]
 html_css_files = ["prismap.css"]
+html_js_files = ["sort_tables.js"]
 html_copy_source = False
 html_show_sourcelink = False
 pygments_style, pygments_dark_style = "tango", "monokai"

@@ -61,7 +61,7 @@ def add_options(parser):
     """The options that one experiment and all of them share."""
     parser.add_argument("--data", help="folder of the data sets; without it, parts on generated or bundled data only")
     parser.add_argument("--quick", action="store_true", help="smaller sizes, fewer runs")
-    parser.add_argument("--peers", help="Python of an environment with umap-learn, openTSNE, minisom and ugtm")
+    parser.add_argument("--peers", help="Python of an environment with the packages of others, such as umap-learn")
     parser.add_argument("--out", type=Path, help="folder for the page, its rows and its pictures")
     parser.add_argument("--folder", type=Path, help="where large files may lie and what long runs leave is found")
 

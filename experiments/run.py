@@ -23,9 +23,9 @@ from experiments import ledger
 
 NAMES = (
     "honesty", "supervised", "methods", "posteriors", "mappings", "lattices", "segments", "objects",
-    "field", "targets", "missing", "dependence", "units", "batches", "verdicts", "truth", "trust",
-    "arrangement", "relevance_notions",
-    "relevance_pictures", "parametric", "prototypes", "deepview", "variants", "reasons",
+    "field", "league", "targets", "missing", "dependence", "units", "batches", "verdicts", "truth", "trust",
+    "arrangement", "relevance_notions", "relevance_pictures", "parametric", "prototypes", "deepview", "variants",
+    "reasons",
     "table_a", "table_b", "table_c", "table_d", "table_e", "table_f", "table_g", "table_h",
 )  # fmt: skip
 #: Linear algebra of several processes gets in its own way with a thread a core in each of them.
@@ -39,7 +39,8 @@ says its protocol, its splits and what differs. Figures that we do not reach are
 `make experiments DATA=FOLDER` makes everything again; `FOLDER` holds the benchmark sets as npz files. Each part runs on
 one core. Seconds are those of the processor, peers included. Speed against peers is measured separately:
 [ratios](results/speed.md) by `make bench`, [large maps](results/large.md) by `make large`,
-[reports](results/reports.md).
+[reports](results/reports.md). The methods of the field on its own tables are [the league](results/league.md), by
+`make league`.
 
 The pages were not made by one run. Each says at its end which commit measured its parts, and which defaults its maps
 have. [The field](results/field.md) compares these with the former ones, `supervision=0.8, mapping="fisher"`.
@@ -95,11 +96,13 @@ def main():
     ledger.add_options(parser)
     parser.set_defaults(out=ledger.RESULTS)
     parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES, help="some of the experiments (all)")
+    parser.add_argument("--parts", nargs="+", metavar="WORD", help="parts with one of these words in their name (all)")
     parser.add_argument("--resume", action="store_true", help="leave out parts measured by the library as it is")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="parts at once (%(default)s)")
     args = parser.parse_args()
     scripts = [importlib.import_module(f"experiments.{name}") for name in args.only]
     work = [(script, part) for script in scripts for part in ledger.feasible(script, args.data)]
+    work = [(script, part) for script, part in work if not args.parts or any(word in part for word in args.parts)]
     work = [one for one in work if not (args.resume and is_done(*one, args))]
     # No long part is left for the end; one that was never measured may be long.
     work.sort(key=lambda one: earlier(*one, args.out).get("seconds", math.inf), reverse=True)

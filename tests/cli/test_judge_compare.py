@@ -1,12 +1,14 @@
 """`prismap judge` and `prismap compare`."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.parquet
 import pytest
 
 from cli.flowers import write_flowers
+from prismap.cli import compare
 
 
 @pytest.fixture
@@ -125,6 +127,33 @@ def test_methods_are_compared(run, flowers, tmp_path, monkeypatch):
     assert all(one["target_shows"] for one in stored.values())
     assert [line.split()[0] for line in out.splitlines()[1:3]] == ["pca", "lda"]
     assert (tmp_path / "out" / "map.png").stat().st_size > 5000
+
+
+def test_methods_of_others_are_left_out_with_the_line_that_installs_them(refused, flowers, tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    packages = {"supervised-umap": "'prismap[umap]'", "localmap": "pacmap", "trimap": "trimap", "phate": "phate"}
+    notes = []
+    assert compare.installed((*packages, "pca"), SimpleNamespace(note=notes.append)) == ["pca"]
+    assert notes == [
+        f"{name} was left out, because its package is not installed: pip install {package}"
+        for name, package in packages.items()
+    ]
+    words = ("--target", "species", "--methods", "pacmap,localmap,phate", "-o", tmp_path / "out")
+    assert "none of these methods is installed: pip install pacmap, pip install phate." in refused(
+        "compare", flowers, *words
+    )
+
+
+def test_methods_that_need_classes_are_left_out_without_them(run, flowers, tmp_path):
+    words = ("compare", flowers, "--id", "key", "--budget", "quick", "--methods", "pca,lda,nca", "--target")
+    code, _, err = run(*words, "species", "-o", tmp_path / "classes")
+    assert code == 0, err
+    assert list(json.loads((tmp_path / "classes" / "verdicts.json").read_text())) == ["pca", "lda", "nca"]
+    code, _, err = run(*words, "pl", "--target-kind", "real", "-o", tmp_path / "numbers")
+    assert code == 0, err
+    assert list(json.loads((tmp_path / "numbers" / "verdicts.json").read_text())) == ["pca"]
+    for name in ("lda", "nca"):
+        assert f"{name} was left out: it needs classes as its target" in err
 
 
 def test_compare_refuses_unknown_and_missing_methods(refused, flowers, tmp_path, monkeypatch):

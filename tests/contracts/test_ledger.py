@@ -175,6 +175,15 @@ def test_what_was_never_measured_or_took_longest_comes_first(squares, tmp_path, 
     assert order == ["broken", "large, with data", "small"]
 
 
+def test_only_parts_with_a_word_in_their_name(squares, tmp_path, monkeypatch):
+    done = []
+    monkeypatch.setattr(run, "run_part", lambda script, part, args: done.append(part) or (0, 0.0, ""))
+    monkeypatch.setattr(run, "write_index", lambda out: None)
+    words = ("--jobs", "1", "--data", "FOLDER", "--out", str(tmp_path), "--parts", "large", "small")
+    assert run_all(monkeypatch, *words) == 0
+    assert sorted(done) == ["large, with data", "small"]
+
+
 def test_without_data_only_the_parts_that_need_none(squares):
     assert ledger.feasible(squares, None) == ["small"]
     assert ledger.feasible(squares, "FOLDER") == list(squares.PARTS)

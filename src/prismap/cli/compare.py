@@ -24,10 +24,11 @@ from prismap.exceptions import InputError
 
 
 class Method(NamedTuple):
-    """How a method is made from a seed, whether it is given the target, and which package it needs."""
+    """How a method is made from a seed; whether it is given the target, and needs classes; which package it needs."""
 
     make: Callable[[int], Any]
     supervised: bool = False
+    needs_classes: bool = False
     module: str | None = None
     install: str = ""
 
@@ -68,14 +69,42 @@ def _pacmap(seed: int) -> Any:
     return pacmap.PaCMAP(random_state=seed)
 
 
+def _localmap(seed: int) -> Any:
+    import pacmap  # type: ignore[import-not-found, unused-ignore]
+
+    return pacmap.LocalMAP(random_state=seed)
+
+
+def _trimap(_: int) -> Any:
+    import trimap  # type: ignore[import-not-found, unused-ignore]
+
+    return trimap.TRIMAP(verbose=False)
+
+
+def _phate(seed: int) -> Any:
+    import phate  # type: ignore[import-not-found, unused-ignore]
+
+    return phate.PHATE(random_state=seed, n_jobs=1, verbose=0)
+
+
+def _nca(seed: int) -> Any:
+    from sklearn.neighbors import NeighborhoodComponentsAnalysis
+
+    return NeighborhoodComponentsAnalysis(2, random_state=seed)
+
+
 METHODS = {
     "prismap": Method(_prismap, supervised=True),
     "tsne": Method(_tsne),
     "pca": Method(_pca),
-    "lda": Method(_lda, supervised=True),
+    "lda": Method(_lda, supervised=True, needs_classes=True),
+    "nca": Method(_nca, supervised=True, needs_classes=True),
     "umap": Method(_umap, module="umap", install="pip install 'prismap[umap]'"),
     "supervised-umap": Method(_umap, supervised=True, module="umap", install="pip install 'prismap[umap]'"),
     "pacmap": Method(_pacmap, module="pacmap", install="pip install pacmap"),
+    "localmap": Method(_localmap, module="pacmap", install="pip install pacmap"),
+    "trimap": Method(_trimap, module="trimap", install="pip install trimap"),
+    "phate": Method(_phate, module="phate", install="pip install phate"),
 }
 
 
@@ -113,8 +142,8 @@ def run(args: argparse.Namespace, console: Console) -> None:
     units = units_of(table, X, target, args, console)
     maps = []
     for name in chosen:
-        if name == "lda" and target.classes is None:
-            console.note("lda was left out: linear discriminant analysis needs classes")
+        if METHODS[name].needs_classes and target.classes is None:
+            console.note(f"{name} was left out: it needs classes as its target")
             continue
         with console.stage(f"making and judging {name}"):
 
@@ -140,5 +169,6 @@ def installed(names: tuple[str, ...], console: Console) -> list[str]:
         console.note(f"{name} was left out, because its package is not installed: {METHODS[name].install}")
     left = [name for name in dict.fromkeys(names) if name not in missing]
     if not left:
-        raise InputError(f"none of these methods is installed: {', '.join(METHODS[name].install for name in missing)}.")
+        lines = dict.fromkeys(METHODS[name].install for name in missing)
+        raise InputError(f"none of these methods is installed: {', '.join(lines)}.")
     return left

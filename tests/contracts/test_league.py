@@ -1,0 +1,146 @@
+"""The league: its samples, its figures against slow versions, and methods that fail or place nothing."""
+
+import json
+
+import numpy as np
+import pytest
+from experiments import league, league_methods, league_sets, ledger
+from scipy.spatial.distance import pdist
+from scipy.stats import spearmanr
+from sklearn.datasets import load_iris
+from sklearn.metrics import balanced_accuracy_score, r2_score
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+
+
+@pytest.fixture
+def case():
+    X, y = load_iris(return_X_y=True)
+    X = np.hstack([X, np.eye(3)[np.arange(150) % 3]])  # a category in three columns
+    order = np.random.default_rng(0).permutation(150)
+    blocks = [np.array([0]), np.array([1]), np.array([2]), np.array([3]), np.array([4, 5, 6])]
+    return league_sets.cut(X, y, order[:100], order[100:], blocks)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.05, 1.0])
+def test_samples_have_the_same_share_of_each_class(share):
+    y = np.repeat([0, 1, 2, 3], [200, 90, 7, 1])
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        order = rng.permutation(len(y))
+        mask = league_sets.spread_sample(rng, share, y[order])
+        assert abs(mask.sum() - share * len(y)) <= 1
+        taken = np.bincount(y[order][mask], minlength=4)
+        assert (np.abs(taken - share * np.bincount(y)) <= 1).all()
+
+
+def test_no_unit_is_on_both_sides():
+    of_rows, of_units = league_sets.unit_cases("coins of 40 patients x 15", None, 0)
+    assert set(of_rows.units) & set(of_rows.new_units)
+    assert not set(of_units.units) & set(of_units.new_units)
+    assert len(of_units.new) == 0.3 * 600
+
+
+def test_permuting_a_feature_costs_what_a_slow_version_says(case):
+    rng = np.random.default_rng(4)
+    Y = case.X[:, :2] + 0.01 * rng.normal(size=(len(case.X), 2))
+    fast = league.importances(case.X, Y, case.y, case.blocks)
+    scaled = (Y - Y.mean(axis=0)) / Y.std(axis=0)
+    classes = KNeighborsClassifier(10).fit(case.X, case.y)
+    places = KNeighborsRegressor(10).fit(case.X, scaled)
+
+    def scores(X):
+        return np.array([classes.score(X, case.y), r2_score(scaled, places.predict(X))])
+
+    rng = np.random.default_rng(4)
+    for turn in range(league.N_PERMUTED):
+        for place, block in enumerate(case.blocks):
+            X = case.X.copy()
+            X[:, block] = rng.permutation(X[:, block])
+            # Rows of iris that are equally far from one are taken in another order.
+            np.testing.assert_allclose(fast[:, turn, place], scores(case.X) - scores(X), atol=0.03)
+
+
+def test_structure_is_kept_by_the_features_that_matter_and_not_by_others(case):
+    matters, noise = league.structure(case, case.X[:, 2:4]), league.structure(case, case.X[:, 4:6])
+    assert matters["local"] > 0.5 > noise["local"]
+    assert matters["global"] > 0.5 > noise["global"]
+    rows = np.random.default_rng(3).permutation(100)
+    X, Y = case.X[rows], case.X[rows, 2:4]
+    follows = [spearmanr(pdist(X[:, block]), pdist(Y)).statistic for block in case.blocks]
+    mattering, _ = league.importances(X, Y, case.y[rows], case.blocks)
+    assert np.isclose(matters["global"], np.mean([spearmanr(turn, follows).statistic for turn in mattering]))
+
+
+def test_new_rows_are_judged_by_fitted_ones_and_seen_rows_by_the_others(case):
+    """Cells of one class each: all rows are told right, and a single row of another class is told wrong."""
+    Y = 10 * np.eye(3)[case.y] + np.random.default_rng(0).normal(size=(100, 3))
+    Z = 10 * np.eye(3)[case.y_new]
+    y = case.y.copy()
+    y[0] = (y[0] + 1) % 3
+    assert league.right(Y, y, 10).sum() == 99
+    hits = league.right(Y, y, 10, Z, case.y_new)
+    assert hits.all()
+    hits[:20] = 0
+    guesses = np.where(hits > 0, case.y_new, (case.y_new + 1) % 3)
+    assert np.isclose(league.balanced(hits, case.y_new), 100 * (1 - balanced_accuracy_score(case.y_new, guesses)))
+
+
+def test_a_map_that_repeats_its_labels_invents_all_of_them(case):
+    y = league.permuted(case.y)
+    row = league.figures(case, {"Y": case.X}, {"Y": np.eye(3)[y]})
+    assert np.isclose(row["invented"], 100 - league.chance(case.y, 10))
+    assert 60 < row["invented"] < 75
+    assert "new, 10" not in row
+
+
+def test_a_method_that_fails_says_why():
+    def refuse(job):
+        raise ValueError("too few rows")
+
+    job = league_methods.Job(np.zeros((4, 2)), np.array([0, 1, 0, 1]), np.zeros((1, 2)))
+    assert league_methods.attempt(league_methods.Method(refuse), job) == {"failed": "ValueError: too few rows"}
+    nowhere = league_methods.Method(lambda job: (np.full((4, 2), np.nan), None))
+    assert "not finite" in league_methods.attempt(nowhere, job)["failed"]
+
+
+def test_new_rows_lie_among_their_most_proximate_rows():
+    Y = np.array([[0.0, 0.0], [1.0, 0.0], [0.4, 0.0], [90.0, 90.0]])
+    proximities = np.array([[0.3, 0.3, 0.35, 0.05], [0.0, 0.0, 0.0, 1.0]])
+    assert league_methods.nearby(proximities, Y).tolist() == [[0.4, 0.0], [90.0, 90.0]]
+
+
+def test_a_quick_run_needs_neither_data_nor_peers(tmp_path):
+    options = ledger.Options(quick=True, out=tmp_path)
+    for part in ("LDA, our sets", "UMAP, our sets"):
+        ledger.do_part(league, part, options)
+    ledger.write_page(league, tmp_path)
+    kept = json.loads(ledger.rows_path(league, "LDA, our sets", tmp_path).read_text(encoding="utf-8"))["rows"]
+    assert [row["set"] for row in kept] == list(league_sets.QUICK)
+    for row in kept:
+        assert {"seen, 10", "new, 10", "balanced", "invented", "R_NX", "local", "seconds", "MB"} <= set(row)
+        assert row["new, 10"] > 85
+    page = (tmp_path / "league.md").read_text(encoding="utf-8")
+    assert "| LDA | yes | own |" in page
+    assert "needs --peers" in page
+
+
+def test_coins_of_patients_are_known_for_their_other_rows_only(monkeypatch):
+    def here(name, jobs, options):
+        return [league_methods.attempt(league_methods.METHODS[name], league_methods.Job(*job)) for job in jobs]
+
+    monkeypatch.setattr(league, "maps_of", here)
+    (row,) = league.rows_of_units("no map", ledger.Options(quick=True))
+    assert row["seen"] > 90
+    assert row["new rows"] > 90
+    assert abs(row["new units"] - row["largest class"]) < 3 * row["error, by units"]
+
+
+def test_methods_that_place_nothing_stand_last_and_say_so(tmp_path):
+    (tmp_path / "rows").mkdir()
+    seen = {"set": "iris", "rows": 80, "held out": 70, "seen, 10": 99.0, "seconds": "0.10", "MB": 100.0}
+    for method, row in {"TriMap": seen, "PCA": seen | {"new, 10": 60.0}, "LDA": seen | {"new, 10": 70.0}}.items():
+        path = ledger.rows_path(league, league.part_name(method, "league"), tmp_path)
+        path.write_text(json.dumps({"rows": [row]}), encoding="utf-8")
+    lines = league.league_of("league", tmp_path)
+    assert [line["method"] for line in lines] == ["LDA", "PCA", "TriMap"]
+    assert league.written(lines[-1])["new, 10"] == "has none"
