@@ -284,8 +284,8 @@ REPULSION = {
     exact_engine: "all pairs",
     kl_divergence_bh: "Barnes-Hut with an angle of 0.5",
     growing_engine: (
-        f"a grid of at least {FEWEST_CELLS} cells a side and at most {NODES_PER_ROW} nodes a row while the map is small, "
-        f"then Barnes-Hut with an angle of 0.5; from {FFT_ROWS} rows on a grid of unit cells to the end"
+        f"a grid of at least {FEWEST_CELLS} cells per side and at most {NODES_PER_ROW} nodes per row while the map is "
+        f"small, then Barnes-Hut with an angle of 0.5; from {FFT_ROWS} rows on a grid of unit cells to the end"
     ),
 }  # fmt: skip
 
