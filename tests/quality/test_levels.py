@@ -44,3 +44,29 @@ def test_means_of_units_and_targets_that_do_not_vary_inside():
     constant = target.with_values(np.repeat(np.arange(40.0), 8))
     assert levels(V, T, constant, np.random.default_rng(0)) is None
     assert levels(V, T, replace(target, units=np.arange(320)), np.random.default_rng(0)) is None
+
+
+def test_what_a_batch_tells_of_units_is_not_told_by_the_map():
+    rng = np.random.default_rng(0)
+    unit = np.repeat(np.arange(40), 8)
+    batch = (unit % 2).astype(int)
+    truth = 2.0 * batch + np.repeat(rng.normal(size=40), 8) + rng.normal(size=320)
+    votes = 2.0 * batch + np.repeat(rng.normal(size=40), 8) + rng.normal(size=320)
+    target = replace(make_target(truth, 320, "real"), units=unit)
+    found = [levels(votes[:, None], truth[:, None], one, rng) for one in (target, target.inside(batch, 2))]
+    assert found[0].between.p_value < 0.01
+    assert found[1].between.p_value > 0.05
+    more = levels(votes[:, None] + truth[:, None], truth[:, None], target.inside(batch, 2), rng)
+    assert max(more.between.p_value, more.inside.p_value) < 0.01
+
+
+def test_targets_that_go_with_the_size_of_units_do_not_tell_them_apart():
+    """Units exchange their targets with those of their size, so that chance goes with the size as well."""
+    rng = np.random.default_rng(0)
+    unit = np.repeat(np.arange(40), np.repeat([3, 24], 20))
+    large = (unit >= 20).astype(float)
+    truth, votes = (
+        3 * large + np.repeat(rng.normal(size=40), np.repeat([3, 24], 20)) + rng.normal(size=540) for _ in "TV"
+    )
+    target = replace(make_target(truth, 540, "real"), units=unit)
+    assert levels(votes[:, None], truth[:, None], target, rng).between.p_value > 0.05
