@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from experiments.tables_of_truth import states_of_units
 
 from prismap.quality._levels import Levels, levels, mean_of_units
+from prismap.quality._votes import poll
 from prismap.target import make_target
 
 
@@ -70,3 +72,29 @@ def test_targets_that_go_with_the_size_of_units_do_not_tell_them_apart():
     )
     target = replace(make_target(truth, 540, "real"), units=unit)
     assert levels(votes[:, None], truth[:, None], target, rng).between.p_value > 0.05
+
+
+KINDS = [
+    {}, {"share": "centre"}, {"share": "half"}, {"share": "half", "state": 3.0}, {"state": 3.0}, {"uneven": True},
+    {"share": "centre", "state": 3.0}, {"numbers": True}, {"numbers": True, "share": "centre"},
+    {"numbers": True, "state": 2.0},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_neighbours_in_the_data_tell_units_or_states_apart_where_they_can(kind):
+    X, y, truth = states_of_units(1, **kind)
+    target = replace(make_target(y, len(y), "real" if kind.get("numbers") else "class"), units=truth["unit"])
+    votes = poll(X, X, target, same=True)
+    if kind.get("numbers"):
+        V, T = votes.mean[:, None], y[:, None]
+    else:
+        V, T = votes.seats / votes.seats.sum(axis=1, keepdims=True), np.eye(2)[y]
+    found = levels(V, T, target, np.random.default_rng(0), doubled=2.0)
+    told = {"units_told_apart": found.between.p_value, "samples_told_apart": found.inside.p_value}
+    for name, p_value in told.items():
+        assert truth[name] or p_value > 0.01, name
+    if truth["samples_told_apart"]:
+        assert found.inside.p_value < 0.01
+    if kind.get("share") == "centre":
+        assert found.between.p_value < 0.05
