@@ -160,3 +160,29 @@ def prices_with_outliers(seed: int = 0, n_rows: int = 300, n_outliers: int = 8) 
     y = X[:, 0] + X[:, 1] + 0.5 * rng.normal(size=n_rows)
     y[:n_outliers] = 100 + 50 * rng.random(n_outliers)
     return X, y, {"shows": True, "supervised": True, "outliers": np.arange(n_outliers)}
+
+
+def states_of_units(
+    seed: int = 0, share: str = "chance", state: float = 0.0, *, numbers: bool = False, uneven: bool = False
+) -> Table:
+    """Rows of 40 units whose target varies inside them: two states, or a number.
+
+    share : what the part of a unit's rows in the second state (or the unit's mean) depends on: it is "half" in all of
+        them, has nothing to do with the features ("chance"), or follows from where the unit lies ("centre").
+    state : how far the states of a unit are apart in a column. Who sees these sees what units have more of, too.
+    uneven : whether some units have far more rows than others.
+    """
+    rng = np.random.default_rng(seed)
+    unit = np.repeat(np.arange(40), np.repeat([3, 23], [30, 10]) if uneven else 8)
+    centres = 1.5 * rng.normal(size=(40, 6))
+    of_unit = {"half": np.zeros(40), "chance": 2 * rng.normal(size=40), "centre": 2 * centres[:, 0]}[share][unit]
+    if numbers:
+        y = of_unit + rng.normal(size=len(unit))
+    else:
+        y = (rng.random(len(unit)) < 1 / (1 + np.exp(-of_unit))).astype(int)
+    if share == "half":
+        y = np.arange(len(unit)) % 2
+    X = centres[unit] + 0.7 * rng.normal(size=(len(unit), 6))
+    X[:, 1] += state * ((y - of_unit) if numbers else y)
+    told = share == "centre" or (share == "chance" and state > 0 and not numbers)
+    return X, y, {"unit": unit, "units_told_apart": told, "samples_told_apart": state > 0}

@@ -12,8 +12,10 @@ from prismap import PrisMap, judge
 from prismap.exceptions import InputError
 from prismap.inspection import ModelView
 from prismap.judging._refits import FORECAST, another_run, drawn_by_class, judged_folds, last_part
+from prismap.map._choose import least_as_good
 from prismap.map._columns import column_notes
 from prismap.map._judged import MapMaker
+from prismap.quality._trust import learn_trust
 from prismap.relevance import FeatureRelevance
 from prismap.target import Units, decide_units, make_target, read_groups
 
@@ -214,6 +216,30 @@ def test_rows_beside_the_map_are_trusted_by_other_groups():
     # Coins of groups cannot be known, so rows beside the map are trusted no more than those on it.
     assert m.trust_.parts["vote"][others].mean() < m.trust_.parts["vote"][own].mean() + 0.03
     assert m.trust_.value[others].mean() < m.trust_.value[own].mean() + 0.05
+
+
+def test_trust_is_calibrated_on_groups_that_it_was_not_learnt_from(grouped):
+    m = grouped[3]
+    rule, cases = m.report(n_permutations=1).trust, m.judgement_.comparison.on_map
+    vote, told, right, units = (
+        np.concatenate(parts)
+        for parts in zip(
+            *(
+                (case.evidence.vote, case.evidence.told, case.evidence.right(case.target.values), case.target.units)
+                for case in cases
+            ),
+            strict=True,
+        )
+    )
+    by_rows, by_units = (learn_trust("class", vote, told, right, who).calibration_error for who in (None, units))
+    assert rule.calibration_error == by_units != by_rows
+
+
+def test_a_choice_counts_groups_and_not_their_rows():
+    rng = np.random.default_rng(0)
+    unit = np.repeat(np.arange(4), 100)
+    losses = np.stack([np.array([0.9, 0.1, 0.6, 0.5])[unit], np.full(400, 0.4)]) + 0.01 * rng.normal(size=(2, 400))
+    assert [least_as_good(losses, [0.0, 0.8], units) for units in (np.arange(400), unit)] == [1, 0]
 
 
 @pytest.mark.parametrize("in_order", [False, True])

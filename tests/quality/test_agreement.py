@@ -95,3 +95,21 @@ def test_classes_with_an_order_are_judged_by_it_too():
     assert order_of_codes(Y, level, places=np.arange(5)[::-1]) == pytest.approx(
         order_of_codes(Y, level, places=np.arange(5))
     )
+
+
+def test_what_the_level_tells_of_the_target_is_no_agreement():
+    """Votes know the batch and nothing else; rows of a batch have mostly one class."""
+    rng = np.random.default_rng(0)
+    batch = rng.integers(3, size=300)
+    codes = (rng.random(300) < np.array([0.1, 0.5, 0.9])[batch]).astype(int)
+    V = np.column_stack([1 - batch / 2, batch / 2]) + 0.1 * rng.normal(size=(300, 2))
+    T, target = np.eye(2)[codes], make_target(codes, 300)
+    assert agreement(V, T, target, rng).deviations > 5
+    inside = agreement(V, T, target.inside(batch, 3), rng)
+    assert abs(inside.deviations) < 2.5
+    known = agreement(V + 0.2 * T, T, target.inside(batch, 3), rng)
+    assert known.deviations > 5
+    permuted = [(V * T[target.inside(batch, 3).permuted_rows(rng)]).sum() for _ in range(2000)]
+    assert inside.deviations == pytest.approx(((V * T).sum() - np.mean(permuted)) / np.std(permuted), abs=0.1)
+    pairs = replace(target.inside(batch, 3), units=np.argsort(np.argsort(batch, kind="stable")) // 2)
+    assert abs(agreement(V, T, pairs, rng).deviations) < 2.5

@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from experiments.tables_of_truth import states_of_units
 
 from prismap.quality._levels import Levels, levels, mean_of_units
+from prismap.quality._votes import poll
 from prismap.target import make_target
 
 
@@ -44,3 +46,55 @@ def test_means_of_units_and_targets_that_do_not_vary_inside():
     constant = target.with_values(np.repeat(np.arange(40.0), 8))
     assert levels(V, T, constant, np.random.default_rng(0)) is None
     assert levels(V, T, replace(target, units=np.arange(320)), np.random.default_rng(0)) is None
+
+
+def test_what_a_batch_tells_of_units_is_not_told_by_the_map():
+    rng = np.random.default_rng(0)
+    unit = np.repeat(np.arange(40), 8)
+    batch = (unit % 2).astype(int)
+    truth = 2.0 * batch + np.repeat(rng.normal(size=40), 8) + rng.normal(size=320)
+    votes = 2.0 * batch + np.repeat(rng.normal(size=40), 8) + rng.normal(size=320)
+    target = replace(make_target(truth, 320, "real"), units=unit)
+    found = [levels(votes[:, None], truth[:, None], one, rng) for one in (target, target.inside(batch, 2))]
+    assert found[0].between.p_value < 0.01
+    assert found[1].between.p_value > 0.05
+    more = levels(votes[:, None] + truth[:, None], truth[:, None], target.inside(batch, 2), rng)
+    assert max(more.between.p_value, more.inside.p_value) < 0.01
+
+
+def test_targets_that_go_with_the_size_of_units_do_not_tell_them_apart():
+    """Units exchange their targets with those of their size, so that chance goes with the size as well."""
+    rng = np.random.default_rng(0)
+    unit = np.repeat(np.arange(40), np.repeat([3, 24], 20))
+    large = (unit >= 20).astype(float)
+    truth, votes = (
+        3 * large + np.repeat(rng.normal(size=40), np.repeat([3, 24], 20)) + rng.normal(size=540) for _ in "TV"
+    )
+    target = replace(make_target(truth, 540, "real"), units=unit)
+    assert levels(votes[:, None], truth[:, None], target, rng).between.p_value > 0.05
+
+
+KINDS = [
+    {}, {"share": "centre"}, {"share": "half"}, {"share": "half", "state": 3.0}, {"state": 3.0}, {"uneven": True},
+    {"share": "centre", "state": 3.0}, {"numbers": True}, {"numbers": True, "share": "centre"},
+    {"numbers": True, "state": 2.0},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_neighbours_in_the_data_tell_units_or_states_apart_where_they_can(kind):
+    X, y, truth = states_of_units(1, **kind)
+    target = replace(make_target(y, len(y), "real" if kind.get("numbers") else "class"), units=truth["unit"])
+    votes = poll(X, X, target, same=True)
+    if kind.get("numbers"):
+        V, T = votes.mean[:, None], y[:, None]
+    else:
+        V, T = votes.seats / votes.seats.sum(axis=1, keepdims=True), np.eye(2)[y]
+    found = levels(V, T, target, np.random.default_rng(0), doubled=2.0)
+    told = {"units_told_apart": found.between.p_value, "samples_told_apart": found.inside.p_value}
+    for name, p_value in told.items():
+        assert truth[name] or p_value > 0.01, name
+    if truth["samples_told_apart"]:
+        assert found.inside.p_value < 0.01
+    if kind.get("share") == "centre":
+        assert found.between.p_value < 0.05

@@ -11,7 +11,9 @@ from scipy.sparse.csgraph import connected_components
 
 from prismap._util.evidence import error_of_mean, paired_gap
 from prismap.exceptions import InputError
+from prismap.map._methods import smoothness_rows
 from prismap.metrics import FisherMetric
+from prismap.metrics.posteriors import Parzen
 from prismap.metrics.posteriors._evidence import evidence_rows
 from prismap.metrics.posteriors._trees import fit_trees
 from prismap.quality import Estimate
@@ -301,6 +303,28 @@ def test_trees_that_judge_a_row_never_saw_its_unit():
     by_units = fit_trees(X, codes, 2, 0, n_trees=30, units=unit)[1][np.arange(120), codes]
     assert by_rows.mean() > 0.8
     assert by_units.mean() < 0.65
+
+
+def test_rows_without_a_target_leave_out_the_fold_of_their_unit():
+    X, y, unit = patients()
+    some = np.where(np.arange(len(y)) % 4 == 0, -1, y)
+    metric = FisherMetric(supervision=0.8, random_state=0).fit(X, with_patients(some, unit))
+    assert whole(metric.folds_, unit)
+    assert len(np.unique(metric.folds_)) == 10
+
+
+def test_support_of_some_rows_is_of_whole_units():
+    X, y, unit = patients()
+    metric = FisherMetric(posterior=Parzen(n_support=100), supervision=0.8, random_state=0)
+    support = metric.fit(X, with_patients(y, unit)).support_
+    assert 60 < len(support) <= 110
+    assert not set(unit[support]) & set(unit[np.setdiff1d(np.arange(len(y)), support)])
+
+
+def test_smoothness_of_kernels_is_estimated_on_one_row_of_each_unit():
+    unit = np.repeat(np.arange(100), 3)
+    rows = smoothness_rows(with_patients(np.arange(300) % 2, unit), 0)
+    assert np.array_equal(np.sort(unit[rows]), np.arange(100))
 
 
 def test_hyper_parameters_are_estimated_on_one_row_of_each_unit():

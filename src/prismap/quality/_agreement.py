@@ -4,7 +4,8 @@ For judged rows with vote shares V_i (of classes, or a number that is predicted)
 class, or the number), ``S = sum_i <V_i - mean V, T_i - mean T>``. If the target has nothing to do with the rows, its
 values might as well be permuted between independent units. S has mean 0 then, and of independent rows the variance
 ``tr(V'V T'T) / (n - 1)`` of centred V and T (Hoeffding 1951); of units it is that of permutations between them. The
-judged rows are not on the map, so that nothing of T is in V.
+judged rows are not on the map, so that nothing of T is in V. If the rows have levels of a column of no interest, V and
+T are centred and permuted inside each of them: what the level tells of the target is not the map's.
 
 *Power.* Let a share `STATED` of rows and of their neighbours have the class of a hidden group, and all others one by
 chance. Then S is ``sqrt(n) l^2 tr M / sqrt(a tr M^2)`` standard deviations above 0 on average, with l = `STATED`, M the
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -63,17 +65,40 @@ def agreement(V: Numbers, T: Numbers, target: Target, rng: np.random.Generator, 
     doubled : by how much the variance is larger, because judged rows vote on others that are judged: every pair of them
         counts twice. 1 if none of them does, and 2 at most, if all do.
     """
-    V, T = (part - part.mean(axis=0) for part in (V, T))
+    V, T = (centred(part, target) for part in (V, T))
     S, size = float((V * T).sum()), float(np.sqrt(np.square(V).sum() * np.square(T).sum()))
     if size == 0 or len(V) < 2:
         return Agreement(0.0, 0.0)
+    by_chance, deviation = 0.0, 0.0
     if target.independent:
-        deviation = float(np.sqrt(((V.T @ V) * (T.T @ T)).sum() / (len(V) - 1)))
+        deviation = float(np.sqrt(sum(variance(V[rows], T[rows]) for rows in rows_of_levels(target))))
     else:
-        deviation = float(np.std([(V * T[target.permuted_rows(rng)]).sum() for _ in range(N_PERMUTATIONS)]))
+        permuted = [(V * T[target.permuted_rows(rng)]).sum() for _ in range(N_PERMUTATIONS)]
+        # Units of about one size exchange their targets: if these go with the size, it is so by chance, too.
+        by_chance, deviation = float(np.mean(permuted)), float(np.std(permuted))
     deviation *= np.sqrt(doubled)
     expected = expected_deviations(T, target.n_units) / np.sqrt(doubled)
-    return Agreement(S / size, S / deviation if deviation > 0 else 0.0, expected)
+    return Agreement(S / size, (S - by_chance) / deviation if deviation > 0 else 0.0, expected)
+
+
+def variance(V: Numbers, T: Numbers) -> float:
+    """The variance of S of independent rows, whose centred V and T these are, over all permutations of T."""
+    return float(((V.T @ V) * (T.T @ T)).sum() / max(len(V) - 1, 1))
+
+
+def rows_of_levels(target: Target) -> list[Any]:
+    """The rows of each level of a column of no interest, among which targets are permuted; all rows without one."""
+    if target.n_levels < 2:
+        return [slice(None)]
+    return [np.flatnonzero(target.levels == level) for level in np.unique(target.levels)]
+
+
+def centred(values: Numbers, target: Target) -> Numbers:
+    """Values without their mean; where the target has levels, without that of the level: it is of no interest."""
+    values = np.array(values, dtype=np.float64)
+    for rows in rows_of_levels(target):
+        values[rows] -= values[rows].mean(axis=0)
+    return values
 
 
 def expected_deviations(T: Numbers, n_units: int) -> float:

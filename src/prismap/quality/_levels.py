@@ -18,6 +18,7 @@ import numpy as np
 from scipy.stats import norm
 
 from prismap._util.arrays import Numbers, Rows
+from prismap.quality._agreement import centred
 from prismap.target import Target
 
 #: Permutations of each: the standard deviation of as many is known to 4 %.
@@ -65,7 +66,7 @@ def levels(V: Numbers, T: Numbers, target: Target, rng: np.random.Generator, dou
     if not target.varies_inside:
         return None
     unit = np.unique(target.units, return_inverse=True)[1]
-    V = V - V.mean(axis=0)
+    V, T = (centred(part, target) for part in (V, T))
     of_units, deviations = mean_of_units(V, unit), V - mean_of_units(V, unit)
     between = level(of_units, T, lambda: target.permuted_rows(rng), lambda part: mean_of_units(part, unit), doubled)
     inside = level(
@@ -75,8 +76,7 @@ def levels(V: Numbers, T: Numbers, target: Target, rng: np.random.Generator, dou
 
 
 def level(V: Numbers, T: Numbers, permute: Any, part_of: Any, doubled: float) -> Level:
-    """The correlation of V with a part of T, and the p-value of that, by the spread for permuted rows of T."""
-    T = T - T.mean(axis=0)
+    """The correlation of V with a part of centred T, and its p-value, by mean and spread for permuted rows of T."""
     own = part_of(T)
     size = float(np.sqrt(np.square(V).sum() * np.square(own).sum()))
     if size == 0:
@@ -85,7 +85,8 @@ def level(V: Numbers, T: Numbers, permute: Any, part_of: Any, doubled: float) ->
     # V is centred on its level, so that V and any permuted T need not be brought to it: <V_u, T_i> = <V_u, T_u>.
     permuted = np.array([(V * T[permute()]).sum() for _ in range(N_PERMUTATIONS)])
     spread = float(permuted.std() * np.sqrt(doubled))
-    return Level(common / size, float(norm.sf(common / spread)) if spread > 0 else 1.0)
+    # Units of about one size exchange their targets, which may go with the size: the mean is not 0 then.
+    return Level(common / size, float(norm.sf((common - permuted.mean()) / spread)) if spread > 0 else 1.0)
 
 
 def mean_of_units(values: Numbers, unit: Rows) -> Numbers:

@@ -109,7 +109,7 @@ def pair_error(
     pair: tuple[Numbers, Numbers], places: tuple[Numbers, Numbers], alone: float, y: NDArray[Any], chance: float,
     limit: float,
 ) -> float | None:  # fmt: skip
-    """How often two columns together are wrong about classes, if they are a leak; None if they are none.
+    """How often two columns together are wrong about classes, if they are a leak; None otherwise.
 
     alone : the error of the better one by itself. limit : the error of a leak at most.
     """
