@@ -69,3 +69,32 @@ def test_nothing_is_known_of_constant_columns_and_in_time():
 def test_what_two_columns_tell_only_together_is_not_found():
     X = np.random.default_rng(0).normal(size=(300, 2))
     assert chance(X, (X[:, 0] * X[:, 1] > 0).astype(int)) > 0.01
+
+
+def coins(rng):
+    """Rows of 40 patients, each with a coin: whatever rows of a patient share, their labels say nothing."""
+    unit = np.repeat(np.arange(40), 5)
+    X = rng.normal(size=(40, 8))[unit] + 0.3 * rng.normal(size=(200, 8))
+    return X, replace(make_target(rng.permutation(np.arange(40) % 2)[unit], 200), units=unit)
+
+
+NOISE = {
+    "60 rows": lambda rng: (rng.normal(size=(60, 8)), make_target(rng.integers(2, size=60), 60)),
+    "5 classes": lambda rng: (rng.normal(size=(400, 8)), make_target(rng.integers(5, size=400), 400)),
+    "20 classes": lambda rng: (rng.normal(size=(200, 8)), make_target(rng.integers(20, size=200), 200)),
+    "50 columns": lambda rng: (rng.normal(size=(200, 50)), make_target(rng.integers(2, size=200), 200)),
+    "few answers": lambda rng: (rng.integers(3, size=(200, 4)), make_target(rng.integers(3, size=200), 200)),
+    "a number": lambda rng: (rng.normal(size=(300, 6)), make_target(rng.normal(size=300), 300)),
+    "patients": coins,
+}
+
+
+@pytest.mark.parametrize("make", NOISE.values(), ids=NOISE)
+def test_noise_is_not_sold_as_signal(make):
+    """At three standard errors, 0.00135, hardly one of forty tables may be found; by rows, half of the patients are."""
+    chances = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        chances.append(chance_of_relation(*make(rng), rng))
+    assert sum(one < 0.00135 for one in chances) <= 1
+    assert np.median(chances) > 0.2
