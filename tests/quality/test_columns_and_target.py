@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import kruskal, spearmanr
 
-from prismap.quality._relation import N_PERMUTATIONS, centred_ranks, centred_target, chance_of_relation
+from prismap.judging._confounding import numeric
+from prismap.quality._agreement import MOST_PERMUTATIONS, chance_of_columns, standard_ranks
 from prismap.target import make_target
 
 
@@ -18,20 +19,23 @@ def table(seed, gap=0.0, n_rows=100, n_columns=6, shifted=1):
     return X, y
 
 
+def chance_of(X, target, rng):
+    return chance_of_columns(X, numeric(target), target, rng)
+
+
 def chance(X, y, **more):
-    return chance_of_relation(X, replace(make_target(y, len(y)), **more), np.random.default_rng(0))
+    return chance_of(X, replace(make_target(y, len(y)), **more), np.random.default_rng(0))
 
 
 def test_the_statistic_is_that_of_kruskal_and_wallis_and_of_spearman():
-    X, _ = table(0)
-    y = np.random.default_rng(1).choice(3, size=100, p=(0.5, 0.3, 0.2))
-    R = centred_ranks(X, 100)
-    H = np.square(R.T @ centred_target(make_target(y, 100))).sum(axis=1) / 100
-    expected = [kruskal(*(x[y == c] for c in range(3))).statistic for x in X.T]
-    np.testing.assert_allclose(H * 99 / 100, expected)
+    X, y = table(0)
+    R = standard_ranks(X, 100)
+    H = np.square(R.T @ standard_ranks(np.eye(2)[y], 2)).sum(axis=1) / 100
+    np.testing.assert_allclose(H * 99 / 200, [kruskal(x[y == 0], x[y == 1]).statistic for x in X.T])
     number = X[:, 0] + X[:, 1]
-    r = R.T @ centred_target(make_target(number, 100))[:, 0] / 100
+    r = R.T @ standard_ranks(number[:, None], 1)[:, 0] / 100
     np.testing.assert_allclose(r, [spearmanr(x, number).statistic for x in X.T])
+    np.testing.assert_array_equal(standard_ranks(X * np.arange(6), 2), R[:, -2:])  # those of the largest variance
 
 
 def test_chances_of_noise_are_no_smaller_than_they_say():
@@ -49,7 +53,7 @@ def test_chances_of_noise_are_no_smaller_than_they_say():
 def test_weak_effects_are_found_in_one_column_and_over_all(gap, shifted):
     found = [chance(*table(seed, gap, shifted=shifted)) for seed in range(10)]
     assert sum(one < 0.00135 for one in found) >= 8
-    assert min(found) == pytest.approx(2 / (N_PERMUTATIONS + 1))
+    assert min(found) == pytest.approx(2 / (MOST_PERMUTATIONS + 1))
 
 
 def test_copies_of_rows_make_nothing_surer():
@@ -95,6 +99,6 @@ def test_noise_is_not_sold_as_signal(make):
     chances = []
     for seed in range(40):
         rng = np.random.default_rng(seed)
-        chances.append(chance_of_relation(*make(rng), rng))
+        chances.append(chance_of(*make(rng), rng))
     assert sum(one < 0.00135 for one in chances) <= 1
     assert np.median(chances) > 0.2
