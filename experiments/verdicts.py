@@ -45,6 +45,9 @@ a map is said to over-state, its fitted rows look better than others by more tha
 In a first run with the cheaper report, one of twelve strong maps of prismap was said to over-state, most likely because
 a figure of few permuted rows was held against the noise of all judged ones. It knows its rows since then, and none of
 the twelve is said to over-state any more (six are below).
+
+These rows are older than the [statements](../statements.md). Weak effects are found more often since, by the shares
+of votes and by a test of the columns; their rows are on the page of [tables whose truth is known](truth.md).
 """
 GAPS = {"none": 0.0, "weak": 1.0, "strong": 4.0, "leaked": 4.0, "permuted": 4.0}
 #: Rows and classes: few rows, two of medium size, many rows, many classes.

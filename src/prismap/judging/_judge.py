@@ -14,7 +14,7 @@ import numpy as np
 from prismap._util.random import as_generator
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.judging._budget import Effort, effort_of
-from prismap.judging._confounding import confounding_of
+from prismap.judging._confounding import confounding_of, numeric
 from prismap.judging._makers import Made, Maker
 from prismap.judging._refits import Comparison, Judged, Outside, compare, compare_plain, compare_without_target
 from prismap.judging._scores import class_findings, judged_scores, judged_units, levels_of
@@ -30,9 +30,9 @@ from prismap.quality import (
     map_measures,
     r_nx,
 )
+from prismap.quality._agreement import chance_of_columns
 from prismap.quality._confounding import Confounding
 from prismap.quality._headlines import RELATION, answer_on_map
-from prismap.quality._relation import chance_of_relation
 from prismap.quality._statements import Statement
 from prismap.quality._trust import TrustRule
 from prismap.quality._votes import VOTERS
@@ -197,7 +197,9 @@ def relations_of(subject: Subject, report: MapReport) -> dict[str, Estimate]:
     for name, target in zip(names, subject.target.columns, strict=False):
         score = next((one for one in report.scores if one.of == name), report.scores[0])
         asked = report.depth == "coordinates" or answer_on_map(report, score) in ("no", "cannot tell")
-        chance = chance_of_relation(columns, target, rng) if asked else None
+        rows = target.labelled_rows
+        known = target.take(rows)
+        chance = chance_of_columns(columns[rows], numeric(known), known, rng) if asked else None
         if chance is not None:
             chances[RELATION if name is None else f"{RELATION} ({name})"] = Estimate(chance)
     return chances

@@ -1,4 +1,6 @@
-"""Do the neighbours' votes go with the target? A test that uses all that they say, and not only which class they name.
+"""Do the neighbours' votes go with the target, and do the features? Tests for effects that an error does not show.
+
+*Votes.* All that they say is used, and not only which class they name.
 
 For judged rows with vote shares V_i (of classes, or a number that is predicted) and true ones T_i (an indicator of each
 class, or the number), ``S = sum_i <V_i - mean V, T_i - mean T>``. If the target has nothing to do with the rows, its
@@ -14,6 +16,14 @@ by chance is gone; for a number it is an R^2 of 0.16.
 
 Where seven of ten neighbours have a row's class, it makes no difference for an error whether it was six or ten of them.
 Here it does, so that weak relations are found with fewer rows.
+
+*Features.* With the ranks of the columns and of a target, of classes of their indicators, ``H_j = sum_c r_jc^2`` sums
+the squared correlations (of two classes it is the statistic of Kruskal and Wallis 1952, of a number Spearman's
+correlation, but for factors). The largest H_j finds an effect in one column, their sum one that is spread over many.
+Both are held against permutations of the target between independent units, so that the chance is exact however columns
+are distributed; permutations end as soon as `ENOUGH` of them are as good (Besag & Clifford 1991). Of the two chances
+the smaller one counts, twice. Of two columns that predict the target only together this test knows nothing: that is for
+the posterior (`knows_target` in the curve of the supervision).
 """
 
 from __future__ import annotations
@@ -23,6 +33,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 
 from prismap._util.arrays import Numbers
 from prismap.quality._votes import VOTERS
@@ -32,6 +43,10 @@ from prismap.target import Target
 STATED = 0.4
 #: Permutations of units: the standard deviation of as many is known to 4 %.
 N_PERMUTATIONS = 400
+#: Permutations of the target against columns at most, and how many as good as the target itself are enough to stop.
+MOST_PERMUTATIONS, ENOUGH = 4000, 10
+#: Rows that are looked at, and products of a permutation: of more columns the ones of the largest variance.
+MOST_ROWS, MOST_PRODUCTS = 1000, 2_000_000
 
 
 @dataclass(frozen=True)
@@ -106,3 +121,52 @@ def expected_deviations(T: Numbers, n_units: int) -> float:
     M, seen = T.T @ T / len(T), STATED**2
     a = seen + (1 - seen) / VOTERS
     return float(np.sqrt(n_units) * seen * np.trace(M) / np.sqrt(a * np.square(M).sum()))
+
+
+def chance_of_columns(X: Any, T: Numbers, target: Target, rng: np.random.Generator) -> float | None:
+    """How likely columns X (n, columns) go so well with what is true T (n, columns) by chance; None if not known.
+
+    target : of the same rows, all of which are labelled.
+
+    Examples
+    --------
+    >>> from prismap.target import make_target
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(200, 5)), rng.integers(2, size=200)
+    >>> chance_of_columns(X, y[:, None], make_target(y, 200), rng) > 0.01
+    True
+    >>> X[:, 3] += 0.7 * y
+    >>> chance_of_columns(X, y[:, None], make_target(y, 200), rng) < 0.001
+    True
+    """
+    if target.in_order:  # in time, columns and targets go together by their trends
+        return None
+    rows = target.draw(MOST_ROWS, rng, whole_units=True)
+    target, T = target.take(rows), standard_ranks(T[rows], len(rows))
+    R = standard_ranks(X[rows], max(MOST_PRODUCTS // max(T.size, 1), 1))
+    if not R.size or not T.size:
+        return None
+
+    def statistics(permuted: Numbers) -> Numbers:
+        """(largest, sum) of H for each of some targets (permutations, n, columns)."""
+        H = np.square(np.tensordot(permuted, R, axes=(1, 0))).sum(axis=1)
+        return np.stack([H.max(axis=1), H.sum(axis=1)], axis=1)
+
+    own = statistics(T[None])[0] * (1 - 1e-9)  # rounding makes no difference
+    as_good, done = np.zeros(2), 0
+    while done < MOST_PERMUTATIONS and as_good.min() < ENOUGH:
+        orders = np.stack([target.permuted_rows(rng) for _ in range(5 * ENOUGH)])
+        as_good += (statistics(T[orders]) >= own).sum(axis=0)
+        done += len(orders)
+    return float(min(1.0, 2 * (as_good.min() + 1) / (done + 1)))
+
+
+def standard_ranks(X: Any, most: int) -> Numbers:
+    """Ranks of the columns that vary, of at most so many, with mean 0 and variance 1."""
+    X = np.asarray(X, dtype=np.float64)
+    X = X[:, X.min(axis=0) < X.max(axis=0)]
+    if X.shape[1] > most:
+        X = X[:, np.sort(np.argsort(-X.var(axis=0), kind="stable")[:most])]
+    R = rankdata(X, axis=0) if X.size else np.zeros_like(X)
+    R -= R.mean(axis=0)
+    return np.asarray(R / R.std(axis=0))

@@ -5,7 +5,7 @@
   the reference (the spread over permutations or, if larger, the sampling error of the chance level for the units
   judged). How well it shows is the share of the reference error that is gone (`STRENGTHS`). It shows, too, if the
   shares of the votes go with it beyond chance, or the order of classes that have one. Where nothing of it shows on the
-  map but the features go with it (`prismap.quality._relation`, or the out-of-fold posterior), the answer is "in part",
+  map but the features go with it (`prismap.quality._agreement`, or the out-of-fold posterior), the answer is "in part",
   and says that it is the features. No if even an error `HELPFUL` standard errors lower would leave less than `VISIBLE`
   of the reference gone, which the sentence states, if a relation of a stated size would have been seen in four of five
   cases (`has_power`), and if the features have no hint of it; else it cannot be determined.
@@ -94,7 +94,7 @@ def shows_in_words(report: MapReport) -> str:
     if answer == "in part" and answer_on_map(report, score) in ("no", "cannot tell"):
         what = score.wording.target
         return (
-            f"{what} hardly show in this map, though the features say something about them ({_found_by(report, score)}"
+            f"{what} hardly show in this map, though the features say something about them ({_evidence(report, score)}"
             f"): {score.meaning}, {against_of(score)} ({basis(report)})"
         )
     by_order = order_beyond_chance(report, score) > bar(report)
@@ -121,7 +121,7 @@ def _excluded(report: MapReport, score: TargetScore) -> str:
     )
 
 
-def _found_by(report: MapReport, score: TargetScore) -> str:
+def _evidence(report: MapReport, score: TargetScore) -> str:
     """What says that features go with the target, in words."""
     chance = chance_of_features(report, score)
     if chance is not None and norm.isf(chance) > bar(report):
@@ -154,7 +154,7 @@ def _also_in_data(report: MapReport, answer: str, words: str) -> tuple[str, str]
     degree, weaker = strength(score) if error_gone(in_data, score) > bar(report) else ("faintly", "in part")
     if answer_on_map(in_data, score) in ("no", "cannot tell"):
         words = f"{words}; neighbours in the data hardly do ({error}), though the features say something about them"
-        words += f" ({_found_by(in_data, score)})"
+        words += f" ({_evidence(in_data, score)})"
     else:
         words = f"{words}; among neighbours in the data they show {degree} ({error})"
     return weaker if answer == "yes" else answer, words
