@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from prismap import PrisMap
-from prismap._util.progress import Progress
+from prismap._util.progress import Pace, Progress
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 
@@ -103,3 +103,12 @@ def test_a_notebook_gets_a_bar_that_goes_away(monkeypatch):
     assert "embedding &lt;5&gt;" in shown[0]
     assert 'value="0.500"' in shown[1]
     assert shown[-1] == ""
+
+
+def test_what_went_before_the_first_report_does_not_count(monkeypatch):
+    clock = iter([100.0, 104.0, 130.0])
+    monkeypatch.setattr("prismap._util.progress.time.perf_counter", lambda: next(clock))
+    pace = Pace()
+    assert pace.left(50, 750) == ""  # a hundred seconds for a metric, say
+    assert pace.left(150, 750) == ", 24 s left"
+    assert pace.left(750, 750) == ""

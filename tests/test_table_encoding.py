@@ -448,3 +448,81 @@ def test_text_columns_know_missing_values():
     column = TextColumn(np.array([1, -1, 0]), ("a", "b"))
     assert column.values().tolist() == ["b", None, "a"]
     assert len(column) == 3
+
+
+# Mondays
+
+
+def test_what_is_left_of_an_index_is_no_feature():
+    rng = np.random.default_rng(0)
+    drawn = rng.permutation(1000)[:100].astype(float)
+    few = rng.integers(0, 4, 100).astype(float)
+    for name, column, left_out in (
+        ("unnamed_1", drawn, True), ("Unnamed: 0", drawn, True), ("unnamed_1", few, False),
+        ("unnamed_1", drawn + 0.5, False), ("unnamed_3", drawn, False),
+        ("unnamed_1", np.concatenate([np.arange(50.0), np.arange(50.0)]), True),
+    ):  # fmt: skip
+        encoding, notes = learn_encoding(Table({name: column, "a": rng.normal(size=100)}, 100))
+        assert (name not in encoding.names) == left_out
+        assert any("has no name and numbers the rows" in note for note in notes) == left_out
+
+
+@pytest.mark.parametrize(("n_rows", "used"), [(30_000, True), (5_000, False)])
+def test_a_category_of_many_levels_is_used_where_rows_are_many(n_rows, used):
+    levels = tuple(f"A{number:03d}" for number in range(101))
+    column = TextColumn(np.arange(n_rows) % 101, levels)
+    encoding, notes = learn_encoding(Table({"airport": column, "a": np.arange(n_rows) * 1.5}, n_rows))
+    assert ("airport" in encoding.names) == used
+    assert any("holds 101 different texts" in note for note in notes) != used
+
+
+def test_postal_codes_are_no_quantity():
+    few, many = np.array([10115.0, 80331.0] * 30), np.arange(60.0) + 10_000
+    encoding, notes = learn_encoding(Table({"ship_zip": few, "PostalCode": many, "zipper": many}, 60))
+    assert encoding.feature_names == ["ship_zip=10115", "ship_zip=80331", "zipper"]
+    assert any("'ship_zip' holds postal codes, which are no quantity: used as categories" in note for note in notes)
+    assert any("'PostalCode' holds postal codes, which are no quantity: shown, not used" in note for note in notes)
+    again = encoding.apply(Table({"ship_zip": few[::-1], "zipper": many}, 60))
+    np.testing.assert_array_equal(
+        again.X[:, 0], encoding.apply(Table({"ship_zip": few, "zipper": many}, 60)).X[::-1, 0]
+    )
+
+
+def test_columns_that_a_table_lacks_are_asked_for_and_missing():
+    table = Table({"a": np.arange(4.0), "b": np.arange(4.0) ** 2, "kind": text_column(["x", "y", "x", "y"])}, 4)
+    encoding, _ = learn_encoding(table, keep_missing=True)
+    asked = []
+    for answer in ("yes", "doubtful"):
+        lacking = Table({"a": table.columns["a"], "B": table.columns["b"]}, 4)
+        encoded = encoding.apply(lacking, may_lack=lambda names, answer=answer: asked.append(names) or answer)
+        np.testing.assert_array_equal(encoded.X[:, 0], encoding.apply(table).X[:, 0])
+        assert np.isnan(encoded.X[:, 1:]).all()
+        assert (encoded.absent, encoded.doubtful) == ({"b": "B", "kind": ""}, answer == "doubtful")
+        assert ("do not trust" in encoded.surprises[0]) == encoded.doubtful
+    assert asked == [("b", "kind")] * 2
+    for refusal in (None, lambda names: "no"):
+        with pytest.raises(InputError, match="lacks 2 of the 3 columns of the map"):
+            encoding.apply(lacking, may_lack=refusal)
+    strict, _ = learn_encoding(table)
+    with pytest.raises(InputError, match="lacks 2 of the 3 columns of the map"):  # it knows nothing of missing values
+        strict.apply(lacking, may_lack=lambda names: "yes")
+
+
+def test_counts_by_library_size_are_those_of_the_formula():
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(5.0, (20, 3)).astype(float)
+    counts[0] = 0.0
+    columns = dict(zip("abc", counts.T, strict=True))
+    encoding, notes = learn_encoding(Table(columns, 20), normalize="counts", standardize=False)
+    sums = counts.sum(axis=1)
+    size = np.median(sums[sums > 0])
+    assert encoding.library_size == size
+    wanted = np.log1p(counts * size / np.where(sums > 0, sums, 1.0)[:, None])
+    np.testing.assert_allclose(encoding.apply(Table(columns, 20)).X, wanted, rtol=1e-12)
+    assert TableEncoding.from_dict(encoding.to_dict()) == encoding
+    assert any("counts were divided by the sum of their row" in note for note in notes)
+    for bad in (-1.0, 0.5):
+        with pytest.raises(InputError, match="needs whole numbers from 0 on; column 'a' holds"):
+            learn_encoding(Table(columns | {"a": counts[:, 0] + bad}, 20), normalize="counts")
+    with pytest.raises(FileFormatError):
+        TableEncoding.from_dict({**encoding.to_dict(), "library_size": -1.0})

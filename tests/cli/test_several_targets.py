@@ -49,7 +49,10 @@ def test_two_targets_are_mapped_judged_and_applied(run, songs, tmp_path):
         (["--target", "genre", "--target", "genre"], "a target is named twice: 'genre', 'genre'"),
         (["--target", "genre", "--target", "star"], "there is no column 'star' for target; did you mean 'stars'?"),
         (["--target", "genre", "--target-kind", "ordered"], "text has no order"),
-        (["--target", "genre", "--target-kind", "words"], "auto, class, ordered, real or none is needed; got 'words'"),
+        (
+            ["--target", "genre", "--target-kind", "words"],
+            "'words' is not known; there are auto, class, ordered, real and none",
+        ),
         (["--target", "genre", "--target", "stars", "--target-kind", "class,real,real"], "names 3 kinds, and y has 2"),
     ],
 )

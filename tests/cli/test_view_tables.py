@@ -12,7 +12,6 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.tree import DecisionTreeClassifier
 
 from cli.flowers import write_flowers
 
@@ -75,14 +74,6 @@ def test_pickles_are_loaded_only_when_they_are_trusted(run, refused, flowers, pi
     assert code == 0, err
     (tmp_path / "model.joblib").write_bytes(b"no pickle")
     assert "cannot be loaded by this installation" in refused(*words[:-1], tmp_path / "other", "--trust-pickle")
-
-
-def test_a_model_without_a_pipeline_is_refused_with_the_way_out(refused, flowers, tmp_path):
-    frame = pd.read_csv(flowers)
-    sio.dump(DecisionTreeClassifier().fit(frame[MEASURES], frame["species"]), tmp_path / "tree.skops")
-    message = refused("view", tmp_path / "tree.skops", flowers, "--target", "species", "-o", tmp_path / "out")
-    assert "missing or infinite values, of 48 rows: 'sl' 1" in message
-    assert "train a pipeline that fills them" in message
 
 
 def onnx_classifier(path, weights):

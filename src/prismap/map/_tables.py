@@ -284,9 +284,9 @@ def encoded(fitted: FittedMap, X: Any) -> Any:
 def may_lack(fitted: FittedMap, encoding: TableEncoding, most_rows: int = 1000) -> Callable[[tuple[str, ...]], str]:
     """Whether rows can be placed on a map though their table lacks some columns: "yes", "doubtful" or "no".
 
-    With a target, neighbours in the other columns are held against neighbours in all columns: "yes" if their errors do
-    not clearly differ, "doubtful" if at least half of what all columns tell above chance is left. Without one, at least
-    half of the features must be there. At most `most_rows` rows are compared.
+    With a target, neighbours in the other columns are held against neighbours in all columns: "no" if less than half of
+    what these tell about it, above chance, is left, and "doubtful" if clearly less than all. Without one, at least half
+    of the features must be there. At most `most_rows` rows are compared.
     """
 
     @lru_cache(maxsize=8)
@@ -308,12 +308,12 @@ def may_lack(fitted: FittedMap, encoding: TableEncoding, most_rows: int = 1000) 
 def _still_tell(all_columns: NDArray[Any], others: NDArray[Any], target: Any) -> str:
     """Whether neighbours in the other columns tell about a target what those in all columns tell."""
     error = errors_of(target)[0]
+    whole, part, chance = error.measure(all_columns, target), error.measure(others, target), error.chance(target)
+    if chance - whole > SIGNIFICANT * whole.spread and 2 * (chance - part) < chance - whole:
+        return "no"
     units = None if target.independent else target.units[target.labelled]
     gap, uncertain = paired_gap(error.rows(others, target), error.rows(all_columns, target), units)
-    if gap <= SIGNIFICANT * uncertain:
-        return "yes"
-    whole, part, chance = error.measure(all_columns, target), error.measure(others, target), error.chance(target)
-    return "doubtful" if 2 * (chance - part) >= chance - whole else "no"
+    return "doubtful" if gap > SIGNIFICANT * uncertain else "yes"
 
 
 def target_in(encoding: TableEncoding | None, X: Any) -> Any:

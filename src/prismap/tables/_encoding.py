@@ -271,14 +271,10 @@ def describe_absent(absent: Mapping[str, str], *, doubtful: bool) -> str:
     """That columns are taken as missing, in words."""
     one = len(absent) == 1
     what, count = ("a column", "It counts") if one else (f"{len(absent)} columns", "They count")
-    doubt = (
-        f" Because {'it tells' if one else 'they tell'} much about the target, all of them count as far"
-        if doubtful
-        else ""
-    )
+    doubt = f", but {'it tells' if one else 'they tell'} much about the target: do not trust these positions"
     return (
         f"the table lacks {what} of the map: {_lacked(absent)}. {count} as missing in all rows, which are placed by "
-        f"the other columns{'.' if doubt else ''}{doubt}"
+        f"the other columns{doubt if doubtful else ''}"
     )
 
 

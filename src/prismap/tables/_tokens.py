@@ -122,9 +122,10 @@ def describe_title(where: str, n_rows: int, words: str) -> str:
     """That rows above the names were left out."""
     words = " ".join(words.split())
     shown = words if len(words) <= 40 else words[:40] + "..."
-    rows = "row above the names holds" if n_rows == 1 else f"{n_rows} rows above the names hold"
+    if n_rows == 1:
+        return f"the row above the names in {where} holds a title and was left out: {shown!r} (skip_rows=0 keeps it)"
     return (
-        f"the {rows} a title in {where} and {'was' if n_rows == 1 else 'were'} left out: {shown!r} (skip_rows=0 keeps)"
+        f"{n_rows} rows above the names in {where} hold a title and were left out: {shown!r} (skip_rows=0 keeps them)"
     )
 
 
