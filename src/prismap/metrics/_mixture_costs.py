@@ -180,8 +180,8 @@ class NeuroScaleCost:
             cost, by_Y = stress_cost(U @ C, D, weights)
             return cost, U.T @ by_Y
 
-        found = minimize(objective, U.T @ Y, relative=True, **options)
-        return Minimum(U @ found.x, found.value, found.n_iter, found.stop_reason)
+        lowest = minimize(objective, U.T @ Y, relative=True, **options)
+        return Minimum(U @ lowest.x, lowest.value, lowest.n_iter, lowest.stop_reason)
 
     def of_weights(self, matrices, weights, Y):
         """The stress as a function of the raw weights, for the W of the present ones."""
