@@ -5,7 +5,8 @@ A script has `PARTS`, functions by name from `Options` to rows (dicts), the name
 ``main(sys.modules[__name__])``. Parts can be run one by one, side by side or again: each leaves a file of rows, and
 pictures called `SCRIPT*.png` beside the page. A script may also have `page_summary`, from the folder of the page to a
 text that stands before the tables, and `COMMAND`, how the page is made. Figures that `READING` has in braces are taken
-from the rows: `QUOTED` says for each name in which part, row (by some of its cells) and column.
+from the rows: `QUOTED` says for each name in which part, row (by some of its cells) and column, or is a function of all
+that was kept.
 """
 
 from __future__ import annotations
@@ -118,7 +119,8 @@ def reading(script, found):
     """What we see in the figures, with those that are quoted taken from the rows."""
     text = getattr(script, "READING", "").strip()
     names = getattr(script, "QUOTED", {})
-    return text.format(**{name: quoted(found, *place) for name, place in names.items()}) if names else text
+    figures = {name: place(found) if callable(place) else quoted(found, *place) for name, place in names.items()}
+    return text.format(**figures) if names else text
 
 
 def quoted(found, part, row, column):

@@ -10,8 +10,9 @@ from prismap.metrics import AlternatingDescent, MixtureCost, MixtureMetric
 from prismap.metrics._mixture_costs import IsomapCost, path_lengths
 from reference import embedding_costs_reference as costs
 from reference import mappings_reference as maps
+from reference.dissimilarities_reference import elastic_stress
 
-COSTS = ["elastic", "tsne", "nerv", "isomap", "cca", "bregman"]
+COSTS = ["elastic", "tsne", "nerv", "isomap", "cca", "bregman", "neuroscale"]
 
 
 @pytest.fixture
@@ -29,6 +30,9 @@ def slow_cost(name, D, Y):
         return costs.curvilinear_cost(Y, D, 1.0)
     if name == "bregman":
         return costs.bregman_cost(Y, D)
+    if name == "neuroscale":
+        F = np.exp(-0.5 * D**2)
+        return elastic_stress(F @ np.linalg.lstsq(F, Y, rcond=0.01)[0], D)
     if name == "isomap":
         G = maps.connected_paths(D)
         J = np.eye(len(D)) - 1 / len(D)

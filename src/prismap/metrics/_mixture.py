@@ -168,7 +168,7 @@ class MixtureMetric(Metric):
         objects if none of the measures needs vectors.
     n_components : int, default=2
         Dimension of the embedding that the weights are learnt with.
-    cost : {"elastic", "tsne", "nerv", "isomap", "cca", "bregman"} or MixtureCost, default="elastic"
+    cost : {"elastic", "tsne", "nerv", "isomap", "cca", "bregman", "neuroscale"} or MixtureCost, default="elastic"
         What is minimised: the elastic stress of the paper, or the cost of another map. ``MixtureCost("tsne",
         perplexity=10)`` has its numbers.
     negative : {"zero", "keep"}, default="zero"
@@ -246,7 +246,7 @@ class MixtureMetric(Metric):
     _parameter_constraints = {
         "measures": [StrOptions({"auto"}), list, tuple],
         "n_components": [Interval(Integral, 1, None, closed="left")],
-        "cost": [StrOptions({"elastic", "tsne", "nerv", "isomap", "cca", "bregman"}), MixtureCost],
+        "cost": [StrOptions({"elastic", "tsne", "nerv", "isomap", "cca", "bregman", "neuroscale"}), MixtureCost],
         "negative": [StrOptions({"zero", "keep"})],
         "scale": [StrOptions({"mean"}), None],
         "init": [StrOptions({"measures", "eigenvalues", "random"}), "array-like"],

@@ -151,6 +151,59 @@ class BregmanCost(PairCost):
         return d * ratio - d + above, np.where(above > FLOOR, 1 - d / above, 0.0), ratio
 
 
+class NeuroScaleCost:
+    """The elastic stress of positions that are a function of the mixture: ``Y = phi(D) W`` (Rice 2016, sec. 2).
+
+    phi is a Gaussian at every row, as wide as `reach`. The weights of the mixture move the positions, too, for the W
+    that the positions have: ``dE/dD = dE/dD |_Y + phi'(D) (g W^T + W g^T)``, each pair once, with ``g = dE/dY``.
+    """
+
+    def __init__(self, reach):
+        self.reach = reach
+
+    def basis(self, D):
+        """phi(D) of a square mixture."""
+        return np.exp(-0.5 * np.square(np.maximum(D, 0.0) / self.reach))
+
+    def directions(self, D, smallest=0.01):
+        """The large eigenvalues of phi(D) and their vectors: with small ones positions would jump with the weights."""
+        values, vectors = np.linalg.eigh(self.basis(D))
+        kept = np.abs(values) > smallest * np.abs(values).max()
+        return values[kept], vectors[:, kept]
+
+    def place(self, D, Y, **options):
+        """Positions of lower stress among those that the layer can give."""
+        D = squareform(D)
+        weights, U = elastic_weights(D, FLOOR), self.directions(D)[1]
+
+        def objective(C):
+            cost, by_Y = stress_cost(U @ C, D, weights)
+            return cost, U.T @ by_Y
+
+        lowest = minimize(objective, U.T @ Y, relative=True, **options)
+        return Minimum(U @ lowest.x, lowest.value, lowest.n_iter, lowest.stop_reason)
+
+    def of_weights(self, matrices, weights, Y):
+        """The stress as a function of the raw weights, for the W of the present ones."""
+        values, U = self.directions(squareform(mix(weights, matrices)))
+        W = U @ (U.T @ Y / values[:, None])
+
+        def objective(a):
+            total = a.sum()
+            alpha = a / total
+            D = squareform(mix(alpha, matrices))
+            F = self.basis(D)
+            moved = F @ W
+            _, by_Y = stress_cost(moved, D, elastic_weights(D, FLOOR))
+            value, by_a = mixture_stress(a, matrices, pdist(moved), FLOOR)
+            pull = by_Y @ W.T
+            by_D = -np.maximum(D, 0.0) / self.reach**2 * F * (pull + pull.T)
+            by_alpha = matrices @ squareform(by_D, checks=False)
+            return value, by_a + (by_alpha - alpha @ by_alpha) / total
+
+        return objective
+
+
 class NeighborCost:
     """The cost of t-SNE or NeRV, whose affinities follow the mixture, bandwidths included.
 
@@ -304,14 +357,16 @@ class MixtureCost(BaseEstimator):
 
     Parameters
     ----------
-    name : {"elastic", "tsne", "nerv", "isomap", "cca", "bregman"}, default="elastic"
+    name : {"elastic", "tsne", "nerv", "isomap", "cca", "bregman", "neuroscale"}, default="elastic"
         The elastic stress of the paper, KL(P || Q) of t-SNE, the cost of NeRV, the share of the path lengths' Gram
         matrix that Isomap leaves out, ``(D - d)^2 exp(-d / reach)`` of curvilinear component analysis, or the Bregman
-        divergence ``d log(d / D) - d + D``, with D of the mixture and d of the positions.
+        divergence ``d log(d / D) - d + D``, with D of the mixture and d of the positions. "neuroscale" is the elastic
+        stress of positions ``phi(D) W``, which move with the weights.
     perplexity : float, default=30
         Effective number of neighbours ("tsne" and "nerv").
     reach : float, default=1.0
-        How far pairs count on the map, in units of the mean dissimilarity ("cca").
+        How far pairs count on the map ("cca"), or the width of the basis functions ("neuroscale"), in units of the mean
+        dissimilarity.
     gamma : float in [0, 1], default=0.5
         For "nerv". 1 asks that no neighbour is missed, 0 that no false neighbour is shown.
 
@@ -326,7 +381,7 @@ class MixtureCost(BaseEstimator):
     """
 
     _parameter_constraints = {
-        "name": [StrOptions({"elastic", "tsne", "nerv", "isomap", "cca", "bregman"})],
+        "name": [StrOptions({"elastic", "tsne", "nerv", "isomap", "cca", "bregman", "neuroscale"})],
         "perplexity": [Interval(Real, 1, None, closed="left")],
         "gamma": [Interval(Real, 0, 1, closed="both")],
         "reach": [Interval(Real, 0, None, closed="neither")],
@@ -343,8 +398,9 @@ class MixtureCost(BaseEstimator):
         self._validate_params()
         if self.name in ("tsne", "nerv"):
             return NeighborCost(self.name, self.perplexity, self.gamma)
-        makers = {"elastic": ElasticCost, "isomap": IsomapCost, "bregman": BregmanCost}
-        return CurvilinearCost(self.reach) if self.name == "cca" else makers[self.name]()
+        if self.name in ("cca", "neuroscale"):
+            return (CurvilinearCost if self.name == "cca" else NeuroScaleCost)(self.reach)
+        return {"elastic": ElasticCost, "isomap": IsomapCost, "bregman": BregmanCost}[self.name]()
 
 
 def of_roots(objective):
