@@ -12,6 +12,7 @@ apart. It is one if
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -69,7 +70,9 @@ def leaking_pairs(columns: Columns, target: Target, *, seed: int = 0) -> list[Le
     y = target.values[rows]
     used = {name: np.asarray(values, dtype=np.float64)[rows] for name, values in columns.items()}
     used = most_useful({name: block for name, block in used.items() if np.ptp(block, axis=0).any()}, y, seed)
-    judge = class_pair if target.codes is not None else number_pair
+    judge: Any = number_pair
+    if target.codes is not None:
+        judge = partial(class_pair, places={name: even(block) for name, block in used.items()})
     leaks = [leak for a, b in combinations(used, 2) if (leak := judge((a, b), used[a], used[b], y)) is not None]
     return sorted(leaks, key=lambda leak: leak.error)
 
@@ -89,11 +92,13 @@ def most_useful(columns: dict[str, Numbers], y: NDArray[Any], seed: int) -> dict
 # --- classes ----------------------------------------------------------------------------------------------------------
 
 
-def class_pair(names: tuple[str, str], a: Numbers, b: Numbers, y: NDArray[Any]) -> Leak | None:
-    """The leak of classes by two columns, if it is one."""
+def class_pair(
+    names: tuple[str, str], a: Numbers, b: Numbers, y: NDArray[Any], *, places: dict[str, Numbers]
+) -> Leak | None:
+    """The leak of classes by two columns, if it is one; `places` are those of the columns by name (`even`)."""
     chance = 1.0 - np.bincount(y).max() / len(y)
     limit = min(LEAK_ERROR, chance / BETTER_THAN_CHANCE)
-    Z = np.hstack([even(a), even(b)])
+    Z = np.hstack([places[name] for name in names])
     first = slice(FIRST_ROWS)
     if limit * len(y) < 1 or nearest_error(Z[first], y[first]) > min(FIRST_ERROR, chance / 2):
         return None
