@@ -42,16 +42,8 @@ def always(monkeypatch):
 
 @pytest.mark.parametrize(
     ("n_rows", "last", "nodes"),
-    [
-        (60, 50, 4),
-        (60, 100, 4),
-        (60, 150, 4),
-        (60, 250, 4),
-        (350, 100, 4),
-        (350, 250, 4),
-        (350, 50, 30),
-        (350, 150, 30),
-    ],
+    [(60, 50, 4), (60, 100, 4), (60, 150, 4), (60, 250, 4)]
+    + [(350, 100, 4), (350, 250, 4), (350, 50, 30), (350, 150, 30)],
 )
 def test_a_run_goes_on_to_the_same_bits(tmp_path, always, monkeypatch, n_rows, last, nodes):
     """Killed in either phase, on each engine; what it takes over is not what the whole run does."""

@@ -261,12 +261,14 @@ def growing_engine(embedding, P, *, fft_params, **options):
     tree is faster, and a little more accurate. So early iterations are cheap, and the last ones as accurate as ever.
     Only the positions decide, so that a run which goes on from a checkpoint takes the same engines.
     """
+    if len(embedding) >= FFT_ROWS:
+        return kl_divergence_fft(embedding, P, fft_params=fft_params, **options)
     span = float(np.ptp(np.asarray(embedding), axis=0).max())
     nodes = (NODES_PER_CELL * max(FEWEST_CELLS, span)) ** embedding.shape[1]
-    if len(embedding) < FFT_ROWS and nodes > NODES_PER_ROW * len(embedding):
+    if nodes > NODES_PER_ROW * len(embedding):
         return kl_divergence_bh(embedding, P, **options)
-    fft_params = fft_params | {"min_num_intervals": FEWEST_CELLS, "n_interpolation_points": NODES_PER_CELL}
-    return kl_divergence_fft(embedding, P, fft_params=fft_params, **options)
+    coarse = {"min_num_intervals": FEWEST_CELLS, "n_interpolation_points": NODES_PER_CELL}
+    return kl_divergence_fft(embedding, P, fft_params=fft_params | coarse, **options)
 
 
 def exact_engine(embedding, P, should_eval_error=False, **_):
@@ -284,8 +286,8 @@ REPULSION = {
     exact_engine: "all pairs",
     kl_divergence_bh: "Barnes-Hut with an angle of 0.5",
     growing_engine: (
-        f"a grid of at least {FEWEST_CELLS} cells per side and at most {NODES_PER_ROW} nodes per row while the map is "
-        f"small, then Barnes-Hut with an angle of 0.5; from {FFT_ROWS} rows on a grid of unit cells to the end"
+        f"a grid of {FEWEST_CELLS} cells per side or more, up to {NODES_PER_ROW} per row, while the map is small, "
+        f"then Barnes-Hut with an angle of 0.5; from {FFT_ROWS} rows on a fine grid from the beginning to the end"
     ),
 }  # fmt: skip
 

@@ -20,9 +20,9 @@ Folds much smaller than m need one factorisation for all of them: with ``A = K^T
 
     s_F = T_F - (I - H_FF)^{-1} (T_F - K_F alpha)        (block leave-one-out of penalised least squares).
 
-For larger ones ``K^T K`` is kept as a sum over folds, and a machine that never saw a fold is the same solution with
-that fold's part taken away. Either way one or two passes over the rows serve all folds. Time O(n m^2) up to 200,000
-rows and O(n m) beyond, memory O(m^2), with large folds O(folds m^2).
+For larger ones ``K^T K`` is kept as a sum over folds, and a machine that never saw a fold is the same solution without
+that fold's part. Either way two passes over the rows serve all folds. Time O(n m^2) up to 200,000 rows and O(n m)
+beyond, memory O(m^2), with large folds O(folds m^2).
 """
 
 from __future__ import annotations
