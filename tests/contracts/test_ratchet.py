@@ -33,8 +33,8 @@ LIMITS = {
     "public names": 144,
     "module constants": 822,
     "reads of the estimator outside map/": 117,
-    "files": 288,
-    "lines of the longest file": 718,
+    "files": 290,
+    "lines of the longest file": 728,
 }
 
 

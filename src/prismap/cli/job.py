@@ -206,8 +206,6 @@ def fit_map(job: Job, console: Console) -> Any:
             raise InputError(str(error)) from error
     for note in model.notes_:
         console.note(note)
-    if model.movement_ is not None:
-        console.note(str(model.movement_))
     return with_table(model, job.encoding, job.ids)
 
 
