@@ -40,18 +40,19 @@ def affordable(embedding: Any, metric: Any, target: Target, seed: int, places: P
     """The largest strength that costs less than one standard error of ten neighbours, on maps of at most 2,000 rows.
 
     With a target, ten neighbours on the map predict that of each row, as in `prismap.map._choose`: the metric is
-    cross-fitted, rows of one unit have no vote on each other, and the standard error is that of units. Without one, it
-    is the share of the ten neighbours under the metric that are lost on the map. The pull is to the `places`, or to a
-    coarse layout of the metric.
+    cross-fitted, rows of one unit have no vote on each other, and the standard error is that of units. Without one, or
+    with fewer than 20 labels, it is the share of the ten neighbours under the metric that are lost on the map. The pull
+    is to the `places`, or to a coarse layout of the metric.
     """
     rng = as_generator(seed)
-    rows = target.draw(2000, rng) if target.exists else sampled_rows(len(target), rng)
+    by_target = target.exists and len(target.labelled_rows) >= 20
+    rows = target.draw(2000, rng) if by_target else sampled_rows(len(target), rng)
     judged, some = target.take(rows), None if places is None else places.take(rows)
     D = np.asarray(metric.between(rows, rows), dtype=np.float64)
 
     def losses_at(strength: float) -> Numbers:
         Y = arranged(embedding, D, strength if some is None else replace(some, strength=strength))
-        return predicted(Y, judged, target) if target.exists else neighbors_lost(D, Y)
+        return predicted(Y, judged, target) if by_target else neighbors_lost(D, Y)
 
     return largest_affordable(losses_at, judged.units)[0]
 
@@ -64,6 +65,11 @@ def predicted(Y: Numbers, judged: Target, target: Target) -> Numbers:
 
 def held_embedding(embedding: Any, metric: Any, target: Target, earlier: Earlier | None, seed: int) -> Any:
     """The embedding with what it is held at: the places of an earlier map, or a layout of a strength to be chosen."""
+    if earlier is not None and getattr(embedding, "n_components", 2) != earlier.positions.shape[1]:
+        raise InputError(
+            f"like is a map in {earlier.positions.shape[1]} dimensions, and the method makes one in "
+            f"{embedding.n_components}: they cannot be laid on each other."
+        )
     places = None if earlier is None or not isinstance(embedding, TSNE) else earlier.places(seed)
     if places is not None:
         strength = affordable(embedding, metric, target, seed, places)

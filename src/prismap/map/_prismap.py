@@ -376,7 +376,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def from_anndata(
         cls, adata: Any, target: str | None = None, *, groups: str | None = None, given: str | None = None,
         use_rep: str | None = None, layer: str | None = None, standardize: bool = False, target_kind: str = "auto",
-        callback: Any = None, verbose: int | None = None, **options: Any,
+        like: Any = None, callback: Any = None, verbose: int | None = None, **options: Any,
     ) -> Any:  # fmt: skip
         """Fit a map to the cells of an AnnData object. `transform` takes AnnData objects from then on.
 
@@ -397,7 +397,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         standardize : bool, default=False
             Whether every feature is brought to variance 1.
         target_kind : {"auto", "class", "ordered", "real", "none"}, default="auto"
-        callback, verbose : as in `fit`.
+        like, callback, verbose : as in `fit`.
         **options : parameters of `PrisMap`.
 
         Returns
@@ -410,8 +410,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         matrix = use_rep if layer is None else layer
         roles = Roles(target, NAMES, matrix=matrix, given=given, **unit_roles(groups))
         return fit_table(
-            partial(cls, **options), adata, roles, target_kind=target_kind, standardize=standardize, callback=callback,
-            verbose=verbose,
+            partial(cls, **options), adata, roles, target_kind=target_kind, standardize=standardize, like=like,
+            callback=callback, verbose=verbose,
         )  # fmt: skip
 
     def to_anndata(self, adata: Any, *, key: str = "X_prismap") -> None:
