@@ -33,8 +33,8 @@ LIMITS = {
     "public names": 144,
     "module constants": 829,
     "reads of the estimator outside map/": 117,
-    "files": 289,
-    "lines of the longest file": 718,
+    "files": 290,
+    "lines of the longest file": 728,
 }
 
 

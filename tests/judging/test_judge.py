@@ -228,7 +228,7 @@ def test_the_arrangement_of_groups_is_said(flowers):
     assert stated.figures["nearest_wrong"] == len(report.arrangement.wrong) > 0
     of, near = report.arrangement.wrong[0]
     assert f"({near} next to {of}" in stated.words
-    assert {of, near} <= set(stated.about)
+    assert {of, near} <= set(stated.about) <= set("abcdef")
     assert MapReport.from_dict(report.to_dict()).arrangement == report.arrangement
     first = {**report.to_dict(), "arrangement": {"correlation": 0.9, "n_pairs": 15, "p_value": 0.001}}
     words = MapReport.from_dict(first).verdict  # reports of the first version know no nearest groups

@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 from large_maps import count_as_large
 from prismap import PrisMap
 from prismap.embeddings import TSNE, GradientDescent
-from prismap.map import _held
+from prismap.map import _held, _methods
 from prismap.quality import knn_error
 
 GROUPS = np.repeat(np.arange(8), 30)
@@ -65,7 +65,10 @@ def test_the_target_of_a_row_has_no_say_in_its_place(line):
 
 def test_a_large_map_is_held_by_the_metric_of_the_map(line, monkeypatch):
     count_as_large(monkeypatch, 200, n_landmarks=100)
+    seen, layout = [], _methods.coarse_layout
+    monkeypatch.setattr(_methods, "coarse_layout", lambda m, *a, **k: seen.append(m) or layout(m, *a, **k))
     m = a_map(1.0, supervision=0.5).fit(line, GROUPS)
+    assert seen == [m.metric_]
     assert m.map_.is_large
     assert m.map_.story["arrangement"] == 1
     assert agreement(line, m.embedding_) > 0.95

@@ -155,6 +155,19 @@ def test_what_cannot_be_held_is_refused(january, options, like, message):
         PrisMap(supervision=0.5, **options).fit(X, y, like=old if like is None else like)
 
 
+def test_a_map_in_other_dimensions_is_refused(january):
+    X, y, old = january
+    with pytest.raises(InputError, match="like is a map in 2 dimensions, and the method makes one in 3"):
+        PrisMap(TSNE(3, max_iter=10), supervision=0.5, mapping="vote").fit(X, y, like=old)
+
+
+@pytest.mark.filterwarnings("ignore:perplexity=:prismap.exceptions.PrismapWarning")
+def test_few_labels_do_not_decide_how_strong_a_hold_is(january):
+    X, y, old = january
+    few = np.where(np.arange(150) % 15 == 0, y, -1)
+    assert a_map(1).fit(X, few, like=old).movement_.strength > 0
+
+
 def test_an_earlier_map_of_pairs_is_refused():
     X, _ = rows_of(0, 1)
     D = np.linalg.norm(X[:, None] - X, axis=2)

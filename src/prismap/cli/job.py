@@ -209,8 +209,6 @@ def fit_map(job: Job, console: Console) -> Any:
     for note in model.notes_:
         if job.quick or note not in stated_notes(job.groups):
             console.note(note)
-    if model.movement_ is not None:
-        console.note(str(model.movement_))
     return with_table(model, job.encoding, job.ids)
 
 

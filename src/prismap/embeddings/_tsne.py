@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 from typing import Any
 
@@ -20,7 +21,7 @@ from prismap.embeddings._base import Embedding, EmbeddingResult
 from prismap.embeddings._descent import Descent, GradientDescent
 from prismap.embeddings._places import Places, coarse_layout, largest_affordable, neighbors_lost, sampled_rows
 from prismap.embeddings._starts import given_start, principal_start, rescale, spectral_start
-from prismap.exceptions import InputError
+from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics import NamedMetric, VectorMetric
 from prismap.neighbors import Neighbors, kneighbors
 
@@ -235,7 +236,9 @@ def arranged(tsne, D, arrangement):
     D = (D + D.T) / 2
     np.fill_diagonal(D, 0.0)
     plain = {"metric": "precomputed", "neighbors": "auto", "init": "auto", "callback": None}
-    return changed(tsne, descent=own, **plain).fit_transform(D)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrismapWarning)  # the map itself gives these warnings
+        return changed(tsne, descent=own, **plain).fit_transform(D)
 
 
 # --- the gradient -----------------------------------------------------------------------------------------------------

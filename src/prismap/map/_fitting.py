@@ -64,7 +64,7 @@ def fit_sample(
     fitted = fit_map(
         recipe, data, sampled(recipe, given, most), callback=callback, progress=progress, checkpoint=checkpoint
     )
-    return replace(fitted, notes=notes)
+    return replace(fitted, notes=(*notes, *fitted.notes))
 
 
 def sampled(recipe: Recipe, given: Given, most: int) -> Given:
@@ -164,6 +164,7 @@ def fit_map(
         anchors=anchors, placed_by_data=placed_by_data, nearest=nearest_anchors(data, anchors),
         supervision=supervision, supervision_curve=curve, embedding=embedding, story=story, times=times,
         shift=shift, movement=movement,
+        notes=() if movement is None else (str(movement),),
     )  # fmt: skip
 
 

@@ -33,10 +33,6 @@ from prismap.map._recipe import Recipe
 from prismap.quality import find_clusters
 from prismap.target import Target
 
-#: Rows from which on a group is looked at, and the share of the map's radius from which on it has moved.
-FEWEST_IN_GROUP, MOVED = 5, 0.25
-
-
 # --- how strongly -----------------------------------------------------------------------------------------------------
 
 
@@ -44,18 +40,19 @@ def affordable(embedding: Any, metric: Any, target: Target, seed: int, places: P
     """The largest strength that costs less than one standard error of ten neighbours, on maps of at most 2,000 rows.
 
     With a target, ten neighbours on the map predict that of each row, as in `prismap.map._choose`: the metric is
-    cross-fitted, rows of one unit have no vote on each other, and the standard error is that of units. Without one, it
-    is the share of the ten neighbours under the metric that are lost on the map. The pull is to the `places`, or to a
-    coarse layout of the metric.
+    cross-fitted, rows of one unit have no vote on each other, and the standard error is that of units. Without one, or
+    with fewer than 20 labels, it is the share of the ten neighbours under the metric that are lost on the map. The pull
+    is to the `places`, or to a coarse layout of the metric.
     """
     rng = as_generator(seed)
-    rows = target.draw(2000, rng) if target.exists else sampled_rows(len(target), rng)
+    by_target = target.exists and len(target.labelled_rows) >= 20
+    rows = target.draw(2000, rng) if by_target else sampled_rows(len(target), rng)
     judged, some = target.take(rows), None if places is None else places.take(rows)
     D = np.asarray(metric.between(rows, rows), dtype=np.float64)
 
     def losses_at(strength: float) -> Numbers:
         Y = arranged(embedding, D, strength if some is None else replace(some, strength=strength))
-        return predicted(Y, judged, target) if target.exists else neighbors_lost(D, Y)
+        return predicted(Y, judged, target) if by_target else neighbors_lost(D, Y)
 
     return largest_affordable(losses_at, judged.units)[0]
 
@@ -68,6 +65,11 @@ def predicted(Y: Numbers, judged: Target, target: Target) -> Numbers:
 
 def held_embedding(embedding: Any, metric: Any, target: Target, earlier: Earlier | None, seed: int) -> Any:
     """The embedding with what it is held at: the places of an earlier map, or a layout of a strength to be chosen."""
+    if earlier is not None and getattr(embedding, "n_components", 2) != earlier.positions.shape[1]:
+        raise InputError(
+            f"like is a map in {earlier.positions.shape[1]} dimensions, and the method makes one in "
+            f"{embedding.n_components}: they cannot be laid on each other."
+        )
     places = None if earlier is None or not isinstance(embedding, TSNE) else earlier.places(seed)
     if places is not None:
         strength = affordable(embedding, metric, target, seed, places)
@@ -227,8 +229,13 @@ class Movement:
         return " ".join(words)
 
 
-def movement_of(earlier: Earlier, positions: Numbers, target: Target, strength: float, seed: int) -> Movement:
-    """What has changed on a map of the samples of `earlier`, which has been laid on the earlier one."""
+def movement_of(
+    earlier: Earlier, positions: Numbers, target: Target, strength: float, seed: int, *, fewest: int = 5
+) -> Movement:
+    """What has changed on a map of the samples of `earlier`, which has been laid on the earlier one.
+
+    fewest : rows from which on a group is looked at.
+    """
     old, shared = earlier.fitted, np.flatnonzero(earlier.shared)
     radius = max(float(np.sqrt(old.positions.var(axis=0).sum())), np.finfo(float).tiny)
     paths = np.linalg.norm(positions - earlier.positions, axis=1) / radius
@@ -240,10 +247,10 @@ def movement_of(earlier: Earlier, positions: Numbers, target: Target, strength: 
     moved = []
     for name in dict.fromkeys(now):
         rows = np.flatnonzero(now == name)
-        if name not in before or len(rows) < FEWEST_IN_GROUP:
+        if name not in before or len(rows) < fewest:
             continue
         path = float(np.linalg.norm(positions[rows].mean(axis=0) - before[name].mean(axis=0))) / radius
-        if path >= MOVED:
+        if path >= 0.25:
             mean = float(np.nanmean(kept[rows])) if not np.isnan(kept[rows]).all() else float("nan")
             moved.append(Moved(name, path, float(1 - earlier.shared[rows].mean()), mean))
     known = not np.isnan(kept).all()
@@ -251,8 +258,8 @@ def movement_of(earlier: Earlier, positions: Numbers, target: Target, strength: 
         len(positions), len(shared), int(earlier.far.sum()), strength,
         float(np.nanmean(kept)) if known else float("nan"), float(paths[shared].mean()) if known else float("nan"),
         tuple(sorted(moved, key=lambda one: -one.path)),
-        tuple(sorted(name for name in set(now) - set(before) if name and (now == name).sum() >= FEWEST_IN_GROUP)),
-        tuple(sorted(name for name in set(before) - set(now) if len(before[name]) >= FEWEST_IN_GROUP)),
+        tuple(sorted(name for name in set(now) - set(before) if name and (now == name).sum() >= fewest)),
+        tuple(sorted(name for name in set(before) - set(now) if len(before[name]) >= fewest)),
     )  # fmt: skip
 
 
@@ -265,11 +272,12 @@ def groups_of(
     belong by their places on it, and clusters of the new map whose rows are mostly far from the earlier one.
     """
     old = earlier.fitted
-    if old.target.codes is not None and target.codes is not None:
-        names, codes = [str(name) for name in old.target.classes], old.target.codes
+    codes, own_codes = old.target.codes, target.codes
+    if codes is not None and own_codes is not None:
+        names = [str(name) for name in old.target.classes]
         before = {name: old.positions[codes == c] for c, name in enumerate(names) if (codes == c).any()}
         own = np.array([*(str(name) for name in target.classes), ""], dtype=object)
-        return before, own[target.codes]
+        return before, own[own_codes]
     clusters = find_clusters(old.positions, random_state=seed)
     before = {f"cluster {c + 1}": old.positions[clusters == c] for c in range(clusters.max() + 1)}
     numbers = clusters[cKDTree(old.positions).query(earlier.positions)[1]]

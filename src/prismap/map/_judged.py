@@ -398,7 +398,8 @@ def notes_of(fitted: FittedMap) -> tuple[str, ...]:
 def arrangement_notes(fitted: FittedMap) -> tuple[str, ...]:
     """What groups were held at: an earlier map, or a layout."""
     if isinstance(fitted.story.get("like"), str):
-        return fitted.story["like"], "Maps that are refitted for judging are not held to the earlier map."
+        movement = () if fitted.story["like"] in fitted.notes else (fitted.story["like"],)
+        return *movement, "Maps that are refitted for judging are not held to the earlier map."
     strength = fitted.story.get("arrangement")
     if not isinstance(strength, float) or not strength:
         return ()

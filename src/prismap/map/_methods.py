@@ -161,9 +161,8 @@ def embed_many(embedding: Any, rows: Any, data: DataMetric, metric: Any, *, perp
         kept, (rows.shape[0], n_neighbors), lambda: kneighbors(None, n_neighbors, metric=metric, random_state=seed)
     )
     strength = arrangement_of(embedding)
-    if (
-        isinstance(strength, (int, float)) and strength > 0
-    ):  # of the metric of the map, which the embedding does not get
+    if isinstance(strength, (int, float)) and strength > 0:
+        # Of the metric of the map, which the embedding does not get.
         layout = coarse_layout(metric, rows.shape[0], as_generator(seed), strength=float(strength))
         embedding = with_arrangement(embedding, layout)
     if data.is_matrix:

@@ -375,7 +375,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def from_anndata(
         cls, adata: Any, target: str | None = None, *, groups: str | None = None, given: str | None = None,
         use_rep: str | None = None, layer: str | None = None, standardize: bool = False, normalize: str | None = None,
-        target_kind: str = "auto", callback: Any = None, verbose: int | None = None, **options: Any,
+        target_kind: str = "auto", like: Any = None, callback: Any = None, verbose: int | None = None, **options: Any,
     ) -> Any:  # fmt: skip
         """Fit a map to the cells of an AnnData object. `transform` takes AnnData objects from then on.
 
@@ -395,7 +395,7 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             Layer to use. Without it and without `use_rep`, the features are the genes of ``adata.X``.
         standardize, normalize : as in `from_table`, but that nothing is standardised unless it is wanted.
         target_kind : {"auto", "class", "ordered", "real", "none"}, default="auto"
-        callback, verbose : as in `fit`.
+        like, callback, verbose : as in `fit`.
         **options : parameters of `PrisMap`.
 
         Returns
@@ -408,8 +408,6 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         matrix = use_rep if layer is None else layer
         roles = Roles(target, NAMES, matrix=matrix, given=given, **unit_roles(groups))
         return fit_table(
-            partial(cls, **options), adata, roles, target_kind=target_kind, standardize=standardize,
-            normalize=normalize, callback=callback, verbose=verbose,
         )  # fmt: skip
 
     def to_anndata(self, adata: Any, *, key: str = "X_prismap") -> None:

@@ -41,17 +41,16 @@ _CONFOUNDING = {
     "inside": _ESTIMATE, "inside_permuted": _NULL, "level": _ESTIMATE, "level_permuted": _NULL,
     "level_in_data": (_ESTIMATE, None),
 }  # fmt: skip
-_ARRANGEMENT = {
-    "correlation": _FIGURE, "n_pairs": int, "p_value": _FIGURE, "n_groups?": (int, None), "n_right?": int,
-    "wrong?": [[str]],
-}  # fmt: skip
 _LEVEL = {"correlation": _FIGURE, "p_value": _FIGURE}
 #: The form of `MapReport.to_dict`. What is there for readers, such as the verdict, is made anew and not read.
 REPORT = {
     "format": int, "target": str, "n_fitted": int, "n_judged": int, "judged": str, "scores": [_SCORE],
     "structure": AnyName({str: _CURVE}), "measures": AnyName({str: _ESTIMATE}),
     "overlaps": ([{"of": str, "into": str, "share": _FIGURE}], None), "rare": [str],
-    "arrangement": (_ARRANGEMENT, None), "trust": (_TRUST, None),
+    "arrangement": ({
+        "correlation": _FIGURE, "n_pairs": int, "p_value": _FIGURE, "n_groups?": (int, None), "n_right?": int,
+        "wrong?": [[str]],
+    }, None), "trust": (_TRUST, None),
     "clusters": ({"n_runs": int, "moved": _FIGURE, "null_gaps": [_FIGURE], "found": [_CLUSTER]}, None),
     "circular": ({"separation": _FIGURE, "null": _FIGURE, "where": str}, None), "budget": str, "looks": int,
     "depth": str, "limits": [str], "bandwidths": AnyName({str: float}), "posterior": (str, None), "seed": (int, None),

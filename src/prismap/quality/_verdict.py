@@ -4,7 +4,7 @@
 
 - *May the arrangement of the groups be read?* By the rank correlation of the distances between classes in map and data
   (`READABLE`), where permuted classes agree as well in less than one of twenty cases, and by for how many groups the
-  nearest one on the map is surely the nearest in the data (`MOSTLY`).
+  nearest one on the map is surely the nearest in the data.
 - *Which rows can be trusted?* How many have neighbours that are more likely wrong than right, by the rule of
   `prismap.quality._trust`, where the target shows.
 - *Are the clusters real?* By their gaps against those of a map of one Gaussian, and by whether they are there in other
@@ -40,12 +40,12 @@ FEWEST_ROWS = 20
 FEWEST_WRONG = 20
 #: Pairs of classes, rare classes, and targets that are named.
 MOST_PAIRS, MOST_RARE, MOST_NAMED = 3, 5, 8
-#: Rank correlation of distances between classes from here on, how far their arrangement may then be read, the answer.
+#: Rank correlation of distances between classes, and share of the groups whose nearest group is right, from here on;
+#: how far their arrangement may then be read, and the answer.
 READABLE = (
-    (0.8, "may be read", "yes"), (0.5, "may be read only roughly", "in part"), (-np.inf, "should not be read", "no"),
+    (0.8, 0.9, "may be read", "yes"), (0.5, 0.0, "may be read only roughly", "in part"),
+    (-np.inf, 0.0, "should not be read", "no"),
 )  # fmt: skip
-#: The share of the groups whose nearest group must be right where the arrangement may be read.
-MOSTLY = 0.9
 CIRCULAR = 0.75
 #: Its name among the measures of a report.
 POSTERIOR_ERROR = "posterior error"
@@ -263,12 +263,13 @@ def _arranged(report: MapReport) -> Iterator[Statement]:
     if arrangement is None:
         return
     n_groups, n_right, wrong = arrangement.n_groups, arrangement.n_right, arrangement.wrong
-    level = next(k for k, (least, *_) in enumerate(READABLE) if arrangement.correlation >= least)
+    share = 1.0 if n_groups is None else n_right / max(n_groups, 1)
+    readable, answer = next(
+        (words, answer) for least, right, words, answer in READABLE
+        if arrangement.correlation >= least and share >= right
+    )  # fmt: skip
     if arrangement.p_value >= LEVEL / report.looks:
-        level = len(READABLE) - 1
-    if n_groups is not None and n_right < MOSTLY * n_groups:
-        level = max(level, 1)
-    _, readable, answer = READABLE[level]
+        *_, readable, answer = READABLE[-1]
     figures: dict[str, Any] = {"rank_correlation": arrangement.correlation, "p_value": arrangement.p_value}
     figures |= {"pairs": arrangement.n_pairs}
     nearest, about = "", tuple[str, ...]()
