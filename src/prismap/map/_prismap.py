@@ -408,6 +408,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         matrix = use_rep if layer is None else layer
         roles = Roles(target, NAMES, matrix=matrix, given=given, **unit_roles(groups))
         return fit_table(
+            partial(cls, **options), adata, roles, target_kind=target_kind, standardize=standardize,
+            normalize=normalize, like=like, callback=callback, verbose=verbose,
         )  # fmt: skip
 
     def to_anndata(self, adata: Any, *, key: str = "X_prismap") -> None:
