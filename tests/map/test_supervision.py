@@ -407,7 +407,7 @@ def test_of_noise_the_report_states_that_nothing_predicts_it():
     rng = np.random.default_rng(0)
     report = PrisMap(random_state=0).fit(rng.normal(size=(150, 4)), rng.normal(size=150)).report(budget="quick")
     assert not any(one["knows_target"] for one in report.supervision_curve if one["supervision"] > 0)
-    assert "nothing in the features predicts it beyond chance" in report.statement("target_needed").words
+    assert "no posterior of the features predicts it beyond chance" in report.statement("target_needed").words
 
 
 # --- near equals: rounding does not decide ----------------------------------------------------------------------------
