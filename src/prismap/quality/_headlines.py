@@ -144,7 +144,7 @@ def _also_in_data(report: MapReport, answer: str, words: str) -> tuple[str, str]
     error = score.with_error(score.value)
     if answer_on_map(report, report.scores[0]) in ("no", "cannot tell"):
         return answer, words
-    if answer_of(in_data, score) in ("no", "cannot tell"):
+    if answer_with_features(in_data, score) in ("no", "cannot tell"):
         what = f"{score.wording.target[0].lower()}{score.wording.target[1:]}"
         return "cannot tell", (
             f"Cannot tell whether {what} show in the data: on this map {report.scores[0].meaning}, but among "
@@ -161,7 +161,17 @@ def _also_in_data(report: MapReport, answer: str, words: str) -> tuple[str, str]
 
 
 def answer_of(report: MapReport, score: TargetScore) -> str:
-    """Whether one target shows on the map or, in part, only in the features."""
+    """Whether one target shows on the map or, in part, only in the features.
+
+    Coordinates of others are asked for themselves: what the features say is no merit of theirs.
+    """
+    if report.depth == "coordinates":
+        return answer_on_map(report, score)
+    return answer_with_features(report, score)
+
+
+def answer_with_features(report: MapReport, score: TargetScore) -> str:
+    """The same whoever made the map."""
     on_map = answer_on_map(report, score)
     if on_map in ("yes", "in part") or too_few_units(report):
         return on_map
