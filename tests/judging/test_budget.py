@@ -20,7 +20,7 @@ def model():
     X, y = make_blobs(240, 4, centers=3, cluster_std=3.0, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return PrisMap(method="mds", perplexity=10, random_state=0).fit(X, y)
+        return PrisMap(method="mds", supervision=0.8, perplexity=10, random_state=0).fit(X, y)
 
 
 def counted(model, **options):
