@@ -68,8 +68,13 @@ def leaking_pairs(columns: Columns, target: Target, *, seed: int = 0) -> list[Le
         return []
     y = target.values[rows]
     used = {name: np.asarray(values, dtype=np.float64)[rows] for name, values in columns.items()}
-    used = most_useful({name: block for name, block in used.items() if np.ptp(block, axis=0).any()}, y, seed)
+    used = {name: block for name, block in used.items() if np.ptp(block, axis=0).any()}
+    few = len(used) <= 2 * MOST_COLUMNS  # all pairs cost less than the trees, which are grown if there is a leak
+    used = used if few else most_useful(used, y, seed)
     leaks = class_pairs(used, y) if target.codes is not None else number_pairs(used, y)
+    if few and leaks:
+        useful = most_useful(used, y, seed)
+        leaks = [leak for leak in leaks if all(name in useful for name in leak.names)]
     return sorted(leaks, key=lambda leak: leak.error)
 
 
@@ -114,11 +119,14 @@ def pair_error(
     alone : the error of the better one by itself. limit : the error of a leak at most.
     """
     Z, first = np.hstack(places), slice(FIRST_ROWS)
+    by_line = len(np.unique(y)) == 2 and Z.shape[1] == 2 and alone > BETTER_THAN_CHANCE * limit
+    if alone < LITTLE_USE * chance and not by_line:
+        return None
     if nearest_error(Z[first], y[first]) > min(FIRST_ERROR, chance / 2):
         return None
     if alone >= LITTLE_USE * chance and (error := nearest_error(Z, y)) <= limit:
         return error
-    if len(np.unique(y)) > 2 or Z.shape[1] > 2 or alone <= BETTER_THAN_CHANCE * limit:
+    if not by_line:
         return None
     score = line_scores(np.column_stack(pair), y, limit)
     if score is None:
