@@ -187,15 +187,18 @@ def test_matrix_data_is_placed(run, tmp_path):
 
 # Refusals
 
+#: Most features of the map are absent, which a map without a target does not take.
+NO_MEASURES = dict.fromkeys(("sl", "sw", "pl", "pw"))
+
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"sl": None, "sw": None, "pl": None}, "lacks 3 of the 5 columns of the map: -'sl', -'sw', -'pl'. The other"),
+        (NO_MEASURES, "lacks 4 of the 5 columns of the map: -'sl', -'sw', -'pl', -'pw'. The other columns tell too"),
         (
-            {"sl": None, "sw": None, "pl": None, "SL": ["1"] * 9},
-            "-'sl' (+'SL'?), -'sw', -'pl'. The other columns tell too little to place rows by them. Columns the map "
-            "does not know: 'SL'",
+            {**NO_MEASURES, "SL": ["1"] * 9},
+            "-'sl' (+'SL'?), -'sw', -'pl', -'pw'. The other columns tell too little to place rows by them. Columns the "
+            "map does not know: 'SL'",
         ),
         ({"sl": ["tall"] * 9}, "column 'sl' held numbers when the map was fitted and holds text now, such as 'tall'"),
     ],

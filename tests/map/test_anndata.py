@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 from prismap import PrisMap
-from prismap.exceptions import InputError
+from prismap.exceptions import InputError, PrismapWarning
 from prismap.tables import Roles, read_batches, read_table
 
 anndata = pytest.importorskip("anndata")
@@ -97,8 +97,16 @@ def test_bad_input_names_the_way_out(cells):
     with pytest.raises(InputError, match="'gene0' are columns of obs and features too"):
         PrisMap.from_anndata(clash, "cell_type")
     m = PrisMap.from_anndata(cells, "cell_type", **OPTIONS)
-    with pytest.raises(InputError, match="lacks 6 of the 8 columns of the map"):
-        m.transform(cells[:, 6:])
+    with pytest.warns(PrismapWarning, match="lacks 6 columns of the map: -'gene0', .* do not trust these positions"):
+        assert np.isfinite(m.transform(cells[:, 6:])).all()
+
+
+def test_raw_counts_are_normalised_by_library_size_now_and_later(cells):
+    m = PrisMap.from_anndata(cells, "cell_type", layer="counts", normalize="counts", **OPTIONS)
+    assert not any("raw counts" in note for note in m.notes_)
+    deeper = cells.copy()
+    deeper.layers["counts"] = 8 * deeper.layers["counts"]
+    np.testing.assert_allclose(m.transform(deeper), m.transform(cells), atol=1e-9)
 
 
 def test_the_command_line_maps_and_applies_cells(cells, tmp_path, capsys):

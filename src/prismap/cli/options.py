@@ -164,7 +164,7 @@ def refuse_unknown(option: str, text: str, known: Iterable[str], hint: str = "")
 
 
 def refuse_misspelt(text: str, known: Sequence[str]) -> None:
-    """Refuse what looks like one of these words and is none; numbers do not."""
+    """Refuse a word that is written almost like one of these."""
     if text.isalpha() and nearest(text, known):
         raise argparse.ArgumentTypeError(not_known(text, known))
 

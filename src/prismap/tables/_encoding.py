@@ -292,7 +292,7 @@ def describe_unknown(name: str, count: int, levels: Mapping[str, Iterable[str]])
 
 
 def log_counts(columns: Sequence[NDArray[Any]], size: float) -> list[NDArray[Any]]:
-    """Counts by library size: ``log(1 + size x / sum)``, a missing value is none; rows of zeros stay zero.
+    """Counts by library size: ``log(1 + size x / sum)``, missing values are not counted; rows of zeros stay zero.
 
     >>> [column.round(2).tolist() for column in log_counts([np.array([1.0, 30.0]), np.array([3.0, 10.0])], 4.0)]
     [[0.69, 1.39], [1.39, 0.69]]
