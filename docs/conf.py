@@ -85,6 +85,7 @@ ROOMS = {
     "prismap.quality": "Quality",
     "prismap.relevance": "Relevance",
     "prismap.transfer": "Transfer",
+    "prismap.published": "The published methods",
     "prismap.inspection": "Pictures and models",
     "prismap.scale": "Files of any size",
     "prismap.tables": "Data files",

@@ -2,7 +2,7 @@
 
 The defaults of prismap are not those of the papers: metrics are cross-fitted, widths are cross-validated, several
 starts are tried. The functions here undo that. What they return is an ordinary estimator, and its ``get_params`` says
-what was set. `docs/papers.md` has the papers.
+what was set. The page of the papers in the documentation names the sections.
 
 Published maps of a target are made in-sample: the density that judges a sample has seen its label, and they separate
 permuted labels, too. Judge them before you believe them, with ``published.fisher_tsne().fit(X, y).report()``.
