@@ -38,6 +38,21 @@ from prismap.map._held import movement_of, placed_on
 from prismap.quality import arrangement, class_distances, r_nx
 from prismap.quality._groups import nearest_right, squares_to_classes
 
+READING = """
+On every set, distances between groups and between all rows are kept better with an arrangement, and R_NX at 10
+neighbours stays within 0.02. "auto" keeps the error within a standard error. The continents of the genomes lie as they
+do in the data (0.85, from 0.22). PCA and MDS keep distances better still and lose most neighbours. The nearest group is
+not right more often: in two dimensions it competes with all others, and the layout weighs far pairs more.
+
+Permuted labels are at chance with and without an arrangement.
+
+Where the arrangement is known, 0.7 % of the nearest groups that were called right are not, and no map was called
+readable falsely; by the rank correlation alone, one in three would have been. The verdict is cautious: about half of
+the maps that may be read are called so.
+
+A held map keeps its groups where they were: paths are 1 to 5 % of the radius, and 60 to 80 % on free maps, however well
+they are laid on each other. It keeps more neighbours, and its error is that of the free map to within a standard error.
+"""
 SETS = {"digits": None, "genomes": "genomes_1kgp", "pbmc": "sc_pbmc4k", "usps": "usps9298", "mnist": "mnist"}
 
 
@@ -131,13 +146,13 @@ def known(options):
     warnings.simplefilter("ignore")
     for kind in ("line", "ring", "tree", "grid"):
         for strength in (0, 1):
-            counts = np.zeros(9, dtype=int)
+            counts = np.zeros(11, dtype=int)
             for gap in (1.5, 3.0, 6.0):
                 for n_rows in (12, 40):
                     for seed in range(1 if options.quick else 5):
                         counts += known_map(kind, strength, gap, n_rows, seed)
             names = ("groups", "truly right", "said right", "falsely", "said wrong", "falsely wrong")
-            maps = ("may be read", "falsely read", "truly")
+            maps = ("may be read", "falsely read", "truly", "by correlation alone", "falsely by it")
             yield {
                 "arrangement": kind,
                 "strength": strength,
@@ -167,7 +182,8 @@ def known_map(kind, strength, gap, n_rows, seed):
         np.fill_diagonal(one, np.inf)
     near = B.argmin(axis=1)
     right, true = nearest_right(squares_to_classes(X, y, n), y, near), T[np.arange(n), near] <= 1.2 * T.min(axis=1)
-    said = found.correlation >= 0.8 and found.p_value < 0.05 and found.n_right >= 0.9 * n
+    alone = found.correlation >= 0.8 and found.p_value < 0.05
+    said = alone and found.n_right >= 0.9 * n
     readable = true.mean() >= 0.9 and truth >= 0.8
     counts = (
         n,
@@ -177,7 +193,7 @@ def known_map(kind, strength, gap, n_rows, seed):
         (right < 0).sum(),
         ((right < 0) & true).sum(),
     )
-    return np.array([*counts, said, said and not readable, readable], dtype=int)
+    return np.array([*counts, said, said and not readable, readable, alone, alone and not readable], dtype=int)
 
 
 # --- maps that stay put -----------------------------------------------------------------------------------------------
