@@ -31,9 +31,9 @@ LIMITS = {
     "modules with one importer": 91,
     "modules with one importer that is no face of a room": 36,
     "public names": 144,
-    "module constants": 829,
+    "module constants": 834,
     "reads of the estimator outside map/": 117,
-    "files": 290,
+    "files": 291,
     "lines of the longest file": 728,
 }
 

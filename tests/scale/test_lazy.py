@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from prismap.exceptions import InputError
+from prismap.exceptions import InputError, PrismapWarning
 from prismap.map import PrisMap
 from prismap.map import _lazy as lazy
 from prismap.map._recipe import Recipe
@@ -86,8 +86,10 @@ def test_a_frame_that_is_there_gets_what_a_file_gets(tmp_path):
     pd.testing.assert_frame_equal(lazily.compute(scheduler="sync"), placed)
     nothing = map_frame(parts[parts["a"] > 1e9], model).compute(scheduler="sync")
     assert (len(nothing), list(nothing.columns)) == (0, list(placed.columns))
-    with pytest.raises(InputError, match="lacks 1 of the 4 columns"):
-        map_frame(later.rename(columns={"a": "z"}), model)
+    with pytest.warns(PrismapWarning, match="lacks a column of the map: -'a'"):
+        assert len(map_frame(later.rename(columns={"a": "z"}), model)) == len(later)
+    with pytest.raises(InputError, match="lacks 3 of the 4 columns"):
+        map_frame(later.rename(columns={"a": "z", "b": "t", "c": "q"}), model)
 
 
 @pytest.mark.parametrize("chunks", [50, 137])
