@@ -11,6 +11,7 @@ from page.client import Client
 from prismap.cli import explore
 from prismap.cli.console import Console
 from prismap.cli.main import build_parser
+from prismap import PrisMap
 from prismap.exceptions import InputError
 from prismap.page._app import make_app
 from prismap.page._packing import unpack
@@ -100,11 +101,15 @@ def test_quick_is_never_judged(data):
     assert "has not been judged" in page.notes[0]
 
 
-def test_a_fit_that_fails_is_told_in_the_page(data):
-    with Client(make_app(source(data, "--target", "suit", "--id", "name", "--mapping", "own"))) as client:
+def test_a_fit_that_fails_is_told_in_the_page(data, monkeypatch):
+    def fit(*_, **__):
+        raise InputError("these rows make no map.")
+
+    monkeypatch.setattr(PrisMap, "fit", fit)
+    with Client(make_app(source(data, "--target", "suit", "--id", "name"))) as client:
         answer, _ = ready(client)
     assert answer.status_code == 422
-    assert "own" in answer.json()["error"]
+    assert "these rows make no map" in answer.json()["error"]
 
 
 def test_mistakes_in_the_file_or_its_columns_are_said_before_there_is_a_server(data, tmp_path):
