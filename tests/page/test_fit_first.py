@@ -101,15 +101,18 @@ def test_quick_is_never_judged(data):
 
 
 def test_a_fit_that_fails_is_told_in_the_page(data):
-    with Client(make_app(source(data, "--target", "suit", "--id", "name", "--method", "magic"))) as client:
+    words = ("--target", "suit", "--id", "name", "--method", "kda", "--target-kind", "none")
+    with Client(make_app(source(data, *words))) as client:
         answer, _ = ready(client)
     assert answer.status_code == 422
-    assert "magic" in answer.json()["error"]
+    assert "the kernel discriminant (--method kda) separates classes" in answer.json()["error"]
 
 
 def test_mistakes_in_the_file_or_its_columns_are_said_before_there_is_a_server(data, tmp_path):
     with pytest.raises(InputError, match="suite"):
         source(data, "--target", "suite")
+    with pytest.raises(InputError, match="--method 'magic' is not known"):
+        source(data, "--target", "suit", "--id", "name", "--method", "magic")
     with pytest.raises(InputError, match="--images 3x3 needs 9 columns of numbers"):
         source(data, "--target", "suit", "--id", "name", "--images", "3x3")
     with pytest.raises(InputError, match="height and width like 28x28"):
