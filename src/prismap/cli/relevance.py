@@ -104,7 +104,7 @@ def data_relevance(args: argparse.Namespace, console: Console) -> Relevance:
         place for name, places in encoding.feature_places.items() if name not in encoded.absent for place in places
     ]
     if (n_missing := int(np.isnan(X[:, there]).any(axis=1).sum())) > 0:
-        console.note(f"{n_missing} rows lack values: a feature takes these as its mean, which tells no rows apart")
+        console.note(f"values are missing in {n_missing} of {len(X)} rows: each is taken as the mean of its feature")
     if len(X) <= args.neighbors:
         raise InputError(f"{args.data} has {len(X)} rows; --neighbors {args.neighbors} needs more.")
     with console.stage("judging the features"):

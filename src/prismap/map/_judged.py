@@ -309,8 +309,8 @@ def filled_columns(fitted: FittedMap) -> Any:
 
 
 def findings_of(fitted: FittedMap, maker: MapMaker) -> tuple[Statement, ...]:
-    """What the data themselves make doubtful: rows that are not independent, and columns."""
-    return (*dependence_findings(maker.map, fitted.target, fitted.dependence), *column_findings(fitted))
+    """What the data themselves make doubtful: columns that give the target away, and rows that are not independent."""
+    return (*column_findings(fitted), *dependence_findings(maker.map, fitted.target, fitted.dependence))
 
 
 def outside_of(fitted: FittedMap) -> Outside | None:
