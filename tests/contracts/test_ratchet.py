@@ -31,7 +31,7 @@ LIMITS = {
     "modules with one importer": 92,
     "modules with one importer that is no face of a room": 36,
     "public names": 144,
-    "module constants": 822,
+    "module constants": 824,
     "reads of the estimator outside map/": 117,
     "files": 288,
     "lines of the longest file": 718,

@@ -180,8 +180,8 @@ def _check_kept(state: Any, n_rows: int) -> None:
 
 def story_of(embedding: Any) -> dict[str, Any]:
     """How an embedding ended."""
-    told = ("objective", "n_iter", "stop_reason", "neighbors", "repulsion")
-    return {name: getattr(embedding, name + "_", None) for name in told}
+    names = ("objective", "n_iter", "stop_reason", "neighbors", "repulsion")
+    return {name: getattr(embedding, name + "_", None) for name in names}
 
 
 # --- mappings ---------------------------------------------------------------------------------------------------------
