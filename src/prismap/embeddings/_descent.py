@@ -29,8 +29,8 @@ STEPS_BETWEEN_LOOKS, N_LOOKED_AT, N_NEIGHBORS = 25, 300, 10
 STEPS_BETWEEN_CALLBACKS = 2 * STEPS_BETWEEN_LOOKS
 #: No row moves further than this in one iteration.
 LONGEST_STEP = 5.0
-#: From so many rows on their order in memory matters.
-SORTED_ROWS = 20_000
+#: From so many rows on their order in memory matters: at 5,000 the tree takes two thirds of the time.
+SORTED_ROWS = 1_000
 #: Cells of the curve's grid along each axis, as a power of two, and the quantiles that it reaches from and to.
 BITS, EDGES = 12, (0.001, 0.999)
 #: What an engine wants to know beside positions and affinities.
@@ -141,7 +141,7 @@ def curve_order(Y):
 
     The attractive forces look up the positions of all neighbours of a row. With a million rows in any order nearly
     every look-up waits for the memory. Rows that are sorted along a space-filling curve through the map have most of
-    their neighbours in the cache.
+    their neighbours in the cache, and take nearly the same way through a tree as the row before.
     """
     low, high = np.quantile(Y, EDGES, axis=0)
     cells = (Y - low) / np.where(high > low, high - low, 1.0) * 2**BITS
@@ -282,6 +282,8 @@ class Descent:
                     step = engine if self.places is None else self._pulled(engine, factor)
                     reason = self._descend(steps, step, rate, factor, tol, callback)
                     self.phase, self.steps = number + 1, 0
+                    if number == 0 and len(self.order) >= SORTED_ROWS:
+                        self._sort()
                 self.P.data /= factor
         if self.kept is not None:
             self.kept.clear()

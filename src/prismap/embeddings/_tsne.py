@@ -27,8 +27,8 @@ from prismap.neighbors import Neighbors, kneighbors
 
 #: Up to here all pairs are visited, without approximation; from the second figure on a plane is always a grid.
 EXACT_ROWS, FFT_ROWS = 300, 10_000
-#: Cells of the grid along an axis at least, nodes of a cell, and nodes per row up to which it is faster than the tree.
-FEWEST_CELLS, NODES_PER_CELL, NODES_PER_ROW = 20, 3, 4
+#: Cells of the coarse grid along an axis at least, and nodes per row up to which it is faster than the tree.
+FEWEST_CELLS, NODES_PER_ROW = 20, 4
 
 
 class TSNE(Embedding):
@@ -191,7 +191,8 @@ class TSNE(Embedding):
         )  # fmt: skip
         extra = {
             "kl_divergence_": run.kl_divergence, "perplexity_": perplexity, "neighbors_": words,
-            "repulsion_": REPULSION[engine], "arrangement_": 0.0 if places is None else places.strength,
+            "repulsion_": described_engine(engine, n_rows),
+            "arrangement_": 0.0 if places is None else places.strength,
         }  # fmt: skip
         return EmbeddingResult(run.embedding, run.kl_divergence, run.n_iter, run.stop_reason, extra)
 
@@ -267,11 +268,11 @@ def growing_engine(embedding, P, *, fft_params, **options):
     if len(embedding) >= FFT_ROWS:
         return kl_divergence_fft(embedding, P, fft_params=fft_params, **options)
     span = float(np.ptp(np.asarray(embedding), axis=0).max())
-    nodes = (NODES_PER_CELL * max(FEWEST_CELLS, span)) ** embedding.shape[1]
+    nodes = (fft_params["n_interpolation_points"] * max(FEWEST_CELLS, span)) ** embedding.shape[1]
     if nodes > NODES_PER_ROW * len(embedding):
         return kl_divergence_bh(embedding, P, **options)
-    coarse = {"min_num_intervals": FEWEST_CELLS, "n_interpolation_points": NODES_PER_CELL}
-    return kl_divergence_fft(embedding, P, fft_params=fft_params | coarse, **options)
+    coarse = fft_params | {"min_num_intervals": FEWEST_CELLS}
+    return kl_divergence_fft(embedding, P, fft_params=coarse, **options)
 
 
 def exact_engine(embedding, P, should_eval_error=False, **_):
@@ -284,15 +285,17 @@ def exact_engine(embedding, P, should_eval_error=False, **_):
     return cost, gradient / 4.0
 
 
-#: The engines in words.
-REPULSION = {
-    exact_engine: "all pairs",
-    kl_divergence_bh: "Barnes-Hut with an angle of 0.5",
-    growing_engine: (
-        f"a grid of {FEWEST_CELLS} cells per side or more, up to {NODES_PER_ROW} per row, while the map is small, "
-        f"then Barnes-Hut with an angle of 0.5; from {FFT_ROWS} rows on a fine grid from the beginning to the end"
-    ),
-}  # fmt: skip
+def described_engine(engine, n_rows):
+    """How an engine computes the repulsion between so many rows, in words."""
+    if engine is exact_engine:
+        return "all pairs"
+    tree = "Barnes-Hut with an angle of 0.5"
+    if engine is kl_divergence_bh:
+        return tree
+    if n_rows >= FFT_ROWS:
+        return "a grid of unit cells"
+    cells = f"{FEWEST_CELLS} cells per side or more"
+    return f"a grid of {cells} while it has at most {NODES_PER_ROW} nodes per row, then {tree}"
 
 
 def check_neighbors(neighbors, n_rows):
