@@ -43,8 +43,8 @@ With an arrangement, distances between all rows are kept better on every set, an
 0.02. Distances between groups are kept better on four sets of five at any strength. On usps (0.59, then 0.64, 0.68 and
 0.59 at strength 1) and mnist a weaker pull does it better than the strongest, which "auto" takes, because "auto" asks
 only what neighbours can afford. It keeps the error within a standard error. The continents of the genomes lie as in the
-data (0.85, from 0.22). PCA and MDS keep distances better still and lose most neighbours. The nearest group is right more
-often on pbmc and usps, and as often as before on digits and genomes: the layout weighs far pairs more than near ones.
+data (0.85, from 0.22). PCA and MDS keep distances better still and lose most neighbours. The nearest group is right
+more often on pbmc and usps, and as often as before on digits and genomes: the layout weighs far pairs more than near.
 
 Permuted labels are at chance with and without an arrangement.
 
