@@ -37,6 +37,7 @@ def test_another_seed_gives_the_same_picture(january):
     earlier = placed_on(old, X)
     assert earlier.shared.all()
     laid = movement_of(earlier, earlier.laid_on(free.map_.positions, scale=True), free.map_.target, 0.0, 0)
+    assert held.map_.given.earlier is None  # which would keep every map before it
     assert held.movement_.strength > 0
     assert held.movement_.path < 0.1 < laid.path
     assert held.movement_.kept > laid.kept

@@ -159,6 +159,7 @@ def fit_map(
     laps.append(perf_counter())
 
     times = dict(zip(("metric", "embedding", "mapping"), np.diff(laps).tolist(), strict=True))
+    given = replace(given, earlier=None)  # a map a month would keep all maps before it
     return FittedMap(
         recipe=recipe, given=given, rows=rows, data=data, metric=metric, positions=positions, mapping=mapping,
         anchors=anchors, placed_by_data=placed_by_data, nearest=nearest_anchors(data, anchors),
