@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from page.client import Client
+from prismap import PrisMap
 from prismap.cli import explore
 from prismap.cli.console import Console
 from prismap.cli.main import build_parser
-from prismap import PrisMap
 from prismap.exceptions import InputError
 from prismap.page._app import make_app
 from prismap.page._packing import unpack
