@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,8 @@ def connect(name, security):
         comm = await distributed.comm.connect(name, timeout=2, **options)
         await comm.close()
 
-    asyncio.run(knock())
+    with ThreadPoolExecutor(1) as own_loop:  # tests with a browser leave theirs running in the main thread
+        own_loop.submit(lambda: asyncio.run(knock())).result()
 
 
 def test_a_stranger_is_not_let_in_and_no_port_answers_a_browser():
