@@ -84,7 +84,7 @@ def a_map(arrangement, **options):
 
 
 def trade_off(name, options):
-    """One row a map: what its groups, all its distances and its neighbours are like."""
+    """One row per map: what its groups, all its distances and its neighbours are like."""
     warnings.simplefilter("ignore")
     X, held_out, classes = rows_of(name, options)
     n, y = len(X), classes["classes"]
