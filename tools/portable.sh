@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 python=${PYTHON:-.venv/bin/python}
 tests=(
   tests/map/test_other_processors.py::test_the_variable_took_effect
-  tests/map/test_other_processors.py::test_clear_choices_are_the_same_under_other_kernels
+  tests/map/test_other_processors.py::test_choices_are_the_same_under_other_kernels
   tests/test_grid.py tests/test_bundle.py tests/map/test_placing.py tests/map/test_golden.py tests/map/test_cells.py
   tests/map/test_large_placing.py tests/map/test_objects.py tests/metrics/test_nearest.py tests/scale/test_refit.py
   tests/mappings/test_kernel_map.py tests/mappings/test_vote_map.py tests/neighbors
