@@ -268,6 +268,9 @@ def run_dask(parts: list[Part], job: Job, address: str | None, n_workers: int) -
     configuration, as for every client of it.
     """
     distributed = import_extra("distributed", extra="distributed", feature="engine='dask'")
+    # A client that failed earlier closes when it is collected. In the middle of the start of another one, it would wait
+    # for a lock that this one holds, without end.
+    gc.collect()
     with ExitStack() as stack:
         cluster = address if address is not None else stack.enter_context(private_cluster(distributed, n_workers))
         client = stack.enter_context(_client(distributed, cluster))
@@ -278,9 +281,6 @@ def run_dask(parts: list[Part], job: Job, address: str | None, n_workers: int) -
 
 @contextmanager
 def _client(distributed: Any, cluster: Any) -> Iterator[Any]:
-    # A client that failed earlier closes when it is collected. In the middle of the start of another one, it would wait
-    # for a lock that this one holds, without end.
-    gc.collect()
     try:
         client = distributed.Client(cluster, set_as_default=False)
     except (OSError, ValueError, TypeError, RuntimeError) as error:  # TypeError: a tls:// address without keys
