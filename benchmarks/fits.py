@@ -12,18 +12,18 @@ import numpy as np
 import openTSNE
 from experiments.common import run_peer
 
+from benchmarks.goals import FITS
 from benchmarks.harness import clocked, on_its_own, peak_gb
 from benchmarks.maps import mnist
 from prismap import PrisMap
 from prismap.quality import knn_error
 
-SIZES = (2_000, 5_000, 20_000)
 N_TEST = 5_000
 #: Tools of the other environment: how each makes its map and places rows on it. The code is compiled before the clock.
 PEERS = {
+    "PaCMAP": ("pacmap", "pacmap.PaCMAP(random_state=0)", "m.fit(X)", "m.transform(X_test, basis=X)"),
     "UMAP": ("umap", "umap.UMAP(random_state=0, n_jobs=1)", "m.fit(X)", "m.transform(X_test)"),
     "supervised UMAP": ("umap", "umap.UMAP(random_state=0, n_jobs=1)", "m.fit(X, y)", "m.transform(X_test)"),
-    "PaCMAP": ("pacmap", "pacmap.PaCMAP(random_state=0)", "m.fit(X)", "m.transform(X_test, basis=X)"),
 }
 CODE = """
 import resource, {module}
@@ -71,13 +71,19 @@ def line(who, seconds, peak, Y, y, Z, y_test):
     }  # fmt: skip
 
 
-def fits(options):
-    """All tools at all sizes, and their CPU seconds over prismap's."""
-    X, y, X_test, y_test = mnist(options.data)
-    for n_rows in SIZES[:1] if options.quick else SIZES:
+def fits(n_rows):
+    """The part of one size: all tools, and their CPU seconds over prismap's."""
+
+    def part(options):
+        X, y, X_test, y_test = mnist(options.data)
         rows = X[:n_rows], y[:n_rows], X_test[:N_TEST], y_test[:N_TEST]
-        lines = []
+        ours = None
         for who in ("prismap", "openTSNE", *(PEERS if options.peers else ())):
             made = peer_map(who, options.peers, *rows) if who in PEERS else on_its_own(own_map, who, *rows)
-            lines.append(made)
-            yield {**made, "x prismap": f"{made['fit, CPU s'] / lines[0]['fit, CPU s']:.2f}"}
+            ours = made["fit, CPU s"] if ours is None else ours
+            yield {**made, "x prismap": f"{made['fit, CPU s'] / ours:.2f}"}
+
+    return part
+
+
+PARTS = {f"fits-of-{n_rows}": fits(n_rows) for n_rows in FITS}

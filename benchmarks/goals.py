@@ -18,6 +18,8 @@ from experiments.ledger import file_name, markdown
 from prismap.map._methods import METHODS
 
 N_MILLION = 1_000_000
+#: Rows of the whole fits beside other tools.
+FITS = (2_000, 5_000, 20_000)
 NOT_MEASURED = ("not measured", None)
 
 
@@ -115,17 +117,21 @@ def beside(who, most):
     """CPU time of whole fits over another tool's on the same rows, at every size."""
 
     def goal(rows):
-        ours = {row["rows"]: row["fit, CPU s"] for row in rows.of("speed", "fits", map="prismap")}
-        theirs = {row["rows"]: row["fit, CPU s"] for row in rows.of("speed", "fits", map=who)}
-        ratios = {n: ours[n] / theirs[n] for n in ours if n in theirs}
-        return told("; ".join(f"{n:,} rows: {ratio:.2f}" for n, ratio in ratios.items()), ratios, lambda r: r <= most)
+        ratios = {}
+        for n in FITS:
+            ours, theirs = (rows.of("speed", f"fits-of-{n}", map=one) for one in ("prismap", who))
+            if ours and theirs:
+                ratios[n] = ours[0]["fit, CPU s"] / theirs[0]["fit, CPU s"]
+        words = "; ".join(f"{n:,} rows: {ratio:.2f}" for n, ratio in ratios.items())
+        words, met = told(words, ratios, lambda ratio: ratio <= most)
+        return words, None if met and len(ratios) < len(FITS) else met
 
     return goal
 
 
 def memory_of_five_thousand(rows):
     """Peak of the process."""
-    found = [row["peak GB"] for row in rows.of("speed", "fits", map="prismap", rows=5_000)]
+    found = [row["peak GB"] for row in rows.of("speed", "fits-of-5000", map="prismap")]
     return told(", ".join(f"{peak} GB" for peak in found), found, lambda peak: number(peak) <= 0.5)
 
 
@@ -255,9 +261,9 @@ GOALS = (
     Goal("60,000 rows of covertype in at most 1.3 x", against_peer("million", 1.3, rows=60_000), "large million"),
     Goal("60,000 rows of mnist in at most 1.3 x", against_peer("mnist", 1.3), "large mnist"),
     Goal("2,000, 5,000 and 20,000 rows of mnist in at most 0.4 x openTSNE's CPU time", beside("openTSNE", 0.4),
-         "speed fits"),
-    Goal("the same in at most 5 x PaCMAP's CPU time", beside("PaCMAP", 5.0), "speed fits"),
-    Goal("5,000 rows in at most 0.5 GB", memory_of_five_thousand, "speed fits"),
+         "speed fits-of-5000"),
+    Goal("the same in at most 5 x PaCMAP's CPU time", beside("PaCMAP", 5.0), "speed fits-of-5000"),
+    Goal("5,000 rows in at most 0.5 GB", memory_of_five_thousand, "speed fits-of-5000"),
     Goal(
         "all-pairs cross-fitted distances in at most 2.0 x their products alone",
         at_most("metrics", 2.0, "cross-fitted, against its products"), "bench metrics",
