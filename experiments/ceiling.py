@@ -1,9 +1,9 @@
 """The ceiling: how far the default map is behind the better of two classifiers in the full space, and where.
 
 The 27 tables of [the league](league.md) and the 30 sets of [the field](field.md), 70 % of the rows fitted (of the field
-as there), in three splits. *Behind* are the points of held-out rows by which the default map (ten neighbours on the map)
-is behind the better of a support vector machine (RBF) and a forest of 200 trees in all features, both as they come,
-with the standard error over the splits. *LDA* is with shrinkage.
+as there), in three splits. *Behind* are the points of held-out rows by which ten neighbours on the default map are
+behind the better of a support vector machine (RBF) and a forest of 200 trees in all features, both as they come, with
+the standard error over the splits. *LDA* is with shrinkage.
 
 The points are lost in steps: *posterior* is what the most probable class of the map's own posterior tells right of the
 new rows (over the splits in which the target counts), *metric* what their ten nearest fitted rows under the map's
@@ -47,7 +47,8 @@ MODELS = {
 GROUPS = {"tables": league_sets.TABLES, "our sets": SETS}
 #: Sets of which maps are made with permuted labels.
 PERMUTED = (
-    "audiology", "car", "chess", "glass", "heart_failure", "ionosphere", "lymphography", "tic-tac-toe", "waveform", "zoo",
+    "audiology", "car", "chess", "glass", "heart_failure", "ionosphere", "lymphography", "tic-tac-toe", "waveform",
+    "zoo",
 )  # fmt: skip
 
 

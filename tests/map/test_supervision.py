@@ -182,7 +182,7 @@ def test_trees_are_tried_on_more_rows_than_other_posteriors_look_at_and_see_them
     monkeypatch.setattr(base, "MOST_SUPPORT", 100)
     y = np.where(np.arange(200) % 50 == 7, -1, y)
     found = candidates(FisherMetric(random_state=0), data_metric("vectors").over(X), make_target(y, len(y)), 0)
-    assert found[1].posterior_.name == "blend"
+    assert found[1].posterior_.name == "trees"
     assert [len(metric.support_) for metric in found] == [100, 196]
     assert np.array_equal(found[1].support_, np.flatnonzero(y >= 0))
 

@@ -391,9 +391,11 @@ def candidates(fisher: Any, data: Any, target: Target, seed: int) -> list[Any]:
     loss = log_loss(first.class_probabilities()[known], codes[known])
     if not trees_are_worth_it(data.raw(known), target.take(known), loss, seed):
         return [first]
+    # Of many rows a machine takes as long as all else, and is not fitted a second time.
+    richer = "trees" if len(first.support_) < len(known) else "blend"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the first has given all warnings
-        return [first, changed(trial, posterior="blend").fit_on(data, target)]
+        return [first, changed(trial, posterior=richer).fit_on(data, target)]
 
 
 def trees_are_worth_it(X: Any, target: Target, loss: float, seed: int) -> bool:

@@ -53,9 +53,9 @@ class FisherMetric(Metric):
         classes "parzen" (Gaussian kernels on support rows), "lssvm" (a least-squares support vector machine on the
         profiles), "trees" (a forest; vectors only), "blend" (these two, mixed by out-of-fold log-loss) or any
         classifier with ``predict_proba`` (vectors only; an unfitted one is cloned and fitted in folds, so that no row
-        is judged by a model that saw it; a fitted one is used as it is, in-sample). "auto" takes the better of the first two by out-of-fold log-loss, and "parzen" with
-        supervision 1. For a real target "gp", a Gaussian process, or any regressor. ``PredictedLabels(model)`` puts a
-        model's predictions in the place of y.
+        is judged by a model that saw it; a fitted one is used as it is, in-sample). "auto" takes the better of the
+        first two by out-of-fold log-loss, and "parzen" with supervision 1. For a real target "gp", a Gaussian process,
+        or any regressor. ``PredictedLabels(model)`` puts a model's predictions in the place of y.
     path : {"chord", "tangent", "tangent-left", "tangent-squared", "graph", "tangent-graph"}, default="chord"
         Arcs between posteriors at nodes of the straight segment; speeds at nodes as published, mirrored about the
         middle or at left nodes (Schulz 2017, eq. 2.18; "parzen", "gp", and classifiers with a derivative: `RSLVQ`,

@@ -69,8 +69,8 @@ class Best(Choice):
 
     def restore(self, context, state):
         """The one whose arrays these are."""
-        if "machine_share" in state:  # taken by evidence, in the place of the two
-            return Blend().restore(context, state)
+        if "trees_roots" in state:  # chosen by evidence, in the place of the two
+            return (Blend() if "machine_share" in state else Trees()).restore(context, state)
         return (LeastSquaresMachine() if "probabilities" in state else Parzen()).restore(context, state)
 
 
@@ -93,9 +93,9 @@ class Blend(RowPosterior):
         support = context.support
         self.machine = LeastSquaresMachine().fit(replace(context, support=support[:MOST_SUPPORT]))
         self.trees = Trees().fit(context)
-        parts = [part.fitted_probabilities for part in (self.machine, self.trees)]
-        self.share = best_share(*(P[support] for P in parts), context.codes[support])
-        return self._hold(context, self._mix(*parts))
+        one, two = self.machine.fitted_probabilities, self.trees.fitted_probabilities
+        self.share = best_share(one[support], two[support], context.codes[support])
+        return self._hold(context, self._mix(one, two))
 
     def _hold(self, context, P):
         self.judged = f"{self.share:.2f} of a machine, {self.machine.judged}, and trees, {self.trees.judged}"
@@ -110,7 +110,8 @@ class Blend(RowPosterior):
 
     def new_roots(self, rows, own=None):
         """Square roots of the class probabilities of new rows, by the squared distances that place them."""
-        return np.sqrt(self._mix(*(np.square(part.new_roots(rows, own)) for part in (self.machine, self.trees))))
+        one, two = self.machine.new_roots(rows, own), self.trees.new_roots(rows, own)
+        return np.sqrt(self._mix(np.square(one), np.square(two)))
 
     def state(self):
         """The machine, its share, the trees, and the fitted rows' own probabilities."""
