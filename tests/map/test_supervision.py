@@ -218,7 +218,7 @@ def test_a_target_that_shows_only_in_two_features_is_found(signs, signs_map):
     assert signs_map.supervision_ in GRID[1:]
     assert signs_map.metric_.supervision == signs_map.supervision_
     taken = [one for one in signs_map.supervision_curve_ if one["taken"]]
-    assert [(one["posterior"], one["supervision"]) for one in taken] == [("blend", signs_map.supervision_)]
+    assert [(one["posterior"], one["supervision"]) for one in taken] == [("trees", signs_map.supervision_)]
     new = np.random.default_rng(9).normal(size=(200, 16))
     truth = 2 * (new[:, 0] > 0) + (new[:, 1] > 0)
     model = KNeighborsClassifier(10).fit(signs_map.embedding_, y)
@@ -236,7 +236,7 @@ def test_a_target_that_is_noise_is_left_out_to_the_last_bit(noise, noise_map):
 
 def test_a_chosen_share_is_the_map_of_that_share(signs, signs_map):
     given = PrisMap(
-        metric=FisherMetric(posterior="blend"), supervision=signs_map.supervision_, mapping="auto", random_state=0
+        metric=FisherMetric(posterior="trees"), supervision=signs_map.supervision_, mapping="auto", random_state=0
     ).fit(*signs)
     assert np.array_equal(given.embedding_, signs_map.embedding_)
     assert given.supervision_curve_ is None

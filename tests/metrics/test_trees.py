@@ -8,9 +8,7 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
 from prismap.exceptions import InputError
 from prismap.metrics import FisherMetric
-from prismap.metrics.posteriors import _choice as choice
-from prismap.metrics.posteriors import _machine as machine
-from prismap.metrics.posteriors._rowwise import best_share, log_loss, softmax
+from prismap.metrics.posteriors._rowwise import softmax
 from prismap.metrics.posteriors._trees import GROWN, N_TREES, Forest, fit_trees, log_shares
 
 
@@ -135,78 +133,3 @@ def test_a_matrix_has_no_features():
     D = np.abs(np.subtract.outer(np.arange(100.0), np.arange(100.0)))
     with pytest.raises(InputError, match="data='vectors'"):
         FisherMetric(data="dissimilarity", posterior="trees").fit(D, np.arange(100) % 2)
-
-
-# --- the machine and trees together -----------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def both(signs):
-    """Classes of which trees know one half better and the machine the other."""
-    X, _ = signs
-    return X, 2 * (X[:, 0] > 0) + (X[:, 1:].sum(axis=1) > 0)
-
-
-@pytest.fixture(scope="module")
-def blend(both):
-    X, y = both
-    return FisherMetric(posterior="blend", supervision=0.8, random_state=0).fit(X[:160], y[:160])
-
-
-def test_the_share_has_the_smallest_loss_of_all_shares(signs):
-    rng, y = np.random.default_rng(0), signs[1]
-    one, two = (softmax(scale * rng.normal(size=(240, 4)) + 2 * np.eye(4)[y]) for scale in (1.0, 1.5))
-    shares = np.linspace(0, 1, 1001)
-    losses = [log_loss(share * one + (1 - share) * two, y) for share in shares]
-    assert best_share(one, two, y) == pytest.approx(shares[np.argmin(losses)], abs=2e-3)
-    assert 0.2 < best_share(one, two, y) < 1
-    assert best_share(np.eye(4)[y], two, y) > 0.999
-
-
-def test_a_blend_is_the_mean_of_both_by_their_shares(both, blend):
-    X, y = both
-    posterior, share = blend.posterior_, blend.posterior_.share
-    for index, rows in ((slice(160, None), X[160:]), (slice(160), None)):
-        parts = [
-            p.fitted_probabilities if rows is None else p.predict(rows) for p in (posterior.machine, posterior.trees)
-        ]
-        mixed = blend.class_probabilities(rows)
-        np.testing.assert_allclose(mixed, share * parts[0] + (1 - share) * parts[1], atol=1e-12)
-        assert log_loss(mixed, y[index]) < np.log(4) - 0.3
-    of_parts = [log_loss(part.fitted_probabilities, y[:160]) for part in (posterior.machine, posterior.trees)]
-    assert 0.1 < share < 0.9
-    assert log_loss(blend.class_probabilities(), y[:160]) < min(of_parts)
-
-
-def test_a_row_gets_the_same_bits_from_a_blend_alone_and_among_others(signs, blend):
-    new = signs[0][160:]
-    alone = np.vstack([blend.posterior_.new_roots(new[i : i + 1]) for i in range(len(new))])
-    assert np.array_equal(blend.posterior_.new_roots(new), alone)
-
-
-def test_a_blend_judges_no_row_by_its_own_label(signs):
-    X, y = signs
-    y = np.random.default_rng(1).permutation(y)
-    P = FisherMetric(posterior="blend", random_state=0).fit(X, y).class_probabilities()
-    assert (P.argmax(axis=1) == y).mean() < 0.4
-    assert log_loss(P, y) > np.log(4) - 0.03
-
-
-def test_the_stored_blend_is_the_same(both, blend):
-    X, y = both
-    again = FisherMetric(posterior="auto", supervision=0.8).restore(X[:160], y[:160], blend.state())
-    assert again.describe() == blend.describe()
-    assert np.array_equal(again.pairwise(X[160:]), blend.pairwise(X[160:]))
-    assert np.array_equal(again.pairwise(), blend.pairwise())
-    damaged = blend.state() | {"machine_share": np.array(1.5)}
-    with pytest.raises(ValueError, match="no share"):
-        FisherMetric(posterior="blend").restore(X[:160], y[:160], damaged)
-
-
-def test_a_blend_of_many_rows_has_a_machine_on_landmarks(signs, monkeypatch):
-    X, y = signs
-    monkeypatch.setattr(choice, "MOST_SUPPORT", 100)
-    monkeypatch.setattr(machine, "N_LANDMARKS", 60)
-    metric = FisherMetric(posterior="blend", random_state=0).fit(X, y)
-    assert len(metric.posterior_.machine.machine.landmarks) == 60
-    assert len(metric.support_) == 240

@@ -378,7 +378,7 @@ def compared_with_own(metric: Any, data: Any, target: Target, seed: int) -> tupl
 
 
 def candidates(fisher: Any, data: Any, target: Target, seed: int) -> list[Any]:
-    """Fitted metrics of the posteriors to choose from: as it was asked for and, if that was "auto", with trees."""
+    """Fitted metrics of the posteriors to choose from: as it was asked for and, if that was "auto", trees."""
     # Shortest paths over a graph are judged by its edges.
     trial = changed(fisher, supervision=0.8, path="chord" if fisher.path == "graph" else fisher.path)
     first = trial.fit_on(data, target)
@@ -391,11 +391,9 @@ def candidates(fisher: Any, data: Any, target: Target, seed: int) -> list[Any]:
     loss = log_loss(first.class_probabilities()[known], codes[known])
     if not trees_are_worth_it(data.raw(known), target.take(known), loss, seed):
         return [first]
-    # Of many rows a machine takes as long as all else, and is not fitted a second time.
-    richer = "trees" if len(first.support_) < len(known) else "blend"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the first has given all warnings
-        return [first, changed(trial, posterior=richer).fit_on(data, target)]
+        return [first, changed(trial, posterior="trees").fit_on(data, target)]
 
 
 def trees_are_worth_it(X: Any, target: Target, loss: float, seed: int) -> bool:

@@ -99,8 +99,8 @@ class PrisMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         takes the smallest share (0, 0.8, 0.95 or 0.99) that predicts the target as well as the best one on quick maps,
         judged out of fold, and 0 if nothing is known of the target beyond chance. Any share below 1 keeps some of the
         data's own distances, so that structure inside a class survives. "max" is the sharpest cross-fitted map: 0.99 of
-        the best posterior's metric. Trees have a part in both. With your own model as posterior, "auto" is
-        0.8.
+        the best posterior's metric. Trees are among the posteriors for both. With your own model as posterior, "auto"
+        is 0.8.
     target : {"auto", "class", "ordered", "real", "none"} or list of these, default="auto"
         What y is. "auto" decides by its values, "none" ignores it. "ordered" are classes with an order, given as
         numbers or as an ordered pandas category. y may have several columns, of one kind or with a kind each, for

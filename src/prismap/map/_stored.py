@@ -37,7 +37,6 @@ SCALARS = (
     "metric/bandwidth",
     "metric/local_perplexity",
     "metric/machine_gamma",
-    "metric/machine_share",
     "metric/machine_temperature",
     "metric/trees_temperature",
 )
@@ -203,7 +202,7 @@ def _check_shapes(arrays: dict[str, Any], n: int, n_components: int) -> None:
         if "metric/trees_starts" in arrays:
             wanted["metric/trees_starts"] = (len(arrays["metric/trees_children"]) + 1,)
             wanted["metric/trees_classes"] = arrays["metric/trees_shares"].shape
-        if "metric/machine_landmarks" in arrays or "metric/trees_starts" not in arrays:
+        else:
             wanted["metric/machine_mean"] = (n_classes,)
             wanted["metric/machine_coefficients"] = (len(arrays["metric/machine_landmarks"]), n_classes)
     if "metric/local_probabilities" in arrays:

@@ -51,11 +51,11 @@ class FisherMetric(Metric):
     posterior : str, posterior or model, default="auto"
         The estimate of the target's distribution: an object of `prismap.metrics.posteriors`, its name, or a model. For
         classes "parzen" (Gaussian kernels on support rows), "lssvm" (a least-squares support vector machine on the
-        profiles), "trees" (a forest; vectors only), "blend" (these two, mixed by out-of-fold log-loss) or any
-        classifier with ``predict_proba`` (vectors only; an unfitted one is cloned and fitted in folds, so that no row
-        is judged by a model that saw it; a fitted one is used as it is, in-sample). "auto" takes the better of the
-        first two by out-of-fold log-loss, and "parzen" with supervision 1. For a real target "gp", a Gaussian process,
-        or any regressor. ``PredictedLabels(model)`` puts a model's predictions in the place of y.
+        profiles), "trees" (a forest; vectors only) or any classifier with ``predict_proba`` (vectors only; an unfitted
+        one is cloned and fitted in folds, so that no row is judged by a model that saw it; a fitted one is used as it
+        is, in-sample). "auto" takes the better of the first two by out-of-fold log-loss, and "parzen" with
+        supervision 1. For a real target "gp", a Gaussian process, or any regressor. ``PredictedLabels(model)`` puts a
+        model's predictions in the place of y.
     path : {"chord", "tangent", "tangent-left", "tangent-squared", "graph", "tangent-graph"}, default="chord"
         Arcs between posteriors at nodes of the straight segment; speeds at nodes as published, mirrored about the
         middle or at left nodes (Schulz 2017, eq. 2.18; "parzen", "gp", and classifiers with a derivative: `RSLVQ`,
@@ -130,11 +130,7 @@ class FisherMetric(Metric):
     _parameter_constraints = {
         "target": [StrOptions({"auto", "class", "ordered", "real"}), list, tuple],
         "data": [StrOptions(set(DATA)), DataMetric, Objects],
-        "posterior": [
-            StrOptions({"auto", "parzen", "lssvm", "trees", "blend", "gp"}),
-            BaseEstimator,
-            HasMethods("predict"),
-        ],
+        "posterior": [StrOptions({"auto", "parzen", "lssvm", "trees", "gp"}), BaseEstimator, HasMethods("predict")],
         "path": [StrOptions({"chord", "tangent", "tangent-left", "tangent-squared", "graph", "tangent-graph"})],
         "n_segments": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "supervision": [Interval(Real, 0, 1, closed="both")],

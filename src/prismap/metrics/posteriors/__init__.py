@@ -5,7 +5,6 @@
 `LocalParzen`           the same for many rows: each row's nearest labelled rows, and a small support between them
 `LeastSquaresMachine`   a least-squares support vector machine on the profiles, at the rows
 `Trees`                 a forest, at the rows (vectors only)
-`Blend`                 the machine and trees, mixed by out-of-fold log-loss (vectors only)
 `Best`                  the better of Parzen and the machine by out-of-fold log-loss ("auto")
 `ClassModel`            any classifier with ``predict_proba``, at the rows (vectors only)
 `RealModel`             any regressor, at the rows (vectors only)

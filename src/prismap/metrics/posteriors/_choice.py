@@ -1,16 +1,15 @@
-"""Which posterior: by name, as an object, from a model, by out-of-fold log-loss, or two of them together."""
+"""Which posterior: by name, as an object, from a model, or by out-of-fold log-loss."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 from sklearn.base import clone
 
 from prismap._util.evidence import first_of_equals
 from prismap._util.validation import is_fitted
 from prismap.exceptions import InputError
-from prismap.metrics.posteriors._base import MOST_SUPPORT, Posterior
+from prismap.metrics.posteriors._base import Posterior
 from prismap.metrics.posteriors._gaussian_process import GaussianProcess
 from prismap.metrics.posteriors._gradients import check_gradient
 from prismap.metrics.posteriors._machine import LeastSquaresMachine
@@ -25,7 +24,7 @@ from prismap.metrics.posteriors._models import (
 )
 from prismap.metrics.posteriors._parzen import Parzen
 from prismap.metrics.posteriors._row_process import RowProcess
-from prismap.metrics.posteriors._rowwise import RowPosterior, best_share, log_loss
+from prismap.metrics.posteriors._rowwise import log_loss
 from prismap.metrics.posteriors._several_targets import posterior_of_several
 from prismap.metrics.posteriors._trees import Trees
 from prismap.target import ClassTarget, RealTarget, SeveralTarget, Target
@@ -70,61 +69,8 @@ class Best(Choice):
     def restore(self, context, state):
         """The one whose arrays these are."""
         if "trees_roots" in state:  # chosen by evidence, in the place of the two
-            return (Blend() if "machine_share" in state else Trees()).restore(context, state)
+            return Trees().restore(context, state)
         return (LeastSquaresMachine() if "probabilities" in state else Parzen()).restore(context, state)
-
-
-class Blend(RowPosterior):
-    """The machine and trees together, ``p = w p_machine + (1 - w) p_trees``; vectors only.
-
-    w minimises the log-loss of rows that neither has seen (a linear opinion pool: Stone 1961; stacking: Wolpert 1992).
-    The loss is convex in w, so that nothing is chosen among near equals, and where one of the two knows nothing that
-    the other does not, it has no share.
-    """
-
-    name = "blend"
-
-    def most_support(self, target):
-        """As many as the trees take; the machine finds its own."""
-        return Trees().most_support(target)
-
-    def fit(self, context):
-        """Fit both, and find their shares."""
-        support = context.support
-        self.machine = LeastSquaresMachine().fit(replace(context, support=support[:MOST_SUPPORT]))
-        self.trees = Trees().fit(context)
-        one, two = self.machine.fitted_probabilities, self.trees.fitted_probabilities
-        self.share = best_share(one[support], two[support], context.codes[support])
-        return self._hold(context, self._mix(one, two))
-
-    def _hold(self, context, P):
-        self.judged = f"{self.share:.2f} of a machine, {self.machine.judged}, and trees, {self.trees.judged}"
-        return self.hold(context, P)
-
-    def _mix(self, of_machine, of_trees):
-        return self.share * of_machine + (1 - self.share) * of_trees
-
-    def predict(self, rows, self_similarity=None):
-        """Class probabilities of new rows, or of fitted ones by their index."""
-        return self._mix(self.machine.predict(rows, self_similarity), self.trees.predict(rows))
-
-    def new_roots(self, rows, own=None):
-        """Square roots of the class probabilities of new rows, by the squared distances that place them."""
-        one, two = self.machine.new_roots(rows, own), self.trees.new_roots(rows, own)
-        return np.sqrt(self._mix(np.square(one), np.square(two)))
-
-    def state(self):
-        """The machine, its share, the trees, and the fitted rows' own probabilities."""
-        both = self.machine.state() | self.trees.state()
-        return both | {"machine_share": np.array(self.share), "probabilities": self.fitted_probabilities}
-
-    def restore(self, context, state):
-        """From the arrays of `state`."""
-        self.share = float(state["machine_share"])
-        if not 0 <= self.share <= 1:
-            raise ValueError("the share of its machine is no share")
-        self.machine, self.trees = (part.restore(context, state) for part in (LeastSquaresMachine(), Trees()))
-        return self._hold(context, state["probabilities"])
 
 
 class PredictedLabels(Choice):
@@ -166,7 +112,7 @@ class PredictedLabels(Choice):
 
 #: Posteriors by the kind of target and their name.
 POSTERIORS: dict[type[Target], dict[str, type[Posterior]]] = {
-    ClassTarget: {"auto": Best, "parzen": Parzen, "lssvm": LeastSquaresMachine, "trees": Trees, "blend": Blend},
+    ClassTarget: {"auto": Best, "parzen": Parzen, "lssvm": LeastSquaresMachine, "trees": Trees},
     RealTarget: {"auto": RowProcess, "gp": GaussianProcess},
 }
 

@@ -152,13 +152,6 @@ def best_temperature(scores, codes):
     return float(np.exp(best.x))
 
 
-def best_share(one, two, codes):
-    """w with the smallest log-loss of ``w one + (1 - w) two``, of probabilities of the same rows."""
-    a, b = (np.exp(-log_losses(P, codes)) for P in (one, two))
-    best = minimize_scalar(lambda w: -np.log(w * a + (1 - w) * b).mean(), bounds=(0.0, 1.0), method="bounded")
-    return float(best.x)
-
-
 def softmax(scores):
     """Row-wise softmax."""
     weights = np.exp(scores - scores.max(axis=1, keepdims=True))
