@@ -33,6 +33,7 @@ from prismap.quality import (
 from prismap.quality._agreement import chance_of_columns
 from prismap.quality._confounding import Confounding
 from prismap.quality._headlines import RELATION, answer_on_map
+from prismap.quality._ranks import MOST_PAIRS
 from prismap.quality._statements import Statement
 from prismap.quality._trust import TrustRule
 from prismap.quality._votes import VOTERS
@@ -165,7 +166,7 @@ def _judged(
         metric=subject.spaces["data"][1], units=target.units, names=target.classes,
         neighborhoods=not subject.is_large, n_samples=effort.structure_rows, random_state=subject.seed,
     )  # fmt: skip
-    if target.exists and subject.columns is not None and effort.structure_rows is None:
+    if target.exists and subject.columns is not None and effort.plain_iter is not None:
         shown = target.shown.values
         measures |= alignment_measure(subject.columns, subject.made.positions, shown, random_state=subject.seed)
     facts = dict(subject.facts)
@@ -277,16 +278,16 @@ def _null_rule(subject: Subject, comparison: Comparison) -> TrustRule | None:
 def structure_of(subject: Subject, comparison: Comparison, effort: Effort) -> dict[str, Any]:
     """Neighbourhood preservation of the map in each of its spaces, and of the map without a target in the data.
 
-    Of a large map, and with a quick budget, each curve is from the neighbourhoods of a sample of rows among all rows.
+    Of more rows than the budget pays for, each curve is from the neighbourhoods of a sample of them among all rows.
     """
     options: dict[str, Any] = {"random_state": subject.seed}
-    n_samples, Y = effort.structure_rows, subject.made.positions
-    if n_samples is not None and n_samples < len(Y):
-        options["n_samples"] = n_samples
+    Y = subject.made.positions
+    if effort.structure_rows < len(Y) <= MOST_PAIRS / effort.structure_rows:  # of more rows `r_nx` draws fewer
+        options["n_samples"] = effort.structure_rows
     curves = {f"map against {name}": r_nx(X, Y, metric=m, **options) for name, (X, m) in subject.spaces.items()}
     plain = comparison.plain
     # A map of few iterations keeps too little to be compared.
-    if plain is not None and subject.maker is not None and subject.maker.shows_plain and n_samples is None:
+    if plain is not None and subject.maker is not None and subject.maker.shows_plain and effort.plain_iter is not None:
         X, metric = subject.spaces["data"]
         curves["unsupervised map against data"] = r_nx(X, plain.positions, metric=metric, **options)
     return curves
