@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from prismap._util.arrays import Rows
 from prismap._util.random import as_generator
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.judging._budget import Effort, effort_of
@@ -286,8 +287,9 @@ def structure_of(subject: Subject, comparison: Comparison, effort: Effort) -> di
         options["n_samples"] = effort.structure_rows
     curves = {f"map against {name}": r_nx(X, Y, metric=m, **options) for name, (X, m) in subject.spaces.items()}
     plain = comparison.plain
-    # A map of few iterations keeps too little to be compared.
-    if plain is not None and subject.maker is not None and subject.maker.shows_plain and effort.plain_iter is not None:
+    # A map of few iterations keeps too little to be compared, and one of fewer rows has other neighbourhoods.
+    shown = subject.maker is not None and subject.maker.shows_plain and effort.plain_iter is not None
+    if plain is not None and shown and len(plain.positions) == len(Y):
         X, metric = subject.spaces["data"]
         curves["unsupervised map against data"] = r_nx(X, plain.positions, metric=metric, **options)
     return curves
@@ -309,5 +311,11 @@ def clusters_of(subject: Subject, comparison: Comparison) -> MapClusters:
     supervised = target.exists and maker is not None and not maker.leaves_target_out
     return judge_clusters(
         subject.made.positions, comparison.runs, nulls=comparison.nulls, names=target.texts, supervised=supervised,
-        unsupervised=None if plain is None else plain.positions, random_state=subject.seed,
+        unsupervised=None if plain is None else (rows_of(comparison, len(subject.made.positions)), plain.positions),
+        random_state=subject.seed,
     )  # fmt: skip
+
+
+def rows_of(comparison: Comparison, n_rows: int) -> Rows:
+    """The rows of the map without a target."""
+    return np.arange(n_rows) if comparison.plain_rows is None else comparison.plain_rows
