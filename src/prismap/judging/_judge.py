@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from prismap._util.arrays import Rows
 from prismap._util.random import as_generator
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.judging._budget import Effort, effort_of
+from prismap.judging._budget import QUICK, Effort, effort_of
 from prismap.judging._confounding import confounding_of, numeric
 from prismap.judging._makers import Made, Maker
 from prismap.judging._refits import Comparison, Judged, Outside, compare, compare_plain, compare_without_target
@@ -283,8 +282,9 @@ def structure_of(subject: Subject, comparison: Comparison, effort: Effort) -> di
     """
     options: dict[str, Any] = {"random_state": subject.seed}
     Y = subject.made.positions
-    if effort.structure_rows < len(Y) <= MOST_PAIRS / effort.structure_rows:  # of more rows `r_nx` draws fewer
-        options["n_samples"] = effort.structure_rows
+    n_samples = min(effort.structure_rows, max(QUICK.structure_rows, MOST_PAIRS // (10 * len(Y))))
+    if n_samples < len(Y):
+        options["n_samples"] = n_samples
     curves = {f"map against {name}": r_nx(X, Y, metric=m, **options) for name, (X, m) in subject.spaces.items()}
     plain = comparison.plain
     # A map of few iterations keeps too little to be compared, and one of fewer rows has other neighbourhoods.
@@ -307,15 +307,10 @@ def steadiness(made: Made, comparison: Comparison) -> dict[str, Estimate]:
 
 def clusters_of(subject: Subject, comparison: Comparison) -> MapClusters:
     """The clusters of the map, in other runs, against maps of one Gaussian, and without the target."""
-    target, maker, plain = subject.target, subject.maker, comparison.plain
+    target, maker = subject.target, subject.maker
     supervised = target.exists and maker is not None and not maker.leaves_target_out
     return judge_clusters(
         subject.made.positions, comparison.runs, nulls=comparison.nulls, names=target.texts, supervised=supervised,
-        unsupervised=None if plain is None else (rows_of(comparison, len(subject.made.positions)), plain.positions),
+        unsupervised=comparison.plain_run,
         random_state=subject.seed,
     )  # fmt: skip
-
-
-def rows_of(comparison: Comparison, n_rows: int) -> Rows:
-    """The rows of the map without a target."""
-    return np.arange(n_rows) if comparison.plain_rows is None else comparison.plain_rows

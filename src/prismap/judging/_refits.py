@@ -84,7 +84,7 @@ class Comparison:
     Attributes
     ----------
     plain : the map without a target; None where there is none.
-    plain_rows : the rows that it has: all, unless the judged map is large and is made again in folds.
+    plain_rows : the rows that it has: all, or those of the folds (`Maker.makes_plain_of_folds`).
     permuted : maps of permuted targets.
     on_map, on_plain, on_permuted : the judged rows on the map or on maps of the others, on the one without a target
         (None: there is none) and on those of permuted targets.
@@ -115,6 +115,14 @@ class Comparison:
     small_maps: bool = field(default=False)
     in_data: tuple[Any, Any] | None = None
     by_class: bool = field(default=False)
+
+    @property
+    def plain_run(self) -> Run | None:
+        """The map without a target as a run: which of the rows it has, and where."""
+        if self.plain is None:
+            return None
+        rows = np.arange(len(self.plain.positions)) if self.plain_rows is None else self.plain_rows
+        return rows, self.plain.positions
 
 
 # --- which rows -------------------------------------------------------------------------------------------------------
@@ -359,12 +367,9 @@ class Plan:
         """The fold that the map of a permuted target leaves out."""
         return self.folds[turn % len(self.folds)]
 
-    def plain_rows(self, maker: Maker) -> Rows:
-        """The rows of the map without a target: on a large map those of its folds, which it is compared with.
-
-        A map of as many rows is the fair comparison, and the time and memory of it do not grow with the large map.
-        """
-        if not maker.is_large or not self.folds:
+    def plain_rows(self, maker: Maker, effort: Effort) -> Rows:
+        """The rows of the map without a target: all, or those of the folds that it is compared with."""
+        if not self.folds or not maker.makes_plain_of_folds(effort):
             return np.arange(maker.n_rows)
         return np.unique(np.concatenate([kept for kept, _ in self.folds]))
 
@@ -416,7 +421,7 @@ def compare(
     n_refits = 0 if left_out else len(plan.folds)
     callback = counting(callback, 1 + n_runs + reseeded + len(plan.shuffles) + n_refits + with_nulls)
 
-    plain_rows = plan.plain_rows(maker)
+    plain_rows = plan.plain_rows(maker, effort)
     first: list[tuple[Any, ...]] = [(maker.make_plain, plain_rows, effort)]
     first += [(another_run, maker, target, turn, left_out) for turn in range(n_runs)]
     first += [(maker.make_reseeded, target)] if reseeded else []

@@ -223,6 +223,13 @@ class MapMaker(Maker):
         """The same recipe without a target."""
         return self._of_part(self._plain(effort), index, self.fitted.target.take(index).absent())
 
+    def makes_plain_of_folds(self, effort: Effort) -> bool:
+        """On a large map, whose time and memory it does not take then, and where it is short: it is counted on alone.
+
+        A map of the same rows is the fair comparison for what was made of a part of them.
+        """
+        return self.is_large or effort.plain_iter is None
+
     def plain_of_part(self, plain: Made, index: Rows, effort: Effort) -> Made:
         """The rows as they lie, where others are placed by votes; else made again."""
         recipe = self._plain(effort)
@@ -444,7 +451,7 @@ def trust_in_given(fitted: FittedMap, judgement: Judgement) -> Trust:
     given, made, comparison = fitted.given, MadeMap(fitted), judgement.comparison
     rule, n_rows = judgement.report.trust, len(given)
     assert rule is not None
-    plain = comparison.plain if comparison is not None and fitted.target.exists else None
+    plain = comparison.plain_run if comparison is not None and fitted.target.exists else None
     own = trust_in_own_rows(made, rule, fitted.target, plain, () if comparison is None else comparison.runs)
     value = spread_out(own.value, given.fitted, n_rows)
     parts = {name: spread_out(part, given.fitted, n_rows) for name, part in own.parts.items()}
