@@ -126,10 +126,6 @@ class Maker(ABC):
     def make_plain(self, index: Rows, effort: Effort = FULL) -> Made | None:
         """The map of some rows without a target; None where there is none."""
 
-    def makes_plain_of_folds(self, effort: Effort) -> bool:
-        """Whether the map without a target has the rows of the folds that it is compared with, and no others."""
-        return False
-
     @abstractmethod
     def plain_of_part(self, plain: Made, index: Rows, effort: Effort) -> Made:
         """The map without a target as if only some rows had been on it.

@@ -84,7 +84,7 @@ class Comparison:
     Attributes
     ----------
     plain : the map without a target; None where there is none.
-    plain_rows : the rows that it has: all, or those of the folds (`Maker.makes_plain_of_folds`).
+    plain_rows : the rows that it has: all, unless the judged map is large and is made again in folds.
     permuted : maps of permuted targets.
     on_map, on_plain, on_permuted : the judged rows on the map or on maps of the others, on the one without a target
         (None: there is none) and on those of permuted targets.
@@ -367,9 +367,13 @@ class Plan:
         """The fold that the map of a permuted target leaves out."""
         return self.folds[turn % len(self.folds)]
 
-    def plain_rows(self, maker: Maker, effort: Effort) -> Rows:
-        """The rows of the map without a target: all, or those of the folds that it is compared with."""
-        if not self.folds or not maker.makes_plain_of_folds(effort):
+    def plain_rows(self, maker: Maker) -> Rows:
+        """The rows of the map without a target: all, on a large map those of the folds that it is compared with.
+
+        Its time and memory do not grow with a large map then, and both maps are of as many rows. (On maps of a few
+        thousand rows half of them would call the target needed more than all of them do.)
+        """
+        if not self.folds or not maker.is_large:
             return np.arange(maker.n_rows)
         return np.unique(np.concatenate([kept for kept, _ in self.folds]))
 
@@ -421,7 +425,7 @@ def compare(
     n_refits = 0 if left_out else len(plan.folds)
     callback = counting(callback, 1 + n_runs + reseeded + len(plan.shuffles) + n_refits + with_nulls)
 
-    plain_rows = plan.plain_rows(maker, effort)
+    plain_rows = plan.plain_rows(maker)
     first: list[tuple[Any, ...]] = [(maker.make_plain, plain_rows, effort)]
     first += [(another_run, maker, target, turn, left_out) for turn in range(n_runs)]
     first += [(maker.make_reseeded, target)] if reseeded else []

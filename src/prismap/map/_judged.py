@@ -223,13 +223,6 @@ class MapMaker(Maker):
         """The same recipe without a target."""
         return self._of_part(self._plain(effort), index, self.fitted.target.take(index).absent())
 
-    def makes_plain_of_folds(self, effort: Effort) -> bool:
-        """On a large map, whose time and memory it does not take then, and where it is short: it is counted on alone.
-
-        A map of the same rows is the fair comparison for what was made of a part of them.
-        """
-        return self.is_large or effort.plain_iter is None
-
     def plain_of_part(self, plain: Made, index: Rows, effort: Effort) -> Made:
         """The rows as they lie, where others are placed by votes; else made again."""
         recipe = self._plain(effort)
