@@ -11,7 +11,15 @@ from scipy.stats import t as student
 from judging.stand_ins import LikeUMAP
 from prismap import MapReport, PrisMap, judge
 from prismap.quality import find_clusters, judge_clusters
-from prismap.quality._cluster_report import Cluster, MapClusters, best_jaccard, gaps_around, null_limit, one_gaussian
+from prismap.quality._cluster_report import (
+    Cluster,
+    MapClusters,
+    best_jaccard,
+    gaps_around,
+    null_limit,
+    one_gaussian,
+    rows_in_runs,
+)
 from prismap.quality._clusters import LEAST_GAP, MOST_ROWS, join, meetings, widest_gap
 from reference import clusters_reference as joined_groups
 
@@ -263,4 +271,16 @@ def test_where_no_map_without_the_target_exists_nobody_knows_who_made_the_gaps(t
     alone = judge_clusters(Y, supervised=True)
     assert alone.readable == ()
     assert "Whether the target made these gaps cannot be told: there is no map without it." in alone.words
-    assert judge_clusters(Y, supervised=True, unsupervised=Y).readable == (0, 1, 2)
+    assert judge_clusters(Y, supervised=True, unsupervised=(np.arange(len(Y)), Y)).readable == (0, 1, 2)
+
+
+def test_a_run_of_few_of_many_rows_is_compared_where_it_has_them(three, rng):
+    Y, _ = three
+    Y = np.repeat(Y, 2000, axis=0)
+    Y = Y + rng.normal(size=Y.shape)
+    few = np.sort(rng.choice(len(Y), 2000, replace=False))
+    run = few, Y[few]
+    assert rows_in_runs(len(Y), [run], 0).tolist() == few.tolist()
+    clusters = judge_clusters(Y, [run], supervised=True, unsupervised=run).clusters
+    assert [one.jaccard for one in clusters] == [1.0] * 3
+    assert min(one.gap_unsupervised for one in clusters) > LEAST_GAP

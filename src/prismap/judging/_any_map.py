@@ -252,7 +252,7 @@ def with_trust(judgement: Judgement, subject: Subject) -> MapReport:
     report, comparison = judgement.report, judgement.comparison
     if report.trust is None or comparison is None:
         return report
-    plain = comparison.plain if subject.maker is not None and subject.maker.compares_plain else None
+    plain = comparison.plain_run if subject.maker is not None and subject.maker.compares_plain else None
     trust = trust_in_own_rows(subject.made, report.trust, subject.target, plain, comparison.runs)
     return replace(report, row_trust=trust)
 

@@ -10,7 +10,7 @@ from prismap.exceptions import InputError
 
 @dataclass(frozen=True)
 class Effort:
-    """What a budget pays for. (Errors of neighbours settle within 50 iterations of t-SNE, rank curves within 400.)
+    """What a budget pays for. (Errors of neighbours settle within 50 iterations of t-SNE, rank curves within 200.)
 
     Attributes
     ----------
@@ -22,7 +22,7 @@ class Effort:
     judged_rows : rows that are enough in any case. As many fifths of all rows are judged as either takes
     held_out : rows outside the map that are judged at most
     kept_share : of all rows that a map without the judged ones has at most, and no fewer than `FEW_KEPT`
-    structure_rows : rows whose neighbourhoods are judged; None: as many as are worth it
+    structure_rows : rows whose neighbourhoods among all rows are judged at most
     nulls, null_rows : maps of one Gaussian each, and rows that they have at most; of four fifths of the rows one more
         map is made if there is any of these, and no other run
     """
@@ -35,14 +35,14 @@ class Effort:
     judged_rows: int
     held_out: int
     kept_share: float
-    structure_rows: int | None
+    structure_rows: int
     nulls: int
     null_rows: int
 
 
 FULL = Effort(
-    name="full", plain_iter=400, permutations=2, permuted_rows=300, precision=0.02, judged_rows=300, held_out=5000,
-    kept_share=1.0, structure_rows=None, nulls=3, null_rows=300,
+    name="full", plain_iter=200, permutations=2, permuted_rows=300, precision=0.02, judged_rows=300, held_out=5000,
+    kept_share=1.0, structure_rows=1000, nulls=3, null_rows=300,
 )  # fmt: skip
 QUICK = Effort(
     name="quick", plain_iter=None, permutations=1, permuted_rows=300, precision=0.05, judged_rows=40, held_out=1000,

@@ -13,7 +13,7 @@ import numpy as np
 
 from prismap._util.random import as_generator
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.judging._budget import Effort, effort_of
+from prismap.judging._budget import QUICK, Effort, effort_of
 from prismap.judging._confounding import confounding_of, numeric
 from prismap.judging._makers import Made, Maker
 from prismap.judging._refits import Comparison, Judged, Outside, compare, compare_plain, compare_without_target
@@ -33,6 +33,7 @@ from prismap.quality import (
 from prismap.quality._agreement import chance_of_columns
 from prismap.quality._confounding import Confounding
 from prismap.quality._headlines import RELATION, answer_on_map
+from prismap.quality._ranks import MOST_PAIRS
 from prismap.quality._statements import Statement
 from prismap.quality._trust import TrustRule
 from prismap.quality._votes import VOTERS
@@ -165,7 +166,7 @@ def _judged(
         metric=subject.spaces["data"][1], units=target.units, names=target.classes,
         neighborhoods=not subject.is_large, n_samples=effort.structure_rows, random_state=subject.seed,
     )  # fmt: skip
-    if target.exists and subject.columns is not None and effort.structure_rows is None:
+    if target.exists and subject.columns is not None and effort.plain_iter is not None:
         shown = target.shown.values
         measures |= alignment_measure(subject.columns, subject.made.positions, shown, random_state=subject.seed)
     facts = dict(subject.facts)
@@ -277,16 +278,18 @@ def _null_rule(subject: Subject, comparison: Comparison) -> TrustRule | None:
 def structure_of(subject: Subject, comparison: Comparison, effort: Effort) -> dict[str, Any]:
     """Neighbourhood preservation of the map in each of its spaces, and of the map without a target in the data.
 
-    Of a large map, and with a quick budget, each curve is from the neighbourhoods of a sample of rows among all rows.
+    Of more rows than the budget pays for, each curve is from the neighbourhoods of a sample of them among all rows.
     """
     options: dict[str, Any] = {"random_state": subject.seed}
-    n_samples, Y = effort.structure_rows, subject.made.positions
-    if n_samples is not None and n_samples < len(Y):
+    Y = subject.made.positions
+    n_samples = min(effort.structure_rows, max(QUICK.structure_rows, MOST_PAIRS // (10 * len(Y))))
+    if n_samples < len(Y):
         options["n_samples"] = n_samples
     curves = {f"map against {name}": r_nx(X, Y, metric=m, **options) for name, (X, m) in subject.spaces.items()}
     plain = comparison.plain
-    # A map of few iterations keeps too little to be compared.
-    if plain is not None and subject.maker is not None and subject.maker.shows_plain and n_samples is None:
+    # A map of few iterations keeps too little to be compared, and one of fewer rows has other neighbourhoods.
+    shown = subject.maker is not None and subject.maker.shows_plain and effort.plain_iter is not None
+    if plain is not None and shown and len(plain.positions) == len(Y):
         X, metric = subject.spaces["data"]
         curves["unsupervised map against data"] = r_nx(X, plain.positions, metric=metric, **options)
     return curves
@@ -304,9 +307,10 @@ def steadiness(made: Made, comparison: Comparison) -> dict[str, Estimate]:
 
 def clusters_of(subject: Subject, comparison: Comparison) -> MapClusters:
     """The clusters of the map, in other runs, against maps of one Gaussian, and without the target."""
-    target, maker, plain = subject.target, subject.maker, comparison.plain
+    target, maker = subject.target, subject.maker
     supervised = target.exists and maker is not None and not maker.leaves_target_out
     return judge_clusters(
         subject.made.positions, comparison.runs, nulls=comparison.nulls, names=target.texts, supervised=supervised,
-        unsupervised=None if plain is None else plain.positions, random_state=subject.seed,
+        unsupervised=comparison.plain_run,
+        random_state=subject.seed,
     )  # fmt: skip

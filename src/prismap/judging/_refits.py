@@ -84,6 +84,7 @@ class Comparison:
     Attributes
     ----------
     plain : the map without a target; None where there is none.
+    plain_rows : the rows that it has: all, unless the judged map is large and is made again in folds.
     permuted : maps of permuted targets.
     on_map, on_plain, on_permuted : the judged rows on the map or on maps of the others, on the one without a target
         (None: there is none) and on those of permuted targets.
@@ -100,6 +101,7 @@ class Comparison:
     """
 
     plain: Made | None = None
+    plain_rows: Rows | None = None
     permuted: tuple[Permuted, ...] = ()
     on_map: tuple[Judged, ...] = ()
     on_plain: tuple[Judged, ...] | None = None
@@ -113,6 +115,14 @@ class Comparison:
     small_maps: bool = field(default=False)
     in_data: tuple[Any, Any] | None = None
     by_class: bool = field(default=False)
+
+    @property
+    def plain_run(self) -> Run | None:
+        """The map without a target as a run: which of the rows it has, and where."""
+        if self.plain is None:
+            return None
+        rows = np.arange(len(self.plain.positions)) if self.plain_rows is None else self.plain_rows
+        return rows, self.plain.positions
 
 
 # --- which rows -------------------------------------------------------------------------------------------------------
@@ -357,6 +367,16 @@ class Plan:
         """The fold that the map of a permuted target leaves out."""
         return self.folds[turn % len(self.folds)]
 
+    def plain_rows(self, maker: Maker) -> Rows:
+        """The rows of the map without a target: all, on a large map those of the folds that it is compared with.
+
+        Its time and memory do not grow with a large map then, and both maps are of as many rows. (On maps of a few
+        thousand rows half of them would call the target needed more than all of them do.)
+        """
+        if not self.folds or not maker.is_large:
+            return np.arange(maker.n_rows)
+        return np.unique(np.concatenate([kept for kept, _ in self.folds]))
+
 
 def planned(
     maker: Maker, target: Target, outside: Outside | None, effort: Effort, n_permutations: int | None,
@@ -405,7 +425,8 @@ def compare(
     n_refits = 0 if left_out else len(plan.folds)
     callback = counting(callback, 1 + n_runs + reseeded + len(plan.shuffles) + n_refits + with_nulls)
 
-    first: list[tuple[Any, ...]] = [(maker.make_plain, np.arange(maker.n_rows), effort)]
+    plain_rows = plan.plain_rows(maker)
+    first: list[tuple[Any, ...]] = [(maker.make_plain, plain_rows, effort)]
     first += [(another_run, maker, target, turn, left_out) for turn in range(n_runs)]
     first += [(maker.make_reseeded, target)] if reseeded else []
     plain, *others = maker.run(first, callback)
@@ -433,7 +454,7 @@ def compare(
     runs += [*others, *((case.kept, case.fitted_positions) for case in on_map if case.kept is not None)]
     small_maps = bool(plan.folds) and maker.is_large
     return Comparison(
-        plain=plain, permuted=permuted, on_map=tuple(on_map),
+        plain=plain, plain_rows=plain_rows, permuted=permuted, on_map=tuple(on_map),
         on_plain=None if on_plain is None or not maker.compares_plain else tuple(on_plain),
         on_permuted=judged_on_permuted(maker, permuted, target, held_out, plan), runs=tuple(runs), nulls=nulls,
         again=again, how=FORECAST if forecast else how_judged(plan, small_maps), folded=len(plan.folds) > 1,

@@ -135,7 +135,7 @@ def n_kept(Y: Numbers) -> int:
 
 
 def row_parts(
-    made: Made, plain: Made | None, runs: Iterable[tuple[Rows, Numbers]], *, kept: bool = True
+    made: Made, plain: tuple[Rows, Numbers] | None, runs: Iterable[tuple[Rows, Numbers]], *, kept: bool = True
 ) -> dict[str, Numbers]:
     """Shares of each row's neighbours that the map keeps, that are there without the target, and that stay in runs."""
     Y, k = made.positions, n_kept(made.positions)
@@ -144,7 +144,7 @@ def row_parts(
     X, metric = made.space
     parts = {"kept": local_quality(X, Y, n_neighbors=k, metric=metric)} if kept else {}
     if plain is not None:
-        parts["plain"] = local_quality(Y, plain.positions, n_neighbors=k)
+        parts["plain"] = stays(Y, [plain])
     if runs := list(runs):
         parts |= {"stays": stays(Y, runs), "scatter": scatter(Y, runs)}
     return parts
@@ -179,7 +179,11 @@ def scatter(Y: Numbers, runs: list[tuple[Rows, Numbers]]) -> Numbers:
 
 
 def trust_in_own_rows(
-    made: Made, rule: TrustRule, target: Target, plain: Made | None, runs: Iterable[tuple[Rows, Numbers]]
+    made: Made,
+    rule: TrustRule,
+    target: Target,
+    plain: tuple[Rows, Numbers] | None,
+    runs: Iterable[tuple[Rows, Numbers]],
 ) -> Trust:
     """The trust in the rows of a map, with its parts."""
     evidence = evidence_for(made, rule, target, made.positions, None)

@@ -41,6 +41,7 @@ from prismap.map._methods import (
 )
 from prismap.map._recipe import Recipe
 from prismap.map._time_budget import pace_of, usual_growth
+from prismap.mappings import VoteMap
 from prismap.metrics import FisherMetric, fit_metric
 from prismap.metrics._geometry import DataMetric
 from prismap.metrics._shift import fit_shift
@@ -120,7 +121,9 @@ def fit_map(
     progress.stage(f"measuring the distances of {n_rows} rows")
     data = data.over(rows)
     metric, supervision, curve = fit_metric_of(recipe, data, rows, target, given.feature_names)
-    D = None if large else np.asarray(metric.pairwise(), dtype=np.float64)
+    # Vectors in their own metric are embedded as they are; whether a mapping needs all distances shows later.
+    as_vectors = metric is data and not data.is_matrix and data.is_complete and not is_own(recipe.mapping)
+    D = None if large or as_vectors else np.asarray(metric.pairwise(), dtype=np.float64)
     laps.append(perf_counter())
 
     progress.stage("embedding")
@@ -132,7 +135,7 @@ def fit_map(
         embedding = embed_many(embedding, rows, data, metric, **settings)
     else:
         classes = method_target(embedding, target)
-        embedding = embed(embedding, rows, data, metric, D, target=classes, by_distances=is_own(recipe.mapping))
+        embedding = embed(embedding, rows, data, D, target=classes)
     positions = np.asarray(embedding.embedding_, dtype=np.float64)
     if earlier is not None:
         positions = earlier.laid_on(positions, scale=isinstance(embedding, TSNE))
@@ -153,9 +156,12 @@ def fit_map(
         mapping = choose_mapping(D, positions, None if metric is data else judged_target(metric, target), recipe.seed)
     mapping = make_mapping(mapping, embedding, method=recipe.method, large=large, **settings)
     placed_by_data = isinstance(mapping.metric, str) and mapping.metric == "data"
-    if D is None or (placed_by_data and metric is not data):
-        D = distances_among(data if placed_by_data else metric, anchors)
-    mapping = fit_mapping(mapping, D, positions[anchors], target.take(anchors), recipe.seed)
+    if as_vectors and not large and isinstance(mapping, VoteMap):  # new rows bring the distances that it needs
+        mapping = mapping.set_params(metric=data).fit(rows, positions)
+    else:
+        if D is None or (placed_by_data and metric is not data):
+            D = distances_among(data if placed_by_data else metric, anchors)
+        mapping = fit_mapping(mapping, D, positions[anchors], target.take(anchors), recipe.seed)
     laps.append(perf_counter())
 
     times = dict(zip(("metric", "embedding", "mapping"), np.diff(laps).tolist(), strict=True))

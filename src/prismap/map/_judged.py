@@ -216,7 +216,7 @@ class MapMaker(Maker):
         """A short map, which takes its positions from `plain` where the evidence leaves its target out."""
         recipe = self.again
         if plain is not None and isinstance(recipe.method, ShortTSNE) and self.fitted.shift is None:
-            recipe = recipe.but(method=changed(recipe.method, known=plain.positions[index]))
+            recipe = recipe.but(method=changed(recipe.method, known=positions_of(plain, index)))
         return self._of_part(recipe, index, target)
 
     def make_plain(self, index: Rows, effort: Effort = FULL) -> Made | None:
@@ -227,7 +227,7 @@ class MapMaker(Maker):
         """The rows as they lie, where others are placed by votes; else made again."""
         recipe = self._plain(effort)
         if isinstance(recipe.mapping, str) and recipe.mapping == "vote":
-            recipe = recipe.but(method=Known(plain.positions[index]))
+            recipe = recipe.but(method=Known(positions_of(plain, index)))
         return self._of_part(recipe, index, self.fitted.target.take(index).absent())
 
     def make_of(
@@ -263,6 +263,12 @@ class MapMaker(Maker):
                 pool.shutdown(wait=False, cancel_futures=True)  # after an interrupt the other maps are not needed
                 raise
         return done
+
+
+def positions_of(plain: Made, index: Rows) -> Numbers:
+    """Positions on the map without a target, by the numbers of the judged rows; of a large map it has some of them."""
+    assert isinstance(plain, MadeMap)
+    return plain.positions[index if plain.rows is None else np.searchsorted(plain.rows, index)]
 
 
 def known_method(fitted: FittedMap) -> Any:
@@ -386,9 +392,8 @@ def notes_of(fitted: FittedMap) -> tuple[str, ...]:
         placed = f"{len(fitted.anchors)} landmarks" if fitted.cells is None else "their nearest fitted rows"
         notes.append(
             f"Large map: neighbours by {fitted.story.get('neighbors')}; new rows are placed by {placed}; structure is "
-            f"judged on a sample of rows. Maps that are refitted for judging take {MOST_KEPT} rows, the one without a "
-            "target all. Among more rows there are nearer ones to tell by: the map itself is likely to err less than "
-            "they do."
+            f"judged on a sample of rows. Maps that are refitted for judging, with a target or none, take {MOST_KEPT} "
+            "rows. Among more there are nearer ones to tell by: the map itself is likely to err less than they do."
         )
     if isinstance(fitted.metric, FisherMetric) and not fitted.metric.cross_fit:
         notes.append("cross_fit=False: rows were judged with their own labels in the density, as published.")
@@ -439,7 +444,7 @@ def trust_in_given(fitted: FittedMap, judgement: Judgement) -> Trust:
     given, made, comparison = fitted.given, MadeMap(fitted), judgement.comparison
     rule, n_rows = judgement.report.trust, len(given)
     assert rule is not None
-    plain = comparison.plain if comparison is not None and fitted.target.exists else None
+    plain = comparison.plain_run if comparison is not None and fitted.target.exists else None
     own = trust_in_own_rows(made, rule, fitted.target, plain, () if comparison is None else comparison.runs)
     value = spread_out(own.value, given.fitted, n_rows)
     parts = {name: spread_out(part, given.fitted, n_rows) for name, part in own.parts.items()}

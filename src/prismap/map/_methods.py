@@ -129,14 +129,9 @@ def method_target(embedding: Any, target: Target) -> Any:
     return target.values if target.exists else None
 
 
-def embed(
-    embedding: Any, rows: Any, data: DataMetric, metric: Any, D: Any, *, target: Any = None, by_distances: bool = False
-) -> Any:
-    """The embedding, fitted to all distances D; to the vectors themselves where the metric is theirs.
-
-    `by_distances` asks for D all the same: an embedding that places new rows itself must know them by distances.
-    """
-    if metric is data and not data.is_matrix and data.is_complete and not by_distances:
+def embed(embedding: Any, rows: Any, data: DataMetric, D: Any, *, target: Any = None) -> Any:
+    """The embedding, fitted to all distances D, or to the vectors themselves where D is None."""
+    if D is None:
         return embedding.set_params(metric="euclidean").fit(rows, target)
     embedding = embedding.set_params(metric=PrecomputedMetric.of(D)).fit(D, target)
     if not data.is_matrix and data.is_complete and hasattr(embedding, "keep_points"):

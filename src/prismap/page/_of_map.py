@@ -217,7 +217,7 @@ def with_verdict(page: PageData, fitted: FittedMap, judgement: Judgement, trust:
     report, comparison, layers = judgement.report, judgement.comparison, list(page.layers)
     # A map read from a file has its report, but no longer the maps that it was compared with.
     if comparison is not None and isinstance(comparison.plain, MadeMap):
-        unsupervised, _ = fitted.place_given(comparison.plain.fitted)
+        unsupervised, _ = fitted.place_given(comparison.plain.fitted, comparison.plain_rows)
         layers.append(Layer("unsupervised", "without target", unsupervised, "the same rows, the target left out"))
         if report.scores and comparison.permuted:  # none if every class is rare
             layers.append(permuted_layer(fitted, comparison.permuted[0], report.scores[0]))

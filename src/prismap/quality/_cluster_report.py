@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -252,7 +253,7 @@ def judge_clusters(
     names : the class of each row in words, None for rows without; None without classes
     supervised : bool, default=False
         Whether the target took part in making the map.
-    unsupervised : of a supervised map, positions of all its rows on the map without the target; None if there is none
+    unsupervised : of a supervised map, the map without the target, as one of `runs`; None if there is none
     random_state : for the sample of many rows
 
     Returns
@@ -266,7 +267,8 @@ def judge_clusters(
     2
     """
     Y = np.asarray(Y, dtype=np.float64)
-    rows = some_rows(len(Y), random_state)
+    runs = list(runs)
+    rows = rows_in_runs(len(Y), [*runs, *([] if unsupervised is None else [unsupervised])], random_state)
     labels, gaps = grouped(join(Y[rows]))
     null_gaps = tuple(widest_gap(null, random_state) for null in nulls)
     if len(gaps) < 2:
@@ -275,9 +277,10 @@ def judge_clusters(
     nothing = np.full(len(gaps), np.nan)
     over_runs = [_mean_known([one[part] for one in in_runs]) if in_runs else nothing for part in range(4)]
     compared = supervised and unsupervised is not None
-    alone = (
-        gaps_around(join(np.asarray(unsupervised, dtype=np.float64)[rows]), labels, len(gaps)) if compared else nothing
-    )
+    alone = nothing
+    if compared:
+        here, places = _common(rows, *unsupervised)
+        alone = gaps_around(join(places), labels[here], len(gaps))
     sizes = np.bincount(labels[labels >= 0])
     clusters = []
     for j, gap in enumerate(gaps):
@@ -349,6 +352,18 @@ def _in_run(
     there = np.where(np.isnan(jaccard), np.nan, jaccard >= THERE)
     splits = falls_apart(grouped(joined)[0], labels, n_clusters)
     return jaccard, there, splits, have_moved(Y[here], Y_again, labels, n_clusters)
+
+
+def rows_in_runs(n_rows: int, runs: Sequence[tuple[np.ndarray, Any]], random_state: Any) -> np.ndarray:
+    """The rows that clusters are looked for among; where a run has few of many rows, those that all runs have.
+
+    Of a draw from a million rows a run of 5,000 would have next to none.
+    """
+    rows = some_rows(n_rows, random_state)
+    if all(2 * len(index) >= n_rows for index, _ in runs):
+        return rows
+    common = reduce(np.intersect1d, [index for index, _ in runs])
+    return rows if len(common) < len(rows) // 2 else common[some_rows(len(common), random_state)]
 
 
 def _common(rows: np.ndarray, index: np.ndarray, positions: Any) -> tuple[np.ndarray, np.ndarray]:

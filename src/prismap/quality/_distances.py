@@ -34,14 +34,15 @@ class DistanceRows:
 
 
 def distance_rows(
-    X: Any, metric: Any = "euclidean", *, X_fit: Any = None, name: str = "X", shuffle: bool = False
-) -> DistanceRows:
+    X: Any, metric: Any = "euclidean", *, X_fit: Any = None, name: str = "X", shuffle: bool = False,
+    n_wanted: int | None = None,
+) -> DistanceRows:  # fmt: skip
     """Distances among the rows of X, or from X to `X_fit` when that is given.
 
     `metric` is a name of scikit-learn's, ``"precomputed"`` (X holds distances: square, or (n, n_fit) with
     ``X_fit=True``) or a fitted metric object. Then X=None stands for its fitted rows (``metric.pairwise()``,
     cross-fitted where the metric cross-fits), and given rows count as new ones. With `shuffle`, rows and columns are
-    numbered in the order of `shuffled`.
+    numbered in the order of `shuffled`. Of fitted rows of which only `n_wanted` are asked for, no others are measured.
     """
     if not isinstance(metric, str) and not hasattr(metric, "pairwise"):
         raise InputError(f"metric must be a name, 'precomputed' or a fitted metric object; got {metric!r}.")
@@ -52,7 +53,8 @@ def distance_rows(
         )
     if not isinstance(metric, str):
         check_is_fitted(metric)
-        if X is None and getattr(metric, "n_rows_", 0) > FEW_FITTED and hasattr(metric, "between"):
+        most = FEW_FITTED if n_wanted is None else min(FEW_FITTED, n_wanted)
+        if X is None and getattr(metric, "n_rows_", 0) > most and hasattr(metric, "between"):
             return _from_between(metric, shuffle)
         if X is None:
             return _from_matrix(metric.pairwise(), shuffle)

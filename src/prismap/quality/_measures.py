@@ -63,7 +63,8 @@ def map_measures(
     units : whole numbers; rows of the same one are not independent of each other; None: all are
     names : of the classes, by their codes; None: the codes
     neighborhoods : False leaves the trustworthiness out, which takes distances to all rows
-    n_samples : rows that are judged at most; None: as many as are worth it
+    n_samples : rows whose neighbourhoods are judged at most, and half of those that classes are compared on; None: as
+        many as are worth it
     random_state : for the sample of many rows
 
     Returns
@@ -89,7 +90,7 @@ def map_measures(
     if codes is None:
         return measures, None
     kept = np.flatnonzero((codes >= 0) & ~np.isin(codes, rare_classes(codes)))
-    most = MOST_GROUP_ROWS if n_samples is None else n_samples
+    most = MOST_GROUP_ROWS if n_samples is None else min(MOST_GROUP_ROWS, 2 * n_samples)
     if len(kept) > most:
         kept = np.sort(as_generator(random_state).choice(kept, most, replace=False))
     if len(np.unique(codes[kept])) < 2:

@@ -194,7 +194,7 @@ def local_quality(X: Any, Y: Any, *, n_neighbors: int = 10, metric: Any = "eucli
 def _at(
     X: Any, Y: Any, kind: str, n_neighbors: Any, metric: Any, n_samples: int | None, random_state: Any
 ) -> RankCurve | Estimate:
-    x, y = _two_sides(X, Y, metric)
+    x, y = _two_sides(X, Y, metric, n_samples)
     n = x.n_rows
     rows = sampled_rows(n, n_samples, random_state)
     last = n - 1 if kind == "q_nx" else n - 2
@@ -314,8 +314,11 @@ def sampled_rows(n: int, n_samples: int | None, random_state: Any) -> np.ndarray
     return np.sort(as_generator(random_state).choice(n, size=int(n_samples), replace=False))
 
 
-def _two_sides(X: Any, Y: Any, metric: Any) -> tuple[DistanceRows, DistanceRows]:
-    x, y = distance_rows(X, metric, name="X", shuffle=True), distance_rows(Y, name="Y", shuffle=True)
+def _two_sides(
+    X: Any, Y: Any, metric: Any, n_wanted: int | None = None, *, shuffle: bool = True
+) -> tuple[DistanceRows, DistanceRows]:
+    x = distance_rows(X, metric, name="X", shuffle=shuffle, n_wanted=n_wanted)
+    y = distance_rows(Y, name="Y", shuffle=shuffle)
     if x.n_rows != y.n_rows:
         raise InputError(f"X has {x.n_rows} rows and Y has {y.n_rows}: they must be the same rows.")
     if x.n_rows < 3:
@@ -361,10 +364,8 @@ def trustworthiness(
     >>> float(trustworthiness(X, X[:, ::-1]))
     1.0
     """
-    x, y = distance_rows(X, metric, name="X"), distance_rows(Y, name="Y")
+    x, y = _two_sides(X, Y, metric, n_samples, shuffle=False)
     n, k = x.n_rows, int(n_neighbors)
-    if y.n_rows != n:
-        raise InputError(f"X has {n} rows and Y has {y.n_rows}: they must be the same rows.")
     if not 1 <= k < n / 2:
         raise InputError(f"n_neighbors must be at least 1 and less than half of the {n} rows; got {n_neighbors}.")
     rows = sampled_rows(n, n_samples, random_state)
@@ -376,15 +377,12 @@ def trustworthiness(
 
 def intruders(x: DistanceRows, y: DistanceRows, rows: np.ndarray, k: int) -> np.ndarray:
     """For each row the sum of rho_ij - k over its neighbours in the map that are not among those in the data."""
-    everyone = np.arange(x.n_rows)
-    ranks = np.empty((len(rows), x.n_rows), dtype=np.intp)
-    order = np.argsort(_without_themselves(x, rows), axis=1, kind="stable")
-    np.put_along_axis(ranks, order, everyone[None, :] + 1, axis=1)
-    near = np.argsort(_without_themselves(y, rows), axis=1, kind="stable")[:, :k]
-    return np.asarray(np.maximum(np.take_along_axis(ranks, near, axis=1) - k, 0).sum(axis=1))
-
-
-def _without_themselves(side: DistanceRows, rows: np.ndarray) -> np.ndarray:
-    D = side.block(rows)
+    D, near = x.block(rows), np.nonzero(_k_nearest(y, rows, k))[1].reshape(len(rows), k)
     D[np.arange(len(rows)), rows] = np.inf
-    return D
+    lost = np.empty(len(rows))
+    for i, (d, in_order, neighbors) in enumerate(zip(D, np.sort(D, axis=1), near, strict=True)):
+        ranks = np.searchsorted(in_order, d[neighbors]) + 1
+        for tied in np.flatnonzero(in_order[np.minimum(ranks, len(d) - 1)] == d[neighbors]):  # as a stable sort has it
+            ranks[tied] += np.count_nonzero(d[: neighbors[tied]] == d[neighbors[tied]])
+        lost[i] = np.maximum(ranks - k, 0).sum()
+    return lost
