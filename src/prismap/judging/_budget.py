@@ -10,7 +10,7 @@ from prismap.exceptions import InputError
 
 @dataclass(frozen=True)
 class Effort:
-    """What a budget pays for. (Errors of neighbours settle within 50 iterations of t-SNE, rank curves within 200.)
+    """What a budget pays for. (Errors of neighbours settle within 50 iterations of t-SNE, rank curves within 400.)
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Effort:
 
 
 FULL = Effort(
-    name="full", plain_iter=200, permutations=2, permuted_rows=300, precision=0.02, judged_rows=300, held_out=5000,
+    name="full", plain_iter=400, permutations=2, permuted_rows=300, precision=0.02, judged_rows=300, held_out=5000,
     kept_share=1.0, structure_rows=1000, nulls=3, null_rows=300,
 )  # fmt: skip
 QUICK = Effort(
