@@ -41,7 +41,7 @@ def test_unpacking_undoes_packing(small_map):
         row_ids=[f"r{i}" for i in range(12)],
         keywords=["wheat, rain", None] * 6,
         notes=("a note",),
-        neighbors=Neighbors(np.arange(3, 12), np.zeros((9, 2), int), np.ones((9, 2), int)),
+        neighbors=Neighbors(np.arange(3, 12), np.zeros((9, 2), int), np.ones((9, 2), int), np.full((9, 2), 0.5)),
         layers=[
             *small_map.layers,
             replace(small_map.layers[0], id="p", own=Target("class", "q", codes=np.zeros(12, int)), own_note="why"),

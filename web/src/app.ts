@@ -6,6 +6,7 @@ import { choices } from "./colouring";
 import { Appearance, ColourMenu, LayerSwitch, Tabs, Tools, helpDialog, layerNote } from "./controls";
 import { CrossFilter } from "./crossfilter";
 import { makeLayer } from "./decode";
+import { type Shown, distortionKey } from "./distortion";
 import { Changed, download, h, icon, iconButton, replace } from "./dom";
 import { FeaturePanel } from "./features";
 import { type FigureContent, pngFigure, svgFigure } from "./figure";
@@ -67,6 +68,8 @@ export class App {
   private readonly about = h("p", { class: "pm-about" });
   private readonly ringKey = h("div", { class: "pm-doubtful" });
   private readonly ringsChanged = new Changed();
+  private readonly distortion = h("details", { class: "pm-details pm-distortion" });
+  private readonly distortionChanged = new Changed();
   private readonly status = h("div", { class: "pm-status", role: "status" });
   private readonly toast = h("div", { class: "pm-toast", role: "alert", hidden: true });
   private readonly undoButton = iconButton("undo", "Undo (Ctrl+Z)", () => this.store.undo());
@@ -219,6 +222,7 @@ export class App {
         this.colourMenu.element,
         this.legend.element,
         this.ringKey,
+        this.distortion,
         this.appearance.element,
       ),
       stage,
@@ -279,6 +283,7 @@ export class App {
       layer: (index) => this.page.layers[index] && this.store.set({ layer: this.page.layers[index].id }),
       charts: () => this.page.columns.length > 0 && void this.cross.toggle(),
       beside: () => this.toggleBeside(),
+      local: () => this.toggleDistortion("local", !this.store.state.local),
       search: () => this.search.focus(),
       undo: () => this.store.undo(),
       redo: () => this.store.redo(),
@@ -335,6 +340,7 @@ export class App {
     else if (changed("raster") || changed("density") || changed("contours")) scene.repaintBehind();
     else if (changed("labels")) scene.relabel();
     else if (changed("sprites")) scene.paintOverlay();
+    if (changed("local")) scene.refreshCard();
     this.renderPanels();
     scene.paintOverlay();
     await this.showBeside();
@@ -410,6 +416,7 @@ export class App {
     this.undoButton.disabled = !this.store.canUndo;
     this.redoButton.disabled = !this.store.canRedo;
     this.renderRingKey();
+    this.renderDistortion();
     this.about.textContent = this.about.title = this.scene.own?.note || layerNote(this.scene.layer);
     this.supervision?.follow(state.layer, state.layer === this.page.layers[0].id);
     this.status.textContent = this.statusText();
@@ -419,6 +426,21 @@ export class App {
     const { doubtful } = this.scene;
     const { rings } = this.store.state;
     if (this.ringsChanged.now(doubtful.far, doubtful.misshown, rings)) replace(this.ringKey, ...ringKey(doubtful, rings, (shown) => this.store.set({ rings: shown })));
+  }
+
+  private renderDistortion(): void {
+    const { local, torn, wrong } = this.store.state;
+    const { layer } = this.scene;
+    if (!this.distortionChanged.now(layer, this.page.report, local, torn, wrong)) return;
+    const focused = (document.activeElement as HTMLElement | null)?.dataset.key;
+    const parts = distortionKey(this.page, layer, { local, torn, wrong }, (what, on) => this.toggleDistortion(what, on));
+    this.distortion.hidden = parts.length === 0;
+    replace(this.distortion, ...parts);
+    if (focused?.startsWith("distortion-")) this.distortion.querySelector<HTMLElement>(`[data-key="${focused}"]`)?.focus();
+  }
+
+  private toggleDistortion(what: Shown, on: boolean): void {
+    this.store.set({ [what]: on });
   }
 
   private statusText(): string {

@@ -137,7 +137,8 @@ function readNeighbors(header: NonNullable<Header["neighbors"]>, n: number, arra
   const rows = array(header.rows);
   const place = new Int32Array(n).fill(-1);
   rows.forEach((row: number, i: number) => (place[row] = i));
-  return { rows, place, count: header.data.shape[1], data: array(header.data), metric: header.metric ? array(header.metric) : null };
+  const { metric, distances } = header;
+  return { rows, place, count: header.data.shape[1], data: array(header.data), metric: metric ? array(metric) : null, distances: distances ? array(distances) : null };
 }
 
 export function makeLayer(id: string, label: string, note: string, positions: Float32Array): Layer {

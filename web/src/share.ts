@@ -6,7 +6,7 @@ import { TABS, type Tab, type ViewState } from "./state";
 
 /** Longer selections are left out of the link; browsers and mail programs cut long addresses. */
 const MAX_SELECTION = 4000;
-const FLAGS = ["raster", "rings", "density", "contours", "sprites", "auto", "labels", "own"] as const;
+const FLAGS = ["raster", "rings", "density", "contours", "sprites", "auto", "labels", "own", "local", "torn", "wrong"] as const;
 
 export type Camera = [x: number, y: number, distance: number];
 

@@ -34,6 +34,10 @@ export interface ViewState {
   /** Whether size and opacity follow the number of points in view. */
   auto: boolean;
   labels: boolean;
+  /** What is drawn of distortions: the neighbourhood of the row pointed at, torn pairs, groups beside wrong ones. */
+  local: boolean;
+  torn: boolean;
+  wrong: boolean;
   /** Whether a layer made with another target is coloured by that one. */
   own: boolean;
   tab: Tab;
@@ -129,6 +133,9 @@ export function defaultState(n: number, layer: string, colour: string): ViewStat
     sprites: true,
     auto: true,
     labels: true,
+    local: true,
+    torn: false,
+    wrong: false,
     own: true,
     tab: "verdict",
   };

@@ -55,7 +55,7 @@ export interface Header {
   keywords?: ColumnHeader;
   ids?: string[];
   relevance?: { names: string[]; values: ArrayRef; baseline: number; spread: number | null; threshold: number };
-  neighbors?: { rows: ArrayRef; data: ArrayRef; metric?: ArrayRef };
+  neighbors?: { rows: ArrayRef; data: ArrayRef; metric?: ArrayRef; distances?: ArrayRef };
   raster?: { rgba: ArrayRef; extent: [number, number, number, number]; legend: string; layer: string; fidelity?: string };
   images?: ArrayRef;
   columns: ColumnHeader[];
@@ -155,6 +155,8 @@ export interface Neighbors {
   count: number;
   data: NumberArray;
   metric: NumberArray | null;
+  /** To the nearest rows in the metric, or in the data where that is the metric. */
+  distances: NumberArray | null;
 }
 
 export interface Images {

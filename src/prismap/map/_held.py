@@ -30,31 +30,51 @@ from prismap.map._fitted import FittedMap
 from prismap.map._lazy import is_lazy
 from prismap.map._methods import arrangement_of, with_arrangement
 from prismap.map._recipe import Recipe
-from prismap.quality import find_clusters
+from prismap.quality import arrangement, find_clusters
 from prismap.target import Target
 
 # --- how strongly -----------------------------------------------------------------------------------------------------
 
 
 def affordable(embedding: Any, metric: Any, target: Target, seed: int, places: Places | None = None) -> float:
-    """The largest strength that costs less than one standard error of ten neighbours, on maps of at most 2,000 rows.
+    """The strength of the pull that ten neighbours can afford, on maps of at most 2,000 rows.
 
-    With a target, ten neighbours on the map predict that of each row, as in `prismap.map._choose`: the metric is
-    cross-fitted, rows of one unit have no vote on each other, and the standard error is that of units. Without one, or
-    with fewer than 20 labels, it is the share of the ten neighbours under the metric that are lost on the map. The pull
-    is to the `places`, or to a coarse layout of the metric.
+    It costs less than one standard error. With a target, ten neighbours on the map predict that of each row, as in
+    `prismap.map._choose`: the metric is cross-fitted, rows of one unit have no vote on each other, and the standard
+    error is that of units. Without one, or with fewer than 20 labels, it is the share of the ten neighbours under the
+    metric that are lost on the map.
+
+    The pull is to the `places`, and then the largest such strength is taken. Or it is to a coarse layout of the metric.
+    Of four classes or more, that strength is then taken at which distances between them are most like those under the
+    metric: the layout shows more groups than there are classes, and its strongest pull need not be best for these.
     """
     rng = as_generator(seed)
     by_target = target.exists and len(target.labelled_rows) >= 20
     rows = target.draw(2000, rng) if by_target else sampled_rows(len(target), rng)
     judged, some = target.take(rows), None if places is None else places.take(rows)
     D = np.asarray(metric.between(rows, rows), dtype=np.float64)
+    maps: dict[float, Numbers] = {}
 
     def losses_at(strength: float) -> Numbers:
-        Y = arranged(embedding, D, strength if some is None else replace(some, strength=strength))
+        pull = strength if some is None else replace(some, strength=strength)
+        Y = maps[strength] = arranged(embedding, D, pull)
         return predicted(Y, judged, target) if by_target else neighbors_lost(D, Y)
 
-    return largest_affordable(losses_at, judged.units)[0]
+    codes = judged.codes if some is None and by_target else None
+    by_classes = codes is not None and len(np.unique(codes[codes >= 0])) >= 4
+    return largest_affordable(
+        losses_at, judged.units,
+        worth_of=(lambda strength: kept_between(D, maps[strength], codes)) if by_classes else None,
+    )[0]  # fmt: skip
+
+
+def kept_between(D: Numbers, Y: Numbers, codes: Any) -> float:
+    """Rank correlation of the distances between four classes or more on the map Y with those by distances D."""
+    D = (D + D.T) / 2
+    np.fill_diagonal(D, 0.0)
+    compared = arrangement(D, Y, codes, metric="precomputed")
+    assert compared is not None
+    return compared.correlation
 
 
 def predicted(Y: Numbers, judged: Target, target: Target) -> Numbers:

@@ -96,11 +96,13 @@ class Neighbors:
     """The nearest rows of some rows, nearest first: by the data's own distances and, if that differs, by the metric.
 
     `rows` are the rows that have neighbours, in ascending order; `data` and `metric` hold, for each, places in `rows`.
+    `distances` are those to the rows of `metric`, or of `data` without it.
     """
 
     rows: NDArray[Any]
     data: NDArray[Any]
     metric: NDArray[Any] | None = None
+    distances: NDArray[Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -209,6 +211,9 @@ def _check_neighbors(neighbors: Neighbors, n: int) -> None:
                 f"neighbors of PageData must name rows from 0 to {n - 1} and, for each, places among these rows. Got "
                 f"{rows.shape} rows and {places.shape} places."
             )
+    if neighbors.distances is not None and np.shape(neighbors.distances) != np.shape(neighbors.data):
+        shape = np.shape(neighbors.distances)
+        raise InputError(f"distances of neighbors must be one for each of the {np.shape(neighbors.data)}. Got {shape}.")
 
 
 def _check_codes(target: Target) -> None:

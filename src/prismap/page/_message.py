@@ -54,7 +54,9 @@ HEADER = {
     "curves": [{"label": str, "k": REFERENCE, "r_nx": REFERENCE}], "notes": [str], "far?": REFERENCE,
     "misshown?": REFERENCE, "quality?": REFERENCE, "split?": _COLUMN, "keywords?": _COLUMN, "ids?": [str],
     "relevance?": (_RELEVANCE, None),
-    "neighbors?": ({"rows": REFERENCE, "data": REFERENCE, "metric?": REFERENCE}, None), "images?": REFERENCE,
+    "neighbors?": (
+        {"rows": REFERENCE, "data": REFERENCE, "metric?": REFERENCE, "distances?": REFERENCE}, None,
+    ), "images?": REFERENCE,
     "raster?": ({"rgba": REFERENCE, "extent": [float], "legend": str, "layer": str, "fidelity?": str}, None),
     "columns": [_COLUMN],
     "columns_left_out": int,

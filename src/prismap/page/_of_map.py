@@ -175,13 +175,16 @@ def map_relevance(fitted: FittedMap, columns: dict[str, Any]) -> Relevance | Non
 
 
 def fitted_neighbors(fitted: FittedMap) -> Neighbors | None:
-    """The ten nearest of each fitted row among them, in the data and in the metric of the map."""
+    """The ten nearest of each fitted row among them, in the data and in the metric of the map, and how far they are."""
     n_rows, data, metric = len(fitted.positions), fitted.data, fitted.metric
     n_neighbors = min(VOTERS, n_rows - 2)
     if n_neighbors < 1 or n_rows > MOST_JUDGED_ROWS:
         return None
-    by_metric = None if metric is data else metric.kneighbors(None, n_neighbors)[1]
-    return Neighbors(fitted.given.fitted, data.kneighbors(None, n_neighbors)[1], by_metric)
+    distances, by_data = data.kneighbors(None, n_neighbors)
+    by_metric = None
+    if metric is not data:
+        distances, by_metric = metric.kneighbors(None, n_neighbors)
+    return Neighbors(fitted.given.fitted, by_data, by_metric, distances)
 
 
 def fitted_quality(fitted: FittedMap) -> np.ndarray | None:
