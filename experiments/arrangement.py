@@ -111,7 +111,7 @@ def trade_off(name, options):
     shuffled = np.random.default_rng(7).permutation(y[:n])
     for label, strength, target in [
         *((f"t-SNE, {strength}", strength, y[:n]) for strength in (0, 0.1, 0.3, 1, "auto")),
-        ("t-SNE, 0, permuted labels", 0, shuffled), ("t-SNE, 1, permuted labels", 1, shuffled),
+        *((f"t-SNE, {strength}, permuted labels", strength, shuffled) for strength in (0, 1, "auto")),
     ]:  # fmt: skip
         m, seconds = timed(lambda s=strength, t=target: a_map(s).fit(X, t, groups="none"))
         D = np.asarray(m.metric_.pairwise(), dtype=np.float64)

@@ -9,6 +9,7 @@ import { makeLayer } from "./decode";
 import { type Shown, distortionKey } from "./distortion";
 import { Changed, download, h, icon, iconButton, replace } from "./dom";
 import { FeaturePanel } from "./features";
+import { Film } from "./film";
 import { type FigureContent, pngFigure, svgFigure } from "./figure";
 import { newRows, rowName, targetText } from "./hover";
 import { listenToKeys } from "./keyboard";
@@ -64,6 +65,7 @@ export class App {
   private readonly cross: CrossFilter;
   private second: SecondMap | null = null;
   private readonly tools: Tools;
+  private readonly film: Film;
   private readonly strip = h("div", { class: "pm-strip" });
   private readonly about = h("p", { class: "pm-about" });
   private readonly ringKey = h("div", { class: "pm-doubtful" });
@@ -86,8 +88,8 @@ export class App {
     private readonly host: Host,
   ) {
     const colours = choices(page);
-    this.defaults = defaultState(page.n, page.layers[0].id, colours[0].id);
-    const known = { layers: page.layers.map((layer) => layer.id), colours: colours.map((c) => c.id), columns: page.columns.length, n: page.n };
+    this.defaults = defaultState(page.n, page.layers[0].id, colours[0].id, page.versions.length);
+    const known = { layers: page.layers.map((layer) => layer.id), colours: colours.map((c) => c.id), columns: page.columns.length, n: page.n, versions: page.versions.length };
     const shared = decodeView(host.initialView, known);
     this.store = new Store({ ...this.defaults, ...shared.state });
     this.theme = new ThemeSwitch(this.root, () => void this.rethemed());
@@ -108,6 +110,7 @@ export class App {
     });
     this.cross = new CrossFilter(page, this.store, (message) => this.say(message));
     this.search = new SearchBox(page, (rows) => this.found(rows));
+    this.film = new Film(page, this.store, () => this.scene.plot.settled);
     const stage = this.build(parent);
     this.scene = new Scene(stage, page, this.store, this.theme, {
       click: (row, add) => this.clicked(row, add),
@@ -119,7 +122,7 @@ export class App {
       },
       say: (message) => this.say(message),
       hover: (row) => this.second?.scene.peek(row),
-    });
+    }, (time) => this.film.at(time));
     const { plot } = this.scene;
     this.tools = new Tools((mode) => this.maps().forEach((map) => map.plot.setMode(mode)), {
       zoom: (factor) => plot.zoom(factor),
@@ -146,6 +149,7 @@ export class App {
   destroy(): void {
     window.clearTimeout(this.saving);
     window.clearTimeout(this.hiding);
+    this.film.destroy();
     this.second?.destroy();
     this.scene.destroy();
     this.root.remove();
@@ -169,7 +173,7 @@ export class App {
     const { page } = this;
     Object.assign(page, { report: judged.report, curves: judged.curves, notes: judged.notes });
     page.layers.push(...judged.layers.filter((layer) => page.layers.every((known) => known.id !== layer.id)));
-    this.strip.hidden = page.layers.length < 2;
+    this.strip.hidden = page.layers.length < 2 && page.versions.length === 0;
     this.judging(null);
     const answer = digest(page, () => this.readVerdict());
     if (answer && !this.root.querySelector(".pm-digest")) this.root.querySelector(".pm-right")?.before(answer);
@@ -204,13 +208,14 @@ export class App {
     );
     const panes = h("div", { class: "pm-panes" });
     const view = h("div", { class: "pm-view" }, panes);
-    this.strip.hidden = page.layers.length < 2 && !page.live?.reembed;
+    this.strip.hidden = page.layers.length < 2 && !page.live?.reembed && page.versions.length === 0;
     this.strip.append(this.layerSwitch.element, this.about);
     const stage = h(
       "main",
       { class: "pm-stage" },
       this.strip,
       view,
+      this.film.element,
     );
     replace(
       this.root,
@@ -333,7 +338,7 @@ export class App {
     // A column's values may come after its brush.
     const rebrushed = changed("brushes") || (changed("charts") && state.brushes.size > 0);
     if (rebrushed) scene.mask = brushed(this.page, state.brushes);
-    if (changed("layer") || changed("colour") || changed("own")) {
+    if (changed("layer") || changed("colour") || changed("own") || changed("time")) {
       this.renderPanels();
       await scene.recolour(changed("layer"));
     } else if (changed("hidden") || changed("window") || rebrushed) await scene.refilter();
@@ -408,6 +413,7 @@ export class App {
     this.legend.render(this.scene.colour);
     this.appearance.render();
     this.tools.render(state);
+    this.film.render(this.scene.colour);
     this.cross.render(this.scene.visible);
     this.tabs.render(state.tab, state.selection.length);
     if (state.tab === "verdict") this.verdict.render(this.theme.dark, state.layer === BY_HAND);
@@ -548,7 +554,7 @@ export class App {
   private async exportRows(rows: readonly number[]): Promise<void> {
     const name = `${fileName(this.page.title)}.csv`;
     const { live } = this.host;
-    const { layer } = this.scene;
+    const layer = this.page.layers.find((one) => one.id === this.scene.layer.id) ?? this.page.layers[0];
     try {
       // A layer computed here is unknown to the server; its rows are written by the page.
       if (live && !LIVE_LAYER.test(layer.id)) {

@@ -29,7 +29,7 @@ export class SecondMap {
     events: SceneEvents,
     private readonly change: (beside: Beside | null) => void,
   ) {
-    this.store = new Store({ ...first, layer, colour, hidden: new Set(), window: null });
+    this.store = new Store({ ...first, layer, colour, hidden: new Set(), window: null, time: page.versions.length });
     const [layerId, colourId] = [uniqueId("layer"), uniqueId("colour")];
     const changed = () => this.change({ layer: this.layers.value, colour: this.colours.value });
     this.layers = h("select", { id: layerId, change: changed });

@@ -31,6 +31,8 @@ export interface OverlayContent {
   torn: readonly number[];
   /** Lines between groups, x0 y0 x1 y1, wrongly near or nearer in the data. */
   groups: readonly { line: readonly [number, number, number, number]; near: boolean }[];
+  /** Rows that only an earlier map has, and how strongly they are drawn. */
+  gone: { x: Float32Array; y: Float32Array; share: number } | null;
   contours: readonly Segments[];
   /** Pictures in place of points: rows, how to get them, and their longer side in pixels. */
   sprites: { rows: readonly number[]; picture: (row: number) => HTMLCanvasElement; colour: (row: number) => string; side: number } | null;
@@ -66,6 +68,7 @@ export class Overlay {
     if (content.sprites) pictures(pen, content.layer, content.sprites, at);
     if (content.far) rings(pen, content, content.far, at, theme.text, 4.5, [2, 2]);
     if (content.misshown) rings(pen, content, content.misshown, at, theme.warn, 6, []);
+    if (content.gone) hollow(pen, content.gone, at, theme.text);
     tears(pen, content, at, theme.warn);
     if (content.lines && content.lines.from !== content.hood?.row) spokes(pen, content.layer, content.lines, at, theme);
     for (const row of content.newRows.slice(0, RINGS_AT_MOST)) {
@@ -187,6 +190,20 @@ function around(
     const [x, y] = at(layer.x[other], layer.y[other]);
     pen.strokeRect(x - 4.5, y - 4.5, 9, 9);
   }
+}
+
+function hollow(pen: CanvasRenderingContext2D, { x, y, share }: NonNullable<OverlayContent["gone"]>, at: (x: number, y: number) => [number, number], colour: string): void {
+  pen.strokeStyle = colour;
+  pen.lineWidth = 1.1;
+  pen.globalAlpha = 0.4 * share;
+  pen.beginPath();
+  for (let i = 0; i < x.length; i++) {
+    const [px, py] = at(x[i], y[i]);
+    pen.moveTo(px + 2.6, py);
+    pen.arc(px, py, 2.6, 0, 2 * Math.PI);
+  }
+  pen.stroke();
+  pen.globalAlpha = 1;
 }
 
 /** Thin lines between rows that are nearest to each other and lie far apart. */

@@ -5,6 +5,7 @@ import { both } from "./brush";
 import { type CategoryColouring, type Colouring, colouring, columnOf, visibleRows } from "./colouring";
 import { type Segments, contours } from "./contours";
 import { type Neighbourhood, classCentres, neighbourhood, tornPairs, wrongGroups } from "./distortion";
+import { goneRows } from "./film";
 import type { Screen } from "./geometry";
 import { h } from "./dom";
 import type { MapPanel } from "./figure";
@@ -45,7 +46,7 @@ export class Scene {
   private readonly newRows: readonly number[];
   private lines: Lines | null = null;
   private hood: Neighbourhood | null = null;
-  private readonly torn = new Map<Layer, readonly number[]>();
+  private readonly torn = new WeakMap<Layer, readonly number[]>();
   private row: number | null = null;
   private hovered: number | null = null;
   private behind: HTMLCanvasElement | null = null;
@@ -62,6 +63,8 @@ export class Scene {
     private readonly store: Store,
     private readonly theme: ThemeSwitch,
     private readonly events: SceneEvents,
+    /** The first layer at a time, where there are maps before it. */
+    private readonly atTime: ((time: number) => Layer) | null = null,
   ) {
     parent.append(this.element);
     const { target } = page;
@@ -78,7 +81,9 @@ export class Scene {
   }
 
   get layer(): Layer {
-    return this.page.layers.find((layer) => layer.id === this.store.state.layer) ?? this.page.layers[0];
+    const { layer: id, time } = this.store.state;
+    const layer = this.page.layers.find((one) => one.id === id) ?? this.page.layers[0];
+    return layer === this.page.layers[0] && this.atTime ? this.atTime(time) : layer;
   }
 
   /** The target that the layer was made with and is coloured by; null where that is the page's. */
@@ -213,7 +218,7 @@ export class Scene {
     const { background, text, warn, accent } = this.theme.colours;
     const rings = this.store.state.rings ? this.doubtful : { far: null, misshown: null };
     this.overlay.draw(
-      { layer: this.layer, visible: this.visible, ...rings, labels: this.movedLabels(), newRows: this.newRows, isFar: this.page.far, lines: this.lines, hood: this.hood, ...this.distortions(), contours: this.outlines, sprites: this.sprites(), cursor: this.row },
+      { layer: this.layer, visible: this.visible, ...rings, labels: this.movedLabels(), newRows: this.newRows, isFar: this.page.far, lines: this.lines, hood: this.hood, gone: this.layer.id === "version" ? goneRows(this.page, this.store.state.time) : null, ...this.distortions(), contours: this.outlines, sprites: this.sprites(), cursor: this.row },
       this.plot.screen,
       { text, halo: background, warn, accent },
     );

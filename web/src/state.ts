@@ -40,6 +40,8 @@ export interface ViewState {
   wrong: boolean;
   /** Whether a layer made with another target is coloured by that one. */
   own: boolean;
+  /** Which of the maps in time is shown, and how far on the way to the next: 0 is the oldest. */
+  time: number;
   tab: Tab;
 }
 
@@ -115,7 +117,7 @@ export class Store {
 }
 
 /** How a page looks before anybody has touched it: the more rows, the smaller and paler the points. */
-export function defaultState(n: number, layer: string, colour: string): ViewState {
+export function defaultState(n: number, layer: string, colour: string, time = 0): ViewState {
   return {
     layer,
     colour,
@@ -137,6 +139,7 @@ export function defaultState(n: number, layer: string, colour: string): ViewStat
     torn: false,
     wrong: false,
     own: true,
+    time,
     tab: "verdict",
   };
 }

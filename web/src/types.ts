@@ -60,6 +60,8 @@ export interface Header {
   images?: ArrayRef;
   columns: ColumnHeader[];
   columns_left_out: number;
+  versions?: { label: string; positions: ArrayRef; gone: ArrayRef }[];
+  changes?: string[];
   live?: LiveHeader;
 }
 
@@ -209,5 +211,9 @@ export interface Page {
   images: Images | null;
   columns: ColumnHandle[];
   leftOut: number;
+  /** The rows on the maps before the first layer, and rows that only those have, the oldest first. */
+  versions: { label: string; positions: Float32Array; gone: Float32Array }[];
+  /** What has changed since the last of them. */
+  changes: string[];
   live: LiveHeader | null;
 }

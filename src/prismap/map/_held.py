@@ -112,12 +112,14 @@ class Earlier:
     positions : (n, 2) of the samples on it: their own if it was made of them, else projected.
     shared : (n,) whether it was made of them.
     far : (n,) whether they are far from all that it was made of; their positions mean nothing.
+    label : what the earlier map is called, such as its month; "" where it has no name.
     """
 
     fitted: FittedMap
     positions: Numbers
     shared: NDArray[np.bool_]
     far: NDArray[np.bool_]
+    label: str = ""
 
     def take(self, rows: Rows) -> Earlier:
         """The same of some of the samples."""
@@ -167,14 +169,56 @@ def earlier_of(like: Any, X: Any, given: Any, recipe: Recipe) -> Earlier | None:
     return like if isinstance(like, Earlier) else placed_on(like, X, given)
 
 
-def placed_on(like: Any, X: Any, given: Any = None) -> Earlier:
+def placed_on(like: Any, X: Any, given: Any = None, label: str = "") -> Earlier:
     """Where samples, as the earlier map reads them, lie on it."""
     if not hasattr(like, "map_"):
         raise InputError(f"like must be a fitted PrisMap, to which the new map is held; got {like!r:.60}.")
     if like.map_.data.is_matrix:
         raise InputError("like needs rows that the earlier map can place: vectors or objects, not a matrix of pairs.")
     Y, far, distance = like.place(X, given=given, return_distance=True)
-    return Earlier(like.map_, Y, distance == 0, far)
+    return Earlier(like.map_, Y, distance == 0, far, label)
+
+
+@dataclass(frozen=True)
+class Version:
+    """The rows of a map on one before it.
+
+    Attributes
+    ----------
+    label : what that map is called; "" where it has no name.
+    positions : (n, 2) of the rows, NaN of those that it does not have.
+    gone : (m, 2) of rows that only that map has, at most 2,000 of them.
+    """
+
+    label: str
+    positions: Numbers
+    gone: Numbers
+
+
+def versions_of(earlier: Earlier, most: int = 11) -> tuple[Version, ...]:
+    """The samples of `earlier` on the earlier map and on those that it was like itself, the oldest first.
+
+    most : as many maps are kept at most: with the new one, a year of months.
+    """
+    old, guides = earlier.fitted, earlier.guides
+    keys = [place.tobytes() for place in old.positions.astype(np.float32)]  # a shared row has its very position
+    row_of, shared = dict(zip(keys, range(len(keys)), strict=True)), np.flatnonzero(earlier.shared)
+    rows = np.array([row_of[place.tobytes()] for place in earlier.positions[shared].astype(np.float32)], dtype=np.intp)
+    known = {keys[row] for row in rows}
+    gone = np.array([key not in known for key in keys], dtype=bool)
+    versions = []
+    for version in old.versions[1 - most :]:
+        positions, left = np.full(earlier.positions.shape, np.nan), version.positions[gone]
+        positions[shared] = version.positions[rows]
+        left = np.vstack([version.gone, left[np.isfinite(left).all(axis=1)]])
+        versions.append(Version(version.label, positions, spaced(left)))
+    positions = np.where(guides[:, None], earlier.positions, np.nan)
+    return *versions, Version(earlier.label, positions, spaced(old.positions[gone]))
+
+
+def spaced(positions: Numbers, most: int = 2000) -> Numbers:
+    """All of few positions, or as many at equal steps."""
+    return positions[:: max(1, -(-len(positions) // most))]
 
 
 # --- what has changed -------------------------------------------------------------------------------------------------
@@ -240,13 +284,17 @@ class Movement:
         words[0] += "."
         if self.n_far:
             words.append(f"{self.n_far} rows are far from all that it knows.")
+        return " ".join([*words, *self.changes])
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """Which groups have moved, are new or are gone, in a sentence each."""
+        words = []
         for what, groups in (("Moved", self.moved), ("New", self.new), ("Gone", self.gone)):
             if groups:
                 more = f" and {len(groups) - 5} more" if len(groups) > 5 else ""
                 words.append(f"{what}: {', '.join(str(group) for group in groups[:5])}{more}.")
-        if not self.moved:
-            words.append("No group has moved.")
-        return " ".join(words)
+        return (*words, *(() if self.moved else ("No group has moved.",)))
 
 
 def movement_of(

@@ -106,6 +106,18 @@ class Neighbors:
 
 
 @dataclass(frozen=True)
+class Version:
+    """The rows on a map before this one, in its coordinates: NaN for rows that it does not have.
+
+    `gone` are positions of rows that only it has.
+    """
+
+    label: str
+    positions: NDArray[Any]
+    gone: NDArray[Any]
+
+
+@dataclass(frozen=True)
 class Raster:
     """A picture behind one layer: RGBA rows from the top, `extent` = (x_min, x_max, y_min, y_max) in its units.
 
@@ -143,6 +155,10 @@ class PageData:
     """What the cluster of each row is about, where the rows are texts; None for rows between clusters."""
     left_out: int = 0
     """Columns of the data that are not among `columns`."""
+    versions: Sequence[Version] = ()
+    """The maps before the first layer, the oldest first."""
+    changes: Sequence[str] = ()
+    """What has changed since the last of them, a sentence each."""
 
     @property
     def n_rows(self) -> int:
@@ -181,6 +197,12 @@ def check_page(page: PageData) -> None:
     _check_codes(target)
     if page.neighbors is not None:
         _check_neighbors(page.neighbors, n)
+    for version in page.versions:
+        if np.shape(version.positions) != (n, 2) or np.ndim(version.gone) != 2 or np.shape(version.gone)[1] != 2:
+            raise InputError(
+                f"positions of the version '{version.label}' must be ({n}, 2), and gone have two columns. Got "
+                f"{np.shape(version.positions)} and {np.shape(version.gone)}."
+            )
     if page.images is not None:
         shape = np.shape(page.images)
         if np.asarray(page.images).dtype != np.uint8 or not (len(shape) == 3 or (len(shape) == 4 and shape[3] == 3)):
