@@ -193,7 +193,7 @@ def largest_affordable(
 
     losses_at : the losses of the same rows at a strength. units : of these rows, which the standard error goes by.
     strengths : that are tried, the largest first. worth_of : what a strength is worth, asked after its losses: of all
-    that are within the error, also no pull, the one that is worth most is taken.
+    that are within the error, also no pull, the largest is taken that is worth as much as the best to within 0.02.
     """
     free = losses_at(0.0)
     means, error = {0.0: float(free.mean())}, error_of_mean(free, units)
@@ -204,7 +204,7 @@ def largest_affordable(
             worth[strength] = 0.0 if worth_of is None else worth_of(strength)
             if worth_of is None:
                 break
-    return max(worth, key=lambda strength: (worth[strength], strength)), means
+    return max(strength for strength in worth if worth[strength] >= max(worth.values()) - 0.02), means
 
 
 def neighbors_lost(D: Numbers, Y: Numbers, n_neighbors: int = 10) -> Numbers:

@@ -45,8 +45,9 @@ def affordable(embedding: Any, metric: Any, target: Target, seed: int, places: P
     metric that are lost on the map.
 
     The pull is to the `places`, and then the largest such strength is taken. Or it is to a coarse layout of the metric.
-    Of four classes or more, that strength is then taken at which distances between them are most like those under the
-    metric: the layout shows more groups than there are classes, and its strongest pull need not be best for these.
+    Of four classes or more, the largest is then taken at which distances between them are as much like those under the
+    metric as at any of them: the layout shows more groups than there are classes, and its strongest pull need not be
+    best for these.
     """
     rng = as_generator(seed)
     by_target = target.exists and len(target.labelled_rows) >= 20
