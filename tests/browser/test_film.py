@@ -33,7 +33,7 @@ def test_rows_move_from_map_to_map(look, show, keep, data):
     slider = film.get_by_role("slider", name="Time")
     expect(slider).to_have_value("2")
     expect(slider).to_have_attribute("aria-valuetext", "march")
-    expect(film).to_contain_text("Moved: c. Gone: d.")
+    expect(film).to_contain_text("Since february: Moved: c. Gone: d.")
     before = page.evaluate(PAINTED)
     film.get_by_role("button", name="january").click()
     expect(slider).to_have_value("0")

@@ -9,8 +9,9 @@ import pytest
 from prismap import PrisMap
 from prismap.embeddings import TSNE, GradientDescent
 from prismap.embeddings._places import Places
-from prismap.exceptions import InputError
-from prismap.map._held import Earlier, Moved, Movement, movement_of, placed_on, versions_of
+from prismap.exceptions import FileFormatError, InputError
+from prismap.map._held import Earlier, Moved, Movement, Version, movement_of, placed_on, versions_of
+from prismap.map._store import save_map
 from prismap.map._stored import _check_versions
 from prismap.page._message import pack_page, unpack_page
 from prismap.page._of_map import page_of
@@ -240,7 +241,11 @@ def test_without_shared_rows_the_old_map_places_the_new_ones(january):
     assert len(version.gone) == 150
 
 
-def test_positions_on_earlier_maps_must_go_with_the_map(january):
+def test_positions_on_earlier_maps_must_go_with_the_map(january, tmp_path):
+    forged = replace(january[2].map_, versions=(Version("a", np.zeros((9, 2)), np.zeros((0, 2))),))
+    save_map(forged, tmp_path / "forged.prismap", None, {})
+    with pytest.raises(FileFormatError, match="earlier maps"):
+        PrisMap.load(tmp_path / "forged.prismap")
     good = {"positions": np.zeros((4, 2)), "versions": np.zeros((1, 4, 2)), "gone": np.zeros((3, 3))}
     _check_versions(["a"], good, 4)
     _check_versions([], {"positions": good["positions"]}, 4)

@@ -64,7 +64,7 @@ export class Film {
     this.element.append(
       h("div", { class: "pm-film-bar" }, this.play, this.slider),
       this.strip,
-      ...(page.changes.length > 0 ? [h("p", { class: "pm-note" }, page.changes.join(" "))] : []),
+      ...(page.changes.length > 0 ? [h("p", { class: "pm-note" }, `Since ${page.versions.at(-1)?.label}: ${page.changes.join(" ")}`)] : []),
     );
   }
 
