@@ -15,6 +15,7 @@ from prismap.map._store import save_map
 from prismap.map._stored import _check_versions
 from prismap.page._message import pack_page, unpack_page
 from prismap.page._of_map import page_of
+from prismap.target import ClassTarget, NoTarget
 
 CENTRES = np.random.default_rng(5).normal(size=(7, 5)) * 6
 
@@ -70,6 +71,20 @@ def test_what_has_changed_is_said(january, tmp_path):
     again = PrisMap.load(tmp_path / "map.prismap")
     assert again.movement_ is None
     assert words in again.report().notes
+
+
+def test_a_class_that_the_old_map_does_not_have_is_free(january):
+    """Else a single row of it, which the old map puts among others, can be pushed out of the map."""
+    _, _, old = january
+    X, y = rows_of(0, 1, 2, seed=9)
+    earlier = placed_on(old, X)
+    target = ClassTarget(np.where(np.arange(90) < 5, 3, y // 2), names_of_classes=np.array(["0", "2", "x", "new"]))
+    assert earlier.unknown(target).tolist() == [True] * 5 + [False] * 85
+    groups = earlier.places(target, 0).groups
+    assert (groups[:5] == -1).all()
+    np.testing.assert_array_equal(groups[5:] >= 0, ~earlier.far[5:])
+    assert not earlier.unknown(NoTarget.of(90)).any()
+    assert not earlier.unknown(target.with_values(np.full(90, -1))).any()
 
 
 def test_groups_without_shared_rows_stay_near_their_places(january):

@@ -91,7 +91,7 @@ def held_embedding(embedding: Any, metric: Any, target: Target, earlier: Earlier
             f"like is a map in {earlier.positions.shape[1]} dimensions, and the method makes one in "
             f"{embedding.n_components}: they cannot be laid on each other."
         )
-    places = None if earlier is None or not isinstance(embedding, TSNE) else earlier.places(seed)
+    places = None if earlier is None or not isinstance(embedding, TSNE) else earlier.places(target, seed)
     if places is not None:
         strength = affordable(embedding, metric, target, seed, places)
         return with_arrangement(embedding, replace(places, strength=strength))
@@ -131,9 +131,22 @@ class Earlier:
         """The samples by which the maps are laid on each other: shared ones, or all that are near if these are few."""
         return self.shared if self.shared.sum() >= 10 else ~self.far
 
-    def places(self, seed: int) -> Places | None:
-        """Each shared sample at its place, and others that are near in groups of those that lie together; else None."""
-        groups, near = np.full(len(self.far), -1, dtype=np.intp), ~self.far & ~self.shared
+    def unknown(self, target: Target) -> NDArray[np.bool_]:
+        """Which samples have a class that the earlier map does not; none where one of the maps has no classes."""
+        old, own = class_names(self.fitted.target), class_names(target)
+        if old is None or own is None:
+            return np.zeros(len(self.far), dtype=bool)
+        known = {*old, ""}
+        return np.array([name not in known for name in own], dtype=bool)
+
+    def places(self, target: Target, seed: int) -> Places | None:
+        """Each shared sample at its place, and others that are near in groups of those that lie together; else None.
+
+        Samples of a class that the earlier map does not have are free: it puts them among others, and t-SNE would push
+        single ones out of the map, since they cannot pass the groups between them and their neighbours.
+        """
+        groups = np.full(len(self.far), -1, dtype=np.intp)
+        near = ~self.far & ~self.shared & ~self.unknown(target)
         n_shared = int(self.shared.sum())
         groups[self.shared] = np.arange(n_shared)
         positions = self.positions[self.shared]
@@ -332,6 +345,12 @@ def movement_of(
     )  # fmt: skip
 
 
+def class_names(target: Target) -> NDArray[Any] | None:
+    """The name of each row's class, "" for none; None without classes."""
+    codes = target.codes
+    return None if codes is None else np.array([*(str(name) for name in target.classes), ""], dtype=object)[codes]
+
+
 def groups_of(
     earlier: Earlier, positions: Numbers, target: Target, seed: int
 ) -> tuple[dict[str, Numbers], NDArray[Any]]:
@@ -341,12 +360,9 @@ def groups_of(
     belong by their places on it, and clusters of the new map whose rows are mostly far from the earlier one.
     """
     old = earlier.fitted
-    codes, own_codes = old.target.codes, target.codes
-    if codes is not None and own_codes is not None:
-        names = [str(name) for name in old.target.classes]
-        before = {name: old.positions[codes == c] for c, name in enumerate(names) if (codes == c).any()}
-        own = np.array([*(str(name) for name in target.classes), ""], dtype=object)
-        return before, own[own_codes]
+    names, own_names = class_names(old.target), class_names(target)
+    if names is not None and own_names is not None:
+        return {name: old.positions[names == name] for name in sorted(set(names) - {""})}, own_names
     clusters = find_clusters(old.positions, random_state=seed)
     before = {f"cluster {c + 1}": old.positions[clusters == c] for c in range(clusters.max() + 1)}
     numbers = clusters[cKDTree(old.positions).query(earlier.positions)[1]]
