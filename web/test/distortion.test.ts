@@ -9,7 +9,7 @@ function torn(): Page {
   const layer = makeLayer("map", "map", "", Float32Array.from([0, 0, 1, 0, 2, 0, 10, 0]));
   const neighbors = {
     rows: Int32Array.from([0, 1, 2, 3]), place: Int32Array.from([0, 1, 2, 3]), count: 1,
-    data: Int32Array.from([1, 0, 1, 2]), metric: Int32Array.from([3, 2, 1, 0]), distances: Float32Array.from([0.5, 1, 1, 0.5]),
+    data: Int32Array.from([1, 0, 3, 1]), metric: Int32Array.from([3, 2, 1, 0]), distances: Float32Array.from([0.5, 1, 1, 0.5]),
   };
   return { ...examplePage(), layers: [layer, { ...layer, id: "other" }], neighbors };
 }

@@ -21,6 +21,7 @@ describe("maps in time", () => {
     const { frame } = page.layers[0];
     const list = steps(page);
     expect(list.map((one) => one.label)).toEqual(["january", "february", "march"]);
+    for (const { x, y } of [...list, goneRows(page, 0)!]) expect(Math.max(...x, ...y)).toBeLessThan(1);
     list.forEach(({ x }, step) => expect(x[0] * frame.radius + frame.cx).toBeCloseTo(step));
   });
   it("move shared rows evenly, and show others in the half of the map that has them", () => {
