@@ -297,7 +297,7 @@ class Movement:
             )
         words[0] += "."
         if self.n_far:
-            words.append(f"{self.n_far} rows are far from all that it knows.")
+            words.append(f"{self.n_far} {'row is' if self.n_far == 1 else 'rows are'} far from all that it knows.")
         return " ".join([*words, *self.changes])
 
     @property
