@@ -143,6 +143,9 @@ def test_a_map_stays_where_an_earlier_one_was(quick, run, refused, tmp_path):
     assert f"{len(lines) - 9} {words}" in err
     assert sum(words in note for note in json.loads((new / "report.json").read_text("utf-8"))["notes"]) == 1
     assert words in PrisMap.load(new / "model.prismap").map_.story["like"]
+    (version,) = load_folder(new).versions
+    assert version.label == "out"
+    assert len(version.gone) == 8
     assert "nothing.prismap" in refused("map", february, "-o", tmp_path / "x", "--like", tmp_path / "nothing.prismap")
 
 

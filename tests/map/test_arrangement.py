@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.spatial.distance import pdist
+from scipy.spatial.distance import pdist, squareform
 from scipy.stats import spearmanr
 
 from large_maps import count_as_large
@@ -52,7 +52,28 @@ def test_a_strength_that_costs_too_much_is_not_taken(line, monkeypatch):
     costs = {0.0: 0.0, 0.1: 0.0, 0.3: 1.0, 0.6: 1.0, 1.0: 1.0}
     monkeypatch.setattr(_held, "arranged", lambda embedding, D, strength: strength)
     monkeypatch.setattr(_held, "predicted", lambda strength, *_: np.arange(240) / 240 + costs[strength])
+    monkeypatch.setattr(_held, "kept_between", lambda D, strength, codes: strength)
     assert a_map("auto").fit(line, GROUPS).map_.story["arrangement"] == 0.1
+
+
+def test_of_strengths_that_cost_nothing_the_one_best_for_the_classes_is_taken(line, monkeypatch):
+    worth = {0.0: 0.1, 0.1: 0.5, 0.3: 0.9, 0.6: 0.89, 1.0: 0.87}
+    monkeypatch.setattr(_held, "arranged", lambda embedding, D, strength: strength)
+    monkeypatch.setattr(_held, "predicted", lambda *_: np.arange(240) / 240)
+    monkeypatch.setattr(_held, "kept_between", lambda D, strength, codes: worth[strength])
+    assert a_map("auto").fit(line, GROUPS).map_.story["arrangement"] == 0.6
+    # Three classes have no arrangement, and numbers no classes: the strongest.
+    assert a_map("auto").fit(line, GROUPS % 3).map_.story["arrangement"] == 1
+    assert a_map("auto").fit(line, GROUPS + 0.5 * line[:, 0]).map_.story["arrangement"] == 1
+
+
+def test_distances_between_classes_by_their_definition(line):
+    Y = np.random.default_rng(0).normal(size=(240, 2)) + GROUPS[:, None] ** 1.5
+    means = [np.stack([rows[g == GROUPS].mean(axis=0) for g in range(8)]) for rows in (line, Y)]
+    expected = spearmanr(pdist(means[0]), pdist(means[1]))[0]
+    D = squareform(pdist(line))
+    assert _held.kept_between(D, Y, GROUPS) == pytest.approx(expected, abs=1e-9)
+    assert _held.kept_between(D, np.zeros((240, 2)), GROUPS) == 0  # all classes at one place
 
 
 def test_the_target_of_a_row_has_no_say_in_its_place(line):

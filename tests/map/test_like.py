@@ -1,5 +1,7 @@
 """A map that stays put: rows and groups keep the places of an earlier map, and what has changed is said."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,8 +9,13 @@ import pytest
 from prismap import PrisMap
 from prismap.embeddings import TSNE, GradientDescent
 from prismap.embeddings._places import Places
-from prismap.exceptions import InputError
-from prismap.map._held import Earlier, Moved, Movement, movement_of, placed_on
+from prismap.exceptions import FileFormatError, InputError
+from prismap.map._held import Earlier, Moved, Movement, Version, movement_of, placed_on, versions_of
+from prismap.map._store import save_map
+from prismap.map._stored import _check_versions
+from prismap.page._message import pack_page, unpack_page
+from prismap.page._of_map import page_of
+from prismap.target import ClassTarget, NoTarget
 
 CENTRES = np.random.default_rng(5).normal(size=(7, 5)) * 6
 
@@ -64,6 +71,20 @@ def test_what_has_changed_is_said(january, tmp_path):
     again = PrisMap.load(tmp_path / "map.prismap")
     assert again.movement_ is None
     assert words in again.report().notes
+
+
+def test_a_class_that_the_old_map_does_not_have_is_free(january):
+    """Else a single row of it, which the old map puts among others, can be pushed out of the map."""
+    _, _, old = january
+    X, y = rows_of(0, 1, 2, seed=9)
+    earlier = placed_on(old, X)
+    target = ClassTarget(np.where(np.arange(90) < 5, 3, y // 2), names_of_classes=np.array(["0", "2", "x", "new"]))
+    assert earlier.unknown(target).tolist() == [True] * 5 + [False] * 85
+    groups = earlier.places(target, 0).groups
+    assert (groups[:5] == -1).all()
+    np.testing.assert_array_equal(groups[5:] >= 0, ~earlier.far[5:])
+    assert not earlier.unknown(NoTarget.of(90)).any()
+    assert not earlier.unknown(target.with_values(np.full(90, -1))).any()
 
 
 def test_groups_without_shared_rows_stay_near_their_places(january):
@@ -204,3 +225,65 @@ def test_the_free_map_is_the_default(january):
     np.testing.assert_array_equal(a_map().fit(X, y, like=None).embedding_, old.embedding_)
     assert old.movement_ is None
     assert GradientDescent().arrangement == 0
+
+
+def test_a_map_keeps_where_its_rows_were_on_the_maps_before(january, tmp_path):
+    X, y, old = january
+    february = a_map(1).fit(X[30:], y[30:], like=placed_on(old, X[30:], label="january"))
+    february.save(tmp_path / "february.prismap")
+    again = PrisMap.load(tmp_path / "february.prismap")
+    more, of = rows_of(5, seed=2)
+    rows, labels = np.vstack([X[60:], more]), np.concatenate([y[60:], of])
+    march = a_map(2).fit(rows, labels, like=placed_on(again, rows, label="february"))
+    first, second = march.map_.versions
+    assert (first.label, second.label) == ("january", "february")
+    expected = np.vstack([old.map_.positions[60:], np.full((30, 2), np.nan)])
+    np.testing.assert_allclose(first.positions, expected, rtol=1e-6)
+    np.testing.assert_allclose(second.positions[:90], february.map_.positions[30:], rtol=1e-6)
+    assert np.isnan(second.positions[90:]).all()
+    # Gone since January: its own first thirty rows, and those that February still had.
+    np.testing.assert_allclose(np.sort(first.gone, axis=0), np.sort(old.map_.positions[:60], axis=0), rtol=1e-6)
+    np.testing.assert_allclose(second.gone, february.map_.positions[:30], rtol=1e-6)
+    assert len(versions_of(placed_on(march, rows), most=2)) == 2  # no more than a year
+
+
+def test_without_shared_rows_the_old_map_places_the_new_ones(january):
+    _, _, old = january
+    X, _ = rows_of(0, 1, 2, 3, 4, seed=9)
+    earlier = placed_on(old, X)
+    (version,) = versions_of(earlier)
+    np.testing.assert_array_equal(np.isfinite(version.positions[:, 0]), ~earlier.far)
+    assert len(version.gone) == 150
+
+
+def test_positions_on_earlier_maps_must_go_with_the_map(january, tmp_path):
+    forged = replace(january[2].map_, versions=(Version("a", np.zeros((9, 2)), np.zeros((0, 2))),))
+    save_map(forged, tmp_path / "forged.prismap", None, {})
+    with pytest.raises(FileFormatError, match="earlier maps"):
+        PrisMap.load(tmp_path / "forged.prismap")
+    good = {"positions": np.zeros((4, 2)), "versions": np.zeros((1, 4, 2)), "gone": np.zeros((3, 3))}
+    _check_versions(["a"], good, 4)
+    _check_versions([], {"positions": good["positions"]}, 4)
+    for labels, changes in [
+        ("a", {}), ([1], {}), (["a", "b"], {}), ([], {}), (["a"], {"versions": np.zeros((1, 5, 2))}),
+        (["a"], {"gone": np.zeros((3, 2))}), (["a"], {"gone": np.zeros(3)}),
+    ]:  # fmt: skip
+        with pytest.raises(ValueError, match="earlier maps"):
+            _check_versions(labels, {**good, **changes}, 4)
+
+
+def test_the_page_has_all_rows_on_the_maps_before(january):
+    X, y, old = january
+    m = a_map(1, fit_rows=100).fit(X, y, like=old)
+    page = page_of(m, judge=False)
+    (version,) = page.versions
+    assert version.label == "the map before"
+    np.testing.assert_allclose(version.positions[m.fit_rows_], old.map_.positions[m.fit_rows_], rtol=1e-6)
+    assert np.isfinite(version.positions[:, 0]).sum() == 100
+    assert page.changes == m.movement_.changes
+    again = unpack_page(pack_page(page))
+    assert [one.label for one in again.versions] == ["the map before"]
+    np.testing.assert_allclose(again.versions[0].gone, version.gone, rtol=1e-5)
+    assert list(again.changes) == list(page.changes)
+    with pytest.raises(InputError, match="positions of the version"):
+        pack_page(replace(page, versions=[replace(version, positions=version.positions[:9])]))

@@ -158,6 +158,7 @@ def test_real_targets_and_huge_values_fit():
             "neighbors of PageData must name rows from 0 to 4",
         ),
         ({"neighbors": Neighbors(np.arange(5), np.full((5, 2), 5))}, "places among these rows"),
+        ({"neighbors": Neighbors(np.arange(5), np.ones((5, 2), int), distances=np.ones(5))}, "distances of neighbors"),
         ({"far": [True]}, r"far of PageData must have one entry for each of the 5 rows. Got \(1,\)"),
         ({"columns": {"c": [1, 2]}}, r"columns\['c'\] of PageData"),
         (

@@ -3,6 +3,7 @@
 import numpy as np
 
 from prismap.page import Layer, PageData, Placed, Target
+from prismap.page._data import Version
 from prismap.page._message import pack_page
 from prismap.page._rows import with_new_rows
 
@@ -27,7 +28,11 @@ def page(**changes):
 
 
 def test_every_array_grows_and_the_page_can_be_packed():
-    grown = with_new_rows(page(quality=np.ones(3), images=np.ones((3, 2, 2), dtype=np.uint8)), PLACED)
+    before = Version("january", Y, Y)
+    grown = with_new_rows(
+        page(quality=np.ones(3), images=np.ones((3, 2, 2), dtype=np.uint8), versions=[before]), PLACED
+    )
+    assert np.isnan(grown.versions[0].positions[3:]).all()
     assert grown.n_rows == 5
     np.testing.assert_array_equal(grown.layers[0].positions[3:], PLACED.positions)
     assert np.isnan(grown.layers[1].positions[3:]).all()

@@ -10,7 +10,7 @@ from prismap.bundle._json import seal_bytes
 from prismap.exceptions import FileFormatError, InputError
 from prismap.page import Layer, PageData, Target
 from prismap.page import _message as message_module
-from prismap.page._data import Curve, Neighbors, Raster, Relevance
+from prismap.page._data import Curve, Neighbors, Raster, Relevance, Version
 from prismap.page._message import pack_page, read_page_file, unpack_page, write_page_file
 from prismap.page._packing import Packer
 
@@ -41,7 +41,9 @@ def test_unpacking_undoes_packing(small_map):
         row_ids=[f"r{i}" for i in range(12)],
         keywords=["wheat, rain", None] * 6,
         notes=("a note",),
-        neighbors=Neighbors(np.arange(3, 12), np.zeros((9, 2), int), np.ones((9, 2), int)),
+        versions=[Version("january", np.full((12, 2), 0.5, np.float32), np.zeros((3, 2), np.float32))],
+        changes=("New: a.",),
+        neighbors=Neighbors(np.arange(3, 12), np.zeros((9, 2), int), np.ones((9, 2), int), np.full((9, 2), 0.5)),
         layers=[
             *small_map.layers,
             replace(small_map.layers[0], id="p", own=Target("class", "q", codes=np.zeros(12, int)), own_note="why"),

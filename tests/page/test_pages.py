@@ -60,6 +60,7 @@ def test_fitted_rows_know_their_neighbours_in_the_data_and_in_the_metric(live):
         np.fill_diagonal(D, np.inf)
         got = np.take_along_axis(D, np.asarray(table), axis=1)
         np.testing.assert_allclose(got, np.sort(D, axis=1)[:, :10], rtol=1e-5)
+    np.testing.assert_allclose(found.distances, got, rtol=1e-5)  # those in the metric
 
 
 @pytest.mark.parametrize("data", ["dissimilarity", "similarity"])
@@ -71,6 +72,7 @@ def test_neighbours_of_matrix_data_are_those_of_its_vectors(data):
     D = cdist(X, X)
     np.fill_diagonal(D, np.inf)
     np.testing.assert_array_equal(found.data, D.argsort(axis=1)[:, :10])
+    np.testing.assert_allclose(found.distances, np.sort(D, axis=1)[:, :10], atol=1e-6)
     assert found.metric is None
 
 

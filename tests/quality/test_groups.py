@@ -155,7 +155,9 @@ def test_the_error_of_a_nearest_group_is_that_of_its_rows(rng):
     sure = []
     for _ in range(300):
         X = centres[y] + rng.normal(size=(100, 2))
-        sure.append(nearest_right(squares_to_classes(X, y, 4), y, near)[0])
+        right, nearer = nearest_right(squares_to_classes(X, y, 4), y, near)
+        sure.append(right[0])
+        assert nearer[0] == (2 if right[0] < 0 else -1)
     assert np.mean(np.array(sure) > 0) < 0.09  # 5 % of 300 with three standard errors
     assert np.mean(np.array(sure) < 0) < 0.09
 

@@ -6,8 +6,10 @@ import { choices } from "./colouring";
 import { Appearance, ColourMenu, LayerSwitch, Tabs, Tools, helpDialog, layerNote } from "./controls";
 import { CrossFilter } from "./crossfilter";
 import { makeLayer } from "./decode";
+import { type Shown, distortionKey } from "./distortion";
 import { Changed, download, h, icon, iconButton, replace } from "./dom";
 import { FeaturePanel } from "./features";
+import { Film } from "./film";
 import { type FigureContent, pngFigure, svgFigure } from "./figure";
 import { newRows, rowName, targetText } from "./hover";
 import { listenToKeys } from "./keyboard";
@@ -63,10 +65,13 @@ export class App {
   private readonly cross: CrossFilter;
   private second: SecondMap | null = null;
   private readonly tools: Tools;
+  private readonly film: Film;
   private readonly strip = h("div", { class: "pm-strip" });
   private readonly about = h("p", { class: "pm-about" });
   private readonly ringKey = h("div", { class: "pm-doubtful" });
   private readonly ringsChanged = new Changed();
+  private readonly distortion = h("details", { class: "pm-details pm-distortion" });
+  private readonly distortionChanged = new Changed();
   private readonly status = h("div", { class: "pm-status", role: "status" });
   private readonly toast = h("div", { class: "pm-toast", role: "alert", hidden: true });
   private readonly undoButton = iconButton("undo", "Undo (Ctrl+Z)", () => this.store.undo());
@@ -83,8 +88,8 @@ export class App {
     private readonly host: Host,
   ) {
     const colours = choices(page);
-    this.defaults = defaultState(page.n, page.layers[0].id, colours[0].id);
-    const known = { layers: page.layers.map((layer) => layer.id), colours: colours.map((c) => c.id), columns: page.columns.length, n: page.n };
+    this.defaults = defaultState(page.n, page.layers[0].id, colours[0].id, page.versions.length);
+    const known = { layers: page.layers.map((layer) => layer.id), colours: colours.map((c) => c.id), columns: page.columns.length, n: page.n, versions: page.versions.length };
     const shared = decodeView(host.initialView, known);
     this.store = new Store({ ...this.defaults, ...shared.state });
     this.theme = new ThemeSwitch(this.root, () => void this.rethemed());
@@ -105,6 +110,7 @@ export class App {
     });
     this.cross = new CrossFilter(page, this.store, (message) => this.say(message));
     this.search = new SearchBox(page, (rows) => this.found(rows));
+    this.film = new Film(page, this.store, () => this.scene.plot.settled);
     const stage = this.build(parent);
     this.scene = new Scene(stage, page, this.store, this.theme, {
       click: (row, add) => this.clicked(row, add),
@@ -116,7 +122,7 @@ export class App {
       },
       say: (message) => this.say(message),
       hover: (row) => this.second?.scene.peek(row),
-    });
+    }, (time) => this.film.at(time));
     const { plot } = this.scene;
     this.tools = new Tools((mode) => this.maps().forEach((map) => map.plot.setMode(mode)), {
       zoom: (factor) => plot.zoom(factor),
@@ -143,6 +149,7 @@ export class App {
   destroy(): void {
     window.clearTimeout(this.saving);
     window.clearTimeout(this.hiding);
+    this.film.destroy();
     this.second?.destroy();
     this.scene.destroy();
     this.root.remove();
@@ -166,7 +173,7 @@ export class App {
     const { page } = this;
     Object.assign(page, { report: judged.report, curves: judged.curves, notes: judged.notes });
     page.layers.push(...judged.layers.filter((layer) => page.layers.every((known) => known.id !== layer.id)));
-    this.strip.hidden = page.layers.length < 2;
+    this.strip.hidden = page.layers.length < 2 && page.versions.length === 0;
     this.judging(null);
     const answer = digest(page, () => this.readVerdict());
     if (answer && !this.root.querySelector(".pm-digest")) this.root.querySelector(".pm-right")?.before(answer);
@@ -201,13 +208,14 @@ export class App {
     );
     const panes = h("div", { class: "pm-panes" });
     const view = h("div", { class: "pm-view" }, panes);
-    this.strip.hidden = page.layers.length < 2 && !page.live?.reembed;
+    this.strip.hidden = page.layers.length < 2 && !page.live?.reembed && page.versions.length === 0;
     this.strip.append(this.layerSwitch.element, this.about);
     const stage = h(
       "main",
       { class: "pm-stage" },
       this.strip,
       view,
+      this.film.element,
     );
     replace(
       this.root,
@@ -219,6 +227,7 @@ export class App {
         this.colourMenu.element,
         this.legend.element,
         this.ringKey,
+        this.distortion,
         this.appearance.element,
       ),
       stage,
@@ -279,6 +288,7 @@ export class App {
       layer: (index) => this.page.layers[index] && this.store.set({ layer: this.page.layers[index].id }),
       charts: () => this.page.columns.length > 0 && void this.cross.toggle(),
       beside: () => this.toggleBeside(),
+      local: () => this.toggleDistortion("local", !this.store.state.local),
       search: () => this.search.focus(),
       undo: () => this.store.undo(),
       redo: () => this.store.redo(),
@@ -328,13 +338,14 @@ export class App {
     // A column's values may come after its brush.
     const rebrushed = changed("brushes") || (changed("charts") && state.brushes.size > 0);
     if (rebrushed) scene.mask = brushed(this.page, state.brushes);
-    if (changed("layer") || changed("colour") || changed("own")) {
+    if (changed("layer") || changed("colour") || changed("own") || changed("time")) {
       this.renderPanels();
       await scene.recolour(changed("layer"));
     } else if (changed("hidden") || changed("window") || rebrushed) await scene.refilter();
     else if (changed("raster") || changed("density") || changed("contours")) scene.repaintBehind();
     else if (changed("labels")) scene.relabel();
     else if (changed("sprites")) scene.paintOverlay();
+    if (changed("local")) scene.refreshCard();
     this.renderPanels();
     scene.paintOverlay();
     await this.showBeside();
@@ -402,6 +413,7 @@ export class App {
     this.legend.render(this.scene.colour);
     this.appearance.render();
     this.tools.render(state);
+    this.film.render(this.scene.colour);
     this.cross.render(this.scene.visible);
     this.tabs.render(state.tab, state.selection.length);
     if (state.tab === "verdict") this.verdict.render(this.theme.dark, state.layer === BY_HAND);
@@ -410,6 +422,7 @@ export class App {
     this.undoButton.disabled = !this.store.canUndo;
     this.redoButton.disabled = !this.store.canRedo;
     this.renderRingKey();
+    this.renderDistortion();
     this.about.textContent = this.about.title = this.scene.own?.note || layerNote(this.scene.layer);
     this.supervision?.follow(state.layer, state.layer === this.page.layers[0].id);
     this.status.textContent = this.statusText();
@@ -419,6 +432,21 @@ export class App {
     const { doubtful } = this.scene;
     const { rings } = this.store.state;
     if (this.ringsChanged.now(doubtful.far, doubtful.misshown, rings)) replace(this.ringKey, ...ringKey(doubtful, rings, (shown) => this.store.set({ rings: shown })));
+  }
+
+  private renderDistortion(): void {
+    const { local, torn, wrong } = this.store.state;
+    const { layer } = this.scene;
+    if (!this.distortionChanged.now(layer, this.page.report, local, torn, wrong)) return;
+    const focused = (document.activeElement as HTMLElement | null)?.dataset.key;
+    const parts = distortionKey(this.page, layer, { local, torn, wrong }, (what, on) => this.toggleDistortion(what, on));
+    this.distortion.hidden = parts.length === 0;
+    replace(this.distortion, ...parts);
+    if (focused?.startsWith("distortion-")) this.distortion.querySelector<HTMLElement>(`[data-key="${focused}"]`)?.focus();
+  }
+
+  private toggleDistortion(what: Shown, on: boolean): void {
+    this.store.set({ [what]: on });
   }
 
   private statusText(): string {
@@ -526,7 +554,7 @@ export class App {
   private async exportRows(rows: readonly number[]): Promise<void> {
     const name = `${fileName(this.page.title)}.csv`;
     const { live } = this.host;
-    const { layer } = this.scene;
+    const layer = this.page.layers.find((one) => one.id === this.scene.layer.id) ?? this.page.layers[0];
     try {
       // A layer computed here is unknown to the server; its rows are written by the page.
       if (live && !LIVE_LAYER.test(layer.id)) {

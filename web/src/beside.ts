@@ -29,7 +29,7 @@ export class SecondMap {
     events: SceneEvents,
     private readonly change: (beside: Beside | null) => void,
   ) {
-    this.store = new Store({ ...first, layer, colour, hidden: new Set(), window: null });
+    this.store = new Store({ ...first, layer, colour, hidden: new Set(), window: null, time: page.versions.length });
     const [layerId, colourId] = [uniqueId("layer"), uniqueId("colour")];
     const changed = () => this.change({ layer: this.layers.value, colour: this.colours.value });
     this.layers = h("select", { id: layerId, change: changed });
@@ -59,8 +59,8 @@ export class SecondMap {
   /** Follow the first map: its selection, the rows it shows, and how they look. */
   async follow(first: ViewState, shown: Uint8Array | null, { layer, colour }: Beside): Promise<void> {
     const before = this.store.state;
-    const { selection, size, opacity, auto, density, contours, sprites, labels, rings, raster, own } = first;
-    this.store.set({ selection, size, opacity, auto, density, contours, sprites, labels, rings, raster, own, layer, colour });
+    const { selection, size, opacity, auto, density, contours, sprites, labels, rings, raster, own, local, torn, wrong } = first;
+    this.store.set({ selection, size, opacity, auto, density, contours, sprites, labels, rings, raster, own, local, torn, wrong, layer, colour });
     if (this.layers.options.length !== this.page.layers.length) this.listLayers();
     if (before.selection !== selection) void this.scene.plot.setSelection(selection);
     const moved = before.layer !== layer;

@@ -265,6 +265,7 @@ const KEYS: [string, string][] = [
   ["+ − 0", "zoom in, zoom out, whole map"],
   ["1 … 9", "switch the map"],
   ["C, S", "charts of columns, a second map"],
+  ["N", "show the neighbourhood of the row pointed at, or not"],
   ["/", "search"],
   ["Ctrl + Z, Ctrl + Y", "undo, redo"],
   ["Esc", "clear the selection"],

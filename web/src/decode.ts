@@ -76,12 +76,15 @@ export function readPage(message: ArrayBuffer, loadColumns?: LoadColumns): Page 
   }
   const optional = <T extends NumberArray>(ref: ArrayRef | undefined): T | null => (ref ? (array(ref) as T) : null);
   const kind = header.target.kind;
+  const versions = (header.versions ?? []).map(({ label, positions, gone }) => ({ label, positions: array(positions) as Float32Array, gone: array(gone) as Float32Array }));
+  // All versions of the map are seen from the same place.
+  const seen = versions.flatMap(({ positions, gone }) => [positions, gone]);
   return {
     version: header.version,
     title: header.title,
     n: header.n,
-    layers: header.layers.map(({ id, label, note, positions, own, own_note }) => ({
-      ...makeLayer(id, label, note, array(positions) as Float32Array),
+    layers: header.layers.map(({ id, label, note, positions, own, own_note }, i) => ({
+      ...makeLayer(id, label, note, array(positions) as Float32Array, i === 0 ? seen : []),
       own: own
         ? { name: own.name, codes: optional<Int32Array>(own.codes), values: optional<Float32Array>(own.values), note: own_note ?? "" }
         : null,
@@ -129,6 +132,8 @@ export function readPage(message: ArrayBuffer, loadColumns?: LoadColumns): Page 
       : null,
     columns: columnHandles(header, array, loadColumns),
     leftOut: header.columns_left_out,
+    versions,
+    changes: header.changes ?? [],
     live: header.live ?? null,
   };
 }
@@ -137,11 +142,13 @@ function readNeighbors(header: NonNullable<Header["neighbors"]>, n: number, arra
   const rows = array(header.rows);
   const place = new Int32Array(n).fill(-1);
   rows.forEach((row: number, i: number) => (place[row] = i));
-  return { rows, place, count: header.data.shape[1], data: array(header.data), metric: header.metric ? array(header.metric) : null };
+  const { metric, distances } = header;
+  return { rows, place, count: header.data.shape[1], data: array(header.data), metric: metric ? array(metric) : null, distances: distances ? array(distances) : null };
 }
 
-export function makeLayer(id: string, label: string, note: string, positions: Float32Array): Layer {
-  const frame = fitFrame(positions);
+/** `seen`: what else has to fit into its frame. */
+export function makeLayer(id: string, label: string, note: string, positions: Float32Array, seen: readonly Float32Array[] = []): Layer {
+  const frame = fitFrame(positions, ...seen);
   return { id, label, note, positions, frame, own: null, ...scaleInto(positions, frame) };
 }
 

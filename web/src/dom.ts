@@ -56,6 +56,8 @@ const PATHS: Record<string, string> = {
   help: "M9.200 9a3 3 0 1 1 4.600 2.600c-1.200.7-1.800 1.300-1.800 2.600M12 17.500v.1M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18z",
   search: "M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14zM16 16l5 5",
   chart: "M4 20h16M6 20v-6M11 20V9M16 20V5",
+  play: "M8 5l11 7-11 7z",
+  pause: "M8 5v14M16 5v14",
   split: "M4 5h16v14H4zM12 5v14",
   close: "M6 6l12 12M18 6L6 18",
   warn: "M12 4L2.500 20h19zM12 10v4.500M12 17.300v.1",

@@ -3,16 +3,18 @@
 import type { Frame } from "./types";
 
 /** The circle-free frame that holds every finite position, with a small margin, one scale for both axes. */
-export function fitFrame(positions: Float32Array): Frame {
+export function fitFrame(...parts: readonly Float32Array[]): Frame {
   let [x0, x1, y0, y1] = [Infinity, -Infinity, Infinity, -Infinity];
-  for (let i = 0; i < positions.length; i += 2) {
-    const x = positions[i];
-    const y = positions[i + 1];
-    if (!Number.isFinite(x) || !Number.isFinite(y)) continue;
-    if (x < x0) x0 = x;
-    if (x > x1) x1 = x;
-    if (y < y0) y0 = y;
-    if (y > y1) y1 = y;
+  for (const positions of parts) {
+    for (let i = 0; i < positions.length; i += 2) {
+      const x = positions[i];
+      const y = positions[i + 1];
+      if (!Number.isFinite(x) || !Number.isFinite(y)) continue;
+      if (x < x0) x0 = x;
+      if (x > x1) x1 = x;
+      if (y < y0) y0 = y;
+      if (y > y1) y1 = y;
+    }
   }
   if (x0 > x1) return { cx: 0, cy: 0, radius: 1 };
   const radius = Math.max(x1 - x0, y1 - y0) / 2;

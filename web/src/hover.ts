@@ -1,5 +1,6 @@
 /** The card beside the pointer: one row's name, target, warnings, picture and values. */
 
+import { type Neighbourhood, distanceRings, neighbourhoodText } from "./distortion";
 import { h, icon, replace } from "./dom";
 import { canvasOf, pixelsOf } from "./images";
 import { AROUND, dimensions, isReadable, readableTexts, shownColumns } from "./reading";
@@ -15,8 +16,8 @@ export class HoverCard {
 
   constructor(private readonly page: Page) {}
 
-  show(row: number, layer: Layer, x: number, y: number, width: number, height: number, colour: string): void {
-    replace(this.element, ...rowCard(this.page, row, layer, colour));
+  show(row: number, layer: Layer, x: number, y: number, width: number, height: number, colour: string, hood: Neighbourhood | null): void {
+    replace(this.element, ...rowCard(this.page, row, layer, colour, hood));
     this.put(x, y, width, height);
   }
 
@@ -77,7 +78,7 @@ export function valueText(column: Column, row: number): string {
   return column.codes[row] < 0 ? "missing" : column.texts[column.codes[row]];
 }
 
-export function rowCard(page: Page, row: number, layer: Layer, colour: string): HTMLElement[] {
+export function rowCard(page: Page, row: number, layer: Layer, colour: string, hood: Neighbourhood | null = null): HTMLElement[] {
   const facts: [string, string][] = [];
   if (page.target.kind !== "none") facts.push([page.target.name, targetText(page, row)]);
   if (layer.own) facts.push([layer.own.name, targetText({ target: { ...page.target, ...layer.own } }, row)]);
@@ -105,6 +106,7 @@ export function rowCard(page: Page, row: number, layer: Layer, colour: string): 
   if (page.far?.[row]) parts.push(farWarning());
   if (page.misshown?.[row]) parts.push(h("div", { class: "pm-card-warn" }, icon("warn"), "drawn where the model says otherwise"));
   parts.push(pairs(facts, "pm-facts"));
+  if (hood) parts.push(h("div", { class: "pm-card-hood" }, distanceRings(hood, layer), h("p", {}, neighbourhoodText(hood))));
   if (values.length > 0 && !page.images) {
     parts.push(pairs(values, "pm-values"));
     if (more > 0) parts.push(h("div", { class: "pm-more" }, `and ${more} more`));

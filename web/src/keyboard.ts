@@ -11,6 +11,7 @@ export interface KeyActions {
   layer: (index: number) => void;
   charts: () => void;
   beside: () => void;
+  local: () => void;
   search: () => void;
   undo: () => void;
   redo: () => void;
@@ -60,6 +61,7 @@ function pageKey(event: KeyboardEvent, actions: KeyActions): boolean {
     b: () => actions.tool("box"),
     c: actions.charts,
     s: actions.beside,
+    n: actions.local,
     "+": () => actions.zoom(1.4),
     "=": () => actions.zoom(1.4),
     "-": () => actions.zoom(1 / 1.4),

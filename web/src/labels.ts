@@ -48,7 +48,8 @@ export function placeLabels(layer: Layer, colour: CategoryColouring, hidden: Rea
     if (hidden.has(code) || colour.categories[code].count === 0) continue;
     const own = cells.subarray(code * size, (code + 1) * size);
     const cell = densest(own, grid);
-    if (windowSum(own, cell, grid) >= 0.5 * windowSum(everyone, cell, grid)) home[code] = cell;
+    // Rows of it may be nowhere on this map.
+    if (own[cell] > 0 && windowSum(own, cell, grid) >= 0.5 * windowSum(everyone, cell, grid)) home[code] = cell;
   }
   const places = meansAround(layer, colour.codes, home, grid);
   return Array.from(home.keys())

@@ -1,6 +1,7 @@
 /** What lies over the points: rings, class names, new rows and the keyboard's cursor, on a plain canvas. */
 
 import type { Segments } from "./contours";
+import type { Neighbourhood } from "./distortion";
 import { h } from "./dom";
 import type { Screen } from "./geometry";
 import type { PlacedLabel } from "./labelling";
@@ -24,6 +25,14 @@ export interface OverlayContent {
   /** Which rows are far from the data, whether they have rings or not. */
   isFar: Uint8Array | null;
   lines: Lines | null;
+  /** The neighbourhood of the row pointed at. */
+  hood: Neighbourhood | null;
+  /** Pairs of rows that the map tore apart, one after the other. */
+  torn: readonly number[];
+  /** Lines between groups, x0 y0 x1 y1, wrongly near or nearer in the data. */
+  groups: readonly { line: readonly [number, number, number, number]; near: boolean }[];
+  /** Rows that only an earlier map has, and how strongly they are drawn. */
+  gone: { x: Float32Array; y: Float32Array; share: number } | null;
   contours: readonly Segments[];
   /** Pictures in place of points: rows, how to get them, and their longer side in pixels. */
   sprites: { rows: readonly number[]; picture: (row: number) => HTMLCanvasElement; colour: (row: number) => string; side: number } | null;
@@ -59,12 +68,16 @@ export class Overlay {
     if (content.sprites) pictures(pen, content.layer, content.sprites, at);
     if (content.far) rings(pen, content, content.far, at, theme.text, 4.5, [2, 2]);
     if (content.misshown) rings(pen, content, content.misshown, at, theme.warn, 6, []);
-    if (content.lines) spokes(pen, content.layer, content.lines, at, theme);
+    if (content.gone) hollow(pen, content.gone, at, theme.text);
+    tears(pen, content, at, theme.warn);
+    if (content.lines && content.lines.from !== content.hood?.row) spokes(pen, content.layer, content.lines, at, theme);
     for (const row of content.newRows.slice(0, RINGS_AT_MOST)) {
       if (content.layer.x[row] < -8 || (content.visible && !content.visible[row])) continue;
       diamond(pen, at(content.layer.x[row], content.layer.y[row]), content.isFar?.[row] ? theme.warn : theme.accent, theme.halo);
     }
+    bridges(pen, content.groups, at, theme);
     drawLabels(pen, content.labels, theme);
+    if (content.hood) around(pen, content.layer, content.hood, at, theme);
     if (content.cursor !== null) {
       const [x, y] = at(content.layer.x[content.cursor], content.layer.y[content.cursor]);
       pen.strokeStyle = theme.accent;
@@ -159,6 +172,82 @@ function spokes(
     pen.beginPath();
     pen.arc(...end, 5, 0, 2 * Math.PI);
     pen.stroke();
+  }
+}
+
+/** Lines to the nearest rows, dashed to those torn away, and squares around those pushed in. */
+function around(
+  pen: CanvasRenderingContext2D,
+  layer: Layer,
+  { row, near, pushed }: Neighbourhood,
+  at: (x: number, y: number) => [number, number],
+  theme: { accent: string; warn: string; text: string },
+): void {
+  spokes(pen, layer, { from: row, to: near.map((one) => one.row), kept: new Set(near.filter((one) => one.kept).map((one) => one.row)) }, at, theme);
+  pen.strokeStyle = theme.text;
+  pen.lineWidth = 1.4;
+  for (const other of pushed) {
+    const [x, y] = at(layer.x[other], layer.y[other]);
+    pen.strokeRect(x - 4.5, y - 4.5, 9, 9);
+  }
+}
+
+function hollow(pen: CanvasRenderingContext2D, { x, y, share }: NonNullable<OverlayContent["gone"]>, at: (x: number, y: number) => [number, number], colour: string): void {
+  pen.strokeStyle = colour;
+  pen.lineWidth = 1.1;
+  pen.globalAlpha = 0.4 * share;
+  pen.beginPath();
+  for (let i = 0; i < x.length; i++) {
+    const [px, py] = at(x[i], y[i]);
+    pen.moveTo(px + 2.6, py);
+    pen.arc(px, py, 2.6, 0, 2 * Math.PI);
+  }
+  pen.stroke();
+  pen.globalAlpha = 1;
+}
+
+/** Thin lines between rows that are nearest to each other and lie far apart. */
+function tears(pen: CanvasRenderingContext2D, { layer, torn, visible }: OverlayContent, at: (x: number, y: number) => [number, number], colour: string): void {
+  if (torn.length === 0) return;
+  pen.strokeStyle = colour;
+  pen.lineWidth = 1.3;
+  pen.globalAlpha = Math.min(0.7, Math.max(0.12, 60 / torn.length));
+  pen.beginPath();
+  for (let i = 0; i < torn.length; i += 2) {
+    const [a, b] = [torn[i], torn[i + 1]];
+    if (visible && !(visible[a] && visible[b])) continue;
+    pen.moveTo(...at(layer.x[a], layer.y[a]));
+    pen.lineTo(...at(layer.x[b], layer.y[b]));
+  }
+  pen.stroke();
+  pen.globalAlpha = 1;
+}
+
+/** Lines between the centres of groups: dashed where these are wrongly near. */
+function bridges(
+  pen: CanvasRenderingContext2D,
+  groups: OverlayContent["groups"],
+  at: (x: number, y: number) => [number, number],
+  theme: { accent: string; warn: string; halo: string },
+): void {
+  for (const { line, near } of groups) {
+    const [from, to] = [at(line[0], line[1]), at(line[2], line[3])];
+    for (const [width, colour] of [[5, theme.halo], [2.5, near ? theme.warn : theme.accent]] as const) {
+      pen.lineWidth = width;
+      pen.strokeStyle = colour;
+      pen.setLineDash(near && width < 5 ? [7, 5] : []);
+      pen.beginPath();
+      pen.moveTo(...from);
+      pen.lineTo(...to);
+      pen.stroke();
+    }
+    pen.setLineDash([]);
+    for (const [x, y] of [from, to]) {
+      pen.fillStyle = near ? theme.warn : theme.accent;
+      pen.beginPath();
+      pen.arc(x, y, 4, 0, 2 * Math.PI);
+      pen.fill();
+    }
   }
 }
 

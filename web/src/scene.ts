@@ -4,6 +4,8 @@ import { backdrop } from "./backdrop";
 import { both } from "./brush";
 import { type CategoryColouring, type Colouring, colouring, columnOf, visibleRows } from "./colouring";
 import { type Segments, contours } from "./contours";
+import { type Neighbourhood, classCentres, neighbourhood, tornPairs, wrongGroups } from "./distortion";
+import { goneRows } from "./film";
 import type { Screen } from "./geometry";
 import { h } from "./dom";
 import type { MapPanel } from "./figure";
@@ -12,7 +14,7 @@ import { HoverCard, newRows } from "./hover";
 import { SPRITES_AT_MOST, canvasOf, pixelsOf, spritesApart } from "./images";
 import { type Box, type PlacedLabel, layoutLabels } from "./labelling";
 import { type Label, placeLabels } from "./labels";
-import { LABEL_FONT, type Lines, Overlay } from "./overlay";
+import { LABEL_FONT, type Lines, Overlay, type OverlayContent } from "./overlay";
 import { Plot, type PlotEvents } from "./plot";
 import { rowsInView, styleFor } from "./pointstyle";
 import { DRAWN_AT_MOST, type Store } from "./state";
@@ -43,6 +45,8 @@ export class Scene {
   private placedFor: Screen | null = null;
   private readonly newRows: readonly number[];
   private lines: Lines | null = null;
+  private hood: Neighbourhood | null = null;
+  private readonly torn = new WeakMap<Layer, readonly number[]>();
   private row: number | null = null;
   private hovered: number | null = null;
   private behind: HTMLCanvasElement | null = null;
@@ -59,6 +63,8 @@ export class Scene {
     private readonly store: Store,
     private readonly theme: ThemeSwitch,
     private readonly events: SceneEvents,
+    /** The first layer at a time, where there are maps before it. */
+    private readonly atTime: ((time: number) => Layer) | null = null,
   ) {
     parent.append(this.element);
     const { target } = page;
@@ -71,11 +77,13 @@ export class Scene {
     this.plot = this.makePlot();
     this.overlay = new Overlay(this.element);
     this.element.append(this.card.element);
-    this.element.addEventListener("blur", () => this.card.hide());
+    this.element.addEventListener("blur", () => this.leaveRow());
   }
 
   get layer(): Layer {
-    return this.page.layers.find((layer) => layer.id === this.store.state.layer) ?? this.page.layers[0];
+    const { layer: id, time } = this.store.state;
+    const layer = this.page.layers.find((one) => one.id === id) ?? this.page.layers[0];
+    return layer === this.page.layers[0] && this.atTime ? this.atTime(time) : layer;
   }
 
   /** The target that the layer was made with and is coloured by; null where that is the page's. */
@@ -107,7 +115,7 @@ export class Scene {
     this.labels = [];
     this.placed = [];
     // A card stands beside its point, and the point is about to move.
-    if (animate) this.card.hide();
+    if (animate) this.leaveRow();
     this.paintOverlay();
     void this.plot.draw(this.layer, this.colour, animate);
     await this.refilter();
@@ -210,10 +218,25 @@ export class Scene {
     const { background, text, warn, accent } = this.theme.colours;
     const rings = this.store.state.rings ? this.doubtful : { far: null, misshown: null };
     this.overlay.draw(
-      { layer: this.layer, visible: this.visible, ...rings, labels: this.movedLabels(), newRows: this.newRows, isFar: this.page.far, lines: this.lines, contours: this.outlines, sprites: this.sprites(), cursor: this.row },
+      { layer: this.layer, visible: this.visible, ...rings, labels: this.movedLabels(), newRows: this.newRows, isFar: this.page.far, lines: this.lines, hood: this.hood, gone: this.layer.id === "version" ? goneRows(this.page, this.store.state.time) : null, ...this.distortions(), contours: this.outlines, sprites: this.sprites(), cursor: this.row },
       this.plot.screen,
       { text, halo: background, warn, accent },
     );
+  }
+
+  /** What is drawn on demand of pairs of rows and groups. */
+  private distortions(): Pick<OverlayContent, "torn" | "groups"> {
+    const { layer, page } = this;
+    const { torn, wrong } = this.store.state;
+    if (torn && !this.torn.has(layer)) this.torn.set(layer, tornPairs(page, layer).pairs);
+    const { codes, classes } = page.target;
+    const lie = wrong && codes && layer === page.layers[0] ? wrongGroups(page) : [];
+    const at = lie.length > 0 ? classCentres(layer, codes!, classes.length) : new Float64Array();
+    const line = (a: number, b: number) => [at[2 * a], at[2 * a + 1], at[2 * b], at[2 * b + 1]] as const;
+    return {
+      torn: torn ? this.torn.get(layer)! : [],
+      groups: lie.flatMap(({ of, near, nearer }) => [{ line: line(of, near), near: true }, ...(nearer === null ? [] : [{ line: line(of, nearer), near: false }])]),
+    };
   }
 
   /** The rows' pictures, once the map is zoomed in so far that few rows are in view. */
@@ -262,13 +285,11 @@ export class Scene {
     const [x, y] = this.placeOf(this.layer.x[row], this.layer.y[row]);
     if (x < 0 || y < 0 || x > this.element.clientWidth || y > this.element.clientHeight) this.plot.focus([row]);
     this.showCard(row);
-    this.paintOverlay();
   }
 
   leaveCursor(): void {
     this.row = null;
-    this.card.hide();
-    this.paintOverlay();
+    this.leaveRow();
   }
 
   /** Whether all of some rows are on the screen, and not as a speck. */
@@ -340,14 +361,24 @@ export class Scene {
   private hover(row: number | null): void {
     this.hovered = row;
     this.events.hover?.(row);
-    if (row === null) this.card.hide();
+    if (row === null) this.leaveRow();
     else this.showCard(row);
+  }
+
+  /** No row is pointed at any more. */
+  private leaveRow(): void {
+    this.card.hide();
+    if (this.hood === null) return;
+    this.hood = null;
+    this.paintOverlay();
   }
 
   private showCard(row: number): void {
     const [x, y] = this.placeOf(this.layer.x[row], this.layer.y[row]);
     const { clientWidth, clientHeight } = this.element;
-    this.card.show(row, this.layer, x, y, clientWidth, clientHeight, this.colour.colours[this.colour.codes[row]]);
+    this.hood = this.store.state.local ? neighbourhood(this.page, this.layer, row) : null;
+    this.card.show(row, this.layer, x, y, clientWidth, clientHeight, this.colour.colours[this.colour.codes[row]], this.hood);
+    this.paintOverlay();
   }
 
   private placeOf(x: number, y: number): [number, number] {

@@ -6,7 +6,7 @@ import { TABS, type Tab, type ViewState } from "./state";
 
 /** Longer selections are left out of the link; browsers and mail programs cut long addresses. */
 const MAX_SELECTION = 4000;
-const FLAGS = ["raster", "rings", "density", "contours", "sprites", "auto", "labels", "own"] as const;
+const FLAGS = ["raster", "rings", "density", "contours", "sprites", "auto", "labels", "own", "local", "torn", "wrong"] as const;
 
 export type Camera = [x: number, y: number, distance: number];
 
@@ -20,6 +20,8 @@ export interface Known {
   colours: string[];
   columns: number;
   n: number;
+  /** How many maps there are before this one. */
+  versions: number;
 }
 
 export function encodeView(state: ViewState, defaults: ViewState, camera: Camera | null): { hash: string; complete: boolean } {
@@ -34,6 +36,7 @@ export function encodeView(state: ViewState, defaults: ViewState, camera: Camera
   if (state.size !== defaults.size) out.set("size", String(state.size));
   if (state.opacity !== defaults.opacity) out.set("opacity", String(state.opacity));
   for (const key of FLAGS) if (state[key] !== defaults[key]) out.set(key, state[key] ? "1" : "0");
+  if (state.time !== defaults.time) out.set("time", state.time.toFixed(2));
   if (state.tab !== defaults.tab) out.set("tab", state.tab);
   if (camera) out.set("view", camera.map((v) => v.toPrecision(5)).join("_"));
   let complete = true;
@@ -71,6 +74,8 @@ export function decodeView(hash: string, known: Known): Shared {
     const flag = params.get(key);
     if (flag === "0" || flag === "1") state[key] = flag === "1";
   }
+  const time = bounded(params.get("time"), 0, known.versions);
+  if (time !== null) state.time = time;
   const tab = params.get("tab");
   if (tab !== null && (TABS as readonly string[]).includes(tab)) state.tab = tab as Tab;
   const rows = params.get("rows");

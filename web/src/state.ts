@@ -34,8 +34,14 @@ export interface ViewState {
   /** Whether size and opacity follow the number of points in view. */
   auto: boolean;
   labels: boolean;
+  /** What is drawn of distortions: the neighbourhood of the row pointed at, torn pairs, groups beside wrong ones. */
+  local: boolean;
+  torn: boolean;
+  wrong: boolean;
   /** Whether a layer made with another target is coloured by that one. */
   own: boolean;
+  /** Which of the maps in time is shown, and how far on the way to the next: 0 is the oldest. */
+  time: number;
   tab: Tab;
 }
 
@@ -111,7 +117,7 @@ export class Store {
 }
 
 /** How a page looks before anybody has touched it: the more rows, the smaller and paler the points. */
-export function defaultState(n: number, layer: string, colour: string): ViewState {
+export function defaultState(n: number, layer: string, colour: string, time = 0): ViewState {
   return {
     layer,
     colour,
@@ -129,7 +135,11 @@ export function defaultState(n: number, layer: string, colour: string): ViewStat
     sprites: true,
     auto: true,
     labels: true,
+    local: true,
+    torn: false,
+    wrong: false,
     own: true,
+    time,
     tab: "verdict",
   };
 }

@@ -55,11 +55,13 @@ export interface Header {
   keywords?: ColumnHeader;
   ids?: string[];
   relevance?: { names: string[]; values: ArrayRef; baseline: number; spread: number | null; threshold: number };
-  neighbors?: { rows: ArrayRef; data: ArrayRef; metric?: ArrayRef };
+  neighbors?: { rows: ArrayRef; data: ArrayRef; metric?: ArrayRef; distances?: ArrayRef };
   raster?: { rgba: ArrayRef; extent: [number, number, number, number]; legend: string; layer: string; fidelity?: string };
   images?: ArrayRef;
   columns: ColumnHeader[];
   columns_left_out: number;
+  versions?: { label: string; positions: ArrayRef; gone: ArrayRef }[];
+  changes?: string[];
   live?: LiveHeader;
 }
 
@@ -155,6 +157,8 @@ export interface Neighbors {
   count: number;
   data: NumberArray;
   metric: NumberArray | null;
+  /** To the nearest rows in the metric, or in the data where that is the metric. */
+  distances: NumberArray | null;
 }
 
 export interface Images {
@@ -207,5 +211,9 @@ export interface Page {
   images: Images | null;
   columns: ColumnHandle[];
   leftOut: number;
+  /** The rows on the maps before the first layer, and rows that only those have, the oldest first. */
+  versions: { label: string; positions: Float32Array; gone: Float32Array }[];
+  /** What has changed since the last of them. */
+  changes: string[];
   live: LiveHeader | null;
 }

@@ -47,6 +47,6 @@ export function examplePage(): Page {
       { name: "Age", kind: "number", loaded, load: () => Promise.resolve(loaded), expect: () => undefined },
       { name: "city", kind: "text", loaded: city, load: () => Promise.resolve(city), expect: () => undefined },
     ],
-    leftOut: 0, live: null,
+    leftOut: 0, versions: [], changes: [], live: null,
   };
 }

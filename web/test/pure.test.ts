@@ -179,6 +179,8 @@ describe("geometry", () => {
     expect(placeLabels(makeLayer("l", "L", "", apart), colour, new Set([0])).map((l) => l.text)).toEqual(["b"]);
     const three = byCodes("y", Array.from({ length: n }, (_, i) => i % 3), ["a", "b", "c"], false);
     expect(placeLabels(makeLayer("l", "L", "", mixed), three, new Set())).toEqual([]);
+    const absent = apart.map((value, i) => (i % 4 < 2 ? NaN : value));
+    expect(placeLabels(makeLayer("l", "L", "", absent), colour, new Set()).map((l) => l.text)).toEqual(["b"]);
   });
 });
 

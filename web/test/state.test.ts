@@ -3,10 +3,10 @@ import { decodeView, encodeView, packRows, unpackRows } from "../src/share";
 import { Store, type ViewState, toggled } from "../src/state";
 
 const base: ViewState = {
-  layer: "fisher", colour: "target", hidden: new Set(), window: null, charts: [], brushes: new Map(), beside: null, selection: [], size: 5, opacity: 0.8,
+  layer: "fisher", colour: "target", hidden: new Set(), window: null, charts: [], brushes: new Map(), beside: null, selection: [], local: true, torn: false, wrong: false, time: 0, size: 5, opacity: 0.8,
   raster: true, rings: true, density: true, contours: false, sprites: true, auto: true, labels: true, own: true, tab: "verdict",
 };
-const known = { layers: ["fisher", "permuted"], colours: ["target", "column:0"], columns: 3, n: 100 };
+const known = { layers: ["fisher", "permuted"], colours: ["target", "column:0"], columns: 3, n: 100, versions: 0 };
 
 describe("store", () => {
   it("undoes and redoes choices but not looks", () => {

@@ -226,7 +226,8 @@ def _earlier(args: argparse.Namespace, console: Console, table: Table | None, ro
     earlier = load_model(args.like, console)
     if earlier.encoding_ is not None and table is not None:
         rows = earlier.encoding_.apply(table).X
-    return placed_on(earlier, rows, None if table is None else table.given)
+    label = args.like.resolve().name if args.like.is_dir() else args.like.stem
+    return placed_on(earlier, rows, None if table is None else table.given, label)
 
 
 def _method(args: argparse.Namespace) -> Any:

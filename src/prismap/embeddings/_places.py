@@ -184,20 +184,27 @@ def between_groups(D2: Numbers, groups: Rows, n_groups: int) -> Numbers:
 
 
 def largest_affordable(
-    losses_at: Callable[[float], Numbers], units: Rows | None = None, strengths: Sequence[float] = (1.0, 0.6, 0.3, 0.1)
+    losses_at: Callable[[float], Numbers],
+    units: Rows | None = None,
+    strengths: Sequence[float] = (1.0, 0.6, 0.3, 0.1),
+    worth_of: Callable[[float], float] | None = None,
 ) -> tuple[float, dict[float, float]]:
     """The largest strength whose mean loss is within one standard error of that without a pull, and all mean losses.
 
     losses_at : the losses of the same rows at a strength. units : of these rows, which the standard error goes by.
-    strengths : that are tried, the largest first.
+    strengths : that are tried, the largest first. worth_of : what a strength is worth, asked after its losses: of all
+    that are within the error, also no pull, the largest is taken that is worth as much as the best to within 0.02.
     """
     free = losses_at(0.0)
     means, error = {0.0: float(free.mean())}, error_of_mean(free, units)
+    worth = {0.0: -np.inf if worth_of is None else worth_of(0.0)}
     for strength in strengths:
         means[strength] = float(losses_at(strength).mean())
         if means[strength] <= means[0.0] + error:  # never so if the error is not known
-            return strength, means
-    return 0.0, means
+            worth[strength] = 0.0 if worth_of is None else worth_of(strength)
+            if worth_of is None:
+                break
+    return max(strength for strength in worth if worth[strength] >= max(worth.values()) - 0.02), means
 
 
 def neighbors_lost(D: Numbers, Y: Numbers, n_neighbors: int = 10) -> Numbers:

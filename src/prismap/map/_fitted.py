@@ -111,6 +111,7 @@ class FittedMap(Brief):
     story, times : how the embedding ended, and the seconds of each stage.
     shift : what the levels of a column of no interest shift; None without such a column.
     movement : what has changed since an earlier map; None without one, and of a map that was read from a file.
+    versions : the fitted rows on the maps before this one, the oldest first.
     """
 
     recipe: Recipe
@@ -131,6 +132,7 @@ class FittedMap(Brief):
     times: dict[str, float] = field(default_factory=dict, repr=False)
     shift: LevelShift | None = field(default=None, repr=False)
     movement: Any = field(default=None, repr=False)
+    versions: tuple[Any, ...] = field(default=(), repr=False)
 
     @property
     def seed(self) -> int:

@@ -30,31 +30,52 @@ from prismap.map._fitted import FittedMap
 from prismap.map._lazy import is_lazy
 from prismap.map._methods import arrangement_of, with_arrangement
 from prismap.map._recipe import Recipe
-from prismap.quality import find_clusters
+from prismap.quality import arrangement, find_clusters
 from prismap.target import Target
 
 # --- how strongly -----------------------------------------------------------------------------------------------------
 
 
 def affordable(embedding: Any, metric: Any, target: Target, seed: int, places: Places | None = None) -> float:
-    """The largest strength that costs less than one standard error of ten neighbours, on maps of at most 2,000 rows.
+    """The strength of the pull that ten neighbours can afford, on maps of at most 2,000 rows.
 
-    With a target, ten neighbours on the map predict that of each row, as in `prismap.map._choose`: the metric is
-    cross-fitted, rows of one unit have no vote on each other, and the standard error is that of units. Without one, or
-    with fewer than 20 labels, it is the share of the ten neighbours under the metric that are lost on the map. The pull
-    is to the `places`, or to a coarse layout of the metric.
+    It costs less than one standard error. With a target, ten neighbours on the map predict that of each row, as in
+    `prismap.map._choose`: the metric is cross-fitted, rows of one unit have no vote on each other, and the standard
+    error is that of units. Without one, or with fewer than 20 labels, it is the share of the ten neighbours under the
+    metric that are lost on the map.
+
+    The pull is to the `places`, and then the largest such strength is taken. Or it is to a coarse layout of the metric.
+    Of four classes or more, the largest is then taken at which distances between them are as much like those under the
+    metric as at any of them: the layout shows more groups than there are classes, and its strongest pull need not be
+    best for these.
     """
     rng = as_generator(seed)
     by_target = target.exists and len(target.labelled_rows) >= 20
     rows = target.draw(2000, rng) if by_target else sampled_rows(len(target), rng)
     judged, some = target.take(rows), None if places is None else places.take(rows)
     D = np.asarray(metric.between(rows, rows), dtype=np.float64)
+    maps: dict[float, Numbers] = {}
 
     def losses_at(strength: float) -> Numbers:
-        Y = arranged(embedding, D, strength if some is None else replace(some, strength=strength))
+        pull = strength if some is None else replace(some, strength=strength)
+        Y = maps[strength] = arranged(embedding, D, pull)
         return predicted(Y, judged, target) if by_target else neighbors_lost(D, Y)
 
-    return largest_affordable(losses_at, judged.units)[0]
+    codes = judged.codes if some is None and by_target else None
+    by_classes = codes is not None and len(np.unique(codes[codes >= 0])) >= 4
+    return largest_affordable(
+        losses_at, judged.units,
+        worth_of=(lambda strength: kept_between(D, maps[strength], codes)) if by_classes else None,
+    )[0]  # fmt: skip
+
+
+def kept_between(D: Numbers, Y: Numbers, codes: Any) -> float:
+    """Rank correlation of the distances between four classes or more on the map Y with those by distances D."""
+    D = (D + D.T) / 2
+    np.fill_diagonal(D, 0.0)
+    compared = arrangement(D, Y, codes, metric="precomputed")
+    assert compared is not None
+    return compared.correlation
 
 
 def predicted(Y: Numbers, judged: Target, target: Target) -> Numbers:
@@ -70,7 +91,7 @@ def held_embedding(embedding: Any, metric: Any, target: Target, earlier: Earlier
             f"like is a map in {earlier.positions.shape[1]} dimensions, and the method makes one in "
             f"{embedding.n_components}: they cannot be laid on each other."
         )
-    places = None if earlier is None or not isinstance(embedding, TSNE) else earlier.places(seed)
+    places = None if earlier is None or not isinstance(embedding, TSNE) else earlier.places(target, seed)
     if places is not None:
         strength = affordable(embedding, metric, target, seed, places)
         return with_arrangement(embedding, replace(places, strength=strength))
@@ -92,12 +113,14 @@ class Earlier:
     positions : (n, 2) of the samples on it: their own if it was made of them, else projected.
     shared : (n,) whether it was made of them.
     far : (n,) whether they are far from all that it was made of; their positions mean nothing.
+    label : what the earlier map is called, such as its month; "" where it has no name.
     """
 
     fitted: FittedMap
     positions: Numbers
     shared: NDArray[np.bool_]
     far: NDArray[np.bool_]
+    label: str = ""
 
     def take(self, rows: Rows) -> Earlier:
         """The same of some of the samples."""
@@ -108,9 +131,22 @@ class Earlier:
         """The samples by which the maps are laid on each other: shared ones, or all that are near if these are few."""
         return self.shared if self.shared.sum() >= 10 else ~self.far
 
-    def places(self, seed: int) -> Places | None:
-        """Each shared sample at its place, and others that are near in groups of those that lie together; else None."""
-        groups, near = np.full(len(self.far), -1, dtype=np.intp), ~self.far & ~self.shared
+    def unknown(self, target: Target) -> NDArray[np.bool_]:
+        """Which samples have a class that the earlier map does not; none where one of the maps has no classes."""
+        old, own = class_names(self.fitted.target), class_names(target)
+        if old is None or own is None:
+            return np.zeros(len(self.far), dtype=bool)
+        known = {*old, ""}
+        return np.array([name not in known for name in own], dtype=bool)
+
+    def places(self, target: Target, seed: int) -> Places | None:
+        """Each shared sample at its place, and others that are near in groups of those that lie together; else None.
+
+        Samples of a class that the earlier map does not have are free: it puts them among others, and t-SNE would push
+        single ones out of the map, since they cannot pass the groups between them and their neighbours.
+        """
+        groups = np.full(len(self.far), -1, dtype=np.intp)
+        near = ~self.far & ~self.shared & ~self.unknown(target)
         n_shared = int(self.shared.sum())
         groups[self.shared] = np.arange(n_shared)
         positions = self.positions[self.shared]
@@ -147,14 +183,56 @@ def earlier_of(like: Any, X: Any, given: Any, recipe: Recipe) -> Earlier | None:
     return like if isinstance(like, Earlier) else placed_on(like, X, given)
 
 
-def placed_on(like: Any, X: Any, given: Any = None) -> Earlier:
+def placed_on(like: Any, X: Any, given: Any = None, label: str = "") -> Earlier:
     """Where samples, as the earlier map reads them, lie on it."""
     if not hasattr(like, "map_"):
         raise InputError(f"like must be a fitted PrisMap, to which the new map is held; got {like!r:.60}.")
     if like.map_.data.is_matrix:
         raise InputError("like needs rows that the earlier map can place: vectors or objects, not a matrix of pairs.")
     Y, far, distance = like.place(X, given=given, return_distance=True)
-    return Earlier(like.map_, Y, distance == 0, far)
+    return Earlier(like.map_, Y, distance == 0, far, label)
+
+
+@dataclass(frozen=True)
+class Version:
+    """The rows of a map on one before it.
+
+    Attributes
+    ----------
+    label : what that map is called; "" where it has no name.
+    positions : (n, 2) of the rows, NaN of those that it does not have.
+    gone : (m, 2) of rows that only that map has, at most 2,000 of them.
+    """
+
+    label: str
+    positions: Numbers
+    gone: Numbers
+
+
+def versions_of(earlier: Earlier, most: int = 11) -> tuple[Version, ...]:
+    """The samples of `earlier` on the earlier map and on those that it was like itself, the oldest first.
+
+    most : as many maps are kept at most: with the new one, a year of months.
+    """
+    old, guides = earlier.fitted, earlier.guides
+    keys = [place.tobytes() for place in old.positions.astype(np.float32)]  # a shared row has its very position
+    row_of, shared = dict(zip(keys, range(len(keys)), strict=True)), np.flatnonzero(earlier.shared)
+    rows = np.array([row_of[place.tobytes()] for place in earlier.positions[shared].astype(np.float32)], dtype=np.intp)
+    known = {keys[row] for row in rows}
+    gone = np.array([key not in known for key in keys], dtype=bool)
+    versions = []
+    for version in old.versions[1 - most :]:
+        positions, left = np.full(earlier.positions.shape, np.nan), version.positions[gone]
+        positions[shared] = version.positions[rows]
+        left = np.vstack([version.gone, left[np.isfinite(left).all(axis=1)]])
+        versions.append(Version(version.label, positions, spaced(left)))
+    positions = np.where(guides[:, None], earlier.positions, np.nan)
+    return *versions, Version(earlier.label, positions, spaced(old.positions[gone]))
+
+
+def spaced(positions: Numbers, most: int = 2000) -> Numbers:
+    """All of few positions, or as many at equal steps."""
+    return positions[:: max(1, -(-len(positions) // most))]
 
 
 # --- what has changed -------------------------------------------------------------------------------------------------
@@ -219,14 +297,18 @@ class Movement:
             )
         words[0] += "."
         if self.n_far:
-            words.append(f"{self.n_far} rows are far from all that it knows.")
+            words.append(f"{self.n_far} {'row is' if self.n_far == 1 else 'rows are'} far from all that it knows.")
+        return " ".join([*words, *self.changes])
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """Which groups have moved, are new or are gone, in a sentence each."""
+        words = []
         for what, groups in (("Moved", self.moved), ("New", self.new), ("Gone", self.gone)):
             if groups:
                 more = f" and {len(groups) - 5} more" if len(groups) > 5 else ""
                 words.append(f"{what}: {', '.join(str(group) for group in groups[:5])}{more}.")
-        if not self.moved:
-            words.append("No group has moved.")
-        return " ".join(words)
+        return (*words, *(() if self.moved else ("No group has moved.",)))
 
 
 def movement_of(
@@ -263,6 +345,12 @@ def movement_of(
     )  # fmt: skip
 
 
+def class_names(target: Target) -> NDArray[Any] | None:
+    """The name of each row's class, "" for none; None without classes."""
+    codes = target.codes
+    return None if codes is None else np.array([*(str(name) for name in target.classes), ""], dtype=object)[codes]
+
+
 def groups_of(
     earlier: Earlier, positions: Numbers, target: Target, seed: int
 ) -> tuple[dict[str, Numbers], NDArray[Any]]:
@@ -272,12 +360,9 @@ def groups_of(
     belong by their places on it, and clusters of the new map whose rows are mostly far from the earlier one.
     """
     old = earlier.fitted
-    codes, own_codes = old.target.codes, target.codes
-    if codes is not None and own_codes is not None:
-        names = [str(name) for name in old.target.classes]
-        before = {name: old.positions[codes == c] for c, name in enumerate(names) if (codes == c).any()}
-        own = np.array([*(str(name) for name in target.classes), ""], dtype=object)
-        return before, own[own_codes]
+    names, own_names = class_names(old.target), class_names(target)
+    if names is not None and own_names is not None:
+        return {name: old.positions[names == name] for name in sorted(set(names) - {""})}, own_names
     clusters = find_clusters(old.positions, random_state=seed)
     before = {f"cluster {c + 1}": old.positions[clusters == c] for c in range(clusters.max() + 1)}
     numbers = clusters[cKDTree(old.positions).query(earlier.positions)[1]]

@@ -15,6 +15,7 @@ from prismap.bundle import read_bundle, write_bundle
 from prismap.bundle._json import reason_of
 from prismap.exceptions import FileFormatError, InputError
 from prismap.map._fitted import DENSE_ROWS, FittedMap, Given
+from prismap.map._held import Version
 from prismap.map._methods import OwnPlacement, make_mapping
 from prismap.map._params_json import from_spec, objects_spec, to_spec
 from prismap.map._recipe import Recipe
@@ -53,7 +54,7 @@ def save_map(fitted: FittedMap, path: Any, report: MapReport | None, extra_heade
         **pack_rows(fitted.given_rows),
         **{f"mapping/{name}": value for name, value in fitted.mapping.state().items()},
         **{f"metric/{name}": value for name, value in fitted.metric.state().items()}, **pack_target(target),
-        **pack_units(given), **pack_levels(fitted),
+        **pack_units(given), **pack_levels(fitted), **pack_versions(fitted.versions),
     }  # fmt: skip
     if fitted.is_large:
         arrays["anchors"] = fitted.anchors
@@ -68,6 +69,7 @@ def save_map(fitted: FittedMap, path: Any, report: MapReport | None, extra_heade
         "report": None if report is None else report.to_dict(), "supervision": fitted.supervision,
         "supervision_curve": fitted.supervision_curve, "units": units_header(given.dependence.units),
         "levels": None if given.levels is None else {"name": given.levels.name, "names": given.levels.names},
+        "versions": [version.label for version in fitted.versions],
     }  # fmt: skip
     write_bundle(path, arrays, header)
 
@@ -187,7 +189,7 @@ def _restore(header: dict[str, Any], arrays: dict[str, np.ndarray], params: dict
         placed_by_data=placed_by_data, mapping=mapping.restore(distances, positions[anchors], state),
         nearest=arrays["nearest"], supervision=header["supervision"],
         supervision_curve=None if curve is None else tuple(curve), story=header["story"], times=header["times"],
-        shift=shift,
+        shift=shift, versions=unpack_versions(header, arrays),
     )  # fmt: skip
 
 
@@ -253,6 +255,22 @@ def unpack_levels(
     if "levels/offsets" not in arrays:
         return levels, target, None
     return levels, target, LevelShift(arrays["levels/offsets"], arrays["levels/scales"])
+
+
+def pack_versions(versions: tuple[Version, ...]) -> dict[str, np.ndarray]:
+    """The rows on earlier maps, (maps, rows, 2), and the rows that only those have: the number of the map, x and y."""
+    if not versions:
+        return {}
+    gone = [np.column_stack([np.full(len(one.gone), float(i)), one.gone]) for i, one in enumerate(versions)]
+    return {"versions": np.stack([one.positions for one in versions]), "gone": np.concatenate(gone)}
+
+
+def unpack_versions(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[Version, ...]:
+    """The inverse of `pack_versions`, of arrays that `check_stored` has seen."""
+    return tuple(
+        Version(str(label), arrays["versions"][i], arrays["gone"][arrays["gone"][:, 0] == i][:, 1:])
+        for i, label in enumerate(header.get("versions", ()))
+    )
 
 
 def pack_units(given: Given) -> dict[str, np.ndarray]:

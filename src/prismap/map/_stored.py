@@ -28,7 +28,7 @@ WHOLE = (
     "metric/trees_classes", "metric/trees_starts", "metric/process_sizes", "levels/codes",
 )  # fmt: skip
 #: Arrays of which values may be missing.
-MAY_MISS = ("target", "rows")
+MAY_MISS = ("target", "rows", "versions")
 #: The parts of sparse rows, which `check_sparse` knows.
 SPARSE = ("rows/data", "rows/indices", "rows/indptr", "rows/shape")
 SCALARS = (
@@ -63,6 +63,7 @@ def check_stored(header: dict[str, Any], arrays: dict[str, Any]) -> None:
     _check_rows(header, arrays, n)
     _check_target(header, arrays, n)
     _check_levels(header, arrays, n)
+    _check_versions(header.get("versions", []), arrays, n)
     _check_units(header.get("units"), arrays, n)
     for part in posteriors_of(header, arrays):
         _check_shapes(part, n, n_components)
@@ -149,6 +150,19 @@ def _check_values(name: str, array: Any) -> None:
         raise ValueError(f"{name} holds {array.dtype} values")
     if kind == "f" and not (np.isfinite(array) | (np.isnan(array) & (name in MAY_MISS))).all():
         raise ValueError(f"{name} holds values that are not finite")
+
+
+def _check_versions(labels: Any, arrays: dict[str, Any], n: int) -> None:
+    """Positions of the rows on as many earlier maps as there are names, and of rows that only those have."""
+    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        raise ValueError("the names of its earlier maps are no texts")
+    if ("versions" in arrays) != bool(labels) or ("gone" in arrays) != bool(labels):
+        raise ValueError("positions on earlier maps do not go with their names")
+    dimensions = arrays["positions"].shape[1]
+    if labels and (
+        arrays["versions"].shape != (len(labels), n, dimensions) or arrays["gone"].shape[1:] != (1 + dimensions,)
+    ):
+        raise ValueError(f"positions on {len(labels)} earlier maps do not go with {n} rows")
 
 
 def _check_rows(header: dict[str, Any], arrays: dict[str, Any], n: int) -> None:

@@ -96,11 +96,25 @@ class Neighbors:
     """The nearest rows of some rows, nearest first: by the data's own distances and, if that differs, by the metric.
 
     `rows` are the rows that have neighbours, in ascending order; `data` and `metric` hold, for each, places in `rows`.
+    `distances` are those to the rows of `metric`, or of `data` without it.
     """
 
     rows: NDArray[Any]
     data: NDArray[Any]
     metric: NDArray[Any] | None = None
+    distances: NDArray[Any] | None = None
+
+
+@dataclass(frozen=True)
+class Version:
+    """The rows on a map before this one, in its coordinates: NaN for rows that it does not have.
+
+    `gone` are positions of rows that only it has.
+    """
+
+    label: str
+    positions: NDArray[Any]
+    gone: NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -141,6 +155,10 @@ class PageData:
     """What the cluster of each row is about, where the rows are texts; None for rows between clusters."""
     left_out: int = 0
     """Columns of the data that are not among `columns`."""
+    versions: Sequence[Version] = ()
+    """The maps before the first layer, the oldest first."""
+    changes: Sequence[str] = ()
+    """What has changed since the last of them, a sentence each."""
 
     @property
     def n_rows(self) -> int:
@@ -179,6 +197,12 @@ def check_page(page: PageData) -> None:
     _check_codes(target)
     if page.neighbors is not None:
         _check_neighbors(page.neighbors, n)
+    for version in page.versions:
+        if np.shape(version.positions) != (n, 2) or np.ndim(version.gone) != 2 or np.shape(version.gone)[1] != 2:
+            raise InputError(
+                f"positions of the version '{version.label}' must be ({n}, 2), and gone have two columns. Got "
+                f"{np.shape(version.positions)} and {np.shape(version.gone)}."
+            )
     if page.images is not None:
         shape = np.shape(page.images)
         if np.asarray(page.images).dtype != np.uint8 or not (len(shape) == 3 or (len(shape) == 4 and shape[3] == 3)):
@@ -209,6 +233,9 @@ def _check_neighbors(neighbors: Neighbors, n: int) -> None:
                 f"neighbors of PageData must name rows from 0 to {n - 1} and, for each, places among these rows. Got "
                 f"{rows.shape} rows and {places.shape} places."
             )
+    if neighbors.distances is not None and np.shape(neighbors.distances) != np.shape(neighbors.data):
+        shape = np.shape(neighbors.distances)
+        raise InputError(f"distances of neighbors must be one for each of the {np.shape(neighbors.data)}. Got {shape}.")
 
 
 def _check_codes(target: Target) -> None:

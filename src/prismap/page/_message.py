@@ -22,7 +22,7 @@ from prismap.bundle import written_aside
 from prismap.bundle._json import AnyName, check_form, reason_of
 from prismap.exceptions import FileFormatError
 from prismap.page._columns import compact, describe_column, float32, pack_column, unpack_column
-from prismap.page._data import FIELDS, Curve, Layer, Neighbors, PageData, Raster, Relevance, Target, check_page
+from prismap.page._data import FIELDS, Curve, Layer, Neighbors, PageData, Raster, Relevance, Target, Version, check_page
 from prismap.page._packing import REFERENCE, Packer, unpack
 
 FORMAT = 1
@@ -54,10 +54,13 @@ HEADER = {
     "curves": [{"label": str, "k": REFERENCE, "r_nx": REFERENCE}], "notes": [str], "far?": REFERENCE,
     "misshown?": REFERENCE, "quality?": REFERENCE, "split?": _COLUMN, "keywords?": _COLUMN, "ids?": [str],
     "relevance?": (_RELEVANCE, None),
-    "neighbors?": ({"rows": REFERENCE, "data": REFERENCE, "metric?": REFERENCE}, None), "images?": REFERENCE,
+    "neighbors?": (
+        {"rows": REFERENCE, "data": REFERENCE, "metric?": REFERENCE, "distances?": REFERENCE}, None,
+    ), "images?": REFERENCE,
     "raster?": ({"rgba": REFERENCE, "extent": [float], "legend": str, "layer": str, "fidelity?": str}, None),
     "columns": [_COLUMN],
     "columns_left_out": int,
+    "versions?": [{"label": str, "positions": REFERENCE, "gone": REFERENCE}], "changes?": [str],
 }  # fmt: skip
 #: Bytes that a value of a column takes while points in time are made of it, which is the most.
 _VALUE_BYTES = 64
@@ -106,6 +109,13 @@ def pack_page(
     if page.neighbors is not None:
         tables = {name: table for name, table in vars(page.neighbors).items() if table is not None}
         header["neighbors"] = {name: packer.add(compact(np.asarray(table))) for name, table in tables.items()}
+    if page.versions:
+        header["versions"] = [
+            {"label": str(one.label), "positions": packer.add(float32(one.positions)),
+             "gone": packer.add(float32(one.gone))}
+            for one in page.versions
+        ]  # fmt: skip
+        header["changes"] = [str(change) for change in page.changes]
     if page.raster is not None:
         header["raster"] = _pack_raster(page.raster, page.layers[0].id, packer)
     _pack_images(page, header, packer, image_bytes)
@@ -175,6 +185,10 @@ def unpack_page(message: bytes) -> PageData:
         notes=tuple(header["notes"]),
         neighbors=neighbors and Neighbors(**{name: array(table) for name, table in neighbors.items()}),
         left_out=header["columns_left_out"],
+        versions=[
+            Version(one["label"], array(one["positions"]), array(one["gone"])) for one in header.get("versions", ())
+        ],
+        changes=header.get("changes", ()),
     )
     check_page(page)
     return page

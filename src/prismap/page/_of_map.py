@@ -20,7 +20,7 @@ from prismap.judging._refits import Permuted
 from prismap.map._fitted import FittedMap, Given, like_rows
 from prismap.map._judged import MadeMap
 from prismap.map._refit import medoids_of
-from prismap.page._data import Curve, Layer, Neighbors, PageData, Relevance
+from prismap.page._data import Curve, Layer, Neighbors, PageData, Relevance, Version
 from prismap.page._data import Target as PageTarget
 from prismap.page._document import show_in_notebook, write_html
 from prismap.page._keywords import cluster_keywords
@@ -86,7 +86,8 @@ def page_of_map(
         split=split.tolist() if len(set(split)) > 1 else None, far=far, quality=fitted_quality(fitted), images=images,
         row_ids=given_ids(given) if row_ids is None else row_ids, notes=(NOT_JUDGED,),
         relevance=map_relevance(fitted, columns), keywords=cluster_keywords(columns, Y, random_state=fitted.seed),
-        left_out=left_out, neighbors=fitted_neighbors(fitted),
+        left_out=left_out, neighbors=fitted_neighbors(fitted), versions=earlier_versions(fitted),
+        changes=() if fitted.movement is None else fitted.movement.changes,
     )  # fmt: skip
 
 
@@ -175,13 +176,27 @@ def map_relevance(fitted: FittedMap, columns: dict[str, Any]) -> Relevance | Non
 
 
 def fitted_neighbors(fitted: FittedMap) -> Neighbors | None:
-    """The ten nearest of each fitted row among them, in the data and in the metric of the map."""
+    """The ten nearest of each fitted row among them, in the data and in the metric of the map, and how far they are."""
     n_rows, data, metric = len(fitted.positions), fitted.data, fitted.metric
     n_neighbors = min(VOTERS, n_rows - 2)
     if n_neighbors < 1 or n_rows > MOST_JUDGED_ROWS:
         return None
-    by_metric = None if metric is data else metric.kneighbors(None, n_neighbors)[1]
-    return Neighbors(fitted.given.fitted, data.kneighbors(None, n_neighbors)[1], by_metric)
+    distances, by_data = data.kneighbors(None, n_neighbors)
+    by_metric = None
+    if metric is not data:
+        distances, by_metric = metric.kneighbors(None, n_neighbors)
+    return Neighbors(fitted.given.fitted, by_data, by_metric, distances)
+
+
+def earlier_versions(fitted: FittedMap) -> list[Version]:
+    """All given rows on the maps before this one; of fitted rows alone it is known where they were."""
+    shown = []
+    for age, version in zip(range(len(fitted.versions), 0, -1), fitted.versions, strict=True):
+        positions = np.full((len(fitted.given), 2), np.nan)
+        positions[fitted.given.fitted] = version.positions
+        label = version.label or ("the map before" if age == 1 else f"{age} maps before")
+        shown.append(Version(label, positions, version.gone))
+    return shown
 
 
 def fitted_quality(fitted: FittedMap) -> np.ndarray | None:

@@ -117,6 +117,7 @@ def with_new_rows(page: PageData, placed: Placed) -> PageData:
         misshown=None if page.misshown is None else np.concatenate([page.misshown, np.zeros(n, dtype=bool)]),
         images=None if page.images is None else _longer_images(np.asarray(page.images), n),
         row_ids=[*ids, *names],
+        versions=[replace(one, positions=np.concatenate([one.positions, nowhere])) for one in page.versions],
     )
 
 

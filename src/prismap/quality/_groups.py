@@ -18,7 +18,8 @@ Whether the class b that is nearest to a on the map is the nearest one in the da
 show it. The squared distance d_ac^2 of two centres is a U-statistic, in which no row is compared with itself. Its error
 comes from the influences of the rows, m_ic - m_ia for i in a and m_ja - m_jc for j in c (Hoeffding 1948), by units. So
 b is *right* if ``d_ab^2 < 1.2^2 d_ac^2`` for every other class c by more than 1.64 standard errors: with 19 of 20
-chances it is the nearest class, or no more than a fifth farther. It is *wrong* if the opposite holds for some c.
+chances it is the nearest class, or no more than a fifth farther. It is *wrong* if the opposite holds for some c, and
+the c that is nearer by most, less 1.64 standard errors, is named as *nearer*.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class Arrangement:
     n_groups : number of classes; None in reports of the first version
     n_right : classes whose nearest class on the map is surely the nearest in the data, or a fifth farther at most
     wrong : classes whose nearest class on the map is surely farther, each with that class
+    nearer : for each of these a class that is surely nearer to it in the data; () in reports of older versions
     """
 
     correlation: float
@@ -62,15 +64,17 @@ class Arrangement:
     n_groups: int | None = None
     n_right: int = 0
     wrong: tuple[tuple[str, str], ...] = ()
+    nearer: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {**vars(self), "wrong": [list(pair) for pair in self.wrong]}
+        return {**vars(self), "wrong": [list(pair) for pair in self.wrong], "nearer": list(self.nearer)}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Arrangement:
         """The inverse of `to_dict`."""
-        return cls(**{**stored, "wrong": tuple((of, near) for of, near in stored.get("wrong", ()))})
+        wrong, nearer = (stored.get(name, ()) for name in ("wrong", "nearer"))
+        return cls(**{**stored, "wrong": tuple((of, near) for of, near in wrong), "nearer": tuple(nearer)})
 
 
 def label_trustworthiness(X: Any, Y: Any, y: Any, *, metric: Any = "euclidean") -> float:
@@ -220,25 +224,29 @@ def arrangement(
     as_good = sum(ranks @ others[order[upper[0]], order[upper[1]]] >= correlation - 1e-12 for order in orders)
     np.fill_diagonal(B, np.inf)
     near = B.argmin(axis=1)
-    right = nearest_right(squares, codes, near, None if groups is None else np.asarray(groups))
-    wrong = tuple((str(classes[g]), str(classes[near[g]])) for g in np.flatnonzero(right < 0))
+    right, nearer = nearest_right(squares, codes, near, None if groups is None else np.asarray(groups))
+    wrong = np.flatnonzero(right < 0)
     return Arrangement(
-        correlation, len(upper[0]), (1 + as_good) / (1 + N_PERMUTED), n_classes, int((right > 0).sum()), wrong
-    )
+        correlation, len(upper[0]), (1 + as_good) / (1 + N_PERMUTED), n_classes, int((right > 0).sum()),
+        tuple((str(classes[g]), str(classes[near[g]])) for g in wrong), tuple(str(classes[nearer[g]]) for g in wrong),
+    )  # fmt: skip
 
 
 def nearest_right(
     squares: np.ndarray, codes: np.ndarray, near: np.ndarray, units: np.ndarray | None = None, farther: float = 1.2
-) -> np.ndarray:
+) -> tuple[np.ndarray, np.ndarray]:
     """Whether each class in `near` is the nearest class in the data: 1 if surely, -1 if surely not, else 0, (C,).
+
+    Also, for those that are surely not, a class that surely is nearer, (C,); -1 for the others.
 
     squares : mean squared distance of each row to the rows of each class, (n, C). units : of the rows. farther : how
     many times as far as the nearest class still counts as the nearest.
     """
     n_classes, sizes = squares.shape[1], np.bincount(codes[codes >= 0], minlength=squares.shape[1])
     members = [np.flatnonzero(codes == c) for c in range(n_classes)]
+    right, nearer = np.zeros(n_classes, dtype=int), np.full(n_classes, -1)
     if sizes.min() < 2:
-        return np.zeros(n_classes, dtype=int)
+        return right, nearer
     squares = squares.copy()
     known = np.flatnonzero(codes >= 0)
     squares[known, codes[known]] *= sizes[codes[known]] / (sizes[codes[known]] - 1.0)  # no row with itself
@@ -251,7 +259,6 @@ def nearest_right(
     squared = np.stack([one.mean(axis=0) for one in shown])
     squared = (squared + squared.T) / 2
     errors = np.array([[error(shown[c][:, a], members[c]) for a in range(n_classes)] for c in range(n_classes)])
-    right = np.zeros(n_classes, dtype=int)
     for a, b in enumerate(near):
         others = [c for c in range(n_classes) if c not in (a, b)]
         gaps = np.array([squared[a, b] - farther**2 * squared[a, c] for c in others])
@@ -260,8 +267,8 @@ def nearest_right(
         if (gaps < -1.645 * spread).all():
             right[a] = 1
         elif (gaps > 1.645 * spread).any():
-            right[a] = -1
-    return right
+            right[a], nearer[a] = -1, others[int(np.argmax(gaps - 1.645 * spread))]
+    return right, nearer
 
 
 def squares_to_classes(X: Any, codes: np.ndarray, n_classes: int, metric: Any = "euclidean") -> np.ndarray:

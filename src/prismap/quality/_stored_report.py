@@ -49,7 +49,7 @@ REPORT = {
     "overlaps": ([{"of": str, "into": str, "share": _FIGURE}], None), "rare": [str],
     "arrangement": ({
         "correlation": _FIGURE, "n_pairs": int, "p_value": _FIGURE, "n_groups?": (int, None), "n_right?": int,
-        "wrong?": [[str]],
+        "wrong?": [[str]], "nearer?": [str],
     }, None), "trust": (_TRUST, None),
     "clusters": ({"n_runs": int, "moved": _FIGURE, "null_gaps": [_FIGURE], "found": [_CLUSTER]}, None),
     "circular": ({"separation": _FIGURE, "null": _FIGURE, "where": str}, None), "budget": str, "looks": int,
