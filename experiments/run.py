@@ -25,7 +25,7 @@ NAMES = (
     "honesty", "supervised", "methods", "posteriors", "mappings", "lattices", "segments", "objects",
     "field", "league", "targets", "missing", "dependence", "units", "batches", "verdicts", "truth", "trust",
     "arrangement", "relevance_notions", "relevance_pictures", "parametric", "prototypes", "deepview", "variants",
-    "reasons",
+    "reasons", "curves",
     "table_a", "table_b", "table_c", "table_d", "table_e", "table_f", "table_g", "table_h",
 )  # fmt: skip
 #: Linear algebra of several processes gets in its own way with a thread a core in each of them.
