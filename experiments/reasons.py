@@ -119,8 +119,8 @@ three times as long, in our own draw of the set. Neither is the distance: five n
 crossed between two of them, so the straight segment has {straight_arcs} by arcs with our width. And with two classes
 the tensor has one direction, so that a path may go round the other class at no cost. The geodesic, found by its energy,
 has {bent_ours} with our width and {bent_published} with the published one, where no path can have less than
-{least_ours} and {least_published}: the arc between the posteriors of its ends. The shortest path over the rows is far
-from it, since no row lies where the geodesic runs.
+{least_ours} and {least_published}: the arc between the posteriors of its ends. The shortest path over the rows, bound
+to rows and to the segments between them, is far from it.
 
 **Not explained.** *The matrix of adrenal*: no width, penalty or rank brings the error on two directions near 2.7 %. The
 lowest is {adrenal_best} %. *Weights on usps*: neither the scale of the pixels nor the penalty matters much
