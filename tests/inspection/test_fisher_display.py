@@ -86,7 +86,9 @@ def test_bent_paths_are_those_of_the_metric(metric, display):
     pytest.importorskip("matplotlib.pyplot")
     ax = display.plot().ax_
     assert any(text.get_text().startswith("bent: ") for text in ax.get_legend().get_texts())
-    real = FisherDisplay.from_estimator(FisherMetric("real", posterior="gp", perplexity=8).fit(X, X[:, 0]), paths=[(0, 7)], grid_resolution=20)
+    real = FisherDisplay.from_estimator(
+        FisherMetric("real", posterior="gp", perplexity=8).fit(X, X[:, 0]), paths=[(0, 7)], grid_resolution=20
+    )
     assert real.paths[0].bent is None
 
 

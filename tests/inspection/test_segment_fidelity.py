@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.svm import SVC, SVR
 
 from prismap.inspection import ModelView
-from prismap.quality._fidelity import segment_fidelity
+from prismap.quality._fidelity import second_difference, segment_fidelity
 from reference.model_reference import segment_reference
 
 
@@ -93,3 +93,4 @@ def test_shares_and_bends_by_hand():
     assert found.margin == pytest.approx(1.0)  # shares .6 and .2, .4 and .2
     assert found.curvature == pytest.approx(1.0)
     assert segment_fidelity(codes, shown, None, None).curvature is None
+    np.testing.assert_allclose(second_difference(np.array([[1.0, 5, 2, 5, 7], [3, 0, 4, 0, 3]])), [-2.0, 1.0])

@@ -109,9 +109,16 @@ def test_no_path_is_made_worse(hill):
     assert path.length <= path.straight_length
 
 
-def test_energy_has_its_gradient(hill):
+def test_energy_is_the_formula_and_has_its_gradient(hill):
     metric = metric_of(hill, 0.7)
     X = interpolation(5, 3) @ np.random.default_rng(0).normal(size=(5, 2))
+    sigma = metric.bandwidth_
+    roots = [2 * np.sqrt(fisher_reference.posterior(x, *hill, 2, sigma)) for x in X]
+    parts = [
+        0.7 * np.sum((roots[t + 1] - roots[t]) ** 2) + 0.3 * np.sum((X[t + 1] - X[t]) ** 2) / sigma**2
+        for t in range(len(X) - 1)
+    ]
+    assert energy(metric, X)[0] == pytest.approx(len(parts) * sum(parts), rel=1e-5)
     expected = embedding_costs_reference.numeric_gradient(lambda X: energy(metric, X)[0], X, 1e-5)
     np.testing.assert_allclose(energy(metric, X)[1], expected, atol=1e-5 * np.abs(expected).max())
 
