@@ -31,12 +31,13 @@ from prismap.mappings import KernelMap, ParametricMap
 from prismap.quality import q_nx
 
 READING = """
-The claim of the paper holds on all three sets. Kernels keep near neighbours better, and for large neighbourhoods the
-curve of the network is the higher one: from k = {letter} on for placed rows of letter, {mnist} on those of mnist and
-{usps11000} on those of usps (paper: about 10 on letter and mnist), and from {letter_train}, {mnist_train} and
-{usps11000_train} on for fitted rows. The gain is small: at k = 40 of 99 the network has {mnist_network} on placed rows
-of mnist where the kernels have {mnist_kernel}. At k = 1 it has {mnist_network_1} where they have {mnist_kernel_1}. Our
-network does not fail on letter as the published one does.
+The claim of the paper, that parametric t-SNE is better for large k, holds on mnist and usps, and hardly on letter.
+Kernels keep near neighbours better, and for large neighbourhoods the curve of the network is the higher one: from k =
+{letter} on for placed rows of letter, {mnist} on those of mnist and {usps11000} on those of usps (paper: about 10 on
+letter and mnist), and from {letter_train}, {mnist_train} and {usps11000_train} on for fitted rows. The gain is small:
+at k = 40 of 99 the network has {mnist_network} on placed rows of mnist where the kernels have {mnist_kernel}, and on
+letter {letter_network} and {letter_kernel}, which are level. At k = 1 it has {mnist_network_1} on mnist where they have
+{mnist_kernel_1}. Our network does not fail on letter as the published one does. All this is one split and one seed.
 
 Curves of placed rows lie below those of fitted ones for small neighbourhoods and reach them with larger ones, as in the
 paper, and those of Fisher kernel t-SNE lie a little lower than those of kernel t-SNE: it keeps what matters for the
@@ -54,6 +55,8 @@ QUOTED = {
     **{f"{name}_train": of_map(name, "parametric", "train", "above kernel from k") for name in table_c.ROWS},
     "mnist_network": of_map("mnist", "parametric", "test", "Q(40)"),
     "mnist_kernel": of_map("mnist", "kernel", "test", "Q(40)"),
+    "letter_network": of_map("letter", "parametric", "test", "Q(40)"),
+    "letter_kernel": of_map("letter", "kernel", "test", "Q(40)"),
     "mnist_network_1": of_map("mnist", "parametric", "test", "Q(1)"),
     "mnist_kernel_1": of_map("mnist", "kernel", "test", "Q(1)"),
 }
