@@ -71,10 +71,11 @@ show certainty better on some sets and worse on letter.
 The outlier of set 2 of the regressions no longer spoils the map under its own target, since the process behind the
 metric draws in extreme targets: 98.0 for the support vector regression with GTM, where it was 62.8 (thesis: 99).
 
-Below the paper: the regression tree of set 2 ({regression_gtm} and {regression_tsne} for 99; its output jumps, so a small error of the inverse
-becomes a large one of the output), and the tree on usps under labels ({tree} for 87.8, and {tree_90} to {tree_full} for
-larger trees). The thesis prints the accuracy of its tree and not its size. The complex machine of set 1 has a region
-around the astray row and no longer border otherwise, so the one claim marked NO is not seen in our rebuilt set.
+Below the paper: the regression tree of set 2 ({regression_gtm} and {regression_tsne} for 99; its output jumps, so a
+small error of the inverse becomes a large one of the output), and the tree on usps under labels ({tree} for 87.8, and
+{tree_90} to {tree_full} for larger trees). The thesis prints the accuracy of its tree and not its size. The complex
+machine of set 1 has a region around the astray row and no longer border otherwise, so the one claim marked NO is not
+seen in our rebuilt set.
 """
 QUOTED = {
     **{
