@@ -53,6 +53,11 @@ def run_peer(python, code, **arrays):
             return {key: file[key] for key in file.files}
 
 
+def peer_has(python, package):
+    """Whether the other environment, if there is one, has a package."""
+    return bool(python) and subprocess.run([python, "-c", f"import {package}"], capture_output=True).returncode == 0
+
+
 def timed(work):
     """Result and seconds of the processor."""
     start = processor_seconds()

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 
-from experiments.common import accuracy, run_peer, timed
+from experiments.common import accuracy, peer_has, run_peer, timed
 from experiments.ledger import main
 from prismap.embeddings import GTM, SOM
 
@@ -46,13 +46,18 @@ def digits(options):
     yield figures("SOM, prismap", X, y, som.codebook_, som.nodes_, som.embedding_, seconds)
     gtm, seconds = timed(lambda: GTM((SIDE, SIDE), random_state=0).fit(X))
     yield figures("GTM, prismap", X, y, gtm.codebook_, gtm.nodes_ * (SIDE - 1) / 2, gtm.embedding_, seconds)
-    if options.peers:
+    if peer_has(options.peers, "minisom"):
         out = run_peer(options.peers, MINISOM, X=X, side=SIDE)
         winners = nearest(X, out["codebook"])[:, 0]
         yield figures("SOM, minisom", X, y, out["codebook"], nodes, nodes[winners], float(out["seconds"]))
+    else:
+        yield {"model": "SOM, minisom: not installed"}
+    if peer_has(options.peers, "ugtm"):
         out = run_peer(options.peers, UGTM, X=X, side=SIDE)
         codebook = out["codebook"] if out["codebook"].shape[1] == X.shape[1] else out["codebook"].T
         yield figures("GTM, ugtm", X, y, codebook, nodes, out["Y"], float(out["seconds"]))
+    else:
+        yield {"model": "GTM, ugtm: not installed"}
 
 
 def nearest(X, codebook):

@@ -25,7 +25,7 @@ NAMES = (
     "honesty", "supervised", "methods", "posteriors", "mappings", "lattices", "segments", "objects",
     "field", "league", "ceiling", "targets", "missing", "dependence", "units", "batches", "verdicts", "truth", "trust",
     "arrangement", "relevance_notions", "relevance_pictures", "parametric", "prototypes", "deepview", "variants",
-    "reasons",
+    "reasons", "curves",
     "table_a", "table_b", "table_c", "table_d", "table_e", "table_f", "table_g", "table_h",
 )  # fmt: skip
 #: Linear algebra of several processes gets in its own way with a thread a core in each of them.
@@ -45,8 +45,9 @@ one core. Seconds are those of the processor, peers included. Speed against peer
 The pages were not made by one run. Each says at its end which commit measured its parts, and which defaults its maps
 have. [The field](results/field.md) compares these with the former ones, `supervision=0.8, mapping="fisher"`.
 
-All figures were measured before [all votes followed one rule](decisions/0024-one-owner-per-decision.md). They may
-differ by some tenths of a point where ten neighbours draw.
+Pages measured at commits 1211a32 and 8bbc0f0 are older than
+[the one rule of all votes](decisions/0024-one-owner-per-decision.md) and than the present descent of t-SNE. Those of
+Table F and of the variants, measured again, differ by some tenths of a point, and single maps by two points.
 """
 
 

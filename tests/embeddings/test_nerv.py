@@ -1,5 +1,7 @@
 """NeRV and t-NeRV: recall against precision, limits, duplicates, tiny data, callbacks."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits, make_blobs, make_swiss_roll
@@ -10,6 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import reference.embedding_costs_reference as slow
 from prismap._util.affinities import calibrate
 from prismap._util.costs import SMALLEST_AFFINITY, gaussian_cost
+from prismap._util.optimise import minimize
 from prismap.embeddings import TSNE, GradientDescent, NeRV
 from prismap.embeddings._nerv import ANNEALING_ITER, ANNEALING_STAGES, stages, student_cost
 from prismap.exceptions import InputError, PrismapWarning
@@ -64,10 +67,11 @@ def test_gamma_trades_precision_for_recall(roll):
 
 
 @pytest.mark.parametrize("gamma", [0.2, 1.0])
-def test_planar_rows_are_recovered(gamma):
+def test_planar_rows_are_recovered(gamma, monkeypatch):
     """In the plane p = q is within reach: the cost vanishes and distances are those of the data."""
+    monkeypatch.setattr("prismap.embeddings._nerv.minimize", partial(minimize, tol=1e-13))
     X = np.random.default_rng(0).normal(size=(50, 2))
-    model = NeRV(gamma=gamma, perplexity=12, tol=1e-13, max_iter=2000, random_state=0).fit(X)
+    model = NeRV(gamma=gamma, perplexity=12, max_iter=2000, random_state=0).fit(X)
     assert model.objective_ < 1e-5
     D, E = pairwise_distances(X), pairwise_distances(model.embedding_)
     near = np.median(D) > D
@@ -89,6 +93,34 @@ def test_student_objective_is_without_the_pull(digits):
     assert model.objective_ == pytest.approx(slow.tnerv_cost(model.embedding_, floored, 0.3), rel=1e-4)
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("smallest", [1e-3, 1e-6])
+def test_smallest_affinity_is_the_floor_of_log_p(digits, kernel, smallest):
+    """Eq. 4.3 with p raised to the floor; with precision alone, where p has no other part in the cost."""
+    X = digits[0][:30]
+    model = NeRV(gamma=0.0, kernel=kernel, smallest_affinity=smallest, perplexity=6, max_iter=20, random_state=0).fit(X)
+    P, sigma = slow.row_affinities(pairwise_distances(X), 6)
+    if kernel == "gaussian":
+        expected = slow.nerv_cost(model.embedding_, np.maximum(P, smallest), sigma, 0.0)
+    else:
+        expected = slow.tnerv_cost(model.embedding_, np.maximum((P + P.T) / 60, smallest), 0.0)
+    assert model.objective_ == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("make_cost", [gaussian_cost, student_cost])
+def test_smallest_affinity_bounds_the_price_of_false_neighbours(digits, make_cost):
+    """KL(q || p) is at most log(1 / floor) per distribution, falls with the floor, and recall does not feel it."""
+    D2 = squared_distances(digits[0][:40])
+    Y = 10 * np.random.default_rng(0).normal(size=(40, 2))
+    floors = (1e-12, 1e-6, 1e-3)
+    prices = [make_cost(D2, 5.0, gamma=0.0, smallest=floor, pull=0.0)(Y)[0] for floor in floors]
+    assert prices[0] > prices[1] > prices[2]
+    n_distributions = 40 if make_cost is gaussian_cost else 1
+    assert all(price <= n_distributions * -np.log(floor) for price, floor in zip(prices, floors, strict=True))
+    pulls = [make_cost(D2, 5.0, gamma=1.0, smallest=floor)(Y)[1] for floor in floors]
+    np.testing.assert_allclose(pulls[2], pulls[0], atol=1e-12 * np.abs(pulls[0]).max())
+
+
 def test_tnerv_for_recall_alone_is_tsne(digits):
     """With gamma = 1 both minimise one divergence: they reach values alike, at the same perplexity."""
     X = digits[0]
@@ -99,7 +131,7 @@ def test_tnerv_for_recall_alone_is_tsne(digits):
 
 @pytest.mark.parametrize("make_cost", [gaussian_cost, student_cost])
 def test_cost_of_the_class_has_its_gradient(digits, make_cost):
-    cost = make_cost(squared_distances(digits[0][:15]), 4.0, gamma=0.4, pull=0.5)
+    cost = make_cost(squared_distances(digits[0][:15]), 4.0, gamma=0.4, smallest=1e-3, pull=0.5)
     Y = 10 * np.random.default_rng(0).normal(size=(15, 2))
     expected = slow.numeric_gradient(lambda Y: cost(Y)[0], Y, 1e-5)
     np.testing.assert_allclose(cost(Y)[1], expected, atol=1e-6 * np.abs(expected).max())
@@ -235,6 +267,8 @@ def test_bad_input(digits, monkeypatch):
         NeRV(151).fit(X)
     with pytest.raises(ValueError, match="'gamma' parameter of NeRV must be a float in the range"):
         NeRV(gamma=1.5).fit(X)
+    with pytest.raises(ValueError, match="'smallest_affinity' parameter of NeRV must be a float in the range"):
+        NeRV(smallest_affinity=0).fit(X)
     with pytest.raises(InputError, match="init must have one position per row"):
         NeRV(init=np.zeros((5, 2))).fit(X)
     monkeypatch.setattr("prismap._util.blocks.available_bytes", lambda: 1000)

@@ -78,6 +78,20 @@ def test_paths_are_measured_by_one_posterior(metric, display):
         assert path.parts.sum() == pytest.approx(path.straight_length, rel=0.02)
 
 
+def test_bent_paths_are_those_of_the_metric(metric, display):
+    for path, (a, b) in zip(display.paths, [(0, 7), (3, 30)], strict=True):
+        bent = metric.geodesic(display.rows[a], display.rows[b])
+        np.testing.assert_array_equal(path.bent, bent.corners)
+        assert path.bent_length == bent.length <= bent.straight_length
+    pytest.importorskip("matplotlib.pyplot")
+    ax = display.plot().ax_
+    assert any(text.get_text().startswith("bent: ") for text in ax.get_legend().get_texts())
+    real = FisherDisplay.from_estimator(
+        FisherMetric("real", posterior="gp", perplexity=8).fit(X, X[:, 0]), paths=[(0, 7)], grid_resolution=20
+    )
+    assert real.paths[0].bent is None
+
+
 def test_it_is_drawn(display):
     plt = pytest.importorskip("matplotlib.pyplot")
     ax = display.plot().ax_

@@ -13,8 +13,8 @@ from prismap.learners import GMLVQ, LMNN, RSLVQ
 from prismap.learners import _lmnn as lmnn_module
 from prismap.learners._gmlvq import gmlvq_cost
 from prismap.learners._lmnn import lmnn_cost, target_neighbors
-from prismap.learners._omega import canonical_omega
 from prismap.learners._rslvq import rslvq_cost
+from prismap.learners._shared import canonical_omega
 from reference.learners_reference import gmlvq_reference, lmnn_reference, rslvq_reference
 
 

@@ -53,3 +53,25 @@ def signed_certainty_reference(value, value_back):
     mean, mean_back = sum(value) / len(value), sum(value_back) / len(value_back)
     pairs = [(a - mean, b - mean_back) for a, b in zip(value, value_back, strict=True)]
     return sum(a * b for a, b in pairs) / (sum(a * a for a, _ in pairs) * sum(b * b for _, b in pairs)) ** 0.5
+
+
+def segment_reference(f, back, X, Y, pairs, n_nodes):
+    """(shares before the border in the data and in the picture, bends in both), segment by segment.
+
+    f gives (class, certainty) of one row, back the row behind a place.
+    """
+    shares, bends = [], []
+    for i, j in pairs:
+        sides = []
+        for rows, ask in ((X, f), (Y, lambda place: f(back(place)))):
+            sides.append([ask(rows[i] + t / (n_nodes - 1) * (rows[j] - rows[i])) for t in range(n_nodes)])
+        bends.append([side[n_nodes // 2][1] - (side[0][1] + side[-1][1]) / 2 for side in sides])
+        if sides[0][0][0] != sides[0][-1][0]:
+            counts = []
+            for side in sides:
+                n_same = 0
+                while n_same < n_nodes and side[n_same][0] == side[0][0]:
+                    n_same += 1
+                counts.append(n_same / n_nodes)
+            shares.append(counts)
+    return np.array(shares), np.array(bends)

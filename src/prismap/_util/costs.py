@@ -35,13 +35,19 @@ SMALLEST_BANDWIDTH = 0.01
 
 
 def tsne_cost(
-    Y: Array, P: Array, *, gamma: float = 1.0, want_cost: bool = True, repulsion: float | None = None
+    Y: Array,
+    P: Array,
+    *,
+    gamma: float = 1.0,
+    smallest: float = SMALLEST_AFFINITY,
+    want_cost: bool = True,
+    repulsion: float | None = None,
 ) -> tuple[float, Array]:
     """t-SNE, exact, over all pairs: KL(P || Q), and t-NeRV: gamma KL(P || Q) + (1 - gamma) KL(Q || P).
 
     q_ij = w_ij / Z, w_ij = (1 + |y_i - y_j|^2)^-1, Z the sum of all w (Schulz 2017, 2.2.1; gamma as in eq. 4.3). P is
     symmetric with a zero diagonal; for gamma = 1 its sum m may differ from 1. In the second term affinities are at
-    least `SMALLEST_AFFINITY`. The gradient is 4 sum_j f_ij w_ij (y_i - y_j), with
+    least `smallest`. The gradient is 4 sum_j f_ij w_ij (y_i - y_j), with
     f_ij = gamma (p_ij - m q_ij) + (1 - gamma) q_ij (KL(Q || P) - log(q_ij / p_ij)).
     Early exaggeration takes 12 p_ij - q_ij instead (van der Maaten & Hinton 2008, sec. 3.4): P is 12 times as large and
     the `repulsion` stays 1, in the place of m.
@@ -55,7 +61,7 @@ def tsne_cost(
         if want_cost:
             recall += float(np.vdot(P_rows, np.log(np.maximum(P_rows, np.finfo(float).tiny) / W)))
         if gamma < 1.0:
-            ratio = np.log(W / np.maximum(P_rows, SMALLEST_AFFINITY))
+            ratio = np.log(W / np.maximum(P_rows, smallest))
         _clear_diagonal(W, rows)
         Z += float(W.sum())
         attract[rows] = _pull(P_rows * W, Y[rows], Y)
@@ -70,11 +76,13 @@ def tsne_cost(
     return cost if want_cost else np.nan, 4.0 * pull
 
 
-def nerv_cost(Y: Array, P: Array, sigma: Array, *, gamma: float = 0.5) -> tuple[float, Array]:
+def nerv_cost(
+    Y: Array, P: Array, sigma: Array, *, gamma: float = 0.5, smallest: float = SMALLEST_AFFINITY
+) -> tuple[float, Array]:
     """NeRV: gamma sum_i KL(p_.|i || q_.|i) + (1 - gamma) sum_i KL(q_.|i || p_.|i) (Schulz 2017, eq. 4.3).
 
     q_{j|i} is proportional to exp(-|y_i - y_j|^2 / 2 sigma_i^2) (eq. 4.2); the rows of P sum to one, with a zero
-    diagonal. With gamma = 1 this is the cost of SNE. In log p, affinities are at least `SMALLEST_AFFINITY`.
+    diagonal. With gamma = 1 this is the cost of SNE. In log p, affinities are at least `smallest`.
 
     The gradient is 2 sum_j (f_ij / 2 sigma_i^2 + f_ji / 2 sigma_j^2) (y_i - y_j), with
     f_ij = gamma (p_{j|i} - q_{j|i}) + (1 - gamma) q_{j|i} (KL(q_.|i || p_.|i) - log(q_{j|i} / p_{j|i})).
@@ -89,7 +97,7 @@ def nerv_cost(Y: Array, P: Array, sigma: Array, *, gamma: float = 0.5) -> tuple[
         total = Q.sum(axis=1, keepdims=True)
         Q /= total
         P_rows = P[rows]
-        log_q -= np.log(np.maximum(P_rows, SMALLEST_AFFINITY) * total)  # now log(q / p)
+        log_q -= np.log(np.maximum(P_rows, smallest) * total)  # now log(q / p)
         _clear_diagonal(log_q, rows)
         precision = np.einsum("ij,ij->i", Q, log_q)
         cost += (1.0 - gamma) * float(precision.sum()) - gamma * float(np.vdot(P_rows, log_q))
@@ -99,14 +107,16 @@ def nerv_cost(Y: Array, P: Array, sigma: Array, *, gamma: float = 0.5) -> tuple[
     return cost, gradient
 
 
-def gaussian_cost(D2: Array, perplexity: float, *, gamma: float, pull: float = 0.0) -> Any:
+def gaussian_cost(
+    D2: Array, perplexity: float, *, gamma: float, smallest: float = SMALLEST_AFFINITY, pull: float = 0.0
+) -> Any:
     """The cost of NeRV as a function of the positions, for squared distances with an infinite diagonal; no pull."""
     P, sigma = calibrate(D2, perplexity)
-    smallest = SMALLEST_BANDWIDTH * np.sqrt(np.mean(D2, where=np.isfinite(D2)))
-    rows = np.flatnonzero(sigma < smallest)
-    sigma[rows] = smallest
+    narrowest = SMALLEST_BANDWIDTH * np.sqrt(np.mean(D2, where=np.isfinite(D2)))
+    rows = np.flatnonzero(sigma < narrowest)
+    sigma[rows] = narrowest
     P[rows] = row_affinities(D2[rows], sigma[rows])
-    return partial(nerv_cost, P=P, sigma=sigma, gamma=gamma)
+    return partial(nerv_cost, P=P, sigma=sigma, gamma=gamma, smallest=smallest)
 
 
 def stress_cost(Y: Array, D: Array, W: Array | None = None) -> tuple[float, Array]:

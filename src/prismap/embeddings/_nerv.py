@@ -11,7 +11,7 @@ from numbers import Integral, Real
 import numpy as np
 
 from prismap._util.affinities import lower_perplexity, pair_affinities
-from prismap._util.costs import gaussian_cost, tsne_cost
+from prismap._util.costs import SMALLEST_AFFINITY, gaussian_cost, tsne_cost
 from prismap._util.optimise import minimize
 from prismap._util.params import Interval, StrOptions
 from prismap._util.spectra import classical_scaling
@@ -45,14 +45,17 @@ class NeRV(Embedding):
         is t-SNE, apart from a weak pull to the centre that keeps separate clusters from drifting apart.
     perplexity : float, default=10
         Effective number of neighbours. With too few samples it is lowered to (n - 1) / 3, with a warning.
+    smallest_affinity : float in (0, 1), default=1e-12
+        Probabilities p below this count as this in log p, or KL(q || p) would be infinite. So no false neighbour costs
+        more than log(1 / smallest_affinity): a larger value cares less how far apart false neighbours are in the data.
+        With gamma=1 it changes nothing but the reported cost.
     metric : str or metric object, default="euclidean"
         A name that scikit-learn knows, ``"precomputed"``, or an object such as `FisherMetric`.
     init : {"classical", "random"} or array (n, n_components), default="classical"
         Positions at the start: classical scaling, random, or given.
     max_iter : int, default=300
-        Iterations with the final bandwidths. Each of the six stages before takes up to 20 more.
-    tol : float, default=1e-6
-        The run has converged when a step changes the cost by less than this share of it.
+        Iterations with the final bandwidths. Each of the six stages before takes up to 20 more. A run ends earlier when
+        a step changes the cost by less than a millionth of it.
     callback : callable, default=None
         ``callback(iteration, error, embedding)``, called after every iteration. Return True to stop.
     random_state : int, Generator, RandomState instance or None, default=None
@@ -102,10 +105,10 @@ class NeRV(Embedding):
         "gamma": [Interval(Real, 0, 1, closed="both")],
         "kernel": [StrOptions({"gaussian", "student"})],
         "perplexity": [Interval(Real, 0, None, closed="neither")],
+        "smallest_affinity": [Interval(Real, 0, 1, closed="neither")],
         "metric": [str, object],
         "init": [StrOptions({"classical", "random"}), "array-like"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
         "callback": [callable, None],
         "random_state": ["random_state", np.random.Generator],
     }
@@ -117,10 +120,10 @@ class NeRV(Embedding):
         gamma=0.5,
         kernel="gaussian",
         perplexity=10,
+        smallest_affinity=SMALLEST_AFFINITY,
         metric="euclidean",
         init="classical",
         max_iter=300,
-        tol=1e-6,
         callback=None,
         random_state=None,
     ):
@@ -128,10 +131,10 @@ class NeRV(Embedding):
         self.gamma = gamma
         self.kernel = kernel
         self.perplexity = perplexity
+        self.smallest_affinity = smallest_affinity
         self.metric = metric
         self.init = init
         self.max_iter = max_iter
-        self.tol = tol
         self.callback = callback
         self.random_state = random_state
 
@@ -146,12 +149,13 @@ class NeRV(Embedding):
             Y = Y / max(float(Y.std()), np.finfo(float).tiny)
         D2 = np.square(D, out=D)
         np.fill_diagonal(D2, np.inf)
-        make_cost = partial(gaussian_cost if self.kernel == "gaussian" else student_cost, D2, gamma=self.gamma)
+        cost_of = gaussian_cost if self.kernel == "gaussian" else student_cost
+        make_cost = partial(cost_of, D2, gamma=self.gamma, smallest=self.smallest_affinity)
         done = 0
         for neighbours in stages(n_rows, perplexity):
             max_iter = self.max_iter if neighbours == perplexity else min(self.max_iter, ANNEALING_ITER)
             cost = make_cost(neighbours)
-            run = minimize(cost, Y, max_iter=max_iter, tol=self.tol, callback=self.callback, done=done)
+            run = minimize(cost, Y, max_iter=max_iter, callback=self.callback, done=done)
             Y, done = run.x, done + run.n_iter
             if run.stop_reason == "callback":
                 break
@@ -166,13 +170,13 @@ def stages(n_rows, perplexity):
     return [*np.geomspace(n_rows / 2, perplexity, ANNEALING_STAGES + 1)[:-1], perplexity]
 
 
-def student_cost(D2, perplexity, *, gamma, pull=PULL):
+def student_cost(D2, perplexity, *, gamma, smallest=SMALLEST_AFFINITY, pull=PULL):
     """The cost of t-NeRV, with pull / n times the mean squared distance to the origin."""
     n_rows = len(D2)
     P = pair_affinities(D2, perplexity)
 
     def cost(Y):
-        value, gradient = tsne_cost(Y, P, gamma=gamma)
+        value, gradient = tsne_cost(Y, P, gamma=gamma, smallest=smallest)
         return value + pull * float(np.vdot(Y, Y)) / n_rows**2, gradient + 2.0 * pull / n_rows**2 * Y
 
     return cost

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ STRAIGHT, SHORTEST = "#1b7837", "#c51b8a"
 
 @dataclass(frozen=True, repr=False)
 class FisherPath(Brief):
-    """Two ways between two fitted rows: the straight one, and the shortest over the other rows.
+    """Ways between two fitted rows: the straight one, the shortest over the other rows, and the bent one (classes).
 
     Parameters
     ----------
@@ -37,6 +37,8 @@ class FisherPath(Brief):
     parts : (N_NODES,), the Fisher lengths between them.
     straight_length, shortest_length : what the metric says of the segment, and the length over `shortest`.
     shortest : (m, 2), the rows that the shortest way passes.
+    bent, bent_length : the corners of the way with the smallest energy (`FisherMetric.geodesic`) and its length; None
+        for a real target.
     """
 
     straight: np.ndarray
@@ -44,6 +46,8 @@ class FisherPath(Brief):
     straight_length: float
     shortest: np.ndarray
     shortest_length: float
+    bent: np.ndarray | None = None
+    bent_length: float | None = None
 
 
 @dataclass(repr=False)
@@ -207,6 +211,8 @@ class FisherDisplay(Brief):
         straight, shortest = f"straight: {path.straight_length:.2f}", f"shortest: {path.shortest_length:.2f}"
         ax.plot(*path.straight.T, "o-", color=STRAIGHT, markersize=4, linewidth=1.8, zorder=5, label=straight)
         ax.plot(*path.shortest.T, "o-", color=SHORTEST, markersize=4, linewidth=1.8, zorder=4, label=shortest)
+        if path.bent is not None:
+            ax.plot(*path.bent.T, "-", color="#e08214", linewidth=1.8, zorder=4, label=f"bent: {path.bent_length:.2f}")
         middles = (path.straight[1:] + path.straight[:-1]) / 2
         white = {"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.8}
         for place, part in zip(middles, path.parts, strict=True):
@@ -276,7 +282,11 @@ def paths_between(metric: FisherMetric, rows: np.ndarray, pairs: Any) -> tuple[F
         straight = rows[a] + np.linspace(0, 1, N_NODES + 1)[:, None] * (rows[b] - rows[a])
         parts = np.diagonal(np.asarray(metric.pairwise(straight, straight), dtype=np.float64), 1)
         way, length = shortest_rows(D, a, b)
-        paths.append(FisherPath(frozen(straight), frozen(parts), float(D[a, b]), frozen(rows[way]), length))
+        path = FisherPath(frozen(straight), frozen(parts), float(D[a, b]), frozen(rows[way]), length)
+        if len(metric.classes_):
+            bent = metric.geodesic(rows[a], rows[b])
+            path = replace(path, bent=frozen(bent.corners), bent_length=bent.length)
+        paths.append(path)
     return tuple(paths)
 
 

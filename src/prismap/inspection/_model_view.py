@@ -11,17 +11,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 from sklearn.base import clone
 
 from prismap._util.repr import Brief
 from prismap._util.validation import is_fitted
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.inspection._surface import Grid, frozen, make_grid, region_codes
+from prismap.inspection._responses import Responder
+from prismap.inspection._surface import Grid, frozen, make_grid, positions_of, region_codes
 from prismap.inspection._tasks import TASKS, Answer, Task
-from prismap.inspection._view_data import Exemplars, data_of, of_kind, plane_of
+from prismap.inspection._view_data import Exemplars, check_vectors, data_of, of_kind, plane_of
 from prismap.mappings import InverseMap
 from prismap.metrics.posteriors._models import model_name
-from prismap.quality._fidelity import HeldOutFidelity, Region
+from prismap.quality._fidelity import HeldOutFidelity, Region, SegmentFidelity, segment_fidelity
 from prismap.target import read_groups, split_rows
 
 N_FOLDS = 5
@@ -158,6 +160,39 @@ class ModelView(Brief):
         """`fidelity_` in another number of folds."""
         return self._fidelity(self, n_folds=n_folds, seed=random_state)
 
+    def segment_fidelity(self, model: Any, X: Any, *, n_neighbors: int = 5, n_nodes: int = 17) -> SegmentFidelity:
+        """How far the picture shows the model's margins and curvature, along segments between rows.
+
+        Parameters
+        ----------
+        model : the model that the view shows.
+        X : rows of features, best those that trained neither the map nor the model; the map places them.
+        n_neighbors : segments lead from each row to so many neighbours on the map.
+        n_nodes : places along a segment, an odd number.
+
+        Returns
+        -------
+        named tuple
+            `margin`, `curvature` and the numbers of segments that they rest on (`prismap.quality.fidelity` has the
+            figures of single rows). A margin of 1: the border cuts segments in the picture where it does in the data.
+        """
+        rows, responder = check_vectors(X), Responder(model, X)
+        positions = positions_of(self.map, X)
+        k = min(n_neighbors, len(rows) - 1)
+        second = cKDTree(positions).query(positions, k=k + 1)[1][:, 1:].ravel()
+        first = np.repeat(np.arange(len(rows)), k)
+        answer = responder(along(rows, first, second, n_nodes))
+        places, shape = along(positions, first, second, n_nodes), (len(first), n_nodes)
+        classes = self.task.has_classes
+        height = answer.certainty if classes else answer.value
+        height_back = self.grid.height(places)
+        return segment_fidelity(
+            answer.value.reshape(shape) if classes else None,
+            self.grid.value[self.grid.cells(places)].reshape(shape) if classes else None,
+            None if height is None else height.reshape(shape),
+            None if height_back is None else height_back.reshape(shape),
+        )
+
     def pre_images(self, places: Any) -> np.ndarray:
         """The row nearest to what lies behind each place (m, 2), as numbers of rows of X.
 
@@ -172,6 +207,12 @@ class ModelView(Brief):
         from prismap.inspection._model import ModelDisplay
 
         return ModelDisplay(self).plot(ax, **options).ax_
+
+
+def along(rows: np.ndarray, first: np.ndarray, second: np.ndarray, n_nodes: int) -> np.ndarray:
+    """Equidistant nodes of the segments between rows, one segment after another."""
+    share = np.linspace(0, 1, n_nodes)[:, None]
+    return np.asarray(((1 - share) * rows[first, None] + share * rows[second, None]).reshape(-1, rows.shape[1]))
 
 
 def check_options(supervision_from: Any, inverse: Any, grid_resolution: Any) -> None:

@@ -60,6 +60,15 @@ class Grid(Brief):
             places.append(np.clip(np.rint((coordinate - axis[0]) / step).astype(np.intp), 0, len(axis) - 1))
         return places[0], places[1]
 
+    def height(self, positions: np.ndarray) -> np.ndarray | None:
+        """Certainty, or output where there are no classes, between the places of the grid; None: there is neither."""
+        height = self.certainty if self.value.dtype.kind in "iu" else self.value
+        if height is None:
+            return None
+        axes = ((self.y, positions[:, 1]), (self.x, positions[:, 0]))
+        lines, columns = ((coordinate - axis[0]) / (axis[1] - axis[0]) for axis, coordinate in axes)
+        return np.asarray(ndimage.map_coordinates(height, [lines, columns], order=1, mode="nearest"))
+
 
 def frozen(array: Any) -> Any:
     """A read-only copy of an array; None stays None."""

@@ -12,10 +12,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from prismap._util.arrays import Numbers
 from prismap._util.optimise import minimize
 from prismap._util.params import Interval
-from prismap.learners._omega import LinearMapMixin, canonical_omega, first_omega
-from prismap.learners._prototypes import (
+from prismap.learners._shared import (
     LEARNING,
+    LinearMapMixin,
+    canonical_omega,
     check_labelled_rows,
+    first_omega,
     first_prototypes,
     relative_distances,
     squared_distances,

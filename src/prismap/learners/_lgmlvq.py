@@ -14,8 +14,14 @@ from prismap._util.arrays import Numbers, Rows
 from prismap._util.optimise import minimize
 from prismap._util.params import Interval
 from prismap._util.validation import check_rows
-from prismap.learners._omega import canonical_omega, first_omega
-from prismap.learners._prototypes import LEARNING, check_labelled_rows, first_prototypes, relative_distances
+from prismap.learners._shared import (
+    LEARNING,
+    canonical_omega,
+    check_labelled_rows,
+    first_omega,
+    first_prototypes,
+    relative_distances,
+)
 
 
 def local_distances(X: Numbers, W: Numbers, omegas: Numbers) -> tuple[Numbers, Numbers]:

@@ -16,8 +16,15 @@ from prismap._util.blocks import row_blocks
 from prismap._util.optimise import minimize
 from prismap._util.params import Interval
 from prismap.exceptions import InputError
-from prismap.learners._omega import LinearMapMixin, canonical_omega, first_omega
-from prismap.learners._prototypes import LEARNING, check_labelled_rows, first_prototypes, squared_distances
+from prismap.learners._shared import (
+    LEARNING,
+    LinearMapMixin,
+    canonical_omega,
+    check_labelled_rows,
+    first_omega,
+    first_prototypes,
+    squared_distances,
+)
 
 #: Bytes of one block of distances.
 _BLOCK_BYTES = 16 * 2**20

@@ -15,7 +15,7 @@ from prismap._util.arrays import Numbers
 from prismap._util.optimise import minimize
 from prismap._util.params import Interval
 from prismap._util.validation import check_rows
-from prismap.learners._prototypes import LEARNING, check_labelled_rows, first_prototypes, squared_distances
+from prismap.learners._shared import LEARNING, check_labelled_rows, first_prototypes, squared_distances
 
 
 def rslvq_cost(W: Numbers, X: Numbers, same: NDArray[np.bool_], sigma: float) -> tuple[float, Numbers]:

@@ -28,6 +28,7 @@ from prismap.exceptions import InputError
 from prismap.metrics._anchors import FisherAnchors
 from prismap.metrics._base import Metric
 from prismap.metrics._baseline import support_by_baseline
+from prismap.metrics._geodesic import geodesic
 from prismap.metrics._geometry import DATA, DataMetric, FittedIndex, data_metric
 from prismap.metrics._segments import SegmentGraph, SegmentRule, fill_pairs
 from prismap.metrics.posteriors._base import MOST_SUPPORT, Context, Posterior
@@ -463,6 +464,29 @@ class FisherMetric(Metric):
             tensor = self.supervision * np.einsum("ncd,nce->nde", F, F, optimize=True)
         tensor[:, np.arange(D), np.arange(D)] += (1 - self.supervision) / self.bandwidth_**2
         return tensor
+
+    def geodesic(self, a, b, *, n_corners=12, max_iter=200):
+        """A path between two rows that is bent until its energy is smallest, starting from the straight segment.
+
+        Classes only, and vectors only. The rows are measured as new ones, by all of the support.
+
+        Parameters
+        ----------
+        a, b : arrays (D,)
+            The ends.
+        n_corners : int, default=12
+            Corners between them.
+        max_iter : int, default=200
+            Iterations of L-BFGS at most.
+
+        Returns
+        -------
+        named tuple
+            `corners` (n_corners + 2, D) of the path, its `length`, the `straight_length` of the segment, which it never
+            exceeds, and the `least_length` that any path between these rows has.
+        """
+        check_is_fitted(self, "bandwidth_")
+        return geodesic(self, a, b, n_corners=n_corners, max_iter=max_iter)
 
     def judged_target(self, target):
         """The `Target` that neighbours are judged by: itself, or columns of numbers for those of several that count."""

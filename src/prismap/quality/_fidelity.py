@@ -8,7 +8,7 @@ row itself is restored: errors along directions that the model ignores do not co
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -145,6 +145,52 @@ def fidelity(
         if classes is not None and len(classes) == 2:
             signed = correlation(np.where(f == classes[1], r, -r), np.where(f_back == classes[1], r_back, -r_back))
     return Fidelity(len(f), agreement=label_agreement(f, f_back), certainty=sure, signed_certainty=signed)
+
+
+class SegmentFidelity(NamedTuple):
+    """How far a picture shows margins and curvature, over segments between neighbours of the picture.
+
+    `margin` is the correlation of the shares of segments that lie on the first row's side of the model's border, in the
+    data and in the picture, over the `n_borders` segments between rows of different classes. `curvature` is the
+    correlation of second differences of the certainty, or of the output, over all `n_segments`.
+    """
+
+    n_segments: int
+    n_borders: int
+    margin: float | None
+    curvature: float | None
+
+
+def segment_fidelity(
+    codes: np.ndarray | None, codes_back: np.ndarray | None, height: np.ndarray | None, height_back: np.ndarray | None
+) -> SegmentFidelity:
+    """Margins and curvature, which Schulz (2017, sec. 3.7 and chapter 6) leaves open, from answers along segments.
+
+    Parameters
+    ----------
+    codes, codes_back : (n_segments, n_nodes), classes at equidistant nodes in the data and in the picture; None: none
+    height, height_back : the same for certainty or output; None: a model that only labels. n_nodes is odd.
+    """
+    n_segments, n_borders, margin, curvature = 0, 0, None, None
+    if codes is not None and codes_back is not None:
+        n_segments, border = len(codes), codes[:, 0] != codes[:, -1]
+        n_borders = int(border.sum())
+        if n_borders > 1:
+            margin = correlation(*(side_share(side[border]) for side in (codes, codes_back)))
+    if height is not None and height_back is not None:
+        n_segments = len(height)
+        curvature = correlation(*(second_difference(side) for side in (height, height_back)))
+    return SegmentFidelity(n_segments, n_borders, margin, curvature)
+
+
+def side_share(codes: np.ndarray) -> np.ndarray:
+    """The share of each segment's nodes before the class of the first one ends."""
+    return np.asarray(np.logical_and.accumulate(codes == codes[:, :1], axis=1).mean(axis=1))
+
+
+def second_difference(height: np.ndarray) -> np.ndarray:
+    """What the middle of each segment is above the mean of its ends."""
+    return np.asarray(height[:, height.shape[1] // 2] - (height[:, 0] + height[:, -1]) / 2)
 
 
 def label_agreement(a: Any, b: Any) -> float:

@@ -20,7 +20,7 @@ from prismap._util.params import Interval, StrOptions, check_feature_names_in
 from prismap._util.random import as_generator
 from prismap._util.validation import check_rows
 from prismap.exceptions import InputError, PrismapWarning
-from prismap.learners._omega import canonical_omega
+from prismap.learners._shared import canonical_omega
 from prismap.relevance._neighborhoods import backward_quality, forward_quality, map_neighborhoods
 from prismap.relevance._nerv import MapNeighbors, first_matrix, learn_matrix, learn_weights, map_neighbors
 from prismap.target import exchange_units, read_groups

@@ -15,7 +15,7 @@ from scipy.spatial.distance import cdist
 
 from prismap._util.arrays import Numbers, Rows
 from prismap._util.blocks import row_blocks
-from prismap.learners._prototypes import squared_distances
+from prismap.learners._shared import squared_distances
 
 #: Bytes of one temporary block.
 _BLOCK_BYTES = 2 * 2**20

@@ -18,8 +18,7 @@ from prismap._util.arrays import Numbers, Rows
 from prismap._util.blocks import require_memory, row_blocks
 from prismap._util.costs import SMALLEST_AFFINITY
 from prismap._util.optimise import minimize
-from prismap.learners._omega import first_omega
-from prismap.learners._prototypes import LEARNING, squared_distances
+from prismap.learners._shared import LEARNING, first_omega, squared_distances
 
 #: Bytes of one temporary array; a few of them fit in a cache.
 _BLOCK_BYTES = 2**21
