@@ -27,10 +27,12 @@ a process had which made all maps, packages included.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import warnings
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -44,7 +46,7 @@ from sklearn.svm import SVC
 from experiments import league_methods, league_sets
 from experiments.field_sets import BUNDLED, GENERATED, STORED
 from experiments.league_methods import METHODS, NONE, UNITS_TOLD
-from experiments.ledger import main, markdown, rows_path
+from experiments.ledger import RESULTS, main, markdown, rows_path
 from prismap.bundle import written_aside
 from prismap.quality import r_nx
 from prismap.quality._votes import vote_on
@@ -102,7 +104,13 @@ which is not on PyPI. PHATE failed on audiology (an IndexError that was not look
 tables.
 """
 COMMAND = "make league DATA=FOLDER PEERS=PYTHON"
-N_SPLITS, N_NULLS = 1, 10
+#: Splits at most, and new rows over which there are no more splits; of units; what two splits are taken to share.
+N_SPLITS, ENOUGH_NEW, SPLITS_OF_UNITS, SHARED, N_NULLS = 3, 200, 2, 0.5, 10
+#: Tables on which what maps say of themselves is judged, too: small ones, easy and hard, of few classes and of many.
+JUDGED = (
+    "diabetes", "ecoli_5", "glass", "heart_disease", "heart_failure", "ionosphere", "lymphography", "seeds",
+    "tic-tac-toe", "wine",
+)  # fmt: skip
 ROWS_OF_STRUCTURE, N_PERMUTED, N_NEAREST = 250, 3, 10
 #: Means over sets, in the order of the page.
 MEANS = (
@@ -129,11 +137,15 @@ def maps_of(name, jobs, options):
         fields = league_methods.Job._fields
         np.savez(source, **{
             f"{field}{k}": part for k, job in enumerate(jobs) for field, part in zip(fields, job, strict=False)
+            if part is not None
         })  # fmt: skip
-        subprocess.run([python, league_methods.__file__, name, source, made], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [python, league_methods.__file__, name, source, made], check=True, stdout=subprocess.DEVNULL,
+            env=os.environ | {"PYTHONPATH": str(RESULTS.parents[1] / "src")},
+        )  # fmt: skip
         with np.load(made, allow_pickle=False) as file:
             found = {key: file[key] for key in file.files}
-    kinds = ("Y", "Z", "seconds", "memory", "failed")
+    kinds = ("Y", "Z", "seconds", "memory", "failed", "judged")
     return [{kind: found[f"{kind}{k}"] for kind in kinds if f"{kind}{k}" in found} for k in range(len(jobs))]
 
 
@@ -148,16 +160,17 @@ def sets_of(group, options):
     return (*GENERATED, *BUNDLED, *(STORED if options.data else ()))
 
 
-def case_of(group, name, options, split):
-    """The rows of a set."""
-    if group == "league":
-        return league_sets.table_case(name, options.data, split)
-    return league_sets.field_case(name, options.data, split, quick=options.quick)
+def cases_of(group, name, options):
+    """The splits of a set: as many as it takes to judge some 200 new rows, one to three."""
 
+    def case_of(split):
+        if group == "league":
+            return league_sets.table_case(name, options.data, split)
+        return league_sets.field_case(name, options.data, split, quick=options.quick)
 
-def splits_of(options):
-    """Numbers of the splits."""
-    return range(1 if options.quick else N_SPLITS)
+    first = case_of(0)
+    more = 0 if options.quick else min(N_SPLITS, -(-ENOUGH_NEW // len(first.y_new))) - 1
+    return [first, *(case_of(split) for split in range(1, 1 + more))]
 
 
 # --- figures ----------------------------------------------------------------------------------------------------------
@@ -183,8 +196,8 @@ def chance(y, k):
     return 100 * float(np.mean([right(anywhere, rng.permutation(y), k) for _ in range(N_NULLS)]))
 
 
-def figures(case, made, with_permuted):
-    """What the map of one split shows, and the map of permuted labels."""
+def figures(case, made, with_permuted, *, first=True):
+    """What the map of one split shows, and the map of permuted labels; structure of the first split alone."""
     Y, other, row = made["Y"], permuted(case.y), {}
     for k in (1, 10):
         row[f"seen, {k}"] = 100 * right(Y, case.y, k).mean()
@@ -193,8 +206,19 @@ def figures(case, made, with_permuted):
     if "Z" in made:
         by_one, by_ten = (right(Y, case.y, k, made["Z"], case.y_new) for k in (1, 10))
         row |= {"new, 1": 100 * by_one.mean(), "new, 10": 100 * by_ten.mean(), "balanced": balanced(by_ten, case.y_new)}
+        row["told"] = tenths(by_ten)
     row["R_NX"] = float(r_nx(case.X, Y).auc_log_k)
-    return row | structure(case, Y)
+    return row | (structure(case, Y) if first else {})
+
+
+def tenths(hits):
+    """The chance that each row is told right, as a text of a digit each: 9 is right, 0 is wrong."""
+    return "".join(str(round(9 * hit)) for hit in hits)
+
+
+def chances(text):
+    """The chances of such a text, as nearly as a digit has them."""
+    return np.array([int(digit) for digit in text]) / 9
 
 
 def balanced(hits, y):
@@ -251,8 +275,8 @@ def rows_of(method, group, options):
     if METHODS[method].peers and not options.peers:
         yield {"set": "needs --peers"}
         return
-    names, aware = sets_of(group, options), METHODS[method].labels
-    cases = {name: [case_of(group, name, options, split) for split in splits_of(options)] for name in names}
+    aware = METHODS[method].labels
+    cases = {name: cases_of(group, name, options) for name in sets_of(group, options)}
     jobs = []
     for case in (case for splits in cases.values() for case in splits):
         jobs.append((case.X, case.y, case.new))
@@ -260,22 +284,24 @@ def rows_of(method, group, options):
     results = iter(maps_of(method, jobs, options))
     for name, splits in cases.items():
         runs, reasons = [], []
-        for case in splits:
+        for place, case in enumerate(splits):
             made = next(results)
             other = next(results) if aware else made
             if "Y" in made:
                 seconds = {"seconds": float(made["seconds"]), "MB": float(made["memory"])}
-                runs.append(figures(case, made, other) | seconds)
+                runs.append(figures(case, made, other, first=not place) | seconds)
             reasons += [str(one["failed"]) for one in (made, other) if "failed" in one]
         yield row_of(name, splits, runs, reasons)
 
 
 def row_of(name, splits, runs, reasons):
     """The mean of the runs that made a map."""
-    row = {"set": name, "rows": len(splits[0].y), "held out": len(splits[0].y_new)}
+    row = {"set": name, "rows": len(splits[0].y), "held out": len(splits[0].y_new), "splits": len(splits)}
+    told = [run.pop("told") for run in runs if "told" in run]
     for key in dict.fromkeys(key for run in runs for key in run):
         value = float(np.mean([run[key] for run in runs if key in run]))
         row[key] = "" if not np.isfinite(value) else f"{value:.2f}" if key in SMALL else round(value, 2)
+    row |= {"told": told} if told else {}
     return row | ({"failed": "; ".join(dict.fromkeys(reasons))} if reasons else {})
 
 
@@ -283,12 +309,13 @@ def rows_of_models(group, options):
     """Held-out rows told right by models of all features."""
     warnings.simplefilter("ignore")
     for name in sets_of(group, options):
-        splits = [case_of(group, name, options, split) for split in splits_of(options)]
+        splits = cases_of(group, name, options)
         for label, model in MODELS.items():
             hits = [(model.fit(case.X, case.y).predict(case.new) == case.y_new).astype(float) for case in splits]
             errors = [balanced(one, case.y_new) for one, case in zip(hits, splits, strict=True)]
             share = round(100 * float(np.mean([one.mean() for one in hits])), 2)
-            yield {"model": label, "set": name, "new, 10": share, "balanced": round(float(np.mean(errors)), 2)}
+            row = {"model": label, "set": name, "new, 10": share, "balanced": round(float(np.mean(errors)), 2)}
+            yield row | {"told": [tenths(one) for one in hits]}
 
 
 def rows_of_units(method, options):
@@ -296,19 +323,19 @@ def rows_of_units(method, options):
     if METHODS[method].peers and not options.peers:
         yield {"set": "needs --peers"}
         return
-    names = sets_of("units", options)
+    splits = range(1 if options.quick else SPLITS_OF_UNITS)
     cases = {
-        name: [tuple(league_sets.unit_cases(name, options.data, split)) for split in splits_of(options)]
-        for name in names
+        name: [tuple(league_sets.unit_cases(name, options.data, split)) for split in splits]
+        for name in sets_of("units", options)
     }
     jobs = [
         (case.X, case.y, case.new, *((case.units,) if method == UNITS_TOLD else ()))
-        for splits in cases.values() for pair in splits for case in pair
+        for pairs in cases.values() for pair in pairs for case in pair
     ]  # fmt: skip
     results = iter(maps_of(method, jobs, options))
-    for name, splits in cases.items():
-        by_rows, by_units, seen, errors = [], [], [], []
-        for of_rows, of_units in splits:
+    for name, pairs in cases.items():
+        by_rows, by_units, seen, of_unit = [], [], [], []
+        for of_rows, of_units in pairs:
             for case, into in ((of_rows, by_rows), (of_units, by_units)):
                 made = next(results)
                 if "Z" not in made:
@@ -318,14 +345,76 @@ def rows_of_units(method, options):
                 if case is of_rows:
                     seen.append(100 * right(made["Y"], case.y, 10).mean())
                 else:
-                    means = np.array([hits[case.new_units == one].mean() for one in np.unique(case.new_units)])
-                    errors.append(100 * means.std(ddof=1) / np.sqrt(len(means)))
-        biggest = [100 * np.bincount(pair[1].y_new).max() / len(pair[1].y_new) for pair in splits]
-        first = splits[0][1]
+                    of_unit.append([round(float(m), 3) for m in means_of_units(hits, case.new_units)])
+        biggest = [100 * np.bincount(pair[1].y_new).max() / len(pair[1].y_new) for pair in pairs]
+        first = pairs[0][1]
         row = {"set": name, "units": len(np.unique(first.units)) + len(np.unique(first.new_units))}
-        figures_of = {"seen": seen, "new rows": by_rows, "new units": by_units, "error, by units": errors}
+        figures_of = {"seen": seen, "new rows": by_rows, "new units": by_units}
         row |= {key: round(float(np.mean(values)), 1) for key, values in figures_of.items() if values}
-        yield row | {"largest class": round(float(np.mean(biggest)), 1)}
+        if of_unit:
+            row["error, by units"] = round(100 * standard_error(of_unit), 1)
+        yield row | {"largest class": round(float(np.mean(biggest)), 1), "told": of_unit}
+
+
+def means_of_units(hits, units):
+    """The share of each unit's rows that are told right."""
+    return [hits[units == one].mean() for one in np.unique(units)]
+
+
+def standard_error(splits):
+    """Of the mean over splits, each a list of figures of rows or units that are independent of each other.
+
+    Splits share rows. They count as if two had half of their new rows in common: on the tables it is 30 %.
+    """
+    variance = np.mean([np.var(one, ddof=1) / len(one) for one in splits])
+    return float(np.sqrt(variance * (1 + SHARED * (len(splits) - 1)) / len(splits)))
+
+
+def rows_of_judging(method, options):
+    """What own rows show, what new rows say, and what `judge` says of a method on the fitted rows; permuted, too."""
+    how = METHODS[method]
+    if how.peers and not options.peers:
+        yield {"set": "needs --peers"}
+        return
+    group = "our sets" if options.quick else "league"
+    names = sets_of(group, options) if options.quick else JUDGED
+    cases = [(name, cases_of(group, name, replace(options, quick=True))[0]) for name in names]
+    jobs = [
+        (case.X, y, case.new, None, True) for _, case in cases for y in (case.y, permuted(case.y))
+    ]  # fmt: skip
+    results = iter(maps_of(method, jobs, options))
+    for name, case in cases:
+        row = {"set": name}
+        for words, y in (("", case.y), ("permuted: ", permuted(case.y))):
+            made = next(results)
+            if "judged" not in made:
+                row[f"{words}failed"] = str(made.get("failed", ""))
+                continue
+            said = json.loads(str(made["judged"]))
+            if "failed" in said:
+                row[f"{words}failed"] = f"judging: {said['failed']}"
+                continue
+            row |= {words + key: value for key, value in judged_figures(case, y, made, said).items()}
+        yield row
+
+
+def judged_figures(case, y, made, said):
+    """Errors in %, by the vote and the measure of the statement: shown by own rows, true for new ones, stated."""
+    n_classes = int(max(y.max(), case.y_new.max())) + 1
+    own = vote_on(made["Y"], made["Y"], y, n_classes, own=np.arange(len(y))).right(y)
+    evenly = said.get("measure", "").startswith("balanced")
+    row = {"shown": balanced(own, y) if evenly else 100 * (1 - own.mean())}
+    if "Z" in made:
+        new = vote_on(made["Z"], made["Y"], y, n_classes).right(case.y_new)
+        row["true"] = balanced(new, case.y_new) if evenly else 100 * (1 - new.mean())
+    row |= {key: round(value, 1) for key, value in row.items()}
+    stated = {"stated": round(said["stated"], 1)} if said.get("stated") is not None else {}
+    return row | stated | {"shows": answer(said["shows"]), "exaggerates": answer(said["exaggerates"])}
+
+
+def answer(value):
+    """Yes, no or cannot tell."""
+    return "cannot tell" if value is None else "yes" if value else "no"
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------
@@ -481,9 +570,13 @@ PARTS |= {part_name(name, "league"): partial(rows_of, name, "league") for name i
 PARTS |= {
     part_name(name, "units"): partial(rows_of_units, name) for name, how in METHODS.items() if how.placing != NONE
 }
+PARTS |= {
+    part_name(name, "judged"): partial(rows_of_judging, name) for name, how in METHODS.items()
+    if how.maker and name != UNITS_TOLD
+}  # fmt: skip
 PARTS |= {part_name("models", "our sets"): partial(rows_of_models, "our sets")}
 PARTS |= {part_name(name, "our sets"): partial(rows_of, name, "our sets") for name in METHODS if name != UNITS_TOLD}
-WITHOUT_DATA = tuple(part for part in PARTS if not part.endswith(", league"))
+WITHOUT_DATA = tuple(part for part in PARTS if not part.endswith((", league", ", judged")))
 
 if __name__ == "__main__":
     main(sys.modules[__name__])
