@@ -6,10 +6,12 @@ paper: the map has seen all labels, and % of its own rows are told right by thei
 *New* is held out: % of the other 30 % told right by their nearest fitted rows, where the method itself places them.
 *To prismap*: points of new rows (by ten) ahead of prismap, the mean of paired differences over the sets, and *+-* its
 standard error over the sets. *Invented*: seen, after a fit to permuted labels, minus what permuted labels give without
-any map; *gain, seen*: points beyond the same neighbours in the data ("no map"). *Balanced*: error of new rows in %, the
-mean over the classes. *R_NX*: area under the curve against the data. Tables are means over the sets. A set has one to
-three splits, as many as it takes to judge some 200 new rows, with one permutation each. Standard errors on a set are
-those of paired differences of its new rows; several splits count as if two of them had half of these in common.
+any map; *gain, seen*: points beyond the same neighbours in the data ("no map"). *Balanced*: error of new rows in %,
+the mean over the classes. *R_NX*: area under the curve against the data. Tables are means over the sets. A set has one
+to three splits, as many as it takes to judge some 200 new rows, with one permutation each; methods that have as many
+*splits* as *sets* were measured earlier, with the first split of each set alone, and are not compared in pairs.
+Standard errors on a set are those of paired differences of its new rows; several splits count as if two of them had
+half of these in common.
 
 *Local* and *global* are the paper's measures of structure that matters, on at most 250 fitted rows with three
 permutations of each feature. A feature matters for the classes by what permuting it costs the accuracy of 10 neighbours
@@ -18,13 +20,12 @@ of its own). *Local* is Spearman's correlation of the two over the features. *Gl
 rank correlation of distances in the feature and on the map. Categories count as one feature.
 
 All methods are those of `prismap compare`, with their defaults but for perplexities that few rows do not allow and
-CEBRA's steps (1,000 of 10,000).
-Features have variance 1, categories as a block, and gaps get the median. RF-PHATE has the RF-GAP proximities of the
-PyPI package forestgeom (500 trees) and the authors' random jumps, which are our lines on the package phate. Its new
-rows lie at the most central of the ten fitted rows with the largest proximities, our own reading, because PHATE of
-proximities places none. *Own reading* is said of methods that have no package, and of placements that are ours.
-Seconds are those of the processor for a fit with its new rows, in the median over sets and splits; MB is the most that
-a process had which made all maps, packages included.
+CEBRA's steps (1,000 of 10,000). Features have variance 1, categories as a block, and gaps get the median. RF-PHATE has
+the RF-GAP proximities of the PyPI package forestgeom (500 trees) and the authors' random jumps, which are our lines on
+the package phate. Its new rows lie at the most central of the ten fitted rows with the largest proximities, our own
+reading, because PHATE of proximities places none. *Own reading* is said of methods that have no package, and of
+placements that are ours. Seconds are those of the processor for a fit with its new rows, in the median over sets and
+splits; MB is the most that a process had which made all maps, packages included.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ MEANS = ("new, 10", "new, 1", "balanced", "seen, 10", "invented", "R_NX", "local
 #: The table of a page.
 COLUMNS = (
     "method", "labels", "new rows", "new, 10", "to prismap", "+-", "new, 1", "balanced", "seen, 10", "gain, seen",
-    "invented", "R_NX", "local", "global", "seconds", "MB", "sets",
+    "invented", "R_NX", "local", "global", "seconds", "MB", "sets", "splits",
 )  # fmt: skip
 #: Figures of which a page has two decimals, as text.
 SMALL = ("R_NX", "local", "global", "seconds")
@@ -499,7 +500,7 @@ def league_of(group, rows):
         if how is not None:
             line["seconds"] = float(np.median([float(row["seconds"]) for row in sets]))
             line["MB"] = max(row["MB"] for row in sets)
-        lines.append(line | {"sets": len(sets)})
+        lines.append(line | {"sets": len(sets), "splits": sum(len(row.get("told", "1")) for row in sets)})
     return sorted(lines, key=lambda line: -(line["new, 10"] if line.get("new, 10") is not None else -1))
 
 
@@ -592,7 +593,7 @@ def by_set(group, rows):
     """One line per set: % of new rows told right by each method."""
     kept, above = by_method(rows, group), ceiling(group, rows)
     for one, row in kept.get("no map", {}).items():
-        line = {"set": one, "rows": row["rows"], "new": row["held out"], "splits": row["splits"]}
+        line = {"set": one, "rows": row["rows"], "new": row["held out"], "splits": row.get("splits", 1)}
         line |= {name: own[one]["new, 10"] for name, own in kept.items() if "new, 10" in own.get(one, {})}
         points, error = above.get(one, ("", ""))
         yield line | {"better model to prismap": points, "+-": error}

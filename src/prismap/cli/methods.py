@@ -6,6 +6,7 @@ to make them of what there is.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from importlib import import_module
@@ -98,19 +99,23 @@ class Network(Reading):
     """A perceptron that tells the classes; its last hidden layer, the map, has two units."""
 
     def fit_transform(self, X: Array, y: Array) -> Array:
-        """Positions."""
+        """Positions after at most 300 rounds, whether these suffice or not."""
+        from sklearn.exceptions import ConvergenceWarning
         from sklearn.neural_network import MLPClassifier
         from sklearn.preprocessing import StandardScaler
 
         self.scale = StandardScaler().fit(X)
-        model = MLPClassifier((64, 2), activation="tanh", max_iter=300, random_state=self.random_state)
-        self.model = model.fit(self.scale.transform(X), y)
+        layers = MLPClassifier((64, 2), activation="tanh", max_iter=300, random_state=self.random_state)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            layers.fit(self.scale.transform(X), y)
+        self.weights = list(zip(layers.coefs_[:2], layers.intercepts_[:2], strict=True))
         return self.transform(X)
 
     def transform(self, X: Array) -> Array:
         """Positions of any rows."""
         values = self.scale.transform(X)
-        for weights, offsets in zip(self.model.coefs_[:2], self.model.intercepts_[:2], strict=True):
+        for weights, offsets in self.weights:
             values = np.tanh(values @ weights + offsets)
         return np.asarray(values)
 
