@@ -185,15 +185,15 @@ def test_differences_are_paired_and_several_splits_are_worth_less_than_new_rows(
 
 
 def test_ahead_and_behind_need_more_than_the_errors():
-    ours = {"a": "9" * 50 + "0" * 50, "b": "9" * 100, "c": "90" * 50}
-    theirs = {"a": "9" * 100, "b": "9" * 99 + "0", "c": "90" * 50}
+    ours = {"a": "9" * 50 + "0" * 50, "b": "9" * 100, "c": "90" * 50, "d": "9" * 50 + "0" * 50}
+    theirs = {"a": "9" * 100, "b": "9" * 99 + "0", "c": "90" * 50, "d": "0" * 25 + "9" * 51 + "0" * 24}
     rows = {
         league.part_name(name, "league"): [row_of(one, text) for one, text in told.items()]
         for name, told in (("prismap", ours), ("LDA", theirs))
     }
     (line,) = league.ahead("league", rows)
     assert line == {
-        "method": "LDA", "sets": 3, "ahead by one error": 1, "behind by one error": 0, "ahead by two errors": 1,
+        "method": "LDA", "sets": 4, "ahead by one error": 1, "behind by one error": 0, "ahead by two errors": 1,
         "behind by two errors": 0, "ahead by one error on": "a",
     }  # fmt: skip
 
