@@ -104,9 +104,7 @@ of which nothing can be known, are told right for {of[coins_rows][prismap]} % of
 {of[coins_rows][supervised UMAP]} % by supervised UMAP; of new units, for {of[coins_units][prismap]} and
 {of[coins_units][supervised UMAP]} %. Over all seven sets, new units are told {of[units][prismap]} % by the default,
 {of[units][supervised UMAP]} by supervised UMAP, {of[units][RF-PHATE]} by RF-PHATE, {of[units][no map]} in the data,
-and {of[units][prismap, units told]} by the default that is told the units by `groups=`
-({of[units_to][prismap, units told]} points to the default). Ahead of the default by more than two standard errors:
-{of[units_ahead]}; behind: {of[units_behind]}.
+and {of[units][prismap, units told]} by the default that is told the units by `groups=`. {of[units_compared]}
 
 **Our own sets.** The default tells {of[our_new][prismap]} % of the new rows right; the others: {of[our_ranking]}. [The
 field](field.md) has some of them over three splits.
@@ -114,7 +112,8 @@ field](field.md) has some of them over three splits.
 **What this is not.** There are one to three splits of each set, with one permutation each. Single tables with few new
 rows say little, and rows that two splits share make three of them worth less than three. iris, wine and car are among
 the sets that were looked at when the thresholds of the default were found. Left out altogether: ncvis, which has no
-wheel for this Python and could not be built, and the authors' package rfphate, which is not on PyPI. {of[failures]}
+wheel for this Python and could not be built, and the authors' package rfphate, which is not on PyPI. {of[undone]}
+{of[failures]}
 """
 SHOWS_ALL = True
 COMMAND = "make league DATA=FOLDER PEERS=PYTHON"
@@ -520,7 +519,7 @@ def written(line):
         elif key in SMALL:
             shown[key] = f"{value:.2f}"
         else:
-            shown[key] = f"{value:.0f}" if key == "MB" else value
+            shown[key] = f"{value:.0f}" if key == "MB" else round(value, 1) + 0.0 if isinstance(value, float) else value
     return shown
 
 
@@ -690,7 +689,7 @@ def figures_of_text(found):
     rows = {part: kept["rows"] for part, kept in found.items()}
     lines, kept = league_of("league", rows), by_method(rows, "league")
     texts = columns_of(lines) | {"n_tables": len(kept.get("prismap", ())), "ranking": ranked(lines)}
-    pairs = {name: gaps(kept, name) for name in kept}
+    pairs = {name: own for name in kept if (own := gaps(kept, name))}
     means = {name: mean for name, own in pairs.items() if (mean := overall(own))}
     texts["to"] = Known({name: signed(*mean) for name, mean in means.items()})
     texts["surely_ahead"], texts["surely_behind"] = surely(means)
@@ -711,6 +710,7 @@ def figures_of_text(found):
         texts[f"best_{key.lower()}"] = ", ".join(f"{line['method']} ({line[key]:.2f})" for line in best)
     ours = league_of("our sets", rows)
     texts |= {"our_new": columns_of(ours)["new"], "our_ranking": ranked(ours), "failures": failures(rows)}
+    texts["undone"] = undone(rows)
     return Known({key: str(value) if isinstance(value, int) else value for key, value in texts.items()})
 
 
@@ -720,7 +720,7 @@ def columns_of(lines):
     names |= {key: key for key in SMALL[:3]}
     return {
         key: Known({
-            line["method"]: f"{line[column]:.2f}" if key in SMALL else f"{line[column]:.1f}"
+            line["method"]: f"{line[column]:.2f}" if key in SMALL else in_words(line[column])
             for line in lines if line.get(column) is not None
         }) for key, column in names.items()
     }  # fmt: skip
@@ -729,7 +729,12 @@ def columns_of(lines):
 def ranked(lines):
     """All but the default with their share of new rows, best first."""
     told = [line for line in lines if line.get("new, 10") is not None and line["method"] != "prismap"]
-    return ", ".join(f"{line['method']} {line['new, 10']:.1f}" for line in told) or "-"
+    return "; ".join(f"{line['method']} {in_words(line['new, 10'])}" for line in told) or "-"
+
+
+def in_words(value):
+    """A figure with one decimal, and no minus before a zero."""
+    return f"{round(value, 1) + 0.0:.1f}"
 
 
 def signed(points, error):
@@ -757,7 +762,8 @@ def of_protocol(lines):
     for key, column in (("seen", "seen, 10"), ("gain", "gain, seen"), ("new", "new, 10"), ("invented", "invented")):
         texts[f"{key}_of_first"] = "-" if first.get(column) is None else f"{first[column]:.1f}"
     taught = sorted((line for line in seen if line["labels"] == "yes"), key=lambda line: -line["invented"])
-    return texts | {"inventing": listed([f"{line['method']} {line['invented']:.1f}" for line in taught], "-")}
+    inventing = "; ".join(f"{line['method']} {in_words(line['invented'])}" for line in taught)
+    return texts | {"inventing": inventing or "-"}
 
 
 def of_ceiling(rows):
@@ -805,9 +811,15 @@ def of_units(rows):
     names = {"units": "new units", "coins_rows": "coins: new rows", "coins_units": "coins: new units"}
     texts = {key: Known({name: f"{line[column]:.1f}" for name, line in lines.items()}) for key, column in names.items()}
     means = {name: (line["to prismap"], line["+-"]) for name, line in lines.items() if line["to prismap"] != ""}
-    texts["units_to"] = Known({name: signed(*mean) for name, mean in means.items()})
-    texts["units_ahead"], texts["units_behind"] = surely(means)
-    return texts
+    ahead, behind = surely(means)
+    compared = f"Ahead of the default by more than two standard errors, by units: {ahead}; behind: {behind}."
+    return texts | {"units_compared": compared if means else ""}
+
+
+def undone(rows):
+    """Which methods were not measured, in words; the end of the page has all parts."""
+    names = [name for name in METHODS if name != UNITS_TOLD and name not in by_method(rows, "league")]
+    return f"Not measured for want of time: {', '.join(names)}." if names else ""
 
 
 def failures(rows):
