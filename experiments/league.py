@@ -605,7 +605,7 @@ def page_summary(out):
         if lines := league_of(group, rows):
             blocks += [f"## {words}", markdown([written(line) for line in lines])]
             if group == "league":
-                draw([line for line in lines if line.get("invented") is not None], out / "league.png")
+                draw(lines, out / "league.png")
                 blocks += ["![league](league.png)"] if (out / "league.png").exists() else []
         if compared := list(ahead(group, rows)):
             blocks += [AHEAD_IN_WORDS.strip(), markdown(compared)]
@@ -620,15 +620,21 @@ def page_summary(out):
 
 
 def draw(lines, path):
-    """One mark per method: new rows told right, against what it invents."""
+    """One mark per method: new rows told right, against what it invents; a line for what needs no map."""
     import matplotlib.pyplot as plt
 
-    shown = [line for line in lines if line.get("new, 10") is not None and line["method"] != "no map"]
+    told = [line for line in lines if line.get("new, 10") is not None]
+    levels = [line for line in told if line["method"] in (*MODELS, "no map")]
+    shown = [line for line in told if line.get("invented") is not None and line not in levels]
     shown.sort(key=lambda line: line["new, 10"])
     if not shown:
         return
     figure, ax = plt.subplots(figsize=(7.6, 5.4), layout="constrained")
     widest, spacing = max(line["invented"] for line in shown), (shown[-1]["new, 10"] - shown[0]["new, 10"]) / 26
+    for line in levels:
+        words = line["method"].replace("no map", "ten neighbours in the data")
+        ax.axhline(line["new, 10"], color="0.85", linewidth=1, zorder=0)
+        ax.text(widest, line["new, 10"], words, fontsize=7, color="0.5", ha="right", va="bottom")
     lowest = {}  # names stand above each other in the left half and in the right one
     for line in shown:
         x, y = line["invented"], line["new, 10"]
