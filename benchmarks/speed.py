@@ -4,7 +4,8 @@ Both sides in turn in one process, ratio of the medians (range of the single pai
 faster, and against "its products alone" 1 is the limit. A goal is the least ratio that is wanted. "CPU" seconds are
 those that cores worked for the process and for those that it started, on one thread of linear algebra, which a busy
 machine stretches less than the clock. Equal answers are checked where both sides give one. Peak: memory of Python and
-numpy that our side held. Large maps and files, and the goals together: [large](large.md).
+numpy that our side held. Whole fits beside other tools are the parts "fits-of-ROWS", with the peak of each process.
+Large maps and files, and the goals together: [large](large.md).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import pkgutil
 import sys
 
 import benchmarks
+from benchmarks import fits
 from benchmarks.goals import measured_on
 from benchmarks.harness import run_cases
 
@@ -44,6 +46,7 @@ PARTS = {
 }
 #: They take generated rows or scikit-learn's digits where there is no folder.
 WITHOUT_DATA = tuple(PARTS)
+PARTS |= fits.PARTS
 
 if __name__ == "__main__":
     from experiments.ledger import main

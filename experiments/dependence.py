@@ -264,9 +264,8 @@ def as_feature(texts):
     except ValueError:
         levels, codes = np.unique(texts, return_inverse=True)
         part = np.eye(len(levels))[codes]
-        return np.array(texts), part / max(np.sqrt(part.var(axis=0).sum()), 1e-12)
-    spread = np.nanstd(values)
-    return values, ((values - np.nanmean(values)) / (spread if spread > 0 else 1))[:, None]
+        return np.array(texts), part / (np.sqrt(part.var(axis=0).sum()) or 1.0)
+    return values, ((values - np.nanmean(values)) / (np.nanstd(values) or 1.0))[:, None]
 
 
 PARTS = {

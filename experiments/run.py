@@ -23,7 +23,7 @@ from experiments import ledger
 
 NAMES = (
     "honesty", "supervised", "methods", "posteriors", "mappings", "lattices", "segments", "objects",
-    "field", "league", "targets", "missing", "dependence", "units", "batches", "verdicts", "truth", "trust",
+    "field", "league", "ceiling", "targets", "missing", "dependence", "units", "batches", "verdicts", "truth", "trust",
     "arrangement", "relevance_notions", "relevance_pictures", "parametric", "prototypes", "deepview", "variants",
     "reasons",
     "table_a", "table_b", "table_c", "table_d", "table_e", "table_f", "table_g", "table_h",

@@ -526,3 +526,19 @@ def test_counts_by_library_size_are_those_of_the_formula():
             learn_encoding(Table(columns | {"a": counts[:, 0] + bad}, 20), normalize="counts")
     with pytest.raises(FileFormatError):
         TableEncoding.from_dict({**encoding.to_dict(), "library_size": -1.0})
+
+
+def test_dashes_are_missing_among_dates_and_amounts():
+    table = table_of(
+        day=["31.01.2020", "-", "2.2.2021", "1.3.2021"], sum=["1,5", "2,25", "\u2013", "7"], strand=["+", "-", "+", "-"]
+    )
+    encoding, notes = learn_encoding(table, keep_missing=True)
+    assert np.isnan(encoding.apply(table).X).sum(axis=0).tolist() == [1, 1, 0, 0]
+    assert any("'day' 1, 'sum' 1" in note for note in notes)
+    assert encoding.feature_names[2:] == ["strand=+", "strand=-"]
+
+
+def test_decimal_commas_with_words_among_them_are_refused():
+    values = [f"{number / 8:.3f}".replace(".", ",") for number in range(60)]
+    with pytest.raises(InputError, match="hold numbers with words among them: 'crp' but for 'sample lost'"):
+        learn_encoding(table_of(crp=[*values, "sample lost"], age=range(61)))

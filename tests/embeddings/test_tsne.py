@@ -1,11 +1,9 @@
 """t-SNE on any metric: starts, neighbours, duplicates, tiny data, callbacks, seeds."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from openTSNE.tsne import kl_divergence_bh, kl_divergence_fft
+from openTSNE.tsne import kl_divergence_bh
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.manifold import trustworthiness
 from sklearn.metrics import pairwise_distances
@@ -13,9 +11,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from prismap._util.affinities import joint_affinities
 from prismap.embeddings import TSNE, GradientDescent
-from prismap.embeddings import _tsne as tsne
-from prismap.embeddings._descent import _ENGINE
-from prismap.embeddings._tsne import EXACT_ROWS, exact_engine, growing_engine
+from prismap.embeddings import _mesh as mesh
+from prismap.embeddings._mesh import MeshEngine, attraction, cubic_splines
+from prismap.embeddings._tsne import EXACT_ROWS, exact_engine
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics import FisherMetric
 from prismap.metrics._base import NamedMetric
@@ -89,27 +87,49 @@ def test_exact_engine_is_the_tree_without_approximation(blobs, exaggeration):
     np.testing.assert_allclose(gradient, peer_gradient, atol=1e-12)
 
 
-def test_a_small_map_is_a_grid_and_a_map_that_has_grown_a_tree(many):
-    """The grid of few cells is within some per cent of all pairs; where it would need many the tree takes over."""
+@pytest.mark.parametrize("span", [0.0001, 15, 150])
+def test_the_mesh_is_near_all_pairs(many, span):
+    """Of maps at the start, exaggerated ones and grown ones."""
     X, _ = many
-    P = 12 * joint_affinities(*NamedMetric().fit(X).kneighbors(None, 60), 20)
+    P = joint_affinities(*NamedMetric().fit(X).kneighbors(None, 60), 20)
     P, Y = sp.block_diag([P] * 3).tocsr() / 3, np.random.default_rng(0).normal(size=(3 * len(X), 2))
-    Y *= 15 / np.ptp(Y)  # as an exaggerated map
-    fine = {**_ENGINE["fft_params"], "min_num_intervals": tsne.FEWEST_CELLS}
-    for wide, peer in [(False, partial(kl_divergence_fft, fft_params=fine)), (True, kl_divergence_bh)]:
-        Y = Y * 10 if wide else Y
-        cost, gradient = growing_engine(Y, P, should_eval_error=True, **_ENGINE)
-        theirs = peer(Y, P, should_eval_error=True, **{k: v for k, v in _ENGINE.items() if k != "fft_params"})
-        np.testing.assert_array_equal(gradient, theirs[1])
-        exact_cost, exact = exact_engine(Y, P, should_eval_error=True)
-        assert np.linalg.norm(gradient - exact) < 0.03 * np.linalg.norm(exact)
-        assert cost == pytest.approx(theirs[0])
-        assert cost == pytest.approx(exact_cost, rel=0.01)
+    Y *= span / np.ptp(Y)
+    engine = MeshEngine()
+    cost, gradient = engine(Y, P, should_eval_error=True)
+    exact_cost, exact = exact_engine(Y, P, should_eval_error=True)
+    pull = attraction(Y, P, False, 1)[0]
+    assert np.linalg.norm(gradient - exact) < 0.03 * np.linalg.norm(exact - pull)  # of the repulsion alone
+    assert cost == pytest.approx(exact_cost, abs=2e-3)
+    for again in (engine(Y, P), MeshEngine()(Y, P, n_jobs=2), MeshEngine()(Y, P, n_jobs=3)):
+        np.testing.assert_array_equal(again[1], gradient)  # whatever was computed before, and on any threads
+
+
+def test_a_mesh_over_outliers_parts_its_nodes(monkeypatch):
+    """One row far away does not take all memory, and the others are pushed as a mesh with that step would."""
+    monkeypatch.setattr(mesh, "MOST_NODES", 60)
+    rng = np.random.default_rng(0)
+    Y = np.vstack([rng.normal(size=(200, 2)), [[1e9, -1e9]]])
+    force, Z = MeshEngine().repulsion(Y)
+    assert np.isfinite(force).all()
+    assert Z > 0
+    Y = rng.normal(size=(200, 2)) * 8
+    coarse, _ = MeshEngine().repulsion(Y)
+    D = Y[:, None] - Y[None]
+    exact = (D / np.square(1 + np.square(D).sum(axis=2, keepdims=True))).sum(axis=1)
+    assert 0.01 < np.linalg.norm(coarse - exact) / np.linalg.norm(exact) < 0.3
+
+
+def test_splines_sum_to_one_and_their_slopes_are_derivatives():
+    t = np.linspace(0, 0.999, 50)
+    weights, slopes = cubic_splines(t)
+    np.testing.assert_allclose(weights.sum(axis=1), 1)
+    np.testing.assert_allclose(weights @ np.arange(-1, 3), t, atol=1e-12)
+    np.testing.assert_allclose(slopes, (cubic_splines(t + 1e-6)[0] - cubic_splines(t - 1e-6)[0]) / 2e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize(
     ("size", "n_components", "words"),
-    [("blobs", 2, "all pairs"), ("many", 3, "Barnes-Hut"), ("many", 2, "a grid of 20")],
+    [("blobs", 2, "all pairs"), ("many", 3, "Barnes-Hut"), ("many", 2, "a mesh"), ("many", 1, "a grid")],
 )
 def test_the_repulsion_in_words(size, n_components, words, request):
     X, _ = request.getfixturevalue(size)
@@ -123,10 +143,9 @@ def slow_cost_by_matrix(Y, P):
     return float((P[inside] * np.log(P[inside] / (W / W.sum())[inside])).sum())
 
 
-@pytest.mark.parametrize(("size", "nodes"), [("blobs", 4), ("many", 4), ("many", 30)])
-def test_same_seed_same_bits_at_any_n_jobs(size, nodes, request, monkeypatch):
-    """All pairs, the tree alone, and the grid before the tree."""
-    monkeypatch.setattr(tsne, "NODES_PER_ROW", nodes)
+@pytest.mark.parametrize("size", ["blobs", "many"])
+def test_same_seed_same_bits_at_any_n_jobs(size, request):
+    """All pairs, and the mesh, whose threads are Python's and openTSNE's."""
     X, _ = request.getfixturevalue(size)
     runs = [TSNE(max_iter=20, init="random", random_state=5, n_jobs=jobs).fit(X) for jobs in (None, 1, 2)]
     for run in runs[1:]:

@@ -18,7 +18,7 @@ from hardening.forging import OF_AN_ARRAY
 from hardening.garbling import garbled
 from prismap.bundle import _checkpoint, read_bundle, write_bundle
 from prismap.bundle._checkpoint import Checkpoint
-from prismap.embeddings import TSNE, GradientDescent, _tsne
+from prismap.embeddings import TSNE, GradientDescent
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.map._methods import kept_neighbors
 from prismap.neighbors import kneighbors
@@ -44,9 +44,9 @@ class Descents:
 
     name = "descent.npz"
 
-    def __init__(self, folder, n_rows, fft=False):
+    def __init__(self, folder, n_rows):
         rng = np.random.default_rng(n_rows)
-        self.fft, self.X = fft, np.vstack([rng.normal(k, 0.7, size=(n_rows // 3, 4)) for k in (0, 2, 5)])
+        self.X = np.vstack([rng.normal(k, 0.7, size=(n_rows // 3, 4)) for k in (0, 2, 5)])
         self.expected = self.work(None)
         try:
             self.work(folder, killed_at=50)
@@ -55,7 +55,6 @@ class Descents:
         shutil.rmtree(folder)
 
     def work(self, folder, **options):
-        _tsne.FFT_ROWS = 0 if self.fft else 10_000
         return fit(self.X, folder, **options)
 
 
@@ -103,7 +102,7 @@ def main(folder, first, last):
     os.fsync = lambda _: None
     folder, kept = Path(folder), Path(folder) / "kept"
     _checkpoint.SECONDS_BETWEEN = 0.0
-    works = [Descents(kept, 30), NeighborLists(kept), Descents(kept, 330), Descents(kept, 330, fft=True)]
+    works = [Descents(kept, 30), NeighborLists(kept), Descents(kept, 330)]
     _checkpoint.SECONDS_BETWEEN = 1e9
     peaks = [peak_of(lambda work=work: work.work(kept)) for work in works]
 

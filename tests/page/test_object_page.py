@@ -8,7 +8,7 @@ import pytest
 from prismap import PrisMap
 from prismap.comparisons import Objects
 from prismap.embeddings import MDS
-from prismap.map._medoids import medoids_of
+from prismap.map._refit import medoids_of
 from prismap.page import page_of
 from prismap.page._of_map import object_columns
 from prismap.quality import MapReport

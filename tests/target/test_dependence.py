@@ -246,6 +246,17 @@ def test_a_column_of_people_is_beyond_doubt(rng, n_people, n_rows):
     np.testing.assert_array_equal(one.units, number_units(person[order]))
 
 
+def test_people_are_a_suspicion_where_few_neighbours_show_no_harm(rng):
+    person = np.repeat(np.arange(60), 6)
+    own, effect = rng.normal(size=(60, 4)), rng.normal(size=60)
+    X = np.c_[own[person] + 0.7 * rng.normal(size=(360, 4)), effect[person] + rng.normal(size=360)]
+    target = make_target(effect[person] + rng.normal(size=360) > 0, 360)
+    (one,) = suspicious_columns({"patient": person, "shop": person}, X, target, rng)
+    assert one.name == "patient"
+    assert not one.sure
+    assert not one.difference.matters
+
+
 def test_a_feature_is_a_suspicion_at_most(rng):
     X, person, y = people(rng, 30, 10)
     wide = np.c_[np.eye(30)[person], X]

@@ -21,6 +21,7 @@ from sklearn.base import BaseEstimator
 
 from prismap._util.blocks import available_bytes
 from prismap._util.params import Interval, StrOptions
+from prismap.embeddings._mesh import mesh_bytes
 from prismap.embeddings._places import Places
 
 #: Iterations between two looks; rows that are looked at, evenly spread over all; and neighbours of each of them.
@@ -368,19 +369,8 @@ def check_state(state, start):
         raise ValueError(f"its last step is longer than {LONGEST_STEP:g}")
     if state["gains"].min() <= 0 or state["gains"].max() > slack * (1 + 0.2 * done):
         raise ValueError(f"its gains are not those of {done} iterations")
-    if grid_bytes(state["positions"]) > available_bytes():
-        raise ValueError("its positions span a grid that needs more memory than there is")
-
-
-def grid_bytes(Y):
-    """About the memory that the grid of the FFT engine takes: cells of length 1, three nodes each, doubled for the FFT.
-
-    Positions in more than two dimensions are not laid on a grid.
-    """
-    if Y.shape[1] > 2:
-        return 0.0
-    nodes = 6.0 * np.maximum(np.ptp(Y, axis=0), 50.0).max()
-    return 64.0 * nodes ** Y.shape[1]
+    if mesh_bytes(state["positions"]) > available_bytes():
+        raise ValueError("its positions span a mesh that needs more memory than there is")
 
 
 def is_power_of_two(number):

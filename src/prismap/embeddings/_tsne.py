@@ -19,16 +19,15 @@ from prismap._util.validation import changed
 from prismap.bundle._checkpoint import Checkpoint, fingerprint
 from prismap.embeddings._base import Embedding, EmbeddingResult
 from prismap.embeddings._descent import Descent, GradientDescent
+from prismap.embeddings._mesh import STEP, MeshEngine
 from prismap.embeddings._places import Places, coarse_layout, largest_affordable, neighbors_lost, sampled_rows
 from prismap.embeddings._starts import given_start, principal_start, rescale, spectral_start
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics import NamedMetric, VectorMetric
 from prismap.neighbors import Neighbors, kneighbors
 
-#: Up to here all pairs are visited, without approximation; from the second figure on a plane is always a grid.
-EXACT_ROWS, FFT_ROWS = 300, 10_000
-#: Cells of the coarse grid along an axis at least, and nodes per row up to which it is faster than the tree.
-FEWEST_CELLS, NODES_PER_ROW = 20, 4
+#: Up to here all pairs are visited, without approximation; from the second figure on all cores work by default.
+EXACT_ROWS, MANY_ROWS = 300, 10_000
 
 
 class TSNE(Embedding):
@@ -98,15 +97,16 @@ class TSNE(Embedding):
     Notes
     -----
     Up to 300 samples all pairs are used without approximation. Above, each sample has 3 * perplexity neighbours, and
-    the repulsion is approximated: by interpolation on a coarse grid (FFT) while the map is small, as it is with
-    exaggeration, and by Barnes-Hut when it has grown; from 10,000 samples on always by the grid. Time is O(n log n) and
-    memory O(n * perplexity), besides what the metric needs to find neighbours. In more than three dimensions no
-    approximation is available, and time is O(n^2).
+    the repulsion is approximated: in a plane on a mesh, by splines and Fourier transforms, on a line by interpolation
+    on a grid, and in three dimensions by Barnes-Hut. Time is O(n) in each iteration besides the mesh, whose nodes grow
+    with the area of the map, and memory O(n * perplexity), besides what the metric needs to find neighbours. In more
+    than three dimensions no approximation is available, and time is O(n^2).
 
     References
     ----------
     L. van der Maaten, G. Hinton (2008), Visualizing data using t-SNE. Schulz (2017), sec. 2.2.1. The grid: G. Linderman
-    et al. (2019), Fast interpolation-based t-SNE for improved visualization of single-cell RNA-seq data.
+    et al. (2019), Fast interpolation-based t-SNE for improved visualization of single-cell RNA-seq data. The mesh:
+    U. Essmann et al. (1995), A smooth particle mesh Ewald method.
 
     Examples
     --------
@@ -191,14 +191,14 @@ class TSNE(Embedding):
         )  # fmt: skip
         extra = {
             "kl_divergence_": run.kl_divergence, "perplexity_": perplexity, "neighbors_": words,
-            "repulsion_": described_engine(engine, n_rows),
+            "repulsion_": described_engine(engine),
             "arrangement_": 0.0 if places is None else places.strength,
         }  # fmt: skip
         return EmbeddingResult(run.embedding, run.kl_divergence, run.n_iter, run.stop_reason, extra)
 
     def _n_threads(self, n_rows):
         """Threads of the descent: small maps gain nothing from a second one, large ones take all cores by default."""
-        return n_threads(self.n_jobs) if n_rows >= FFT_ROWS else effective_n_jobs(self.n_jobs)
+        return n_threads(self.n_jobs) if n_rows >= MANY_ROWS else effective_n_jobs(self.n_jobs)
 
     def _start(self, metric, P, rng):
         """Positions before rescaling."""
@@ -246,7 +246,7 @@ def arranged(tsne, D, arrangement):
 
 
 def choose_engine(n_rows, n_components):
-    """The gradient for this size: all pairs, a tree (three dimensions at most), or a grid and a tree (two at most)."""
+    """The gradient for this size: all pairs, or on a line a grid, in a plane a mesh, in space a tree."""
     if n_rows <= EXACT_ROWS or n_components > 3:
         require_memory(
             40.0 * n_rows**2,
@@ -254,25 +254,7 @@ def choose_engine(n_rows, n_components):
             "Use n_components of at most 3, or fewer rows.",
         )
         return exact_engine
-    return growing_engine if n_components <= 2 else kl_divergence_bh
-
-
-def growing_engine(embedding, P, *, fft_params, **options):
-    """KL divergence and gradient by the faster of two engines: the grid while the map is small, the tree afterwards.
-
-    An exaggerated map spans some fifteen units, and twenty cells are fine enough for it: openTSNE's fifty take four
-    times as long. A map that grows needs more of them, one for each unit of its span, and above `NODES_PER_ROW` the
-    tree is faster, and a little more accurate. So early iterations are cheap, and the last ones as accurate as ever.
-    Only the positions decide, so that a run which goes on from a checkpoint takes the same engines.
-    """
-    if len(embedding) >= FFT_ROWS:
-        return kl_divergence_fft(embedding, P, fft_params=fft_params, **options)
-    span = float(np.ptp(np.asarray(embedding), axis=0).max())
-    nodes = (fft_params["n_interpolation_points"] * max(FEWEST_CELLS, span)) ** embedding.shape[1]
-    if nodes > NODES_PER_ROW * len(embedding):
-        return kl_divergence_bh(embedding, P, **options)
-    coarse = fft_params | {"min_num_intervals": FEWEST_CELLS}
-    return kl_divergence_fft(embedding, P, fft_params=coarse, **options)
+    return {1: kl_divergence_fft, 2: MeshEngine(), 3: kl_divergence_bh}[n_components]
 
 
 def exact_engine(embedding, P, should_eval_error=False, **_):
@@ -285,17 +267,13 @@ def exact_engine(embedding, P, should_eval_error=False, **_):
     return cost, gradient / 4.0
 
 
-def described_engine(engine, n_rows):
-    """How an engine computes the repulsion between so many rows, in words."""
-    if engine is exact_engine:
-        return "all pairs"
-    tree = "Barnes-Hut with an angle of 0.5"
-    if engine is kl_divergence_bh:
-        return tree
-    if n_rows >= FFT_ROWS:
-        return "a grid of unit cells"
-    cells = f"{FEWEST_CELLS} cells per side or more"
-    return f"a grid of {cells} while it has at most {NODES_PER_ROW} nodes per row, then {tree}"
+def described_engine(engine):
+    """How an engine computes the repulsion, in words."""
+    if isinstance(engine, MeshEngine):
+        return f"a mesh with a step of {STEP:.2g}, by splines and Fourier transforms"
+    return {exact_engine: "all pairs", kl_divergence_fft: "a grid of unit cells"}.get(
+        engine, "Barnes-Hut with an angle of 0.5"
+    )
 
 
 def check_neighbors(neighbors, n_rows):

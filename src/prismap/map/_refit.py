@@ -24,6 +24,7 @@ from prismap._util.arrays import Numbers, Rows
 from prismap._util.scales import position_spacing
 from prismap._util.spectra import classical_scaling
 from prismap._util.validation import changed
+from prismap.comparisons._content import shown_text
 from prismap.exceptions import InputError
 from prismap.map._fitted import FittedMap
 from prismap.map._methods import cost_settings
@@ -32,12 +33,15 @@ from prismap.mappings._kernels import interpolate, kernel_matrix
 from prismap.metrics import FisherMetric
 from prismap.metrics._base import PrecomputedMetric
 from prismap.metrics._geometry import DataMetric
+from prismap.quality import find_clusters
 
 #: The cost of t-SNE looks at all pairs, so it does not place rows on larger maps than this.
 MOST_PAIRED = 10_000
 #: The width of the empty band around a new cluster, in typical distances between neighbours on the map, and the places
 #: that are tried along each side of the map.
 GAP, GRID = 4.0, 60
+#: Up to so many fitted objects: all values between them are known then.
+MOST_OBJECTS = 5000
 
 
 def new_landmarks(parts: FittedMap, rows: Any, most: int) -> Any:
@@ -182,6 +186,29 @@ def groups_of(D: Numbers, link: float) -> list[Rows]:
 def medoid(D: Numbers) -> int:
     """The row with the smallest sum of distances."""
     return int(D.sum(axis=1).argmin())
+
+
+def medoids_of(fitted: FittedMap) -> list[dict[str, Any]]:
+    """The medoid of each class and cluster of objects: of what, its row, the size of the group, and its text.
+
+    Distances are the data's own. Of more objects than fit in a matrix there are none.
+    """
+    data, target = fitted.data, fitted.target
+    if data.kind != "objects" or len(fitted.positions) > MOST_OBJECTS:
+        return []
+    groups = []
+    if target.codes is not None:
+        groups += [(f"class {name}", np.flatnonzero(target.codes == c)) for c, name in enumerate(target.classes)]
+    labels = find_clusters(fitted.positions, random_state=fitted.seed)
+    clusters = range(labels.max() + 1) if labels.max() > 0 else ()  # one alone is the whole map
+    groups += [(f"cluster {number + 1}", np.flatnonzero(labels == number)) for number in clusters]
+    medoids = []
+    for what, rows in groups:
+        if len(rows):
+            typical = int(rows[medoid(data.between(rows, rows))])
+            text = shown_text(fitted.rows.objects[typical])
+            medoids.append({"of": what, "row": int(fitted.given.fitted[typical]), "n_rows": len(rows), "text": text})
+    return medoids
 
 
 def own_shape(D: Numbers, n_components: int, spacing: float) -> Numbers:

@@ -28,6 +28,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
+from prismap._util.blocks import row_blocks
 from prismap._util.missing import column_means, column_variances, present_in, refuse_empty_rows, squared_over_present
 from prismap._util.params import StrOptions
 from prismap._util.validation import check_dissimilarity, check_rows, check_similarity
@@ -274,14 +275,17 @@ def unit_rows(rows):
 def squared_distances(A, norms_a, B, norms_b):
     """``||a||^2 + ||b||^2 - 2 a.b``; pairs that lost their digits to cancellation are done again by differences."""
     D2 = safe_sparse_dot(A, B.T, dense_output=True)
-    D2 *= -2
-    D2 += norms_a[:, None]
-    D2 += norms_b[None, :]
+    least = np.empty(len(D2), dtype=D2.dtype)
+    for rows in row_blocks(len(D2), float(D2.itemsize) * D2.shape[1], 2**20):  # which stay in the cache
+        D2[rows] *= -2
+        D2[rows] += norms_a[rows, None]
+        D2[rows] += norms_b[None, :]
+        least[rows] = D2[rows].min(axis=1, initial=np.inf)
     if sp.issparse(A) or sp.issparse(B):
         return np.maximum(D2, 0, out=D2)
     # Below this share of the norms fewer than about half of the digits are right; few rows have such a neighbour.
     share = np.sqrt(np.finfo(D2.dtype).eps)
-    suspects = np.flatnonzero(D2.min(axis=1, initial=np.inf) <= share * (norms_a + norms_b.max(initial=0)))
+    suspects = np.flatnonzero(least <= share * (norms_a + norms_b.max(initial=0)))
     i, j = np.nonzero(share * (norms_a[suspects, None] + norms_b[None, :]) >= D2[suspects])
     i = suspects[i]
     for start in range(0, len(i), 65536):

@@ -19,7 +19,7 @@ from prismap.judging._judge import Judgement
 from prismap.judging._refits import Permuted
 from prismap.map._fitted import FittedMap, Given, like_rows
 from prismap.map._judged import MadeMap
-from prismap.map._medoids import medoids_of
+from prismap.map._refit import medoids_of
 from prismap.page._data import Curve, Layer, Neighbors, PageData, Relevance
 from prismap.page._data import Target as PageTarget
 from prismap.page._document import show_in_notebook, write_html

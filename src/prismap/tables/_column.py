@@ -14,6 +14,8 @@ MISSING = frozenset(
     {"", "na", "n/a", "n.a.", "<na>", "nan", "null", "none", "?"}
     | {"#n/a", "#div/0!", "#value!", "#ref!", "#num!", "#name?", "#null!"}
 )
+#: What stands for it beside numbers, dates and amounts, too. Among words it may be a level, as in + and -.
+NO_NUMBER = MISSING | {"-", "--", "---", "\u2013", "\u2014", ".", "..", "..."}
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,15 @@ def infinite_count(column: Column) -> int:
 def is_missing(token: str) -> bool:
     """Whether a token of a text file stands for no value."""
     return token.strip().lower() in MISSING
+
+
+def is_no_number(token: str) -> bool:
+    """Whether a token stands for no value where all others are numbers, dates or amounts.
+
+    >>> is_no_number("-"), is_missing("-")
+    (True, False)
+    """
+    return token.strip().lower() in NO_NUMBER
 
 
 def text_column(values: Sequence[str | None]) -> TextColumn:

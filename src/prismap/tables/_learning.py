@@ -25,7 +25,7 @@ from prismap.tables._encoding import (
     numbers_as_text,
     refuse_missing,
 )
-from prismap.tables._parsed_text import kind_of, numbers_of, way_of_writing
+from prismap.tables._parsed_text import is_plain_number, kind_of, numbers_of, way_of_writing, without_dashes
 from prismap.tables._table import Roles, Table, quoted
 
 #: Text columns with more levels are taken for names or free text, unless a level has a hundred rows on average.
@@ -153,7 +153,9 @@ def _usable(table: Table, roles: Roles, max_levels: int) -> tuple[dict[str, Colu
                 f"{'used as categories' if few else 'shown, not used'} ({use_it} uses their numbers)"
             )
             columns |= {name: codes} if few else {}
-        elif not isinstance(column, TextColumn) or len(column.levels) <= most or way_of_writing(column):
+        elif isinstance(column, TextColumn) and way_of_writing(column):
+            columns[name] = without_dashes(column)
+        elif not isinstance(column, TextColumn) or len(column.levels) <= most:
             columns[name] = column
         elif words := _words_among_numbers(column):
             doubtful[name] = quoted(words, 3)
@@ -211,7 +213,7 @@ def _is_id(name: str, column: Column) -> bool:
 
 def _words_among_numbers(column: TextColumn) -> list[str]:
     """The levels that keep a column of numbers from being one; none if most levels are words."""
-    words = [level for level in column.levels if not is_number(level)]
+    words = [level for level in column.levels if not (is_number(level) or is_plain_number(level))]
     return words if len(words) < len(column.levels) / 2 else []
 
 

@@ -14,18 +14,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prismap.exceptions import InputError
-from prismap.tables._column import TextColumn
+from prismap.tables._column import TextColumn, is_no_number
 
 
 def way_of_writing(column: TextColumn) -> str | None:
     """The format of a column of dates, times or amounts; None if it holds other text."""
+    column = without_dashes(column)
     return date_format(column) or clock_format(column) or amount_format(column)
 
 
 def numbers_of(column: TextColumn, written: str, name: str) -> NDArray[np.float64]:
     """The numbers of a column in the format `written`, NaN where missing; a level in another format is refused."""
     convert = {"dates": days_of, "times": hours_of, "amounts": amounts_of}[kind_of(written)]
-    return convert(column, written, name)
+    return convert(without_dashes(column), written, name)
+
+
+def without_dashes(column: TextColumn) -> TextColumn:
+    """The column with missing values where a dash or dots stand for them.
+
+    >>> without_dashes(TextColumn(np.array([1, 0, -1]), ("-", "1,5")))
+    TextColumn(codes=array([ 0, -1, -1]), levels=('1,5',))
+    """
+    known = np.array([not is_no_number(level) for level in column.levels], dtype=bool)
+    if known.all():
+        return column
+    codes = np.append(np.where(known, np.cumsum(known) - 1, -1), -1)
+    return TextColumn(codes[column.codes], tuple(np.array(column.levels, dtype=object)[known]))
+
+
+def is_plain_number(token: str) -> bool:
+    """Whether a token is a number without a unit, with a decimal point or a comma.
+
+    >>> [is_plain_number(token) for token in ("1.5", "-0,3", "1 234", "10.0.0.1", "5 kg")]
+    [True, True, True, False, False]
+    """
+    return any(_value(token, style) is not None for style in (POINT, COMMA))
 
 
 def kind_of(written: str) -> str:

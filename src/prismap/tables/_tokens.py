@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prismap._util.blocks import require_file_memory
-from prismap.tables._column import MISSING, Column, TextColumn, concatenated, is_missing, text_column
+from prismap.tables._column import NO_NUMBER, Column, TextColumn, concatenated, is_missing, is_no_number, text_column
 from prismap.tables._table import Roles, Table, chosen_names, make_table
 
 #: Tokens that are held at a time.
@@ -59,7 +59,7 @@ class ArrowTokens:
         for without_marks in (False, True):
             text = self.text
             if without_marks:
-                marks = pc.is_in(pc.ascii_lower(text), value_set=pa.array(sorted(MISSING)))
+                marks = pc.is_in(pc.ascii_lower(text), value_set=pa.array(sorted(NO_NUMBER)))
                 text = pc.if_else(marks, pa.scalar(None, pa.string()), text)
             try:
                 numbers = pc.cast(text, pa.float64())
@@ -251,7 +251,7 @@ class _LabelScan(_Scan):
         self.left = [reading for reading in self.left if reading is not read_booleans]  # true and false stay words
         if not self.whole or read_numbers not in self.left:
             return
-        for token in (token.strip() for token in distinct(tokens)[0] if not is_missing(token)):
+        for token in (token.strip() for token in distinct(tokens)[0] if not is_no_number(token)):
             written = _WHOLE.fullmatch(token)
             if written is None and not _is_code(token):
                 self.whole = False
@@ -291,8 +291,8 @@ def _are_digits(tokens: Tokens) -> bool:
         import pyarrow.compute as pc
 
         odd = tokens.text.filter(pc.invert(pc.match_substring_regex(tokens.text, "^[0-9]{3,}$"))).unique().to_pylist()
-        return all(map(is_missing, odd))
-    return all((token.isdecimal() and len(token) > 2) or is_missing(token) for token in tokens)
+        return all(map(is_no_number, odd))
+    return all((token.isdecimal() and len(token) > 2) or is_no_number(token) for token in tokens)
 
 
 def _zero_led(tokens: Tokens) -> str | None:
@@ -390,7 +390,7 @@ def _text_of(tokens: Tokens, word: Callable[[str], str | None]) -> TextColumn:
 
 def _parsed(tokens: Tokens, parse: Callable[[str], float]) -> NDArray[np.float64]:
     different, codes = distinct(tokens)
-    numbers = [np.nan if is_missing(token) else parse(token) for token in different]
+    numbers = [np.nan if is_no_number(token) else parse(token) for token in different]
     return np.array(numbers, dtype=np.float64)[codes]
 
 
@@ -408,7 +408,7 @@ def _comma_number(token: str) -> float:
 
 def _integers(tokens: Tokens, dtype: Any) -> NDArray[Any]:
     different, codes = distinct(tokens)
-    missing = np.array(list(map(is_missing, different)), dtype=bool)[codes]
-    numbers = np.array([0 if is_missing(token) else int(token.strip().split(".")[0]) for token in different], dtype)
+    missing = np.array(list(map(is_no_number, different)), dtype=bool)[codes]
+    numbers = np.array([0 if is_no_number(token) else int(token.strip().split(".")[0]) for token in different], dtype)
     numbers = numbers[codes]
     return np.ma.MaskedArray(numbers, missing) if missing.any() else numbers

@@ -6,7 +6,8 @@ A column with many levels that repeat, such as a patient's number, is held again
   with that of columns whose values are permuted among rows of the same class (or of near values of a number), so that
   a column that only goes with the target is not taken for a unit.
 - Does it matter? Neighbours predict the target with and without the rows of the same level. Where rows are independent
-  given the features, leaving out a few rows makes no difference.
+  given the features, leaving out a few rows makes no difference. A column whose own name is that of units is not asked
+  this: its rows are not independent, whatever few neighbours show.
 
 Only a person knows whether a new row will bring a level that is known (a shop) or a new one (a patient), so that such a
 column is a suspicion. It is beyond doubt where rows of one level are alike, the target is the same for all of them,
@@ -128,8 +129,9 @@ def suspicious_columns(
             continue
         own = np.asarray(encoded.get(name, ()), dtype=np.intp)
         rest = np.setdiff1d(np.arange(features.shape[1]), own) if len(own) else slice(None)
-        may_be_sure = name not in encoded and names_units(str(name), values)
-        one = suspicion_of(str(name), units, features[:, rest], target.shown, rng, may_be_sure=may_be_sure)
+        named = name not in encoded and has_unit_word(str(name))
+        may_be_sure = named or (name not in encoded and has_digits(values))
+        one = suspicion_of(str(name), units, features[:, rest], target.shown, rng, named=named, may_be_sure=may_be_sure)
         if one is not None:
             suspicions.append(one)
     return sorted(suspicions, key=lambda one: one.difference.by_rows - one.difference.by_units)
@@ -164,19 +166,29 @@ def profile(X: Any) -> Any:
     return np.clip((Z - Z.mean(axis=0)) / np.where(spread > 0, spread, 1), -4, 4)
 
 
-def names_units(name: str, values: Any) -> bool:
-    """Whether a column looks like the numbers or names of units: by its own name, or by digits in its values."""
-    if UNIT_WORDS & set(re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())):
-        return True
+def has_unit_word(name: str) -> bool:
+    """Whether the name of a column is that of units.
+
+    >>> has_unit_word("patientNumber"), has_unit_word("shop")
+    (True, False)
+    """
+    return bool(UNIT_WORDS & set(re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())))
+
+
+def has_digits(values: Any) -> bool:
+    """Whether all values of a column hold digits, as the numbers of units and names such as P01 do."""
     values = label_array(values)
     known = values[~missing_mask(values)].astype(str)
     return all(any(sign.isdigit() for sign in text) for text in np.unique(known))
 
 
 def suspicion_of(
-    name: str, units: Rows, Z: Any, target: Target, rng: np.random.Generator, *, may_be_sure: bool
+    name: str, units: Rows, Z: Any, target: Target, rng: np.random.Generator, *, named: bool, may_be_sure: bool
 ) -> Suspicion | None:
-    """A column as a suspicion, None if its rows are not alike or nothing follows from it."""
+    """A column as a suspicion, None if its rows are not alike or nothing follows from it.
+
+    named : whether its own name is that of units. may_be_sure : whether its name or its values are like those of units.
+    """
     if Z.shape[1] == 0:
         return None
     asking, asked = ask_rows(units, target, rng)
@@ -187,9 +199,8 @@ def suspicion_of(
     n_units = int(units.max()) + 1
     difference = difference_of(units, target, asking, near, outside)
     sure = may_be_sure and n_units >= SURE_LEVELS and share_of_commonest(units, target.groups) >= SURE_SHARE
-    return (
-        Suspicion(name, units, n_units, likeness, deviations, difference, sure) if sure or difference.matters else None
-    )
+    follows = sure or named or difference.matters
+    return Suspicion(name, units, n_units, likeness, deviations, difference, sure) if follows else None
 
 
 # --- neighbours of the same unit and of others ------------------------------------------------------------------------

@@ -174,6 +174,8 @@ def fit_on_all_rows(geometry, target, rng, *, cross_fit=True):
     def kernels(rows):
         return np.exp(np.maximum(geometry.squared_to(FittedIndex(rows), landmarks), 0) * geometry.dtype.type(-gamma))
 
+    if len(codes) <= 6 * len(landmarks):  # few enough to be kept, for they are asked for twice
+        kernels = kernels(np.arange(len(codes))).__getitem__
     penalty = ridge * np.exp(-gamma * L)
     targets = np.eye(n_classes)[codes] - mean
     whole, scores = fit_without_folds(kernels, targets, folds, penalty, cross_fit=cross_fit)
