@@ -179,6 +179,8 @@ def test_differences_are_paired_and_several_splits_are_worth_less_than_new_rows(
     assert np.isclose(points, 100 * (a - b).mean())
     assert np.isclose(error, 100 * (a - b).std(ddof=1) / np.sqrt(200))
     assert league.gap(one, one) == (0, 0)
+    unplaced = row_of("x", *3 * one["told"])
+    assert league.gaps({"prismap": {"x": one}, "LDA": {"x": unplaced}}, "LDA") == {}
     twice = [row_of("x", *2 * row["told"]) for row in (one, other)]
     assert np.isclose(league.gap(*twice)[0], points)
     assert np.isclose(league.gap(*twice)[1], error * np.sqrt(0.75))
@@ -230,6 +232,6 @@ def test_readme_has_the_figures_of_the_league():
         f"t-SNE {new['t-SNE']}", f"a random forest reaches {new['forest, all features']}",
         f"a support vector machine {new['SVM, all features']}",
         f"by {of['supervised UMAP']['invented']:.1f} points with supervised UMAP",
-        f"by {of['RF-PHATE']['invented']:.1f} with RF-PHATE", f"by {abs(of['prismap']['invented']):.1f} with prismap",
+        f"by {of['RF-PHATE']['invented']:.1f} with RF-PHATE", f"by {of['prismap']['invented']:.1f} with prismap",
     ):  # fmt: skip
         assert words in readme, words

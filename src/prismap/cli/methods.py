@@ -73,6 +73,21 @@ class LDA(Reading):
         return two_columns(self.model.transform(X))
 
 
+class NCA(Reading):
+    """Two neighbourhood components, of which degenerate rows may have one."""
+
+    def fit_transform(self, X: Array, y: Array) -> Array:
+        """Positions."""
+        from sklearn.neighbors import NeighborhoodComponentsAnalysis
+
+        self.model = NeighborhoodComponentsAnalysis(2, random_state=self.random_state).fit(X, y)
+        return self.transform(X)
+
+    def transform(self, X: Array) -> Array:
+        """Positions of any rows."""
+        return two_columns(self.model.transform(X))
+
+
 class PLS(Reading):
     """Two components of partial least squares of the indicators of the classes."""
 
@@ -279,7 +294,7 @@ METHODS = {
     "tsne": Method(of_package("openTSNE", "TSNE")),
     "pca": Method(of_package("sklearn.decomposition", "PCA", 2)),
     "lda": labelled(LDA),
-    "nca": labelled(of_package("sklearn.neighbors", "NeighborhoodComponentsAnalysis", 2)),
+    "nca": labelled(NCA),
     "pls": labelled(PLS),
     "network": labelled(Network),
     "umap": Method(of_package("umap", "UMAP"), modules=("umap",), install="pip install 'prismap[umap]'"),
