@@ -4,7 +4,8 @@ A script has `PARTS`, functions by name from `Options` to rows (dicts), the name
 `WITHOUT_DATA`, if any, and `READING`, what we see in the figures. Its docstring opens the page, and it ends with
 ``main(sys.modules[__name__])``. Parts can be run one by one, side by side or again: each leaves a file of rows, and
 pictures called `SCRIPT*.png` beside the page. A script may also have `page_summary`, from the folder of the page to a
-text that stands before the tables, and `COMMAND`, how the page is made. Figures that `READING` has in braces are taken
+text that stands before the tables (or, where `SHOWS_ALL`, in their place, with its pictures), and `COMMAND`, how the
+page is made. Figures that `READING` has in braces are taken
 from the rows: `QUOTED` says for each name in which part, row (by some of its cells) and column, or is a function of all
 that was kept.
 """
@@ -100,9 +101,11 @@ def write_page(script, out):
     if found and hasattr(script, "page_summary"):
         blocks.append(script.page_summary(out))
     blocks.append(reading(script, found))
-    for part, kept in found.items():
+    shown = {} if getattr(script, "SHOWS_ALL", False) else found
+    for part, kept in shown.items():
         blocks += [f"## {part}", markdown(kept["rows"])]
-    blocks += [f"![{path.stem.replace('_', ' ')}]({path.name})" for path in sorted(out.glob(f"{name}*.png"))]
+    if shown:
+        blocks += [f"![{path.stem.replace('_', ' ')}]({path.name})" for path in sorted(out.glob(f"{name}*.png"))]
     seconds = ", ".join(f"{part} {kept['seconds']}" for part, kept in found.items() if "seconds" in kept)
     version = ", ".join(sorted({kept["version"] for kept in found.values()}))
     command = getattr(script, "COMMAND", f"python -m experiments.{name} --data FOLDER")

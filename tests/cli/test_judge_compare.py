@@ -6,9 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow.parquet
 import pytest
+from sklearn.base import clone
 
 from cli.flowers import write_flowers
-from prismap.cli import compare
+from prismap.cli import compare, methods
 
 
 @pytest.fixture
@@ -131,7 +132,10 @@ def test_methods_are_compared(run, flowers, tmp_path, monkeypatch):
 
 def test_methods_of_others_are_left_out_with_the_line_that_installs_them(refused, flowers, tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    packages = {"supervised-umap": "'prismap[umap]'", "localmap": "pacmap", "trimap": "trimap", "phate": "phate"}
+    packages = {
+        "supervised-umap": "'prismap[umap]'", "localmap": "pacmap", "trimap": "trimap", "phate": "phate",
+        "rf-phate": "forestgeom phate", "cebra": "cebra", "infotsne": "torchdr", "negtsne": "contrastive-ne",
+    }  # fmt: skip
     notes = []
     assert compare.installed((*packages, "pca"), SimpleNamespace(note=notes.append)) == ["pca"]
     assert notes == [
@@ -145,14 +149,16 @@ def test_methods_of_others_are_left_out_with_the_line_that_installs_them(refused
 
 
 def test_methods_that_need_classes_are_left_out_without_them(run, flowers, tmp_path):
-    words = ("compare", flowers, "--id", "key", "--budget", "quick", "--methods", "pca,lda,nca", "--target")
+    words = ("compare", flowers, "--id", "key", "--budget", "quick", "--methods", "pca,lda,nca,pls,network", "--target")
     code, _, err = run(*words, "species", "-o", tmp_path / "classes")
     assert code == 0, err
-    assert list(json.loads((tmp_path / "classes" / "verdicts.json").read_text())) == ["pca", "lda", "nca"]
+    stored = json.loads((tmp_path / "classes" / "verdicts.json").read_text())
+    assert list(stored) == ["pca", "lda", "nca", "pls", "network"]
+    assert all(one["target_shows"] for one in stored.values())
     code, _, err = run(*words, "pl", "--target-kind", "real", "-o", tmp_path / "numbers")
     assert code == 0, err
     assert list(json.loads((tmp_path / "numbers" / "verdicts.json").read_text())) == ["pca"]
-    for name in ("lda", "nca"):
+    for name in ("lda", "nca", "pls", "network"):
         assert f"{name} was left out: it needs classes as its target" in err
 
 
@@ -172,3 +178,36 @@ def test_judging_keeps_to_a_budget(run, refused, flowers, tmp_path):
     assert {found[name]["looks"] for name in ("pca", "lda")} == {2}
     bad = ("--target", "species", "-o", tmp_path / "other", "--budget", "-3")
     assert "full, quick, a number of seconds above 0 or a time such as '5 min'" in refused("compare", flowers, *bad)
+
+
+# --- the methods ------------------------------------------------------------------------------------------------------
+
+
+def test_maps_have_two_columns_whatever_the_classes():
+    """Discriminants are one fewer than classes: those of ten were once judged in nine dimensions, and drawn in two."""
+    rng = np.random.default_rng(0)
+    for n_classes in (2, 3, 10):
+        y = np.arange(120) % n_classes
+        X = rng.normal(size=(120, 12)) + 3 * rng.normal(size=(n_classes, 12))[y]
+        for name in ("lda", "pls", "nca", "network"):
+            model = methods.METHODS[name].make(0)
+            assert np.asarray(model.fit_transform(X, y)).shape == (120, 2)
+            assert model.transform(X[:5]).shape == (5, 2)
+
+
+def test_own_readings_can_be_cloned_with_another_seed():
+    X, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2
+    one, same, other = (
+        clone(methods.Network(1)),
+        methods.Network(1),
+        clone(methods.Network(1)).set_params(random_state=2),
+    )
+    first = one.fit_transform(X, y)
+    assert np.array_equal(first, same.fit_transform(X, y))
+    assert not np.array_equal(first, other.fit_transform(X, y))
+
+
+def test_new_rows_lie_among_their_most_proximate_rows():
+    Y = np.array([[0.0, 0.0], [1.0, 0.0], [0.4, 0.0], [90.0, 90.0]])
+    proximities = np.array([[0.3, 0.3, 0.35, 0.05], [0.0, 0.0, 0.0, 1.0]])
+    assert methods.nearby(proximities, Y).tolist() == [[0.4, 0.0], [90.0, 90.0]]

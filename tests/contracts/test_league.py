@@ -11,6 +11,8 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import balanced_accuracy_score, r2_score
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
+from prismap.cli import methods
+
 
 @pytest.fixture
 def case():
@@ -101,17 +103,22 @@ def test_a_method_that_fails_says_why():
     assert league_methods.attempt(league_methods.Method(refuse), job) == {"failed": "ValueError: too few rows"}
     nowhere = league_methods.Method(lambda job: (np.full((4, 2), np.nan), None))
     assert "not finite" in league_methods.attempt(nowhere, job)["failed"]
+    unplaced = league_methods.attempt(league_methods.Method(lambda job: (job.X, refuse)), job)
+    assert unplaced["Y"].shape == (4, 2)
+    assert unplaced["failed"] == "placing new rows: ValueError: too few rows"
 
 
-def test_new_rows_lie_among_their_most_proximate_rows():
-    Y = np.array([[0.0, 0.0], [1.0, 0.0], [0.4, 0.0], [90.0, 90.0]])
-    proximities = np.array([[0.3, 0.3, 0.35, 0.05], [0.0, 0.0, 0.0, 1.0]])
-    assert league_methods.nearby(proximities, Y).tolist() == [[0.4, 0.0], [90.0, 90.0]]
+def test_every_method_of_compare_is_in_the_league_and_those_of_others_go_to_the_peers():
+    theirs = {name for name, how in methods.METHODS.items() if how.modules}
+    in_league = [how for how in league_methods.METHODS.values() if how.peers]
+    assert len(in_league) == len(theirs)
+    ours = {"no map", "prismap, max", "prismap, as published", league_methods.UNITS_TOLD}
+    assert len(league_methods.METHODS) == len(methods.METHODS) + len(ours)
 
 
 def test_a_quick_run_needs_neither_data_nor_peers(tmp_path):
     options = ledger.Options(quick=True, out=tmp_path)
-    for part in ("LDA, our sets", "UMAP, our sets"):
+    for part in ("LDA, our sets", "UMAP, our sets", "LDA, judged"):
         ledger.do_part(league, part, options)
     ledger.write_page(league, tmp_path)
     kept = json.loads(ledger.rows_path(league, "LDA, our sets", tmp_path).read_text(encoding="utf-8"))["rows"]
@@ -121,7 +128,13 @@ def test_a_quick_run_needs_neither_data_nor_peers(tmp_path):
         assert row["new, 10"] > 85
     page = (tmp_path / "league.md").read_text(encoding="utf-8")
     assert "| LDA | yes | own |" in page
-    assert "needs --peers" in page
+    assert "Not done: " in page
+    judged = json.loads(ledger.rows_path(league, "LDA, judged", tmp_path).read_text(encoding="utf-8"))["rows"]
+    for row in judged:
+        assert row["shows"] == "yes"
+        assert row["permuted: shows"] != "yes"
+        assert abs(row["stated"] - row["true"]) < 15
+        assert row["permuted: true"] > 40
 
 
 def test_coins_of_patients_are_known_for_their_other_rows_only(monkeypatch):
@@ -135,12 +148,90 @@ def test_coins_of_patients_are_known_for_their_other_rows_only(monkeypatch):
     assert abs(row["new units"] - row["largest class"]) < 3 * row["error, by units"]
 
 
-def test_methods_that_place_nothing_stand_last_and_say_so(tmp_path):
-    (tmp_path / "rows").mkdir()
+def test_methods_that_place_nothing_stand_last_and_say_so():
     seen = {"set": "iris", "rows": 80, "held out": 70, "seen, 10": 99.0, "seconds": "0.10", "MB": 100.0}
-    for method, row in {"TriMap": seen, "PCA": seen | {"new, 10": 60.0}, "LDA": seen | {"new, 10": 70.0}}.items():
-        path = ledger.rows_path(league, league.part_name(method, "league"), tmp_path)
-        path.write_text(json.dumps({"rows": [row]}), encoding="utf-8")
-    lines = league.league_of("league", tmp_path)
+    rows = {"TriMap": seen, "PCA": seen | {"new, 10": 60.0}, "LDA": seen | {"new, 10": 70.0}}
+    lines = league.league_of("league", {league.part_name(name, "league"): [row] for name, row in rows.items()})
     assert [line["method"] for line in lines] == ["LDA", "PCA", "TriMap"]
     assert league.written(lines[-1])["new, 10"] == "has none"
+
+
+# --- differences and their errors -------------------------------------------------------------------------------------
+
+
+def row_of(one, *told):
+    """A row of a set with what its new rows were told in each split."""
+    share = 100 * float(np.mean([league.chances(text).mean() for text in told]))
+    row = {"set": one, "rows": 9, "held out": len(told[0]), "splits": len(told), "new, 10": share, "told": list(told)}
+    return row | {"seconds": "0.10", "MB": 100.0}
+
+
+def test_what_rows_were_told_is_kept_to_a_digit():
+    hits = np.array([0, 1, 0.5, 1 / 3, 1])
+    assert np.abs(league.chances(league.tenths(hits)) - hits).max() <= 1 / 18 + 1e-9
+
+
+def test_differences_are_paired_and_several_splits_are_worth_less_than_new_rows():
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(2, size=200) for _ in range(2))
+    one, other = (row_of("x", league.tenths(hits)) for hits in (a, b))
+    points, error = league.gap(one, other)
+    assert np.isclose(points, 100 * (a - b).mean())
+    assert np.isclose(error, 100 * (a - b).std(ddof=1) / np.sqrt(200))
+    assert league.gap(one, one) == (0, 0)
+    unplaced = row_of("x", *3 * one["told"])
+    assert league.gaps({"prismap": {"x": one}, "LDA": {"x": unplaced}}, "LDA") == {}
+    twice = [row_of("x", *2 * row["told"]) for row in (one, other)]
+    assert np.isclose(league.gap(*twice)[0], points)
+    assert np.isclose(league.gap(*twice)[1], error * np.sqrt(0.75))
+
+
+def test_ahead_and_behind_need_more_than_the_errors():
+    ours = {"a": "9" * 50 + "0" * 50, "b": "9" * 100, "c": "90" * 50, "d": "9" * 50 + "0" * 50}
+    theirs = {"a": "9" * 100, "b": "9" * 99 + "0", "c": "90" * 50, "d": "0" * 25 + "9" * 51 + "0" * 24}
+    rows = {
+        league.part_name(name, "league"): [row_of(one, text) for one, text in told.items()]
+        for name, told in (("prismap", ours), ("LDA", theirs))
+    }
+    (line,) = league.ahead("league", rows)
+    assert line == {
+        "method": "LDA", "sets": 4, "ahead by one error": 1, "behind by one error": 0, "ahead by two errors": 1,
+        "behind by two errors": 0, "ahead by one error on": "a",
+    }  # fmt: skip
+
+
+def test_the_better_model_is_that_of_each_set():
+    rows = {league.part_name("prismap", "league"): [row_of("a", "9900"), row_of("b", "9990")]}
+    forest, machine = league.MODELS
+    rows[league.part_name("models", "league")] = [
+        {"model": model, **row_of(one, told)}
+        for model, one, told in ((forest, "a", "9990"), (forest, "b", "0000"), (machine, "a", "0000"),
+                                 (machine, "b", "9999"))
+    ]  # fmt: skip
+    assert {one: points for one, (points, _) in league.ceiling("league", rows).items()} == {"a": 25, "b": 25}
+
+
+# --- the text and README ----------------------------------------------------------------------------------------------
+
+
+def test_the_text_takes_its_figures_from_the_rows():
+    rows = {league.part_name("prismap", "league"): [row_of("a", "9900"), row_of("b", "9999")]}
+    text = ledger.reading(league, {part: {"rows": kept} for part, kept in rows.items()})
+    assert "On the 2 tables the default tells 75.0 % of the new rows right" in text
+    assert "{" not in text
+
+
+def test_readme_has_the_figures_of_the_league():
+    readme = (ledger.RESULTS.parents[1] / "README.md").read_text(encoding="utf-8")
+    readme = " ".join(readme.split())
+    of = {line["method"]: line for line in league.league_of("league", league.rows_in(ledger.RESULTS))}
+    new = {name: f"{line['new, 10']:.1f} %" for name, line in of.items() if line["new, 10"] is not None}
+    for words in (
+        f"predicts {new['prismap']} of the held-out samples",
+        f"RF-PHATE reaches {new['RF-PHATE']}", f"UMAP with labels {new['supervised UMAP']}",
+        f"t-SNE {new['t-SNE']}", f"a random forest reaches {new['forest, all features']}",
+        f"a support vector machine {new['SVM, all features']}",
+        f"by {of['supervised UMAP']['invented']:.1f} points with supervised UMAP",
+        f"by {of['RF-PHATE']['invented']:.1f} with RF-PHATE", f"by {of['prismap']['invented']:.1f} with prismap",
+    ):  # fmt: skip
+        assert words in readme, words

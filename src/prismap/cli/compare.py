@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from prismap.cli import options
 from prismap.cli.console import Console
 from prismap.cli.folder import check_folder
+from prismap.cli.methods import METHODS
 from prismap.cli.verdicts import (
     JudgedMap,
     add_table_options,
@@ -21,91 +21,6 @@ from prismap.cli.verdicts import (
     write_verdicts,
 )
 from prismap.exceptions import InputError
-
-
-class Method(NamedTuple):
-    """How a method is made from a seed; whether it is given the target, and needs classes; which package it needs."""
-
-    make: Callable[[int], Any]
-    supervised: bool = False
-    needs_classes: bool = False
-    module: str | None = None
-    install: str = ""
-
-
-def _prismap(seed: int) -> Any:
-    from prismap.map import PrisMap
-
-    return PrisMap(random_state=seed)
-
-
-def _tsne(seed: int) -> Any:
-    import openTSNE
-
-    return openTSNE.TSNE(random_state=seed)
-
-
-def _pca(seed: int) -> Any:
-    from sklearn.decomposition import PCA
-
-    return PCA(2, random_state=seed)
-
-
-def _lda(_: int) -> Any:
-    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-
-    return LinearDiscriminantAnalysis()
-
-
-def _umap(seed: int) -> Any:
-    import umap  # type: ignore[import-not-found, unused-ignore]
-
-    return umap.UMAP(random_state=seed)
-
-
-def _pacmap(seed: int) -> Any:
-    import pacmap  # type: ignore[import-not-found, unused-ignore]
-
-    return pacmap.PaCMAP(random_state=seed)
-
-
-def _localmap(seed: int) -> Any:
-    import pacmap  # type: ignore[import-not-found, unused-ignore]
-
-    return pacmap.LocalMAP(random_state=seed)
-
-
-def _trimap(_: int) -> Any:
-    import trimap  # type: ignore[import-not-found, unused-ignore]
-
-    return trimap.TRIMAP(verbose=False)
-
-
-def _phate(seed: int) -> Any:
-    import phate  # type: ignore[import-not-found, unused-ignore]
-
-    return phate.PHATE(random_state=seed, n_jobs=1, verbose=0)
-
-
-def _nca(seed: int) -> Any:
-    from sklearn.neighbors import NeighborhoodComponentsAnalysis
-
-    return NeighborhoodComponentsAnalysis(2, random_state=seed)
-
-
-METHODS = {
-    "prismap": Method(_prismap, supervised=True),
-    "tsne": Method(_tsne),
-    "pca": Method(_pca),
-    "lda": Method(_lda, supervised=True, needs_classes=True),
-    "nca": Method(_nca, supervised=True, needs_classes=True),
-    "umap": Method(_umap, module="umap", install="pip install 'prismap[umap]'"),
-    "supervised-umap": Method(_umap, supervised=True, module="umap", install="pip install 'prismap[umap]'"),
-    "pacmap": Method(_pacmap, module="pacmap", install="pip install pacmap"),
-    "localmap": Method(_localmap, module="pacmap", install="pip install pacmap"),
-    "trimap": Method(_trimap, module="trimap", install="pip install trimap"),
-    "phate": Method(_phate, module="phate", install="pip install phate"),
-}
 
 
 def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
@@ -164,7 +79,7 @@ def installed(names: tuple[str, ...], console: Console) -> list[str]:
     """The methods whose package is installed; the others are noted with the line that installs them."""
     for name in names:
         options.refuse_unknown("--methods", name, METHODS)
-    missing = [name for name in names if (module := METHODS[name].module) and not importlib.util.find_spec(module)]
+    missing = [name for name in names if not all(importlib.util.find_spec(module) for module in METHODS[name].modules)]
     for name in missing:
         console.note(f"{name} was left out, because its package is not installed: {METHODS[name].install}")
     left = [name for name in dict.fromkeys(names) if name not in missing]

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from prismap._util.locks import claimed, locked_folder, replace_path
 from prismap.bundle import sync_folder, written_aside
-from prismap.cli.leftovers import remove_left_folders
+from prismap.bundle._aside import leftovers
 from prismap.exceptions import InputError
 
 MODEL, REPORT, PAGE, PICTURE = "model.prismap", "report.json", "map.html", "map.png"
@@ -37,6 +37,11 @@ MARKS = ".prismap"
 #: Free space below which no work is begun: a small map takes less, and a disk this full will not take a large one.
 LEAST_FREE = 16 * 2**20
 _EXCHANGE, _HERE = 2, -100  # RENAME_EXCHANGE and AT_FDCWD of Linux
+#: Names of our files, and the temporary names of these.
+_OURS = re.compile(
+    r"\.prismap|\.?(map|model|view|report|fidelity|verdicts|explorer)(\.[0-9a-f]{8})?"
+    r"\.(page|html|png|parquet|csv|json|txt|prismap)"
+)
 
 
 def check_folder(out: Path, *, force: bool) -> None:
@@ -283,3 +288,15 @@ def _remove_former(former: Path, out: Path) -> None:
 def _former_name(out: Path) -> Path:
     path = out.with_name(f"{out.name}.former")
     return path if not os.path.lexists(path) else path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+
+
+def remove_left_folders(out: Path) -> None:
+    """Remove folders that killed runs were writing to take the name `out`, if they hold nothing but our files."""
+    out = out.resolve()
+    for path in (*leftovers(out), *leftovers(out / out.name)):
+        if path.is_dir() and not path.is_symlink() and all(_is_ours(one) for one in path.iterdir()):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_ours(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink() and _OURS.fullmatch(path.name) is not None
