@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.tree import ExtraTreeClassifier
 
 from prismap._util.arrays import columns_of
@@ -174,19 +173,16 @@ def fit_trees(X, codes, n_classes, seed, *, n_trees=N_TREES, cross_fit=True, uni
     """
     X = X.tocsr() if sp.issparse(X) else X
 
+    settings = {"min_samples_leaf": 2, "max_features": min(100, X.shape[1])}
+
     def grow(part):
         state = (seed + part) % 2**32
-        settings = {"min_samples_leaf": 2, "max_features": min(100, X.shape[1])}
-        if units is None:
-            forest = ExtraTreesClassifier(GROWN, bootstrap=True, random_state=state, **settings).fit(X, codes)
-            return forest.estimators_, forest.estimators_samples_
-        return unit_trees(X, codes, n_classes, units, state, settings)
+        draws = draws_of_rows(len(codes), state) if units is None else draws_of_units(units, codes, state)
+        return grown_trees(X, codes, draws, settings)
 
     with warnings.catch_warnings():
-        # The map warns once of too many classes, and scikit-learn would for every tree. It also resets the filters of
-        # warnings for a moment in each thread, which makes it warn in another.
-        for message in ("The number of unique classes is greater", "`sklearn.utils.parallel.delayed` should"):
-            warnings.filterwarnings("ignore", message=message, category=UserWarning)
+        # The map warns once of too many classes, and scikit-learn would for every tree.
+        warnings.filterwarnings("ignore", message="The number of unique classes is greater", category=UserWarning)
         parts = parallel_map(grow, range(n_trees // GROWN))
     forest = Forest.of([tree for trees, _ in parts for tree in trees], np.unique(codes), n_classes)
     seen = np.zeros((len(codes), n_trees), dtype=bool)
@@ -197,19 +193,39 @@ def fit_trees(X, codes, n_classes, seed, *, n_trees=N_TREES, cross_fit=True, uni
     return whole, softmax(whole.temperature * scores) if cross_fit else whole.probabilities(X)
 
 
-def unit_trees(X, codes, n_classes, units, seed, settings):
-    """Trees on draws of whole units with replacement, and the rows that each of them saw."""
-    rng, unit = np.random.default_rng(seed), np.unique(units, return_inverse=True)[1]
-    n_units, every = int(unit.max()) + 1, np.unique(codes)
+def grown_trees(X, codes, draws, settings):
+    """A tree on each draw (state, weights, rows), and the rows that each of them saw.
+
+    They are not grown by a forest of scikit-learn: in a thread it resets the filters of warnings of all others.
+    """
     trees, samples = [], []
+    for state, weights, rows in draws:
+        trees.append(ExtraTreeClassifier(random_state=state, **settings).fit(X, codes, sample_weight=weights))
+        samples.append(rows)
+    return trees, samples
+
+
+def draws_of_rows(n_rows, seed):
+    """Draws of rows with replacement, as a forest of scikit-learn makes them."""
+    states = np.random.RandomState(seed)
+    for _ in range(GROWN):
+        state = states.randint(np.iinfo(np.int32).max)
+        rows = np.random.RandomState(state).randint(0, n_rows, n_rows, dtype=np.int32)
+        yield state, np.bincount(rows, minlength=n_rows).astype(np.float64), rows
+
+
+def draws_of_units(units, codes, seed):
+    """Draws of whole units with replacement.
+
+    A class of which no unit was drawn has a weight of next to nothing, so that all trees know the same classes.
+    """
+    rng, unit, every = np.random.default_rng(seed), np.unique(units, return_inverse=True)[1], np.unique(codes)
+    n_units = int(unit.max()) + 1
     for _ in range(GROWN):
         times = np.bincount(rng.integers(n_units, size=n_units), minlength=n_units)[unit]
-        # A class of which no unit was drawn has a weight of next to nothing, so that all trees know the same classes.
-        weights = np.where(times > 0, times, np.where(np.isin(codes, np.setdiff1d(every, codes[times > 0])), 1e-9, 0.0))
-        tree = ExtraTreeClassifier(random_state=int(rng.integers(2**31)), **settings)
-        trees.append(tree.fit(X, codes, sample_weight=weights))
-        samples.append(np.flatnonzero(times))
-    return trees, samples
+        absent = np.isin(codes, np.setdiff1d(every, codes[times > 0]))
+        weights = np.where(times > 0, times, np.where(absent, 1e-9, 0.0))
+        yield int(rng.integers(2**31)), weights, np.flatnonzero(times)
 
 
 def units_of(target):
