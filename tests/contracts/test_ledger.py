@@ -1,5 +1,6 @@
 """The ledger of experiments: rows of parts become pages, parts can be left out, resumed and fail alone."""
 
+import importlib
 import json
 import re
 import shutil
@@ -205,8 +206,12 @@ def test_every_experiment_has_what_a_page_needs():
 def test_committed_rows_are_those_of_the_committed_pages():
     for path in sorted((ledger.RESULTS / "rows").glob("*.json")):
         kept = json.loads(path.read_text(encoding="utf-8"))
-        page = (ledger.RESULTS / f"{path.name.split('.')[0]}.md").read_text(encoding="utf-8")
-        assert ledger.markdown(kept["rows"]) in page, path.name
+        name = path.name.split(".")[0]
+        page = (ledger.RESULTS / f"{name}.md").read_text(encoding="utf-8")
+        if not getattr(
+            importlib.import_module(f"experiments.{name}"), "SHOWS_ALL", False
+        ):  # those are written anew below
+            assert ledger.markdown(kept["rows"]) in page, path.name
         assert not kept["quick"], path.name
 
 
