@@ -26,7 +26,7 @@ that learns gets shuffled ones. In-sample figures are called so.
 - *toy and ball*: Fig. 2.3 to 2.6 of the thesis, with sets rebuilt from the text. Two rows of one class of the toy set:
   the straight path between them and the shortest one. Fisher t-SNE and t-SNE of 600 rows of the ball, and 1-NN error
   of 600 new rows by kernel maps. The pictures are in the gallery.
-- *geodesics*: what the thesis leaves open (2.7, chapter 6). Distances between 30 random pairs of 300 rows of digits in
+- *geodesics*: what the thesis leaves open (2.7). Distances between 30 random pairs of 300 rows of digits in
   ten principal components, without cross-fitting (Parzen, by width of the density), in units of the straight segment by
   arcs: the shortest path over the rows, the path of smallest energy, and the least that any path can have. Means over
   the pairs, by supervision w. *Shorter*: pairs whose geodesic is more than 1 % shorter than the segment.
