@@ -305,7 +305,7 @@ class Movement:
             )
         words[0] += "."
         if self.drift is not None:
-            words.append(said_of(self.drift))
+            words.append(drift_sentence(self.drift))
         return " ".join([*words, *self.changes])
 
     @property
@@ -319,7 +319,7 @@ class Movement:
         return (*words, *(() if self.moved else ("No group has moved.",)))
 
 
-def said_of(drift: Drift) -> str:
+def drift_sentence(drift: Drift) -> str:
     """How the new samples differ from those of the earlier map, without the advice to make the map that there is."""
     rows = "new row is" if drift.n_rows == 1 else "new rows are"
     words = f"{drift.far_share:.0%} of {drift.n_rows} {rows} far from all that it knows"
