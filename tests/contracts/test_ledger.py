@@ -298,3 +298,5 @@ def test_what_is_not_reached_is_quoted_from_the_tables(section):
 def test_the_page_of_mixtures_has_the_stresses_of_table_h():
     page = (ledger.RESULTS.parent / "methods" / "mixture.md").read_text(encoding="utf-8")
     assert table_h.summary(ledger.RESULTS) in page
+    for sentences in table_h.expectations(ledger.RESULTS):
+        assert sentences in " ".join(page.split())
