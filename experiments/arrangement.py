@@ -76,10 +76,7 @@ strongest pull of groups reaches {groups_all} and t-SNE alone {plain_all}. R_NX 
 
 Permuted labels are at chance without an arrangement, with the strongest, and with "auto", which looks at classes.
 
-Where the arrangement is known, {falsely_right} % of the nearest groups that were called right are not, and
-{falsely_read} of {read} maps was called readable falsely. {wrong} groups were said to lie beside a wrong one:
-{falsely_wrong} of them lay beside a right one, and for {falsely_nearer} the group that was named as nearer was not. The
-verdict is cautious: {read} maps of {readable} that may be read are called so.
+{known}
 
 Where there is no arrangement, {nowhere_right} of {nowhere} groups were said to lie beside the right one and
 {nowhere_wrong} beside a wrong one, and {nowhere_read} of {nowhere_maps} maps may be read. A group is called wrong from
@@ -302,11 +299,20 @@ def total(part, column):
     return lambda found: str(sum(row[column] for row in found[part]["rows"])) if part in found else "-"
 
 
-def share_falsely_right(found):
-    """% of the nearest groups that were called right and are not."""
+def said_of_known(found):
+    """What was said where the arrangement is known, and how often falsely: also for the pages of the methods."""
     rows = found.get("known arrangements", {"rows": []})["rows"]
-    said = sum(row["said right"] for row in rows)
-    return f"{100 * sum(row['falsely'] for row in rows) / said:.1f}" if said else "-"
+    if not rows:
+        return "-"
+    n = {column: sum(row[column] for row in rows) for column in rows[0] if isinstance(rows[0][column], int)}
+    return (
+        f"Of {n['groups']:,} nearest groups whose arrangement is known {n['said right']:,} were called right, "
+        f"{n['falsely']} of them falsely ({100 * n['falsely'] / n['said right']:.1f} %), and {n['said wrong']} wrong, "
+        f"{n['falsely wrong']} of them falsely. The group that was named as nearer was not for {n['falsely nearer']} "
+        f"of these. The verdict said of {n['may be read']} maps that their arrangement may be read, of "
+        f"{n['falsely read']} falsely, where {n['truly']} may be read. The correlation alone would have said so of "
+        f"{n['by correlation alone']}, of {n['falsely by it']} falsely."
+    )
 
 
 def of_sets(label, column):
@@ -326,14 +332,7 @@ QUOTED = {
         for short, label in (("plain", "groups, 0"), ("groups", "groups, 1"), ("dreams", "rows, lambda 0.1"))
         for what, column in (("all", "all"), ("near", "R_NX(10)"), ("error", "error"))
     },
-    "falsely_right": share_falsely_right,
-    **{
-        name: total("known arrangements", column)
-        for name, column in (
-            ("falsely_read", "falsely read"), ("read", "may be read"), ("readable", "truly"), ("wrong", "said wrong"),
-            ("falsely_wrong", "falsely wrong"), ("falsely_nearer", "falsely nearer"),
-        )
-    },
+    "known": said_of_known,
     **{
         f"nowhere{name}": total("no arrangement", column)
         for name, column in (

@@ -8,7 +8,7 @@ import threading
 from types import SimpleNamespace
 
 import pytest
-from experiments import ledger, run, table_h
+from experiments import arrangement, ledger, run, table_h
 
 from prismap import PrisMap
 
@@ -300,3 +300,9 @@ def test_the_page_of_mixtures_has_the_stresses_of_table_h():
     assert table_h.summary(ledger.RESULTS) in page
     for sentences in table_h.expectations(ledger.RESULTS):
         assert sentences in " ".join(page.split())
+
+
+def test_the_page_of_quality_has_the_counts_of_known_arrangements(tmp_path):
+    shutil.copytree(ledger.RESULTS / "rows", tmp_path / "rows")
+    page = (ledger.RESULTS.parent / "methods" / "quality.md").read_text(encoding="utf-8")
+    assert arrangement.said_of_known(ledger.write_page(arrangement, tmp_path)) in page
