@@ -3,9 +3,9 @@
 Every part of every experiment is a process of its own with one thread of linear algebra, as many at once as there are
 cores, those that took longest before first. Pages go to `docs/results/`, the list of them to `docs/results.md`. A part
 that fails is named and the others go on. --resume keeps the parts whose rows are there, and names each of them with the
-commit that measured it; --resume current keeps those alone that the library as it is has measured. Without --data only
-the parts run that need no data set. All of it takes hours, as the list of pages says; with --quick and the data sets it
-is a trial of every part in about an hour.
+commit that measured it; --resume only measures nothing else, and --resume current keeps those alone that the library as
+it is has measured. Without --data only the parts run that need no data set. All of it takes hours, as the list of pages
+says; with --quick and the data sets it is a trial of every part in about an hour.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def is_done(script, part, args):
     kept = earlier(script, part, args.out)
     if not args.resume or kept.get("quick") != args.quick:
         return False
-    return args.resume == "kept" or ledger.is_unchanged_since(kept.get("commit"))
+    return args.resume != "current" or ledger.is_unchanged_since(kept.get("commit"))
 
 
 def say_plan(kept, work, args, n_without_data):
@@ -94,9 +94,10 @@ def say_plan(kept, work, args, n_without_data):
         by = "the library as it is" if current else "an earlier library"
         print(f"kept: {ledger.script_name(script)}, {part}, measured by {by} at {code}", flush=True)
     for script, part in work:
-        print(f"to measure: {ledger.script_name(script)}, {part}", flush=True)
+        what = "without rows" if args.resume == "only" else "to measure"
+        print(f"{what}: {ledger.script_name(script)}, {part}", flush=True)
     print(f"{len(kept)} parts are kept, {n_current} of them measured by the library as it is.")
-    print(f"{len(work)} are measured now.", flush=True)
+    print(f"{len(work)} have no rows." if args.resume == "only" else f"{len(work)} are measured now.", flush=True)
     if n_without_data:
         print(f"{n_without_data} parts need data sets and are left out: --data names their folder.", flush=True)
 
@@ -142,8 +143,8 @@ def main():
     parser.set_defaults(out=ledger.RESULTS)
     parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES, help="some of the experiments (all)")
     parser.add_argument("--parts", nargs="+", metavar="WORD", help="parts with one of these words in their name (all)")
-    resume = "keep parts whose rows are there, or, with the word current, those measured by the library as it is"
-    parser.add_argument("--resume", nargs="?", const="kept", choices=("kept", "current"), help=resume)
+    resume = "keep parts whose rows are there (only: and measure no others; current: if the library as it is made them)"
+    parser.add_argument("--resume", nargs="?", const="kept", choices=("kept", "only", "current"), help=resume)
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="parts at once (%(default)s)")
     args = parser.parse_args()
     scripts = [importlib.import_module(f"experiments.{name}") for name in args.only]
@@ -155,6 +156,7 @@ def main():
     # No long part is left for the end; one that was never measured may be long.
     work.sort(key=lambda one: earlier(*one, args.out).get("seconds", math.inf), reverse=True)
     say_plan(kept, work, args, len(every) - len(kept) - len(work))
+    work = [] if args.resume == "only" else work
     failed = []
     with ThreadPoolExecutor(args.jobs) as pool:
         running = {pool.submit(run_part, script, part, args): (script, part) for script, part in work}
