@@ -57,8 +57,9 @@ them). The default has {of[R_NX][prismap]}, RF-PHATE {of[R_NX][RF-PHATE]}.
 The default has {of[local][prismap]} and {of[global][prismap]}. Both are measured on seen rows, and do not notice what
 is invented.
 
-Seconds are those of the processor for a fit with its new rows, in the median over tables and splits. MB is the most
-that a process had which made all maps, packages included.
+*Seconds* are those of the processor for a fit with its new rows, in the median over tables and splits. They were
+measured at different times on a busy machine, on which the same part took up to twice as long. [Speed](speed.md) has
+ratios that were measured within one run. *MB* is the most that a process had which made all maps, packages included.
 """
 JUDGED = """
 **A verdict sees through a map that flatters.** On {of[n_judged]} tables, the own rows of {of[flatterer]} show an
