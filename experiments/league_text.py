@@ -121,7 +121,8 @@ reading* is said of methods that have no package, and of placements that are our
 500 trees. RF-PHATE also has the authors' random jumps, which are our lines on the package phate. PHATE of proximities
 places no new rows. By our reading a new row lies at the most central of the ten fitted rows with the largest
 proximities. That was chosen on digits, where the mean of all positions by proximities, as PHATE interpolates,
-predicts some twenty points fewer.
+predicts some twenty points fewer. PHATE of the data themselves places new rows, and warns that this is not what it
+is made for.
 
 **Local and global structure** are the paper's measures of structure that matters, on at most 250 fitted rows with
 three permutations of each feature. A feature matters for the classes by what permuting it costs the accuracy of ten

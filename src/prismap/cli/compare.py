@@ -73,7 +73,7 @@ def run(args: argparse.Namespace, console: Console) -> None:
             if not METHODS[name].modules:
                 raise
             # The package of others may refuse these rows in any way; the maps of the other methods are not lost.
-            console.note(f"{name} was left out, because it failed on these rows: {type(error).__name__}: {error}")
+            console.note(f"{name} was left out, because it failed: {type(error).__name__}: {error}")
     if not maps:
         raise InputError("no method is left to compare.")
     write_verdicts(read_together(maps), table, X, args, console)
