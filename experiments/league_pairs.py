@@ -79,6 +79,11 @@ def behind(pairs, errors):
     return further({one: (-points, error) for one, (points, error) in pairs.items()}, errors)
 
 
+def listed(names):
+    """Names as a text; those with a comma in them are kept apart."""
+    return ("; " if any(", " in name for name in names) else ", ").join(names)
+
+
 def ceiling(group, rows):
     """Points by which the better of the models of all features is ahead of the default and its error, by set."""
     kept = by_method(rows, group)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from experiments.field_sets import GENERATED
 from experiments.league_methods import METHODS, UNITS_TOLD
-from experiments.league_pairs import DEFAULT, MODELS, by_method, ceiling, further, gaps, overall
+from experiments.league_pairs import DEFAULT, MODELS, by_method, ceiling, further, gaps, listed, overall
 from experiments.league_tables import cell_of, count, judged_sets, judged_table, league_of, ordered, units_table
 
 #: The groups of sets in words.
@@ -25,7 +26,7 @@ def figures_of_text(rows):
     texts = columns_of(lines) | {"n_tables": len(by_method(rows, "league").get(DEFAULT, ()))}
     texts |= of_differences(pairs) | of_rivals(pairs) | of_protocol(lines) | of_structure(lines) | of_ceiling(rows)
     texts |= of_judging(rows) | of_units(rows) | of_our_sets(rows)
-    texts |= {"failures": failures(rows), "undone": undone(rows)}
+    texts |= {"failures": failures(rows), "undone": undone(rows), "n_generated": len(GENERATED)}
     return Known({key: str(value) if isinstance(value, int) else value for key, value in texts.items()})
 
 
@@ -70,20 +71,14 @@ def signed(points, error):
     return f"{points:+.1f} +- {error:.1f}"
 
 
-def listed(names):
-    """Names as a text; those with a comma in them are kept apart."""
-    return ("; " if any(", " in name for name in names) else ", ").join(names)
-
-
 def of_rivals(pairs):
     """The closest other maps, and how many are ahead on more than two sets."""
     no_rivals = ("no map", *MODELS)
     rivals = {name: own for name, own in pairs.items() if not name.startswith(DEFAULT) and name not in no_rivals}
     maps = {name: mean for name, own in rivals.items() if (mean := overall(own))}
     closest = [named(name, maps[name]) for name in sorted(maps, key=lambda name: -maps[name][0])]
-    texts = {"n_rivals": len(rivals), "by_chance": round(0.16 * max(map(len, rivals.values()), default=0))} | dict(
-        zip(("closest", "second"), closest, strict=False)
-    )
+    texts = {"n_rivals": len(rivals), "by_chance": round(0.16 * max(map(len, rivals.values()), default=0))}
+    texts |= dict(zip(("closest", "second"), closest, strict=False))
     for errors, key in ((1, "n_often"), (2, "n_often_surely")):
         texts[key] = sum(len(further(own, errors)) > 2 for own in rivals.values()) or "none"
     return texts
@@ -197,5 +192,5 @@ def failures(rows):
                 for key in ("failed", "permuted: failed"):
                     if row.get(key):
                         reasons.setdefault((name, row[key]), []).append(one)
-    words = [f"{name} on {', '.join(dict.fromkeys(sets))} ({why})" for (name, why), sets in reasons.items()]
+    words = [f"{name} on {listed(dict.fromkeys(sets))} ({why})" for (name, why), sets in reasons.items()]
     return f"{'; '.join(words)}." if words else "No map failed."

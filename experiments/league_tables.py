@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from experiments.league_methods import METHODS, NONE, OWN
-from experiments.league_pairs import DEFAULT, MODELS, behind, by_method, ceiling, further, gaps, overall
+from experiments.league_pairs import DEFAULT, MODELS, behind, by_method, ceiling, further, gaps, listed, overall
 
 #: Means over sets.
 MEANS = ("new, 10", "new, 1", "balanced", "seen, 10", "invented", "R_NX", "local", "global")
@@ -100,7 +100,7 @@ def ahead(group, rows):
         for errors, words in ((1, "one error"), (2, "two errors")):
             line[f"ahead by {words}"] = len(further(pairs, errors))
             line[f"behind by {words}"] = len(behind(pairs, errors))
-        yield line | {"ahead by one error on": ", ".join(further(pairs, 1))}
+        yield line | {"ahead by one error on": listed(further(pairs, 1))}
 
 
 def by_set(group, rows):

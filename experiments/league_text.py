@@ -104,8 +104,9 @@ BY_SET = (
     "% of new rows that a vote of ten fitted neighbours predicts; of the two models, % that they predict themselves."
 )
 MEASURED = """
-**Sets.** Of each of the 27 tables at most 700 rows, and the 30 sets of the field. Features have variance 1,
-categories as a block, and gaps get the median of their column.
+**Sets.** The benchmark has 28 tables, of which artificial_tree has the rows of waveform and is left out. Of each of
+the others we take at most 700 rows. Features have variance 1, categories as a block, and gaps get the median of their
+column.
 
 **Splits.** About 70 % of the rows make a map, and the others are new. A set has one to three splits, as many as it
 takes to judge some 200 new rows, and one permutation of the labels per split. Standard errors on a set are those of
@@ -139,6 +140,8 @@ LIMITS = """
 - **Sets that were looked at.** iris, wine and car are among the sets on which the thresholds of the default were
   found, and [the ceiling](ceiling.md) was worked on with these very tables and sets. It has three splits of every
   set, and says where points are lost.
+- **Our own sets** were chosen by us, and {of[n_generated]} of them are generated, some so that straight lines do not
+  separate their classes. That prismap is further ahead on them than on the tables of the field may be due to this.
 - **Defaults.** No method was tuned to a set, and some would gain by it.
 - **Units.** The new rows of parkinsons, recordings of 32 people, are of people who are on the map, as in the protocol
   of the field. [New people](#rows-that-belong-together) are harder.

@@ -211,6 +211,7 @@ def test_ahead_and_behind_need_more_than_the_errors():
         for name, told in (("prismap", ours), ("LDA", theirs))
     }
     (line,) = league_tables.ahead("league", rows)
+    assert league_pairs.listed(["a, b", "c"]) == "a, b; c"
     assert line == {
         "method": "LDA", "sets": 4, "ahead by one error": 1, "behind by one error": 0, "ahead by two errors": 1,
         "behind by two errors": 0, "ahead by one error on": "a",
