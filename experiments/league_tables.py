@@ -111,12 +111,14 @@ def by_set(group, rows):
     aware = [name for name in kept if name not in first and METHODS[name].labels]
     without = [name for name in kept if name not in first and not METHODS[name].labels]
     sets = kept.get("no map", {})
-    tables = {title: [{"set": one} for one in sets] for title in ("models", "with labels", "without labels")}
-    for title, names in zip(tables, (first, aware, without), strict=True):
-        for line in tables[title]:
-            line |= {name: kept[name].get(line["set"], {}).get("new, 10", "") for name in names if name in kept}
-    tables["models"] = [about_set(sets[line["set"]]) | line | to_map(above, line["set"]) for line in tables["models"]]
-    return tables
+
+    def lines_of(names):
+        there = [name for name in names if name in kept]
+        return [{"set": one} | {name: kept[name].get(one, {}).get("new, 10", "") for name in there} for one in sets]
+
+    models = [about_set(sets[line["set"]]) | line | to_map(above, line["set"]) for line in lines_of(first)]
+    tables = {"Prismap and models of all features": models}
+    return tables | {"Other maps with labels": lines_of(aware), "Maps without labels": lines_of(without)}
 
 
 def about_set(row):

@@ -12,7 +12,8 @@ NEW_ROWS = """
 in the mean over {of[n_tables]} tables. {of[surely_ahead]} {of[level]} All others that place new rows are behind it by
 more than two standard errors.
 
-**The closest of the other maps** to the default is {of[closest]}, before {of[second]}.
+**The closest of the other maps** to the default is {of[closest]}, before {of[second]}. Two standard
+errors and little more are weak evidence among some twenty comparisons ([limits](#limits)).
 
 *Accuracy*: % of new rows that their ten nearest fitted rows on the map predict. *To prismap*: points ahead of
 prismap, the mean of paired differences over the tables, and *+-* its standard error over the tables. *By one*: the

@@ -229,6 +229,27 @@ def test_the_better_model_is_that_of_each_set():
     assert {one: points for one, (points, _) in league_pairs.ceiling("league", rows).items()} == {"a": 25, "b": 25}
 
 
+def test_sets_are_listed_with_models_by_maps_with_labels_and_by_maps_without():
+    rows = {
+        league_pairs.part_name(name, "league"): [row_of("a", "9900")] for name in ("no map", "prismap", "NCA", "PCA")
+    }
+    models, aware, without = league_tables.by_set("league", rows).values()
+    assert models == [
+        {
+            "set": "a",
+            "rows": 9,
+            "new": 4,
+            "splits": 1,
+            "no map": 50,
+            "prismap": 50,
+            "better model to prismap": "",
+            "+-": "",
+        }
+    ]
+    assert aware == [{"set": "a", "NCA": 50}]
+    assert without == [{"set": "a", "PCA": 50}]
+
+
 # --- the text and README ----------------------------------------------------------------------------------------------
 
 
