@@ -45,16 +45,18 @@ one core. Seconds are those of the processor, peers included. Speed against peer
 `make league`.
 
 The parts were not measured by one run. `make experiments RESUME=1` goes through all of them, keeps those whose rows are
-there, says by which commit each was measured, measures those that have none, and writes all pages. Each page says at
-its end which commit measured its parts, and which defaults its maps have. [The field](results/field.md) compares these
-with the former ones, `supervision=0.8, mapping="fisher"`.
+there, says by which commit each was measured, measures those that have none, and writes all pages. `RESUME=only`
+measures nothing: it finds the rows of {kept} of {total} parts and writes the pages. Each page says at its end which
+commit measured its parts, and which defaults its maps have. [The field](results/field.md) compares these with the
+former ones, `supervision=0.8, mapping="fisher"`.
 """
 #: Commits whose figures are older than what the sentence on them says.
 OLDER = ("1211a32", "8bbc0f0")
 ON_OLDER = """
 {count} of the {total} parts that are kept were measured at commits {commits}, before
-[the one rule of all votes](decisions/0024-one-owner-per-decision.md) and the present descent of t-SNE. Parts of Table F
-and of the variants, measured again, differ by some tenths of a point, and single maps by two points.
+[the one rule of all votes](decisions/0024-one-owner-per-decision.md) and the present descent of t-SNE. Parts of Tables
+A, F and H and of the variants, measured again, are the same or differ by some tenths of a point, and single maps by two
+or three points.
 """
 
 
@@ -104,9 +106,10 @@ def say_plan(kept, work, args, n_without_data):
 
 def write_index(out):
     """All pages anew and the list of them, with what each took and where it was measured."""
-    lines, parts = [], []
+    lines, parts, total = [], [], 0
     for name in NAMES:
         script = importlib.import_module(f"experiments.{name}")
+        total += len(script.PARTS)
         if found := ledger.write_page(script, out):
             minutes = sum(kept["seconds"] for kept in found.values()) / 60
             parts += found.values()
@@ -114,7 +117,8 @@ def write_index(out):
             commits = ", ".join(dict.fromkeys(code for kept in found.values() for code in codes_of(kept)))
             lines.append(f"| {link} | {len(found)} of {len(script.PARTS)} | {minutes:.0f} | {commits} |")
     hours = f"Together the parts take {total_hours(parts):.1f} hours of one core, about half of that on two."
-    head = ["# Results", "", READING.strip(), "", *on_older(parts), hours, ""]
+    reading = READING.strip().format(kept=len(parts), total=total)
+    head = ["# Results", "", reading, "", *on_older(parts), hours, ""]
     head += ["| page | parts | minutes of one core | measured at |", "|---|---|---|---|"]
     (out.parent / f"{out.name}.md").write_text("\n".join(head + lines) + "\n", encoding="utf-8")
 
