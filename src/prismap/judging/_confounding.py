@@ -64,20 +64,12 @@ def confounding_of(
 def alone(target: Target, rng: Generator) -> tuple[Estimate, NullResult]:
     """Error of predicting the target by the level, out of fold, and the same for targets permuted over all rows."""
     known = target.take(target.labelled_rows)
-    values, levels = numeric(known), known.levels
+    values, levels = known.numeric, known.levels
     folds = known.folds(np.arange(len(known)), FOLDS, rng)
     free = known.inside(levels, 0)  # which is permuted over all levels
-    null = [float(level_error(numeric(free.permuted(rng)), levels, folds)) for _ in range(MANY)]
+    null = [float(level_error(free.permuted(rng).numeric, levels, folds)) for _ in range(MANY)]
     without = float(level_error(values, np.zeros_like(levels), folds))
     return level_error(values, levels, folds, known.units), NullResult(tuple(null), without, len(known))
-
-
-def numeric(target: Target) -> Numbers:
-    """What is predicted: an indicator of each class, or a number in its standard deviations, (n, columns)."""
-    if target.codes is not None:
-        return np.eye(len(target.classes))[target.codes]
-    values = target.values[:, None].astype(np.float64)
-    return np.asarray((values - values.mean()) / (values.std() or 1.0))
 
 
 def level_error(values: Numbers, levels: Rows, folds: Rows, units: Rows | None = None) -> Estimate:

@@ -12,11 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from prismap._util.blocks import CACHED_BYTES
 from prismap._util.threads import n_blas_threads, parallel_map
 from prismap.mappings._kernels import weights_in_place
-
-#: Bytes of a block of weights: about a core's own cache.
-BLOCK_BYTES = 2**20
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ def evaluate(exponents, rows, coefficients, *, normalize, n_jobs):
     m, d = coefficients.shape
     lifted = np.hstack([coefficients, np.ones((m, 1))])
     n = rows.shape[0]
-    step = int(np.clip(BLOCK_BYTES // (8 * m), 16, 512)) // 16 * 16
+    step = int(np.clip(CACHED_BYTES // 2 // (8 * m), 16, 512)) // 16 * 16
     positions = np.empty((n, d))
 
     def work(start):
