@@ -27,13 +27,13 @@ BRANCHES = re.compile(
 READS = re.compile(r"\bmodel\.(?!predict|classes_|steps|fit|transform|get_params|set_params)[a-zA-Z_]+")
 
 LIMITS = {
-    "branches on the kind of a target": 96,
+    "branches on the kind of a target": 98,
     "modules with one importer": 80,
     "modules with one importer that is no face of a room": 33,
     "public names": 144,
-    "module constants": 700,
+    "module constants": 705,
     "reads of the estimator outside map/": 117,
-    "files": 279,
+    "files": 280,
     "lines of the longest file": 681,
 }
 

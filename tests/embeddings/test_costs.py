@@ -27,7 +27,7 @@ def data():
 @pytest.fixture(params=[2**20, 300], ids=["one block", "many blocks"])
 def blocks(request, monkeypatch):
     """16 rows of 8 bytes fit in one block, or two of them."""
-    monkeypatch.setattr(costs, "_BLOCK_BYTES", request.param)
+    monkeypatch.setattr(costs, "CACHED_BYTES", 2 * request.param)
 
 
 # Affinities

@@ -289,12 +289,8 @@ class Target(Brief, ABC):
             return shuffle_entries(values, rows, rng)
         return exchange_units(values, rows, self.units, rng)
 
-    def permuted_inside(self, rng: Generator) -> Self:
-        """The target permuted inside each unit: units keep what they have as a whole."""
-        return self.with_values(self.values[self.permuted_rows_inside(rng)])
-
     def permuted_rows_inside(self, rng: Generator) -> Rows:
-        """The number of the sample of its unit whose value each sample gets in a permutation."""
+        """The number of the sample of its unit whose value each sample gets: units keep what they have as a whole."""
         return shuffle_inside(np.arange(len(self)), self.labelled_rows, self.units, rng)
 
     def folds(self, rows: Rows, n_folds: int, rng: Generator) -> Rows:
