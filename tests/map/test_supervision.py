@@ -338,7 +338,7 @@ def test_a_published_metric_that_helps_is_not_complained_of():
 
 
 def test_without_a_target_votes_are_taken():
-    assert isinstance(choose_mapping(np.zeros((5, 5)), np.zeros((5, 2)), None, 0), VoteMap)
+    assert isinstance(choose_mapping(PrecomputedMetric.of(np.zeros((5, 5))), np.zeros((5, 2)), None, 0), VoteMap)
     X = np.random.default_rng(0).normal(size=(60, 3))
     assert isinstance(
         PrisMap(supervision="auto", mapping="auto", perplexity=10, random_state=0).fit(X).map_.mapping, VoteMap
@@ -349,9 +349,9 @@ def test_kernels_are_not_tried_on_many_rows(monkeypatch):
     X = np.random.default_rng(0).normal(size=(120, 4))
     Y, D = X[:, :2], np.linalg.norm(X[:, None] - X[None], axis=2)  # as smooth as kernels like it
     target = make_target(X[:, 0] + X[:, 1], len(X), "real")
-    assert isinstance(choose_mapping(D, Y, target, 0), KernelMap)
+    assert isinstance(choose_mapping(PrecomputedMetric.of(D), Y, target, 0), KernelMap)
     monkeypatch.setattr(choose, "MOST_KERNEL_ROWS", 119)
-    assert isinstance(choose_mapping(D, Y, target, 0), VoteMap)
+    assert isinstance(choose_mapping(PrecomputedMetric.of(D), Y, target, 0), VoteMap)
 
 
 def test_the_mapping_that_loses_less_is_taken(signs, signs_map):
@@ -371,7 +371,8 @@ def test_the_mapping_that_loses_less_is_taken(signs, signs_map):
             wrong += neighbor_losses(votes, y[out]).sum()
         losses.append(wrong)
     assert isinstance(
-        choose_mapping(D, signs_map.embedding_, make_target(y, len(y)), 0), (VoteMap, KernelMap)[int(np.argmin(losses))]
+        choose_mapping(PrecomputedMetric.of(D), signs_map.embedding_, make_target(y, len(y)), 0),
+        (VoteMap, KernelMap)[int(np.argmin(losses))],
     )
 
 
@@ -459,7 +460,7 @@ def test_rounding_takes_no_other_mapping(monkeypatch):
     for seed in range(10):
         draws = iter(rounded(np.full(2, 0.5), seed))
         monkeypatch.setattr(choose, "left_out_losses", lambda *_, draws=draws: np.full(60, next(draws)))
-        assert isinstance(choose_mapping(D, X[:, :2], target, 0), VoteMap)
+        assert isinstance(choose_mapping(PrecomputedMetric.of(D), X[:, :2], target, 0), VoteMap)
 
 
 def test_rounding_takes_no_other_posterior(monkeypatch):

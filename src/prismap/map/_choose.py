@@ -293,12 +293,15 @@ def judge_shares(metrics: list[Any], data: Any, sample: Rows, target: Target, si
     sizes : of all classes.
     """
     steps2 = np.square(np.asarray(data.between(sample, sample), dtype=np.float64))
-    own = nearest_rows(steps2.copy())
-    tried = [Candidate(None, 0.0, nearest_losses(steps2.copy(), target, own, sizes), 1.0)]
+    D2, part = steps2.copy(), np.empty_like(steps2)  # each new array of this size would have its pages made first
+    own = nearest_rows(D2)
+    np.copyto(D2, steps2)
+    tried = [Candidate(None, 0.0, nearest_losses(D2, target, own, sizes), 1.0)]
     for metric in metrics:
         arcs2 = squared_arcs(metric, sample)
         for share in GRID[1:]:
-            D2 = share * arcs2 + (1 - share) / metric.bandwidth_**2 * steps2
+            np.multiply(arcs2, share, out=D2)
+            D2 += np.multiply(steps2, (1 - share) / metric.bandwidth_**2, out=part)
             near = nearest_rows(D2)
             losses = nearest_losses(D2, target, near, sizes)
             tried.append(Candidate(metric, share, losses, kept_share(near, own)))
@@ -446,17 +449,17 @@ def squared_arcs(metric: Any, rows: Rows) -> Numbers:
 # --- mappings ---------------------------------------------------------------------------------------------------------
 
 
-def choose_mapping(D: Any, Y: Numbers, target: Target | None, seed: int) -> Any:
+def choose_mapping(metric: Any, Y: Numbers, target: Target | None, seed: int) -> Any:
     """A `VoteMap` or a `KernelMap`, unfitted: which places rows better that are left out, by what their neighbours say.
 
-    D : distances between the fitted rows at positions Y; without a target, and on maps of many rows, votes are taken.
+    metric : of the fitted rows, at positions Y; without a target, and on maps of many rows, votes are taken.
     The embedding stays as it is; only the mapping is fitted without the rows that it places.
     """
-    if target is None or len(D) > MOST_KERNEL_ROWS:
+    if target is None or len(Y) > MOST_KERNEL_ROWS:
         return VoteMap()
     sizes = class_sizes(target)
     sample = smoothness_rows(target, seed)
-    D, Y, target = D[np.ix_(sample, sample)], Y[sample], target.take(sample)
+    D, Y, target = metric.between(sample, sample), Y[sample], target.take(sample)
     kernels = KernelMap(random_state=seed, **smoothness(D, Y, "cv", seed))
     known = target.labelled_rows
     if len(known) < 2 * MAPPING_FOLDS:

@@ -287,6 +287,13 @@ class FisherMetric(Metric):
         other.posterior_ = less
         return other._end()
 
+    @property
+    def knows_rows(self):
+        """Whether the posterior is known at the rows of vectors, so that the distance of a pair costs one product."""
+        posterior = self._posterior()
+        plain = self._graph is None and not self._is_matrix() and not hasattr(posterior, "neighbors")
+        return posterior is not None and plain and posterior.at_rows
+
     def placing(self):
         """The cheaper metric, unless rows of one posterior would be one point under it."""
         return self.cheaper() if self.supervision < 1 else self
@@ -323,7 +330,7 @@ class FisherMetric(Metric):
         n_rows = self.n_rows_ if A is None else A.shape[0]
         distances = np.empty((n_rows, n_neighbors), dtype=self.data_.dtype)
         indices = np.empty((n_rows, n_neighbors), dtype=np.intp)
-        for rows in row_blocks(n_rows, 4.0 * self.data_.dtype.itemsize * self.n_rows_, WORKING_BYTES, at_least=64):
+        for rows in row_blocks(n_rows, 4.0 * self.data_.dtype.itemsize * self.n_rows_, WORKING_BYTES // 4, at_least=64):
             D = distances_of(FittedIndex(np.arange(rows.start, rows.stop)) if A is None else A[rows])
             if A is None:
                 D[np.arange(len(D)), np.arange(rows.start, rows.stop)] = np.inf
