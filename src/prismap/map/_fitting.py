@@ -156,8 +156,9 @@ def fit_map(
         mapping = choose_mapping(D, positions, None if metric is data else judged_target(metric, target), recipe.seed)
     mapping = make_mapping(mapping, embedding, method=recipe.method, large=large, **settings)
     placed_by_data = isinstance(mapping.metric, str) and mapping.metric == "data"
-    if as_vectors and not large and isinstance(mapping, VoteMap):  # new rows bring the distances that it needs
-        mapping = mapping.set_params(metric=data).fit(rows, positions)
+    if isinstance(mapping, VoteMap) and (large or as_vectors):  # new rows bring the distances that it needs
+        where = positions[anchors]
+        mapping = mapping.fit_positions(where) if large else mapping.set_params(metric=data).fit(rows, where)
     else:
         if D is None or (placed_by_data and metric is not data):
             D = distances_among(data if placed_by_data else metric, anchors)
