@@ -161,7 +161,9 @@ def fit_map(
         mapping = choose_mapping(among, positions, judged, recipe.seed)
     mapping = make_mapping(mapping, embedding, method=recipe.method, large=large, **settings)
     placed_by_data = isinstance(mapping.metric, str) and mapping.metric == "data"
-    if not large and isinstance(mapping, VoteMap) and not isinstance(among, PrecomputedMetric):
+    if isinstance(mapping, VoteMap) and large:
+        mapping = mapping.fit_positions(positions[anchors])
+    elif isinstance(mapping, VoteMap) and not isinstance(among, PrecomputedMetric):
         # New rows bring the distances that it needs.
         mapping = mapping.set_params(metric=data if among is None else among).fit(rows, positions)
     else:
