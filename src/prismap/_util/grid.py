@@ -102,9 +102,8 @@ class Grid:
         """Squared distances of all pairs, (n_A, n_B), in the units of the rows: sums over the columns both have."""
         whole = A.present is None and B.present is None
         if whole and len(A.digits) + len(B.digits) == 2 and not sp.issparse(A.digits[0]):
-            D2 = np.hstack([A.digits[0], A.norms[:, None], np.ones((len(A), 1))]) @ B.lifted.T
-            D2 *= self.step**2
-            return D2
+            # The square of the step is a power of two, so that numbers times it are as exact as before.
+            return self.step**2 * np.hstack([A.digits[0], A.norms[:, None], np.ones((len(A), 1))]) @ B.lifted.T
         D2 = self._weighted(A.digits, B.digits, all_products)
         D2 *= -2
         D2 += self._squares_met(A, B) + self._squares_met(B, A).T

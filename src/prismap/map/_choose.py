@@ -48,8 +48,9 @@ USUAL = 4.0
 LEAST_CHANCE = 1e-12
 #: Rows that are judged; fewer where each pair costs a walk along its segment.
 MOST_ROWS, MOST_ALONG_SEGMENTS = 2000, 500
-#: Rows of quick maps, of two halves; with fewer than the second figure the metric alone has to do.
-QUICK_ROWS, FEWEST_QUICK = 600, 40
+#: Rows of quick maps, of two halves; with fewer than the second figure the metric alone has to do. Rows that come to
+#: no more than the third figure together are halved up to so many times.
+QUICK_ROWS, FEWEST_QUICK, HALVED_ROWS, MOST_HALVINGS = 600, 40, 360, 3
 #: Trees are tried if the log-loss of the other posteriors is more than this share of the target's entropy, and if a
 #: small forest's, out of bag, is near theirs and below that of no knowledge at all. A whole forest has about 0.85 of
 #: the loss of a small one. Of more rows than so many it takes long, and is grown if its loss is likely to be the lower.
@@ -177,26 +178,35 @@ def placed_losses(
 
 
 def quick_losses(D2: Numbers, target: Target, *, perplexity: float, seed: int, sizes: Rows | None = None) -> Numbers:
-    """Losses (candidates, rows) of each row by its nearest rows on a quick map of the other half of the rows.
+    """Losses (candidates, rows) of each row by its nearest rows on quick maps of the other half of the rows.
 
     D2 : squared distances (candidates, rows, rows) of an even number of rows. Votes place a row on the map of the half
     without it. Distances do not know what two dimensions can hold: where much of them is noise, a map keeps less than
     they show, and a short t-SNE shows it already. The halves have equal shares of the classes, and no unit is in both;
     no more of the nearest are asked than a class has rows in a half, on average, nor than classes of these `sizes`
     allow. Rows for which the halves have no room are NaN.
+
+    Few rows are halved several times, and the mean counts: the map of sixty rows may tear where another one, or the
+    same one with other rounding, does not.
     """
     truth, rng, n_neighbors = comparable(target), as_generator(seed), VOTERS
     if truth.ndim == 1:
         n_neighbors = int(np.clip(len(truth) // 2 // len(np.unique(truth)), 1, VOTERS))
-    halves, losses = two_halves(target, truth, rng), np.full((len(D2), len(truth)), np.nan)
+    times = int(np.clip(HALVED_ROWS // len(truth), 1, MOST_HALVINGS))
+    halves = [half for _ in range(times) for half in two_halves(target, truth, rng)]
+    size = min(map(len, halves))
+    halves = [half[:size] for half in halves]
     among = np.concatenate([D2[:, half[:, None], half] for half in halves])
-    maps = quick_maps(among, min(perplexity, (len(halves[0]) - 1) / 3), rng).reshape(2, len(D2), -1, 2)
-    for kept, out, positions in zip(halves, halves[::-1], maps, strict=True):
+    maps = quick_maps(among, min(perplexity, (size - 1) / 3), rng).reshape(2 * times, len(D2), size, 2)
+    sums, counts = np.zeros((len(D2), len(truth))), np.zeros(len(truth))
+    for number, (kept, positions) in enumerate(zip(halves, maps, strict=True)):
+        out = halves[number ^ 1]  # the other one of the pair
+        counts[out] += 1
         for candidate, Y in enumerate(positions):
-            near, columns = smallest(D2[candidate][out[:, None], kept], min(VOTERS, len(kept)))
+            near, columns = smallest(D2[candidate][out[:, None], kept], min(VOTERS, size))
             placed = vote(near, Y[columns], 1.0)
-            losses[candidate, out] = placed_losses(placed, truth[out], Y, truth[kept], sizes, n_neighbors=n_neighbors)
-    return losses
+            sums[candidate, out] += placed_losses(placed, truth[out], Y, truth[kept], sizes, n_neighbors=n_neighbors)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
 def two_halves(target: Target, truth: NDArray[Any], rng: np.random.Generator) -> tuple[Rows, Rows]:

@@ -17,7 +17,7 @@ from prismap._util.blocks import row_blocks
 from prismap._util.missing import present_in
 from prismap._util.repr import Brief
 from prismap._util.scales import far_threshold, typical_distance
-from prismap._util.threads import parallel_map
+from prismap._util.threads import on_one_thread, parallel_map
 from prismap._util.validation import changed
 from prismap.exceptions import InputError
 from prismap.map._cells import Cells
@@ -103,7 +103,7 @@ class FittedMap(Brief):
     mapping : positions of new rows from their distances to the anchors.
     anchors : the fitted rows that new rows are compared with: all, on a large map its landmarks.
     placed_by_data : whether these distances are the data's own, and not those of the map.
-    nearest : distance of each anchor to its nearest other one, in the data's own metric.
+    apart : the distances that `nearest` has, where a file or an earlier map knows them; None: measured when asked for.
     supervision : how much the target counts, as it was given or chosen.
     supervision_curve : what that was chosen from; None where it was given.
     notes : what a reader should know about how the map was made.
@@ -123,7 +123,7 @@ class FittedMap(Brief):
     mapping: Mapping
     anchors: Rows
     placed_by_data: bool
-    nearest: Numbers
+    apart: Numbers | None = field(default=None, repr=False)
     supervision: float = 0.0
     supervision_curve: tuple[dict[str, Any], ...] | None = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
@@ -192,32 +192,39 @@ class FittedMap(Brief):
         Each row by itself, block by block. A row that equals a fitted one gets exactly that one's position. Distances
         are those to the nearest fitted row in the data's own metric, in units of the typical such distance.
         """
+        Y, nearest = self.located(rows)
+        return Y, nearest / self.typical_distance
+
+    def located(self, rows: Any) -> tuple[Numbers, Numbers]:
+        """Positions of new rows as `place` gives them, and their distances to the data as they are."""
         Y, nearest = np.empty((rows.shape[0], self.positions.shape[1])), np.empty(rows.shape[0])
         by_vectors = self.cells is not None and not self.data.is_matrix and not isinstance(rows, ObjectRows)
         holed = rows_with_holes(rows) if by_vectors else None
         if holed is not None and 0 < holed.sum() < len(holed):  # they find their candidates in other ways
             for some in (holed, ~holed):
-                Y[some], nearest[some] = self.place(rows[some])
+                Y[some], nearest[some] = self.located(rows[some])
             return Y, nearest
-        by_map, cells, known = self.map_anchors, self.cells, self.known  # made here once, and not by every thread
+        by_map, cells = self.map_anchors, self.cells  # made here once, and not by every thread
 
-        def place_block(block: slice, part: Any, own: Any) -> None:
+        def see_block(block: slice, part: Any, own: Any) -> Any:
             seen = own if by_map is None else by_map.see(part, own)
             if cells is not None:
                 Y[block], nearest[block] = cells.place(seen, own)
-            else:
-                Y[block] = self.mapping.place(seen.distances)
-                nearest[block] = np.sqrt(own.squared.min(axis=1))
-            equal, fitted = known.find(part)
-            Y[block][equal], nearest[block][equal] = self.positions[fitted], 0.0
+                return None
+            nearest[block] = np.sqrt(own.squared.min(axis=1))
+            return self.mapping.seen(seen.distances)
 
         if cells is not None and len(self._blocks(len(Y))) > 1:  # what is made at first use is made here, too
-            place_block(slice(0, 1), rows[:1], self.data_anchors.see(rows[:1]))
-        self.look(rows, place_block)
+            see_block(slice(0, 1), rows[:1], self.data_anchors.see(rows[:1]))
+        seen = self.look(rows, see_block)
+        if cells is None:
+            Y[:] = self.mapping.settled(seen)
+        equal, fitted = self.known.find(rows)
+        Y[equal], nearest[equal] = self.positions[fitted], 0.0
         lost = int((~np.isfinite(Y)).any(axis=1).sum())
         if lost:  # only numbers that no fit gives lead here: a damaged or forged file
             raise InputError(f"the map gives {lost} of {len(Y)} rows no finite position: its file is damaged.")
-        return Y, nearest / self.typical_distance
+        return Y, nearest
 
     def distances(self, rows: Any, look: Callable[[slice, Any, Any], Any] | None = None) -> tuple[Numbers, Any]:
         """The distances to the data that `place` gives, without positions; `look` as in `FittedMap.look`, and its sum.
@@ -316,6 +323,11 @@ class FittedMap(Brief):
         """Whether the map was made of searched neighbours."""
         return len(self.positions) > DENSE_ROWS
 
+    @cached_property
+    def nearest(self) -> Numbers:
+        """Distance of each anchor to its nearest other one, in the data's own metric."""
+        return nearest_anchors(self.data, self.anchors) if self.apart is None else self.apart
+
     @property
     def typical_distance(self) -> float:
         """Median distance of a fitted row to its nearest neighbour."""
@@ -338,6 +350,7 @@ def rows_with_holes(rows: Any) -> NDArray[np.bool_] | None:
     return None if present is None else ~present.all(axis=1)
 
 
+@on_one_thread  # as in a fit, whoever asks first
 def nearest_anchors(data: DataMetric, anchors: Rows) -> Numbers:
     """Distance of each anchor to its nearest other one."""
     nearest = np.empty(len(anchors))

@@ -23,7 +23,7 @@ from prismap._util.threads import on_one_thread
 from prismap.embeddings import TSNE
 from prismap.exceptions import InputError
 from prismap.map._choose import choose, choose_mapping
-from prismap.map._fitted import DENSE_ROWS, FittedMap, Given, like_rows, nearest_anchors
+from prismap.map._fitted import DENSE_ROWS, FittedMap, Given, like_rows
 from prismap.map._held import held_embedding, movement_of, versions_of
 from prismap.map._methods import (
     embed,
@@ -168,7 +168,7 @@ def fit_map(
     given = replace(given, earlier=None)  # a map a month would keep all maps before it
     return FittedMap(
         recipe=recipe, given=given, rows=rows, data=data, metric=metric, positions=positions, mapping=mapping,
-        anchors=anchors, placed_by_data=placed_by_data, nearest=nearest_anchors(data, anchors),
+        anchors=anchors, placed_by_data=placed_by_data,
         supervision=supervision, supervision_curve=curve, embedding=embedding, story=story, times=times,
         shift=shift, movement=movement, versions=() if earlier is None else versions_of(earlier),
         notes=() if movement is None else (str(movement),),

@@ -75,7 +75,7 @@ class MadeMap(Made):
 
     def place(self, rows: Any) -> Numbers:
         """Where the map's own mapping puts them."""
-        return np.asarray(self.fitted.place(self._entries(rows))[0])
+        return np.asarray(self.fitted.located(self._entries(rows))[0])
 
     @property
     def space(self) -> tuple[Any, Any]:

@@ -93,7 +93,7 @@ def extended(fitted: FittedMap, rows: Any, values: Any) -> FittedMap:
     return replace(
         fitted, given=given, rows=all_rows, data=data, metric=metric, positions=positions, anchors=anchors,
         mapping=extended_mapping(fitted.mapping, D, new, positions[anchors]),
-        nearest=np.concatenate([fitted.nearest, apart.min(axis=1)]),
+        apart=np.concatenate([fitted.nearest, apart.min(axis=1)]),
     )  # fmt: skip
 
 

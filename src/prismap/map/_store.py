@@ -187,7 +187,7 @@ def _restore(header: dict[str, Any], arrays: dict[str, np.ndarray], params: dict
     return FittedMap(
         recipe=recipe, given=given, rows=rows, data=data, metric=metric, positions=positions, anchors=anchors,
         placed_by_data=placed_by_data, mapping=mapping.restore(distances, positions[anchors], state),
-        nearest=arrays["nearest"], supervision=header["supervision"],
+        apart=arrays["nearest"], supervision=header["supervision"],
         supervision_curve=None if curve is None else tuple(curve), story=header["story"], times=header["times"],
         shift=shift, versions=unpack_versions(header, arrays),
     )  # fmt: skip

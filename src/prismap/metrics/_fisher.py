@@ -370,7 +370,9 @@ class FisherMetric(Metric):
             return FittedIndex(self._order), self._order
         if isinstance(rows, FittedIndex):
             order = np.argsort(self._place[rows.index], kind="stable")
-            return FittedIndex(rows.index[order]), order
+            index = rows.index[order]
+            # All rows, in whatever order: their state is there, and need not be copied.
+            return FittedIndex(self._order if np.array_equal(index, self._order) else index), order
         return rows, None
 
     def _state(self, key, self_similarity=None):

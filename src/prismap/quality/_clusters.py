@@ -98,9 +98,10 @@ def join(Y: np.ndarray) -> Joined:
         single = np.zeros(1, dtype=np.intp)
         return Joined(which, np.zeros(1), np.empty((0, 2), np.intp), np.empty(0), weight, (single, single, single + 1))
     core = cKDTree(places).query(places, k=min(CORE_NEIGHBORS + 1, p))[0][:, -1]
-    a, b = np.triu_indices(p, 1)
     D = pdist(places)
-    Z = linkage(np.maximum(D, np.maximum(core[a], core[b])) + TIE * D, "single")
+    cores = np.concatenate([np.maximum(core[i], core[i + 1 :]) for i in range(p)])  # of pairs in the order of D
+    np.maximum(D, cores, out=cores)
+    Z = linkage(np.add(cores, TIE * D, out=cores), "single")
     children = Z[:, :2].astype(np.intp)
     weight = np.concatenate([weight, np.zeros(p - 1, dtype=weight.dtype)])
     count = np.concatenate([np.ones(p, dtype=np.intp), Z[:, 3].astype(np.intp)])
