@@ -3,9 +3,9 @@
 Every part of every experiment is a process of its own with one thread of linear algebra, as many at once as there are
 cores, those that took longest before first. Pages go to `docs/results/`, the list of them to `docs/results.md`. A part
 that fails is named and the others go on. --resume keeps the parts whose rows are there, and names each of them with the
-commit that measured it; --resume current keeps those alone that the library as it is has measured. Without --data only
-the parts run that need no data set. All of it takes hours, as the list of pages says; with --quick and the data sets it
-is a trial of every part in about an hour.
+commit that measured it; --resume only measures nothing else, and --resume current keeps those alone that the library as
+it is has measured. Without --data only the parts run that need no data set. All of it takes hours, as the list of pages
+says; with --quick and the data sets it is a trial of every part in about an hour.
 """
 
 from __future__ import annotations
@@ -45,16 +45,18 @@ one core. Seconds are those of the processor, peers included. Speed against peer
 `make league`.
 
 The parts were not measured by one run. `make experiments RESUME=1` goes through all of them, keeps those whose rows are
-there, says by which commit each was measured, measures those that have none, and writes all pages. Each page says at
-its end which commit measured its parts, and which defaults its maps have. [The field](results/field.md) compares these
-with the former ones, `supervision=0.8, mapping="fisher"`.
+there, says by which commit each was measured, measures those that have none, and writes all pages. `RESUME=only`
+measures nothing: it finds the rows of {kept} of {total} parts and writes the pages. Each page says at its end which
+commit measured its parts, and which defaults its maps have. [The field](results/field.md) compares these with the
+former ones, `supervision=0.8, mapping="fisher"`.
 """
 #: Commits whose figures are older than what the sentence on them says.
 OLDER = ("1211a32", "8bbc0f0")
 ON_OLDER = """
 {count} of the {total} parts that are kept were measured at commits {commits}, before
-[the one rule of all votes](decisions/0024-one-owner-per-decision.md) and the present descent of t-SNE. Parts of Table F
-and of the variants, measured again, differ by some tenths of a point, and single maps by two points.
+[the one rule of all votes](decisions/0024-one-owner-per-decision.md) and the present descent of t-SNE. Parts of Tables
+A, F and H and of the variants, measured again, are the same or differ by some tenths of a point, and single maps by two
+or three points.
 """
 
 
@@ -82,7 +84,7 @@ def is_done(script, part, args):
     kept = earlier(script, part, args.out)
     if not args.resume or kept.get("quick") != args.quick:
         return False
-    return args.resume == "kept" or ledger.is_unchanged_since(kept.get("commit"))
+    return args.resume != "current" or ledger.is_unchanged_since(kept.get("commit"))
 
 
 def say_plan(kept, work, args, n_without_data):
@@ -94,18 +96,20 @@ def say_plan(kept, work, args, n_without_data):
         by = "the library as it is" if current else "an earlier library"
         print(f"kept: {ledger.script_name(script)}, {part}, measured by {by} at {code}", flush=True)
     for script, part in work:
-        print(f"to measure: {ledger.script_name(script)}, {part}", flush=True)
+        what = "without rows" if args.resume == "only" else "to measure"
+        print(f"{what}: {ledger.script_name(script)}, {part}", flush=True)
     print(f"{len(kept)} parts are kept, {n_current} of them measured by the library as it is.")
-    print(f"{len(work)} are measured now.", flush=True)
+    print(f"{len(work)} have no rows." if args.resume == "only" else f"{len(work)} are measured now.", flush=True)
     if n_without_data:
         print(f"{n_without_data} parts need data sets and are left out: --data names their folder.", flush=True)
 
 
 def write_index(out):
     """All pages anew and the list of them, with what each took and where it was measured."""
-    lines, parts = [], []
+    lines, parts, total = [], [], 0
     for name in NAMES:
         script = importlib.import_module(f"experiments.{name}")
+        total += len(script.PARTS)
         if found := ledger.write_page(script, out):
             minutes = sum(kept["seconds"] for kept in found.values()) / 60
             parts += found.values()
@@ -113,7 +117,8 @@ def write_index(out):
             commits = ", ".join(dict.fromkeys(code for kept in found.values() for code in codes_of(kept)))
             lines.append(f"| {link} | {len(found)} of {len(script.PARTS)} | {minutes:.0f} | {commits} |")
     hours = f"Together the parts take {total_hours(parts):.1f} hours of one core, about half of that on two."
-    head = ["# Results", "", READING.strip(), "", *on_older(parts), hours, ""]
+    reading = READING.strip().format(kept=len(parts), total=total)
+    head = ["# Results", "", reading, "", *on_older(parts), hours, ""]
     head += ["| page | parts | minutes of one core | measured at |", "|---|---|---|---|"]
     (out.parent / f"{out.name}.md").write_text("\n".join(head + lines) + "\n", encoding="utf-8")
 
@@ -142,8 +147,8 @@ def main():
     parser.set_defaults(out=ledger.RESULTS)
     parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES, help="some of the experiments (all)")
     parser.add_argument("--parts", nargs="+", metavar="WORD", help="parts with one of these words in their name (all)")
-    resume = "keep parts whose rows are there, or, with the word current, those measured by the library as it is"
-    parser.add_argument("--resume", nargs="?", const="kept", choices=("kept", "current"), help=resume)
+    resume = "keep parts whose rows are there (only: and measure no others; current: if the library as it is made them)"
+    parser.add_argument("--resume", nargs="?", const="kept", choices=("kept", "only", "current"), help=resume)
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="parts at once (%(default)s)")
     args = parser.parse_args()
     scripts = [importlib.import_module(f"experiments.{name}") for name in args.only]
@@ -155,6 +160,7 @@ def main():
     # No long part is left for the end; one that was never measured may be long.
     work.sort(key=lambda one: earlier(*one, args.out).get("seconds", math.inf), reverse=True)
     say_plan(kept, work, args, len(every) - len(kept) - len(work))
+    work = [] if args.resume == "only" else work
     failed = []
     with ThreadPoolExecutor(args.jobs) as pool:
         running = {pool.submit(run_part, script, part, args): (script, part) for script, part in work}

@@ -165,6 +165,17 @@ def test_a_run_on_kept_rows_names_every_part_and_changes_no_rows(squares, tmp_pa
     assert "2 parts are kept, 0 of them measured by the library as it is.\n0 are measured now." in printed
 
 
+def test_pages_can_be_written_from_kept_rows_alone(squares, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "results"
+    ledger.do_part(squares, "small", ledger.Options(out=out))
+    monkeypatch.setattr(run, "run_part", None)  # which would be called
+    assert run_all(monkeypatch, "--resume", "only", "--data", "FOLDER", "--out", str(out)) == 0
+    printed = capsys.readouterr().out
+    assert "without rows: experiments_squares, broken" in printed
+    assert "2 have no rows." in printed
+    assert "1 of 3" in (tmp_path / "results.md").read_text(encoding="utf-8")
+
+
 def test_parts_that_are_measured_or_lack_data_are_named(squares, tmp_path, monkeypatch, capsys):
     out = tmp_path / "results"
     assert run_all(monkeypatch, "--resume", "--out", str(out)) == 0

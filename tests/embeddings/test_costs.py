@@ -50,7 +50,7 @@ def test_affinities_have_the_perplexity_at_any_scale(data, perplexity, scale):
 
 
 def test_affinities_do_not_depend_on_blocks(data, monkeypatch):
-    monkeypatch.setattr("prismap._util.affinities._BLOCK_BYTES", 300)
+    monkeypatch.setattr("prismap._util.affinities.CACHED_BYTES", 600)
     P, sigma = calibrate(data["D2"], 5.0)
     np.testing.assert_array_equal(P, data["P"])
     np.testing.assert_array_equal(sigma, data["sigma"])

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from prismap._util.arrays import Numbers
 from prismap._util.blocks import CACHED_BYTES, row_blocks
+from prismap._util.threads import parallel_map
 from prismap.exceptions import InputError, PrismapWarning
 
 #: A bandwidth lies within this factor of a row's typical distance. Smaller distances count as duplicates (the Fisher
@@ -37,8 +38,11 @@ def calibrate(D2: Any, perplexity: Any, *, tol: float = 1e-6, max_iter: int = 10
     D2 = np.asarray(D2, dtype=np.float64)
     P, sigma = np.empty_like(D2), np.empty(len(D2))
     entropy = np.broadcast_to(np.log(perplexity), len(D2))
-    for rows in row_blocks(len(D2), 8.0 * D2.shape[1], CACHED_BYTES // 2):
+
+    def solve(rows: slice) -> None:
         P[rows], sigma[rows] = _calibrate_block(D2[rows], entropy[rows], tol, max_iter)
+
+    parallel_map(solve, row_blocks(len(D2), 8.0 * D2.shape[1], CACHED_BYTES // 2))
     return P, sigma
 
 
@@ -115,15 +119,20 @@ def pair_affinities(D2: Any, perplexity: Any) -> Any:
     return symmetrised(calibrate(D2, perplexity)[0])
 
 
-def joint_affinities(distances: Any, indices: Any, perplexity: float) -> sp.csr_matrix:
+def joint_affinities(distances: Any, indices: Any, perplexity: float, share: float = 1.0) -> sp.csr_matrix:
     """Symmetric affinities that sum to one, sparse: p_ij = (p_{j|i} + p_{i|j}) / 2n (Schulz 2017, 2.2.1).
 
-    `distances` and `indices`, both (n, k), are the neighbours of each row, as `kneighbors` returns them.
+    `distances` and `indices`, both (n, k), are the neighbours of each row, nearest first, as `kneighbors` returns them.
+    share : of each row's affinities, which its nearest neighbours hold; the rest, which are small and many, are zero.
     """
-    n_rows, k = indices.shape
+    n_rows = len(indices)
     P = calibrate(np.square(distances, dtype=np.float64), perplexity)[0]
-    rows = np.arange(0, n_rows * k + 1, k)
-    sparse = sp.csr_matrix((P.ravel(), np.asarray(indices).ravel().astype(np.int32), rows), shape=(n_rows, n_rows))
+    if share < 1:
+        P[np.cumsum(P, axis=1) - P >= share] = 0.0
+        P /= P.sum(axis=1, keepdims=True)
+    kept = P > 0
+    starts = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
+    sparse = sp.csr_matrix((P[kept], np.asarray(indices)[kept].astype(np.int32), starts), shape=(n_rows, n_rows))
     return sp.csr_matrix(symmetrised(sparse))
 
 

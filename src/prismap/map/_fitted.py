@@ -301,7 +301,7 @@ def rows_with_holes(rows: Any) -> NDArray[np.bool_] | None:
 def nearest_anchors(data: DataMetric, anchors: Rows) -> Numbers:
     """Distance of each anchor to its nearest other one."""
     nearest = np.empty(len(anchors))
-    for block in row_blocks(len(anchors), 24.0 * len(anchors)):
+    for block in row_blocks(len(anchors), 24.0 * len(anchors), 2**24):
         D = data.between(anchors[block], anchors).astype(np.float64)
         D[np.arange(len(D)), np.arange(block.start, block.stop)] = np.inf
         nearest[block] = D.min(axis=1)

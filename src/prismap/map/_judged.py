@@ -409,7 +409,7 @@ def arrangement_notes(fitted: FittedMap) -> tuple[str, ...]:
     if not isinstance(strength, float) or not strength:
         return ()
     taken = arrangement_of(fitted.recipe.method) == "auto"
-    why = ", the largest strength that costs less than one standard error of ten neighbours" if taken else ""
+    why = ", which costs less than one standard error of ten neighbours" if taken else ""
     return (
         f"arrangement={strength:g}{why}: groups of rows were pulled to a coarse layout of the metric of the map while "
         "it was made.",

@@ -35,6 +35,7 @@ SCALARS = (
     "mapping/scale",
     "mapping/spread",
     "metric/bandwidth",
+    "metric/discriminant_temperature",
     "metric/local_perplexity",
     "metric/machine_gamma",
     "metric/machine_temperature",
@@ -71,14 +72,15 @@ def check_stored(header: dict[str, Any], arrays: dict[str, Any]) -> None:
 
 
 def posteriors_of(header: dict[str, Any], arrays: dict[str, Any]) -> list[dict[str, Any]]:
-    """All arrays, with those of a single posterior: once, or for each of several targets, whose names have a number."""
-    kinds = header["target_kind"]
-    if not isinstance(kinds, list):
+    """All arrays, with those of a single posterior: once, or for each one of several whose names have a number."""
+    kinds, weights = header["target_kind"], arrays.get("metric/blend_weights")
+    n_parts = len(kinds) if isinstance(kinds, list) else 0 if weights is None else weights.size
+    if not n_parts:
         return [arrays]
     shared = {name: array for name, array in arrays.items() if not PART.match(name)}
     own = [
         {n.replace(f"/part{t}_", "/", 1): a for n, a in arrays.items() if n.startswith(f"metric/part{t}_")}
-        for t in range(len(kinds))
+        for t in range(n_parts)
     ]
     return [{**shared, **part} for part in own]
 
@@ -216,6 +218,9 @@ def _check_shapes(arrays: dict[str, Any], n: int, n_components: int) -> None:
         if "metric/trees_starts" in arrays:
             wanted["metric/trees_starts"] = (len(arrays["metric/trees_children"]) + 1,)
             wanted["metric/trees_classes"] = arrays["metric/trees_shares"].shape
+        elif "metric/discriminant_slopes" in arrays:
+            wanted["metric/discriminant_slopes"] = (len(arrays["metric/discriminant_slopes"]), n_classes)
+            wanted["metric/discriminant_offsets"] = (n_classes,)
         else:
             wanted["metric/machine_mean"] = (n_classes,)
             wanted["metric/machine_coefficients"] = (len(arrays["metric/machine_landmarks"]), n_classes)
