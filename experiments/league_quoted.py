@@ -67,8 +67,8 @@ def named(name, mean):
 
 
 def signed(points, error):
-    """Points with their sign, and their standard error."""
-    return f"{points:+.1f} +- {error:.1f}"
+    """Points with their sign and no minus before a zero, and their standard error."""
+    return f"{round(points, 1) + 0.0:+.1f} +- {error:.1f}"
 
 
 def of_rivals(pairs):

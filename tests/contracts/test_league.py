@@ -212,6 +212,7 @@ def test_ahead_and_behind_need_more_than_the_errors():
     }
     (line,) = league_tables.ahead("league", rows)
     assert league_pairs.listed(["a, b", "c"]) == "a, b; c"
+    assert league_quoted.signed(-0.02, 0.5) == "+0.0 +- 0.5"
     assert line == {
         "method": "LDA", "sets": 4, "ahead by one error": 1, "behind by one error": 0, "ahead by two errors": 1,
         "behind by two errors": 0, "ahead by one error on": "a",

@@ -103,9 +103,12 @@ class VoteMap(Mapping):
         """Keep rows X and their positions Y, shape (n, d)."""
         self._validate_params()
         self.keep(X, Y)
-        self.scale_ = self.reach * typical_spacing(self.embedding_, SPACING_NEIGHBORS)
-        self.spread_ = float(self.spread)
-        return self
+        return self.fit_positions(self.embedding_)
+
+    def fit_positions(self, Y):
+        """Become the mapping of rows at checked positions Y, for new rows that bring their distances: only `place`."""
+        scale = self.reach * typical_spacing(Y, SPACING_NEIGHBORS)
+        return self.restore(None, Y, {"scale": scale, "spread": self.spread})
 
     def state(self) -> dict[str, Any]:
         """The reach of a vote and its spread; the rest are the positions."""
