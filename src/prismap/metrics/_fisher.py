@@ -54,9 +54,9 @@ class FisherMetric(Metric):
         classes "parzen" (Gaussian kernels on support rows), "lssvm" (a least-squares support vector machine on the
         profiles), "trees" (a forest; vectors only) or any classifier with ``predict_proba`` (vectors only; an unfitted
         one is cloned and fitted in folds, so that no row is judged by a model that saw it; a fitted one is used as it
-        is, in-sample). "auto" takes the better of the first two by out-of-fold log-loss, and "parzen" with
-        supervision 1. For a real target "gp", a Gaussian process, or any regressor. ``PredictedLabels(model)`` puts a
-        model's predictions in the place of y.
+        is, in-sample). "auto" takes, by out-of-fold log-loss, Parzen or the best mean of the machine and linear
+        discriminants, and "parzen" with supervision 1. For a real target "gp", a Gaussian process, or any regressor.
+        ``PredictedLabels(model)`` puts a model's predictions in the place of y.
     path : {"chord", "tangent", "tangent-left", "tangent-squared", "graph", "tangent-graph"}, default="chord"
         Arcs between posteriors at nodes of the straight segment; speeds at nodes as published, mirrored about the
         middle or at left nodes (Schulz 2017, eq. 2.18; "parzen", "gp", and classifiers with a derivative: `RSLVQ`,
@@ -281,10 +281,12 @@ class FisherMetric(Metric):
         """The metric of a posterior that costs less, if there is one whose lengths are never longer."""
         posterior = self._posterior()
         less = None if posterior is None or self._graph is not None else posterior.cheaper()
-        if less is posterior or less is None:
-            return self
+        return self if less is posterior or less is None else self.with_posterior(less)
+
+    def with_posterior(self, posterior):
+        """The same metric with another fitted posterior of its rows."""
         other = copy(self)
-        other.posterior_ = less
+        other.posterior_ = posterior
         return other._end()
 
     @property
@@ -377,7 +379,9 @@ class FisherMetric(Metric):
             return FittedIndex(self._order), self._order
         if isinstance(rows, FittedIndex):
             order = np.argsort(self._place[rows.index], kind="stable")
-            return FittedIndex(rows.index[order]), order
+            index = rows.index[order]
+            # All rows, in whatever order: their state is there, and need not be copied.
+            return FittedIndex(self._order if np.array_equal(index, self._order) else index), order
         return rows, None
 
     def _state(self, key, self_similarity=None):
@@ -558,7 +562,7 @@ def with_seen_classes(target):
     """The target without classes that no row has: a posterior knows nothing of them."""
     for column in target.columns:
         distinct = len(np.unique(column.values[column.labelled]))
-        if distinct < (2 if column.classes is not None else 3):
+        if distinct < column.fewest_values:
             raise InputError(f"the fitted rows hold {distinct} different values of the target: nothing to tell apart.")
     return target.present()
 
