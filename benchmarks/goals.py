@@ -264,6 +264,9 @@ GOALS = (
          "speed fits-of-5000"),
     Goal("the same in at most 5 x PaCMAP's CPU time", beside("PaCMAP", 5.0), "speed fits-of-5000"),
     Goal("5,000 rows in at most 0.5 GB", memory_of_five_thousand, "speed fits-of-5000"),
+    Goal("a full report in at most 1 x its fit, from 150 to 5,000 rows", at_most("report", 1.0, "full", n_cases=4),
+         "bench report"),
+    Goal("a quick report in at most 0.3 x its fit", at_most("report", 0.3, "quick", n_cases=4), "bench report"),
     Goal(
         "all-pairs cross-fitted distances in at most 2.0 x their products alone",
         at_most("metrics", 2.0, "cross-fitted, against its products"), "bench metrics",

@@ -36,7 +36,7 @@ from sklearn.svm import SVC
 
 from experiments import league_sets
 from experiments.field_sets import GENERATED, SETS
-from experiments.league import chance, permuted, right
+from experiments.league_figures import chance, permuted, right
 from experiments.ledger import main, markdown, rows_path
 from prismap import PrisMap
 

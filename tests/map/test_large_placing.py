@@ -41,6 +41,11 @@ def test_the_nearest_rows_decide_and_are_searched(model):
     assert isinstance(model.metric_.posterior_.labelled.nearest, SearchedNearest)
 
 
+def test_votes_measure_no_distances_between_landmarks(model):
+    assert len(model.map_.mapping.embedding_) == len(model.map_.anchors) == 100
+    assert not hasattr(model.map_.mapping, "metric_")
+
+
 def test_a_row_gets_the_same_bits_alone_and_in_any_company(model):
     together = model.transform(NEW)
     alone = np.vstack([model.transform(NEW[i : i + 1]) for i in range(0, 200, 9)])

@@ -25,6 +25,7 @@ from prismap.map._choose import (
     neighbor_losses,
     quick_losses,
     trees_are_worth_it,
+    two_halves,
     usual_range,
     with_share,
 )
@@ -141,24 +142,39 @@ def test_one_standard_error_is_not_told_from_none():
         assert least_as_good(np.stack([np.eye(n)[0], np.zeros(n)]), [0.0, 0.8]) == 0
 
 
-def test_a_row_is_judged_on_a_quick_map_of_the_half_without_it():
-    """The slow twin: the halves, the maps and the placement step by step."""
+def test_a_row_is_judged_on_quick_maps_of_the_halves_without_it():
+    """The slow twin: the halves, the maps and the placement step by step, three times for so few rows."""
     rng = np.random.default_rng(0)
     y = np.arange(60) % 4  # seven or eight of each in a half
     X = rng.normal(size=(2, 60, 4)) + y[:, None]
     D2 = np.square(X[:, :, None] - X[:, None]).sum(axis=3)
-    found = quick_losses(D2, make_target(y, 60), perplexity=30, seed=5)
+    losses = quick_losses(D2, make_target(y, 60), perplexity=30, seed=5)
     rng = as_generator(5)
-    order = np.lexsort((rng.permutation(60), y))
-    a, b = order[::2], order[1::2]
-    maps = quick_maps(np.stack([D2[k][np.ix_(half, half)] for half in (a, b) for k in (0, 1)]), 29 / 3, rng)
-    for (kept, out, k), Y in zip(((a, b, 0), (a, b, 1), (b, a, 0), (b, a, 1)), maps, strict=True):
-        D = np.sqrt(D2[k])
-        votes = VoteMap(metric="precomputed", spread=0).fit(D[np.ix_(kept, kept)], Y)
-        placed = votes.transform(D[np.ix_(out, kept)])
-        near = np.argsort(np.square(placed[:, None] - Y[None]).sum(axis=2), axis=1)[:, :7]
-        assert np.array_equal(found[k, out], neighbor_losses(y[kept][near], y[out]))
-    assert abs(np.bincount(y[a], minlength=4) - np.bincount(y[b], minlength=4)).max() <= 1
+    orders = [np.lexsort((rng.permutation(60), y)) for _ in range(3)]
+    halves = [half for order in orders for half in (order[::2], order[1::2])]
+    maps = quick_maps(np.stack([D2[k][np.ix_(half, half)] for half in halves for k in (0, 1)]), 29 / 3, rng)
+    expected = np.zeros((2, 60))
+    for number, kept in enumerate(halves):
+        out = np.setdiff1d(np.arange(60), kept)
+        for k in (0, 1):
+            D, Y = np.sqrt(D2[k]), maps[2 * number + k]
+            votes = VoteMap(metric="precomputed", spread=0).fit(D[np.ix_(kept, kept)], Y)
+            placed = votes.transform(D[np.ix_(out, kept)])
+            near = np.argsort(np.square(placed[:, None] - Y[None]).sum(axis=2), axis=1)[:, :7]
+            expected[k, out] += neighbor_losses(y[kept][near], y[out]) / 3
+    np.testing.assert_allclose(losses, expected, atol=1e-12)
+    assert abs(np.bincount(y[halves[0]], minlength=4) - np.bincount(y[halves[1]], minlength=4)).max() <= 1
+
+
+def test_many_rows_are_halved_once(monkeypatch):
+    halvings = []
+    monkeypatch.setattr(choose, "two_halves", lambda *args: halvings.append(1) or two_halves(*args))
+    X = np.random.default_rng(0).normal(size=(400, 3))
+    D2 = np.square(X[:, None] - X[None]).sum(axis=2)[None]
+    quick_losses(D2, make_target(np.arange(400) % 2, 400), perplexity=30, seed=0)
+    assert len(halvings) == 1
+    quick_losses(D2[:, :180, :180], make_target(np.arange(180) % 2, 180), perplexity=30, seed=0)
+    assert len(halvings) == 3
 
 
 def test_trees_are_tried_where_a_class_has_one_row_and_not_where_little_is_left(signs):
@@ -373,7 +389,7 @@ def test_a_published_metric_that_helps_is_not_complained_of():
 
 
 def test_without_a_target_votes_are_taken():
-    assert isinstance(choose_mapping(np.zeros((5, 5)), np.zeros((5, 2)), None, 0), VoteMap)
+    assert isinstance(choose_mapping(PrecomputedMetric.of(np.zeros((5, 5))), np.zeros((5, 2)), None, 0), VoteMap)
     X = np.random.default_rng(0).normal(size=(60, 3))
     assert isinstance(
         PrisMap(supervision="auto", mapping="auto", perplexity=10, random_state=0).fit(X).map_.mapping, VoteMap
@@ -384,9 +400,9 @@ def test_kernels_are_not_tried_on_many_rows(monkeypatch):
     X = np.random.default_rng(0).normal(size=(120, 4))
     Y, D = X[:, :2], np.linalg.norm(X[:, None] - X[None], axis=2)  # as smooth as kernels like it
     target = make_target(X[:, 0] + X[:, 1], len(X), "real")
-    assert isinstance(choose_mapping(D, Y, target, 0), KernelMap)
+    assert isinstance(choose_mapping(PrecomputedMetric.of(D), Y, target, 0), KernelMap)
     monkeypatch.setattr(choose, "MOST_KERNEL_ROWS", 119)
-    assert isinstance(choose_mapping(D, Y, target, 0), VoteMap)
+    assert isinstance(choose_mapping(PrecomputedMetric.of(D), Y, target, 0), VoteMap)
 
 
 def test_the_mapping_that_loses_less_is_taken(signs, signs_map):
@@ -406,7 +422,8 @@ def test_the_mapping_that_loses_less_is_taken(signs, signs_map):
             wrong += neighbor_losses(votes, y[out]).sum()
         losses.append(wrong)
     assert isinstance(
-        choose_mapping(D, signs_map.embedding_, make_target(y, len(y)), 0), (VoteMap, KernelMap)[int(np.argmin(losses))]
+        choose_mapping(PrecomputedMetric.of(D), signs_map.embedding_, make_target(y, len(y)), 0),
+        (VoteMap, KernelMap)[int(np.argmin(losses))],
     )
 
 
@@ -494,7 +511,7 @@ def test_rounding_takes_no_other_mapping(monkeypatch):
     for seed in range(10):
         draws = iter(rounded(np.full(2, 0.5), seed))
         monkeypatch.setattr(choose, "left_out_losses", lambda *_, draws=draws: np.full(60, next(draws)))
-        assert isinstance(choose_mapping(D, X[:, :2], target, 0), VoteMap)
+        assert isinstance(choose_mapping(PrecomputedMetric.of(D), X[:, :2], target, 0), VoteMap)
 
 
 def test_rounding_takes_no_other_posterior(monkeypatch):

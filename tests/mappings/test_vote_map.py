@@ -59,9 +59,9 @@ def test_no_row_falls_between_islands(islands):
 def test_steps_never_go_up():
     rng = np.random.default_rng(2)
     D2, Y = np.sort(rng.uniform(size=(50, 7)), axis=1), rng.normal(size=(50, 7, 2))
-    weights, voters = vote_weights(D2).T, Y.transpose(1, 2, 0)
-    best = np.min([vote_cost(place, voters, weights, 0.8) for place in voters], axis=0)
-    assert (vote_cost(vote(D2, Y, 0.8).T, voters, weights, 0.8) <= best + 1e-12).all()
+    weights, voters = vote_weights(D2).T, Y.transpose(1, 2, 0) / 0.8
+    best = np.min([vote_cost(place, voters, weights) for place in voters], axis=0)
+    assert (vote_cost(vote(D2, Y, 0.8).T / 0.8, voters, weights) <= best + 1e-12).all()
 
 
 def test_a_row_has_the_same_bits_alone_and_in_company():
@@ -70,6 +70,20 @@ def test_a_row_has_the_same_bits_alone_and_in_company():
     together = vote(D2, Y, 0.8, 1.4)
     for row in range(len(D2)):
         np.testing.assert_array_equal(vote(D2[[row]], Y[[row]], 0.8, 1.4)[0], together[row])
+
+
+def test_blocks_settled_together_are_those_settled_alone(islands):
+    X, Y = islands
+    model, new = VoteMap().fit(X, Y), np.random.default_rng(9).uniform(size=(5000, 2))
+    D = model.metric_.pairwise(new)
+    blocks = [D[:1], D[1:300], D[300:]]
+    together = model.settled([model.seen(block) for block in blocks])
+    np.testing.assert_array_equal(together, np.concatenate([model.place(block) for block in blocks]))
+
+
+def test_a_row_at_its_voters_stays_there():
+    Y = np.ones((3, 5, 2))
+    np.testing.assert_allclose(vote(np.ones((3, 5)), Y, 0.8, 1.4), Y[:, 0], rtol=1e-12)
 
 
 def stress(y, Y, u, wanted):

@@ -26,6 +26,17 @@ def metric_of(toy, **options):
     return FisherMetric(**options).fit(*toy)
 
 
+def test_all_rows_in_another_order_are_measured_without_a_copy_of_their_state(toy, monkeypatch):
+    metric = metric_of(toy)
+    rows, order = np.array([3, 17]), np.random.default_rng(0).permutation(30)
+    expected, taken = metric.pairwise()[np.ix_(rows, order)], []
+    state = type(metric.posterior_.rows)
+    take = state.take
+    monkeypatch.setattr(state, "take", lambda self, index: taken.append(np.size(index)) or take(self, index))
+    np.testing.assert_allclose(metric.between(rows, order), expected, rtol=1e-10, atol=1e-12)
+    assert 30 not in taken
+
+
 def slow_distances(metric, X, y):
     """What the paper's formulas give for the same parameters, pair by pair."""
     n_classes, sigma, T, w = len(metric.classes_), metric.bandwidth_, metric.n_segments_, metric.supervision

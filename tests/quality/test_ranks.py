@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
@@ -144,6 +146,15 @@ def test_blocks_of_any_size_give_the_same(budget):
     for found, expected in zip(rank_counts(x, y, rows, budget), rank_counts(x, y, rows), strict=True):
         np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(kept_shares(x, y, rows, 5, budget), kept_shares(x, y, rows, 5))
+
+
+def test_rows_that_cost_less_together_are_measured_together():
+    X, Y = some_map(60, 12)
+    x, y, rows = distance_rows(X), distance_rows(Y), np.arange(60)
+    asked = []
+    slow = replace(x, block=lambda some: asked.append(len(some)) or x.block(some), together=25)
+    np.testing.assert_array_equal(rank_counts(slow, y, rows, 1)[0], rank_counts(x, y, rows)[0])
+    assert asked == [25, 25, 10]
 
 
 def test_a_sample_agrees_with_all_rows_within_its_spread():

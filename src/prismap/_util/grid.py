@@ -20,6 +20,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
+from prismap._util.blocks import PAIRS
+
 Array: TypeAlias = Any
 
 #: The step at most, as a share of the typical distance between neighbours, and at least, as a share of that.
@@ -30,8 +32,6 @@ ROOM = 4.0
 MOST_DIGITS = 3
 #: With several digits, squared distances below this share of the norms have lost digits and are measured again.
 CANCELLED = 2.0**-26
-#: Pairs that are measured again at a time.
-PAIRS = 65536
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,8 @@ class Grid:
         """Squared distances of all pairs, (n_A, n_B), in the units of the rows: sums over the columns both have."""
         whole = A.present is None and B.present is None
         if whole and len(A.digits) + len(B.digits) == 2 and not sp.issparse(A.digits[0]):
-            D2 = np.hstack([A.digits[0], A.norms[:, None], np.ones((len(A), 1))]) @ B.lifted.T
-            D2 *= self.step**2
-            return D2
+            # The square of the step is a power of two, so that numbers times it are as exact as before.
+            return self.step**2 * np.hstack([A.digits[0], A.norms[:, None], np.ones((len(A), 1))]) @ B.lifted.T
         D2 = self._weighted(A.digits, B.digits, all_products)
         D2 *= -2
         D2 += self._squares_met(A, B) + self._squares_met(B, A).T

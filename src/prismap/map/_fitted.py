@@ -13,79 +13,26 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from prismap._util.arrays import Numbers, Rows
-from prismap._util.blocks import row_blocks
+from prismap._util.blocks import CACHED_BYTES, row_blocks
 from prismap._util.missing import present_in
 from prismap._util.repr import Brief
 from prismap._util.scales import far_threshold, typical_distance
-from prismap._util.threads import parallel_map
+from prismap._util.threads import on_one_thread, parallel_map
 from prismap._util.validation import changed
 from prismap.exceptions import InputError
 from prismap.map._cells import Cells
 from prismap.map._exact_rows import KnownObjects, KnownRows
-from prismap.map._recipe import Recipe
+from prismap.map._recipe import Given, Recipe
 from prismap.mappings import InverseMap
 from prismap.mappings._base import Mapping
 from prismap.metrics import FisherMetric, Metric
 from prismap.metrics._geometry import DataMetric
 from prismap.metrics._objects import ObjectRows
 from prismap.metrics._shift import LevelShift
-from prismap.tables import TableEncoding
-from prismap.target import ClassTarget, Dependence, Levels, Target
+from prismap.target import ClassTarget, Dependence, Target
 
 #: Up to so many rows all distances are computed; beyond, neighbours are searched and landmarks carry the mapping.
 DENSE_ROWS = 10_000
-#: Bytes of one block of distances of new rows in double precision: a few of them stay in a core's cache.
-BLOCK_BYTES = 2**21
-
-
-@dataclass(frozen=True, repr=False)
-class Given(Brief):
-    """What a map was made of.
-
-    Attributes
-    ----------
-    rows : all samples given to `fit`, after validation: vectors, objects, or the square matrix between them.
-    target : of all of them.
-    fitted : numbers of those that were embedded.
-    entry_columns : of matrix data, the columns of new samples that are the fitted ones.
-    feature_names : of the columns; None if they had none.
-    n_features : number of columns.
-    row_names : ids, or the index of a pandas frame; None if the samples have no names.
-    target_name : what the target was called; None if it had no name.
-    y : the target as it was given, whatever use is made of it.
-    encoding : how the columns of a table become features; None for a map of an array.
-    dependence : which samples are not independent of each other.
-    levels : of the column that is of no interest, whose codes the target has; None without one.
-    earlier : where the samples lie on an earlier map that this one is to be like; None without one.
-    """
-
-    rows: Any
-    target: Target
-    fitted: Rows
-    entry_columns: Rows
-    feature_names: Any = None
-    n_features: int = 0
-    row_names: Any = None
-    target_name: str | None = None
-    y: Any = None
-    encoding: TableEncoding | None = None
-    dependence: Dependence = field(default_factory=Dependence)
-    levels: Levels | None = None
-    earlier: Any = None
-
-    def __len__(self) -> int:
-        return int(self.rows.shape[0])
-
-    @property
-    def others(self) -> Rows:
-        """Numbers of the samples that were not embedded."""
-        return np.setdiff1d(np.arange(len(self)), self.fitted)
-
-    @property
-    def column_names(self) -> list[str]:
-        """The names of the features, or numbers in their place."""
-        names = [f"x{j}" for j in range(self.rows.shape[1])] if self.feature_names is None else self.feature_names
-        return [str(name) for name in names]
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,7 +50,7 @@ class FittedMap(Brief):
     mapping : positions of new rows from their distances to the anchors.
     anchors : the fitted rows that new rows are compared with: all, on a large map its landmarks.
     placed_by_data : whether these distances are the data's own, and not those of the map.
-    nearest : distance of each anchor to its nearest other one, in the data's own metric.
+    apart : the distances that `nearest` has, where a file or an earlier map knows them; None: measured when asked for.
     supervision : how much the target counts, as it was given or chosen.
     supervision_curve : what that was chosen from; None where it was given.
     notes : what a reader should know about how the map was made.
@@ -123,7 +70,7 @@ class FittedMap(Brief):
     mapping: Mapping
     anchors: Rows
     placed_by_data: bool
-    nearest: Numbers
+    apart: Numbers | None = field(default=None, repr=False)
     supervision: float = 0.0
     supervision_curve: tuple[dict[str, Any], ...] | None = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
@@ -192,32 +139,39 @@ class FittedMap(Brief):
         Each row by itself, block by block. A row that equals a fitted one gets exactly that one's position. Distances
         are those to the nearest fitted row in the data's own metric, in units of the typical such distance.
         """
+        Y, nearest = self.located(rows)
+        return Y, nearest / self.typical_distance
+
+    def located(self, rows: Any) -> tuple[Numbers, Numbers]:
+        """Positions of new rows as `place` gives them, and their distances to the data as they are."""
         Y, nearest = np.empty((rows.shape[0], self.positions.shape[1])), np.empty(rows.shape[0])
         by_vectors = self.cells is not None and not self.data.is_matrix and not isinstance(rows, ObjectRows)
         holed = rows_with_holes(rows) if by_vectors else None
         if holed is not None and 0 < holed.sum() < len(holed):  # they find their candidates in other ways
             for some in (holed, ~holed):
-                Y[some], nearest[some] = self.place(rows[some])
+                Y[some], nearest[some] = self.located(rows[some])
             return Y, nearest
-        by_map, cells, known = self.map_anchors, self.cells, self.known  # made here once, and not by every thread
+        by_map, cells = self.map_anchors, self.cells  # made here once, and not by every thread
 
-        def place_block(block: slice, part: Any, own: Any) -> None:
+        def see_block(block: slice, part: Any, own: Any) -> Any:
             seen = own if by_map is None else by_map.see(part, own)
             if cells is not None:
                 Y[block], nearest[block] = cells.place(seen, own)
-            else:
-                Y[block] = self.mapping.place(seen.distances)
-                nearest[block] = np.sqrt(own.squared.min(axis=1))
-            equal, fitted = known.find(part)
-            Y[block][equal], nearest[block][equal] = self.positions[fitted], 0.0
+                return None
+            nearest[block] = np.sqrt(own.squared.min(axis=1))
+            return self.mapping.seen(seen.distances)
 
         if cells is not None and len(self._blocks(len(Y))) > 1:  # what is made at first use is made here, too
-            place_block(slice(0, 1), rows[:1], self.data_anchors.see(rows[:1]))
-        self.look(rows, place_block)
+            see_block(slice(0, 1), rows[:1], self.data_anchors.see(rows[:1]))
+        seen = self.look(rows, see_block)
+        if cells is None:
+            Y[:] = self.mapping.settled(seen)
+        equal, fitted = self.known.find(rows)
+        Y[equal], nearest[equal] = self.positions[fitted], 0.0
         lost = int((~np.isfinite(Y)).any(axis=1).sum())
         if lost:  # only numbers that no fit gives lead here: a damaged or forged file
             raise InputError(f"the map gives {lost} of {len(Y)} rows no finite position: its file is damaged.")
-        return Y, nearest / self.typical_distance
+        return Y, nearest
 
     def distances(self, rows: Any, look: Callable[[slice, Any, Any], Any] | None = None) -> tuple[Numbers, Any]:
         """The distances to the data that `place` gives, without positions; `look` as in `FittedMap.look`, and its sum.
@@ -250,7 +204,7 @@ class FittedMap(Brief):
 
     def _blocks(self, n_rows: int) -> list[slice]:
         """Slices of rows that are looked at together."""
-        size = int(np.clip(BLOCK_BYTES / 8 // len(self.anchors), 64, 1024))
+        size = int(np.clip(CACHED_BYTES / 8 // len(self.anchors), 64, 1024))
         return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
     def place_some(self, rows: Any, index: Rows, columns: Any, levels: Rows) -> tuple[Numbers, Numbers]:
@@ -316,6 +270,11 @@ class FittedMap(Brief):
         """Whether the map was made of searched neighbours."""
         return len(self.positions) > DENSE_ROWS
 
+    @cached_property
+    def nearest(self) -> Numbers:
+        """Distance of each anchor to its nearest other one, in the data's own metric."""
+        return nearest_anchors(self.data, self.anchors) if self.apart is None else self.apart
+
     @property
     def typical_distance(self) -> float:
         """Median distance of a fitted row to its nearest neighbour."""
@@ -338,10 +297,11 @@ def rows_with_holes(rows: Any) -> NDArray[np.bool_] | None:
     return None if present is None else ~present.all(axis=1)
 
 
+@on_one_thread  # as in a fit, whoever asks first
 def nearest_anchors(data: DataMetric, anchors: Rows) -> Numbers:
     """Distance of each anchor to its nearest other one."""
     nearest = np.empty(len(anchors))
-    for block in row_blocks(len(anchors), 24.0 * len(anchors)):
+    for block in row_blocks(len(anchors), 24.0 * len(anchors), 2**24):
         D = data.between(anchors[block], anchors).astype(np.float64)
         D[np.arange(len(D)), np.arange(block.start, block.stop)] = np.inf
         nearest[block] = D.min(axis=1)

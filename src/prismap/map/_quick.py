@@ -1,8 +1,8 @@
 """Quick maps: a short t-SNE of many small sets of rows at once, to see what two dimensions would keep of a metric.
 
-For a few hundred rows and a few dozen iterations, most of the time of a descent goes into calls, not into numbers. Here
-one iteration moves all maps, stacked (m, n, n). Pure functions on arrays; then embeddings for maps that are not
-shown: only their neighbours are counted.
+For a few dozen rows and iterations, most of the time of a descent goes into calls, not into numbers. Here one iteration
+moves many maps, stacked (m, n, n), as far as they fit into the cache together. Pure functions on arrays; then
+embeddings for maps that are not shown: only their neighbours are counted.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 
 from prismap._util.affinities import calibrate, lower_perplexity
 from prismap._util.arrays import Numbers
+from prismap._util.blocks import row_blocks
 from prismap._util.scales import typical_spacing
 from prismap._util.threads import on_one_thread
 from prismap.embeddings import TSNE
@@ -69,11 +70,12 @@ def quick_maps(D2: Numbers, perplexity: float, rng: np.random.Generator) -> Any:
     # larger at the end than what maps differ in, so that other shares would be chosen.
     Y = walked_start(P, rng)
     move, gains = np.zeros_like(Y), np.ones_like(Y)
+    stacks = list(row_blocks(len(P), 8.0 * n * n, 2**20))  # which stay in the cache
     for step in range(EARLY_STEPS + STEPS):
         factor = EXAGGERATION if step < EARLY_STEPS else 1.0
         if step == EARLY_STEPS:
             move, gains = np.zeros_like(Y), np.ones_like(Y)
-        slope = descent_slope(Y, P, factor)
+        slope = np.concatenate([descent_slope(Y[some], P[some], factor) for some in stacks])
         same = np.sign(slope) == np.sign(move)
         gains = np.maximum(np.where(same, 0.8 * gains, gains + 0.2), 0.01)
         move = MOMENTUM * move - max(200.0, n / factor) * gains * slope

@@ -35,6 +35,17 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, 
     def place(self, D: Any) -> Any:
         """Positions of rows from their distances D to all fitted rows, each row by itself; D is not checked."""
 
+    def seen(self, D: Any) -> Any:
+        """What is kept of the distances D of a block of rows until positions of many are made; here their own already.
+
+        Where little decides on a position, blocks that fit into the cache are seen one by one, and settled together.
+        """
+        return self.place(D)
+
+    def settled(self, blocks: list[Any]) -> Any:
+        """Positions of the rows of several blocks, from what `seen` kept of each: the same as by `place`."""
+        return np.concatenate(blocks)
+
     @on_one_thread
     def transform(self, X: Any) -> Numbers:
         """Positions of rows X (with "precomputed": of rows whose distances to the fitted rows X holds)."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from prismap._util.blocks import row_blocks
 from prismap._util.params import Interval
 from prismap._util.scales import typical_spacing
 from prismap._util.search import smallest
@@ -102,9 +103,12 @@ class VoteMap(Mapping):
         """Keep rows X and their positions Y, shape (n, d)."""
         self._validate_params()
         self.keep(X, Y)
-        self.scale_ = self.reach * typical_spacing(self.embedding_, SPACING_NEIGHBORS)
-        self.spread_ = float(self.spread)
-        return self
+        return self.fit_positions(self.embedding_)
+
+    def fit_positions(self, Y):
+        """Become the mapping of rows at checked positions Y, for new rows that bring their distances: only `place`."""
+        scale = self.reach * typical_spacing(Y, SPACING_NEIGHBORS)
+        return self.restore(None, Y, {"scale": scale, "spread": self.spread})
 
     def state(self) -> dict[str, Any]:
         """The reach of a vote and its spread; the rest are the positions."""
@@ -118,9 +122,20 @@ class VoteMap(Mapping):
 
     def place(self, D):
         """Positions of rows from their distances D to all fitted rows."""
-        distances, near = smallest(D, min(self.n_neighbors, D.shape[1]))
-        D2 = np.square(distances, dtype=np.float64)
-        return vote(D2, self.embedding_[near], self.scale_, self.spread_)
+        return self.settled([self.seen(D)])
+
+    def seen(self, D):
+        """The distances to those who vote, and who they are."""
+        return smallest(D, min(self.n_neighbors, D.shape[1]))
+
+    def settled(self, blocks):
+        """The votes of many rows at once, so that calls take less time than numbers, if these fit into a cache."""
+        distances, near = (np.concatenate(part) for part in zip(*blocks, strict=True))
+        positions = np.empty((len(near), self.embedding_.shape[1]))
+        for rows in row_blocks(len(near), 8.0 * near.shape[1] * positions.shape[1], 2**18):
+            D2 = np.square(distances[rows], dtype=np.float64)
+            positions[rows] = vote(D2, self.embedding_[near[rows]], self.scale_, self.spread_)
+        return positions
 
 
 def vote(D2, Y, scale, spread=0.0):
@@ -129,16 +144,18 @@ def vote(D2, Y, scale, spread=0.0):
     With a `spread`, at the distances from them that the row has. Inside, voters come first and rows last: sums of a few
     numbers at the end of an array take several times as long.
     """
-    weights, voters = np.ascontiguousarray(vote_weights(D2).T), np.ascontiguousarray(Y.transpose(1, 2, 0))
-    best = np.argmin([vote_cost(place, voters, weights, scale) for place in voters], axis=0)
+    weights, voters = np.ascontiguousarray(vote_weights(D2).T), np.ascontiguousarray(Y.transpose(1, 2, 0)) / scale
+    best = np.argmin([vote_cost(place, voters, weights) for place in voters], axis=0)
     places = np.take_along_axis(voters, best[None, None], axis=0)[0]
     for _ in range(N_STEPS):
-        pull = weights / np.square(1 + squared_gaps(places, voters, scale))
-        places = sum((pull / sum(pull))[:, None] * voters)
+        pull = weights / np.square(1 + squared_gaps(places, voters))
+        pull /= added(pull)
+        places = added(pull[:, None] * voters)
     if spread > 0:
-        agree = weights / np.square(1 + squared_gaps(places, voters, scale))
-        places = spread_out(places, voters, agree / sum(agree), np.sqrt(np.ascontiguousarray(D2.T)), spread)
-    return places.T
+        agree = weights / np.square(1 + squared_gaps(places, voters))
+        agree /= added(agree)
+        places = spread_out(places, voters, agree, np.sqrt(np.ascontiguousarray(D2.T)), spread)
+    return places.T * scale
 
 
 def spread_out(places, voters, agree, distances, spread):
@@ -147,20 +164,21 @@ def spread_out(places, voters, agree, distances, spread):
     Each step goes to the mean of the points at the wanted distance from each voter, ``sum_j u_j (y_j + c d_j e_j)``
     with e_j the direction from voter j: the stress never rises. `agree` are the weights u, which sum to 1 in each row.
     """
-    mean_gap, mean_distance = (sum(agree * part) for part in (lengths(places - voters), distances))
+    mean_gap, mean_distance = (added(agree * part) for part in (lengths(places - voters), distances))
     ratio = np.divide(spread * mean_gap, mean_distance, out=np.zeros_like(mean_gap), where=mean_distance > 0)
     wanted = ratio * distances
     for _ in range(N_SPREAD_STEPS):
         gap = places - voters
-        size = lengths(gap)
-        stretch = np.divide(wanted, size, out=np.zeros_like(size), where=size > 0)
-        places = sum(agree[:, None] * (voters + stretch[:, None] * gap))
+        gap *= (wanted / np.maximum(lengths(gap), 1e-100))[:, None]  # no gap has no direction
+        gap += voters
+        gap *= agree[:, None]
+        places = added(gap)
     return places
 
 
 def lengths(gaps):
     """Lengths (k, b) of vectors (k, d, b)."""
-    return np.sqrt(sum((gaps * gaps).transpose(1, 0, 2)))
+    return np.sqrt(added((gaps * gaps).transpose(1, 0, 2)))
 
 
 def vote_weights(D2):
@@ -169,14 +187,24 @@ def vote_weights(D2):
     return np.exp(-2 * np.divide(gap, gap[:, -1:], out=np.zeros_like(gap), where=gap[:, -1:] > 0))
 
 
-def vote_cost(places, voters, weights, scale):
-    """The cost of places (d, b), for voters at (k, d, b) with weights (k, b): shape (b,)."""
-    r2 = squared_gaps(places, voters, scale)
-    return sum(weights * (r2 / (1 + r2)))  # one after another: a row has the same sum beside any others
+def vote_cost(places, voters, weights):
+    """The cost of places (d, b), for voters at (k, d, b) with weights (k, b), in units of the reach: shape (b,)."""
+    r2 = squared_gaps(places, voters)
+    r2 /= 1 + r2
+    r2 *= weights
+    return added(r2)
 
 
-def squared_gaps(places, voters, scale):
-    """Squared distances (k, b) of places (d, b) to voters (k, d, b), in units of the reach."""
-    gap = (voters - places) / scale
+def squared_gaps(places, voters):
+    """Squared distances (k, b) of places (d, b) to voters (k, d, b)."""
+    gap = voters - places
     gap *= gap
-    return sum(gap.transpose(1, 0, 2))
+    return added(gap.transpose(1, 0, 2))
+
+
+def added(parts):
+    """The sum of arrays, one after another: a row has the same sum beside any others."""
+    total = parts[0].copy()
+    for part in parts[1:]:
+        total += part
+    return total

@@ -289,6 +289,13 @@ class FisherMetric(Metric):
         other.posterior_ = posterior
         return other._end()
 
+    @property
+    def knows_rows(self):
+        """Whether the posterior is known at the rows of vectors, so that the distance of a pair costs one product."""
+        posterior = self._posterior()
+        plain = self._graph is None and not self._is_matrix() and not hasattr(posterior, "neighbors")
+        return posterior is not None and plain and posterior.at_rows
+
     def placing(self):
         """The cheaper metric, unless rows of one posterior would be one point under it."""
         return self.cheaper() if self.supervision < 1 else self
@@ -325,7 +332,7 @@ class FisherMetric(Metric):
         n_rows = self.n_rows_ if A is None else A.shape[0]
         distances = np.empty((n_rows, n_neighbors), dtype=self.data_.dtype)
         indices = np.empty((n_rows, n_neighbors), dtype=np.intp)
-        for rows in row_blocks(n_rows, 4.0 * self.data_.dtype.itemsize * self.n_rows_, WORKING_BYTES, at_least=64):
+        for rows in row_blocks(n_rows, 4.0 * self.data_.dtype.itemsize * self.n_rows_, WORKING_BYTES // 4, at_least=64):
             D = distances_of(FittedIndex(np.arange(rows.start, rows.stop)) if A is None else A[rows])
             if A is None:
                 D[np.arange(len(D)), np.arange(rows.start, rows.stop)] = np.inf
@@ -372,7 +379,9 @@ class FisherMetric(Metric):
             return FittedIndex(self._order), self._order
         if isinstance(rows, FittedIndex):
             order = np.argsort(self._place[rows.index], kind="stable")
-            return FittedIndex(rows.index[order]), order
+            index = rows.index[order]
+            # All rows, in whatever order: their state is there, and need not be copied.
+            return FittedIndex(self._order if np.array_equal(index, self._order) else index), order
         return rows, None
 
     def _state(self, key, self_similarity=None):
@@ -553,7 +562,7 @@ def with_seen_classes(target):
     """The target without classes that no row has: a posterior knows nothing of them."""
     for column in target.columns:
         distinct = len(np.unique(column.values[column.labelled]))
-        if distinct < (2 if column.classes is not None else 3):
+        if distinct < column.fewest_values:
             raise InputError(f"the fitted rows hold {distinct} different values of the target: nothing to tell apart.")
     return target.present()
 

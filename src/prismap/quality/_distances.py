@@ -26,11 +26,15 @@ FEW_FITTED = 10_000
 
 @dataclass(frozen=True)
 class DistanceRows:
-    """`block(rows)` gives the distances from the rows of these numbers to every column, as a new float64 array."""
+    """`block(rows)` gives the distances from the rows of these numbers to every column, as a new float64 array.
+
+    Fewer rows than `together` cost nearly as much as so many.
+    """
 
     n_rows: int
     n_columns: int
     block: Callable[[np.ndarray], np.ndarray]
+    together: int = 1
 
 
 def distance_rows(
@@ -115,7 +119,8 @@ def _from_between(metric: Any, shuffle: bool) -> DistanceRows:
     def block(rows: np.ndarray) -> np.ndarray:
         return rounded(np.array(metric.between(order[rows], order), dtype=np.float64))
 
-    return DistanceRows(len(order), len(order), block)
+    # A posterior along segments looks at every column anew for each block, which takes as long as ten rows do.
+    return DistanceRows(len(order), len(order), block, together=64)
 
 
 def _from_metric(A: Any, metric: Any, to_fitted: bool) -> DistanceRows:

@@ -253,17 +253,16 @@ def rank_counts(
     """How often max(rho, r) is 1 .. n-1, for each of `N_GROUPS` groups of the given rows, and their sizes."""
     n, everyone = x.n_rows, np.arange(x.n_rows)
     place = np.empty(n, dtype=np.intp)
-    groups = np.array_split(rows, min(N_GROUPS, len(rows)))
-    counts = np.zeros((len(groups), n), dtype=np.int64)
-    for count, members in zip(counts, groups, strict=True):
-        for part in row_blocks(len(members), BYTES_PER_PAIR * n, budget):
-            blocks = (side.block(members[part]) for side in (x, y))
-            for i, d_x, d_y in zip(members[part], *blocks, strict=True):
-                d_x[i], d_y[i] = (2.0 * d.max() or 1.0 for d in (d_x, d_y))  # the row itself comes last, with rank n
-                place[nearest_first(d_x, d_x[i])] = everyone
-                worse: np.ndarray = place.take(nearest_first(d_y, d_y[i]))
-                count += np.bincount(np.maximum(worse, everyone, out=worse), minlength=n)
-    return counts[:, :-1], np.array([len(group) for group in groups])
+    sizes = np.array([len(group) for group in np.array_split(rows, min(N_GROUPS, len(rows)))])
+    counts, group = np.zeros((len(sizes), n), dtype=np.int64), np.repeat(np.arange(len(sizes)), sizes)
+    for part in row_blocks(len(rows), BYTES_PER_PAIR * n, budget, max(x.together, y.together)):
+        blocks = (side.block(rows[part]) for side in (x, y))
+        for i, g, d_x, d_y in zip(rows[part], group[part], *blocks, strict=True):
+            d_x[i], d_y[i] = (2.0 * d.max() or 1.0 for d in (d_x, d_y))  # the row itself comes last, with rank n
+            place[nearest_first(d_x, d_x[i])] = everyone
+            worse: np.ndarray = place.take(nearest_first(d_y, d_y[i]))
+            counts[g] += np.bincount(np.maximum(worse, everyone, out=worse), minlength=n)
+    return counts[:, :-1], sizes
 
 
 def nearest_first(d: np.ndarray, top: float) -> np.ndarray:

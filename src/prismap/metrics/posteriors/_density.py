@@ -94,13 +94,17 @@ class ParzenDensity:
 
     def rows(self, Q, fold=None):
         """State of rows from their squared profiles against the support (in the order it was given in)."""
+        return self.prepared(self.bare_rows(Q, fold))
+
+    def bare_rows(self, Q, fold=None):
+        """The same without factors at hand: of very many rows these would take as much memory as all else."""
         exponent = Q[:, self.order]
         exponent -= exponent.min(axis=1, keepdims=True)
         exponent *= exponent.dtype.type(-0.5 / self.bandwidth**2)
         starts = np.searchsorted(self.codes * self.n_folds + self.folds, np.arange(self.n_classes * self.n_folds + 1))
         cells = class_sums(np.exp(exponent), starts).reshape(len(Q), self.n_classes, self.n_folds)
         fold = np.full(len(Q), -1, dtype=np.intp) if fold is None else fold
-        return self.prepared(ParzenRows(exponent, cells, fold))
+        return ParzenRows(exponent, cells, fold)
 
     def prepared(self, rows):
         """The same rows with the factors of the rule at hand."""

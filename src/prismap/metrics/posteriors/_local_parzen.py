@@ -277,9 +277,14 @@ class LocalParzen(Posterior):
     @cached_property
     def rows(self):
         """State of the fitted rows, made at first use: a map that is loaded to place new rows does not need it."""
-        Q = self.context.data.squared_to(FittedIndex(self.order), self.support)
-        ends = RootRows.of(self.local[self.order], self.context.data.dtype)
-        return ExcessRows(ends, self.along.rows(Q, self.folds[self.order]))
+        data, order, folds = self.context.data, self.order, self.folds[self.order]
+        exponent = np.empty((len(order), len(self.support)), dtype=data.dtype)
+        cells = np.empty((len(order), self.along.n_classes, self.along.n_folds), dtype=data.dtype)
+        for block in row_blocks(len(order), 16.0 * len(self.support)):
+            Q = data.squared_to(FittedIndex(order[block]), self.support)
+            part = self.along.bare_rows(Q, folds[block])
+            exponent[block], cells[block] = part.exponent, part.cells
+        return ExcessRows(RootRows.of(self.local[order], data.dtype), ParzenRows(exponent, cells, folds))
 
     def new(self, rows, self_similarity=None):
         """State of new rows."""
