@@ -99,7 +99,7 @@ def test_the_map_is_as_good_as_that_of_single_rows(monkeypatch):
     roll = make_swiss_roll(1_000, noise=0.1, random_state=0)[0]
     options = {"init": "spectral", "max_iter": 250, "random_state": 0}
     short = TSNE(**options).fit(roll)
-    monkeypatch.setattr(_tsne, "PARCELLED_ROWS", 10**9)
+    monkeypatch.setattr(_tsne, "SORTED_ROWS", 10**9)
     long = TSNE(**options).fit(roll)
     assert "at first between parcels of 4 rows" in short.repulsion_
     assert "parcels" not in long.repulsion_

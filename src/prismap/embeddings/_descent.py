@@ -31,10 +31,8 @@ from prismap.embeddings._starts import Parcels
 STEPS_BETWEEN_LOOKS, N_LOOKED_AT, N_NEIGHBORS = 25, 300, 10
 #: No row moves further than this in one iteration.
 LONGEST_STEP = 5.0
-#: From so many rows on their order in memory matters: at 5,000 the tree takes two thirds of the time.
+#: From so many rows on their order in memory matters, and they begin in parcels.
 SORTED_ROWS = 1_000
-#: Rows of a parcel, on average, in which rows begin.
-PARCEL = 4
 #: Cells of the curve's grid along each axis, as a power of two.
 BITS = 12
 #: What an engine wants to know beside positions and affinities.
@@ -330,7 +328,7 @@ class Descent:
         """So many steps of parcels of rows, then the rows at positions of their own; why they ended."""
         n_rows = len(self.order)
         chosen, chance = np.zeros(n_rows, dtype=bool), self.rng.normal(size=self.embedding.shape)[self.order]
-        chosen[self.rng.choice(n_rows, n_rows // PARCEL, replace=False)] = True
+        chosen[self.rng.choice(n_rows, n_rows // Parcels.usual_size, replace=False)] = True
         parcels, places = Parcels.around(self.P, chosen[self.order]), self.places
         sampled = self.order[parcels.sampled]
         if places is not None:  # of as many rows as there are parcels; each feels what a row does

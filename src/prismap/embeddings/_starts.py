@@ -126,7 +126,10 @@ class Parcels(NamedTuple):
     of : (n,) the parcel of each row.
     sampled : (m,) the row that each parcel was made around.
     P : (m, m) affinities between different parcels.
+    usual_size : rows of a parcel, on average, that a descent begins with.
     """
+
+    usual_size = 4
 
     of: np.ndarray
     sampled: np.ndarray

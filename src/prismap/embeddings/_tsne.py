@@ -18,18 +18,16 @@ from prismap._util.threads import n_threads
 from prismap._util.validation import changed
 from prismap.bundle._checkpoint import Checkpoint, fingerprint
 from prismap.embeddings._base import Embedding, EmbeddingResult
-from prismap.embeddings._descent import PARCEL, Descent, GradientDescent
+from prismap.embeddings._descent import SORTED_ROWS, Descent, GradientDescent
 from prismap.embeddings._mesh import STEP, MeshEngine
 from prismap.embeddings._places import Places, coarse_layout, largest_affordable, neighbors_lost, sampled_rows
-from prismap.embeddings._starts import given_start, principal_start, rescale, spectral_start
+from prismap.embeddings._starts import Parcels, given_start, principal_start, rescale, spectral_start
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics import NamedMetric, VectorMetric
 from prismap.neighbors import Neighbors, kneighbors
 
 #: Up to here all pairs are visited, without approximation; from the second figure on all cores work by default.
 EXACT_ROWS, MANY_ROWS = 300, 2_000
-#: From so many rows on they begin in parcels; and the share of a row's affinities that counts where not all pairs do.
-PARCELLED_ROWS, SHARE = 1_000, 0.98
 
 
 class TSNE(Embedding):
@@ -177,7 +175,8 @@ class TSNE(Embedding):
             words = repr(self.neighbors) if isinstance(self.neighbors, Neighbors) else "given"
             distances, indices = check_neighbors(self.neighbors, n_rows)
             perplexity = min(perplexity, indices.shape[1])
-        P = joint_affinities(distances, indices, perplexity, 1.0 if engine is exact_engine else SHARE)
+        # The last two hundredths of a row's affinities are spread over a quarter of the entries or more.
+        P = joint_affinities(distances, indices, perplexity, 1.0 if engine is exact_engine else 0.98)
         how = GradientDescent() if self.descent is None else self.descent
         exaggeration = 12.0 if how.early_exaggeration == "auto" else float(how.early_exaggeration)
         places = places_of(how.arrangement, metric, n_rows, rng, self)
@@ -187,7 +186,7 @@ class TSNE(Embedding):
             decides: tuple[Any, ...] = (exaggeration, self.max_iter, how.tol, how.learning_rate, self.n_components)
             decides += () if places is None else (places.strength, places.groups, places.positions)
             kept = Checkpoint(how.checkpoint, "descent", fingerprint(P, *decides))
-        together = n_rows >= PARCELLED_ROWS and isinstance(engine, MeshEngine)
+        together = n_rows >= SORTED_ROWS and isinstance(engine, MeshEngine)
         run = Descent(
             P, rescale(start, rng), engine=engine, n_jobs=self._n_threads(n_rows), kept=kept, places=places,
             rng=rng if together else None,
@@ -276,7 +275,7 @@ def exact_engine(embedding, P, should_eval_error=False, **_):
 def described_engine(engine, *, in_parcels):
     """How an engine computes the repulsion, in words."""
     if isinstance(engine, MeshEngine):
-        begin = f", at first between parcels of {PARCEL} rows" if in_parcels else ""
+        begin = f", at first between parcels of {Parcels.usual_size} rows" if in_parcels else ""
         return f"a mesh with a step of {STEP:.2g}, by splines and Fourier transforms{begin}"
     return {exact_engine: "all pairs", kl_divergence_fft: "a grid of unit cells"}.get(
         engine, "Barnes-Hut with an angle of 0.5"
