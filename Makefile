@@ -21,7 +21,8 @@ help:
 	@echo "make bench        ratios against peers and limits (docs/results/speed.md); DATA, RESUME=1, PARTS=\"fit metrics\""
 	@echo "make large        large maps and files, all goals (docs/results/large.md; hours); DATA, RESUME=1, PARTS=drift,"
 	@echo "                  FOLDER=where large files may lie"
-	@echo "make experiments  the papers' tables (hours); DATA=folder of the data sets, PEERS=python with umap-learn and others, RESUME=1"
+	@echo "make experiments  the papers' tables (hours); DATA=folder of the data sets, PEERS=python with umap-learn and others,"
+	@echo "                  RESUME=1 measures what has no rows, RESUME=only nothing, RESUME=current also what is older"
 	@echo "make league       the methods of the field on its own tables (docs/results/league.md; an hour); DATA, PEERS=python with the"
 	@echo "                  packages that experiments/league_methods.py names; resumes; PARTS=\"UMAP PCA\", QUICK=1 for a trial"
 	@echo "make docs         the documentation, into docs/_build/html"
@@ -75,11 +76,12 @@ large: $(VENV)/.dev
 	$(MEASURE) --page large
 
 experiments: $(VENV)/.umap
-	$(BIN)/python -m experiments.run $(if $(DATA),--data $(DATA)) $(if $(PEERS),--peers $(PEERS)) $(if $(RESUME),--resume)
+	$(BIN)/python -m experiments.run $(if $(DATA),--data $(DATA)) $(if $(PEERS),--peers $(PEERS)) \
+		$(if $(RESUME),--resume $(filter only current,$(RESUME)))
 
 # Parts that this library has measured already are left out.
 league: $(VENV)/.dev
-	$(BIN)/python -m experiments.run --only league --resume $(if $(DATA),--data $(DATA)) $(if $(PEERS),--peers $(PEERS)) \
+	$(BIN)/python -m experiments.run --only league --resume current $(if $(DATA),--data $(DATA)) $(if $(PEERS),--peers $(PEERS)) \
 		$(if $(PARTS),--parts $(PARTS)) $(if $(QUICK),--quick --out build/league)
 
 # Warnings are errors. Examples that did not change are not run again.

@@ -4,10 +4,10 @@ A script has `PARTS`, functions by name from `Options` to rows (dicts), the name
 `WITHOUT_DATA`, if any, and `READING`, what we see in the figures. Its docstring opens the page, and it ends with
 ``main(sys.modules[__name__])``. Parts can be run one by one, side by side or again: each leaves a file of rows, and
 pictures called `SCRIPT*.png` beside the page. A script may also have `page_summary`, from the folder of the page to a
-text that stands before the tables (or, where `SHOWS_ALL`, in their place, with its pictures), and `COMMAND`, how the
-page is made. Figures that `READING` has in braces are taken
-from the rows: `QUOTED` says for each name in which part, row (by some of its cells) and column, or is a function of all
-that was kept.
+text that stands before the tables (or, where `SHOWS_ALL`, in their place, with its pictures), `COMMAND`, how the page
+is made, and `page_end`, from what was kept to blocks that say this and which code measured what. Figures that `READING`
+has in braces are taken from the rows: `QUOTED` says for each name in which part, row (by some of its cells) and column,
+or is a function of all that was kept.
 """
 
 from __future__ import annotations
@@ -106,16 +106,22 @@ def write_page(script, out):
         blocks += [f"## {part}", markdown(kept["rows"])]
     if shown:
         blocks += [f"![{path.stem.replace('_', ' ')}]({path.name})" for path in sorted(out.glob(f"{name}*.png"))]
-    seconds = ", ".join(f"{part} {kept['seconds']}" for part, kept in found.items() if "seconds" in kept)
-    version = ", ".join(sorted({kept["version"] for kept in found.values()}))
-    command = getattr(script, "COMMAND", f"python -m experiments.{name} --data FOLDER")
-    blocks.append(f"`{command}`, prismap {version}; seconds of each part: {seconds}.")
-    blocks += runs_of(found, default_maps=hasattr(script, "PrisMap")) if found else []
-    if missing := [part for part in script.PARTS if part not in found]:
-        blocks.append(f"Not done: {', '.join(missing)}.")
+    blocks += script.page_end(found) if hasattr(script, "page_end") else page_end(script, found)
     if found:
         write_whole(out / f"{name}.md", "\n\n".join(filter(None, blocks)) + "\n")
     return found
+
+
+def page_end(script, found):
+    """How the page is made, what each part took, which code measured it, and what was not done."""
+    seconds = ", ".join(f"{part} {kept['seconds']}" for part, kept in found.items() if "seconds" in kept)
+    version = ", ".join(sorted({kept["version"] for kept in found.values()}))
+    command = getattr(script, "COMMAND", f"python -m experiments.{script_name(script)} --data FOLDER")
+    yield f"`{command}`, prismap {version}; seconds of each part: {seconds}."
+    if found:
+        yield from runs_of(found, default_maps=hasattr(script, "PrisMap"))
+    if missing := [part for part in script.PARTS if part not in found]:
+        yield f"Not done: {', '.join(missing)}."
 
 
 def reading(script, found):

@@ -2,9 +2,10 @@
 
 Every part of every experiment is a process of its own with one thread of linear algebra, as many at once as there are
 cores, those that took longest before first. Pages go to `docs/results/`, the list of them to `docs/results.md`. A part
-that fails is named and the others go on; --resume leaves out those whose rows the present library has measured.
-Without --data only the parts run that need no data set. All of it takes hours, as the list of pages says; with --quick
-and the data sets it is a trial of every part in about an hour.
+that fails is named and the others go on. --resume keeps the parts whose rows are there, and names each of them with the
+commit that measured it; --resume only measures nothing else, and --resume current keeps those alone that the library as
+it is has measured. Without --data only the parts run that need no data set. All of it takes hours, as the list of pages
+says; with --quick and the data sets it is a trial of every part in about an hour.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import importlib
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import time
@@ -42,12 +44,19 @@ one core. Seconds are those of the processor, peers included. Speed against peer
 [reports](results/reports.md). The methods of the field on its own tables are [the league](results/league.md), by
 `make league`.
 
-The pages were not made by one run. Each says at its end which commit measured its parts, and which defaults its maps
-have. [The field](results/field.md) compares these with the former ones, `supervision=0.8, mapping="fisher"`.
-
-Pages measured at commits 1211a32 and 8bbc0f0 are older than
-[the one rule of all votes](decisions/0024-one-owner-per-decision.md) and than the present descent of t-SNE. Those of
-Table F and of the variants, measured again, differ by some tenths of a point, and single maps by two points.
+The parts were not measured by one run. `make experiments RESUME=1` goes through all of them, keeps those whose rows are
+there, says by which commit each was measured, measures those that have none, and writes all pages. `RESUME=only`
+measures nothing: it finds the rows of {kept} of {total} parts and writes the pages. Each page says at its end which
+commit measured its parts, and which defaults its maps have. [The field](results/field.md) compares these with the
+former ones, `supervision=0.8, mapping="fisher"`.
+"""
+#: Commits whose figures are older than what the sentence on them says.
+OLDER = ("1211a32", "8bbc0f0")
+ON_OLDER = """
+{count} of the {total} parts that are kept were measured at commits {commits}, before
+[the one rule of all votes](decisions/0024-one-owner-per-decision.md) and the present descent of t-SNE. Parts of Tables
+A, F and H and of the variants, measured again, are the same or differ by some tenths of a point, and single maps by two
+or three points.
 """
 
 
@@ -71,24 +80,64 @@ def earlier(script, part, out):
 
 
 def is_done(script, part, args):
-    """Whether an earlier run of the same size left the rows of a part, and the library has not changed since."""
+    """Whether a part is left out: an earlier run of the same size left its rows, by this library if that is asked."""
     kept = earlier(script, part, args.out)
-    return kept.get("quick") == args.quick and ledger.is_unchanged_since(kept.get("commit"))
+    if not args.resume or kept.get("quick") != args.quick:
+        return False
+    return args.resume != "current" or ledger.is_unchanged_since(kept.get("commit"))
+
+
+def say_plan(kept, work, args, n_without_data):
+    """Name the parts that are kept and those that are measured, so that none is left out or made anew unseen."""
+    n_current = 0
+    for script, part in kept:
+        code = earlier(script, part, args.out).get("commit")
+        n_current += (current := ledger.is_unchanged_since(code))
+        by = "the library as it is" if current else "an earlier library"
+        print(f"kept: {ledger.script_name(script)}, {part}, measured by {by} at {code}", flush=True)
+    for script, part in work:
+        what = "without rows" if args.resume == "only" else "to measure"
+        print(f"{what}: {ledger.script_name(script)}, {part}", flush=True)
+    print(f"{len(kept)} parts are kept, {n_current} of them measured by the library as it is.")
+    print(f"{len(work)} have no rows." if args.resume == "only" else f"{len(work)} are measured now.", flush=True)
+    if n_without_data:
+        print(f"{n_without_data} parts need data sets and are left out: --data names their folder.", flush=True)
 
 
 def write_index(out):
-    """All pages anew and the list of them, with what each took."""
-    lines, total = [], 0.0
+    """All pages anew and the list of them, with what each took and where it was measured."""
+    lines, parts, total = [], [], 0
     for name in NAMES:
         script = importlib.import_module(f"experiments.{name}")
+        total += len(script.PARTS)
         if found := ledger.write_page(script, out):
             minutes = sum(kept["seconds"] for kept in found.values()) / 60
-            total += minutes
+            parts += found.values()
             link = f"[{ledger.title(script)}]({out.name}/{name}.md)"
-            lines.append(f"| {link} | {len(found)} of {len(script.PARTS)} | {minutes:.0f} |")
-    hours = f"Together the parts take {total / 60:.1f} hours of one core, about half of that on two."
-    head = ["# Results", "", READING.strip(), "", hours, "", "| page | parts | minutes of one core |", "|---|---|---|"]
+            commits = ", ".join(dict.fromkeys(code for kept in found.values() for code in codes_of(kept)))
+            lines.append(f"| {link} | {len(found)} of {len(script.PARTS)} | {minutes:.0f} | {commits} |")
+    hours = f"Together the parts take {total_hours(parts):.1f} hours of one core, about half of that on two."
+    reading = READING.strip().format(kept=len(parts), total=total)
+    head = ["# Results", "", reading, "", *on_older(parts), hours, ""]
+    head += ["| page | parts | minutes of one core | measured at |", "|---|---|---|---|"]
     (out.parent / f"{out.name}.md").write_text("\n".join(head + lines) + "\n", encoding="utf-8")
+
+
+def codes_of(kept):
+    """The commits that measured a part: one, or several where some of its rows were measured again."""
+    return re.findall(r"\b[0-9a-f]{7,8}\b", kept.get("commit") or "")
+
+
+def total_hours(parts):
+    """Hours of the processor for all parts that are kept."""
+    return sum(kept["seconds"] for kept in parts) / 3600
+
+
+def on_older(parts):
+    """The sentence on parts that are older than a change of many figures, as lines; none if there are none."""
+    older = [kept["commit"] for kept in parts if kept.get("commit") in OLDER]
+    commits = " and ".join(code for code in OLDER if code in older)
+    return [ON_OLDER.strip().format(count=len(older), total=len(parts), commits=commits), ""] if older else []
 
 
 def main():
@@ -98,15 +147,20 @@ def main():
     parser.set_defaults(out=ledger.RESULTS)
     parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES, help="some of the experiments (all)")
     parser.add_argument("--parts", nargs="+", metavar="WORD", help="parts with one of these words in their name (all)")
-    parser.add_argument("--resume", action="store_true", help="leave out parts measured by the library as it is")
+    resume = "keep parts whose rows are there (only: and measure no others; current: if the library as it is made them)"
+    parser.add_argument("--resume", nargs="?", const="kept", choices=("kept", "only", "current"), help=resume)
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="parts at once (%(default)s)")
     args = parser.parse_args()
     scripts = [importlib.import_module(f"experiments.{name}") for name in args.only]
-    work = [(script, part) for script in scripts for part in ledger.feasible(script, args.data)]
-    work = [(script, part) for script, part in work if not args.parts or any(word in part for word in args.parts)]
-    work = [one for one in work if not (args.resume and is_done(*one, args))]
+    every = [(script, part) for script in scripts for part in script.PARTS]
+    every = [(script, part) for script, part in every if not args.parts or any(word in part for word in args.parts)]
+    kept = [one for one in every if is_done(*one, args)]
+    work = [(script, part) for script, part in every if part in ledger.feasible(script, args.data)]
+    work = [one for one in work if one not in kept]
     # No long part is left for the end; one that was never measured may be long.
     work.sort(key=lambda one: earlier(*one, args.out).get("seconds", math.inf), reverse=True)
+    say_plan(kept, work, args, len(every) - len(kept) - len(work))
+    work = [] if args.resume == "only" else work
     failed = []
     with ThreadPoolExecutor(args.jobs) as pool:
         running = {pool.submit(run_part, script, part, args): (script, part) for script, part in work}

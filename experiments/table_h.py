@@ -13,6 +13,7 @@ research (section 4).
 from __future__ import annotations
 
 import json
+import re
 import sys
 from functools import partial
 
@@ -25,22 +26,25 @@ from prismap.metrics import DISSIMILARITIES, AlternatingDescent, MixtureMetric, 
 from prismap.quality import knn_error, knn_nrmse
 
 READING = """
-The learnt mixture has 0.07 to 0.36 of the stress of plain elastic MDS, which is less than eigenvalues alone or the
-best of five random starts give (on the open box by 0.5 %, and in a run with other rounding one random start was 3 %
-lower). The problem has many minima: our starts differ by 24 to 283 %, which is why there are several. As published,
-from raw matrices, the mixture gains 1 % on the open box (6 % in that other run) and nothing on the faces. Where values
-of `correlation2` below zero are kept, the published method finds a map of the open box from one start of six (1.21 of
-plain), none of the swiss roll, and about the same maps of mnist and the faces.
+The learnt mixture has {ratio_least} to {ratio_most} of the stress of plain elastic MDS, which is less than
+eigenvalues alone or the best of five random starts give (on the open box by {box_gain} %, and in a run with
+other rounding one random start was 3 % lower). The problem has many minima: our starts differ by {spread_least}
+to {spread_most} %, which is why there are several. As published, from raw matrices, the mixture has
+{box_published} of the stress of plain on the open box and {faces_published} on the faces. Where values of
+`correlation2` below zero are kept, the published method finds a map of the open box from one start of six
+({box_kept} of plain), none of the swiss roll, and about the same maps of mnist and the faces.
 
 The paper's small distances of the weights from their start and its neighbourhood sizes of Isomap have
 [reasons](reasons.md): fewer epochs, and mutual neighbours.
 
-Isomap on the learnt metric is no better than on Euclidean distances: 3.3 % error for 4.0 on mnist, the same map of the
-swiss roll, and of the faces pan .13 for .15 and tilt .43 for .38. Of the other costs those of t-SNE and NeRV unroll the
-swiss roll as the stress does, and Isomap's, which shares the weight among many measures, does not (across .41 for .16).
-On mnist all three have 2.7 % error, for 3.3 by the stress and 24 by plain elastic MDS. On the faces those of t-SNE and
-NeRV show light and pose (light .35 and .38, pan .07 and .09, tilt .18 and .25), where the stress gives up the light
-(.91, .13, .20).
+Isomap on the learnt metric has {mnist_isomap} % error for {mnist_isomap_plain} on mnist, about the same map of
+the swiss roll, and of the faces pan {pan_isomap} for {pan_isomap_plain} and tilt {tilt_isomap} for
+{tilt_isomap_plain}. Of the other costs those of t-SNE and NeRV unroll the swiss roll as the stress does, and
+Isomap's, which shares the weight among many measures, does not (across {across_isomap_cost} for {across}). On
+mnist they have {mnist_tsne}, {mnist_nerv} and {mnist_isomap_cost} % error, for {mnist_ours} by the stress and
+{mnist_plain} by plain elastic MDS. On the faces those of t-SNE and NeRV show light and pose (light {light_tsne}
+and {light_nerv}, pan {pan_tsne} and {pan_nerv}, tilt {tilt_tsne} and {tilt_nerv}), where the stress gives up
+the light ({light_ours}, {pan_ours}, {tilt_ours}).
 """
 NAMES = tuple(DISSIMILARITIES)[:15]
 #: Largest |lambda - alpha|, dominant measures as the text names them, and the two neighbourhood sizes of Isomap.
@@ -280,11 +284,139 @@ def summary(out):
 RANDOM = ("random starts", "random starts, no negative weights")
 
 
+def expectations(out):
+    """What starts do, and what the maps show of what they were not shown: sentences for the page of the method."""
+    found = {name: {"rows": kept_list(out, name)} for name in PAPER}
+    eigen, random = "eigenvalues alone", RANDOM[0]
+
+    def gap(name):
+        gain = 100 * (stress(found, name, eigen) / stress(found, name, random) - 1)
+        return f"{abs(gain):.0f} % {'higher' if gain > 0 else 'lower'} on {name}"
+
+    def share(ours, *others):
+        shares = [stress(found, name, ours) / min(stress(found, name, one) for one in others) for name in PAPER]
+        return f"{min(shares):.2f} to {max(shares):.2f}"
+
+    def of(name, what):
+        return [judged(found, name, title, what) for title in ("ours", eigen, random, "plain elastic MDS")]
+
+    along, error = of("swiss roll", "along"), of("mnist 0/1/6", "error")
+    (pan, _, _, pan_plain), (tilt, _, _, tilt_plain), (light, _, _, light_plain) = (
+        of("faces", what) for what in ("pan", "tilt", "light")
+    )
+    weights = [keyed(found[name]["rows"])["ours  largest weights"]["ours"].split(",")[0] for name in list(PAPER)[1:]]
+    return (
+        "Compared with the best of five random starts, the stress of the eigenvalues alone is "
+        f"{', '.join(gap(name) for name in PAPER)}. "
+        f"The default has {share('ours', eigen, random)} of the lower of the two, and without negative weights "
+        f"{share('ours, no negative weights', RANDOM[1])} of that of random starts.",
+        f"The length along the roll has an nRMSE of {along[0]} (eigenvalues {along[1]}, random starts {along[2]}, "
+        f"plain {along[3]}). The 1-NN error on mnist is {error[0]} % (eigenvalues {error[1]}, random starts "
+        f"{error[2]}, plain {error[3]}). Of the faces pan has {pan} and tilt {tilt} (plain {pan_plain} and "
+        f"{tilt_plain}), and light {light} (plain {light_plain}). The largest weights of the three are "
+        f"{weights[0]}, {weights[1]} and {weights[2]}.",
+    )
+
+
+def stress(found, name, title):
+    """The stress of a map."""
+    return float(keyed(found[name]["rows"])[f"stress, {title}"]["ours"])
+
+
+def judged(found, name, title, what, by="map judged by what it was not shown"):
+    """What a map shows of something that it was not shown, as printed."""
+    if name not in found:
+        return "-"
+    return re.search(rf"{what} (-?[\d.]+)", keyed(found[name]["rows"])[f"{title}  {by}"]["ours"])[1]
+
+
+def ratio(name, title):
+    """A place of the stress of a map divided by that of plain elastic MDS."""
+
+    def place(found):
+        if name not in found:
+            return "-"
+        return f"{stress(found, name, title) / stress(found, name, 'plain elastic MDS'):.2f}"
+
+    return place
+
+
+def extreme(choose, of_set, form):
+    """The smallest or largest figure over the sets that are done."""
+    return lambda found: form.format(choose([of_set(found, name) for name in found])) if found else "-"
+
+
+def own_share(found, name):
+    """The stress of the default divided by that of plain elastic MDS."""
+    return stress(found, name, "ours") / stress(found, name, "plain elastic MDS")
+
+
+def own_spread(found, name):
+    """How far the starts of the default differ, in %."""
+    return float(keyed(found[name]["rows"])["ours  spread of its starts"]["ours"].split()[0])
+
+
+def shown(name, title, what, by="map judged by what it was not shown"):
+    """A place of what a map shows."""
+    return lambda found: judged(found, name, title, what, by)
+
+
+def box_gain(found):
+    """By how much the default is below the best random start on the open box, in %."""
+    if "open box" not in found:
+        return "-"
+    return f"{100 * (1 - stress(found, 'open box', 'ours') / stress(found, 'open box', RANDOM[0])):.1f}"
+
+
+OF_ISOMAP = ("ours", "Isomap of the mixture judged likewise"), ("plain elastic MDS", "Isomap judged likewise")
+COSTS = {
+    short: f"{name} cost, no negative weights"
+    for short, name in (("tsne", "t-SNE"), ("nerv", "NeRV"), ("isomap_cost", "Isomap"))
+}
+QUOTED = {
+    "ratio_least": extreme(min, own_share, "{:.2f}"),
+    "ratio_most": extreme(max, own_share, "{:.2f}"),
+    "spread_least": extreme(min, own_spread, "{:.0f}"),
+    "spread_most": extreme(max, own_spread, "{:.0f}"),
+    "box_gain": box_gain,
+    "box_published": ratio("open box", "as published (raw matrices, SCG)"),
+    "faces_published": ratio("faces", "as published (raw matrices, SCG)"),
+    "box_kept": ratio("open box", "as published, values below zero kept"),
+    **{
+        f"{short}_isomap{end}": shown(name, title, what, by)
+        for short, name, what in (
+            ("mnist", "mnist 0/1/6", "error"), ("pan", "faces", "pan"), ("tilt", "faces", "tilt")
+        )
+        for end, (title, by) in zip(("", "_plain"), OF_ISOMAP, strict=True)
+    },
+    **{f"mnist_{short}": shown("mnist 0/1/6", cost, "error") for short, cost in COSTS.items()},
+    **{
+        f"{what}_{short}": shown("faces", cost, what)
+        for what in ("light", "pan", "tilt") for short, cost in COSTS.items()
+    },
+    **{f"{what}_ours": shown("faces", "ours", what) for what in ("light", "pan", "tilt")},
+    "mnist_ours": shown("mnist 0/1/6", "ours", "error"),
+    "mnist_plain": shown("mnist 0/1/6", "plain elastic MDS", "error"),
+    "across": shown("swiss roll", "ours", "across"),
+    "across_isomap_cost": shown("swiss roll", "Isomap cost, no negative weights", "across"),
+}  # fmt: skip
+
+
+def kept_list(out, name):
+    """The kept rows of a set."""
+    return json.loads(rows_path(sys.modules[__name__], name, out).read_text(encoding="utf-8"))["rows"]
+
+
 def kept_rows(out, name):
     """The kept rows of a set by what they are about; those that belong to a stress by that, too."""
+    return keyed(kept_list(out, name))
+
+
+def keyed(kept):
+    """Rows by what they are about; those that belong to a stress by that, too."""
     rows, title = {}, ""
-    for row in json.loads(rows_path(sys.modules[__name__], name, out).read_text(encoding="utf-8"))["rows"]:
-        title = row["figure"].removeprefix("stress, ") if row["figure"].startswith("stress") else title
+    for row in kept:
+        title = title if row["figure"].startswith("  ") else row["figure"].removeprefix("stress, ")
         rows[f"{title}{row['figure']}" if row["figure"].startswith("  ") else row["figure"]] = row
     return rows
 

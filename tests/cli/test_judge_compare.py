@@ -1,6 +1,8 @@
 """`prismap judge` and `prismap compare`."""
 
 import json
+import logging
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -162,6 +164,25 @@ def test_methods_that_need_classes_are_left_out_without_them(run, flowers, tmp_p
         assert f"{name} was left out: it needs classes as its target" in err
 
 
+def test_a_package_that_fails_on_the_rows_is_left_out_and_our_own_errors_are_not_hidden(
+    run, refused, flowers, tmp_path, monkeypatch
+):
+    def refuse(seed):
+        raise IndexError("too many indices")
+
+    monkeypatch.setitem(methods.METHODS, "phate", methods.Method(refuse, modules=("numpy",)))
+    words = ("compare", flowers, "--target", "species", "--budget", "quick", "--methods")
+    code, _, err = run(*words, "phate,pca", "-o", tmp_path / "out")
+    assert code == 0, err
+    assert "phate was left out, because it failed: IndexError: too many indices" in err
+    assert list(json.loads((tmp_path / "out" / "verdicts.json").read_text())) == ["pca"]
+    assert "no method is left to compare" in refused(*words, "phate", "-o", tmp_path / "none")
+    monkeypatch.setitem(methods.METHODS, "pca", methods.Method(refuse))
+    code, _, err = run(*words, "pca", "-o", tmp_path / "own")
+    assert code != 0
+    assert "IndexError" in err
+
+
 def test_compare_refuses_unknown_and_missing_methods(refused, flowers, tmp_path, monkeypatch):
     out = ("--target", "species", "-o", tmp_path / "out")
     assert "--methods 'tsme' is not known; did you mean tsne?" in refused("compare", flowers, "--methods", "tsme", *out)
@@ -181,6 +202,17 @@ def test_judging_keeps_to_a_budget(run, refused, flowers, tmp_path):
 
 
 # --- the methods ------------------------------------------------------------------------------------------------------
+
+
+def test_pacmap_does_not_warn_of_its_seed_and_warns_of_few_rows(monkeypatch, caplog):
+    def model(random_state):
+        logger = logging.getLogger("pacmap.pacmap")
+        logger.warning("Warning: random state is set to %s.", random_state)
+        logger.warning("Sample size is smaller than n_neighbors.")
+
+    monkeypatch.setitem(sys.modules, "pacmap", SimpleNamespace(PaCMAP=model))
+    methods.METHODS["pacmap"].make(0)
+    assert [record.getMessage() for record in caplog.records] == ["Sample size is smaller than n_neighbors."]
 
 
 def test_maps_have_two_columns_whatever_the_classes():

@@ -4,7 +4,18 @@ import json
 
 import numpy as np
 import pytest
-from experiments import league, league_methods, league_sets, ledger
+from experiments import (
+    league,
+    league_figures,
+    league_measuring,
+    league_methods,
+    league_pairs,
+    league_quoted,
+    league_sets,
+    league_tables,
+    league_text,
+    ledger,
+)
 from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
 from sklearn.datasets import load_iris
@@ -45,7 +56,7 @@ def test_no_unit_is_on_both_sides():
 def test_permuting_a_feature_costs_what_a_slow_version_says(case):
     rng = np.random.default_rng(4)
     Y = case.X[:, :2] + 0.01 * rng.normal(size=(len(case.X), 2))
-    fast = league.importances(case.X, Y, case.y, case.blocks)
+    fast = league_figures.importances(case.X, Y, case.y, case.blocks)
     scaled = (Y - Y.mean(axis=0)) / Y.std(axis=0)
     classes = KNeighborsClassifier(10).fit(case.X, case.y)
     places = KNeighborsRegressor(10).fit(case.X, scaled)
@@ -54,7 +65,7 @@ def test_permuting_a_feature_costs_what_a_slow_version_says(case):
         return np.array([classes.score(X, case.y), r2_score(scaled, places.predict(X))])
 
     rng = np.random.default_rng(4)
-    for turn in range(league.N_PERMUTED):
+    for turn in range(league_figures.N_PERMUTED):
         for place, block in enumerate(case.blocks):
             X = case.X.copy()
             X[:, block] = rng.permutation(X[:, block])
@@ -63,13 +74,13 @@ def test_permuting_a_feature_costs_what_a_slow_version_says(case):
 
 
 def test_structure_is_kept_by_the_features_that_matter_and_not_by_others(case):
-    matters, noise = league.structure(case, case.X[:, 2:4]), league.structure(case, case.X[:, 4:6])
+    matters, noise = league_figures.structure(case, case.X[:, 2:4]), league_figures.structure(case, case.X[:, 4:6])
     assert matters["local"] > 0.5 > noise["local"]
     assert matters["global"] > 0.5 > noise["global"]
     rows = np.random.default_rng(3).permutation(100)
     X, Y = case.X[rows], case.X[rows, 2:4]
     follows = [spearmanr(pdist(X[:, block]), pdist(Y)).statistic for block in case.blocks]
-    mattering, _ = league.importances(X, Y, case.y[rows], case.blocks)
+    mattering, _ = league_figures.importances(X, Y, case.y[rows], case.blocks)
     assert np.isclose(matters["global"], np.mean([spearmanr(turn, follows).statistic for turn in mattering]))
 
 
@@ -79,18 +90,20 @@ def test_new_rows_are_judged_by_fitted_ones_and_seen_rows_by_the_others(case):
     Z = 10 * np.eye(3)[case.y_new]
     y = case.y.copy()
     y[0] = (y[0] + 1) % 3
-    assert league.right(Y, y, 10).sum() == 99
-    hits = league.right(Y, y, 10, Z, case.y_new)
+    assert league_figures.right(Y, y, 10).sum() == 99
+    hits = league_figures.right(Y, y, 10, Z, case.y_new)
     assert hits.all()
     hits[:20] = 0
     guesses = np.where(hits > 0, case.y_new, (case.y_new + 1) % 3)
-    assert np.isclose(league.balanced(hits, case.y_new), 100 * (1 - balanced_accuracy_score(case.y_new, guesses)))
+    assert np.isclose(
+        league_figures.balanced(hits, case.y_new), 100 * (1 - balanced_accuracy_score(case.y_new, guesses))
+    )
 
 
 def test_a_map_that_repeats_its_labels_invents_all_of_them(case):
-    y = league.permuted(case.y)
-    row = league.figures(case, {"Y": case.X}, {"Y": np.eye(3)[y]})
-    assert np.isclose(row["invented"], 100 - league.chance(case.y, 10))
+    y = league_figures.permuted(case.y)
+    row = league_figures.figures(case, {"Y": case.X}, {"Y": np.eye(3)[y]})
+    assert np.isclose(row["invented"], 100 - league_figures.chance(case.y, 10))
     assert 60 < row["invented"] < 75
     assert "new, 10" not in row
 
@@ -128,7 +141,7 @@ def test_a_quick_run_needs_neither_data_nor_peers(tmp_path):
         assert row["new, 10"] > 85
     page = (tmp_path / "league.md").read_text(encoding="utf-8")
     assert "| LDA | yes | own |" in page
-    assert "Not done: " in page
+    assert "Not measured for want of time: " in page
     judged = json.loads(ledger.rows_path(league, "LDA, judged", tmp_path).read_text(encoding="utf-8"))["rows"]
     for row in judged:
         assert row["shows"] == "yes"
@@ -139,21 +152,25 @@ def test_a_quick_run_needs_neither_data_nor_peers(tmp_path):
 
 def test_coins_of_patients_are_known_for_their_other_rows_only(monkeypatch):
     def here(name, jobs, options):
-        return [league_methods.attempt(league_methods.METHODS[name], league_methods.Job(*job)) for job in jobs]
+        return [league_methods.attempt(league_methods.METHODS[name], job) for job in jobs]
 
-    monkeypatch.setattr(league, "maps_of", here)
-    (row,) = league.rows_of_units("no map", ledger.Options(quick=True))
+    monkeypatch.setattr(league_measuring, "maps_of", here)
+    (row,) = league_measuring.rows_of_units("no map", ledger.Options(quick=True))
     assert row["seen"] > 90
     assert row["new rows"] > 90
     assert abs(row["new units"] - row["largest class"]) < 3 * row["error, by units"]
 
 
 def test_methods_that_place_nothing_stand_last_and_say_so():
-    seen = {"set": "iris", "rows": 80, "held out": 70, "seen, 10": 99.0, "seconds": "0.10", "MB": 100.0}
+    seen = {"set": "iris", "rows": 80, "held out": 70, "splits": 3, "seen, 10": 99.0, "seconds": "0.10", "MB": 100.0}
     rows = {"TriMap": seen, "PCA": seen | {"new, 10": 60.0}, "LDA": seen | {"new, 10": 70.0}}
-    lines = league.league_of("league", {league.part_name(name, "league"): [row] for name, row in rows.items()})
+    lines = league_tables.league_of(
+        "league", {league_pairs.part_name(name, "league"): [row] for name, row in rows.items()}
+    )
     assert [line["method"] for line in lines] == ["LDA", "PCA", "TriMap"]
-    assert league.written(lines[-1])["new, 10"] == "has none"
+    (*_, last) = league_tables.written(lines, league_tables.NEW_ROWS)
+    assert last["accuracy, %"] == "has none"
+    assert last["splits"] == 3
 
 
 # --- differences and their errors -------------------------------------------------------------------------------------
@@ -161,39 +178,41 @@ def test_methods_that_place_nothing_stand_last_and_say_so():
 
 def row_of(one, *told):
     """A row of a set with what its new rows were told in each split."""
-    share = 100 * float(np.mean([league.chances(text).mean() for text in told]))
+    share = 100 * float(np.mean([league_figures.chances(text).mean() for text in told]))
     row = {"set": one, "rows": 9, "held out": len(told[0]), "splits": len(told), "new, 10": share, "told": list(told)}
     return row | {"seconds": "0.10", "MB": 100.0}
 
 
 def test_what_rows_were_told_is_kept_to_a_digit():
     hits = np.array([0, 1, 0.5, 1 / 3, 1])
-    assert np.abs(league.chances(league.tenths(hits)) - hits).max() <= 1 / 18 + 1e-9
+    assert np.abs(league_figures.chances(league_figures.tenths(hits)) - hits).max() <= 1 / 18 + 1e-9
 
 
 def test_differences_are_paired_and_several_splits_are_worth_less_than_new_rows():
     rng = np.random.default_rng(0)
     a, b = (rng.integers(2, size=200) for _ in range(2))
-    one, other = (row_of("x", league.tenths(hits)) for hits in (a, b))
-    points, error = league.gap(one, other)
+    one, other = (row_of("x", league_figures.tenths(hits)) for hits in (a, b))
+    points, error = league_pairs.gap(one, other)
     assert np.isclose(points, 100 * (a - b).mean())
     assert np.isclose(error, 100 * (a - b).std(ddof=1) / np.sqrt(200))
-    assert league.gap(one, one) == (0, 0)
+    assert league_pairs.gap(one, one) == (0, 0)
     unplaced = row_of("x", *3 * one["told"])
-    assert league.gaps({"prismap": {"x": one}, "LDA": {"x": unplaced}}, "LDA") == {}
+    assert league_pairs.gaps({"prismap": {"x": one}, "LDA": {"x": unplaced}}, "LDA") == {}
     twice = [row_of("x", *2 * row["told"]) for row in (one, other)]
-    assert np.isclose(league.gap(*twice)[0], points)
-    assert np.isclose(league.gap(*twice)[1], error * np.sqrt(0.75))
+    assert np.isclose(league_pairs.gap(*twice)[0], points)
+    assert np.isclose(league_pairs.gap(*twice)[1], error * np.sqrt(0.75))
 
 
 def test_ahead_and_behind_need_more_than_the_errors():
     ours = {"a": "9" * 50 + "0" * 50, "b": "9" * 100, "c": "90" * 50, "d": "9" * 50 + "0" * 50}
     theirs = {"a": "9" * 100, "b": "9" * 99 + "0", "c": "90" * 50, "d": "0" * 25 + "9" * 51 + "0" * 24}
     rows = {
-        league.part_name(name, "league"): [row_of(one, text) for one, text in told.items()]
+        league_pairs.part_name(name, "league"): [row_of(one, text) for one, text in told.items()]
         for name, told in (("prismap", ours), ("LDA", theirs))
     }
-    (line,) = league.ahead("league", rows)
+    (line,) = league_tables.ahead("league", rows)
+    assert league_pairs.listed(["a, b", "c"]) == "a, b; c"
+    assert league_quoted.signed(-0.02, 0.5) == "+0.0 +- 0.5"
     assert line == {
         "method": "LDA", "sets": 4, "ahead by one error": 1, "behind by one error": 0, "ahead by two errors": 1,
         "behind by two errors": 0, "ahead by one error on": "a",
@@ -201,37 +220,82 @@ def test_ahead_and_behind_need_more_than_the_errors():
 
 
 def test_the_better_model_is_that_of_each_set():
-    rows = {league.part_name("prismap", "league"): [row_of("a", "9900"), row_of("b", "9990")]}
-    forest, machine = league.MODELS
-    rows[league.part_name("models", "league")] = [
+    rows = {league_pairs.part_name("prismap", "league"): [row_of("a", "9900"), row_of("b", "9990")]}
+    forest, machine = league_pairs.MODELS
+    rows[league_pairs.part_name("models", "league")] = [
         {"model": model, **row_of(one, told)}
         for model, one, told in ((forest, "a", "9990"), (forest, "b", "0000"), (machine, "a", "0000"),
                                  (machine, "b", "9999"))
     ]  # fmt: skip
-    assert {one: points for one, (points, _) in league.ceiling("league", rows).items()} == {"a": 25, "b": 25}
+    assert {one: points for one, (points, _) in league_pairs.ceiling("league", rows).items()} == {"a": 25, "b": 25}
+
+
+def test_sets_are_listed_with_models_by_maps_with_labels_and_by_maps_without():
+    rows = {
+        league_pairs.part_name(name, "league"): [row_of("a", "9900")] for name in ("no map", "prismap", "NCA", "PCA")
+    }
+    models, aware, without = league_tables.by_set("league", rows).values()
+    assert models == [
+        {
+            "set": "a",
+            "rows": 9,
+            "new": 4,
+            "splits": 1,
+            "no map": 50,
+            "prismap": 50,
+            "better model to prismap": "",
+            "+-": "",
+        }
+    ]
+    assert aware == [{"set": "a", "NCA": 50}]
+    assert without == [{"set": "a", "PCA": 50}]
 
 
 # --- the text and README ----------------------------------------------------------------------------------------------
 
 
 def test_the_text_takes_its_figures_from_the_rows():
-    rows = {league.part_name("prismap", "league"): [row_of("a", "9900"), row_of("b", "9999")]}
-    text = ledger.reading(league, {part: {"rows": kept} for part, kept in rows.items()})
-    assert "On the 2 tables the default tells 75.0 % of the new rows right" in text
+    rows = {league_pairs.part_name("prismap", "league"): [row_of("a", "9900"), row_of("b", "9999")]}
+    text = league_text.NEW_ROWS.format(of=league_quoted.figures_of_text(rows))
+    assert "predicts the class of 75.0 % of the new rows**, in the mean over 2 tables" in " ".join(text.split())
     assert "{" not in text
+
+
+def test_the_page_says_where_own_rows_are_the_better_witness():
+    rows = {
+        league_pairs.part_name(name, "judged"): [
+            {"set": "a", "rows": 100, "shown": shown, "true": 20.0, "stated": 15.0, "permuted: shown": shown,
+             "permuted: true": 50.0, "permuted: shows": "no", "permuted: exaggerates": answer}
+        ] for name, shown, answer in (("PCA", 19.0, "no"), ("supervised UMAP", 1.0, "yes"), ("NCA", 10.0, "no"))
+    }  # fmt: skip
+    of = league_quoted.figures_of_text(rows)
+    assert (of["flatterer"], of["shown_closer"]) == ("supervised UMAP", "PCA")
+    assert (of["n_permuted"], of["false_shows"], of["n_flattering"], of["warned"]) == ("3", "0", "3", "1")
+    assert of["shown_off"] == "10.0"
+
+
+def test_the_end_of_the_page_has_the_commit_of_each_part():
+    kept = {league_pairs.part_name("PCA", "units"): {"commit": "abc", "seconds": 3}}
+    *_, table = league.page_end(kept)
+    assert "| PCA |  | abc, 3 s |  |  |" in table.splitlines()
 
 
 def test_readme_has_the_figures_of_the_league():
     readme = (ledger.RESULTS.parents[1] / "README.md").read_text(encoding="utf-8")
     readme = " ".join(readme.split())
-    of = {line["method"]: line for line in league.league_of("league", league.rows_in(ledger.RESULTS))}
+    of = {line["method"]: line for line in league_tables.league_of("league", league.rows_in(ledger.RESULTS))}
     new = {name: f"{line['new, 10']:.1f} %" for name, line in of.items() if line["new, 10"] is not None}
     for words in (
         f"predicts {new['prismap']} of the held-out samples",
-        f"RF-PHATE reaches {new['RF-PHATE']}", f"UMAP with labels {new['supervised UMAP']}",
+        f"in our own reading, reaches {new['RF-t-SNE (own reading)']}, RF-PHATE {new['RF-PHATE']}",
+        f"UMAP with labels {new['supervised UMAP']}",
         f"t-SNE {new['t-SNE']}", f"a random forest reaches {new['forest, all features']}",
         f"a support vector machine {new['SVM, all features']}",
         f"by {of['supervised UMAP']['invented']:.1f} points with supervised UMAP",
         f"by {of['RF-PHATE']['invented']:.1f} with RF-PHATE", f"with prismap ({of['prismap']['invented']:.1f})",
     ):  # fmt: skip
         assert words in readme, words
+    others = {
+        name: own for name, own in new.items() if not name.startswith("prismap") and name not in league_pairs.MODELS
+    }
+    assert max(others, key=lambda name: of[name]["new, 10"]) == "RF-t-SNE (own reading)", "README names the closest"

@@ -8,7 +8,7 @@ import threading
 from types import SimpleNamespace
 
 import pytest
-from experiments import ledger, run, table_h
+from experiments import arrangement, ledger, run, table_h
 
 from prismap import PrisMap
 
@@ -133,14 +133,69 @@ def test_a_page_can_be_written_while_another_part_keeps_its_rows(squares, tmp_pa
     ]  # fmt: skip
 
 
-def test_resume_leaves_out_what_this_library_has_measured_in_the_same_size(squares, tmp_path, monkeypatch):
+def test_resume_keeps_rows_of_the_same_size_or_those_of_this_library_alone(squares, tmp_path, monkeypatch):
     ledger.do_part(squares, "small", ledger.Options(out=tmp_path))
+
+    def is_kept(part, resume, *, quick=False):
+        return run.is_done(squares, part, SimpleNamespace(out=tmp_path, quick=quick, resume=resume))
+
     monkeypatch.setattr(ledger, "is_unchanged_since", lambda commit: commit == ledger.commit())
-    assert run.is_done(squares, "small", SimpleNamespace(out=tmp_path, quick=False))
-    assert not run.is_done(squares, "small", SimpleNamespace(out=tmp_path, quick=True))
-    assert not run.is_done(squares, "broken", SimpleNamespace(out=tmp_path, quick=False))
+    assert is_kept("small", "kept")
+    assert is_kept("small", "current")
+    assert not is_kept("small", None)
+    assert not is_kept("small", "kept", quick=True)
+    assert not is_kept("broken", "kept")
     monkeypatch.setattr(ledger, "is_unchanged_since", lambda commit: False)
-    assert not run.is_done(squares, "small", SimpleNamespace(out=tmp_path, quick=False))
+    assert is_kept("small", "kept")
+    assert not is_kept("small", "current")
+
+
+def test_a_run_on_kept_rows_names_every_part_and_changes_no_rows(squares, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "results"
+    for part in ("small", "large, with data"):
+        ledger.do_part(squares, part, ledger.Options(data="FOLDER", out=out))
+    rows = {path.name: path.read_bytes() for path in (out / "rows").iterdir()}
+    monkeypatch.delitem(squares.PARTS, "broken")
+    monkeypatch.setattr(ledger, "is_unchanged_since", lambda commit: False)
+    assert run_all(monkeypatch, "--resume", "--out", str(out)) == 0
+    assert {path.name: path.read_bytes() for path in (out / "rows").iterdir()} == rows
+    printed = capsys.readouterr().out
+    for part in ("small", "large, with data"):
+        assert f"kept: experiments_squares, {part}, measured by an earlier library at {ledger.commit()}" in printed
+    assert "2 parts are kept, 0 of them measured by the library as it is.\n0 are measured now." in printed
+
+
+def test_pages_can_be_written_from_kept_rows_alone(squares, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "results"
+    ledger.do_part(squares, "small", ledger.Options(out=out))
+    monkeypatch.setattr(run, "run_part", None)  # which would be called
+    assert run_all(monkeypatch, "--resume", "only", "--data", "FOLDER", "--out", str(out)) == 0
+    printed = capsys.readouterr().out
+    assert "without rows: experiments_squares, broken" in printed
+    assert "2 have no rows." in printed
+    assert "1 of 3" in (tmp_path / "results.md").read_text(encoding="utf-8")
+
+
+def test_parts_that_are_measured_or_lack_data_are_named(squares, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "results"
+    assert run_all(monkeypatch, "--resume", "--out", str(out)) == 0
+    printed = capsys.readouterr().out
+    assert "to measure: experiments_squares, small" in printed
+    assert "0 parts are kept, 0 of them measured by the library as it is.\n1 are measured now." in printed
+    assert "2 parts need data sets and are left out" in printed
+
+
+def test_the_list_of_pages_counts_parts_that_are_older(squares, tmp_path, monkeypatch):
+    out = tmp_path / "results"
+    ledger.do_part(squares, "small", ledger.Options(out=out))
+    monkeypatch.setattr(run, "OLDER", ("1211a32", ledger.commit()))
+    run.write_index(out)
+    text = (tmp_path / "results.md").read_text(encoding="utf-8")
+    assert f"1 of the 1 parts that are kept were measured at commits {ledger.commit()}, before" in text
+    assert f"(results/squares.md) | 1 of 3 | 0 | {ledger.commit()} |" in text
+    assert run.on_older([{"commit": "abc1234", "seconds": 1}]) == []
+    assert run.codes_of({"commit": "6bb9b820, audiology at 1a0bc8cf"}) == ["6bb9b820", "1a0bc8cf"]
+    assert run.codes_of({}) == []
 
 
 def test_the_library_changes_with_its_own_files_only(tmp_path, monkeypatch):
@@ -254,3 +309,11 @@ def test_what_is_not_reached_is_quoted_from_the_tables(section):
 def test_the_page_of_mixtures_has_the_stresses_of_table_h():
     page = (ledger.RESULTS.parent / "methods" / "mixture.md").read_text(encoding="utf-8")
     assert table_h.summary(ledger.RESULTS) in page
+    for sentences in table_h.expectations(ledger.RESULTS):
+        assert sentences in " ".join(page.split())
+
+
+def test_the_page_of_quality_has_the_counts_of_known_arrangements(tmp_path):
+    shutil.copytree(ledger.RESULTS / "rows", tmp_path / "rows")
+    page = (ledger.RESULTS.parent / "methods" / "quality.md").read_text(encoding="utf-8")
+    assert arrangement.said_of_known(ledger.write_page(arrangement, tmp_path)) in page

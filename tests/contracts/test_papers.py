@@ -6,7 +6,16 @@ import inspect
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
+from sklearn.utils.validation import check_is_fitted
+
+from prismap import PrisMap, published
+from prismap.inspection import ModelView
+from prismap.metrics import FisherMetric, Metric
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
@@ -73,7 +82,90 @@ def test_calls_slow_versions_and_figures_are_there(line):
     assert "](" in figures
 
 
-def test_every_published_method_is_on_the_page():
-    from prismap import published
+# --- every call is made, and what it makes is fitted ------------------------------------------------------------------
 
+rng = np.random.default_rng(0)
+y = np.repeat([0, 1], 32)
+X = rng.normal(size=(64, 5)) + 1.5 * y[:, None]
+Y, S, amount = X[:, :2], X @ X.T, X[:, 0] + 0.1 * rng.normal(size=64)
+words = ["".join(rng.choice(list("ab" if k else "cd"), 6)) for k in y[::4]]
+#: What a call is fitted to, where it is not rows and their classes.
+FIT = {
+    "FisherMetric(data='similarity', posterior=model)": (S, y),
+    "SimilarityMetric(repair='none')": (S,),
+    "published.regression_metric()": (X, amount),
+    "published.inverse_map(metric)": (Y, X),
+    "published.feature_relevance('weights')": (X, Y),
+    "published.relevance_bounds(9)": (X, np.ones(5)),
+    "RelevanceBounds(method='hinge')": (X, np.ones(5), y),
+    "published.mixture_metric()": (X[:20],),
+    "published.shared_embedding('kernel')": (X, X[:, :3], y),
+}
+OF_SIMILARITIES = (
+    "published.fisher_metric()", "published.fisher_tsne()", "published.barnes_hut_fisher_tsne()",
+    "published.kernel_pca()", "published.kernel_discriminant()",
+)  # fmt: skip
+MAPPINGS = ("KernelMap", "DirectPlacement", "ParametricMap")
+
+
+@pytest.fixture(scope="module")
+def names():
+    """What the names of the page stand for, if they are no names of prismap."""
+    model = LogisticRegression().fit(X, y)
+    view = ModelView.from_estimator(model, X, map=PrisMap(random_state=0).fit(X, y))
+    metric = FisherMetric(data="vectors", random_state=0).fit(X, y)
+    plane = FisherMetric(posterior="parzen", random_state=0).fit(Y, y)
+    return {
+        "published": published, "X": X, "y": y, "Y": Y, "a": X[0], "b": X[50], "metric": metric, "plane": plane,
+        "model": model, "view": view, "classes": model.classes_, "prediction": model.predict(X),
+        "prediction_back": model.predict(X + 0.5), "X_new": X[:12] + 0.1, "objects": words,
+        "comparisons": {"edits": "edit", "letters": "compression"},
+    }  # fmt: skip
+
+
+def names_of(text, names):
+    """The same names, with another model or metric where the line is of one."""
+    if text.startswith("FisherDisplay"):
+        return names | {"metric": names["plane"]}
+    if text.startswith("PrisMap.partial_refit"):
+        return names | {"model": PrisMap(random_state=0).fit(X, y)}
+    if text.startswith("kneighbors"):
+        return names | {"metric": FisherMetric()}
+    if "similarity" in text:
+        return names | {"model": SVC(kernel="precomputed", probability=True, random_state=0).fit(S, y), "X": S}
+    return names
+
+
+def fitted(made, text):
+    """What a call made, fitted to what it is for; figures, positions and displays as they are."""
+    if text.startswith(("Parzen", "PredictedLabels")):
+        return FisherMetric(posterior=made, cross_fit=False, random_state=0).fit(X, y)
+    if not hasattr(made, "fit") or hasattr(made, "map_"):
+        return made
+    if type(made).__name__ in MAPPINGS:
+        return made.fit(X, Y)
+    if type(made).__name__ == "MixtureMetric":
+        return made.fit(X[:20])
+    return made.fit(*(S, y) if text in OF_SIMILARITIES else FIT.get(text, (X, y)))
+
+
+CALLS = [(text, made) for line in LINES for made in calls(line.split("|")[2]) for text in [ast.unparse(made)]]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("text", "made"), CALLS, ids=[text for text, _ in CALLS])
+def test_calls_run_and_what_they_make_can_be_fitted(text, made, names):
+    known = names_of(text, names)
+    known |= {one.id: resolved(one) for one in ast.walk(made) if isinstance(one, ast.Name) and one.id not in known}
+    result = fitted(eval(text, known), text)
+    assert result is not None
+    if isinstance(result, BaseEstimator):
+        check_is_fitted(result)
+    if hasattr(result, "embedding_"):
+        assert np.isfinite(result.embedding_).all()
+    if isinstance(result, Metric):
+        assert np.isfinite(result.pairwise()).all()
+
+
+def test_every_published_method_is_on_the_page():
     assert not [name for name in published.__all__ if f"published.{name}(" not in PAGE]

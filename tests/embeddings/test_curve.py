@@ -8,6 +8,7 @@ from sklearn.datasets import make_blobs
 from prismap.bundle import _checkpoint
 from prismap.embeddings import TSNE, GradientDescent, _descent
 from prismap.embeddings._descent import curve_order, permuted
+from prismap.embeddings._mesh import MeshEngine
 
 
 @pytest.fixture
@@ -40,7 +41,8 @@ def test_a_matrix_in_another_order():
 
 @pytest.mark.parametrize("n_rows", [60, 350])
 def test_the_map_is_that_of_unsorted_rows_but_for_rounding(sorted_rows, monkeypatch, n_rows):
-    """Both engines that do not depend on an order of the rows: all pairs, and the mesh."""
+    """Both engines that do not depend on an order of the rows: all pairs, and the mesh, in double precision."""
+    monkeypatch.setattr(MeshEngine, "precise_to", np.inf)
     X, _ = make_blobs(n_rows, 5, centers=4, cluster_std=2.0, random_state=0)
     seen = []
     options = {"perplexity": 10, "max_iter": 50, "descent": GradientDescent(tol=0), "random_state": 0}

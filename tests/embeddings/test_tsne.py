@@ -9,11 +9,11 @@ from sklearn.manifold import trustworthiness
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from prismap._util.affinities import joint_affinities
+from prismap._util.affinities import calibrate, joint_affinities
 from prismap.embeddings import TSNE, GradientDescent
 from prismap.embeddings import _mesh as mesh
 from prismap.embeddings._mesh import MeshEngine, attraction, cubic_splines
-from prismap.embeddings._tsne import EXACT_ROWS, exact_engine
+from prismap.embeddings._tsne import EXACT_ROWS, SHARE, exact_engine
 from prismap.exceptions import InputError, PrismapWarning
 from prismap.metrics import FisherMetric
 from prismap.metrics._base import NamedMetric
@@ -71,7 +71,7 @@ def test_engines_agree_on_the_objective(many):
     """The tree's estimate of the divergence is close to the exact one at the same positions."""
     X, _ = many
     model = TSNE(max_iter=100, random_state=0).fit(X)
-    P = joint_affinities(*model.metric_.kneighbors(None, 90), 30).toarray()
+    P = joint_affinities(*model.metric_.kneighbors(None, 90), 30, SHARE).toarray()
     assert model.kl_divergence_ == pytest.approx(slow_cost_by_matrix(model.embedding_, P), rel=0.01)
 
 
@@ -122,8 +122,8 @@ def test_a_mesh_over_outliers_parts_its_nodes(monkeypatch):
 def test_splines_sum_to_one_and_their_slopes_are_derivatives():
     t = np.linspace(0, 0.999, 50)
     weights, slopes = cubic_splines(t)
-    np.testing.assert_allclose(weights.sum(axis=1), 1)
-    np.testing.assert_allclose(weights @ np.arange(-1, 3), t, atol=1e-12)
+    np.testing.assert_allclose(weights.sum(axis=0), 1)
+    np.testing.assert_allclose(np.arange(-1, 3) @ weights, t, atol=1e-12)
     np.testing.assert_allclose(slopes, (cubic_splines(t + 1e-6)[0] - cubic_splines(t - 1e-6)[0]) / 2e-6, atol=1e-8)
 
 
@@ -318,3 +318,20 @@ def test_refuses_what_memory_cannot_hold(blobs, monkeypatch):
     monkeypatch.setattr("prismap._util.blocks.available_bytes", lambda: 1000)
     with pytest.raises(InputError, match="t-SNE of 120 rows in 4 dimensions.*GiB"):
         TSNE(4).fit(blobs[0])
+
+
+def test_the_nearest_rows_that_hold_a_share_of_the_affinities(blobs):
+    """Row by row: as few of the nearest as hold it; the others count nothing, and all sum to one."""
+    distances, indices = NamedMetric().fit(blobs[0]).kneighbors(None, 60)
+    whole = calibrate(distances**2, 10)[0]
+    P, expected = joint_affinities(distances, indices, 10, share=0.9), np.zeros((120, 120))
+    for row, affinities in enumerate(whole):
+        held = 0.0
+        for column, affinity in zip(indices[row], affinities, strict=True):
+            if held < 0.9:
+                expected[row, column] = affinity
+            held += affinity
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(P.toarray(), (expected + expected.T) / 240, atol=1e-15)
+    assert P.sum() == pytest.approx(1)
+    assert P.nnz < joint_affinities(distances, indices, 10).nnz

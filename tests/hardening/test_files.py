@@ -61,6 +61,7 @@ def maps(tmp_path_factory):
     for kind, options, target in (
         ("parzen", {"metric": FisherMetric(posterior="parzen", perplexity=5)}, y),
         ("lssvm", {"metric": FisherMetric(posterior="lssvm", perplexity=5)}, y),
+        ("mean", {}, (X[:, 0] + X[:, 1] ** 2 > 0.5).astype(int)),
         ("real", {}, X[:, 0]),
     ):
         options |= {"supervision": 0.8, "mapping": "fisher"}
@@ -98,7 +99,7 @@ FORGERIES = {
 
 
 @pytest.mark.parametrize("forgery", sorted(FORGERIES))
-@pytest.mark.parametrize("kind", ["lssvm", "real"])
+@pytest.mark.parametrize("kind", ["lssvm", "mean", "real"])
 def test_forged_arrays_are_refused_or_usable(maps, tmp_path, kind, forgery):
     """Every array in turn is another one, in an archive without a fault: what loads must also place rows."""
     bundle = read_bundle(maps / f"{kind}.prismap")

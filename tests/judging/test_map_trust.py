@@ -83,7 +83,7 @@ def test_trust_is_the_same_after_saving(judged, tmp_path):
 def test_real_targets_have_trust_too():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 3))
-    model = quietly(PrisMap(method="mds", perplexity=8, random_state=0), X[:120], X[:120, 0] * 10)
+    model = quietly(PrisMap(method="mds", perplexity=8, supervision=0.8, random_state=0), X[:120], X[:120, 0] * 10)
     y, Y = model.y_, model.transform(X[120:])
     found, (mean, variance) = evidence(model, Y, X[120:]), model.metric_.target_moments(X[120:])
     half, draws = 0.5 * y.std(), rng.normal(size=20_000)

@@ -40,7 +40,7 @@ def test_a_map_takes_what_its_neighbours_can_afford(line, tmp_path):
     assert knn_error(m.embedding_, GROUPS, n_neighbors=10) < 0.05
     report = m.report(budget="quick")
     assert report.settings["arrangement taken"] == taken
-    assert any(note.startswith(f"arrangement={taken:g}, the largest strength that costs less") for note in report.notes)
+    assert any(note.startswith(f"arrangement={taken:g}, which costs less than one") for note in report.notes)
     m.save(tmp_path / "map.prismap")
     again = PrisMap.load(tmp_path / "map.prismap")
     assert again.method.descent.arrangement == "auto"

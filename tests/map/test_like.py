@@ -50,6 +50,7 @@ def test_another_seed_gives_the_same_picture(january):
     assert held.movement_.kept > laid.kept
     assert held.movement_.moved == held.movement_.new == held.movement_.gone == ()
     assert str(held.movement_).endswith("No group has moved.")
+    assert held.movement_.drift is None  # no row is new
 
 
 def test_what_has_changed_is_said(january, tmp_path):
@@ -66,6 +67,13 @@ def test_what_has_changed_is_said(january, tmp_path):
     words = str(movement)
     assert words.startswith(f"Like the earlier map (held with strength {movement.strength:g}): 120 of 150 rows were on")
     assert "New: 5. Gone: 4." in words
+    drift = old.drift(X_new[120:])  # beside it, of the rows that are new
+    assert movement.drift == drift
+    assert drift.far_share > 0.8
+    assert f"{drift.far_share:.0%} of 30 new rows are far from all that it knows (1% expected)" in words
+    assert (
+        f"what it expects of their target has moved by {drift.shift:.2f} ({drift.shift_noise:.2f} by chance)" in words
+    )
     assert words in m.report(budget="quick").notes
     m.save(tmp_path / "map.prismap")
     again = PrisMap.load(tmp_path / "map.prismap")

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from experiments.tables_of_truth import prices_with_outliers
-from sklearn.datasets import load_diabetes, load_wine
+from sklearn.datasets import load_diabetes, load_wine, make_moons
 from sklearn.neighbors import KNeighborsClassifier
 
 from prismap import PrisMap
@@ -24,7 +25,9 @@ from prismap.map._choose import (
     neighbor_losses,
     quick_losses,
     trees_are_worth_it,
+    two_halves,
     usual_range,
+    with_share,
 )
 from prismap.map._judged import published_notes
 from prismap.map._methods import smoothness
@@ -139,42 +142,78 @@ def test_one_standard_error_is_not_told_from_none():
         assert least_as_good(np.stack([np.eye(n)[0], np.zeros(n)]), [0.0, 0.8]) == 0
 
 
-def test_a_row_is_judged_on_a_quick_map_of_the_half_without_it():
-    """The slow twin: the halves, the maps and the placement step by step."""
+def test_a_row_is_judged_on_quick_maps_of_the_halves_without_it():
+    """The slow twin: the halves, the maps and the placement step by step, three times for so few rows."""
     rng = np.random.default_rng(0)
     y = np.arange(60) % 4  # seven or eight of each in a half
     X = rng.normal(size=(2, 60, 4)) + y[:, None]
     D2 = np.square(X[:, :, None] - X[:, None]).sum(axis=3)
-    found = quick_losses(D2, make_target(y, 60), perplexity=30, seed=5)
+    losses = quick_losses(D2, make_target(y, 60), perplexity=30, seed=5)
     rng = as_generator(5)
-    order = np.lexsort((rng.permutation(60), y))
-    a, b = order[::2], order[1::2]
-    maps = quick_maps(np.stack([D2[k][np.ix_(half, half)] for half in (a, b) for k in (0, 1)]), 29 / 3, rng)
-    for (kept, out, k), Y in zip(((a, b, 0), (a, b, 1), (b, a, 0), (b, a, 1)), maps, strict=True):
-        D = np.sqrt(D2[k])
-        votes = VoteMap(metric="precomputed", spread=0).fit(D[np.ix_(kept, kept)], Y)
-        placed = votes.transform(D[np.ix_(out, kept)])
-        near = np.argsort(np.square(placed[:, None] - Y[None]).sum(axis=2), axis=1)[:, :7]
-        assert np.array_equal(found[k, out], neighbor_losses(y[kept][near], y[out]))
-    assert abs(np.bincount(y[a], minlength=4) - np.bincount(y[b], minlength=4)).max() <= 1
+    orders = [np.lexsort((rng.permutation(60), y)) for _ in range(3)]
+    halves = [half for order in orders for half in (order[::2], order[1::2])]
+    maps = quick_maps(np.stack([D2[k][np.ix_(half, half)] for half in halves for k in (0, 1)]), 29 / 3, rng)
+    expected = np.zeros((2, 60))
+    for number, kept in enumerate(halves):
+        out = np.setdiff1d(np.arange(60), kept)
+        for k in (0, 1):
+            D, Y = np.sqrt(D2[k]), maps[2 * number + k]
+            votes = VoteMap(metric="precomputed", spread=0).fit(D[np.ix_(kept, kept)], Y)
+            placed = votes.transform(D[np.ix_(out, kept)])
+            near = np.argsort(np.square(placed[:, None] - Y[None]).sum(axis=2), axis=1)[:, :7]
+            expected[k, out] += neighbor_losses(y[kept][near], y[out]) / 3
+    np.testing.assert_allclose(losses, expected, atol=1e-12)
+    assert abs(np.bincount(y[halves[0]], minlength=4) - np.bincount(y[halves[1]], minlength=4)).max() <= 1
+
+
+def test_many_rows_are_halved_once(monkeypatch):
+    halvings = []
+    monkeypatch.setattr(choose, "two_halves", lambda *args: halvings.append(1) or two_halves(*args))
+    X = np.random.default_rng(0).normal(size=(400, 3))
+    D2 = np.square(X[:, None] - X[None]).sum(axis=2)[None]
+    quick_losses(D2, make_target(np.arange(400) % 2, 400), perplexity=30, seed=0)
+    assert len(halvings) == 1
+    quick_losses(D2[:, :180, :180], make_target(np.arange(180) % 2, 180), perplexity=30, seed=0)
+    assert len(halvings) == 3
 
 
 def test_trees_are_tried_where_a_class_has_one_row_and_not_where_little_is_left(signs):
     X, y = signs
     lonely = np.where(np.arange(200) == 7, 4, y)
-    assert trees_are_worth_it(X, make_target(lonely, 200), 1.0, 0)
+    assert trees_are_worth_it(X, make_target(lonely, 200), np.full((200, 5), 0.2), 0)
     entropy = -float((np.bincount(y) / 200 * np.log(np.bincount(y) / 200)).sum())
-    assert not trees_are_worth_it(X, make_target(y, 200), 0.09 * entropy, 0)
+    assert not trees_are_worth_it(X, make_target(y, 200), sure_of(y, 0.09 * entropy), 0)
+    assert trees_are_worth_it(X, make_target(y, 200), sure_of(y, 0.11 * entropy)[:, [1, 0, 2, 3]], 0)
+
+
+def sure_of(codes, loss):
+    """Probabilities of four classes with this log-loss in every row."""
+    right = np.exp(-loss)
+    return np.where(np.eye(4)[codes] > 0, right, (1 - right) / 3)
+
+
+def test_trees_are_not_tried_if_they_tell_nothing_more(noise):
+    X, y = noise
+    target = make_target(y, len(y))
+    assert not trees_are_worth_it(X, target, np.tile(np.bincount(y) / len(y), (len(y), 1)), 0)
 
 
 def test_of_many_rows_trees_are_tried_only_if_a_small_forest_is_nearer(signs, monkeypatch):
     X, y = signs
     y = np.where(np.arange(200) % 4 == 0, (y + 1) % 4, y)  # a quarter of the labels is wrong
-    small = choose.log_loss(choose.fit_trees(X, y, 4, 0, n_trees=choose.GROWN)[1], y)
-    assert trees_are_worth_it(X, make_target(y, 200), small / 1.2, 0)
+    small, target = choose.fit_trees(X, y, 4, 0, n_trees=choose.GROWN)[1], make_target(y, 200)
+    assert not trees_are_worth_it(X, target, small, 0)
+    near, far = (mixed_up(small, y, times) for times in (1.03, 1.15))
+    assert trees_are_worth_it(X, target, near, 0)
     monkeypatch.setattr(choose, "CHEAP_ROWS", len(y) - 1)
-    assert not trees_are_worth_it(X, make_target(y, 200), small / 1.2, 0)
-    assert trees_are_worth_it(X, make_target(y, 200), small / 1.1, 0)
+    assert not trees_are_worth_it(X, target, near, 0)
+    assert trees_are_worth_it(X, target, far, 0)
+
+
+def mixed_up(P, codes, times):
+    """The probabilities with as much of none at all as makes their log-loss so many times as large."""
+    mixed = [(1 - share) * P + share / 4 for share in np.linspace(0, 1, 200)]
+    return next(one for one in mixed if choose.log_loss(one, codes) > times * choose.log_loss(P, codes))
 
 
 def test_trees_are_tried_on_more_rows_than_other_posteriors_look_at_and_see_them_all(monkeypatch, signs):
@@ -182,9 +221,30 @@ def test_trees_are_tried_on_more_rows_than_other_posteriors_look_at_and_see_them
     monkeypatch.setattr(base, "MOST_SUPPORT", 100)
     y = np.where(np.arange(200) % 50 == 7, -1, y)
     found = candidates(FisherMetric(random_state=0), data_metric("vectors").over(X), make_target(y, len(y)), 0)
-    assert found[1].posterior_.name == "trees"
-    assert [len(metric.support_) for metric in found] == [100, 196]
-    assert np.array_equal(found[1].support_, np.flatnonzero(y >= 0))
+    assert found[-1].posterior_.name == "trees"
+    assert [len(metric.support_) for metric in found] == [100, 196, 196][: len(found)]
+    assert np.array_equal(found[-1].support_, np.flatnonzero(y >= 0))
+
+
+def test_a_mean_with_trees_is_tried_and_is_the_same_from_its_arrays(signs):
+    X, y = signs
+    y = np.where(X[:, 2] + X[:, 3] > 1.5, 4, y)  # what lines tell, and trees tell late
+    found = candidates(FisherMetric(random_state=0), data_metric("vectors").over(X), make_target(y, len(y)), 0)
+    assert [metric.posterior_.name.split("+")[-1] for metric in found[1:]] == ["trees", "trees"]
+    mean = with_share(found[1], "chord", 0.95, found[1].data_, make_target(y, len(y)))
+    assert "+" in mean.posterior_.name
+    assert mean.supervision == 0.95
+    again = FisherMetric(supervision=0.95).restore(X, y, mean.state())
+    assert np.array_equal(again.pairwise(X[:9] + 0.1), mean.pairwise(X[:9] + 0.1))
+
+
+def test_a_mean_that_was_chosen_along_chords_is_the_same_along_a_graph(signs):
+    X, y = signs
+    target, data = make_target(y, len(y)), data_metric("vectors").over(X)
+    metric = candidates(FisherMetric(path="graph", random_state=0), data, target, 0)[0]
+    other = with_share(metric, "graph", 0.8, data, target)
+    assert other.posterior_ is metric.posterior_
+    assert (other.pairwise() <= metric.pairwise() + 1e-4).all()  # shortest paths
 
 
 def test_a_forest_sees_so_many_rows_at_most(monkeypatch, signs):
@@ -218,7 +278,8 @@ def test_a_target_that_shows_only_in_two_features_is_found(signs, signs_map):
     assert signs_map.supervision_ in GRID[1:]
     assert signs_map.metric_.supervision == signs_map.supervision_
     taken = [one for one in signs_map.supervision_curve_ if one["taken"]]
-    assert [(one["posterior"], one["supervision"]) for one in taken] == [("trees", signs_map.supervision_)]
+    assert [one["supervision"] for one in taken] == [signs_map.supervision_]
+    assert taken[0]["posterior"].endswith("trees")
     new = np.random.default_rng(9).normal(size=(200, 16))
     truth = 2 * (new[:, 0] > 0) + (new[:, 1] > 0)
     model = KNeighborsClassifier(10).fit(signs_map.embedding_, y)
@@ -234,11 +295,17 @@ def test_a_target_that_is_noise_is_left_out_to_the_last_bit(noise, noise_map):
     assert np.array_equal(noise_map.transform(X + 0.01), plain.transform(X + 0.01))
 
 
-def test_a_chosen_share_is_the_map_of_that_share(signs, signs_map):
+def test_a_chosen_share_is_the_map_of_that_share():
+    X, y = make_moons(150, noise=0.1, random_state=0)
+    rows = sp.csr_array(
+        np.column_stack([X, 0.1 * X, X[:, :1]])
+    )  # of which there are no discriminants, and so no mean that has no name of its own
+    chosen = PrisMap(supervision="auto", mapping="auto", random_state=0).fit(rows, y)
+    name = next(one["posterior"] for one in chosen.supervision_curve_ if one["taken"])
     given = PrisMap(
-        metric=FisherMetric(posterior="trees"), supervision=signs_map.supervision_, mapping="auto", random_state=0
-    ).fit(*signs)
-    assert np.array_equal(given.embedding_, signs_map.embedding_)
+        metric=FisherMetric(posterior=name), supervision=chosen.supervision_, mapping="auto", random_state=0
+    ).fit(rows, y)
+    assert np.array_equal(given.embedding_, chosen.embedding_)
     assert given.supervision_curve_ is None
 
 
@@ -322,7 +389,7 @@ def test_a_published_metric_that_helps_is_not_complained_of():
 
 
 def test_without_a_target_votes_are_taken():
-    assert isinstance(choose_mapping(np.zeros((5, 5)), np.zeros((5, 2)), None, 0), VoteMap)
+    assert isinstance(choose_mapping(PrecomputedMetric.of(np.zeros((5, 5))), np.zeros((5, 2)), None, 0), VoteMap)
     X = np.random.default_rng(0).normal(size=(60, 3))
     assert isinstance(
         PrisMap(supervision="auto", mapping="auto", perplexity=10, random_state=0).fit(X).map_.mapping, VoteMap
@@ -333,9 +400,9 @@ def test_kernels_are_not_tried_on_many_rows(monkeypatch):
     X = np.random.default_rng(0).normal(size=(120, 4))
     Y, D = X[:, :2], np.linalg.norm(X[:, None] - X[None], axis=2)  # as smooth as kernels like it
     target = make_target(X[:, 0] + X[:, 1], len(X), "real")
-    assert isinstance(choose_mapping(D, Y, target, 0), KernelMap)
+    assert isinstance(choose_mapping(PrecomputedMetric.of(D), Y, target, 0), KernelMap)
     monkeypatch.setattr(choose, "MOST_KERNEL_ROWS", 119)
-    assert isinstance(choose_mapping(D, Y, target, 0), VoteMap)
+    assert isinstance(choose_mapping(PrecomputedMetric.of(D), Y, target, 0), VoteMap)
 
 
 def test_the_mapping_that_loses_less_is_taken(signs, signs_map):
@@ -355,7 +422,8 @@ def test_the_mapping_that_loses_less_is_taken(signs, signs_map):
             wrong += neighbor_losses(votes, y[out]).sum()
         losses.append(wrong)
     assert isinstance(
-        choose_mapping(D, signs_map.embedding_, make_target(y, len(y)), 0), (VoteMap, KernelMap)[int(np.argmin(losses))]
+        choose_mapping(PrecomputedMetric.of(D), signs_map.embedding_, make_target(y, len(y)), 0),
+        (VoteMap, KernelMap)[int(np.argmin(losses))],
     )
 
 
@@ -443,13 +511,13 @@ def test_rounding_takes_no_other_mapping(monkeypatch):
     for seed in range(10):
         draws = iter(rounded(np.full(2, 0.5), seed))
         monkeypatch.setattr(choose, "left_out_losses", lambda *_, draws=draws: np.full(60, next(draws)))
-        assert isinstance(choose_mapping(D, X[:, :2], target, 0), VoteMap)
+        assert isinstance(choose_mapping(PrecomputedMetric.of(D), X[:, :2], target, 0), VoteMap)
 
 
 def test_rounding_takes_no_other_posterior(monkeypatch):
     X, y = load_wine(return_X_y=True)
     for seed in range(4):
-        draws = iter(rounded(np.full(2, 0.5), seed))
+        draws = iter(rounded(np.full(4, 0.5), seed))
         monkeypatch.setattr(posterior_choice, "log_loss", lambda *_, draws=draws: next(draws))
         assert FisherMetric(supervision=0.8, random_state=0).fit(X, y).posterior_.name == "parzen"
 

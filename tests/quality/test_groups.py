@@ -162,6 +162,14 @@ def test_the_error_of_a_nearest_group_is_that_of_its_rows(rng):
     assert np.mean(np.array(sure) < 0) < 0.09
 
 
+def test_groups_that_lie_nowhere_are_hardly_ever_beside_a_wrong_one(rng):
+    """Twenty groups with one centre: each has eighteen others, of which one may seem nearer than that of the map."""
+    y = np.repeat(np.arange(20), 30)
+    maps = [arrangement(rng.normal(size=(600, 10)), rng.normal(size=(600, 2)), y) for _ in range(20)]
+    assert sum(one.n_right for one in maps) == 0
+    assert sum(len(one.wrong) for one in maps) <= 4  # 400 groups, with 5 % on one side there were about 60
+
+
 def test_an_arrangement_is_read_from_a_file_as_it_was_written(rng):
     X, y = groups_on_a_line(rng)
     found = arrangement(X, X[:, [1, 0]] * [1, -1], y)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from prismap.cli import options
 from prismap.cli.console import Console
@@ -21,6 +24,10 @@ from prismap.cli.verdicts import (
     write_verdicts,
 )
 from prismap.exceptions import InputError
+from prismap.tables import Table
+
+if TYPE_CHECKING:  # --help does not need it
+    from prismap.target import Target
 
 
 def register(subparsers: Any, common: argparse.ArgumentParser) -> None:
@@ -52,27 +59,42 @@ def run(args: argparse.Namespace, console: Console) -> None:
     target = checked_target(table, X, args)
     if not target.exists:
         raise InputError("prismap compare needs a target; --target-kind none ignores it.")
-    from prismap.judging import judge_and_map
-
     units = units_of(table, X, target, args, console)
     maps = []
     for name in chosen:
         if METHODS[name].needs_classes and target.classes is None:
             console.note(f"{name} was left out: it needs classes as its target")
             continue
-        with console.stage(f"making and judging {name}"):
-
-            def follow(done: int, total: int, name: str = name) -> None:
-                console.doing(f"{name}: {done} of {total} maps for comparison", done / max(total, 1))
-
-            report, positions = judge_and_map(
-                METHODS[name].make(args.seed), X, target, supervised=METHODS[name].supervised, groups=units,
-                given=levels_of(table, args), random_state=args.seed, budget=args.budget, callback=follow,
-            )  # fmt: skip
-        maps.append(JudgedMap(name, positions, report))
+        try:
+            maps.append(map_by(name, table, X, target, units, args, console))
+        except (InputError, MemoryError):
+            raise
+        except Exception as error:
+            if not METHODS[name].modules:
+                raise
+            # The package of others may refuse these rows in any way; the maps of the other methods are not lost.
+            console.note(f"{name} was left out, because it failed: {type(error).__name__}: {error}")
     if not maps:
         raise InputError("no method is left to compare.")
     write_verdicts(read_together(maps), table, X, args, console)
+
+
+def map_by(
+    name: str, table: Table, X: NDArray[np.float64], target: Target, units: Any, args: argparse.Namespace,
+    console: Console,
+) -> JudgedMap:  # fmt: skip
+    """The map by a method, and its report."""
+    from prismap.judging import judge_and_map
+
+    def follow(done: int, total: int) -> None:
+        console.doing(f"{name}: {done} of {total} maps for comparison", done / max(total, 1))
+
+    with console.stage(f"making and judging {name}"):
+        report, positions = judge_and_map(
+            METHODS[name].make(args.seed), X, target, supervised=METHODS[name].supervised, groups=units,
+            given=levels_of(table, args), random_state=args.seed, budget=args.budget, callback=follow,
+        )  # fmt: skip
+    return JudgedMap(name, positions, report)
 
 
 def installed(names: tuple[str, ...], console: Console) -> list[str]:

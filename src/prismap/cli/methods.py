@@ -6,6 +6,7 @@ to make them of what there is.
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Callable
 from contextlib import redirect_stdout
@@ -37,6 +38,22 @@ def of_package(module: str, name: str, *sizes: int, seed: str | None = "random_s
         return getattr(import_module(module), name)(*sizes, **seeds, **params)
 
     return make
+
+
+def of_pacmap(name: str) -> Any:
+    """How an estimator of pacmap is made; it logs a warning whenever it is given a seed, which is no news here."""
+    make = of_package("pacmap", name)
+
+    def quietly(value: int) -> Any:
+        logging.getLogger("pacmap.pacmap").addFilter(is_about_more_than_the_seed)
+        return make(value)
+
+    return quietly
+
+
+def is_about_more_than_the_seed(record: logging.LogRecord) -> bool:
+    """Whether a record says more than that there is a seed."""
+    return "random state is set to" not in record.getMessage()
 
 
 class Reading:
@@ -289,6 +306,12 @@ def labelled(make: Any, *modules: str, install: str = "") -> Method:
     return Method(make, supervised=True, needs_classes=True, modules=modules, install=install)
 
 
+def of_umap(*, supervised: bool) -> Method:
+    """UMAP with a seed has one job whatever is asked for, and warns where it is not asked for one."""
+    make = of_package("umap", "UMAP", n_jobs=1)
+    return Method(make, supervised, modules=("umap",), install="pip install 'prismap[umap]'")
+
+
 METHODS = {
     "prismap": Method(of_package("prismap.map", "PrisMap"), supervised=True),
     "tsne": Method(of_package("openTSNE", "TSNE")),
@@ -297,12 +320,10 @@ METHODS = {
     "nca": labelled(NCA),
     "pls": labelled(PLS),
     "network": labelled(Network),
-    "umap": Method(of_package("umap", "UMAP"), modules=("umap",), install="pip install 'prismap[umap]'"),
-    "supervised-umap": Method(
-        of_package("umap", "UMAP"), supervised=True, modules=("umap",), install="pip install 'prismap[umap]'"
-    ),
-    "pacmap": Method(of_package("pacmap", "PaCMAP"), modules=("pacmap",), install="pip install pacmap"),
-    "localmap": Method(of_package("pacmap", "LocalMAP"), modules=("pacmap",), install="pip install pacmap"),
+    "umap": of_umap(supervised=False),
+    "supervised-umap": of_umap(supervised=True),
+    "pacmap": Method(of_pacmap("PaCMAP"), modules=("pacmap",), install="pip install pacmap"),
+    "localmap": Method(of_pacmap("LocalMAP"), modules=("pacmap",), install="pip install pacmap"),
     "trimap": Method(
         of_package("trimap", "TRIMAP", seed=None, verbose=False), modules=("trimap",), install="pip install trimap"
     ),

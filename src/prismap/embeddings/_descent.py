@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from dataclasses import replace
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -23,17 +24,19 @@ from prismap._util.blocks import available_bytes
 from prismap._util.params import Interval, StrOptions
 from prismap.embeddings._mesh import mesh_bytes
 from prismap.embeddings._places import Places
+from prismap.embeddings._starts import Parcels
 
-#: Iterations between two looks; rows that are looked at, evenly spread over all; and neighbours of each of them.
+#: Iterations between two looks, of which the user's callback has every second; rows that are looked at, evenly spread
+#: over all; and neighbours of each of them.
 STEPS_BETWEEN_LOOKS, N_LOOKED_AT, N_NEIGHBORS = 25, 300, 10
-#: Iterations between two calls of the user's callback.
-STEPS_BETWEEN_CALLBACKS = 2 * STEPS_BETWEEN_LOOKS
 #: No row moves further than this in one iteration.
 LONGEST_STEP = 5.0
 #: From so many rows on their order in memory matters: at 5,000 the tree takes two thirds of the time.
 SORTED_ROWS = 1_000
-#: Cells of the curve's grid along each axis, as a power of two, and the quantiles that it reaches from and to.
-BITS, EDGES = 12, (0.001, 0.999)
+#: Rows of a parcel, on average, in which rows begin.
+PARCEL = 4
+#: Cells of the curve's grid along each axis, as a power of two.
+BITS = 12
 #: What an engine wants to know beside positions and affinities.
 _ENGINE = {
     "dof": 1, "bh_params": {"theta": 0.5},
@@ -144,7 +147,7 @@ def curve_order(Y):
     every look-up waits for the memory. Rows that are sorted along a space-filling curve through the map have most of
     their neighbours in the cache, and take nearly the same way through a tree as the row before.
     """
-    low, high = np.quantile(Y, EDGES, axis=0)
+    low, high = np.quantile(Y, (0.001, 0.999), axis=0)  # a row far away would leave one cell for all others
     cells = (Y - low) / np.where(high > low, high - low, 1.0) * 2**BITS
     cells = np.clip(cells, 0, 2**BITS - 1).astype(np.uint64)
     code, one = np.zeros(len(Y), dtype=np.uint64), np.uint64(1)
@@ -226,7 +229,8 @@ class TSNERun(NamedTuple):
 class Descent:
     """A run from positions `start` on joint affinities P, whose matrix it takes over; `kept` is its `Checkpoint`.
 
-    `places`, if there are any, pull groups of rows to them (`prismap.embeddings._places`).
+    `places`, if there are any, pull groups of rows to them (`prismap.embeddings._places`). `masses` are the rows that
+    each position stands for, if not one. With `rng` the rows begin in `Parcels`.
 
     Attributes
     ----------
@@ -234,8 +238,9 @@ class Descent:
     order : the rows in the order in which embedding and P hold them.
     """
 
-    def __init__(self, P, start, *, engine, n_jobs=1, kept=None, places=None):
-        self.engine, self.kept, self.places = engine, kept, places
+    def __init__(self, P, start, *, engine, n_jobs=1, kept=None, places=None, masses=None, rng=None):
+        self.engine, self.n_jobs, self.kept, self.places = engine, n_jobs, kept, places
+        self.masses, self.rng = masses, rng
         self.phase, self.steps, self.done = 0, 0, 0
         self.order = np.arange(len(start))
         state = None if kept is None else kept_state(kept, start)
@@ -263,6 +268,8 @@ class Descent:
         self.order = self.order[order]
         self.embedding[:] = np.asarray(self.embedding)[order]
         self.P = self.embedding.affinities.P = permuted(self.P, order)
+        if self.masses is not None:
+            self.masses = self.masses[order]
         if optimizer.gains is not None:
             optimizer.update, optimizer.gains = optimizer.update[order], optimizer.gains[order]
 
@@ -270,7 +277,8 @@ class Descent:
         """Descend for max_iter // 2 steps with exaggeration and max_iter without, or until the map has settled.
 
         The first phase is not cut short: it pulls together what belongs together, and goes on doing so while positions
-        hardly change. Ended early, it leaves surfaces torn.
+        hardly change. Ended early, it leaves surfaces torn. But it needs no single rows: with an `rng` to draw them,
+        parcels do all of it but the last steps.
         """
         phases, reason = [(max_iter // 2, exaggeration), (max_iter, 1.0)], "max_iter"
         with InterruptBetweenSteps() as interrupt:
@@ -280,8 +288,11 @@ class Descent:
                 self.P.data *= factor
                 if number == self.phase and reason != "callback":
                     rate = len(self.embedding) / factor if learning_rate == "auto" else learning_rate
-                    step = engine if self.places is None else self._pulled(engine, factor)
-                    reason = self._descend(steps, step, rate, factor, tol, callback)
+                    together = (steps // STEPS_BETWEEN_LOOKS - 1) * STEPS_BETWEEN_LOOKS
+                    if self.done == 0 and self.rng is not None and factor > 1 and together > STEPS_BETWEEN_LOOKS:
+                        reason = self._descend_in_parcels(together, engine, rate, factor, callback)
+                    if reason != "callback":
+                        reason = self._descend(steps, engine, rate, factor, tol, callback)
                     self.phase, self.steps = number + 1, 0
                     if number == 0 and len(self.order) >= SORTED_ROWS:
                         self._sort()
@@ -296,6 +307,7 @@ class Descent:
         settling = Settling(len(self.embedding), tol if factor == 1 else 0.0)
         if self.steps:
             settling.is_settled(self.positions())  # the look after which the state was kept
+        engine = self._pulled(engine, factor)
         while self.steps < steps:
             some = min(STEPS_BETWEEN_LOOKS, steps - self.steps)
             self.embedding.optimize(
@@ -303,7 +315,7 @@ class Descent:
                 learning_rate=rate, negative_gradient_method=engine,
             )  # fmt: skip
             self.steps, self.done = self.steps + some, self.done + some
-            asked = callback is not None and self.steps % STEPS_BETWEEN_CALLBACKS == 0
+            asked = callback is not None and self.steps % (2 * STEPS_BETWEEN_LOOKS) == 0
             if asked and callback(self.done, self._error(factor), self.positions()):
                 return "callback"
             if some == STEPS_BETWEEN_LOOKS and settling.is_settled(self.positions()):
@@ -314,12 +326,39 @@ class Descent:
                 self._keep()
         return "max_iter"
 
+    def _descend_in_parcels(self, steps, engine, rate, factor, callback):
+        """So many steps of parcels of rows, then the rows at positions of their own; why they ended."""
+        n_rows = len(self.order)
+        chosen, chance = np.zeros(n_rows, dtype=bool), self.rng.normal(size=self.embedding.shape)[self.order]
+        chosen[self.rng.choice(n_rows, n_rows // PARCEL, replace=False)] = True
+        parcels, places = Parcels.around(self.P, chosen[self.order]), self.places
+        sampled = self.order[parcels.sampled]
+        if places is not None:  # of as many rows as there are parcels; each feels what a row does
+            held, strength = bool((places.groups[sampled] >= 0).any()), places.strength * np.sqrt(len(sampled) / n_rows)
+            places = replace(places.take(sampled), strength=strength) if held else None
+        coarse = Descent(
+            parcels.P, parcels.means(np.asarray(self.embedding)), engine=engine, n_jobs=self.n_jobs,
+            places=places, masses=parcels.masses,
+        )  # fmt: skip
+
+        def watching(done, error, positions):
+            self.embedding[:] = parcels.spread(positions, self.P, chance)
+            return callback(done, self._error(factor), self.positions())
+
+        reason = coarse._descend(steps, engine, rate, factor, 0.0, None if callback is None else watching)
+        self.embedding[:] = parcels.spread(coarse.positions(), self.P, chance)
+        self.steps = self.done = coarse.done
+        return reason
+
     def _pulled(self, engine, factor):
-        """The engine with the pull to the places, which is exaggerated as the affinities are."""
+        """The engine with masses, and with the pull to the places, which is exaggerated as the affinities are."""
 
         def step(embedding, P, **options):
+            if self.masses is not None:
+                options["masses"] = self.masses
             error, gradient = engine(embedding, P, **options)
-            gradient += factor * self.places.pull(np.asarray(embedding), self.places.groups[self.order])
+            if self.places is not None:
+                gradient += factor * self.places.pull(np.asarray(embedding), self.places.groups[self.order])
             return error, gradient
 
         return step

@@ -1,8 +1,12 @@
-"""Where an optimisation starts: principal components, the spectrum of the affinities, random or given positions."""
+"""Where an optimisation starts: principal components, the spectrum of the affinities, random or given positions.
+
+And the parcels of neighbours that rows can begin a descent in, instead of one by one.
+"""
 
 from __future__ import annotations
 
 import logging
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -105,3 +109,60 @@ def rescale(Y, rng, std=1e-4):
 def _filler(Y, n_columns, rng):
     """Random columns, a hundredth as wide as the positions."""
     return 0.01 * max(float(Y.std()), 1e-12) * rng.normal(size=(len(Y), n_columns))
+
+
+# --- rows that begin a descent together -------------------------------------------------------------------------------
+
+
+class Parcels(NamedTuple):
+    """Rows put together with the sampled one that each of them is most attracted to.
+
+    While all rows of a parcel share one position, the cost of t-SNE is a function of these positions alone. Its
+    gradient is that of affinities summed over parcels, ``P_ab = sum_{i in a, j in b} p_ij``, and of masses that repel
+    each other: a descent of an eighth of the rows is one of all of them, in fewer dimensions.
+
+    Attributes
+    ----------
+    of : (n,) the parcel of each row.
+    sampled : (m,) the row that each parcel was made around.
+    P : (m, m) affinities between different parcels.
+    """
+
+    of: np.ndarray
+    sampled: np.ndarray
+    P: Any
+
+    @classmethod
+    def around(cls, P, chosen):
+        """Those around the rows that are `chosen` (n, boolean); rows that touch none of them stay alone."""
+        n_rows, chosen = len(chosen), chosen.copy()
+        touching = P[:, np.flatnonzero(chosen)].tocsr()
+        lonely = np.diff(touching.indptr) == 0
+        strongest = np.flatnonzero(chosen)[np.asarray(touching.argmax(axis=1)).ravel()]
+        chosen |= lonely
+        sampled = np.flatnonzero(chosen)
+        of = np.searchsorted(sampled, np.where(chosen, np.arange(n_rows), strongest))
+        member = sp.csr_matrix((np.ones(n_rows), of, np.arange(n_rows + 1)), shape=(n_rows, len(sampled)))
+        between = sp.csr_matrix(member.T @ P @ member)
+        between.setdiag(0)
+        between.eliminate_zeros()
+        between.sort_indices()
+        return cls(of, sampled, between)
+
+    @property
+    def masses(self):
+        """The rows of each parcel."""
+        return np.bincount(self.of).astype(np.float64)
+
+    def means(self, Y):
+        """Mean positions (m, d) of the rows of each parcel."""
+        return np.stack([np.bincount(self.of, column) for column in Y.T], axis=1) / self.masses[:, None]
+
+    def spread(self, positions, P, chance):
+        """Positions (n, d) of the rows: half way from those of the parcels to the mean of the rows that attract them.
+
+        chance : (n, d) random numbers, a thousandth of the map of which parts rows that would coincide.
+        """
+        Y = positions[self.of]
+        Y = (Y + (P @ Y) / np.asarray(P.sum(axis=1))) / 2
+        return Y + 1e-3 * (Y.std() or 1.0) * chance

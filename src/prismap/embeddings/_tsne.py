@@ -18,7 +18,7 @@ from prismap._util.threads import n_threads
 from prismap._util.validation import changed
 from prismap.bundle._checkpoint import Checkpoint, fingerprint
 from prismap.embeddings._base import Embedding, EmbeddingResult
-from prismap.embeddings._descent import Descent, GradientDescent
+from prismap.embeddings._descent import PARCEL, Descent, GradientDescent
 from prismap.embeddings._mesh import STEP, MeshEngine
 from prismap.embeddings._places import Places, coarse_layout, largest_affordable, neighbors_lost, sampled_rows
 from prismap.embeddings._starts import given_start, principal_start, rescale, spectral_start
@@ -27,7 +27,9 @@ from prismap.metrics import NamedMetric, VectorMetric
 from prismap.neighbors import Neighbors, kneighbors
 
 #: Up to here all pairs are visited, without approximation; from the second figure on all cores work by default.
-EXACT_ROWS, MANY_ROWS = 300, 10_000
+EXACT_ROWS, MANY_ROWS = 300, 2_000
+#: From so many rows on they begin in parcels; and the share of a row's affinities that counts where not all pairs do.
+PARCELLED_ROWS, SHARE = 1_000, 0.98
 
 
 class TSNE(Embedding):
@@ -65,7 +67,7 @@ class TSNE(Embedding):
     random_state : int, Generator, RandomState instance or None, default=None
         Seed.
     n_jobs : int, default=None
-        Number of threads. None is one below 10,000 samples and all cores above. The result does not depend on it.
+        Number of threads. None is one below 2,000 samples and all cores above. The result does not depend on it.
 
     Attributes
     ----------
@@ -74,7 +76,7 @@ class TSNE(Embedding):
     kl_divergence_, objective_ : float
         KL(P || Q) at the end. Above 300 samples the normalisation of Q is approximate.
     n_iter_ : int
-        Number of iterations done, including those with exaggeration.
+        Number of iterations done, including those with exaggeration, of parcels too.
     stop_reason_ : {"converged", "max_iter", "callback"}
         Why the run ended.
     perplexity_ : float
@@ -96,11 +98,13 @@ class TSNE(Embedding):
 
     Notes
     -----
-    Up to 300 samples all pairs are used without approximation. Above, each sample has 3 * perplexity neighbours, and
-    the repulsion is approximated: in a plane on a mesh, by splines and Fourier transforms, on a line by interpolation
-    on a grid, and in three dimensions by Barnes-Hut. Time is O(n) in each iteration besides the mesh, whose nodes grow
-    with the area of the map, and memory O(n * perplexity), besides what the metric needs to find neighbours. In more
-    than three dimensions no approximation is available, and time is O(n^2).
+    Up to 300 samples all pairs are used without approximation. Above, each sample has 3 * perplexity neighbours, of
+    which the nearest count that hold 98 % of its affinities, and the repulsion is approximated: in a plane on a mesh,
+    by splines and Fourier transforms, on a line by interpolation on a grid, and in three dimensions by Barnes-Hut. Time
+    is O(n) in each iteration besides the mesh, whose nodes grow with the area of the map, and memory O(n * perplexity),
+    besides what the metric needs to find neighbours. In a plane, 1,000 samples or more go through the early
+    exaggeration in parcels of four, but for its last 25 iterations. In more than three dimensions no approximation is
+    available, and time is O(n^2).
 
     References
     ----------
@@ -173,7 +177,7 @@ class TSNE(Embedding):
             words = repr(self.neighbors) if isinstance(self.neighbors, Neighbors) else "given"
             distances, indices = check_neighbors(self.neighbors, n_rows)
             perplexity = min(perplexity, indices.shape[1])
-        P = joint_affinities(distances, indices, perplexity)
+        P = joint_affinities(distances, indices, perplexity, 1.0 if engine is exact_engine else SHARE)
         how = GradientDescent() if self.descent is None else self.descent
         exaggeration = 12.0 if how.early_exaggeration == "auto" else float(how.early_exaggeration)
         places = places_of(how.arrangement, metric, n_rows, rng, self)
@@ -183,21 +187,23 @@ class TSNE(Embedding):
             decides: tuple[Any, ...] = (exaggeration, self.max_iter, how.tol, how.learning_rate, self.n_components)
             decides += () if places is None else (places.strength, places.groups, places.positions)
             kept = Checkpoint(how.checkpoint, "descent", fingerprint(P, *decides))
+        together = n_rows >= PARCELLED_ROWS and isinstance(engine, MeshEngine)
         run = Descent(
-            P, rescale(start, rng), engine=engine, n_jobs=self._n_threads(n_rows), kept=kept, places=places
+            P, rescale(start, rng), engine=engine, n_jobs=self._n_threads(n_rows), kept=kept, places=places,
+            rng=rng if together else None,
         ).run(
             exaggeration=exaggeration, max_iter=self.max_iter, tol=how.tol, learning_rate=how.learning_rate,
             callback=self.callback,
         )  # fmt: skip
         extra = {
             "kl_divergence_": run.kl_divergence, "perplexity_": perplexity, "neighbors_": words,
-            "repulsion_": described_engine(engine),
+            "repulsion_": described_engine(engine, in_parcels=together),
             "arrangement_": 0.0 if places is None else places.strength,
         }  # fmt: skip
         return EmbeddingResult(run.embedding, run.kl_divergence, run.n_iter, run.stop_reason, extra)
 
     def _n_threads(self, n_rows):
-        """Threads of the descent: small maps gain nothing from a second one, large ones take all cores by default."""
+        """Threads of the descent: small maps gain little from a second one, others take all cores by default."""
         return n_threads(self.n_jobs) if n_rows >= MANY_ROWS else effective_n_jobs(self.n_jobs)
 
     def _start(self, metric, P, rng):
@@ -267,10 +273,11 @@ def exact_engine(embedding, P, should_eval_error=False, **_):
     return cost, gradient / 4.0
 
 
-def described_engine(engine):
+def described_engine(engine, *, in_parcels):
     """How an engine computes the repulsion, in words."""
     if isinstance(engine, MeshEngine):
-        return f"a mesh with a step of {STEP:.2g}, by splines and Fourier transforms"
+        begin = f", at first between parcels of {PARCEL} rows" if in_parcels else ""
+        return f"a mesh with a step of {STEP:.2g}, by splines and Fourier transforms{begin}"
     return {exact_engine: "all pairs", kl_divergence_fft: "a grid of unit cells"}.get(
         engine, "Barnes-Hut with an angle of 0.5"
     )

@@ -30,7 +30,8 @@ from prismap.map._quick import quick_maps
 from prismap.mappings import KernelMap, VoteMap
 from prismap.mappings._vote_map import vote
 from prismap.metrics._base import PrecomputedMetric
-from prismap.metrics.posteriors._rowwise import log_loss
+from prismap.metrics.posteriors._choice import Blend, blend_weights, blended
+from prismap.metrics.posteriors._rowwise import LEAST_CHANCE, log_loss
 from prismap.metrics.posteriors._trees import GROWN, MOST_TREE_ROWS, fit_trees, units_of
 from prismap.quality._votes import VOTERS, sizes_of, vote_of_lists
 from prismap.target import ClassTarget, RealTarget, Target, plain_folds
@@ -44,17 +45,16 @@ SHARPEST = GRID[-1]
 WORSE, ALIKE = 2.0, 1.0 + 1e-6
 #: Robust standard deviations from the median within which numbers are usual; of normal ones 6 in 100,000 are not.
 USUAL = 4.0
-#: The least probability that counts in a log-loss.
-LEAST_CHANCE = 1e-12
 #: Rows that are judged; fewer where each pair costs a walk along its segment.
 MOST_ROWS, MOST_ALONG_SEGMENTS = 2000, 500
-#: Rows of quick maps, of two halves; with fewer than the second figure the metric alone has to do.
-QUICK_ROWS, FEWEST_QUICK = 600, 40
-#: Trees are tried if the log-loss of the other posteriors is more than this share of the target's entropy, and if a
-#: small forest's, out of bag, is near theirs and below that of no knowledge at all. A whole forest has about 0.85 of
-#: the loss of a small one. Of more rows than so many it takes long, and is grown if its loss is likely to be the lower.
-LITTLE_LEFT, NEAR, KNOWING = 0.1, 1.25, 0.98
-CHEAP_ROWS, NEAR_OF_MANY = 20_000, 1.15
+#: Rows of quick maps, of two halves; with fewer than the second figure the metric alone has to do. Rows that come to
+#: no more than the third figure together are halved up to so many times.
+QUICK_ROWS, FEWEST_QUICK, HALVED_ROWS, MOST_HALVINGS = 600, 40, 360, 3
+#: Trees are grown if the log-loss of what is there is more than this share of the target's entropy, and if the best
+#: mean with a small forest, judged out of bag, has less than this share of that loss. Of more rows than so many they
+#: take long, and have to help more.
+LITTLE_LEFT, BETTER = 0.1, 0.99
+CHEAP_ROWS, BETTER_OF_MANY = 20_000, 0.95
 #: Folds that kernels and votes are compared in, and the most fitted rows for that. Kernels take time with the cube of
 #: the rows, so a sample has to show which is better, and a sample much sparser than the map flatters kernels.
 MAPPING_FOLDS, MOST_KERNEL_ROWS = 3, 5000
@@ -177,26 +177,35 @@ def placed_losses(
 
 
 def quick_losses(D2: Numbers, target: Target, *, perplexity: float, seed: int, sizes: Rows | None = None) -> Numbers:
-    """Losses (candidates, rows) of each row by its nearest rows on a quick map of the other half of the rows.
+    """Losses (candidates, rows) of each row by its nearest rows on quick maps of the other half of the rows.
 
     D2 : squared distances (candidates, rows, rows) of an even number of rows. Votes place a row on the map of the half
     without it. Distances do not know what two dimensions can hold: where much of them is noise, a map keeps less than
     they show, and a short t-SNE shows it already. The halves have equal shares of the classes, and no unit is in both;
     no more of the nearest are asked than a class has rows in a half, on average, nor than classes of these `sizes`
     allow. Rows for which the halves have no room are NaN.
+
+    Few rows are halved several times, and the mean counts: the map of sixty rows may tear where another one, or the
+    same one with other rounding, does not.
     """
     truth, rng, n_neighbors = comparable(target), as_generator(seed), VOTERS
     if truth.ndim == 1:
         n_neighbors = int(np.clip(len(truth) // 2 // len(np.unique(truth)), 1, VOTERS))
-    halves, losses = two_halves(target, truth, rng), np.full((len(D2), len(truth)), np.nan)
+    times = int(np.clip(HALVED_ROWS // len(truth), 1, MOST_HALVINGS))
+    halves = [half for _ in range(times) for half in two_halves(target, truth, rng)]
+    size = min(map(len, halves))
+    halves = [half[:size] for half in halves]
     among = np.concatenate([D2[:, half[:, None], half] for half in halves])
-    maps = quick_maps(among, min(perplexity, (len(halves[0]) - 1) / 3), rng).reshape(2, len(D2), -1, 2)
-    for kept, out, positions in zip(halves, halves[::-1], maps, strict=True):
+    maps = quick_maps(among, min(perplexity, (size - 1) / 3), rng).reshape(2 * times, len(D2), size, 2)
+    sums, counts = np.zeros((len(D2), len(truth))), np.zeros(len(truth))
+    for number, (kept, positions) in enumerate(zip(halves, maps, strict=True)):
+        out = halves[number ^ 1]  # the other one of the pair
+        counts[out] += 1
         for candidate, Y in enumerate(positions):
-            near, columns = smallest(D2[candidate][out[:, None], kept], min(VOTERS, len(kept)))
+            near, columns = smallest(D2[candidate][out[:, None], kept], min(VOTERS, size))
             placed = vote(near, Y[columns], 1.0)
-            losses[candidate, out] = placed_losses(placed, truth[out], Y, truth[kept], sizes, n_neighbors=n_neighbors)
-    return losses
+            sums[candidate, out] += placed_losses(placed, truth[out], Y, truth[kept], sizes, n_neighbors=n_neighbors)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
 def two_halves(target: Target, truth: NDArray[Any], rng: np.random.Generator) -> tuple[Rows, Rows]:
@@ -283,12 +292,15 @@ def judge_shares(metrics: list[Any], data: Any, sample: Rows, target: Target, si
     sizes : of all classes.
     """
     steps2 = np.square(np.asarray(data.between(sample, sample), dtype=np.float64))
-    own = nearest_rows(steps2.copy())
-    tried = [Candidate(None, 0.0, nearest_losses(steps2.copy(), target, own, sizes), 1.0)]
+    D2, part = steps2.copy(), np.empty_like(steps2)  # each new array of this size would have its pages made first
+    own = nearest_rows(D2)
+    np.copyto(D2, steps2)
+    tried = [Candidate(None, 0.0, nearest_losses(D2, target, own, sizes), 1.0)]
     for metric in metrics:
         arcs2 = squared_arcs(metric, sample)
         for share in GRID[1:]:
-            D2 = share * arcs2 + (1 - share) / metric.bandwidth_**2 * steps2
+            np.multiply(arcs2, share, out=D2)
+            D2 += np.multiply(steps2, (1 - share) / metric.bandwidth_**2, out=part)
             near = nearest_rows(D2)
             losses = nearest_losses(D2, target, near, sizes)
             tried.append(Candidate(metric, share, losses, kept_share(near, own)))
@@ -378,7 +390,7 @@ def compared_with_own(metric: Any, data: Any, target: Target, seed: int) -> tupl
 
 
 def candidates(fisher: Any, data: Any, target: Target, seed: int) -> list[Any]:
-    """Fitted metrics of the posteriors to choose from: as it was asked for and, if that was "auto", trees."""
+    """Fitted metrics of the posteriors to choose from: as asked for and, if that was "auto", trees and a mean."""
     # Shortest paths over a graph are judged by its edges.
     trial = changed(fisher, supervision=0.8, path="chord" if fisher.path == "graph" else fisher.path)
     first = trial.fit_on(data, target)
@@ -387,28 +399,32 @@ def candidates(fisher: Any, data: Any, target: Target, seed: int) -> list[Any]:
         return [first]
     if fisher.path.startswith("tangent") or fisher.n_segments not in ("auto", 1):
         return [first]
-    known, codes = target.draw(MOST_TREE_ROWS, as_generator(seed)), target.values
-    loss = log_loss(first.class_probabilities()[known], codes[known])
-    if not trees_are_worth_it(data.raw(known), target.take(known), loss, seed):
+    known = target.draw(MOST_TREE_ROWS, as_generator(seed))
+    if not trees_are_worth_it(data.raw(known), target.take(known), first.class_probabilities()[known], seed):
         return [first]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the first has given all warnings
-        return [first, changed(trial, posterior="trees").fit_on(data, target)]
+        trees = changed(trial, posterior="trees").fit_on(data, target)
+    if not first.posterior_.at_rows:
+        return [first, trees]
+    mean = blended([first.posterior_, trees.posterior_], target.values)
+    both = [trees.with_posterior(mean).set_params(posterior="auto")] if isinstance(mean, Blend) else []
+    return [first, *both, trees]
 
 
-def trees_are_worth_it(X: Any, target: Target, loss: float, seed: int) -> bool:
-    """Whether a small forest has a log-loss near the one that is there, judged out of bag and calibrated."""
+def trees_are_worth_it(X: Any, target: Target, P: Numbers, seed: int) -> bool:
+    """Whether a small forest, judged out of bag and calibrated, would better the probabilities P that are there."""
     if X.shape[1] > WIDE:  # trees draw some of all columns, and would hardly meet one that holds values
         return False
-    codes = target.values
+    codes, loss = target.values, log_loss(P, target.values)
     counts = np.bincount(codes)
     shares = counts[counts > 0] / len(codes)
     entropy = -float((shares * np.log(shares)).sum())
     if loss < LITTLE_LEFT * entropy:
         return False
-    _, P = fit_trees(X, codes, len(counts), seed, n_trees=GROWN, units=units_of(target))
-    near = NEAR if len(codes) <= CHEAP_ROWS else NEAR_OF_MANY
-    return bool(log_loss(P, codes) < min(near * loss, KNOWING * entropy))
+    small = fit_trees(X, codes, P.shape[1], seed, n_trees=GROWN, units=units_of(target))[1]
+    mean = np.tensordot(blend_weights([P, small], codes), [P, small], axes=1)
+    return bool(log_loss(mean, codes) < (BETTER if len(codes) <= CHEAP_ROWS else BETTER_OF_MANY) * loss)
 
 
 def is_rowwise(metric: Any) -> bool:
@@ -418,8 +434,9 @@ def is_rowwise(metric: Any) -> bool:
 
 def with_share(metric: Any, path: str, share: float, data: Any, target: Target) -> Any:
     """The fitted metric with another share; where the share decides how segments are cut, its posterior anew."""
-    if metric.posterior_.any_share and path == metric.path:
-        return metric.set_params(supervision=share)
+    posterior = metric.posterior_
+    if posterior.at_rows or (posterior.any_share and path == metric.path):
+        return metric.set_params(supervision=share, path=path).with_posterior(posterior)
     # A posterior that was chosen need not be chosen once more.
     chosen = isinstance(metric.posterior, str) and isinstance(target, ClassTarget)
     posterior = metric.posterior_.name if chosen else metric.posterior
@@ -436,17 +453,17 @@ def squared_arcs(metric: Any, rows: Rows) -> Numbers:
 # --- mappings ---------------------------------------------------------------------------------------------------------
 
 
-def choose_mapping(D: Any, Y: Numbers, target: Target | None, seed: int) -> Any:
+def choose_mapping(metric: Any, Y: Numbers, target: Target | None, seed: int) -> Any:
     """A `VoteMap` or a `KernelMap`, unfitted: which places rows better that are left out, by what their neighbours say.
 
-    D : distances between the fitted rows at positions Y; without a target, and on maps of many rows, votes are taken.
+    metric : of the fitted rows, at positions Y; without a target, and on maps of many rows, votes are taken.
     The embedding stays as it is; only the mapping is fitted without the rows that it places.
     """
-    if target is None or len(D) > MOST_KERNEL_ROWS:
+    if target is None or len(Y) > MOST_KERNEL_ROWS:
         return VoteMap()
     sizes = class_sizes(target)
     sample = smoothness_rows(target, seed)
-    D, Y, target = D[np.ix_(sample, sample)], Y[sample], target.take(sample)
+    D, Y, target = metric.between(sample, sample), Y[sample], target.take(sample)
     kernels = KernelMap(random_state=seed, **smoothness(D, Y, "cv", seed))
     known = target.labelled_rows
     if len(known) < 2 * MAPPING_FOLDS:

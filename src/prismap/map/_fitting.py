@@ -23,11 +23,12 @@ from prismap._util.threads import on_one_thread
 from prismap.embeddings import TSNE
 from prismap.exceptions import InputError
 from prismap.map._choose import choose, choose_mapping
-from prismap.map._fitted import DENSE_ROWS, FittedMap, Given, like_rows
+from prismap.map._fitted import DENSE_ROWS, FittedMap, like_rows
 from prismap.map._held import held_embedding, movement_of, versions_of
 from prismap.map._methods import (
     embed,
     embed_many,
+    embeds_many,
     fit_bytes,
     fit_mapping,
     large_anchors,
@@ -39,15 +40,18 @@ from prismap.map._methods import (
     story_of,
     usual_iterations,
 )
-from prismap.map._recipe import Recipe
+from prismap.map._recipe import Given, Recipe
 from prismap.map._time_budget import pace_of, usual_growth
 from prismap.mappings import VoteMap
 from prismap.metrics import FisherMetric, fit_metric
+from prismap.metrics._base import MeasuredMetric, PrecomputedMetric
 from prismap.metrics._geometry import DataMetric
 from prismap.metrics._shift import fit_shift
 from prismap.metrics.posteriors._models import is_model
-from prismap.target import SeveralTarget, Target
+from prismap.target import Target
 
+#: Rows up to which all distances are kept: those of more take longer to write than to measure.
+FEW_ROWS = 2000
 #: How much a model as posterior counts by default: it is given to be seen, whatever the evidence says.
 MODEL_SHARE = 0.8
 
@@ -123,7 +127,7 @@ def fit_map(
     metric, supervision, curve = fit_metric_of(recipe, data, rows, target, given.feature_names)
     # Vectors in their own metric are embedded as they are; whether a mapping needs all distances shows later.
     as_vectors = metric is data and not data.is_matrix and data.is_complete and not is_own(recipe.mapping)
-    D = None if large or as_vectors else np.asarray(metric.pairwise(), dtype=np.float64)
+    among = None if large or as_vectors else among_rows(recipe, metric, rows)
     laps.append(perf_counter())
 
     progress.stage("embedding")
@@ -135,7 +139,7 @@ def fit_map(
         embedding = embed_many(embedding, rows, data, metric, **settings)
     else:
         classes = method_target(embedding, target)
-        embedding = embed(embedding, rows, data, D, target=classes)
+        embedding = embed(embedding, rows, data, among, target=classes)
     positions = np.asarray(embedding.embedding_, dtype=np.float64)
     if earlier is not None:
         positions = earlier.laid_on(positions, scale=isinstance(embedding, TSNE))
@@ -153,14 +157,19 @@ def fit_map(
     if large and isinstance(mapping, str) and mapping in ("auto", "vote"):
         mapping = large_mapping(rows, metric, anchors)
     elif isinstance(mapping, str) and mapping == "auto":
-        mapping = choose_mapping(D, positions, None if metric is data else judged_target(metric, target), recipe.seed)
+        judged = None if metric is data else judged_target(metric, target)
+        mapping = choose_mapping(among, positions, judged, recipe.seed)
     mapping = make_mapping(mapping, embedding, method=recipe.method, large=large, **settings)
     placed_by_data = isinstance(mapping.metric, str) and mapping.metric == "data"
-    if isinstance(mapping, VoteMap) and (large or as_vectors):  # new rows bring the distances that it needs
-        where = positions[anchors]
-        mapping = mapping.fit_positions(where) if large else mapping.set_params(metric=data).fit(rows, where)
+    if isinstance(mapping, VoteMap) and large:
+        mapping = mapping.fit_positions(positions[anchors])
+    elif isinstance(mapping, VoteMap) and not isinstance(among, PrecomputedMetric):
+        # New rows bring the distances that it needs.
+        mapping = mapping.set_params(metric=data if among is None else among).fit(rows, positions)
     else:
-        if D is None or (placed_by_data and metric is not data):
+        if isinstance(among, PrecomputedMetric) and (metric is data or not placed_by_data):
+            D = among.rows_
+        else:
             D = distances_among(data if placed_by_data else metric, anchors)
         mapping = fit_mapping(mapping, D, positions[anchors], target.take(anchors), recipe.seed)
     laps.append(perf_counter())
@@ -202,12 +211,23 @@ def fit_metric_of(recipe: Recipe, data: DataMetric, rows: Any, target: Target, f
     return FittedMetric(data if choice.metric is None else choice.metric, choice.supervision, choice.curve)
 
 
+def among_rows(recipe: Recipe, metric: Any, rows: Any) -> Any:
+    """The metric among the fitted rows: all distances, or of many rows, where neighbours are enough, those asked for.
+
+    They are enough for t-SNE and for votes. Where a pair costs more than a product, it is measured once.
+    """
+    enough = embeds_many(recipe.method) and isinstance(recipe.mapping, str) and recipe.mapping in ("auto", "vote")
+    if enough and metric.n_rows_ > FEW_ROWS and isinstance(metric, FisherMetric) and metric.knows_rows:
+        return MeasuredMetric.of(metric, rows)
+    return PrecomputedMetric.of(np.asarray(metric.pairwise(), dtype=np.float64))
+
+
 def judged_target(metric: Any, target: Target) -> Target:
     """The target by which neighbours are judged while a map is made: columns of numbers in place of several targets."""
     if isinstance(metric, FisherMetric):
         judged: Target = metric.judged_target(target)
         return judged
-    return target.indicators() if isinstance(target, SeveralTarget) else target
+    return target.indicators()
 
 
 def is_own(mapping: Any) -> bool:

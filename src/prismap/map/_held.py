@@ -26,6 +26,7 @@ from prismap.embeddings._places import (
 from prismap.embeddings._tsne import arranged
 from prismap.exceptions import InputError
 from prismap.map._choose import class_sizes, nearest_losses, nearest_rows
+from prismap.map._drift import Drift, drift_of
 from prismap.map._fitted import FittedMap
 from prismap.map._lazy import is_lazy
 from prismap.map._methods import arrangement_of, with_arrangement
@@ -114,6 +115,7 @@ class Earlier:
     shared : (n,) whether it was made of them.
     far : (n,) whether they are far from all that it was made of; their positions mean nothing.
     label : what the earlier map is called, such as its month; "" where it has no name.
+    drift : how the samples that it was not made of differ from its own; None without such samples.
     """
 
     fitted: FittedMap
@@ -121,6 +123,7 @@ class Earlier:
     shared: NDArray[np.bool_]
     far: NDArray[np.bool_]
     label: str = ""
+    drift: Drift | None = None
 
     def take(self, rows: Rows) -> Earlier:
         """The same of some of the samples."""
@@ -190,7 +193,9 @@ def placed_on(like: Any, X: Any, given: Any = None, label: str = "") -> Earlier:
     if like.map_.data.is_matrix:
         raise InputError("like needs rows that the earlier map can place: vectors or objects, not a matrix of pairs.")
     Y, far, distance = like.place(X, given=given, return_distance=True)
-    return Earlier(like.map_, Y, distance == 0, far, label)
+    new = distance > 0
+    drift = drift_of(like.map_, [like._entries(X, given)[new]]) if new.any() else None
+    return Earlier(like.map_, Y, ~new, far, label, drift)
 
 
 @dataclass(frozen=True)
@@ -276,6 +281,8 @@ class Movement:
         centre).
     moved : groups whose centre moved by a quarter of the radius.
     new, gone : names of groups that only the new map has, or only the earlier one.
+    drift : how the samples that the earlier map was not made of differ from its own, as `PrisMap.drift` says it; None
+        without such samples.
     """
 
     n_rows: int
@@ -287,6 +294,7 @@ class Movement:
     moved: tuple[Moved, ...] = ()
     new: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
+    drift: Drift | None = None
 
     def __str__(self) -> str:
         held = f"held with strength {self.strength:g}" if self.strength else "turned and reflected only, not held"
@@ -296,8 +304,8 @@ class Movement:
                 f", keep {self.kept:.0%} of their ten neighbours and moved by {self.path:.0%} of its radius on average"
             )
         words[0] += "."
-        if self.n_far:
-            words.append(f"{self.n_far} {'row is' if self.n_far == 1 else 'rows are'} far from all that it knows.")
+        if self.drift is not None:
+            words.append(drift_sentence(self.drift))
         return " ".join([*words, *self.changes])
 
     @property
@@ -309,6 +317,18 @@ class Movement:
                 more = f" and {len(groups) - 5} more" if len(groups) > 5 else ""
                 words.append(f"{what}: {', '.join(str(group) for group in groups[:5])}{more}.")
         return (*words, *(() if self.moved else ("No group has moved.",)))
+
+
+def drift_sentence(drift: Drift) -> str:
+    """How the new samples differ from those of the earlier map, without the advice to make the map that there is."""
+    rows = "new row is" if drift.n_rows == 1 else "new rows are"
+    words = f"{drift.far_share:.0%} of {drift.n_rows} {rows} far from all that it knows"
+    words += f" ({drift.far_expected:.0%} expected)"
+    if drift.shift is not None:
+        words += (
+            f", and what it expects of their target has moved by {drift.shift:.2f} ({drift.shift_noise:.2f} by chance)"
+        )
+    return f"{words}."
 
 
 def movement_of(
@@ -341,7 +361,7 @@ def movement_of(
         float(np.nanmean(kept)) if known else float("nan"), float(paths[shared].mean()) if known else float("nan"),
         tuple(sorted(moved, key=lambda one: -one.path)),
         tuple(sorted(name for name in set(now) - set(before) if name and (now == name).sum() >= fewest)),
-        tuple(sorted(name for name in set(before) - set(now) if len(before[name]) >= fewest)),
+        tuple(sorted(name for name in set(before) - set(now) if len(before[name]) >= fewest)), earlier.drift,
     )  # fmt: skip
 
 

@@ -129,11 +129,11 @@ def method_target(embedding: Any, target: Target) -> Any:
     return target.values if target.exists else None
 
 
-def embed(embedding: Any, rows: Any, data: DataMetric, D: Any, *, target: Any = None) -> Any:
-    """The embedding, fitted to all distances D, or to the vectors themselves where D is None."""
-    if D is None:
+def embed(embedding: Any, rows: Any, data: DataMetric, metric: Any, *, target: Any = None) -> Any:
+    """The embedding, fitted to all distances or to the measured ones, or to the vectors themselves without a metric."""
+    if metric is None:
         return embedding.set_params(metric="euclidean").fit(rows, target)
-    embedding = embedding.set_params(metric=PrecomputedMetric.of(D)).fit(D, target)
+    embedding = embedding.set_params(metric=metric).fit(metric.rows_, target)
     if not data.is_matrix and data.is_complete and hasattr(embedding, "keep_points"):
         embedding.keep_points(rows)
     return embedding

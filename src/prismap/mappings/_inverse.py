@@ -22,8 +22,7 @@ from prismap._util.validation import check_rows, is_fitted
 from prismap.exceptions import InputError
 from prismap.mappings._bandwidth import SMALLEST_KERNEL
 from prismap.mappings._base import as_positions, relative_residual
-from prismap.mappings._kernels import NEAREST_FLOOR, kernel_matrix
-from prismap.mappings._streaming import EuclideanExponents, evaluate
+from prismap.mappings._kernels import NEAREST_FLOOR, EuclideanExponents, evaluate, kernel_matrix
 
 #: Widths that cross-validation tries, relative to the typical spacing of the landmarks.
 FACTORS = (0.5, 0.7, 1.0, 1.4, 2.0, 3.0)

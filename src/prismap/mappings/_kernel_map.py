@@ -31,8 +31,14 @@ from prismap.mappings._bandwidth import (
 )
 from prismap.mappings._base import Mapping, distances_to, relative_residual
 from prismap.mappings._costs import MAP_COSTS, MapCost, as_cost, map_cost, minimize_map_cost
-from prismap.mappings._kernels import GaussianKernel, RawElmKernel, interpolate, merge_duplicates
-from prismap.mappings._streaming import EuclideanExponents, evaluate
+from prismap.mappings._kernels import (
+    EuclideanExponents,
+    GaussianKernel,
+    RawElmKernel,
+    evaluate,
+    interpolate,
+    merge_duplicates,
+)
 
 #: The published rules for widths, from distances and the smallest kernel that counts to the kernels and their factor.
 PUBLISHED: dict[str, Callable] = {

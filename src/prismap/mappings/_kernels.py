@@ -3,6 +3,11 @@
 For every kernel map ``y(x) = sum_j alpha_j k_j(x) / sum_l k_l(x)``. With ``k_j(x) = exp(-d(x, x_j)^2 / 2 sigma_j^2)``,
 subtracting a row's largest exponent changes numerator and denominator by the same factor, so the ratio stays, the
 largest weight is exactly 1, and the "points that fall to the origin" of the papers cannot occur.
+
+Many rows are evaluated in cache-sized blocks, in place, with threads over blocks. The Euclidean exponents of all
+landmarks are one matrix product, ``[x, ||x||^2, 1] W`` with
+``W = [x_j / sigma_j^2 ; -1 / 2 sigma_j^2 ; -||x_j||^2 / 2 sigma_j^2]``, and numerator and denominator of the map are
+another, ``k [A, 1]``. In between, each weight is touched a handful of times while it is still in the cache.
 """
 
 from __future__ import annotations
@@ -11,10 +16,12 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 from scipy import linalg
 from scipy.sparse.csgraph import connected_components
 
 from prismap._util.grid import sum_products
+from prismap._util.threads import n_blas_threads, parallel_map
 from prismap.exceptions import PrismapWarning
 
 #: Exponents below this are as good as zero beside the largest (exp(-40) is 4e-18); far smaller ones make exp slow.
@@ -23,6 +30,8 @@ LOWEST_EXPONENT = -40.0
 NEAREST_FLOOR = 0.1
 #: Rows closer than this share of the largest distance count as the same row.
 DUPLICATE_SHARE = 1e-7
+#: Bytes of a block of weights: about a core's own cache.
+BLOCK_BYTES = 2**20
 #: A matrix with a larger condition number is solved by a cut-off instead of by elimination.
 LARGEST_CONDITION = 1e12
 
@@ -134,7 +143,7 @@ def elm_weights(inner, own, others, *, normalize):
     return K
 
 
-# --- coefficients by (ridge) least squares ----------------------------------------------------------------------------
+# --- coefficients by (ridge) least squares --------------------------------------------------------------------------
 
 
 def interpolate(K, Y, ridge):
@@ -180,3 +189,66 @@ def _warn(condition):
         PrismapWarning,
         stacklevel=5,
     )
+
+
+# --- many rows --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class EuclideanExponents:
+    """``-||x - x_j||^2 / 2 sigma_j^2`` for all j, for rows x, as one product."""
+
+    center: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, landmarks, bandwidth):
+        """The weights for these landmarks. Dense rows are centred: the product then cancels less."""
+        if sp.issparse(landmarks):
+            center, rows = np.zeros(landmarks.shape[1]), landmarks.toarray().astype(np.float64)
+        else:
+            center = landmarks.mean(axis=0, dtype=np.float64)
+            rows = landmarks - center
+        precision = 1 / np.broadcast_to(np.square(bandwidth), (len(rows),))
+        weights = np.vstack([rows.T * precision, -0.5 * precision, -0.5 * precision * np.square(rows).sum(axis=1)])
+        return cls(center, weights)
+
+    def __call__(self, rows):
+        """The exponents of a block of rows, in double precision whatever theirs."""
+        lifted = np.empty((rows.shape[0], len(self.weights)))
+        inner = lifted[:, :-2]
+        np.subtract(rows.toarray() if sp.issparse(rows) else rows, self.center, out=inner)
+        np.einsum("ij,ij->i", inner, inner, out=lifted[:, -2])
+        lifted[:, -1] = 1
+        return lifted @ self.weights
+
+
+def evaluate(exponents, rows, coefficients, *, normalize, n_jobs):
+    """Positions of `rows`: exponents of a block, then weights, then the products with the coefficients (m, d).
+
+    The order in which a library sums a product depends on the other rows. In double precision that moves no position
+    by more than a tiny share of the map's spread, and float32 rows are no exception.
+    """
+    m, d = coefficients.shape
+    lifted = np.hstack([coefficients, np.ones((m, 1))])
+    n = rows.shape[0]
+    step = int(np.clip(BLOCK_BYTES // (8 * m), 16, 512)) // 16 * 16
+    positions = np.empty((n, d))
+
+    def work(start):
+        block = slice(start, min(start + step, n))
+        sums = weights_in_place(exponents(rows[block]), normalize=normalize) @ lifted
+        positions[block] = sums[:, :d] / sums[:, d:] if normalize else sums[:, :d]
+
+    run_blocks(work, range(0, n, step), n_jobs)
+    return positions
+
+
+def run_blocks(work, starts, n_jobs):
+    """Call work(start) for all starts, on `n_jobs` threads with one BLAS thread each (None: as many as BLAS has)."""
+    n_jobs = n_blas_threads() if n_jobs is None else n_jobs
+    if len(starts) < 2 or n_jobs == 1:
+        for start in starts:
+            work(start)
+        return
+    parallel_map(work, starts, n_jobs)

@@ -205,6 +205,51 @@ class PrecomputedMetric(Metric):
         return tags
 
 
+class MeasuredMetric(Metric):
+    """Distances among the fitted rows of another metric that are measured when they are asked for, and not kept.
+
+    It stands where a `PrecomputedMetric` would, for methods that need neighbours and no matrix.
+
+    Parameters
+    ----------
+    metric : fitted metric object, default=None
+    """
+
+    def __init__(self, metric=None):
+        self.metric = metric
+
+    @classmethod
+    def of(cls, metric, rows):
+        """The fitted metric of these rows, on which the other one is fitted."""
+        own = cls(metric)
+        own.rows_, own.n_rows_, own.n_features_in_ = rows, metric.n_rows_, metric.n_features_in_
+        return own
+
+    def fit(self, X, y=None):
+        """It was made of a fitted metric."""
+        raise InputError("this metric is made by MeasuredMetric.of, of a metric that is fitted.")
+
+    def pairwise(self, A=None, B=None):
+        """Distances between rows A and rows B by the other metric."""
+        return self.metric.pairwise(A, B)
+
+    def between(self, a, b):
+        """Distances between fitted rows, by index; among the same rows exactly symmetric."""
+        D = np.asarray(self.metric.between(a, b), dtype=np.float64)
+        if a is b:
+            D = (D + D.T) / 2
+            np.fill_diagonal(D, 0)
+        return D
+
+    def kneighbors(self, A=None, n_neighbors=90):
+        """The nearest fitted rows by the other metric."""
+        return self.metric.kneighbors(A, n_neighbors)
+
+    def describe(self):
+        """That of the other metric."""
+        return self.metric.describe()
+
+
 def fit_metric(metric: Any, X: Any, y: Any = None, *, n_jobs: int | None = None, random_state: Any = None) -> Any:
     """A fitted metric from a name, ``"precomputed"`` or a metric object (cloned, then fitted on X and y).
 

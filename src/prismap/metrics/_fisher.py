@@ -54,9 +54,9 @@ class FisherMetric(Metric):
         classes "parzen" (Gaussian kernels on support rows), "lssvm" (a least-squares support vector machine on the
         profiles), "trees" (a forest; vectors only) or any classifier with ``predict_proba`` (vectors only; an unfitted
         one is cloned and fitted in folds, so that no row is judged by a model that saw it; a fitted one is used as it
-        is, in-sample). "auto" takes the better of the first two by out-of-fold log-loss, and "parzen" with
-        supervision 1. For a real target "gp", a Gaussian process, or any regressor. ``PredictedLabels(model)`` puts a
-        model's predictions in the place of y.
+        is, in-sample). "auto" takes, by out-of-fold log-loss, Parzen or the best mean of the machine and linear
+        discriminants, and "parzen" with supervision 1. For a real target "gp", a Gaussian process, or any regressor.
+        ``PredictedLabels(model)`` puts a model's predictions in the place of y.
     path : {"chord", "tangent", "tangent-left", "tangent-squared", "graph", "tangent-graph"}, default="chord"
         Arcs between posteriors at nodes of the straight segment; speeds at nodes as published, mirrored about the
         middle or at left nodes (Schulz 2017, eq. 2.18; "parzen", "gp", and classifiers with a derivative: `RSLVQ`,
@@ -281,11 +281,20 @@ class FisherMetric(Metric):
         """The metric of a posterior that costs less, if there is one whose lengths are never longer."""
         posterior = self._posterior()
         less = None if posterior is None or self._graph is not None else posterior.cheaper()
-        if less is posterior or less is None:
-            return self
+        return self if less is posterior or less is None else self.with_posterior(less)
+
+    def with_posterior(self, posterior):
+        """The same metric with another fitted posterior of its rows."""
         other = copy(self)
-        other.posterior_ = less
+        other.posterior_ = posterior
         return other._end()
+
+    @property
+    def knows_rows(self):
+        """Whether the posterior is known at the rows of vectors, so that the distance of a pair costs one product."""
+        posterior = self._posterior()
+        plain = self._graph is None and not self._is_matrix() and not hasattr(posterior, "neighbors")
+        return posterior is not None and plain and posterior.at_rows
 
     def placing(self):
         """The cheaper metric, unless rows of one posterior would be one point under it."""
@@ -323,7 +332,7 @@ class FisherMetric(Metric):
         n_rows = self.n_rows_ if A is None else A.shape[0]
         distances = np.empty((n_rows, n_neighbors), dtype=self.data_.dtype)
         indices = np.empty((n_rows, n_neighbors), dtype=np.intp)
-        for rows in row_blocks(n_rows, 4.0 * self.data_.dtype.itemsize * self.n_rows_, WORKING_BYTES, at_least=64):
+        for rows in row_blocks(n_rows, 4.0 * self.data_.dtype.itemsize * self.n_rows_, WORKING_BYTES // 4, at_least=64):
             D = distances_of(FittedIndex(np.arange(rows.start, rows.stop)) if A is None else A[rows])
             if A is None:
                 D[np.arange(len(D)), np.arange(rows.start, rows.stop)] = np.inf
@@ -553,7 +562,7 @@ def with_seen_classes(target):
     """The target without classes that no row has: a posterior knows nothing of them."""
     for column in target.columns:
         distinct = len(np.unique(column.values[column.labelled]))
-        if distinct < (2 if column.classes is not None else 3):
+        if distinct < column.fewest_values:
             raise InputError(f"the fitted rows hold {distinct} different values of the target: nothing to tell apart.")
     return target.present()
 

@@ -1,4 +1,4 @@
-"""Geodesics of the Fisher metric by a variational method, which Schulz (2017, sec. 2.7 and chapter 6) leaves open.
+"""Geodesics of the Fisher metric by a variational method, which Schulz (2017, sec. 2.7) leaves open.
 
 A path is cut into steps, and its energy is minimised over the places of its inner nodes. With ``r_c = 2 sqrt(p_c)`` the
 Fisher tensor is the product of the factors ``F_c = grad r_c`` (`FisherMetric.tensor_factor`), so that the energy

@@ -32,7 +32,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from prismap._util.blocks import row_blocks
-from prismap._util.evidence import error_of_mean
+from prismap._util.evidence import SIGNIFICANT, error_of_mean
 from prismap._util.random import as_generator
 from prismap.quality._distances import distance_rows
 from prismap.target._labels import check_target_length, encode_classes
@@ -264,10 +264,12 @@ def nearest_right(
         gaps = np.array([squared[a, b] - farther**2 * squared[a, c] for c in others])
         own = np.array([error(shown[a][:, b] - farther**2 * shown[a][:, c], members[a]) for c in others])
         spread = np.sqrt(own**2 + errors[b, a] ** 2 + farther**4 * errors[others, a] ** 2)
-        if (gaps < -1.645 * spread).all():
+        if (gaps < -1.645 * spread).all():  # each of them at 5 %: one that holds by chance does not make it right
             right[a] = 1
-        elif (gaps > 1.645 * spread).any():
-            right[a], nearer[a] = -1, others[int(np.argmax(gaps - 1.645 * spread))]
+        elif (
+            gaps > SIGNIFICANT * spread
+        ).any():  # one is enough: of twenty equal classes one is often nearer by chance
+            right[a], nearer[a] = -1, others[int(np.argmax(gaps - SIGNIFICANT * spread))]
     return right, nearer
 
 

@@ -5,7 +5,9 @@
 `LocalParzen`           the same for many rows: each row's nearest labelled rows, and a small support between them
 `LeastSquaresMachine`   a least-squares support vector machine on the profiles, at the rows
 `Trees`                 a forest, at the rows (vectors only)
-`Best`                  the better of Parzen and the machine by out-of-fold log-loss ("auto")
+`Discriminant`          linear discriminants, at the rows (dense vectors only; in a mean only)
+`Blend`                 a weighted mean of posteriors at the rows, by out-of-fold log-loss
+`Best`                  the better of Parzen and a mean of machine and discriminants, by out-of-fold log-loss ("auto")
 `ClassModel`            any classifier with ``predict_proba``, at the rows (vectors only)
 `RealModel`             any regressor, at the rows (vectors only)
 `SegmentModel`          any classifier or regressor, along the whole segment (vectors only)

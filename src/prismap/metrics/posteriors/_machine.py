@@ -32,12 +32,13 @@ from functools import cached_property
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
+from scipy.linalg.blas import dsymm
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from prismap._util.blocks import row_blocks
 from prismap._util.evidence import first_of_equals
 from prismap._util.grid import sum_products
-from prismap._util.threads import on_one_thread
+from prismap._util.threads import on_one_thread, parallel_map
 from prismap.metrics._geometry import FittedIndex
 from prismap.metrics.posteriors._rowwise import RowPosterior, best_temperature, log_loss, softmax
 
@@ -130,26 +131,26 @@ def solve(Q, codes, n_classes, folds, gamma, ridge):
     mean = targets.mean(axis=0)
     K = np.exp(-gamma * Q)
     K[np.diag_indices_from(K)] += ridge
-    H = symmetric_inverse(K)
-    coefficients = H @ (targets - mean)
+    H = lower_inverse(K)
+    coefficients = dsymm(1.0, H, targets - mean, lower=True)
     scores = np.empty_like(targets)
     for fold in np.unique(folds):
         rows = np.flatnonzero(folds == fold)
-        scores[rows] = targets[rows] - np.linalg.solve(H[np.ix_(rows, rows)], coefficients[rows])
+        own = np.tril(H[np.ix_(rows, rows)])
+        own += np.tril(own, -1).T
+        scores[rows] = targets[rows] - np.linalg.solve(own, coefficients[rows])
     return coefficients, mean, scores
 
 
-def symmetric_inverse(K):
-    """The inverse of a symmetric matrix: by Cholesky, half the work, where it is positive definite.
+def lower_inverse(K):
+    """The lower triangle of the inverse of a symmetric matrix: by Cholesky where it is positive definite.
 
-    Kernels on dissimilarities that are no distances between points need not be.
+    That is half the work. Kernels on dissimilarities that are no distances between points need not be.
     """
     factor, failed = dpotrf(K.T, lower=True, clean=True)  # the transpose, for LAPACK wants columns
     if failed:
         return np.linalg.inv(K)
-    H, _ = dpotri(factor, lower=True, overwrite_c=True)
-    H += np.tril(H, -1).T
-    return H
+    return dpotri(factor, lower=True, overwrite_c=True)[0]
 
 
 # --- many rows --------------------------------------------------------------------------------------------------------
@@ -206,12 +207,15 @@ def fit_small_folds(kernels, targets, folds, penalty, *, cross_fit=True):
     product, moment = normal_equations(kernels, targets, np.where(folds < 0, -1, 0), len(penalty), 1)
     factor = cholesky(with_trace(product[0] + penalty), lower=True, overwrite_a=True, check_finite=False)
     whole, scores = cho_solve((factor, True), moment[0], check_finite=False), np.empty(targets.shape)
-    for fold in range(folds.max() + 1) if cross_fit else ():
+
+    def leave_out(fold):
         rows = np.flatnonzero(folds == fold)
         K = kernels(rows).astype(np.float64)
         W = solve_triangular(factor, K.T, lower=True, check_finite=False)
         left = np.linalg.solve(np.eye(len(rows)) - W.T @ W, targets[rows] - K @ whole)
         scores[rows] = targets[rows] - left
+
+    parallel_map(leave_out, range(folds.max() + 1) if cross_fit else ())
     return whole, scores
 
 
@@ -220,12 +224,15 @@ def fit_large_folds(kernels, targets, folds, penalty, *, cross_fit=True):
     n_folds = folds.max() + 1
     products, moments = normal_equations(kernels, targets, folds, len(penalty), n_folds)
     product, moment, scores = products.sum(axis=0), moments.sum(axis=0), np.empty(targets.shape)
-    for fold in range(n_folds) if cross_fit else ():
+
+    def leave_out(fold):
         coefficients = solve_normal(product - products[fold], moment - moments[fold], penalty)
         rows = np.flatnonzero(folds == fold)
         for block in row_blocks(len(rows), 24.0 * len(penalty)):
             K = kernels(rows[block])
             scores[rows[block]] = K @ coefficients.astype(K.dtype)
+
+    parallel_map(leave_out, range(n_folds) if cross_fit else ())
     return solve_normal(product, moment, penalty), scores
 
 
@@ -233,12 +240,15 @@ def normal_equations(kernels, targets, folds, n_landmarks, n_folds):
     """``K^T K`` (folds, m, m) and ``K^T T`` (folds, m, C) of the rows of each fold."""
     products = np.zeros((n_folds, n_landmarks, n_landmarks))
     moments = np.zeros((n_folds, n_landmarks, targets.shape[1]))
-    for fold in range(n_folds):
+
+    def add(fold):
         rows = np.flatnonzero(folds == fold)
         for block in row_blocks(len(rows), 24.0 * n_landmarks):
             K = kernels(rows[block]).astype(np.float64)
             products[fold] += K.T @ K
             moments[fold] += K.T @ targets[rows[block]]
+
+    parallel_map(add, range(n_folds))
     return products, moments
 
 

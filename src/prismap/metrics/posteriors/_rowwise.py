@@ -19,6 +19,9 @@ from prismap.metrics._anchors import FittedIndex, RowwiseAnchors
 from prismap.metrics._segments import arc
 from prismap.metrics.posteriors._base import Posterior
 
+#: The least probability that counts in a log-loss.
+LEAST_CHANCE = 1e-12
+
 
 @dataclass(frozen=True)
 class StateRows:
@@ -160,7 +163,7 @@ def softmax(scores):
 
 def log_losses(P, codes):
     """Negative log-probabilities of the true classes; a class given no chance counts as one in 10^12."""
-    return -np.log(np.maximum(P[np.arange(len(codes)), codes], 1e-12))
+    return -np.log(np.maximum(P[np.arange(len(codes)), codes], LEAST_CHANCE))
 
 
 def log_loss(P, codes):
